@@ -1,0 +1,83 @@
+# Every target sets up what it needs: a virtual environment in .venv with the package in it.
+
+SHELL := /bin/sh
+VENV := .venv
+BIN := $(VENV)/bin
+WORKERS ?= 2
+CASE ?=
+
+DEMO_READY := $(VENV)/.installed-demo
+DEV_READY := $(VENV)/.installed-dev
+
+# Without bytecode every import compiles the libraries' sources anew.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: help demo test slow lint format docs bench clean
+
+help:
+	@echo "make demo     sample the radon model of examples/radon.py"
+	@echo "make test     run the tests (WORKERS=2 processes)"
+	@echo "make slow     run the long tests that 'make test' leaves out"
+	@echo "make lint     ruff, typos, mypy"
+	@echo "make format   let ruff mend what it can"
+	@echo "make docs     build the documentation into docs/_build/html"
+	@echo "make bench    run the benchmarks, or one with CASE=name"
+	@echo "make clean    remove .venv and everything built"
+	@echo "Set PYTHON=/path/to/python for a Python that is not on the PATH."
+
+demo: $(DEMO_READY)
+	$(BIN)/python examples/radon.py
+
+test: $(DEV_READY)
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
+
+slow: $(DEV_READY)
+	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "slow or fuzz"
+
+lint: $(DEV_READY)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/typos
+	$(BIN)/mypy
+
+format: $(DEV_READY)
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+docs: $(DEV_READY)
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+bench: $(DEV_READY)
+	$(BIN)/python -m benchmarks $(CASE)
+
+clean:
+	rm -rf $(VENV) build dist docs/_build .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+# A .venv whose interpreter has gone is made anew; one that works is kept.
+define make_venv
+	@if ! $(BIN)/python -c "" >/dev/null 2>&1; then \
+		python=$$(tools/find_python.sh) || exit 1; \
+		echo "making $(VENV) with $$python"; \
+		"$$python" -m venv --clear $(VENV) || { \
+			echo "could not make $(VENV): is the venv module of $$python complete?" >&2; exit 1; }; \
+	fi
+endef
+
+define install
+	@echo "installing dimtensor$(1) into $(VENV) (the first time takes some minutes)"
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e ".$(1)" || { \
+		echo "pip could not install the dependencies: a package index must be reachable" >&2; \
+		echo "(behind a proxy or a mirror, see 'pip config')." >&2; exit 1; }
+endef
+
+# Keyed on pyproject.toml: a second call costs nothing. The development set contains the demo's.
+$(DEV_READY): pyproject.toml
+	$(make_venv)
+	$(call install,[dev])
+	@touch $(DEMO_READY) $(DEV_READY)
+
+$(DEMO_READY): pyproject.toml
+	$(make_venv)
+	$(call install,[sampling,viz])
+	@touch $(DEMO_READY)

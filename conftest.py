@@ -1,0 +1,30 @@
+"""The environment that tests and doctests run in, set before PyTensor or JAX is imported.
+
+It lies in the root because the doctests of ``dimtensor/`` need it as much as ``tests/``.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+# A rewrite that raises would be logged and skipped by default, and the test would pass on the
+# slower or wrong graph that is left.
+_STRICT = "on_opt_error=raise"
+os.environ["PYTENSOR_FLAGS"] = ",".join(filter(None, [os.environ.get("PYTENSOR_FLAGS"), _STRICT]))
+# Results do not depend on the machine's accelerator, unless a run asks for one.
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+# Figures are written, never shown.
+os.environ.setdefault("MPLBACKEND", "agg")
+
+
+@pytest.fixture(autouse=True)
+def _names_of_the_documentation(doctest_namespace: dict[str, object]) -> None:
+    """What every docstring example may use without importing it."""
+    import numpy as np
+
+    import dimtensor as dt
+
+    doctest_namespace["dt"] = dt
+    doctest_namespace["np"] = np
