@@ -1,0 +1,205 @@
+"""Imports point one way, without a cycle, and importing dimtensor stays cheap."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import dimtensor
+from tests.architecture.imports import (
+    cycles,
+    direction_violations,
+    imports_of,
+    modules_of,
+    pytensor_violations,
+)
+
+PACKAGE = Path(dimtensor.__file__).parent
+
+# What a plain `import dimtensor` must not load.
+HEAVY = (
+    "arviz",
+    "blackjax",
+    "hypothesis",
+    "jax",
+    "matplotlib",
+    "networkx",
+    "numba",
+    "nutpie",
+    "pandas",
+    "pymc",
+    "pytest",
+    "xarray",
+)
+
+
+@pytest.fixture(scope="module")
+def imports():
+    found = imports_of(PACKAGE)
+    assert len(found) > 50, "the walk sees next to nothing"
+    return found
+
+
+def test_layers_import_in_one_direction(imports):
+    violations = direction_violations(imports, "dimtensor")
+    assert not violations, "\n".join(violations)
+
+
+def test_no_module_is_in_an_import_cycle(imports):
+    assert cycles(imports, "dimtensor") == []
+
+
+def test_dims_and_graph_do_without_pytensor(imports):
+    assert pytensor_violations(imports) == []
+
+
+def test_modules_and_functions_keep_their_budget():
+    long = [line for path in modules_of(PACKAGE).values() for line in over_budget(path)]
+    assert not long, "\n".join(long)
+
+
+def over_budget(path: Path) -> list[str]:
+    """Modules over 500 lines and functions over 80 that do not say why (``# over budget: why``)."""
+    text = path.read_text()
+    lines = text.splitlines()
+    functions = [
+        (f"{path.name}:{node.lineno} {node.name}", lines[node.lineno - 1 : node.end_lineno], 80)
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    ]
+    return [
+        f"{name} has {len(body)} lines"
+        for name, body, limit in [(str(path), lines, 500), *functions]
+        if len(body) > limit and not any("# over budget: " in line for line in body)
+    ]
+
+
+# -- the tests of the tests --------------------------------------------------------------------
+
+
+def package(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in {"__init__.py": "", **files}.items():
+        path = folder / "toy" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text))
+        for parent in path.parents:
+            if parent == folder:
+                break
+            (parent / "__init__.py").touch()
+    return folder / "toy"
+
+
+@pytest.mark.parametrize(
+    ("importer", "statement", "complaint"),
+    [
+        ("dims/a.py", "from toy.graph import node", "graph comes after dims"),
+        ("dims/a.py", "import toy.graph.node", "graph comes after dims"),
+        ("dims/a.py", "from toy import graph", "graph comes after dims"),
+        ("dims/a.py", "from ..graph import node", "graph comes after dims"),
+        ("dims/a.py", "def f():\n    from toy.graph import node", "graph comes after dims"),
+        ("dims/a.py", "if TYPE_CHECKING:\n    import toy.graph", "graph comes after dims"),
+        (
+            "dims/a.py",
+            "class A:\n    try:\n        import toy.graph\n    except: ...",
+            "graph comes",
+        ),
+        ("dims/a.py", "from toy import something", "not from the package's façade"),
+        ("dims/a.py", "import toy.display", "display is imported inside functions only"),
+        ("dims/a.py", "import toy.graphs", "'graphs' has no place"),
+        ("surprise/a.py", "import toy.dims", "'surprise' has no place"),
+    ],
+)
+def test_a_seeded_violation_is_found(tmp_path, importer, statement, complaint):
+    toy = package(tmp_path, {"graph/node.py": "", "display/__init__.py": "", importer: statement})
+    (violation,) = direction_violations(imports_of(toy), "toy")
+    assert complaint in violation
+    assert violation.startswith("toy." + importer.removesuffix(".py").replace("/", "."))
+
+
+@pytest.mark.parametrize(
+    ("importer", "statement"),
+    [
+        ("graph/a.py", "from toy.dims import dim"),
+        ("graph/a.py", "from toy.graph.node import Node"),
+        ("dims/a.py", "def f():\n    from toy.display import show"),
+        ("dims/a.py", "if TYPE_CHECKING:\n    from toy.display import show"),
+        ("display/a.py", "from toy.model import density"),
+        ("dims/a.py", "import numpy as np"),
+        ("__init__.py", "from toy.graph import node"),
+    ],
+)
+def test_an_import_in_order_is_left_alone(tmp_path, importer, statement):
+    toy = package(
+        tmp_path,
+        {"graph/node.py": "", "dims/dim.py": "", "model/density.py": "", importer: statement},
+    )
+    assert imports_of(toy)
+    assert direction_violations(imports_of(toy), "toy") == []
+
+
+def test_a_seeded_cycle_is_found(tmp_path):
+    toy = package(
+        tmp_path,
+        {
+            "dims/a.py": "import toy.dims.b",
+            "dims/b.py": "from toy.dims import c",
+            "dims/c.py": "from toy.dims.a import x",
+            "dims/d.py": "from toy.dims.a import x",
+        },
+    )
+    assert cycles(imports_of(toy), "toy") == [["toy.dims.a", "toy.dims.b", "toy.dims.c"]]
+
+
+def test_a_lazy_import_makes_no_cycle(tmp_path):
+    toy = package(
+        tmp_path,
+        {
+            "dims/a.py": "import toy.dims.b",
+            "dims/b.py": "def f():\n    import toy.dims.a",
+            "dims/c.py": "if TYPE_CHECKING:\n    import toy.dims.d",
+            "dims/d.py": "import toy.dims.c",
+        },
+    )
+    assert cycles(imports_of(toy), "toy") == []
+
+
+def test_seeded_pytensor_in_the_dims_is_found(tmp_path):
+    toy = package(tmp_path, {"dims/a.py": "def f():\n    import pytensor.tensor as pt"})
+    assert pytensor_violations(imports_of(toy)) == ["toy.dims.a:2 imports pytensor.tensor"]
+
+
+def test_code_over_budget_is_found(tmp_path):
+    body = "    pass\n" * 80
+    path = tmp_path / "long.py"
+    path.write_text(f"def long():\n{body}\ndef told():\n    # over budget: a table\n{body}")
+    assert over_budget(path) == ["long.py:1 long has 81 lines"]
+    path.write_text("a = 1\n" * 501)
+    assert over_budget(path) == [f"{path} has 501 lines"]
+
+
+# -- what an import loads ----------------------------------------------------------------------
+
+
+def loaded_by(statement: str) -> list[str]:
+    """Which of the heavy libraries a fresh interpreter has after a statement."""
+    script = f"import json, sys\n{statement}\nprint(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    modules = json.loads(done.stdout.splitlines()[-1])
+    return [name for name in HEAVY if name in modules]
+
+
+def test_importing_dimtensor_loads_no_heavy_library():
+    assert loaded_by("import dimtensor") == []
+
+
+def test_a_heavy_library_would_be_seen():
+    assert loaded_by("import dimtensor, xarray") == ["pandas", "xarray"]
