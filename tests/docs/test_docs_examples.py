@@ -77,5 +77,5 @@ def test_a_failing_block_names_its_page_and_line():
     page = "one\n\n```python\nfine = 1\nraise KeyError('found')\n```\n"
     with pytest.raises(KeyError, match="found") as failure:
         run_page(page, "page.md")
-    assert failure.traceback[-1].path.name == "page.md"
+    assert str(failure.traceback[-1].path) == "page.md"
     assert failure.traceback[-1].lineno == 4  # counted from 0
