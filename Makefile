@@ -6,6 +6,10 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 CASE ?=
 
+# The extras that the demo and the development targets need.
+DEMO_EXTRAS := sampling,viz
+DEV_EXTRAS := dev
+
 DEMO_READY := $(VENV)/.installed-demo
 DEV_READY := $(VENV)/.installed-dev
 
@@ -45,7 +49,7 @@ format: $(DEV_READY)
 	$(BIN)/ruff format
 
 docs: $(DEV_READY)
-	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	$(BIN)/python -m sphinx -T -q -W --keep-going -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 bench: $(DEV_READY)
@@ -65,8 +69,8 @@ define make_venv
 endef
 
 define install
-	@echo "installing dimtensor$(1) into $(VENV) (the first time takes some minutes)"
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -e ".$(1)" || { \
+	@echo "installing dimtensor[$(1)] into $(VENV) (the first time takes some minutes)"
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e ".[$(1)]" || { \
 		echo "pip could not install the dependencies: a package index must be reachable" >&2; \
 		echo "(behind a proxy or a mirror, see 'pip config')." >&2; exit 1; }
 endef
@@ -74,10 +78,10 @@ endef
 # Keyed on pyproject.toml: a second call costs nothing. The development set contains the demo's.
 $(DEV_READY): pyproject.toml
 	$(make_venv)
-	$(call install,[dev])
+	$(call install,$(DEV_EXTRAS))
 	@touch $(DEMO_READY) $(DEV_READY)
 
 $(DEMO_READY): pyproject.toml
 	$(make_venv)
-	$(call install,[sampling,viz])
+	$(call install,$(DEMO_EXTRAS))
 	@touch $(DEMO_READY)
