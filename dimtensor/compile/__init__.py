@@ -1,0 +1,1 @@
+"""From expressions to functions: programs, the call boundary, compiled functions."""

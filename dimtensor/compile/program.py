@@ -1,0 +1,212 @@
+"""A program: the positional graph of some outputs, with everything the call boundary must know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytensor.tensor as pt
+from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.traversal import graph_inputs
+
+from dimtensor.dims import Dim, Dims, SelDim
+from dimtensor.dims.selection import LateSlice, Mask
+from dimtensor.errors import GraphError, build_message
+from dimtensor.graph import Node, leaves, toposort
+from dimtensor.graph.attrs import LabelPosition
+from dimtensor.lower import Lowering, plan_axes
+from dimtensor.lower.indexing import source_leaves
+from dimtensor.lower.order import AxisOrder
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One positional input.
+
+    ``source`` is the input or data node it stands for, the Dim whose length it is, or the label
+    position that is looked up when data arrives. ``dims`` are its axes, in order.
+    """
+
+    source: Node | Dim | LabelPosition
+    dims: Dims
+    variable: Variable
+
+
+@dataclass
+class Program:
+    """Positional graph of some outputs.
+
+    Attributes
+    ----------
+    slots : list of Slot
+        The positional inputs: given inputs, dims given as inputs, data, label positions.
+    outputs : list of Variable
+        First those asked for, then masks (needed for labels), then checks.
+    output_dims : list of tuple of Dim
+        Axes of the outputs asked for, in order.
+    masks : list of Node
+    messages : list of str
+        What to say where the check of the same place is false.
+    indexed : list of (Node, Dim)
+        Integer leaves that are used as positions along a dim, to be checked on the host.
+    static : bool
+        Whether no length depends on values (a mask's does).
+    """
+
+    slots: list[Slot]
+    outputs: list[Variable]
+    output_dims: list[Dims]
+    order: AxisOrder
+    masks: list[Node] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
+    indexed: list[tuple[Node, Dim]] = field(default_factory=list)
+    static: bool = True
+
+    @property
+    def inputs(self) -> list[Variable]:
+        return [slot.variable for slot in self.slots]
+
+
+def build_program(
+    inputs: Sequence[Node | Dim],
+    outputs: Sequence[Node],
+    lengths: Mapping[Dim, int] | None = None,
+    order: AxisOrder | None = None,
+) -> Program:
+    """Lower outputs to a positional graph.
+
+    Parameters
+    ----------
+    inputs : sequence of Node or Dim
+        Input nodes, in the order of the call; a Dim stands for its length.
+    outputs : sequence of Node
+    lengths : mapping of Dim to int, optional
+        Lengths to specialise on.
+
+    Raises
+    ------
+    GraphError
+        If the outputs need an input that is not given, or a length that nothing tells.
+    """
+    lengths = dict(lengths or {})
+    _check_inputs(inputs, outputs)
+    order = order or plan_axes(outputs, lengths)
+    nodes = toposort(outputs)
+    data = [node for node in nodes if node.kind == "data"]
+    slots: dict[Any, Slot] = {}
+    for source in [*inputs, *data]:
+        slots[source] = _slot(source, order, lengths)
+
+    def leaf(node: Node, dims: Dims) -> Variable:
+        return slots[node].variable
+
+    known: dict[Dim, Any] = dict(lengths)
+    for source in inputs:
+        if isinstance(source, Dim):
+            known[source] = slots[source].variable
+    masks = _masks_for_labels(outputs)
+    lowering = Lowering([*outputs, *masks], order, leaf, known)
+    variables = lowering.run()
+    for position, variable in lowering.hidden.items():
+        dims = () if position.role != "many" else (position.dim,)
+        slots[position] = Slot(position, dims, variable)
+    checks = lowering.checks
+    return Program(
+        slots=list(slots.values()),
+        outputs=[*variables, *(condition for condition, _ in checks)],
+        output_dims=[lowering.axes(node) for node in outputs],
+        order=order,
+        masks=masks,
+        messages=[message for _, message in checks],
+        indexed=_indexed_leaves(nodes),
+        static=not any(_has_run_time_length(dim) for node in nodes for dim in node.dims),
+    )
+
+
+def _slot(source: Node | Dim, order: AxisOrder, lengths: Mapping[Dim, int]) -> Slot:
+    if isinstance(source, Dim):
+        return Slot(source, (), pt.scalar(source.name, dtype="int64"))
+    if source.kind == "shaped":
+        return Slot(source, source.attrs.dims, source.attrs.variable)
+    dims = order.sort(source.dims)
+    shape = tuple(dim.length if dim.length is not None else lengths.get(dim) for dim in dims)
+    return Slot(source, dims, pt.tensor(source.name, dtype=source.dtype, shape=shape))
+
+
+def _check_inputs(inputs: Sequence[Node | Dim], outputs: Sequence[Node]) -> None:
+    """Every leaf is given, once, and every name stands for one input."""
+    given = [source for source in inputs if isinstance(source, Node)]
+    names: dict[str, Node] = {}
+    for node in given:
+        if node.kind not in ("input", "shaped") or (
+            node.kind == "shaped" and node.attrs.variable.owner is not None
+        ):
+            raise GraphError(
+                build_message(
+                    f"{node} is computed from other tensors and cannot be an input",
+                    hint="make inputs with dt.tensor, and use dt.substitute to cut a graph open",
+                )
+            )
+        if node.name is not None and names.setdefault(node.name, node) is not node:
+            raise GraphError(
+                build_message(
+                    f"two different inputs are named {node.name!r}",
+                    [("one", names[node.name]), ("other", node)],
+                    "give inputs of one function different names",
+                )
+            )
+    allowed = set(given)
+    roots = {node.attrs.variable for node in given if node.kind == "shaped"}
+    missing: list[str] = []
+    for leaf in leaves(outputs):
+        if leaf.kind == "input" and leaf not in allowed:
+            missing.append(f"{leaf.name or 'an unnamed tensor'} {leaf}")
+        if leaf.kind == "shaped":
+            missing += [
+                f"the positional variable {root}"
+                for root in graph_inputs([leaf.attrs.variable])
+                if not isinstance(root, Constant)
+                and not hasattr(root, "get_value")
+                and root not in roots
+            ]
+    if missing:
+        raise GraphError(
+            build_message(
+                "the outputs depend on inputs that are not given",
+                [("missing", ", ".join(dict.fromkeys(missing)))],
+                "add them to the inputs",
+            )
+        )
+
+
+def _mask_keys(dim: Dim) -> Iterable[Node]:
+    if isinstance(dim, SelDim) and isinstance(dim.selection, Mask):
+        yield dim.selection.key  # type: ignore[misc]
+    for parent in dim.parents:
+        yield from _mask_keys(parent)
+
+
+def _masks_for_labels(outputs: Sequence[Node]) -> list[Node]:
+    keys = [key for node in outputs for dim in node.dims for key in _mask_keys(dim)]
+    return list(dict.fromkeys(keys))
+
+
+def _has_run_time_length(dim: Dim) -> bool:
+    if isinstance(dim, SelDim) and isinstance(dim.selection, (Mask, LateSlice)):
+        return True
+    return any(_has_run_time_length(parent) for parent in dim.parents)
+
+
+def _indexed_leaves(nodes: Sequence[Node]) -> list[tuple[Node, Dim]]:
+    found: dict[tuple[Node, Dim], None] = {}
+    for node in nodes:
+        if node.kind not in ("index", "update"):
+            continue
+        items = node.attrs if node.kind == "index" else node.attrs[1]
+        indexers = node.inputs[1:] if node.kind == "index" else node.inputs[2:]
+        for item in items:
+            if item.kind == "tensor":
+                for leaf in source_leaves(indexers[item.payload]) or ():
+                    found[leaf, item.dim] = None
+    return list(found)

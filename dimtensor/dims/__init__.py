@@ -1,0 +1,40 @@
+"""Dim algebra and coords: no tensors, no PyTensor."""
+
+from dimtensor.dims.algebra import (
+    Dims,
+    as_dim_tuple,
+    canonical_dims,
+    clash_error,
+    find_dim,
+    find_dims,
+    sort_dims,
+    union,
+    without,
+)
+from dimtensor.dims.binding import Binding
+from dimtensor.dims.coords import Coords
+from dimtensor.dims.derived import ConcatDim, PadDim, ProductDim, RenamedDim, SelDim, SortedDim
+from dimtensor.dims.dim import AnonymousDim, Dim, NamedDim
+
+__all__ = [
+    "AnonymousDim",
+    "Binding",
+    "ConcatDim",
+    "Coords",
+    "Dim",
+    "Dims",
+    "NamedDim",
+    "PadDim",
+    "ProductDim",
+    "RenamedDim",
+    "SelDim",
+    "SortedDim",
+    "as_dim_tuple",
+    "canonical_dims",
+    "clash_error",
+    "find_dim",
+    "find_dims",
+    "sort_dims",
+    "union",
+    "without",
+]

@@ -1,0 +1,163 @@
+"""Sets of dims: canonical order, look-up by name, union with the check for clashes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from types import EllipsisType
+
+from dimtensor.dims.dim import Dim
+from dimtensor.errors import DimError, build_message, did_you_mean
+
+Dims = tuple[Dim, ...]
+
+
+def sort_dims(dims: Iterable[Dim]) -> Dims:
+    """Dims in canonical order."""
+    return tuple(sorted(dims, key=_sort_key))
+
+
+def _sort_key(dim: Dim) -> tuple:
+    return dim.sort_key
+
+
+def canonical_dims(dims: Dim | Iterable[Dim] | None, what: str) -> Dims:
+    """Dims given by a user, checked, in canonical order.
+
+    Raises
+    ------
+    DimError
+        If something is not a Dim, is given twice, or two dims have one name.
+    """
+    given = as_dim_tuple(dims, what)
+    seen: dict[str, Dim] = {}
+    for position, dim in enumerate(given):
+        if dim in given[:position]:
+            raise DimError(f"{what} have {dim!r} twice")
+        if dim.name is not None and seen.setdefault(dim.name, dim) is not dim:
+            raise clash_error(f"{what} have two dims of one name", seen[dim.name], dim)
+    return sort_dims(given)
+
+
+def as_dim_tuple(dims: Dim | Iterable[Dim] | None, what: str) -> Dims:
+    """The dims in the order given."""
+    if dims is None:
+        return ()
+    given = (dims,) if isinstance(dims, Dim) else dims
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise DimError(
+            build_message(
+                f"{what} are Dim objects, not {given!r}",
+                hint=f"make one with dt.Dim({given!r}, length=...) or coords=[...]",
+            )
+        )
+    given = tuple(given)
+    for dim in given:
+        if not isinstance(dim, Dim):
+            raise DimError(
+                build_message(
+                    f"{what} are Dim objects, not {dim!r}",
+                    hint=f"make one with dt.Dim({dim!r}, length=...) or coords=[...]",
+                )
+            )
+    return given
+
+
+def union(sets: Sequence[Dims], operation: str, names: Sequence[str] | None = None) -> Dims:
+    """All dims of several tensors, in canonical order.
+
+    Raises
+    ------
+    DimError
+        If two different dims of one name meet; both are shown with the operand that has them.
+    """
+    first = sets[0]
+    if all(dims == first for dims in sets[1:]):
+        return first
+    merged: dict[Dim, int] = {}
+    by_name: dict[str | None, Dim] = {}
+    for position, dims in enumerate(sets):
+        for dim in dims:
+            if dim in merged:
+                continue
+            other = by_name.get(dim.name) if dim.name is not None else None
+            if other is not None:
+                raise clash_error(
+                    f"{operation}: two different dims are named {dim.name!r}",
+                    other,
+                    dim,
+                    _operand(names, merged[other]),
+                    _operand(names, position),
+                )
+            merged[dim] = position
+            by_name[dim.name] = dim
+    return sort_dims(merged)
+
+
+def _operand(names: Sequence[str] | None, position: int) -> str:
+    return f"operand {position + 1}" + (f" ({names[position]})" if names else "")
+
+
+def clash_error(headline: str, one: Dim, two: Dim, first: str = "", second: str = "") -> DimError:
+    """The error of two different dims with one name; it shows how they differ."""
+    return DimError(
+        build_message(
+            headline,
+            [(first or "one", repr(one)), (second or "other", repr(two))],
+            "keep both with rename_dim, or bring them to the same labels with sel, isel, "
+            "reindex or dt.align",
+        )
+    )
+
+
+def find_dim(dims: Dims, key: Dim | str, operation: str) -> Dim:
+    """The dim that a user names, among those there are.
+
+    Raises
+    ------
+    DimError
+        If it is not there; the ones that are there are listed.
+    """
+    if isinstance(key, Dim):
+        if key in dims:
+            return key
+        namesakes = [dim for dim in dims if dim.name == key.name and key.name is not None]
+        if namesakes:
+            raise clash_error(
+                f"{operation}: the tensor has another dim named {key.name!r}",
+                key,
+                namesakes[0],
+                "asked for",
+                "the tensor has",
+            )
+    else:
+        for dim in dims:
+            if dim.name == key:
+                return dim
+    name = key.name if isinstance(key, Dim) else key
+    known = [dim.short for dim in dims]
+    raise DimError(
+        build_message(
+            f"{operation}: there is no dim {name!r}{did_you_mean(name, known)}",
+            [("dims", ", ".join(map(repr, known)) or "none (a scalar)")],
+        )
+    )
+
+
+def find_dims(
+    dims: Dims, keys: Dim | str | Iterable[Dim | str] | EllipsisType | None, operation: str
+) -> Dims:
+    """The dims that a user names, in the order given; all of them for None or ``...``."""
+    if keys is None or keys is Ellipsis:
+        return dims
+    if isinstance(keys, (Dim, str)):
+        return (find_dim(dims, keys, operation),)
+    found = tuple(find_dim(dims, key, operation) for key in keys)
+    if len(set(found)) != len(found):
+        raise DimError(f"{operation}: a dim is named twice in {list(map(repr, found))}")
+    return found
+
+
+def without(dims: Dims, removed: Iterable[Dim]) -> Dims:
+    """Dims less some."""
+    removed = tuple(removed)
+    return tuple(dim for dim in dims if dim not in removed)

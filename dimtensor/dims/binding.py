@@ -1,0 +1,127 @@
+"""What becomes known about dims when data arrives: lengths, labels, masks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dimtensor.dims.coords import Coords
+from dimtensor.dims.dim import Dim
+from dimtensor.errors import DimError, LabelError, build_message, listing
+
+
+class Binding:
+    """Lengths and labels of dims, collected from the inputs of one call.
+
+    Every entry remembers who said it, so that a disagreement names both sides.
+    """
+
+    def __init__(self, masks: Mapping[Any, np.ndarray] | None = None):
+        self._lengths: dict[Dim, tuple[int, str]] = {}
+        self._labels: dict[Dim, tuple[Coords, str]] = {}
+        self.masks: dict[Any, np.ndarray] = dict(masks or {})
+
+    def length(self, dim: Dim) -> int | None:
+        entry = self._lengths.get(dim)
+        return None if entry is None else entry[0]
+
+    def labels(self, dim: Dim) -> Coords | None:
+        entry = self._labels.get(dim)
+        return None if entry is None else entry[0]
+
+    def copy(self) -> Binding:
+        other = Binding(self.masks)
+        other._lengths = dict(self._lengths)
+        other._labels = dict(self._labels)
+        return other
+
+    def add_length(self, dim: Dim, length: int, source: str) -> None:
+        """Record that `source` has this many positions along `dim`.
+
+        Raises
+        ------
+        DimError
+            If the dim has another static length, or another input said otherwise.
+        """
+        known = self._lengths.get(dim)
+        if known is None:
+            if dim.length is not None and dim.length != length:
+                raise DimError(
+                    build_message(
+                        f"{dim.title} has length {dim.length}, {source} has length {length} "
+                        "along it",
+                        [("dim", repr(dim))],
+                    )
+                )
+            self._lengths[dim] = (length, source)
+        elif known[0] != length:
+            raise DimError(
+                build_message(
+                    f"inputs disagree about the length of {dim.title}",
+                    [(known[1], known[0]), (source, length)],
+                )
+            )
+
+    def add_labels(self, dim: Dim, labels: Coords, source: str) -> None:
+        """Record the labels `source` carries along a dim that has none of its own.
+
+        Raises
+        ------
+        LabelError
+            If another input carries other labels.
+        """
+        known = self._labels.get(dim)
+        if known is None:
+            self._labels[dim] = (labels, source)
+        elif not known[0].same_labels(labels):
+            raise LabelError(
+                build_message(
+                    f"inputs disagree about the labels of {dim.title}",
+                    [(known[1], listing(known[0].values)), (source, listing(labels.values))],
+                    "align them with dt.align(..., join=...) or reindex one before the call",
+                )
+            )
+
+    def check_derived(self) -> None:
+        """Compare what inputs say of a derived dim with what follows from its parents.
+
+        Raises
+        ------
+        DimError, LabelError
+            If an input on a derived dim disagrees with the inputs on its parents.
+        """
+        for dim, (length, source) in list(self._lengths.items()):
+            if not dim.parents:
+                continue
+            implied = self._without(dim)
+            expected = dim.bound_length(implied)
+            if expected is not None and expected != length:
+                raise DimError(
+                    build_message(
+                        f"{source} has length {length} along {dim!r}, {expected} follows from "
+                        "the other inputs"
+                    )
+                )
+        for dim, (labels, source) in list(self._labels.items()):
+            if not dim.parents:
+                continue
+            implied_labels = dim.bound_labels(self._without(dim))
+            if implied_labels is not None and not implied_labels.same_labels(labels):
+                raise LabelError(
+                    build_message(
+                        f"{source} carries other labels along {dim!r} than follow from the "
+                        "other inputs",
+                        [
+                            (source, listing(labels.values)),
+                            ("expected", listing(implied_labels.values)),
+                        ],
+                    )
+                )
+
+    def _without(self, dim: Dim) -> Binding:
+        other = self.copy()
+        other._lengths.pop(dim, None)
+        other._labels.pop(dim, None)
+        return other

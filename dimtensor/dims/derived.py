@@ -1,0 +1,545 @@
+"""Dims derived from others: each knows its parents and the recipe, and derives its labels."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dimtensor.dims.coords import Coords
+from dimtensor.dims.dim import Dim
+from dimtensor.dims.selection import (
+    LateLabels,
+    LateSlice,
+    Mask,
+    Positions,
+    Selection,
+    Slice,
+    compose,
+    normalise_selection,
+    resolve_labels,
+)
+from dimtensor.errors import DimError, build_message
+
+if TYPE_CHECKING:
+    from dimtensor.dims.binding import Binding
+
+
+class SelDim(Dim):
+    """Some positions of a parent dim, in some order.
+
+    Parameters
+    ----------
+    parent : Dim
+        The dim selected from.
+    labels : list or slice of labels, optional
+        Labels, resolved now where the parent has labels, when data arrives where it does not.
+    positions : list, ndarray, slice or boolean mask, optional
+        Positions instead of labels.
+
+    Returns
+    -------
+    Dim
+        A SelDim; the parent itself where everything is selected in order; equal selections
+        written in different ways are the same dim.
+
+    Raises
+    ------
+    LabelError, PositionError
+        If a label or position is not in the parent.
+
+    Examples
+    --------
+    >>> country = Dim("country", coords=["Italy", "Kenya", "USA"])
+    >>> SelDim(country, ["USA", "Italy"]) == SelDim(country, positions=[2, 0])
+    True
+    >>> SelDim(country, positions=slice(None, None, -1)).coords.tolist()
+    ['USA', 'Kenya', 'Italy']
+    """
+
+    __slots__ = ("parent", "selection")
+
+    parent: Dim
+    selection: Selection
+
+    def __new__(cls, parent: Dim, labels: Any = None, *, positions: Any = None) -> Any:
+        if (labels is None) == (positions is None):
+            raise DimError("a SelDim takes either labels or positions")
+        if labels is not None:
+            return cls.of(parent, resolve_labels(parent, labels))
+        return cls.of(parent, normalise_selection(parent, positions))
+
+    @classmethod
+    def of(cls, parent: Dim, selection: Selection) -> Dim:
+        """The canonical dim of a normalised selection."""
+        if isinstance(parent, RenamedDim):
+            inner = cls.of(parent.parent, selection)
+            return RenamedDim(inner, parent.name)
+        if isinstance(parent, SelDim):
+            composed = compose(parent.parent, parent.selection, selection)
+            if composed is not None:
+                return cls.of(parent.parent, composed)
+        if selection.is_identity(parent.length):
+            return parent
+        dim = cls._intern((parent, selection), parent.name, selection.length(parent.length))
+        dim.parent = parent
+        dim.selection = selection
+        return dim
+
+    @property
+    def bases(self) -> tuple[Dim, ...]:
+        return self.parent.bases
+
+    @property
+    def parents(self) -> tuple[Dim, ...]:
+        return (self.parent,)
+
+    def _derive_labels(self) -> Coords | None:
+        labels = self.parent._labels()
+        if labels is None:
+            if isinstance(self.selection, LateLabels):
+                return Coords(list(self.selection.labels))
+            return None
+        return self.selection.take(labels)
+
+    def bound_length(self, binding: Binding) -> int | None:
+        known = self._length if self._length is not None else binding.length(self)
+        if known is not None:
+            return known
+        if isinstance(self.selection, Mask):
+            mask = binding.masks.get(self.selection.key)
+            return None if mask is None else int(mask.sum())
+        if isinstance(self.selection, LateSlice):
+            labels = self.bound_labels(binding)
+            return None if labels is None else len(labels)
+        return self.selection.length(self.parent.bound_length(binding))
+
+    def bound_labels(self, binding: Binding) -> Coords | None:
+        labels = self._labels()
+        if labels is None:
+            labels = binding.labels(self)
+        if labels is not None:
+            return labels
+        parent = self.parent.bound_labels(binding)
+        if parent is None:
+            return None
+        if isinstance(self.selection, Mask):
+            mask = binding.masks.get(self.selection.key)
+            return None if mask is None else parent.take(mask)
+        return self.selection.take(parent)
+
+    def __reduce__(self) -> tuple:
+        return (SelDim.of, (self.parent, self.selection))
+
+    def __repr__(self) -> str:
+        parent = self.parent.name if self.parent.name is not None else repr(self.parent)
+        return f"SelDim({parent}, {self.selection.describe(self.parent._labels())})"
+
+
+class RenamedDim(Dim):
+    """A dim under another name, with the length and labels of its parent.
+
+    Parameters
+    ----------
+    parent : Dim
+    name : str, optional
+        By default the name of the parent with a prime.
+
+    Returns
+    -------
+    Dim
+        Renaming twice is renaming once, and renaming back gives the parent.
+
+    Raises
+    ------
+    DimError
+        If no name is given and the parent has none.
+
+    Examples
+    --------
+    >>> country = Dim("country", coords=["Italy", "Kenya"])
+    >>> RenamedDim(country).coords.tolist()
+    ['Italy', 'Kenya']
+    >>> RenamedDim(RenamedDim(country, "land"), "country") is country
+    True
+    """
+
+    __slots__ = ("parent",)
+
+    parent: Dim
+
+    def __new__(cls, parent: Dim, name: str | None = None) -> Any:
+        if name is None:
+            if parent.name is None:
+                raise DimError("an anonymous dim is renamed to a name that is given")
+            name = parent.name + "'"
+        if not isinstance(name, str) or not name:
+            raise DimError(f"the name of a dim is a non-empty string, not {name!r}")
+        if isinstance(parent, RenamedDim):
+            parent = parent.parent
+        if parent.name == name:
+            return parent
+        dim = cls._intern((parent, name), name, parent._length)
+        dim.parent = parent
+        return dim
+
+    @property
+    def length(self) -> int | None:
+        return self.parent.length
+
+    @property
+    def bases(self) -> tuple[Dim, ...]:
+        return self.parent.bases
+
+    @property
+    def parents(self) -> tuple[Dim, ...]:
+        return (self.parent,)
+
+    def _derive_labels(self) -> Coords | None:
+        return self.parent._labels()
+
+    def bound_length(self, binding: Binding) -> int | None:
+        known = binding.length(self)
+        return self.parent.bound_length(binding) if known is None else known
+
+    def bound_labels(self, binding: Binding) -> Coords | None:
+        known = binding.labels(self)
+        return self.parent.bound_labels(binding) if known is None else known
+
+    def __reduce__(self) -> tuple:
+        return (RenamedDim, (self.parent, self.name))
+
+    def __repr__(self) -> str:
+        parent = self.parent.name if type(self.parent).__name__ == "NamedDim" else None
+        return f"RenamedDim({parent or repr(self.parent)}, {self.name!r})"
+
+
+class ProductDim(Dim):
+    """All combinations of the positions of several dims, as one dim.
+
+    The factors have no order: ``ProductDim({a, b})`` and ``ProductDim({b, a})`` are the same dim.
+    Its elements are in canonical order, that is with the factors sorted by name and the last one
+    running fastest; its labels are tuples in that order.
+
+    Parameters
+    ----------
+    factors : iterable of Dim
+        At least one; of a single one the result is that dim.
+    name : str, optional
+        By default the names of the factors joined by underscores.
+
+    Raises
+    ------
+    DimError
+        If a factor is given twice or two factors have the same name.
+
+    Examples
+    --------
+    >>> product = ProductDim({Dim("b", coords=["u", "v"]), Dim("a", coords=[1, 2])})
+    >>> product.name, product.coords.tolist()
+    ('a_b', [(1, 'u'), (1, 'v'), (2, 'u'), (2, 'v')])
+    """
+
+    __slots__ = ("factors",)
+
+    factors: tuple[Dim, ...]
+
+    def __new__(cls, factors: Iterable[Dim], name: str | None = None) -> Any:
+        from dimtensor.dims.algebra import canonical_dims
+
+        factors = canonical_dims(factors, "the factors of a ProductDim")
+        if not factors:
+            raise DimError("a ProductDim has at least one factor")
+        if len(factors) == 1:
+            return factors[0]
+        if name is None:
+            name = "_".join(factor.short for factor in factors)
+        length: int | None = 1
+        for factor in factors:
+            length = None if length is None or factor.length is None else length * factor.length
+        dim = cls._intern((factors, name), name, length)
+        dim.factors = factors
+        return dim
+
+    @property
+    def length(self) -> int | None:
+        if self._length is None:
+            lengths = [factor.length for factor in self.factors]
+            return None if None in lengths else int(np.prod(lengths))  # type: ignore[arg-type]
+        return self._length
+
+    @property
+    def bases(self) -> tuple[Dim, ...]:
+        return tuple(dict.fromkeys(b for factor in self.factors for b in factor.bases))
+
+    @property
+    def parents(self) -> tuple[Dim, ...]:
+        return self.factors
+
+    def _derive_labels(self) -> Coords | None:
+        return self._combine([factor._labels() for factor in self.factors])
+
+    def _combine(self, labels: list[Coords | None]) -> Coords | None:
+        if any(factor is None for factor in labels):
+            return None
+        values = [factor.values.tolist() for factor in labels]  # type: ignore[union-attr]
+        combined = np.empty(int(np.prod([len(v) for v in values])), dtype=object)
+        combined[:] = list(itertools.product(*values))
+        return Coords(combined)
+
+    def bound_length(self, binding: Binding) -> int | None:
+        known = self.length if self.length is not None else binding.length(self)
+        if known is not None:
+            return known
+        lengths = [factor.bound_length(binding) for factor in self.factors]
+        return None if None in lengths else int(np.prod(lengths))  # type: ignore[arg-type]
+
+    def bound_labels(self, binding: Binding) -> Coords | None:
+        labels = self._labels()
+        if labels is None:
+            labels = binding.labels(self)
+        if labels is None:
+            labels = self._combine([factor.bound_labels(binding) for factor in self.factors])
+        return labels
+
+    def to_index(self):
+        """Labels as a pandas MultiIndex with one level per factor."""
+        import pandas as pd
+
+        return pd.MultiIndex.from_product([f.to_index() for f in self.factors])
+
+    def __reduce__(self) -> tuple:
+        return (ProductDim, (self.factors, self.name))
+
+    def __repr__(self) -> str:
+        return f"ProductDim({{{', '.join(factor.short for factor in self.factors)}}})"
+
+
+class ConcatDim(Dim):
+    """The positions of several dims, one after the other.
+
+    Parts that are pieces of the same parent give the selection of the parent that they make up
+    together, so cutting a dim and putting it together again gives the dim.
+
+    Parameters
+    ----------
+    parts : sequence of Dim
+    name : str, optional
+        Needed where the parts do not share one name.
+
+    Raises
+    ------
+    DimError
+        If the parts have different names and no name is given.
+
+    Examples
+    --------
+    >>> old, new = Dim("t", coords=[1, 2]), Dim("t", coords=[3])
+    >>> ConcatDim([old, new]).coords.tolist()
+    [1, 2, 3]
+    """
+
+    __slots__ = ("parts",)
+
+    parts: tuple[Dim, ...]
+
+    def __new__(cls, parts: Iterable[Dim], name: str | None = None) -> Any:
+        parts = tuple(parts)
+        names = {part.name for part in parts}
+        if not parts:
+            raise DimError("a ConcatDim has at least one part")
+        if name is None:
+            if len(names) > 1 or None in names:
+                raise DimError(
+                    build_message(
+                        "dims of different names are joined to a dim whose name is given",
+                        [("parts", ", ".join(map(repr, parts)))],
+                        "pass name=",
+                    )
+                )
+            (name,) = names
+        if len(parts) == 1:
+            return parts[0] if parts[0].name == name else RenamedDim(parts[0], name)
+        whole = _reassembled(parts)
+        if whole is not None:
+            return whole if whole.name == name else RenamedDim(whole, name)
+        lengths = [part.length for part in parts]
+        length = None if None in lengths else sum(lengths)  # type: ignore[arg-type]
+        dim = cls._intern((parts, name), name, length)
+        dim.parts = parts
+        return dim
+
+    @property
+    def bases(self) -> tuple[Dim, ...]:
+        return tuple(dict.fromkeys(b for part in self.parts for b in part.bases))
+
+    @property
+    def parents(self) -> tuple[Dim, ...]:
+        return self.parts
+
+    def _derive_labels(self) -> Coords | None:
+        return _joined_labels([part._labels() for part in self.parts])
+
+    def bound_length(self, binding: Binding) -> int | None:
+        known = self._length if self._length is not None else binding.length(self)
+        if known is not None:
+            return known
+        lengths = [part.bound_length(binding) for part in self.parts]
+        return None if None in lengths else sum(lengths)  # type: ignore[arg-type]
+
+    def bound_labels(self, binding: Binding) -> Coords | None:
+        labels = self._labels()
+        if labels is None:
+            labels = binding.labels(self)
+        if labels is None:
+            labels = _joined_labels([part.bound_labels(binding) for part in self.parts])
+        return labels
+
+    def __reduce__(self) -> tuple:
+        return (ConcatDim, (self.parts, self.name))
+
+    def __repr__(self) -> str:
+        return f"ConcatDim([{', '.join(map(repr, self.parts))}], {self.name!r})"
+
+
+def _joined_labels(labels: list[Coords | None]) -> Coords | None:
+    if any(part is None for part in labels):
+        return None
+    arrays = [part.values for part in labels]  # type: ignore[union-attr]
+    kinds = {array.dtype.kind for array in arrays}
+    if len(kinds) == 1 or kinds <= set("iuf"):
+        return Coords(np.concatenate(arrays))
+    joined = np.empty(sum(map(len, arrays)), dtype=object)
+    joined[:] = [label for array in arrays for label in array.tolist()]
+    return Coords(joined)
+
+
+def _reassembled(parts: tuple[Dim, ...]) -> Dim | None:
+    """The selection that the parts are of one common parent of known length, if they are."""
+    sources = [part.parent if isinstance(part, SelDim) else part for part in parts]
+    if len(set(sources)) != 1 or sources[0].length is None:
+        return None
+    positions = []
+    for part in parts:
+        if part is sources[0]:
+            positions.append(np.arange(len(part)))
+        elif isinstance(part, SelDim) and isinstance(part.selection, (Positions, Slice)):
+            positions.append(part.selection.to_array(sources[0].length))
+        else:
+            return None
+    return SelDim(sources[0], positions=np.concatenate(positions))
+
+
+class PadDim(Dim):
+    """A dim with unlabelled positions added before and after.
+
+    Examples
+    --------
+    >>> PadDim(Dim("t", coords=[1, 2]), 1, 0).coords.tolist()
+    [nan, 1.0, 2.0]
+    """
+
+    __slots__ = ("after", "before", "parent")
+
+    parent: Dim
+    before: int
+    after: int
+
+    def __new__(cls, parent: Dim, before: int, after: int) -> Any:
+        if before < 0 or after < 0:
+            raise DimError(f"{parent.title} cannot be padded by {before} and {after} positions")
+        if before == after == 0:
+            return parent
+        length = None if parent.length is None else parent.length + before + after
+        dim = cls._intern((parent, before, after), parent.name, length)
+        dim.parent, dim.before, dim.after = parent, before, after
+        return dim
+
+    @property
+    def bases(self) -> tuple[Dim, ...]:
+        return self.parent.bases
+
+    @property
+    def parents(self) -> tuple[Dim, ...]:
+        return (self.parent,)
+
+    def _derive_labels(self) -> Coords | None:
+        return self._padded(self.parent._labels())
+
+    def _padded(self, labels: Coords | None) -> Coords | None:
+        if labels is None:
+            return None
+        values = labels.values
+        missing: Any
+        if values.dtype.kind in "iuf":
+            missing, dtype = np.nan, np.dtype(float)
+        elif values.dtype.kind in "mM":
+            missing, dtype = np.array("NaT", dtype=values.dtype), values.dtype
+        else:
+            missing, dtype = np.nan, np.dtype(object)
+        padded = np.full(len(values) + self.before + self.after, missing, dtype=dtype)
+        padded[self.before : self.before + len(values)] = values
+        return Coords(padded)
+
+    def bound_length(self, binding: Binding) -> int | None:
+        known = self._length if self._length is not None else binding.length(self)
+        if known is not None:
+            return known
+        length = self.parent.bound_length(binding)
+        return None if length is None else length + self.before + self.after
+
+    def bound_labels(self, binding: Binding) -> Coords | None:
+        labels = self._labels()
+        if labels is None:
+            labels = binding.labels(self)
+        return self._padded(self.parent.bound_labels(binding)) if labels is None else labels
+
+    def __reduce__(self) -> tuple:
+        return (PadDim, (self.parent, self.before, self.after))
+
+    def __repr__(self) -> str:
+        return f"PadDim({self.parent.short}, {self.before}, {self.after})"
+
+
+class SortedDim(Dim):
+    """Ranks along a parent dim: position 0 holds the smallest element. It has no labels.
+
+    Examples
+    --------
+    >>> ranks = SortedDim(Dim("t", coords=["a", "b"]))
+    >>> len(ranks), ranks.coords
+    (2, None)
+    """
+
+    __slots__ = ("parent",)
+
+    parent: Dim
+
+    def __new__(cls, parent: Dim) -> Any:
+        dim = cls._intern((parent,), parent.name, parent._length)
+        dim.parent = parent
+        return dim
+
+    @property
+    def length(self) -> int | None:
+        return self.parent.length
+
+    @property
+    def bases(self) -> tuple[Dim, ...]:
+        return self.parent.bases
+
+    @property
+    def parents(self) -> tuple[Dim, ...]:
+        return (self.parent,)
+
+    def bound_length(self, binding: Binding) -> int | None:
+        known = binding.length(self)
+        return self.parent.bound_length(binding) if known is None else known
+
+    def __reduce__(self) -> tuple:
+        return (SortedDim, (self.parent,))
+
+    def __repr__(self) -> str:
+        return f"SortedDim({self.parent.short})"

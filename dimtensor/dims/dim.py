@@ -1,0 +1,299 @@
+"""Dim: identity by value, interned, so that equal dims are one object."""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+import weakref
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dimtensor.dims.coords import Coords
+from dimtensor.errors import DimError, LabelError, build_message, listing
+
+if TYPE_CHECKING:
+    from dimtensor.dims.binding import Binding
+
+_interned: weakref.WeakValueDictionary[tuple, Dim] = weakref.WeakValueDictionary()
+_creation_number = itertools.count()
+
+
+class Dim:
+    """A named dimension, or an anonymous one.
+
+    Two named dims are the same dim where name and labels (or name and length) are equal, wherever
+    they are built. ``Dim()`` is anonymous and equal only to itself.
+
+    Parameters
+    ----------
+    name : str, optional
+        What the dim is called in look-ups such as ``x.sum("country")`` and in xarray.
+    coords : sequence, optional
+        One label per position. Without labels, labels may arrive with the data.
+    length : int, optional
+        The number of positions where there are no labels yet. Without both, the length arrives
+        with the data.
+
+    Raises
+    ------
+    DimError
+        If the name is not a string, the length is negative, or it is not the number of labels.
+
+    Examples
+    --------
+    >>> country = Dim("country", coords=["Italy", "Kenya", "USA"])
+    >>> len(country), country["Kenya"]
+    (3, 1)
+    >>> country == Dim("country", coords=["Italy", "Kenya", "USA"])
+    True
+    >>> Dim() == Dim()
+    False
+    >>> country[["USA", "Italy"]]
+    SelDim(country, ['USA', 'Italy'])
+    """
+
+    __slots__ = ("__weakref__", "_cached_coords", "_length", "_serial", "name")
+
+    name: str | None
+    _length: int | None
+    _serial: int
+    _cached_coords: Coords | None
+
+    def __new__(cls, name: str | None = None, coords: Any = None, length: int | None = None) -> Any:
+        if cls is not Dim:
+            raise TypeError(f"{cls.__name__} defines its own constructor")
+        if name is not None and not (isinstance(name, str) and name):
+            raise DimError(f"the name of a dim is a non-empty string, not {name!r}")
+        if coords is not None:
+            coords = coords if isinstance(coords, Coords) else Coords(coords)
+            if length is not None and length != len(coords):
+                raise DimError(
+                    f"dim {name!r} is given length {length} and {len(coords)} labels: "
+                    f"{listing(coords.values)}"
+                )
+            length = len(coords)
+        elif length is not None:
+            length = _valid_length(length, name)
+        if name is None:
+            return AnonymousDim(uuid.uuid4().hex, coords, length)
+        return NamedDim(name, coords, length)
+
+    @classmethod
+    def _intern(cls, key: tuple, name: str | None, length: int | None) -> Any:
+        key = (cls, *key)
+        dim = _interned.get(key)
+        if dim is None:
+            dim = object.__new__(cls)
+            dim.name = name
+            dim._length = length
+            dim._serial = next(_creation_number)
+            dim._cached_coords = None
+            dim = _interned.setdefault(key, dim)
+        return dim
+
+    # -- what every dim knows ------------------------------------------------------------------
+
+    @property
+    def length(self) -> int | None:
+        """Number of positions, None where it is not known before data arrives."""
+        return self._length
+
+    @property
+    def coords(self) -> np.ndarray | None:
+        """Labels as a read-only array, None where there are none (yet)."""
+        labels = self._labels()
+        return None if labels is None else labels.values
+
+    def _labels(self) -> Coords | None:
+        if self._cached_coords is None:
+            self._cached_coords = self._derive_labels()
+        return self._cached_coords
+
+    def _derive_labels(self) -> Coords | None:
+        return None
+
+    @property
+    def bases(self) -> tuple[Dim, ...]:
+        """The dims this one is derived from at the root; of a dim that is not derived, itself."""
+        return (self,)
+
+    @property
+    def parents(self) -> tuple[Dim, ...]:
+        """The dims this one is directly derived from."""
+        return ()
+
+    def bound_length(self, binding: Binding) -> int | None:
+        """Length with what is known when a function is called."""
+        known = binding.length(self)
+        return self._length if known is None else known
+
+    def bound_labels(self, binding: Binding) -> Coords | None:
+        """Labels with what is known when a function is called."""
+        labels = self._labels()
+        return binding.labels(self) if labels is None else labels
+
+    @property
+    def sort_key(self) -> tuple:
+        """Canonical order: by name; anonymous dims last, in the order of their creation."""
+        if self.name is None:
+            return (1, "", self._serial)
+        return (0, self.name, 0)
+
+    def __len__(self) -> int:
+        if self.length is None:
+            raise DimError(f"the length of {self!r} is not known before data arrives")
+        return self.length
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __contains__(self, label: object) -> bool:
+        labels = self._labels()
+        if labels is None:
+            raise LabelError(f"{self!r} has no labels to look {label!r} up in")
+        try:
+            labels.position(label)
+        except LabelError:
+            return False
+        return True
+
+    def __iter__(self):
+        labels = self._labels()
+        if labels is None:
+            raise LabelError(f"{self!r} has no labels to iterate over")
+        return iter(labels.values.tolist())
+
+    def __getitem__(self, selection: Any) -> Any:
+        """Position of a label, or the derived dim of a list or slice of labels."""
+        from dimtensor.dims.derived import SelDim
+
+        if isinstance(selection, (list, np.ndarray, slice)):
+            return SelDim(self, selection)
+        return self.position(selection)
+
+    def position(self, label: Any) -> int:
+        """Position of one label.
+
+        Raises
+        ------
+        LabelError
+            If the dim has no labels, not this label, or has it more than once.
+        """
+        labels = self._labels()
+        if labels is None:
+            raise LabelError(
+                build_message(
+                    f"{self!r} has no labels to look {label!r} up in",
+                    hint="give the dim coords, or select by position with isel",
+                )
+            )
+        return labels.position(label, self.title)
+
+    def rename(self, name: str | None = None) -> Dim:
+        """The same positions and labels under another name; by default with a prime.
+
+        Examples
+        --------
+        >>> Dim("country", length=2).rename()
+        RenamedDim(country, "country'")
+        """
+        from dimtensor.dims.derived import RenamedDim
+
+        return RenamedDim(self, name)
+
+    def to_index(self):
+        """Labels as a pandas Index (a MultiIndex for a ProductDim); positions if there are none."""
+        import pandas as pd
+
+        labels = self._labels()
+        if labels is None:
+            return pd.RangeIndex(len(self), name=self.name)
+        return pd.Index(labels.values, name=self.name)
+
+    # -- identity ------------------------------------------------------------------------------
+
+    def __copy__(self) -> Dim:
+        return self
+
+    def __deepcopy__(self, memo: Mapping) -> Dim:
+        return self
+
+    def __setattr__(self, key: str, value: object) -> None:
+        if key == "name" and hasattr(self, "name"):
+            raise AttributeError("a Dim is immutable; rename() gives a renamed one")
+        object.__setattr__(self, key, value)
+
+    @property
+    def title(self) -> str:
+        """Short way to speak of the dim in a message."""
+        return f"dim {self.name!r}" if self.name is not None else "an anonymous dim"
+
+    @property
+    def short(self) -> str:
+        """Name for listings and for output coordinates."""
+        return self.name if self.name is not None else f"_{self._serial}"
+
+    def __repr__(self) -> str:
+        labels = self._labels()
+        name = repr(self.name) if self.name is not None else ""
+        if labels is not None:
+            detail = f"[{listing(labels.values, 4)}]"
+        elif self.length is not None:
+            detail = f"length={self.length}"
+        else:
+            detail = ""
+        return f"Dim({', '.join(part for part in (name, detail) if part)})"
+
+    def _repr_html_(self) -> str:
+        from dimtensor.display import dim_html
+
+        return dim_html(self)
+
+
+class NamedDim(Dim):
+    """A Dim with a name; its name with its labels or its length is its identity."""
+
+    __slots__ = ()
+
+    def __new__(cls, name: str, coords: Coords | None, length: int | None) -> Any:
+        key = (name, coords.key) if coords is not None else (name, length)
+        dim = cls._intern(key, name, length)
+        if coords is not None and dim._cached_coords is None:
+            dim._cached_coords = coords
+        return dim
+
+    def __reduce__(self) -> tuple:
+        return (NamedDim, (self.name, self._cached_coords, self._length))
+
+
+class AnonymousDim(Dim):
+    """A Dim without a name, equal only to itself; it takes its length from its first tensor."""
+
+    __slots__ = ("token",)
+
+    token: str
+
+    def __new__(cls, token: str, coords: Coords | None, length: int | None) -> Any:
+        dim = cls._intern((token,), None, length)
+        dim.token = token
+        if coords is not None:
+            dim._cached_coords = coords
+        return dim
+
+    def take_length(self, length: int) -> None:
+        """Fix the length, once."""
+        if self._length is None:
+            self._length = length
+        elif self._length != length:
+            raise DimError(f"{self!r} has length {self._length}, not {length}")
+
+    def __reduce__(self) -> tuple:
+        return (AnonymousDim, (self.token, self._cached_coords, self._length))
+
+
+def _valid_length(length: Any, name: str | None) -> int:
+    if isinstance(length, bool) or not isinstance(length, (int, np.integer)) or length < 0:
+        raise DimError(f"the length of dim {name!r} is an integer of at least 0, not {length!r}")
+    return int(length)

@@ -1,0 +1,318 @@
+"""Selections along one dim, normalised so that equal selections are equal objects."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dimtensor.dims.coords import Coords
+from dimtensor.dims.dim import Dim
+from dimtensor.errors import DimError, DtypeError, LabelError, PositionError, build_message, listing
+
+
+class Selection:
+    """What a SelDim takes of its parent."""
+
+    __slots__ = ()
+
+    def length(self, parent_length: int | None) -> int | None:
+        """Number of positions taken, None where it is not known yet."""
+        raise TypeError(f"{type(self).__name__} does not say its length")
+
+    def is_identity(self, parent_length: int | None) -> bool:
+        """Whether everything is taken, in order."""
+        return False
+
+    def take(self, labels: Coords) -> Coords | None:
+        """The labels taken, None where they are not known yet."""
+        return None
+
+    def describe(self, labels: Coords | None) -> str:
+        """What is taken, as one would write it."""
+        return repr(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Positions(Selection):
+    """Explicit positions; compared by value."""
+
+    array: np.ndarray
+    _key: tuple = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        array = np.ascontiguousarray(self.array, dtype=np.int64)
+        array.flags.writeable = False
+        object.__setattr__(self, "array", array)
+        digest = hashlib.blake2b(array.tobytes(), digest_size=16).digest()
+        object.__setattr__(self, "_key", (len(array), digest))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Positions) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __reduce__(self) -> tuple:
+        return (Positions, (self.array,))
+
+    def length(self, parent_length: int | None) -> int | None:
+        return len(self.array)
+
+    def is_identity(self, parent_length: int | None) -> bool:
+        return parent_length == len(self.array) and bool(
+            (self.array == np.arange(len(self.array))).all()
+        )
+
+    def take(self, labels: Coords) -> Coords:
+        return labels.take(self.array)
+
+    def to_array(self, parent_length: int | None) -> np.ndarray:
+        return self.array
+
+    def describe(self, labels: Coords | None) -> str:
+        if labels is not None:
+            return f"[{listing(labels.values[self.array], 4)}]"
+        return f"positions=[{listing(self.array, 6)}]"
+
+
+@dataclass(frozen=True)
+class Slice(Selection):
+    """A slice of positions, as Python has it."""
+
+    start: int | None
+    stop: int | None
+    step: int = 1
+
+    def as_slice(self) -> slice:
+        return slice(self.start, self.stop, self.step)
+
+    def length(self, parent_length: int | None) -> int | None:
+        if parent_length is None:
+            return None
+        return len(range(*self.as_slice().indices(parent_length)))
+
+    def is_identity(self, parent_length: int | None) -> bool:
+        if self.step != 1:
+            return False
+        if parent_length is None:
+            return self.start in (None, 0) and self.stop is None
+        return self.as_slice().indices(parent_length) == (0, parent_length, 1)
+
+    def take(self, labels: Coords) -> Coords:
+        return labels.take(self.as_slice())
+
+    def to_array(self, parent_length: int | None) -> np.ndarray:
+        if parent_length is None:
+            raise DimError("the positions of a slice are known once its dim has a length")
+        return np.arange(*self.as_slice().indices(parent_length))
+
+    def describe(self, labels: Coords | None) -> str:
+        if labels is not None:
+            return f"[{listing(labels.values[self.as_slice()], 4)}]"
+        start, stop = ("" if v is None else str(v) for v in (self.start, self.stop))
+        return f"{start}:{stop}" + ("" if self.step == 1 else f":{self.step}")
+
+
+@dataclass(frozen=True)
+class LateLabels(Selection):
+    """Labels of a dim that gets its labels with the data."""
+
+    labels: tuple
+
+    def length(self, parent_length: int | None) -> int | None:
+        return len(self.labels)
+
+    def take(self, labels: Coords) -> Coords:
+        return labels.take(labels.positions(self.labels))
+
+    def describe(self, labels: Coords | None) -> str:
+        return f"[{listing(self.labels, 4)}]"
+
+
+@dataclass(frozen=True)
+class LateSlice(Selection):
+    """A slice by label of a dim that gets its labels with the data; its length comes then, too."""
+
+    start: Any
+    stop: Any
+    step: int | None = None
+
+    def length(self, parent_length: int | None) -> int | None:
+        return None
+
+    def take(self, labels: Coords) -> Coords:
+        return labels.take(labels.slice_positions(slice(self.start, self.stop, self.step)))
+
+    def describe(self, labels: Coords | None) -> str:
+        return f"{self.start!r}:{self.stop!r}"
+
+
+@dataclass(frozen=True)
+class Mask(Selection):
+    """The positions where a boolean tensor is true; the key stands for the tensor."""
+
+    key: Hashable
+
+    def length(self, parent_length: int | None) -> int | None:
+        return None
+
+    def describe(self, labels: Coords | None) -> str:
+        return "mask"
+
+
+def normalise_position(parent: Dim, position: Any) -> int:
+    """A checked position; of a dim of known length never negative.
+
+    Raises
+    ------
+    PositionError
+        If the position is outside of the dim.
+    """
+    position = int(position)
+    length = parent.length
+    if length is not None:
+        if not -length <= position < length:
+            raise PositionError(
+                f"position {position} is outside of {parent.title} of length {length}"
+            )
+        return position % length
+    return position
+
+
+def normalise_selection(parent: Dim, selection: Any) -> Selection:
+    """The canonical selection of a slice, list, array or boolean mask of positions.
+
+    Raises
+    ------
+    PositionError
+        If a position is outside of the dim.
+    DimError
+        If a mask has not the length of the dim.
+    DtypeError
+        If the positions are neither integers nor booleans.
+    """
+    length = parent.length
+    if isinstance(selection, Selection):
+        return selection
+    if isinstance(selection, slice):
+        return _normalise_slice(selection, length)
+    array = np.asarray(selection)
+    if array.ndim != 1:
+        raise DimError(f"positions along {parent.title} are one-dimensional, not {array.shape}")
+    if array.dtype == bool:
+        if length is not None and len(array) != length:
+            raise DimError(f"a mask of {len(array)} values does not fit {parent.title} of {length}")
+        if length is None:
+            raise DimError(
+                build_message(
+                    f"a mask of constants needs a dim of known length, {parent!r} has none",
+                    hint="make the mask a dims-tensor with dt.data",
+                )
+            )
+        array = np.flatnonzero(array)
+    elif array.size == 0:
+        array = np.zeros(0, dtype=np.int64)
+    elif array.dtype.kind not in "iu":
+        raise DtypeError(f"positions along {parent.title} are integers, not {array.dtype}")
+    if length is not None:
+        outside = array[(array < -length) | (array >= length)]
+        if outside.size:
+            raise PositionError(
+                f"positions {listing(outside)} are outside of {parent.title} of length {length}"
+            )
+        array = np.where(array < 0, array + length, array)
+        return _positions_or_slice(array, length)
+    return Positions(array)
+
+
+def _normalise_slice(selection: slice, length: int | None) -> Slice:
+    step = 1 if selection.step is None else int(selection.step)
+    if step == 0:
+        raise PositionError("the step of a slice is not 0")
+    start = None if selection.start is None else int(selection.start)
+    stop = None if selection.stop is None else int(selection.stop)
+    if length is not None:
+        taken = range(*slice(start, stop, step).indices(length))
+        return _canonical_range(taken, length)
+    if step > 0 and start == 0:
+        start = None
+    return Slice(start, stop, step)
+
+
+def _canonical_range(taken: range, length: int) -> Slice:
+    if len(taken) == 0:
+        return Slice(0, 0, 1)
+    step = taken.step if len(taken) > 1 else 1
+    start, last = taken[0], taken[-1]
+    stop = last + (1 if step > 0 else -1)
+    return Slice(start, None if stop < 0 else stop, step)
+
+
+def _positions_or_slice(array: np.ndarray, length: int) -> Selection:
+    """A slice where the positions are evenly spaced, so that both ways to write it are equal."""
+    if len(array) == 0:
+        return Slice(0, 0, 1)
+    steps = np.diff(array)
+    if len(array) == 1 or (steps[0] != 0 and (steps == steps[0]).all()):
+        step = int(steps[0]) if len(array) > 1 else 1
+        first, last = int(array[0]), int(array[-1])
+        return _canonical_range(range(first, last + (1 if step > 0 else -1), step), length)
+    return Positions(array)
+
+
+def resolve_labels(parent: Dim, labels: Any) -> Selection:
+    """The selection that a list or slice of labels makes.
+
+    Raises
+    ------
+    LabelError
+        If a label is not in the dim.
+    """
+    known = parent._labels()
+    if isinstance(labels, slice):
+        if labels == slice(None):
+            return Slice(None, None, 1)
+        if known is None:
+            return LateSlice(labels.start, labels.stop, labels.step)
+        return normalise_selection(parent, known.slice_positions(labels, parent.title))
+    if isinstance(labels, str):
+        raise LabelError(f"several labels of {parent.title} are a list, not the string {labels!r}")
+    items = Coords(labels).values.tolist() if not isinstance(labels, (list, tuple)) else labels
+    if known is None:
+        return LateLabels(tuple(items))
+    return normalise_selection(parent, known.positions(items, parent.title))
+
+
+def compose(parent: Dim, first: Selection, second: Selection) -> Selection | None:
+    """One selection of the parent that equals two in a row; None where there is none."""
+    static = (Positions, Slice)
+    if isinstance(first, Positions) or (isinstance(first, Slice) and parent.length is not None):
+        if isinstance(second, static):
+            positions = first.to_array(parent.length)
+            taken = positions[
+                second.as_slice() if isinstance(second, Slice) else second.to_array(len(positions))
+            ]
+            return normalise_selection(parent, taken)
+        return None
+    if isinstance(first, Slice) and isinstance(second, Slice):
+        return _compose_open_slices(first, second)
+    return None
+
+
+def _compose_open_slices(first: Slice, second: Slice) -> Slice | None:
+    """``x[a:-b][c:-d]`` is ``x[a + c:-(b + d)]`` whatever the length; other forms stay nested."""
+
+    def trims(selection: Slice) -> tuple[int, int] | None:
+        start, stop = selection.start or 0, selection.stop or 0
+        open_stop = selection.stop is None or selection.stop < 0
+        return (start, -stop) if selection.step == 1 and start >= 0 and open_stop else None
+
+    one, two = trims(first), trims(second)
+    if one is None or two is None:
+        return None
+    start, end = one[0] + two[0], one[1] + two[1]
+    return Slice(start or None, -end if end else None, 1)

@@ -1,0 +1,94 @@
+"""Exception classes and the one builder of their messages.
+
+Every error of dimtensor is a :class:`DimtensorError` and, beside it, the built-in exception
+that a NumPy or xarray user would expect in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+
+class DimtensorError(Exception):
+    """Base class of all errors raised by dimtensor."""
+
+
+class DimError(DimtensorError, ValueError):
+    """Dims that clash, are missing, ambiguous or of the wrong length."""
+
+
+class LabelError(DimtensorError, LookupError):
+    """A label that a dim does not have, has twice, or that disagrees between inputs."""
+
+
+class PositionError(DimtensorError, IndexError):
+    """An integer position outside of a dim."""
+
+
+class DtypeError(DimtensorError, TypeError):
+    """An operand of a dtype that the operation does not take, or that would lose values."""
+
+
+class InputError(DimtensorError, ValueError):
+    """A compiled function called with missing, unknown or malformed inputs."""
+
+
+class GraphError(DimtensorError, ValueError):
+    """A graph that cannot be compiled as asked: a missing input, an unknown length."""
+
+
+class CheckError(DimtensorError, ValueError):
+    """A check that is part of a computation failed when it ran."""
+
+
+def build_message(
+    headline: str, details: Iterable[tuple[str, object]] = (), hint: str | None = None
+) -> str:
+    """Lay out an error: a headline, one indented line per thing involved, and the way out.
+
+    Examples
+    --------
+    >>> print(build_message("two dims named 'a' meet", [("left", "Dim('a')")], "rename one"))
+    two dims named 'a' meet
+      left: Dim('a')
+    hint: rename one
+    """
+    lines = [headline]
+    lines += [f"  {name}: {value}" for name, value in details]
+    if hint:
+        lines.append(f"hint: {hint}")
+    return "\n".join(lines)
+
+
+def listing(items: Iterable[object], limit: int = 8) -> str:
+    """Write items separated by commas; of a long list the first ones and the count.
+
+    Examples
+    --------
+    >>> listing(["a", "b"])
+    "'a', 'b'"
+    >>> listing(range(100), limit=2)
+    '0, 1, … (100 in all)'
+    """
+    items = list(items)
+    if not items:
+        return "none"
+    shown = ", ".join(plain_repr(item) for item in items[:limit])
+    return shown if len(items) <= limit else f"{shown}, … ({len(items)} in all)"
+
+
+def plain_repr(item: object) -> str:
+    """Repr of a label without NumPy's type around it."""
+    if hasattr(item, "dtype") and getattr(item, "ndim", None) == 0:
+        if item.dtype.kind in "mM":
+            return str(item)
+        item = item.item()  # type: ignore[attr-defined]
+    return repr(item)
+
+
+def did_you_mean(word: object, known: Sequence[str]) -> str:
+    """`` (did you mean 'x'?)`` where a known name is close, else nothing."""
+    import difflib
+
+    close = difflib.get_close_matches(str(word), known, n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""

@@ -1,0 +1,112 @@
+"""Attributes of nodes that need more than a tuple."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dimtensor.dims import Dim, Dims
+
+
+class InputAttrs(NamedTuple):
+    """A symbolic input; without a name the token tells two apart."""
+
+    name: str | None
+    token: str | None
+    dims: Dims
+    dtype: str
+    categories: Dim | None
+
+
+@dataclass(frozen=True, eq=False)
+class DataAttrs:
+    """Values of a data leaf, axes in the canonical order of its dims; compared by value."""
+
+    name: str | None
+    dims: Dims
+    values: np.ndarray
+    categories: Dim | None = None
+    labels: tuple = ()  # (dim, Coords) of the dims that got their labels with this data
+    _key: tuple = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        values = np.ascontiguousarray(self.values).reshape(np.shape(self.values))
+        if values.flags.writeable:
+            values = values.copy()
+            values.flags.writeable = False
+        object.__setattr__(self, "values", values)
+        digest = hashlib.blake2b(values.tobytes(), digest_size=16).digest()
+        key = (self.name, self.dims, values.dtype.str, values.shape, digest, self.categories,
+               self.labels)  # fmt: skip
+        object.__setattr__(self, "_key", key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DataAttrs) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __reduce__(self) -> tuple:
+        return (DataAttrs, (self.name, self.dims, self.values, self.categories, self.labels))
+
+
+class ConstantAttrs(NamedTuple):
+    """A number; the bytes tell -0.0 from 0.0 and make NaN equal to itself."""
+
+    dtype: str
+    data: bytes
+
+    @property
+    def value(self) -> np.ndarray:
+        return np.frombuffer(self.data, dtype=self.dtype)[0]
+
+
+class ShapedAttrs(NamedTuple):
+    """A positional PyTensor variable and the dims of its axes, in order."""
+
+    variable: Any
+    dims: Dims
+    dtype: str
+    categories: Dim | None = None
+
+    @property
+    def name(self) -> str | None:
+        return getattr(self.variable, "name", None)
+
+
+class LabelPosition(NamedTuple):
+    """Position of a label (or label slice end) of a dim that gets its labels with the data."""
+
+    dim: Dim
+    labels: tuple
+    role: str  # "one", "many", "start", "stop"
+
+
+class IndexItem(NamedTuple):
+    """What happens to one dim in an index or update node.
+
+    ``kind`` is ``int`` (payload: the position), ``select`` (payload: the Selection that a SelDim is
+    made of), or ``mask`` and ``tensor`` (payload: number of the indexer among the extra inputs).
+    """
+
+    dim: Dim
+    kind: str
+    payload: Any
+
+
+class ApplyAttrs(NamedTuple):
+    """A positional function lifted over core dims.
+
+    ``function`` is hashable and called with positional variables, the batch axes of each leading
+    and the core axes trailing in the order of ``core_in``.
+    """
+
+    function: Any
+    core_in: tuple[Dims, ...]
+    core_out: Dims
+    dtype: str
+    output: int
+    name: str

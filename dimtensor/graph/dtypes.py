@@ -1,0 +1,108 @@
+"""Dtype rules of the op table; NumPy's promotion, kept to 64-bit floats where integers enter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from dimtensor.errors import DtypeError
+
+DTYPES = (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "float32", "float64", "complex64", "complex128",
+)  # fmt: skip
+
+
+def valid_dtype(dtype: Any) -> str:
+    """Name of a dtype that tensors may have.
+
+    Raises
+    ------
+    DtypeError
+        For any other; strings and datetimes are labels of dims, not elements of tensors.
+    """
+    try:
+        name = np.dtype(dtype).name
+    except TypeError:
+        name = str(dtype)
+    if name not in DTYPES:
+        raise DtypeError(
+            f"a tensor has no dtype {name!r}; strings and datetimes are labels of a Dim "
+            f"(dt.data(..., categories=dim) turns them into positions). dtypes: {', '.join(DTYPES)}"
+        )
+    return name
+
+
+@lru_cache(maxsize=4096)
+def promote(dtypes: tuple[str, ...]) -> str:
+    """NumPy's promotion."""
+    if len(dtypes) == 1 or all(dtype == dtypes[0] for dtype in dtypes):
+        return dtypes[0]
+    return np.result_type(*dtypes).name
+
+
+@lru_cache(maxsize=4096)
+def result_dtype(rule: str, dtypes: tuple[str, ...], name: str) -> str:
+    """Dtype of the result of an op.
+
+    Raises
+    ------
+    DtypeError
+        If the op does not take these dtypes.
+    """
+    if rule == "bool" or rule == "logical":
+        return "bool"
+    joint = promote(dtypes[1:] if rule == "select" else dtypes)
+    kind = np.dtype(joint).kind
+    if rule == "float":
+        return joint if kind in "fc" else "float64"
+    if rule == "number" and kind == "b":
+        raise DtypeError(f"{name} is not defined for bools; use astype(int) or logical operations")
+    if rule == "integer" and kind not in "biu":
+        raise DtypeError(f"{name} is defined for integers and bools, not for {joint}")
+    if rule in ("real", "realfloat"):
+        if kind == "c":
+            return "float32" if joint == "complex64" else "float64"
+        return joint if rule == "real" or kind == "f" else "float64"
+    if rule == "complex":
+        return "complex64" if joint == "float32" else "complex128"
+    if rule == "accumulate":
+        return {"b": "int64", "i": "int64", "u": "uint64"}.get(kind, joint)
+    return joint
+
+
+def operand_dtype(rule: str, dtypes: Sequence[str], result: str) -> list[str]:
+    """Dtypes to which the operands are cast before the positional op is applied."""
+    if rule == "bool":
+        return [promote(tuple(dtypes))] * len(dtypes)
+    if rule == "logical":
+        return ["bool"] * len(dtypes)
+    if rule == "select":
+        return ["bool"] + [result] * (len(dtypes) - 1)
+    if rule in ("real", "realfloat", "complex", "accumulate"):
+        return list(dtypes)
+    return [result] * len(dtypes)
+
+
+def scalar_dtype(value: Any, others: Sequence[str]) -> str:
+    """Dtype of a Python number beside tensors: as in NumPy, it does not widen them in kind.
+
+    Raises
+    ------
+    DtypeError
+        If an integer does not fit into the tensor's integer dtype.
+    """
+    if isinstance(value, (np.generic, np.ndarray)):
+        return valid_dtype(value.dtype)
+    if not others:
+        return valid_dtype(np.asarray(value).dtype)
+    joint = promote(tuple(others))
+    result = np.result_type(np.dtype(joint), value).name
+    if isinstance(value, int) and not isinstance(value, bool) and np.dtype(result).kind in "iu":
+        info = np.iinfo(result)
+        if not info.min <= value <= info.max:
+            raise DtypeError(f"{value} does not fit into {result}; use astype on the tensor first")
+    return result

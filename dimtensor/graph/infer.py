@@ -1,0 +1,380 @@
+"""Dims, dtype and category inference: one plain function per node kind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dimtensor.dims import Dim, Dims, RenamedDim, SelDim, clash_error, sort_dims, union, without
+from dimtensor.dims.selection import LateLabels, Mask
+from dimtensor.errors import DimError, DtypeError, LabelError, build_message
+from dimtensor.graph import attrs as at
+from dimtensor.graph.dtypes import promote, result_dtype
+from dimtensor.graph.node import Node, NodeType, infers
+from dimtensor.graph.optable import TABLE
+
+_LABEL_OPS = frozenset({"equal", "not_equal", "where", "stop_gradient"})
+
+
+@infers("input")
+def _input(inputs: tuple[Node, ...], attrs: at.InputAttrs) -> NodeType:
+    return NodeType(attrs.dims, attrs.dtype, attrs.categories)
+
+
+@infers("data")
+def _data(inputs: tuple[Node, ...], attrs: at.DataAttrs) -> NodeType:
+    return NodeType(attrs.dims, attrs.values.dtype.name, attrs.categories)
+
+
+@infers("constant")
+def _constant(inputs: tuple[Node, ...], attrs: at.ConstantAttrs) -> NodeType:
+    return NodeType((), attrs.dtype)
+
+
+@infers("shaped")
+def _shaped(inputs: tuple[Node, ...], attrs: at.ShapedAttrs) -> NodeType:
+    return NodeType(sort_dims(attrs.dims), attrs.dtype, attrs.categories)
+
+
+@infers("length")
+def _length(inputs: tuple[Node, ...], attrs: Dim) -> NodeType:
+    return NodeType((), "int64")
+
+
+@infers("positions")
+def _positions(inputs: tuple[Node, ...], attrs: Dim) -> NodeType:
+    return NodeType((attrs,), "int64")
+
+
+@infers("label_position")
+def _label_position(inputs: tuple[Node, ...], attrs: at.LabelPosition) -> NodeType:
+    if attrs.role == "many":
+        return NodeType((SelDim.of(attrs.dim, LateLabels(attrs.labels)),), "int64")
+    return NodeType((), "int64")
+
+
+@infers("elemwise")
+def _elemwise(inputs: tuple[Node, ...], attrs: str) -> NodeType:
+    row = TABLE[attrs]
+    if len(inputs) != row.arity:
+        raise DimError(f"{attrs} takes {row.arity} operands, not {len(inputs)}")
+    if len(inputs) == 1:
+        (x,) = inputs
+        dims = x.dims
+    else:
+        dims = union([x.dims for x in inputs], attrs, [describe(x) for x in inputs])
+    dtype = result_dtype(row.dtype, tuple(x.dtype for x in inputs), attrs)
+    return NodeType(dims, dtype, _elemwise_categories(inputs, attrs))
+
+
+def _elemwise_categories(inputs: tuple[Node, ...], name: str) -> Dim | None:
+    found = [x.categories for x in inputs if x.categories is not None]
+    if not found:
+        return None
+    if name not in _LABEL_OPS:
+        raise DtypeError(
+            build_message(
+                f"{name} is not defined for labels of {found[0].title}",
+                [(f"operand {i + 1}", describe(x)) for i, x in enumerate(inputs)],
+                "labels compare with ==; .codes gives their positions as integers",
+            )
+        )
+    operands = inputs[1:] if name == "where" else inputs
+    kinds = [x.categories for x in operands]
+    if any(kind is not kinds[0] for kind in kinds):
+        raise LabelError(
+            build_message(
+                f"{name}: labels of different dims do not compare",
+                [(f"operand {i + 1}", describe(x)) for i, x in enumerate(operands)],
+            )
+        )
+    return None if name in ("equal", "not_equal") else kinds[0]
+
+
+def describe(x: Node) -> str:
+    """How a message speaks of an operand."""
+    name = x.name or (x.attrs if x.kind == "elemwise" else x.kind)
+    labels = f", labels of {x.categories.short}" if x.categories is not None else ""
+    return f"{name} with dims {{{', '.join(dim.short for dim in x.dims)}}}{labels}"
+
+
+def _no_labels(x: Node, what: str) -> None:
+    if x.categories is not None:
+        raise DtypeError(
+            f"{what} is not defined for labels of {x.categories.title}; "
+            ".codes gives their positions as integers"
+        )
+
+
+@infers("cast")
+def _cast(inputs: tuple[Node, ...], attrs: str) -> NodeType:
+    return NodeType(inputs[0].dims, attrs)
+
+
+@infers("codes")
+def _codes(inputs: tuple[Node, ...], attrs: Dim | None) -> NodeType:
+    """Turn labels into positions (attrs None) or positions into labels of the dim in attrs."""
+    if attrs is not None and inputs[0].dtype[:3] not in ("int", "uin"):
+        raise DtypeError(f"labels of {attrs.title} are given by integers, not {inputs[0].dtype}")
+    return NodeType(inputs[0].dims, inputs[0].dtype, attrs)
+
+
+@infers("reduce")
+def _reduce(inputs: tuple[Node, ...], attrs: tuple[str, Dims]) -> NodeType:
+    (x,) = inputs
+    name, dims = attrs
+    _no_labels(x, name)
+    dtype = result_dtype(TABLE[name].dtype, (x.dtype,), name)
+    if x.dtype.startswith("complex") and name in ("min", "max"):
+        raise DtypeError(f"{name} is not defined for {x.dtype}")
+    if name in ("min", "max") and any(dim.length == 0 for dim in dims):
+        raise DimError(f"{name} over {dims[0].title} of length 0 has no value")
+    return NodeType(without(x.dims, dims), dtype)
+
+
+@infers("cumulate")
+def _cumulate(inputs: tuple[Node, ...], attrs: tuple[str, Dim]) -> NodeType:
+    _no_labels(inputs[0], attrs[0])
+    dtype = result_dtype(TABLE[attrs[0]].dtype, (inputs[0].dtype,), attrs[0])
+    return NodeType(inputs[0].dims, dtype)
+
+
+@infers("arg_reduce")
+def _arg_reduce(inputs: tuple[Node, ...], attrs: tuple[str, Dim]) -> NodeType:
+    if attrs[1].length == 0:
+        raise DimError(f"{attrs[0]} over {attrs[1].title} of length 0 has no value")
+    return NodeType(without(inputs[0].dims, [attrs[1]]), "int64")
+
+
+@infers("sort")
+def _sort(inputs: tuple[Node, ...], attrs: tuple[Dim, Dim]) -> NodeType:
+    dim, ranks = attrs
+    others = without(inputs[0].dims, [dim])
+    return NodeType(sort_dims((*others, ranks)), inputs[0].dtype, inputs[0].categories)
+
+
+@infers("argsort")
+def _argsort(inputs: tuple[Node, ...], attrs: tuple[Dim, Dim]) -> NodeType:
+    dim, ranks = attrs
+    return NodeType(sort_dims((*without(inputs[0].dims, [dim]), ranks)), "int64")
+
+
+@infers("expand")
+def _expand(inputs: tuple[Node, ...], attrs: Dims) -> NodeType:
+    (x,) = inputs
+    return NodeType(union([x.dims, attrs], "expand"), x.dtype, x.categories)
+
+
+@infers("relabel")
+def _relabel(inputs: tuple[Node, ...], attrs: tuple[tuple[Dim, Dim], ...]) -> NodeType:
+    """Exchange dims for others position by position."""
+    (x,) = inputs
+    mapping = dict(attrs)
+    dims = [mapping.get(dim, dim) for dim in x.dims]
+    seen: dict[Any, Dim] = {}
+    for dim in dims:
+        other = seen.setdefault(dim if dim.name is None else dim.name, dim)
+        if sum(d is dim for d in dims) > 1 or other is not dim:
+            raise clash_error(f"rename: the result has two dims named {dim.name!r}", other, dim)
+    return NodeType(sort_dims(dims), x.dtype, x.categories)
+
+
+def index_result(x: Node, indexers: tuple[Node, ...], items: tuple[at.IndexItem, ...]) -> Dims:
+    """Dims of a selection; the dims of pointwise indexers replace the dims they index."""
+    replaced = [item.dim for item in items]
+    kept = without(x.dims, replaced)
+    added: list[Dims] = []
+    for item in items:
+        if item.kind == "select":
+            added.append((SelDim.of(item.dim, item.payload),))
+        elif item.kind == "mask":
+            added.append((mask_dim(item.dim, indexers[item.payload]),))
+        elif item.kind == "tensor":
+            added.append(indexers[item.payload].dims)
+    return union([kept, *added], "selection")
+
+
+def mask_dim(dim: Dim, mask: Node) -> Dim:
+    """The dim of the positions where a mask is true."""
+    return SelDim.of(dim, Mask(mask))
+
+
+@infers("index")
+def _index(inputs: tuple[Node, ...], attrs: tuple[at.IndexItem, ...]) -> NodeType:
+    x, *indexers = inputs
+    dims = index_result(x, tuple(indexers), attrs)
+    return NodeType(dims, x.dtype, x.categories)
+
+
+@infers("update")
+def _update(inputs: tuple[Node, ...], attrs: tuple[str, tuple[at.IndexItem, ...]]) -> NodeType:
+    x, value, *indexers = inputs
+    mode, items = attrs
+    selected = index_result(x, tuple(indexers), items)
+    foreign = without(value.dims, selected)
+    allowed = union([selected, x.dims], mode) if not foreign else selected
+    for dim in foreign:
+        namesake = [d for d in selected if d.name == dim.name and d.name is not None]
+        if namesake:
+            raise clash_error(f"{mode}: the value has another dim than the selection", namesake[0],
+                              dim, "selection", "value")  # fmt: skip
+        raise DimError(
+            build_message(
+                f"{mode}: the value has {dim.title}, the selection has not",
+                [
+                    ("selection", [d.short for d in allowed]),
+                    ("value", [d.short for d in value.dims]),
+                ],
+                "expand the tensor over the dim first",
+            )
+        )
+    if promote((x.dtype, value.dtype)) != x.dtype:
+        raise DtypeError(
+            f"{mode}: a value of {value.dtype} does not fit into a tensor of {x.dtype}"
+        )
+    if x.categories is not None and value.categories is not x.categories:
+        raise LabelError(f"{mode}: {describe(value)} does not hold labels of {x.categories.title}")
+    return NodeType(x.dims, x.dtype, x.categories)
+
+
+@infers("merge")
+def _merge(inputs: tuple[Node, ...], attrs: Any) -> NodeType:
+    (x,) = inputs
+    others = without(x.dims, attrs.factors)
+    return NodeType(union([others, (attrs,)], "ravel"), x.dtype, x.categories)
+
+
+@infers("split")
+def _split(inputs: tuple[Node, ...], attrs: Any) -> NodeType:
+    (x,) = inputs
+    return NodeType(
+        union([without(x.dims, [attrs]), attrs.factors], "unravel"), x.dtype, x.categories
+    )
+
+
+@infers("concat")
+def _concat(inputs: tuple[Node, ...], attrs: tuple[tuple[Dim, ...], Dim]) -> NodeType:
+    parts, whole = attrs
+    others = [without(x.dims, [part]) for x, part in zip(inputs, parts, strict=True)]
+    dims = union([*others, (whole,)], "concat", [*(describe(x) for x in inputs), "the result"])
+    return NodeType(dims, promote(tuple(x.dtype for x in inputs)), _common_categories(inputs))
+
+
+@infers("stack")
+def _stack(inputs: tuple[Node, ...], attrs: Dim) -> NodeType:
+    names = [*(describe(x) for x in inputs), "the new dim"]
+    dims = union([*(x.dims for x in inputs), (attrs,)], "stack", names)
+    return NodeType(dims, promote(tuple(x.dtype for x in inputs)), _common_categories(inputs))
+
+
+def _common_categories(inputs: tuple[Node, ...]) -> Dim | None:
+    kinds = {x.categories for x in inputs}
+    if len(kinds) == 1:
+        return kinds.pop()
+    raise LabelError(
+        build_message(
+            "labels of different dims (or labels and numbers) do not join",
+            [(f"operand {i + 1}", describe(x)) for i, x in enumerate(inputs)],
+        )
+    )
+
+
+@infers("dot")
+def _dot(inputs: tuple[Node, ...], attrs: Dims) -> NodeType:
+    for x in inputs:
+        _no_labels(x, "dot")
+    joint = union([x.dims for x in inputs], "dot", [describe(x) for x in inputs])
+    dtype = promote(tuple(x.dtype for x in inputs))
+    return NodeType(without(joint, attrs), result_dtype("accumulate", (dtype,), "dot"))
+
+
+@infers("apply")
+def _apply(inputs: tuple[Node, ...], attrs: at.ApplyAttrs) -> NodeType:
+    batches = [without(x.dims, core) for x, core in zip(inputs, attrs.core_in, strict=True)]
+    dims = union([*batches, attrs.core_out], attrs.name)
+    return NodeType(dims, attrs.dtype)
+
+
+@infers("group_position")
+def _group_position(inputs: tuple[Node, ...], attrs: tuple[str, Dim, Dim]) -> NodeType:
+    """Position along a dim of the first, smallest or largest element of each group; -1: empty."""
+    x, codes = inputs
+    _, along, groups = attrs
+    dims = union([without(x.dims, [along]), without(codes.dims, [along]), (groups,)], "groupby")
+    return NodeType(dims, "int64")
+
+
+@infers("gradient")
+def _gradient(inputs: tuple[Node, ...], attrs: tuple[int, bool]) -> NodeType:
+    """Gradient of inputs[0] (weighted by inputs[1] if attrs[1]) w.r.t. input number attrs[0]."""
+    index, weighted = attrs
+    y, wrt = inputs[0], inputs[1 + weighted + index]
+    if y.dtype[:5] != "float":
+        raise DtypeError(f"the gradient of {describe(y)} of {y.dtype} is not defined")
+    if wrt.dtype[:5] != "float":
+        raise DtypeError(
+            f"the gradient with respect to {describe(wrt)} of {wrt.dtype} is not defined"
+        )
+    if weighted:
+        union([y.dims, inputs[1].dims], "vjp")
+        if inputs[1].dims != y.dims:
+            raise DimError(
+                f"vjp: the cotangent has dims {_names(inputs[1])}, the output has {_names(y)}"
+            )
+    elif y.dims:
+        raise DimError(
+            build_message(
+                "the gradient is taken of a scalar",
+                [("expression", describe(y))],
+                "sum it over its dims, or use dt.jacobian",
+            )
+        )
+    return NodeType(wrt.dims, wrt.dtype)
+
+
+def _names(x: Node) -> str:
+    return "{" + ", ".join(dim.short for dim in x.dims) + "}"
+
+
+def jacobian_dims(y: Dims, wrt: Dims) -> tuple[tuple[Dim, Dim], ...]:
+    """Renames of the dims of `wrt` that would clash with dims of `y`."""
+    taken = {dim.name for dim in y}
+    renames = []
+    for dim in wrt:
+        new = dim
+        while new.name in taken or new in y:
+            if new.name is None:
+                raise DimError("jacobian: an anonymous dim is in output and input; rename it")
+            new = RenamedDim(new, new.name + "'")
+        taken.add(new.name)
+        if new is not dim:
+            renames.append((dim, new))
+    return tuple(renames)
+
+
+@infers("jacobian")
+def _jacobian(inputs: tuple[Node, ...], attrs: None) -> NodeType:
+    y, wrt = inputs
+    for x in inputs:
+        if x.dtype[:5] != "float":
+            raise DtypeError(f"the jacobian involving {describe(x)} of {x.dtype} is not defined")
+    renames = dict(jacobian_dims(y.dims, wrt.dims))
+    return NodeType(sort_dims((*y.dims, *(renames.get(d, d) for d in wrt.dims))), y.dtype)
+
+
+@infers("pushforward")
+def _pushforward(inputs: tuple[Node, ...], attrs: int) -> NodeType:
+    """Tangent of inputs[0] for tangents inputs[1 + attrs:] of inputs[1:1 + attrs]."""
+    y, wrt, tangents = inputs[0], inputs[1 : 1 + attrs], inputs[1 + attrs :]
+    for x, tangent in zip(wrt, tangents, strict=True):
+        if x.dims != tangent.dims:
+            raise DimError(
+                f"jvp: the tangent has dims {_names(tangent)}, the input has {_names(x)}"
+            )
+    return NodeType(y.dims, y.dtype)
+
+
+def constant_attrs(value: Any, dtype: str) -> at.ConstantAttrs:
+    """Attributes of a number."""
+    return at.ConstantAttrs(dtype, np.asarray(value).astype(dtype).tobytes())

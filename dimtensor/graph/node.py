@@ -1,0 +1,131 @@
+"""Nodes of the dims graph: frozen and interned, so that structural equality is identity."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, NamedTuple
+
+from dimtensor.dims import Dim, Dims
+from dimtensor.errors import GraphError
+
+_interned: weakref.WeakValueDictionary[tuple, Node] = weakref.WeakValueDictionary()
+_serial = itertools.count()
+
+
+class NodeType(NamedTuple):
+    """What inference says of a node: dims in canonical order, dtype, and the dim whose positions
+    its elements are, if they are labels.
+    """
+
+    dims: Dims
+    dtype: str
+    categories: Dim | None = None
+
+
+Inference = Callable[[tuple["Node", ...], Any], NodeType]
+INFERENCE: dict[str, Inference] = {}
+
+
+def infers(kind: str) -> Callable[[Inference], Inference]:
+    """Register the inference function of a node kind."""
+
+    def register(function: Inference) -> Inference:
+        INFERENCE[kind] = function
+        return function
+
+    return register
+
+
+class Node:
+    """One operation of the dims graph.
+
+    Attributes
+    ----------
+    kind : str
+        Which inference and which lowering function are responsible.
+    inputs : tuple of Node
+    attrs : hashable
+        Everything else that the operation is determined by.
+    dims : tuple of Dim
+        Dims of the result, in canonical order.
+    dtype : str
+    categories : Dim or None
+        The dim whose positions the elements are.
+    """
+
+    __slots__ = (
+        "__weakref__", "attrs", "categories", "dims", "dtype", "inputs", "kind", "serial", "shell",
+    )  # fmt: skip
+
+    kind: str
+    inputs: tuple[Node, ...]
+    attrs: Any
+    dims: Dims
+    dtype: str
+    categories: Dim | None
+    serial: int
+    shell: Any
+
+    def __repr__(self) -> str:
+        dims = ", ".join(dim.short for dim in self.dims)
+        return f"<{self.kind} {{{dims}}} {self.dtype}>"
+
+    def __reduce__(self) -> tuple:
+        return (_rebuild_graph, (flatten(self),))
+
+    def __copy__(self) -> Node:
+        return self
+
+    def __deepcopy__(self, memo: Mapping) -> Node:
+        return self
+
+    @property
+    def name(self) -> str | None:
+        """Name of an input or of data, else None."""
+        return getattr(self.attrs, "name", None) if not self.inputs else None
+
+
+def make(kind: str, inputs: tuple[Node, ...] = (), attrs: Hashable = None) -> Node:
+    """The node of an operation: the existing one where an equal one is alive.
+
+    Raises
+    ------
+    DimtensorError
+        Whatever the inference of the kind finds wrong.
+    """
+    key = (kind, inputs, attrs)
+    node = _interned.get(key)
+    if node is not None:
+        return node
+    inference = INFERENCE.get(kind)
+    if inference is None:
+        raise GraphError(f"there is no node kind {kind!r}")
+    dims, dtype, categories = inference(inputs, attrs)
+    node = object.__new__(Node)
+    node.kind = kind
+    node.inputs = inputs
+    node.attrs = attrs
+    node.dims = dims
+    node.dtype = dtype
+    node.categories = categories
+    node.serial = next(_serial)
+    node.shell = None
+    return _interned.setdefault(key, node)
+
+
+def flatten(node: Node) -> list[tuple[str, tuple[int, ...], Any]]:
+    """The graph below a node as a list, inputs by their place in it."""
+    from dimtensor.graph.walk import toposort
+
+    order = toposort([node])
+    place = {n: i for i, n in enumerate(order)}
+    return [(n.kind, tuple(place[i] for i in n.inputs), n.attrs) for n in order]
+
+
+def _rebuild_graph(entries: list[tuple[str, tuple[int, ...], Any]]) -> Node:
+    nodes: list[Node] = []
+    for kind, inputs, attrs in entries:
+        nodes.append(make(kind, tuple(nodes[i] for i in inputs), attrs))
+    return nodes[-1]

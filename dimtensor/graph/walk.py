@@ -1,0 +1,40 @@
+"""Walks over the dims graph that do not recurse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from dimtensor.graph.node import Node
+
+
+def toposort(outputs: Iterable[Node]) -> list[Node]:
+    """All nodes below the outputs, every node after its inputs, in a deterministic order."""
+    order: list[Node] = []
+    seen: set[Node] = set()
+    for output in outputs:
+        stack: list[tuple[Node, int]] = [(output, 0)]
+        while stack:
+            node, at = stack.pop()
+            if node in seen:
+                continue
+            if at < len(node.inputs):
+                stack.append((node, at + 1))
+                if node.inputs[at] not in seen:
+                    stack.append((node.inputs[at], 0))
+            else:
+                seen.add(node)
+                order.append(node)
+    return order
+
+
+def walk(outputs: Iterable[Node]) -> Iterator[Node]:
+    """Every node below the outputs once, inputs first."""
+    yield from toposort(outputs)
+
+
+LEAF_KINDS = ("input", "data", "shaped")
+
+
+def leaves(outputs: Iterable[Node]) -> list[Node]:
+    """Inputs, data and positional leaves that the outputs depend on."""
+    return [node for node in toposort(outputs) if node.kind in LEAF_KINDS]

@@ -1,0 +1,248 @@
+"""Lowering: the dims graph becomes a positional PyTensor graph, node by node, or raises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pytensor.tensor as pt
+from pytensor.graph.basic import Variable
+
+from dimtensor.dims import ConcatDim, Dim, Dims, PadDim, ProductDim, RenamedDim, SelDim, SortedDim
+from dimtensor.dims.selection import LateSlice, Mask, Slice
+from dimtensor.errors import GraphError, build_message
+from dimtensor.graph import Node, leaves, toposort
+from dimtensor.graph.attrs import LabelPosition
+from dimtensor.lower.order import AxisOrder
+
+Rule = Callable[["Lowering", Node, list[Variable]], tuple[Variable, Dims]]
+RULES: dict[str, Rule] = {}
+
+
+def lowers(kind: str) -> Callable[[Rule], Rule]:
+    """Register the lowering function of a node kind.
+
+    The function gets the positional variables of the inputs, whose axes are in the plan's order,
+    and returns a variable with the dims of its axes in any order.
+    """
+
+    def register(rule: Rule) -> Rule:
+        RULES[kind] = rule
+        return rule
+
+    return register
+
+
+class Lowering:
+    """Positional variables of one graph.
+
+    Parameters
+    ----------
+    outputs : sequence of Node
+    order : AxisOrder
+        The layout plan.
+    leaf : callable
+        Gives the positional variable of an input or data node, axes in the plan's order.
+    lengths : mapping of Dim to Variable, optional
+        Scalars that stand for the lengths of dims which no leaf carries.
+
+    Attributes
+    ----------
+    hidden : dict of LabelPosition to Variable
+        Integer inputs that the graph needs beside its leaves: positions of labels that are known
+        when data arrives.
+    checks : list of (Variable, str)
+        Scalars that are true where a run was valid, and what to say where it was not.
+    """
+
+    def __init__(
+        self,
+        outputs: Sequence[Node],
+        order: AxisOrder,
+        leaf: Callable[[Node, Dims], Variable],
+        lengths: dict[Dim, Variable] | None = None,
+    ):
+        self.order = order
+        self._leaf = leaf
+        self._outputs = list(outputs)
+        self._nodes = toposort(outputs)
+        self._wrt = {wrt for node in self._nodes for wrt in _differentiated(node)}
+        self._carriers = self._find_carriers()
+        self._lengths: dict[Dim, Any] = dict(lengths or {})
+        self.variables: dict[Node, Variable] = {}
+        self.shared: dict[Any, Any] = {}  # what several nodes compute together
+        self.hidden: dict[LabelPosition, Variable] = {}
+        self.checks: list[tuple[Variable, str]] = []
+
+    def run(self) -> list[Variable]:
+        """Lower everything; the variables of the outputs, axes in the plan's order."""
+        for node in self._nodes:
+            self.variables[node] = self._lower(node)
+        return [self.variables[node] for node in self._outputs]
+
+    def axes(self, node: Node) -> Dims:
+        """Dims of the axes of a node's variable."""
+        return self.order.sort(node.dims)
+
+    def _lower(self, node: Node) -> Variable:
+        if node.kind in ("input", "data", "shaped"):
+            variable = self._leaf_variable(node)
+        else:
+            inputs = [self.variables[i] for i in node.inputs]
+            rule = RULES.get(node.kind)
+            if rule is None:
+                raise GraphError(f"no lowering for nodes of kind {node.kind!r}")
+            variable, dims = rule(self, node, inputs)
+            variable = transpose(variable, dims, self.axes(node))
+            if variable.type.dtype != node.dtype:
+                variable = pt.cast(variable, node.dtype)
+            if node in self._wrt and any(variable is i for i in inputs):
+                # a gradient with respect to this node counts only the ways through it
+                variable = pt.tensor_copy(variable)
+        if variable.type.ndim != len(node.dims):
+            raise GraphError(f"lowering of {node} gave {variable.type.ndim} axes")
+        return variable
+
+    def _leaf_variable(self, node: Node) -> Variable:
+        if node.kind == "shaped":
+            return transpose(node.attrs.variable, node.attrs.dims, self.axes(node))
+        return self._leaf(node, self.axes(node))
+
+    # -- lengths -------------------------------------------------------------------------------
+
+    def _find_carriers(self) -> dict[Dim, Node]:
+        carriers: dict[Dim, Node] = {}
+        for leaf in leaves(self._outputs):
+            for dim in leaf.dims:
+                carriers.setdefault(dim, leaf)
+        return carriers
+
+    def length(self, dim: Dim) -> Any:
+        """Length of a dim: an int where it is static, else a scalar variable of dtype int64.
+
+        Raises
+        ------
+        GraphError
+            If nothing in the graph tells.
+        """
+        if dim.length is not None:
+            return dim.length
+        known = self._lengths.get(dim)
+        if known is None:
+            known = self._lengths[dim] = self._find_length(dim)
+        return known
+
+    def _find_length(self, dim: Dim) -> Any:
+        leaf = self._carriers.get(dim)
+        if leaf is not None:
+            variable = self.variables.get(leaf)
+            if variable is None:
+                variable = self._leaf_variable(leaf)
+                self.variables[leaf] = variable
+            axis = self.axes(leaf).index(dim)
+            static = variable.type.shape[axis]
+            return static if static is not None else variable.shape[axis]
+        if isinstance(dim, (RenamedDim, SortedDim)):
+            return self.length(dim.parent)
+        if isinstance(dim, ProductDim):
+            return _product([self.length(factor) for factor in dim.factors])
+        if isinstance(dim, ConcatDim):
+            return sum(self.length(part) for part in dim.parts)
+        if isinstance(dim, PadDim):
+            return self.length(dim.parent) + dim.before + dim.after
+        if isinstance(dim, SelDim):
+            return self._selected_length(dim)
+        raise GraphError(
+            build_message(
+                f"nothing in the expression tells the length of {dim!r}",
+                [("inputs", [leaf.name for leaf in leaves(self._outputs)])],
+                "give the dim a length or coords, or pass the dim itself as an input of dt.function",
+            )
+        )
+
+    def _selected_length(self, dim: SelDim) -> Any:
+        selection = dim.selection
+        if isinstance(selection, Slice):
+            return slice_length(selection, self.length(dim.parent))
+        if isinstance(selection, Mask):
+            mask = self.variables.get(selection.key)
+            if mask is not None:
+                return pt.sum(mask, dtype="int64")
+        if isinstance(selection, LateSlice):
+            start = self.hidden_input(LabelPosition(dim.parent, _ends(selection), "start"))
+            stop = self.hidden_input(LabelPosition(dim.parent, _ends(selection), "stop"))
+            return pt.maximum(stop - start, 0)
+        raise GraphError(f"nothing in the expression tells the length of {dim!r}")
+
+    def hidden_input(self, position: LabelPosition) -> Variable:
+        """The integer input that stands for a label's position."""
+        variable = self.hidden.get(position)
+        if variable is None:
+            shape = (len(position.labels),) if position.role == "many" else ()
+            variable = pt.tensor(None, dtype="int64", shape=shape)
+            self.hidden[position] = variable
+        return variable
+
+    def shape(self, dims: Iterable[Dim]) -> list[Any]:
+        return [self.length(dim) for dim in dims]
+
+    # -- helpers for rules -----------------------------------------------------------------------
+
+    def align(self, variable: Variable, dims: Dims, to: Dims) -> Variable:
+        """Axes transposed to the order of `to`; axes of length 1 where `dims` lacks a dim."""
+        if dims == to:
+            return variable
+        pattern = [dims.index(dim) if dim in dims else "x" for dim in to]
+        return variable.dimshuffle(pattern)
+
+    def broadcast(self, variable: Variable, dims: Dims, to: Dims) -> Variable:
+        """As align, with the values repeated along the dims that were lacking."""
+        if set(dims) == set(to):
+            return transpose(variable, dims, to)
+        return pt.alloc(self.align(variable, dims, to), *self.shape(to))
+
+    def check(self, condition: Variable, message: str) -> None:
+        """Ask that a scalar be true whenever the graph runs."""
+        self.checks.append((condition, message))
+
+
+def transpose(variable: Variable, dims: Dims, to: Dims) -> Variable:
+    """Axes in another order."""
+    if dims == to:
+        return variable
+    return variable.dimshuffle([dims.index(dim) for dim in to])
+
+
+def slice_length(selection: Slice, length: Any) -> Any:
+    """Length of a slice of a vector whose length is a scalar variable."""
+    if isinstance(length, (int, np.integer)):
+        return selection.length(int(length))
+    # the length of a view is what PyTensor's own shape inference simplifies best
+    start, stop, step = selection.start, selection.stop, selection.step
+    if step == 1 and (start or 0) >= 0 and stop is None:
+        return pt.maximum(length - (start or 0), 0)
+    if step == 1 and (start or 0) >= 0 and stop < 0:
+        return pt.maximum(length - (start or 0) + stop, 0)
+    return pt.arange(length)[selection.as_slice()].shape[0]
+
+
+def _product(factors: Sequence[Any]) -> Any:
+    result: Any = 1
+    for factor in factors:
+        result = result * factor
+    return result
+
+
+def _ends(selection: LateSlice) -> tuple:
+    return (selection.start, selection.stop, selection.step)
+
+
+def _differentiated(node: Node) -> tuple[Node, ...]:
+    if node.kind == "gradient":
+        return node.inputs[1 + node.attrs[1] :]
+    if node.kind == "jacobian":
+        return node.inputs[1:]
+    if node.kind == "pushforward":
+        return node.inputs[1 : 1 + node.attrs]
+    return ()

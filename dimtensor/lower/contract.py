@@ -1,0 +1,119 @@
+"""Lowering of n-ary dot products: a contraction order, then products of two."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytensor.tensor as pt
+from pytensor.graph.basic import Variable
+
+from dimtensor.dims import Dim, Dims
+from dimtensor.graph import Node
+from dimtensor.lower.context import Lowering, lowers, transpose
+
+# stands for a length that is not known when the contraction order is chosen
+_EXPECTED_LENGTH = 1000
+
+
+def contraction_path(operands: list[Dims], result: Dims) -> list[tuple[int, ...]]:
+    """Which operands to contract with each other, in order, as ``numpy.einsum_path`` finds it.
+
+    Of each step the operands are taken out of the list and the product is appended.
+    """
+    if len(operands) <= 2:
+        return [tuple(range(len(operands)))]
+    dims: list[Dim] = list(dict.fromkeys(dim for own in operands for dim in own))
+    number = {dim: at for at, dim in enumerate(dims)}
+    arguments: list = []
+    for own in operands:
+        shape = [d.length if d.length is not None else _EXPECTED_LENGTH for d in own]
+        arguments += [np.broadcast_to(0.0, shape), [number[dim] for dim in own]]
+    arguments.append([number[dim] for dim in result])
+    strategy = "optimal" if len(operands) <= 5 else "greedy"
+    path, _ = np.einsum_path(*arguments, optimize=strategy)
+    return path[1:]
+
+
+@lowers("dot")
+def dot(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
+    pool = [
+        (pt.cast(v, node.dtype) if v.type.dtype != node.dtype else v, ctx.axes(i))
+        for v, i in zip(inputs, node.inputs, strict=True)
+    ]
+    result = ctx.axes(node)
+    for step in contraction_path([dims for _, dims in pool], result):
+        taken = [pool[i] for i in step]
+        pool = [entry for i, entry in enumerate(pool) if i not in step]
+        needed = {dim for _, dims in pool for dim in dims} | set(result)
+        product = taken[0]
+        for position, other in enumerate(taken[1:], start=2):
+            later = {dim for _, dims in taken[position:] for dim in dims}
+            product = _product(ctx, product, other, needed | later)
+        pool.append(_sum_out(ctx, *product, needed))
+    ((variable, dims),) = pool
+    return variable, dims
+
+
+def _sum_out(
+    ctx: Lowering, variable: Variable, dims: Dims, needed: set[Dim]
+) -> tuple[Variable, Dims]:
+    gone = [at for at, dim in enumerate(dims) if dim not in needed]
+    if not gone:
+        return variable, dims
+    summed = pt.sum(variable, axis=gone, dtype=variable.type.dtype, acc_dtype=variable.type.dtype)
+    return summed, tuple(dim for dim in dims if dim in needed)
+
+
+def _product(
+    ctx: Lowering, x: tuple[Variable, Dims], y: tuple[Variable, Dims], needed: set[Dim]
+) -> tuple[Variable, Dims]:
+    """Product of two operands, summed over the shared dims that nobody needs any more."""
+    x = _sum_out(ctx, *x, needed | set(y[1]))
+    y = _sum_out(ctx, *y, needed | set(x[1]))
+    shared = [dim for dim in x[1] if dim in y[1]]
+    batch = tuple(dim for dim in shared if dim in needed)
+    summed = tuple(dim for dim in shared if dim not in needed)
+    left = tuple(dim for dim in x[1] if dim not in shared)
+    right = tuple(dim for dim in y[1] if dim not in shared)
+    if not summed or not (left or right) or x[0].type.dtype[:5] not in ("float", "compl"):
+        # without a free dim there is no matrix in it: one pass multiplies and sums
+        joint = ctx.order.sort({*x[1], *y[1]})
+        product = ctx.align(*x, joint) * ctx.align(*y, joint)
+        return _sum_out(ctx, product, joint, needed)
+    a = _grouped(ctx, *x, (batch, left, summed))
+    b = _grouped(ctx, *y, (batch, summed, right))
+    product = a @ b if batch else pt.dot(a, b)
+    dims = (*batch, *left, *right)
+    shape = ctx.shape(dims)
+    if product.type.ndim != len(dims):
+        product = pt.reshape(product, shape, ndim=len(dims))
+    return product, dims
+
+
+def _grouped(
+    ctx: Lowering, variable: Variable, dims: Dims, groups: tuple[Dims, Dims, Dims]
+) -> Variable:
+    """Axes in three groups, each group one axis; an empty first group is left out.
+
+    An empty second or third group is left out where there is no batch (a vector), else it is an
+    axis of length 1.
+    """
+    batch, *matrix = groups
+    moved = transpose(variable, dims, tuple(dim for group in groups for dim in group))
+    kept = [group for group in matrix if group or batch]
+    parts = ([batch] if batch else []) + kept
+    if all(len(part) == 1 for part in parts):
+        return moved
+    shape = [_joint_length(ctx, part) for part in parts]
+    return pt.reshape(moved, shape, ndim=len(shape))
+
+
+def _joint_length(ctx: Lowering, dims: Dims):
+    lengths = ctx.shape(dims)
+    static = [length for length in lengths if isinstance(length, int)]
+    result = math.prod(static)
+    for length in lengths:
+        if not isinstance(length, int):
+            result = result * length
+    return result

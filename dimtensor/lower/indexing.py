@@ -1,0 +1,198 @@
+"""Lowering of selections and of updates through selections."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytensor.tensor as pt
+from pytensor.graph.basic import Variable
+
+from dimtensor.dims import Dim, Dims, SelDim, without
+from dimtensor.dims.selection import LateSlice, Mask, Positions, Slice
+from dimtensor.graph import Node
+from dimtensor.graph.attrs import IndexItem, LabelPosition
+from dimtensor.lower.context import Lowering, lowers, transpose
+
+# operations through which the values of an integer input reach an indexer unchanged, so that a
+# check of the input on the host is a check of the indexer
+_TRANSPARENT = frozenset(
+    {"index", "relabel", "expand", "merge", "split", "concat", "stack", "codes"}
+)
+
+
+def source_leaves(indexer: Node) -> list[Node] | None:
+    """The leaves whose values an indexer consists of; None where it is computed."""
+    if indexer.kind in ("input", "data"):
+        return [indexer]
+    if indexer.kind == "label_position":
+        return []
+    if indexer.kind not in _TRANSPARENT:
+        return None
+    inputs = indexer.inputs if indexer.kind in ("concat", "stack") else indexer.inputs[:1]
+    found: list[Node] = []
+    for node in inputs:
+        below = source_leaves(node)
+        if below is None:
+            return None
+        found += below
+    return found
+
+
+def _within(ctx: Lowering, indexer: Node, variable: Variable, dim: Dim) -> Variable:
+    """An indexer that never reaches outside of the dim; a violation is reported after the run."""
+    known = indexer.categories is dim or source_leaves(indexer) is not None
+    if known or indexer.kind == "group_position":
+        return variable
+    length = ctx.length(dim)
+    inside = pt.all(pt.and_(pt.ge(variable, -length), pt.lt(variable, length)))
+    ctx.check(inside, f"positions computed for {dim.title} are outside of its length")
+    return pt.clip(variable, -length, pt.maximum(length - 1, 0))
+
+
+def new_dim(item: IndexItem, indexers: tuple[Node, ...]) -> Dim:
+    """The dim that a selection or mask makes of the item's dim."""
+    if item.kind == "mask":
+        return SelDim.of(item.dim, Mask(indexers[item.payload]))
+    return SelDim.of(item.dim, item.payload)
+
+
+def _is_view(item: IndexItem) -> bool:
+    return item.kind == "int" or (
+        item.kind == "select" and isinstance(item.payload, (Slice, LateSlice))
+    )
+
+
+@lowers("index")
+def index(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
+    x, *indexers = inputs
+    nodes = node.inputs[1:]
+    x, dims = _take_views(ctx, x, ctx.axes(node.inputs[0]), node.attrs, nodes)
+    for item in node.attrs:
+        if item.kind == "mask" or (item.kind == "select" and isinstance(item.payload, Positions)):
+            axis = dims.index(item.dim)
+            x = pt.take(x, _positions_of(ctx, item, nodes, indexers), axis=axis)
+            dims = (*dims[:axis], new_dim(item, nodes), *dims[axis + 1 :])
+    pointwise = [item for item in node.attrs if item.kind == "tensor"]
+    if pointwise:
+        arrays = {
+            item.dim: (
+                _within(ctx, nodes[item.payload], indexers[item.payload], item.dim),
+                ctx.axes(nodes[item.payload]),
+            )
+            for item in pointwise
+        }
+        return _gather(ctx, x, dims, arrays)
+    return x, dims
+
+
+def _take_views(
+    ctx: Lowering, x: Variable, dims: Dims, items: tuple[IndexItem, ...], nodes: tuple[Node, ...]
+) -> tuple[Variable, Dims]:
+    """Integers and slices, all in one view."""
+    by_dim = {item.dim: item for item in items if _is_view(item)}
+    slots: list[Any] = []
+    result: list[Dim] = []
+    for dim in dims:
+        item = by_dim.get(dim)
+        if item is None:
+            slots.append(slice(None))
+            result.append(dim)
+        elif item.kind == "int":
+            slots.append(item.payload)
+        else:
+            slots.append(_as_slice(ctx, item))
+            result.append(new_dim(item, nodes))
+    if all(isinstance(slot, slice) and slot == slice(None) for slot in slots):
+        return x, tuple(result)
+    return x[tuple(slots)], tuple(result)
+
+
+def _as_slice(ctx: Lowering, item: IndexItem) -> slice:
+    selection = item.payload
+    if isinstance(selection, Slice):
+        step = None if selection.step == 1 else selection.step
+        return slice(selection.start, selection.stop, step)
+    ends = (selection.start, selection.stop, selection.step)
+    start = ctx.hidden_input(LabelPosition(item.dim, ends, "start"))
+    stop = ctx.hidden_input(LabelPosition(item.dim, ends, "stop"))
+    return slice(start, stop, selection.step)
+
+
+def _positions_of(
+    ctx: Lowering, item: IndexItem, nodes: tuple[Node, ...], indexers: list[Variable]
+) -> Variable:
+    """Positions along the item's dim as a vector."""
+    if item.kind == "mask":
+        return indexers[item.payload].nonzero()[0]
+    if isinstance(item.payload, Positions):
+        return pt.constant(item.payload.array)
+    length = ctx.length(item.dim)
+    return pt.arange(length, dtype="int64")[_as_slice(ctx, item)]
+
+
+def _gather(
+    ctx: Lowering, x: Variable, dims: Dims, arrays: dict[Dim, tuple[Variable, Dims]]
+) -> tuple[Variable, Dims]:
+    """Pointwise look-up: the dims of the indexers replace the dims they index."""
+    if len(arrays) == 1:
+        ((dim, (variable, own)),) = arrays.items()
+        if not set(own) & set(without(dims, [dim])):
+            axis = dims.index(dim)
+            return pt.take(x, variable, axis=axis), (*dims[:axis], *own, *dims[axis + 1 :])
+    indices, indexed, target, rest = _joint_indices(ctx, dims, arrays)
+    moved = transpose(x, dims, (*indexed, *rest))
+    return moved[tuple(indices)], (*target, *rest)
+
+
+def _joint_indices(
+    ctx: Lowering, dims: Dims, arrays: dict[Dim, tuple[Variable, Dims]]
+) -> tuple[list[Variable], Dims, Dims, Dims]:
+    """Index arrays of one common shape, the dims they index, their dims, and the dims left over.
+
+    A dim that an indexer shares with the tensor is walked in step, by an index of its own.
+    """
+    remaining = without(dims, arrays)
+    all_dims = {dim for _, own in arrays.values() for dim in own}
+    target = ctx.order.sort(all_dims)
+    shared = tuple(dim for dim in remaining if dim in all_dims)
+    rest = without(remaining, shared)
+    indices = [ctx.align(variable, own, target) for variable, own in arrays.values()]
+    indices += [
+        ctx.align(pt.arange(ctx.length(dim), dtype="int64"), (dim,), target) for dim in shared
+    ]
+    return indices, (*arrays, *shared), target, rest
+
+
+@lowers("update")
+def update(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
+    mode, items = node.attrs
+    x, value, *indexers = inputs
+    nodes = node.inputs[2:]
+    dims = ctx.axes(node.inputs[0])
+    own = ctx.axes(node.inputs[1])
+    if value.type.dtype != node.dtype:
+        value = pt.cast(value, node.dtype)
+    assign = pt.set_subtensor if mode == "set" else pt.inc_subtensor
+    if all(_is_view(item) for item in items):
+        view, kept = _take_views(ctx, x, dims, items, nodes)
+        if view is x:
+            filled = ctx.broadcast(value, own, kept)
+            return (filled if mode == "set" else x + filled), dims
+        return assign(view, ctx.align(value, own, kept)), dims
+    arrays: dict[Dim, tuple[Variable, Dims]] = {}
+    for item in items:
+        if item.kind == "tensor":
+            variable = _within(ctx, nodes[item.payload], indexers[item.payload], item.dim)
+            arrays[item.dim] = (variable, ctx.axes(nodes[item.payload]))
+        elif item.kind == "int":
+            arrays[item.dim] = (pt.constant(item.payload, dtype="int64"), ())
+        else:
+            at = _positions_of(ctx, item, nodes, indexers)
+            arrays[item.dim] = (at, (new_dim(item, nodes),))
+    indices, indexed, target, rest = _joint_indices(ctx, dims, arrays)
+    moved = transpose(x, dims, (*indexed, *rest))
+    shape = pt.broadcast_shape(*indices) if len(indices) > 1 else indices[0].shape
+    shape = [shape[i] for i in range(len(target))] + ctx.shape(rest)
+    filled = pt.alloc(ctx.align(value, own, (*target, *rest)), *shape)
+    updated = assign(moved[tuple(indices)], filled)
+    return transpose(updated, (*indexed, *rest), dims), dims

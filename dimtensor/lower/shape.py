@@ -1,0 +1,83 @@
+"""Lowering of operations that change dims: expand, rename, ravel, concat, stack."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytensor.tensor as pt
+from pytensor.graph.basic import Variable
+
+from dimtensor.dims import Dims
+from dimtensor.graph import Node
+from dimtensor.lower.context import Lowering, lowers
+
+
+@lowers("expand")
+def expand(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
+    axes = ctx.axes(node)
+    return ctx.broadcast(inputs[0], ctx.axes(node.inputs[0]), axes), axes
+
+
+@lowers("relabel")
+def relabel(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
+    mapping = dict(node.attrs)
+    return inputs[0], tuple(mapping.get(dim, dim) for dim in ctx.axes(node.inputs[0]))
+
+
+@lowers("merge")
+def merge(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
+    product = node.attrs
+    axes = ctx.axes(node.inputs[0])
+    target = ctx.axes(node)
+    at = target.index(product)
+    spread = (*target[:at], *product.factors, *target[at + 1 :])
+    variable = ctx.align(inputs[0], axes, spread)
+    return _reshape(ctx, variable, target), target
+
+
+@lowers("split")
+def split(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
+    product = node.attrs
+    axes = ctx.axes(node.inputs[0])
+    at = axes.index(product)
+    spread = (*axes[:at], *product.factors, *axes[at + 1 :])
+    return _reshape(ctx, inputs[0], spread), spread
+
+
+def _reshape(ctx: Lowering, variable: Variable, dims: Dims) -> Variable:
+    shape: list[Any] = ctx.shape(dims)
+    if all(isinstance(length, int) for length in shape):
+        return pt.reshape(variable, shape, ndim=len(shape))
+    lengths = [pt.as_tensor_variable(length, dtype="int64") for length in shape]
+    return pt.specify_shape(
+        pt.reshape(variable, pt.stack(lengths), ndim=len(shape)),
+        [length if isinstance(length, int) else None for length in shape],
+    )
+
+
+@lowers("concat")
+def concat(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
+    parts, whole = node.attrs
+    axes = ctx.axes(node)
+    pieces = [
+        ctx.broadcast(
+            pt.cast(v, node.dtype) if v.type.dtype != node.dtype else v,
+            ctx.axes(i),
+            tuple(part if dim is whole else dim for dim in axes),
+        )
+        for v, i, part in zip(inputs, node.inputs, parts, strict=True)
+    ]
+    return pt.concatenate(pieces, axis=axes.index(whole)), axes
+
+
+@lowers("stack")
+def stack(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
+    axes = ctx.axes(node)
+    others = tuple(dim for dim in axes if dim is not node.attrs)
+    pieces = [
+        ctx.broadcast(
+            pt.cast(v, node.dtype) if v.type.dtype != node.dtype else v, ctx.axes(i), others
+        )
+        for v, i in zip(inputs, node.inputs, strict=True)
+    ]
+    return pt.stack(pieces, axis=axes.index(node.attrs)), axes

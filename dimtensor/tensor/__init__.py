@@ -1,0 +1,1 @@
+"""What users touch: dims-tensors, their constructors and everything done with them."""

@@ -1,0 +1,220 @@
+"""Operators, and the NumPy functions that work on dims-tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from dimtensor.errors import DimtensorError, DtypeError, GraphError, build_message
+from dimtensor.graph.optable import TABLE
+from dimtensor.tensor.shell import TensorShell, elemwise
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+# NumPy's name of a ufunc → row of the op table
+UFUNCS = {row.numpy: row.name for row in TABLE.values() if row.kind == "elemwise" and row.numpy}
+UFUNCS |= {"true_divide": "divide", "remainder": "mod", "absolute": "abs", "bitwise_not": "invert",
+           "conjugate": "conj", "radians": "deg2rad", "degrees": "rad2deg"}  # fmt: skip
+
+
+class ArithmeticMixin(TensorShell):
+    """Operators of dims-tensors; every one broadcasts by dims."""
+
+    __slots__ = ()
+    __array_priority__ = 1000
+
+    def __add__(self, other: Any) -> DimTensor:
+        return elemwise("add", self, other)
+
+    def __radd__(self, other: Any) -> DimTensor:
+        return elemwise("add", other, self)
+
+    def __sub__(self, other: Any) -> DimTensor:
+        return elemwise("subtract", self, other)
+
+    def __rsub__(self, other: Any) -> DimTensor:
+        return elemwise("subtract", other, self)
+
+    def __mul__(self, other: Any) -> DimTensor:
+        return elemwise("multiply", self, other)
+
+    def __rmul__(self, other: Any) -> DimTensor:
+        return elemwise("multiply", other, self)
+
+    def __truediv__(self, other: Any) -> DimTensor:
+        return elemwise("divide", self, other)
+
+    def __rtruediv__(self, other: Any) -> DimTensor:
+        return elemwise("divide", other, self)
+
+    def __floordiv__(self, other: Any) -> DimTensor:
+        return elemwise("floor_divide", self, other)
+
+    def __rfloordiv__(self, other: Any) -> DimTensor:
+        return elemwise("floor_divide", other, self)
+
+    def __mod__(self, other: Any) -> DimTensor:
+        return elemwise("mod", self, other)
+
+    def __rmod__(self, other: Any) -> DimTensor:
+        return elemwise("mod", other, self)
+
+    def __pow__(self, other: Any) -> DimTensor:
+        return elemwise("power", self, other)
+
+    def __rpow__(self, other: Any) -> DimTensor:
+        return elemwise("power", other, self)
+
+    def __matmul__(self, other: Any) -> DimTensor:
+        from dimtensor.tensor.contract import dot
+
+        return dot(self, other)
+
+    def __rmatmul__(self, other: Any) -> DimTensor:
+        from dimtensor.tensor.contract import dot
+
+        return dot(other, self)
+
+    def __neg__(self) -> DimTensor:
+        return elemwise("negative", self)
+
+    def __pos__(self) -> DimTensor:
+        return self  # type: ignore[return-value]
+
+    def __abs__(self) -> DimTensor:
+        return elemwise("abs", self)
+
+    def __invert__(self) -> DimTensor:
+        return elemwise("invert", self)
+
+    def __and__(self, other: Any) -> DimTensor:
+        return elemwise("bitwise_and", self, other)
+
+    def __rand__(self, other: Any) -> DimTensor:
+        return elemwise("bitwise_and", other, self)
+
+    def __or__(self, other: Any) -> DimTensor:
+        return elemwise("bitwise_or", self, other)
+
+    def __ror__(self, other: Any) -> DimTensor:
+        return elemwise("bitwise_or", other, self)
+
+    def __xor__(self, other: Any) -> DimTensor:
+        return elemwise("bitwise_xor", self, other)
+
+    def __rxor__(self, other: Any) -> DimTensor:
+        return elemwise("bitwise_xor", other, self)
+
+    def __eq__(self, other: Any) -> DimTensor:  # type: ignore[override]
+        return elemwise("equal", self, other)
+
+    def __ne__(self, other: Any) -> DimTensor:  # type: ignore[override]
+        return elemwise("not_equal", self, other)
+
+    __hash__ = TensorShell.__hash__
+
+    def __lt__(self, other: Any) -> DimTensor:
+        return elemwise("less", self, other)
+
+    def __le__(self, other: Any) -> DimTensor:
+        return elemwise("less_equal", self, other)
+
+    def __gt__(self, other: Any) -> DimTensor:
+        return elemwise("greater", self, other)
+
+    def __ge__(self, other: Any) -> DimTensor:
+        return elemwise("greater_equal", self, other)
+
+    # -- NumPy ----------------------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        name = UFUNCS.get(ufunc.__name__)
+        if method != "__call__" or name is None or kwargs:
+            what = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
+            raise DtypeError(
+                build_message(
+                    f"{what} is not defined for dims-tensors"
+                    + (f" with {', '.join(kwargs)}" if kwargs else ""),
+                    hint="lift a positional function over dims with dt.apply",
+                )
+            )
+        return elemwise(name, *inputs)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        handler = _array_functions().get(func)
+        if handler is None:
+            raise DtypeError(
+                build_message(
+                    f"np.{func.__name__} is not defined for dims-tensors",
+                    hint="see dt for the functions there are; dt.apply lifts a positional one",
+                )
+            )
+        return handler(*args, **kwargs)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        raise DtypeError(
+            build_message(
+                f"{self!r} is symbolic and has no values yet",
+                hint="compute them with x.eval({...}) or dt.function",
+            )
+        )
+
+    def __bool__(self) -> NoReturn:
+        raise GraphError(
+            build_message(
+                "a symbolic tensor is neither true nor false before it is computed",
+                hint="select elementwise with dt.where; combine conditions with & and |; "
+                "two expressions are the same one where `a is b`",
+            )
+        )
+
+    def __float__(self) -> NoReturn:
+        raise GraphError("a symbolic tensor is no number before it is computed; see x.eval")
+
+    __int__ = __float__
+    __index__ = __float__
+
+    def __iter__(self) -> NoReturn:
+        raise GraphError("a dims-tensor has no order to iterate in; select with sel or isel")
+
+    def __len__(self) -> int:
+        if self.ndim == 1:
+            return len(self.dims[0])
+        raise DimtensorError(f"a tensor with {self.ndim} dims has no len; see x.sizes")
+
+    def __contains__(self, item: Any) -> NoReturn:
+        raise GraphError("`in` needs values; write (x == item).any()")
+
+
+def _array_functions() -> dict[Callable[..., Any], Callable[..., Any]]:
+    from dimtensor.tensor import functions as f
+
+    def method(name: str) -> Callable[..., Any]:
+        def call(x: Any, *args: Any, **kwargs: Any) -> Any:
+            if "axis" in kwargs or args:
+                raise DtypeError(f"np.{name} of a dims-tensor takes no axis; use x.{name}(dim)")
+            return getattr(x, name)(**kwargs)
+
+        return call
+
+    reductions = ("sum", "prod", "mean", "std", "var", "min", "max", "all", "any", "median")
+    handlers: dict[Callable[..., Any], Callable[..., Any]] = {
+        getattr(np, name): method(name) for name in reductions
+    }
+    handlers |= {
+        np.where: f.where,
+        np.clip: f.clip,
+        np.round: f.round,
+        np.zeros_like: f.zeros_like,
+        np.ones_like: f.ones_like,
+        np.full_like: f.full_like,
+        np.real: f.real,
+        np.imag: f.imag,
+        np.angle: f.angle,
+        np.iscomplexobj: lambda x: x.dtype.startswith("complex"),
+        np.ndim: lambda x: x.ndim,
+    }
+    return handlers

@@ -1,0 +1,204 @@
+"""Derivatives: dims-tensors with the dims of what they are taken with respect to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from dimtensor.errors import InputError
+from dimtensor.graph import Node, make
+from dimtensor.tensor.shell import as_node, wrap
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+
+def _many(wrt: Any) -> tuple[list[Node], bool]:
+    if isinstance(wrt, (list, tuple)):
+        if not wrt:
+            raise InputError("a derivative is taken with respect to at least one tensor")
+        return [as_node(x) for x in wrt], False
+    return [as_node(wrt)], True
+
+
+def _gradients(y: Node, wrt: Sequence[Node], cotangent: Node | None) -> list[DimTensor]:
+    weights = () if cotangent is None else (cotangent,)
+    return [
+        wrap(make("gradient", (y, *weights, *wrt), (at, bool(weights)))) for at in range(len(wrt))
+    ]
+
+
+def grad(y: DimTensor, wrt: Any) -> Any:
+    """Gradient of a scalar.
+
+    Parameters
+    ----------
+    y : DimTensor
+        Without dims.
+    wrt : DimTensor or list of DimTensor
+        Inputs or intermediates of the expression. Where y does not depend on one, its gradient is
+        zero.
+
+    Returns
+    -------
+    DimTensor or list of DimTensor
+        With the dims of `wrt`.
+
+    Raises
+    ------
+    DimError
+        If y has dims.
+    DtypeError
+        If y or `wrt` are not of a float dtype.
+
+    Examples
+    --------
+    >>> import numpy as np, dimtensor as dt
+    >>> x = dt.tensor("x", dims=dt.Dim("k", coords=["a", "b"]))
+    >>> dt.grad((x**2).sum(), x).eval({x: np.array([1.0, 2.0])}).values.tolist()
+    [2.0, 4.0]
+    """
+    nodes, single = _many(wrt)
+    gradients = _gradients(as_node(y), nodes, None)
+    return gradients[0] if single else gradients
+
+
+def value_and_grad(y: DimTensor, wrt: Any) -> tuple[DimTensor, Any]:
+    """A scalar and its gradient; see :func:`grad`.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> x = dt.scalar("x")
+    >>> value, gradient = dt.value_and_grad(x**2, x)
+    >>> float(gradient.eval({x: 3.0}))
+    6.0
+    """
+    return y, grad(y, wrt)
+
+
+def vjp(y: DimTensor, wrt: Any, cotangent: Any) -> Any:
+    """Vector-Jacobian product: the gradient of the sum of ``y * cotangent``.
+
+    Parameters
+    ----------
+    y : DimTensor
+    wrt : DimTensor or list of DimTensor
+    cotangent : DimTensor
+        With the dims of y; not differentiated itself.
+
+    Returns
+    -------
+    DimTensor or list of DimTensor
+        With the dims of `wrt`.
+
+    Raises
+    ------
+    DimError
+        If the cotangent has other dims than y.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> x = dt.scalar("x")
+    >>> float(dt.vjp(x**2, x, dt.full([], 2.0)).eval({x: 3.0}))
+    12.0
+    """
+    nodes, single = _many(wrt)
+    target = as_node(y)
+    weights = as_node(cotangent, [target], "the cotangent")
+    if weights.dtype != target.dtype:
+        weights = make("cast", (weights,), target.dtype)
+    products = _gradients(target, nodes, weights)
+    return products[0] if single else products
+
+
+def jvp(y: DimTensor, wrt: Any, tangents: Any) -> DimTensor:
+    """Jacobian-vector product: the change of y for a small change of `wrt`.
+
+    Parameters
+    ----------
+    y : DimTensor
+    wrt : DimTensor or list of DimTensor
+    tangents : DimTensor or list of DimTensor
+        With the dims of `wrt`.
+
+    Returns
+    -------
+    DimTensor
+        With the dims of y.
+
+    Raises
+    ------
+    DimError
+        If a tangent has other dims than its input.
+    InputError
+        If the numbers of tangents and inputs differ.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> x = dt.scalar("x")
+    >>> float(dt.jvp(x**2, x, 1.0).eval({x: 3.0}))
+    6.0
+    """
+    nodes, _ = _many(wrt)
+    given = list(tangents) if isinstance(tangents, (list, tuple)) else [tangents]
+    if len(given) != len(nodes):
+        raise InputError(f"jvp: {len(given)} tangents for {len(nodes)} inputs")
+    directions = []
+    for tangent, node in zip(given, nodes, strict=True):
+        direction = as_node(tangent, [node], "the tangent")
+        if direction.dtype != node.dtype:
+            direction = make("cast", (direction,), node.dtype)
+        directions.append(direction)
+    return wrap(make("pushforward", (as_node(y), *nodes, *directions), len(nodes)))
+
+
+def jacobian(y: DimTensor, wrt: Any) -> Any:
+    """Jacobian: the derivative of every element of y with respect to every element of `wrt`.
+
+    Parameters
+    ----------
+    y : DimTensor
+    wrt : DimTensor or list of DimTensor
+
+    Returns
+    -------
+    DimTensor or list of DimTensor
+        With the dims of y and those of `wrt`; a dim of `wrt` whose name y has, too, gets a prime.
+
+    Examples
+    --------
+    >>> import numpy as np, dimtensor as dt
+    >>> x = dt.tensor("x", dims=dt.Dim("k", length=2))
+    >>> dt.jacobian(x**2, x).eval({x: np.array([1.0, 2.0])}).values.tolist()
+    [[2.0, 0.0], [0.0, 4.0]]
+    """
+    nodes, single = _many(wrt)
+    results = [wrap(make("jacobian", (as_node(y), node), None)) for node in nodes]
+    return results[0] if single else results
+
+
+def hessian(y: DimTensor, wrt: DimTensor) -> DimTensor:
+    """Hessian of a scalar: the Jacobian of its gradient.
+
+    Parameters
+    ----------
+    y : DimTensor
+        Without dims.
+    wrt : DimTensor
+
+    Returns
+    -------
+    DimTensor
+        With the dims of `wrt` twice, the second time with a prime.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> x = dt.scalar("x")
+    >>> float(dt.hessian(x**3, x).eval({x: 2.0}))
+    12.0
+    """
+    return jacobian(grad(y, wrt), wrt)

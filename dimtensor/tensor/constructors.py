@@ -1,0 +1,491 @@
+"""Where dims-tensors come from: symbolic inputs, data, numbers, positional variables."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dimtensor.compile.boundary import as_dtype, as_labelled, is_dataarray, is_pandas
+from dimtensor.compile.boundary import label_positions as _label_positions
+from dimtensor.dims import (
+    AnonymousDim,
+    Binding,
+    Dim,
+    Dims,
+    as_dim_tuple,
+    canonical_dims,
+    sort_dims,
+)
+from dimtensor.errors import DimError, DtypeError, InputError, build_message
+from dimtensor.graph import Node, make
+from dimtensor.graph.attrs import DataAttrs, InputAttrs, ShapedAttrs
+from dimtensor.graph.dtypes import valid_dtype
+from dimtensor.tensor.shell import as_node, constant, wrap
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+DimsLike = Dim | Iterable[Dim] | None
+
+
+def tensor(
+    name: str | None = None,
+    dims: DimsLike = None,
+    dtype: Any = "float64",
+    categories: Dim | None = None,
+) -> DimTensor:
+    """A symbolic input.
+
+    Parameters
+    ----------
+    name : str, optional
+        How functions call it. Two tensors of the same name, dims and dtype are the same tensor;
+        one without a name is equal only to itself.
+    dims : Dim or iterable of Dim, optional
+        In any order; none for a scalar.
+    dtype : dtype-like
+    categories : Dim, optional
+        For a tensor of labels: the dim they belong to. The dtype is then int64.
+
+    Returns
+    -------
+    DimTensor
+
+    Raises
+    ------
+    DimError
+        If something is not a Dim, or two dims have one name.
+    DtypeError
+        If there are no tensors of the dtype.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> country = dt.Dim("country", coords=["Italy", "Kenya"])
+    >>> dt.tensor("effect", dims=country).sizes
+    {'country': 2}
+    """
+    if name is not None and not (isinstance(name, str) and name):
+        raise InputError(f"the name of a tensor is a non-empty string, not {name!r}")
+    dtype = "int64" if categories is not None else valid_dtype(dtype)
+    token = uuid.uuid4().hex if name is None else None
+    attrs = InputAttrs(name, token, canonical_dims(dims, "the dims of a tensor"), dtype, categories)
+    return wrap(make("input", (), attrs))
+
+
+def scalar(name: str | None = None, dtype: Any = "float64") -> DimTensor:
+    """A symbolic input without dims.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.scalar("sigma").ndim
+    0
+    """
+    return tensor(name, (), dtype)
+
+
+def _named_constructor(dtype: str) -> Any:
+    def construct(name: str | None = None, dims: DimsLike = None) -> DimTensor:
+        return tensor(name, dims, dtype)
+
+    construct.__name__ = construct.__qualname__ = dtype
+    construct.__doc__ = f"""A symbolic input of dtype {dtype}; see :func:`dimtensor.tensor`.
+
+    Parameters
+    ----------
+    name : str, optional
+    dims : Dim or iterable of Dim, optional
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.{dtype}("x").dtype
+    '{dtype}'
+    """
+    return construct
+
+
+float64 = _named_constructor("float64")
+float32 = _named_constructor("float32")
+int64 = _named_constructor("int64")
+int32 = _named_constructor("int32")
+bool = _named_constructor("bool")
+complex128 = _named_constructor("complex128")
+
+
+def data(
+    value: Any,
+    dims: Dim | Sequence[Dim] | None = None,
+    name: str | None = None,
+    categories: Dim | None = None,
+    dtype: Any = None,
+) -> DimTensor:
+    """Known values as a dims-tensor.
+
+    Functions hold data beside their code: ``f.with_data(...)`` exchanges them without compiling.
+
+    Parameters
+    ----------
+    value : DataArray, Series, DataFrame, Index, ndarray, list or number
+    dims : Dim or sequence of Dim, optional
+        The dims of the value. For a DataArray or a named Series they may be left out: dims with
+        the names and labels of the value are made. For an ndarray they are in the order of its
+        axes; for a DataArray the order is of no account, names are. A dim without labels takes
+        those that the value has, for this data's calls.
+    name : str, optional
+        By default the name of the DataArray or Series.
+    categories : Dim, optional
+        The values are labels of this dim (strings, datetimes, numbers); where it has no labels,
+        they are positions along it.
+    dtype : dtype-like, optional
+
+    Returns
+    -------
+    DimTensor
+
+    Raises
+    ------
+    DimError
+        If lengths are not those of the dims.
+    LabelError
+        If labels of the value are not those of its dims, or the values are no labels of
+        `categories`.
+    DtypeError
+        If the values are no numbers and `categories` is not given.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> country = dt.Dim("country", coords=["Italy", "Kenya", "USA"])
+    >>> where = dt.data(["USA", "Italy", "USA"], dims=dt.Dim("obs"), categories=country)
+    >>> where.codes.eval().values.tolist()
+    [2, 0, 2]
+    """
+    if hasattr(value, "node"):
+        raise InputError("dt.data takes values; this is a dims-tensor already")
+    if name is None and (is_dataarray(value) or is_pandas(value)):
+        name = value.name if isinstance(getattr(value, "name", None), str) else None
+    given = None if dims is None else as_dim_tuple(dims, "the dims of data")
+    if given is None:
+        given = _dims_of(value)
+    canonical_dims(given, "the dims of data")
+    what = f"data {name!r}" if name else "data"
+    binding = Binding()
+    array, order = _axes_in_order(value, given, binding, what)
+    if categories is not None:
+        array = _label_positions(array, categories, what)
+    elif dtype is not None:
+        array = array.astype(valid_dtype(dtype))
+    elif array.dtype.kind not in "biufc":
+        array = _as_numbers(array, what)
+    else:
+        array = as_dtype(array, valid_dtype(array.dtype), what)
+    for dim, length in zip(order, array.shape, strict=True):
+        if isinstance(dim, AnonymousDim):
+            dim.take_length(length)
+    labels = tuple(
+        (dim, found) for dim in sort_dims(order) if (found := binding.labels(dim)) is not None
+    )
+    canonical = sort_dims(order)
+    array = array.transpose([order.index(dim) for dim in canonical])
+    return wrap(make("data", (), DataAttrs(name, canonical, array, categories, labels)))
+
+
+def _dims_of(value: Any) -> Dims:
+    """Dims with the names and labels of a labelled value."""
+    if is_dataarray(value):
+        return tuple(
+            Dim(str(key), coords=value.indexes[key])
+            if key in value.indexes
+            else Dim(str(key), length=value.sizes[key])
+            for key in value.dims
+        )
+    if is_pandas(value) and hasattr(value, "index"):
+        axes = [value.index, *([value.columns] if value.ndim == 2 else [])]
+        if all(isinstance(axis.name, str) for axis in axes):
+            return tuple(Dim(axis.name, coords=axis) for axis in axes)
+        raise InputError("the index of the pandas object has no name; pass dims=")
+    if np.ndim(value) == 0:
+        return ()
+    raise InputError(
+        build_message(
+            f"nothing says which dims the {np.ndim(value)} axes of the value are",
+            [("shape", np.shape(value))],
+            "pass dims=",
+        )
+    )
+
+
+def _axes_in_order(value: Any, given: Dims, binding: Binding, what: str) -> tuple[np.ndarray, Dims]:
+    """The array of a value and the dims of its axes, which are checked."""
+    from dimtensor.compile.boundary import _ordered
+
+    labelled = as_labelled(value, given, what)
+    if labelled is not None:
+        return _ordered(labelled, given, binding, what), given
+    array = np.asarray(value)
+    if array.dtype.kind == "O" or (array.dtype.kind == "U" and not isinstance(value, np.ndarray)):
+        array = np.asarray(value, dtype=object)
+    if array.ndim != len(given):
+        raise DimError(
+            build_message(
+                f"{what} has {array.ndim} axes and is given {len(given)} dims",
+                [("shape", array.shape), ("dims", [dim.short for dim in given])],
+            )
+        )
+    for dim, length in zip(given, array.shape, strict=True):
+        binding.add_length(dim, length, what)
+    return array, given
+
+
+def _as_numbers(array: np.ndarray, what: str) -> np.ndarray:
+    """An object array of numbers as numbers.
+
+    Raises
+    ------
+    DtypeError
+        If there is something else in it.
+    """
+    if array.dtype.kind == "O":
+        numbers = np.array(array.tolist())
+        if numbers.dtype.kind in "biufc" and numbers.shape == array.shape:
+            return numbers
+    raise DtypeError(
+        build_message(
+            f"{what} has values of {array.dtype}, a tensor holds numbers",
+            hint="for labels pass categories=dim, the dim that has them",
+        )
+    )
+
+
+def data_beside(value: Any, beside: Sequence[Node]) -> DimTensor:
+    """A labelled array that meets tensors: its dims are theirs where the names are the same."""
+    known = {dim.name: dim for x in beside for dim in x.dims if dim.name is not None}
+    own = _dims_of(value)
+    return data(value, tuple(known.get(dim.name, dim) for dim in own))
+
+
+def full(dims: DimsLike, value: Any, dtype: Any = None) -> DimTensor:
+    """One value along dims.
+
+    Parameters
+    ----------
+    dims : Dim or iterable of Dim
+        A dim without a length takes it from the other tensors of the function.
+    value : number or DimTensor
+        A tensor is repeated along the dims it has not.
+    dtype : dtype-like, optional
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.full(dt.Dim("k", length=2), 3.0).eval().values.tolist()
+    [3.0, 3.0]
+    """
+    node = as_node(value) if dtype is None else None
+    if node is None:
+        target = valid_dtype(dtype)
+        node = (
+            make("cast", (value.node,), target)
+            if hasattr(value, "node")
+            else constant(value, target)
+        )
+    added = tuple(d for d in canonical_dims(dims, "the dims of full") if d not in node.dims)
+    return wrap(make("expand", (node,), added) if added else node)
+
+
+def zeros(dims: DimsLike = None, dtype: Any = "float64") -> DimTensor:
+    """Zeros along dims.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.zeros(dt.Dim("k", length=2)).eval().values.tolist()
+    [0.0, 0.0]
+    """
+    return full(dims, 0, dtype)
+
+
+def ones(dims: DimsLike = None, dtype: Any = "float64") -> DimTensor:
+    """Ones along dims.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.ones(dt.Dim("k", length=2)).eval().values.tolist()
+    [1.0, 1.0]
+    """
+    return full(dims, 1, dtype)
+
+
+def full_like(x: DimTensor, value: Any, dtype: Any = None) -> DimTensor:
+    """One value along the dims of a tensor, by default in its dtype.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.full_like(dt.ones(dt.Dim("k", length=2)), 5).eval().values.tolist()
+    [5.0, 5.0]
+    """
+    return full(x.dims, value, x.dtype if dtype is None else dtype)
+
+
+def zeros_like(x: DimTensor, dtype: Any = None) -> DimTensor:
+    """Zeros along the dims of a tensor, by default in its dtype.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.zeros_like(dt.ones(dt.Dim("k", length=2))).eval().values.tolist()
+    [0.0, 0.0]
+    """
+    return full_like(x, 0, dtype)
+
+
+def ones_like(x: DimTensor, dtype: Any = None) -> DimTensor:
+    """Ones along the dims of a tensor, by default in its dtype.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.ones_like(dt.zeros(dt.Dim("k", length=2))).eval().values.tolist()
+    [1.0, 1.0]
+    """
+    return full_like(x, 1, dtype)
+
+
+def arange(dim: Dim, dtype: Any = "int64") -> DimTensor:
+    """Positions along a dim: 0, 1, 2 and so on.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.arange(dt.Dim("k", length=3)).eval().values.tolist()
+    [0, 1, 2]
+    """
+    (dim,) = canonical_dims(dim, "the dim of arange")
+    node = make("positions", (), dim)
+    return wrap(
+        node if valid_dtype(dtype) == "int64" else make("cast", (node,), valid_dtype(dtype))
+    )
+
+
+def index(dim: Dim) -> DimTensor:
+    """The labels of a dim along itself, to be compared or selected by.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> country = dt.Dim("country", coords=["Italy", "Kenya"])
+    >>> (dt.index(country) == "Kenya").eval().values.tolist()
+    [False, True]
+    """
+    (dim,) = canonical_dims(dim, "the dim of index")
+    return wrap(make("codes", (make("positions", (), dim),), dim))
+
+
+def length(dim: Dim) -> DimTensor:
+    """The length of a dim as a scalar tensor.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> int(dt.length(dt.Dim("k", length=3)).eval())
+    3
+    """
+    (dim,) = canonical_dims(dim, "the dim of length")
+    return wrap(make("length", (), dim))
+
+
+def eye(dim: Dim, other: Dim | None = None, dtype: Any = "float64") -> DimTensor:
+    """The identity matrix over a dim and another one of the same length.
+
+    Parameters
+    ----------
+    dim : Dim
+    other : Dim, optional
+        By default the renamed dim, ``dim.rename()``.
+    dtype : dtype-like
+
+    Raises
+    ------
+    DimError
+        If the lengths are known and differ.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.eye(dt.Dim("k", length=2)).eval().values.tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    other = dim.rename() if other is None else other
+    if None not in (dim.length, other.length) and dim.length != other.length:
+        raise DimError(
+            f"the identity needs dims of one length, {dim.title} has {dim.length} and "
+            f"{other.title} has {other.length}"
+        )
+    same = arange(dim).node, arange(other).node
+    hit = make("elemwise", tuple(sorted(same, key=lambda n: n.serial)), "equal")
+    return wrap(make("cast", (hit,), valid_dtype(dtype)))
+
+
+def from_shaped(
+    variable: Any,
+    dims: Dim | Sequence[Dim] | None = None,
+    categories: Dim | None = None,
+) -> DimTensor:
+    """A positional PyTensor variable as a dims-tensor.
+
+    Parameters
+    ----------
+    variable : pytensor variable or array
+    dims : Dim or sequence of Dim
+        One per axis, in order. An anonymous ``Dim()`` takes its length from the axis.
+    categories : Dim, optional
+        The dim whose positions the elements are.
+
+    Raises
+    ------
+    DimError
+        If the numbers of axes and dims differ, or a static length is not that of its dim.
+
+    Examples
+    --------
+    >>> import dimtensor as dt, pytensor.tensor as pt
+    >>> x = pt.matrix("x", shape=(3, None))
+    >>> k = dt.Dim("k", length=3)
+    >>> dt.from_shaped(x, dims=[k, dt.Dim("obs")]).sum(k).sizes
+    {'obs': None}
+    """
+    import pytensor.tensor as pt
+
+    variable = pt.as_tensor_variable(variable)
+    given = as_dim_tuple(dims, "the dims of from_shaped")
+    canonical_dims(given, "the dims of from_shaped")
+    shape = variable.type.shape
+    if len(shape) != len(given):
+        raise DimError(
+            build_message(
+                f"the variable has {len(shape)} axes and is given {len(given)} dims",
+                [("shape", shape), ("dims", [dim.short for dim in given])],
+            )
+        )
+    for axis, (dim, static) in enumerate(zip(given, shape, strict=True)):
+        if static is None:
+            continue
+        if isinstance(dim, AnonymousDim):
+            dim.take_length(static)
+        elif dim.length is not None and dim.length != static:
+            raise DimError(
+                build_message(
+                    f"axis {axis} of the variable has length {static}, {dim.title} has "
+                    f"length {dim.length}",
+                    [("shape", shape), ("dims", [d.short for d in given])],
+                )
+            )
+    dtype = valid_dtype(variable.type.dtype)
+    return wrap(make("shaped", (), ShapedAttrs(variable, given, dtype, categories)))

@@ -1,0 +1,52 @@
+"""DimTensor: the shell that users hold, put together from its parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dimtensor.tensor.arithmetic import ArithmeticMixin
+from dimtensor.tensor.evaluate import EvaluationMixin
+from dimtensor.tensor.indexing import IndexingMixin
+from dimtensor.tensor.reductions import ReductionMixin
+from dimtensor.tensor.shape import ShapeMixin
+from dimtensor.tensor.shell import TensorShell
+
+
+class DimTensor(
+    ArithmeticMixin, ReductionMixin, IndexingMixin, ShapeMixin, EvaluationMixin, TensorShell
+):
+    """A symbolic tensor with named dims in no order.
+
+    Made by :func:`dimtensor.tensor`, :func:`dimtensor.data` and the other constructors, and by
+    everything done with tensors. Two tensors that are built in the same way are one object.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> a = dt.tensor("a", dims=dt.Dim("country", coords=["Italy", "Kenya"]))
+    >>> b = dt.tensor("b", dims=dt.Dim("age", length=5))
+    >>> (a + b).sizes
+    {'age': 5, 'country': 2}
+    >>> a + b is b + a
+    True
+    """
+
+    __slots__ = ()
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        raise TypeError("make tensors with dt.tensor, dt.data, dt.zeros, dt.from_shaped, ...")
+
+    __hash__ = ArithmeticMixin.__hash__
+
+    def __repr__(self) -> str:
+        from dimtensor.display import tensor_text
+
+        return tensor_text(self)
+
+    def _repr_html_(self) -> str:
+        from dimtensor.display import tensor_html
+
+        return tensor_html(self)
+
+
+TensorShell._class = DimTensor

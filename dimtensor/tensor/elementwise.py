@@ -1,0 +1,2507 @@
+"""Elementwise functions, one per row of the op table.
+
+Written by tools/generate_functions.py; change the table instead.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dimtensor.tensor.shell import elemwise
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+__all__ = [
+    "abs",
+    "add",
+    "angle",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctan2",
+    "arctanh",
+    "betainc",
+    "betaincinv",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "ceil",
+    "clip",
+    "complex",
+    "conj",
+    "cos",
+    "cosh",
+    "deg2rad",
+    "divide",
+    "equal",
+    "erf",
+    "erfc",
+    "erfcinv",
+    "erfcx",
+    "erfinv",
+    "exp",
+    "exp2",
+    "expm1",
+    "floor",
+    "floor_divide",
+    "gamma",
+    "gammainc",
+    "gammaincc",
+    "gammainccinv",
+    "gammaincinv",
+    "gammaln",
+    "greater",
+    "greater_equal",
+    "hyp2f1",
+    "i0",
+    "i1",
+    "imag",
+    "invert",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "ive",
+    "j0",
+    "j1",
+    "jv",
+    "kve",
+    "less",
+    "less_equal",
+    "log",
+    "log1mexp",
+    "log1p",
+    "log2",
+    "log10",
+    "logaddexp",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "maximum",
+    "minimum",
+    "mod",
+    "multiply",
+    "ndtri_exp",
+    "negative",
+    "not_equal",
+    "owens_t",
+    "polygamma",
+    "power",
+    "psi",
+    "rad2deg",
+    "real",
+    "reciprocal",
+    "round",
+    "round_half_away_from_zero",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sinh",
+    "softplus",
+    "sqrt",
+    "square",
+    "stop_gradient",
+    "subtract",
+    "tan",
+    "tanh",
+    "tri_gamma",
+    "trunc",
+    "where",
+]
+
+
+def add(x: Any, y: Any) -> DimTensor:
+    """Sum.
+
+    Parameters
+    ----------
+    x, y : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of the dtype to which NumPy promotes the operands.
+
+    See Also
+    --------
+    numpy.add
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.add(dt.scalar("x"), dt.scalar("y")).dtype
+    'float64'
+    """
+    return elemwise("add", x, y)
+
+
+def subtract(x: Any, y: Any) -> DimTensor:
+    """Difference.
+
+    Parameters
+    ----------
+    x, y : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of the dtype to which NumPy promotes the operands, which are no bools.
+
+    See Also
+    --------
+    numpy.subtract
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.subtract(dt.scalar("x"), dt.scalar("y")).dtype
+    'float64'
+    """
+    return elemwise("subtract", x, y)
+
+
+def multiply(x: Any, y: Any) -> DimTensor:
+    """Product.
+
+    Parameters
+    ----------
+    x, y : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of the dtype to which NumPy promotes the operands.
+
+    See Also
+    --------
+    numpy.multiply
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.multiply(dt.scalar("x"), dt.scalar("y")).dtype
+    'float64'
+    """
+    return elemwise("multiply", x, y)
+
+
+def divide(x: Any, y: Any) -> DimTensor:
+    """Quotient.
+
+    Parameters
+    ----------
+    x, y : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    See Also
+    --------
+    numpy.divide
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.divide(dt.scalar("x"), dt.scalar("y")).dtype
+    'float64'
+    """
+    return elemwise("divide", x, y)
+
+
+def floor_divide(x: Any, y: Any) -> DimTensor:
+    """Quotient rounded down.
+
+    Parameters
+    ----------
+    x, y : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of the dtype to which NumPy promotes the operands, which are no bools.
+
+    See Also
+    --------
+    numpy.floor_divide
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.floor_divide(dt.scalar("x"), dt.scalar("y")).dtype
+    'float64'
+    """
+    return elemwise("floor_divide", x, y)
+
+
+def mod(x: Any, y: Any) -> DimTensor:
+    """Remainder with the sign of the divisor.
+
+    Parameters
+    ----------
+    x, y : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of the dtype to which NumPy promotes the operands, which are no bools.
+
+    See Also
+    --------
+    numpy.mod
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.mod(dt.scalar("x"), dt.scalar("y")).dtype
+    'float64'
+    """
+    return elemwise("mod", x, y)
+
+
+def power(x: Any, y: Any) -> DimTensor:
+    """First operand to the power of the second.
+
+    Parameters
+    ----------
+    x, y : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of the dtype to which NumPy promotes the operands, which are no bools.
+
+    See Also
+    --------
+    numpy.power
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.power(dt.scalar("x"), dt.scalar("y")).dtype
+    'float64'
+    """
+    return elemwise("power", x, y)
+
+
+def negative(x: Any) -> DimTensor:
+    """Minus.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of the dtype to which NumPy promotes the operands, which are no bools.
+
+    See Also
+    --------
+    numpy.negative
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.negative(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("negative", x)
+
+
+def abs(x: Any) -> DimTensor:
+    """Absolute value.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of the dtype of the operand, of a complex one that of its parts.
+
+    See Also
+    --------
+    numpy.absolute
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.abs(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("abs", x)
+
+
+def sign(x: Any) -> DimTensor:
+    """Sign: -1, 0 or 1.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of the dtype of the operand.
+
+    See Also
+    --------
+    numpy.sign
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.sign(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("sign", x)
+
+
+def reciprocal(x: Any) -> DimTensor:
+    """One divided by the operand.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    See Also
+    --------
+    numpy.reciprocal
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.reciprocal(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("reciprocal", x)
+
+
+def square(x: Any) -> DimTensor:
+    """Square.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of the dtype to which NumPy promotes the operands, which are no bools.
+
+    See Also
+    --------
+    numpy.square
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.square(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("square", x)
+
+
+def sqrt(x: Any) -> DimTensor:
+    """Square root.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    See Also
+    --------
+    numpy.sqrt
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.sqrt(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("sqrt", x)
+
+
+def maximum(x: Any, y: Any) -> DimTensor:
+    """Larger of two.
+
+    Parameters
+    ----------
+    x, y : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of the dtype to which NumPy promotes the operands.
+
+    See Also
+    --------
+    numpy.maximum
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.maximum(dt.scalar("x"), dt.scalar("y")).dtype
+    'float64'
+    """
+    return elemwise("maximum", x, y)
+
+
+def minimum(x: Any, y: Any) -> DimTensor:
+    """Smaller of two.
+
+    Parameters
+    ----------
+    x, y : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of the dtype to which NumPy promotes the operands.
+
+    See Also
+    --------
+    numpy.minimum
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.minimum(dt.scalar("x"), dt.scalar("y")).dtype
+    'float64'
+    """
+    return elemwise("minimum", x, y)
+
+
+def clip(x: Any, min: Any, max: Any) -> DimTensor:
+    """Limit to an interval.
+
+    Parameters
+    ----------
+    x, min, max : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of the dtype to which NumPy promotes the operands.
+
+    See Also
+    --------
+    numpy.clip
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.clip(dt.scalar("x"), dt.scalar("min"), dt.scalar("max")).dtype
+    'float64'
+    """
+    return elemwise("clip", x, min, max)
+
+
+def ceil(x: Any) -> DimTensor:
+    """Smallest integer not below.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of the dtype of the operand.
+
+    See Also
+    --------
+    numpy.ceil
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.ceil(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("ceil", x)
+
+
+def floor(x: Any) -> DimTensor:
+    """Largest integer not above.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of the dtype of the operand.
+
+    See Also
+    --------
+    numpy.floor
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.floor(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("floor", x)
+
+
+def trunc(x: Any) -> DimTensor:
+    """Integer part.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of the dtype of the operand.
+
+    See Also
+    --------
+    numpy.trunc
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.trunc(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("trunc", x)
+
+
+def round(x: Any) -> DimTensor:
+    """Nearest integer, halves to the even one.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of the dtype of the operand.
+
+    See Also
+    --------
+    numpy.rint
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.round(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("round", x)
+
+
+def round_half_away_from_zero(x: Any) -> DimTensor:
+    """Nearest integer, halves away from zero.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.round_half_away_from_zero(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("round_half_away_from_zero", x)
+
+
+def exp(x: Any) -> DimTensor:
+    """Exponential.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    See Also
+    --------
+    numpy.exp
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.exp(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("exp", x)
+
+
+def exp2(x: Any) -> DimTensor:
+    """Two to the power.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    See Also
+    --------
+    numpy.exp2
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.exp2(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("exp2", x)
+
+
+def expm1(x: Any) -> DimTensor:
+    """exp(x) - 1, precise near 0.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    See Also
+    --------
+    numpy.expm1
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.expm1(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("expm1", x)
+
+
+def log(x: Any) -> DimTensor:
+    """Natural logarithm.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    See Also
+    --------
+    numpy.log
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.log(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("log", x)
+
+
+def log2(x: Any) -> DimTensor:
+    """Logarithm to base 2.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    See Also
+    --------
+    numpy.log2
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.log2(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("log2", x)
+
+
+def log10(x: Any) -> DimTensor:
+    """Logarithm to base 10.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    See Also
+    --------
+    numpy.log10
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.log10(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("log10", x)
+
+
+def log1p(x: Any) -> DimTensor:
+    """log(1 + x), precise near 0.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    See Also
+    --------
+    numpy.log1p
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.log1p(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("log1p", x)
+
+
+def log1mexp(x: Any) -> DimTensor:
+    """log(1 - exp(x)) of a negative operand, precise at both ends.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.log1mexp(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("log1mexp", x)
+
+
+def softplus(x: Any) -> DimTensor:
+    """log(1 + exp(x)) without overflow.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.softplus(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("softplus", x)
+
+
+def sigmoid(x: Any) -> DimTensor:
+    """Logistic function 1 / (1 + exp(-x)).
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.sigmoid(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("sigmoid", x)
+
+
+def logaddexp(x: Any, y: Any) -> DimTensor:
+    """log(exp(x) + exp(y)) without overflow.
+
+    Parameters
+    ----------
+    x, y : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    See Also
+    --------
+    numpy.logaddexp
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.logaddexp(dt.scalar("x"), dt.scalar("y")).dtype
+    'float64'
+    """
+    return elemwise("logaddexp", x, y)
+
+
+def sin(x: Any) -> DimTensor:
+    """Sine of an angle in radians.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    See Also
+    --------
+    numpy.sin
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.sin(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("sin", x)
+
+
+def cos(x: Any) -> DimTensor:
+    """Cosine of an angle in radians.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    See Also
+    --------
+    numpy.cos
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.cos(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("cos", x)
+
+
+def tan(x: Any) -> DimTensor:
+    """Tangent of an angle in radians.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    See Also
+    --------
+    numpy.tan
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.tan(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("tan", x)
+
+
+def arcsin(x: Any) -> DimTensor:
+    """Inverse sine, in radians.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    See Also
+    --------
+    numpy.arcsin
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.arcsin(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("arcsin", x)
+
+
+def arccos(x: Any) -> DimTensor:
+    """Inverse cosine, in radians.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    See Also
+    --------
+    numpy.arccos
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.arccos(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("arccos", x)
+
+
+def arctan(x: Any) -> DimTensor:
+    """Inverse tangent, in radians.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    See Also
+    --------
+    numpy.arctan
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.arctan(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("arctan", x)
+
+
+def arctan2(x: Any, y: Any) -> DimTensor:
+    """Angle of the point (y, x), in radians.
+
+    Parameters
+    ----------
+    x, y : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    See Also
+    --------
+    numpy.arctan2
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.arctan2(dt.scalar("x"), dt.scalar("y")).dtype
+    'float64'
+    """
+    return elemwise("arctan2", x, y)
+
+
+def sinh(x: Any) -> DimTensor:
+    """Hyperbolic sine.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    See Also
+    --------
+    numpy.sinh
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.sinh(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("sinh", x)
+
+
+def cosh(x: Any) -> DimTensor:
+    """Hyperbolic cosine.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    See Also
+    --------
+    numpy.cosh
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.cosh(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("cosh", x)
+
+
+def tanh(x: Any) -> DimTensor:
+    """Hyperbolic tangent.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    See Also
+    --------
+    numpy.tanh
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.tanh(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("tanh", x)
+
+
+def arcsinh(x: Any) -> DimTensor:
+    """Inverse hyperbolic sine.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    See Also
+    --------
+    numpy.arcsinh
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.arcsinh(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("arcsinh", x)
+
+
+def arccosh(x: Any) -> DimTensor:
+    """Inverse hyperbolic cosine.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    See Also
+    --------
+    numpy.arccosh
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.arccosh(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("arccosh", x)
+
+
+def arctanh(x: Any) -> DimTensor:
+    """Inverse hyperbolic tangent.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    See Also
+    --------
+    numpy.arctanh
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.arctanh(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("arctanh", x)
+
+
+def deg2rad(x: Any) -> DimTensor:
+    """Degrees to radians.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    See Also
+    --------
+    numpy.deg2rad
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.deg2rad(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("deg2rad", x)
+
+
+def rad2deg(x: Any) -> DimTensor:
+    """Radians to degrees.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    See Also
+    --------
+    numpy.rad2deg
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.rad2deg(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("rad2deg", x)
+
+
+def equal(x: Any, y: Any) -> DimTensor:
+    """Whether equal.
+
+    Parameters
+    ----------
+    x, y : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of dtype bool.
+
+    See Also
+    --------
+    numpy.equal
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.equal(dt.scalar("x"), dt.scalar("y")).dtype
+    'bool'
+    """
+    return elemwise("equal", x, y)
+
+
+def not_equal(x: Any, y: Any) -> DimTensor:
+    """Whether different.
+
+    Parameters
+    ----------
+    x, y : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of dtype bool.
+
+    See Also
+    --------
+    numpy.not_equal
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.not_equal(dt.scalar("x"), dt.scalar("y")).dtype
+    'bool'
+    """
+    return elemwise("not_equal", x, y)
+
+
+def less(x: Any, y: Any) -> DimTensor:
+    """Whether the first is smaller.
+
+    Parameters
+    ----------
+    x, y : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of dtype bool.
+
+    See Also
+    --------
+    numpy.less
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.less(dt.scalar("x"), dt.scalar("y")).dtype
+    'bool'
+    """
+    return elemwise("less", x, y)
+
+
+def less_equal(x: Any, y: Any) -> DimTensor:
+    """Whether the first is not larger.
+
+    Parameters
+    ----------
+    x, y : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of dtype bool.
+
+    See Also
+    --------
+    numpy.less_equal
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.less_equal(dt.scalar("x"), dt.scalar("y")).dtype
+    'bool'
+    """
+    return elemwise("less_equal", x, y)
+
+
+def greater(x: Any, y: Any) -> DimTensor:
+    """Whether the first is larger.
+
+    Parameters
+    ----------
+    x, y : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of dtype bool.
+
+    See Also
+    --------
+    numpy.greater
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.greater(dt.scalar("x"), dt.scalar("y")).dtype
+    'bool'
+    """
+    return elemwise("greater", x, y)
+
+
+def greater_equal(x: Any, y: Any) -> DimTensor:
+    """Whether the first is not smaller.
+
+    Parameters
+    ----------
+    x, y : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of dtype bool.
+
+    See Also
+    --------
+    numpy.greater_equal
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.greater_equal(dt.scalar("x"), dt.scalar("y")).dtype
+    'bool'
+    """
+    return elemwise("greater_equal", x, y)
+
+
+def isnan(x: Any) -> DimTensor:
+    """Whether not a number.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of dtype bool.
+
+    See Also
+    --------
+    numpy.isnan
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.isnan(dt.scalar("x")).dtype
+    'bool'
+    """
+    return elemwise("isnan", x)
+
+
+def isinf(x: Any) -> DimTensor:
+    """Whether infinite.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of dtype bool.
+
+    See Also
+    --------
+    numpy.isinf
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.isinf(dt.scalar("x")).dtype
+    'bool'
+    """
+    return elemwise("isinf", x)
+
+
+def isfinite(x: Any) -> DimTensor:
+    """Whether neither infinite nor not a number.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of dtype bool.
+
+    See Also
+    --------
+    numpy.isfinite
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.isfinite(dt.scalar("x")).dtype
+    'bool'
+    """
+    return elemwise("isfinite", x)
+
+
+def logical_and(x: Any, y: Any) -> DimTensor:
+    """Whether both are true.
+
+    Parameters
+    ----------
+    x, y : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of dtype bool; what is not zero counts as true.
+
+    See Also
+    --------
+    numpy.logical_and
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.logical_and(dt.scalar("x"), dt.scalar("y")).dtype
+    'bool'
+    """
+    return elemwise("logical_and", x, y)
+
+
+def logical_or(x: Any, y: Any) -> DimTensor:
+    """Whether one is true.
+
+    Parameters
+    ----------
+    x, y : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of dtype bool; what is not zero counts as true.
+
+    See Also
+    --------
+    numpy.logical_or
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.logical_or(dt.scalar("x"), dt.scalar("y")).dtype
+    'bool'
+    """
+    return elemwise("logical_or", x, y)
+
+
+def logical_xor(x: Any, y: Any) -> DimTensor:
+    """Whether exactly one is true.
+
+    Parameters
+    ----------
+    x, y : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of dtype bool; what is not zero counts as true.
+
+    See Also
+    --------
+    numpy.logical_xor
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.logical_xor(dt.scalar("x"), dt.scalar("y")).dtype
+    'bool'
+    """
+    return elemwise("logical_xor", x, y)
+
+
+def logical_not(x: Any) -> DimTensor:
+    """Whether false.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of dtype bool; what is not zero counts as true.
+
+    See Also
+    --------
+    numpy.logical_not
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.logical_not(dt.scalar("x")).dtype
+    'bool'
+    """
+    return elemwise("logical_not", x)
+
+
+def bitwise_and(x: Any, y: Any) -> DimTensor:
+    """Bits set in both.
+
+    Parameters
+    ----------
+    x, y : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of the dtype to which NumPy promotes the operands, integers or bools.
+
+    See Also
+    --------
+    numpy.bitwise_and
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.bitwise_and(dt.scalar("x", "int64"), dt.scalar("y", "int64")).dtype
+    'int64'
+    """
+    return elemwise("bitwise_and", x, y)
+
+
+def bitwise_or(x: Any, y: Any) -> DimTensor:
+    """Bits set in one.
+
+    Parameters
+    ----------
+    x, y : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of the dtype to which NumPy promotes the operands, integers or bools.
+
+    See Also
+    --------
+    numpy.bitwise_or
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.bitwise_or(dt.scalar("x", "int64"), dt.scalar("y", "int64")).dtype
+    'int64'
+    """
+    return elemwise("bitwise_or", x, y)
+
+
+def bitwise_xor(x: Any, y: Any) -> DimTensor:
+    """Bits set in exactly one.
+
+    Parameters
+    ----------
+    x, y : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of the dtype to which NumPy promotes the operands, integers or bools.
+
+    See Also
+    --------
+    numpy.bitwise_xor
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.bitwise_xor(dt.scalar("x", "int64"), dt.scalar("y", "int64")).dtype
+    'int64'
+    """
+    return elemwise("bitwise_xor", x, y)
+
+
+def invert(x: Any) -> DimTensor:
+    """Bits flipped; of a bool, its negation.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of the dtype to which NumPy promotes the operands, integers or bools.
+
+    See Also
+    --------
+    numpy.invert
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.invert(dt.scalar("x", "int64")).dtype
+    'int64'
+    """
+    return elemwise("invert", x)
+
+
+def where(cond: Any, x: Any, y: Any) -> DimTensor:
+    """The second operand where the first is true, else the third.
+
+    Parameters
+    ----------
+    cond, x, y : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of the dtype to which NumPy promotes the last two operands.
+
+    See Also
+    --------
+    numpy.where
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.where(dt.scalar("cond"), dt.scalar("x"), dt.scalar("y")).dtype
+    'float64'
+    """
+    return elemwise("where", cond, x, y)
+
+
+def erf(x: Any) -> DimTensor:
+    """Error function.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.erf(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("erf", x)
+
+
+def erfc(x: Any) -> DimTensor:
+    """Complementary error function.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.erfc(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("erfc", x)
+
+
+def erfcx(x: Any) -> DimTensor:
+    """Scaled complementary error function exp(x^2) erfc(x).
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.erfcx(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("erfcx", x)
+
+
+def erfinv(x: Any) -> DimTensor:
+    """Inverse error function.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.erfinv(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("erfinv", x)
+
+
+def erfcinv(x: Any) -> DimTensor:
+    """Inverse complementary error function.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.erfcinv(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("erfcinv", x)
+
+
+def ndtri_exp(x: Any) -> DimTensor:
+    """Normal quantile of exp(x).
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.ndtri_exp(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("ndtri_exp", x)
+
+
+def owens_t(h: Any, a: Any) -> DimTensor:
+    """Owen's T function.
+
+    Parameters
+    ----------
+    h, a : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.owens_t(dt.scalar("h"), dt.scalar("a")).dtype
+    'float64'
+    """
+    return elemwise("owens_t", h, a)
+
+
+def gamma(x: Any) -> DimTensor:
+    """Gamma function.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.gamma(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("gamma", x)
+
+
+def gammaln(x: Any) -> DimTensor:
+    """Logarithm of the absolute value of the gamma function.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.gammaln(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("gammaln", x)
+
+
+def psi(x: Any) -> DimTensor:
+    """Digamma function.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.psi(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("psi", x)
+
+
+def tri_gamma(x: Any) -> DimTensor:
+    """Trigamma function.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.tri_gamma(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("tri_gamma", x)
+
+
+def polygamma(n: Any, x: Any) -> DimTensor:
+    """Derivative of order n of the digamma function.
+
+    Parameters
+    ----------
+    n, x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.polygamma(dt.scalar("n"), dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("polygamma", n, x)
+
+
+def gammainc(k: Any, x: Any) -> DimTensor:
+    """Regularised lower incomplete gamma function.
+
+    Parameters
+    ----------
+    k, x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.gammainc(dt.scalar("k"), dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("gammainc", k, x)
+
+
+def gammaincc(k: Any, x: Any) -> DimTensor:
+    """Regularised upper incomplete gamma function.
+
+    Parameters
+    ----------
+    k, x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.gammaincc(dt.scalar("k"), dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("gammaincc", k, x)
+
+
+def gammaincinv(k: Any, p: Any) -> DimTensor:
+    """Inverse of gammainc in x.
+
+    Parameters
+    ----------
+    k, p : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.gammaincinv(dt.scalar("k"), dt.scalar("p")).dtype
+    'float64'
+    """
+    return elemwise("gammaincinv", k, p)
+
+
+def gammainccinv(k: Any, p: Any) -> DimTensor:
+    """Inverse of gammaincc in x.
+
+    Parameters
+    ----------
+    k, p : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.gammainccinv(dt.scalar("k"), dt.scalar("p")).dtype
+    'float64'
+    """
+    return elemwise("gammainccinv", k, p)
+
+
+def betainc(a: Any, b: Any, x: Any) -> DimTensor:
+    """Regularised incomplete beta function.
+
+    Parameters
+    ----------
+    a, b, x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.betainc(dt.scalar("a"), dt.scalar("b"), dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("betainc", a, b, x)
+
+
+def betaincinv(a: Any, b: Any, p: Any) -> DimTensor:
+    """Inverse of betainc in x.
+
+    Parameters
+    ----------
+    a, b, p : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.betaincinv(dt.scalar("a"), dt.scalar("b"), dt.scalar("p")).dtype
+    'float64'
+    """
+    return elemwise("betaincinv", a, b, p)
+
+
+def j0(x: Any) -> DimTensor:
+    """Bessel function of the first kind, order 0.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.j0(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("j0", x)
+
+
+def j1(x: Any) -> DimTensor:
+    """Bessel function of the first kind, order 1.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.j1(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("j1", x)
+
+
+def jv(v: Any, x: Any) -> DimTensor:
+    """Bessel function of the first kind, order v.
+
+    Parameters
+    ----------
+    v, x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.jv(dt.scalar("v"), dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("jv", v, x)
+
+
+def i0(x: Any) -> DimTensor:
+    """Modified Bessel function of the first kind, order 0.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.i0(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("i0", x)
+
+
+def i1(x: Any) -> DimTensor:
+    """Modified Bessel function of the first kind, order 1.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.i1(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("i1", x)
+
+
+def ive(v: Any, x: Any) -> DimTensor:
+    """Scaled modified Bessel function of the first kind.
+
+    Parameters
+    ----------
+    v, x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.ive(dt.scalar("v"), dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("ive", v, x)
+
+
+def kve(v: Any, x: Any) -> DimTensor:
+    """Scaled modified Bessel function of the second kind.
+
+    Parameters
+    ----------
+    v, x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.kve(dt.scalar("v"), dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("kve", v, x)
+
+
+def hyp2f1(a: Any, b: Any, c: Any, z: Any) -> DimTensor:
+    """Gauss hypergeometric function 2F1.
+
+    Parameters
+    ----------
+    a, b, c, z : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.hyp2f1(dt.scalar("a"), dt.scalar("b"), dt.scalar("c"), dt.scalar("z")).dtype
+    'float64'
+    """
+    return elemwise("hyp2f1", a, b, c, z)
+
+
+def real(x: Any) -> DimTensor:
+    """Real part.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of the dtype of the operand, of a complex one that of its parts.
+
+    See Also
+    --------
+    numpy.real
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.real(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("real", x)
+
+
+def imag(x: Any) -> DimTensor:
+    """Imaginary part.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of the dtype of the operand, of a complex one that of its parts.
+
+    See Also
+    --------
+    numpy.imag
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.imag(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("imag", x)
+
+
+def conj(x: Any) -> DimTensor:
+    """Complex conjugate.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of the dtype of the operand.
+
+    See Also
+    --------
+    numpy.conj
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.conj(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("conj", x)
+
+
+def angle(x: Any) -> DimTensor:
+    """Angle of a complex number, in radians.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype.
+
+    See Also
+    --------
+    numpy.angle
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.angle(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("angle", x)
+
+
+def complex(real: Any, imag: Any) -> DimTensor:
+    """Complex number of two parts.
+
+    Parameters
+    ----------
+    real, imag : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a complex dtype.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.complex(dt.scalar("real"), dt.scalar("imag")).dtype
+    'complex128'
+    """
+    return elemwise("complex", real, imag)
+
+
+def stop_gradient(x: Any) -> DimTensor:
+    """The operand, whose gradient counts as zero.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of the dtype of the operand.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.stop_gradient(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("stop_gradient", x)

@@ -1,0 +1,194 @@
+"""Functions that join tensors, and function forms of the methods."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from dimtensor.dims import ConcatDim, Dim, as_dim_tuple, find_dim
+from dimtensor.errors import DimError, InputError
+from dimtensor.graph import make
+from dimtensor.tensor.constructors import full_like, ones_like, zeros_like
+from dimtensor.tensor.elementwise import angle, clip, imag, real, round, where
+from dimtensor.tensor.shell import TensorShell, as_node, wrap
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+__all__ = [
+    "all", "angle", "any", "clip", "concat", "cumprod", "cumsum", "full_like", "imag",
+    "log_softmax", "logsumexp", "max", "mean", "median", "min", "ones_like", "prod", "quantile",
+    "real", "round", "softmax", "stack", "std", "sum", "var", "where", "zeros_like",
+]  # fmt: skip
+
+
+def concat(
+    tensors: Sequence[Any], dims: Dim | str | Sequence[Dim | str], name: str | None = None
+) -> DimTensor:
+    """Join tensors one after the other along dims.
+
+    Parameters
+    ----------
+    tensors : sequence of DimTensor
+    dims : Dim, str, or a sequence with one per tensor
+        The dim of each tensor along which it is joined; one name for all of them where it is the
+        same. Pieces of one dim put together again give that dim.
+    name : str, optional
+        Name of the joined dim, needed where the names of `dims` differ.
+
+    Returns
+    -------
+    DimTensor
+        On a ConcatDim that has the labels of all; other dims broadcast.
+
+    Raises
+    ------
+    DimError
+        If a tensor lacks its dim, or the other dims clash.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> t = dt.Dim("t", coords=["a", "b", "c"])
+    >>> x = dt.tensor("x", dims=t)
+    >>> dt.concat([x[:1], x[1:]], "t").dims == (t,)
+    True
+    """
+    if not len(tensors):
+        raise InputError("concat takes at least one tensor")
+    beside = [x.node for x in tensors if isinstance(x, TensorShell)]
+    nodes = [as_node(x, beside, f"operand {at + 1} of concat") for at, x in enumerate(tensors)]
+    keys = [dims] * len(nodes) if isinstance(dims, (Dim, str)) else list(dims)
+    if len(keys) != len(nodes):
+        raise DimError(f"concat: {len(keys)} dims are named for {len(nodes)} tensors")
+    parts = tuple(
+        find_dim(x.dims, key, f"operand {at + 1} of concat")
+        for at, (x, key) in enumerate(zip(nodes, keys, strict=True))
+    )
+    whole = ConcatDim(parts, name)
+    if len(nodes) == 1:
+        return wrap(
+            nodes[0] if whole is parts[0] else make("relabel", (nodes[0],), ((parts[0], whole),))
+        )
+    return wrap(make("concat", tuple(nodes), (parts, whole)))
+
+
+def stack(tensors: Sequence[Any], dim: Dim | str) -> DimTensor:
+    """Join tensors along a new dim, one position each.
+
+    Parameters
+    ----------
+    tensors : sequence of DimTensor or number
+        Their dims broadcast.
+    dim : Dim or str
+        The new dim, as long as there are tensors; a name makes one without labels.
+
+    Raises
+    ------
+    DimError
+        If the dim has another length, or a tensor has it already.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> x, y = dt.scalar("x"), dt.scalar("y")
+    >>> dt.stack([x, y], dt.Dim("which", coords=["x", "y"])).sizes
+    {'which': 2}
+    """
+    if not len(tensors):
+        raise InputError("stack takes at least one tensor")
+    if isinstance(dim, str):
+        dim = Dim(dim, length=len(tensors))
+    (dim,) = as_dim_tuple(dim, "the dim of stack")
+    if dim.length != len(tensors):
+        raise DimError(f"stack: {len(tensors)} tensors do not fill {dim!r}")
+    beside = [x.node for x in tensors if isinstance(x, TensorShell)]
+    nodes = [as_node(x, beside, f"operand {at + 1} of stack") for at, x in enumerate(tensors)]
+    for at, x in enumerate(nodes):
+        if dim in x.dims:
+            raise DimError(f"stack: operand {at + 1} has {dim.title} already")
+    return wrap(make("stack", tuple(nodes), dim))
+
+
+def _tensor(x: Any) -> Any:
+    return wrap(as_node(x))
+
+
+def sum(x: Any, dim: Any = None, *, skipna: bool = False) -> DimTensor:
+    """Sum over dims; see :meth:`DimTensor.sum`."""
+    return _tensor(x).sum(dim, skipna=skipna)
+
+
+def prod(x: Any, dim: Any = None, *, skipna: bool = False) -> DimTensor:
+    """Product over dims; see :meth:`DimTensor.prod`."""
+    return _tensor(x).prod(dim, skipna=skipna)
+
+
+def mean(x: Any, dim: Any = None, *, skipna: bool = False) -> DimTensor:
+    """Arithmetic mean over dims; see :meth:`DimTensor.mean`."""
+    return _tensor(x).mean(dim, skipna=skipna)
+
+
+def var(x: Any, dim: Any = None, *, ddof: int = 0, skipna: bool = False) -> DimTensor:
+    """Variance over dims; see :meth:`DimTensor.var`."""
+    return _tensor(x).var(dim, ddof=ddof, skipna=skipna)
+
+
+def std(x: Any, dim: Any = None, *, ddof: int = 0, skipna: bool = False) -> DimTensor:
+    """Standard deviation over dims; see :meth:`DimTensor.std`."""
+    return _tensor(x).std(dim, ddof=ddof, skipna=skipna)
+
+
+def max(x: Any, dim: Any = None, *, skipna: bool = False) -> DimTensor:
+    """Largest element over dims; see :meth:`DimTensor.max`. Of two tensors: ``dt.maximum``."""
+    return _tensor(x).max(dim, skipna=skipna)
+
+
+def min(x: Any, dim: Any = None, *, skipna: bool = False) -> DimTensor:
+    """Smallest element over dims; see :meth:`DimTensor.min`. Of two tensors: ``dt.minimum``."""
+    return _tensor(x).min(dim, skipna=skipna)
+
+
+def all(x: Any, dim: Any = None) -> DimTensor:
+    """Whether all elements over dims are true."""
+    return _tensor(x).all(dim)
+
+
+def any(x: Any, dim: Any = None) -> DimTensor:
+    """Whether one element over dims is true."""
+    return _tensor(x).any(dim)
+
+
+def logsumexp(x: Any, dim: Any = None) -> DimTensor:
+    """Logarithm of the sum of exponentials over dims; see :meth:`DimTensor.logsumexp`."""
+    return _tensor(x).logsumexp(dim)
+
+
+def softmax(x: Any, dim: Any = None) -> DimTensor:
+    """Exponentials divided by their sum over dims; see :meth:`DimTensor.softmax`."""
+    return _tensor(x).softmax(dim)
+
+
+def log_softmax(x: Any, dim: Any = None) -> DimTensor:
+    """Logarithm of the softmax over dims; see :meth:`DimTensor.log_softmax`."""
+    return _tensor(x).log_softmax(dim)
+
+
+def cumsum(x: Any, dim: Any = None, *, skipna: bool = False) -> DimTensor:
+    """Running sum along a dim; see :meth:`DimTensor.cumsum`."""
+    return _tensor(x).cumsum(dim, skipna=skipna)
+
+
+def cumprod(x: Any, dim: Any = None, *, skipna: bool = False) -> DimTensor:
+    """Running product along a dim; see :meth:`DimTensor.cumprod`."""
+    return _tensor(x).cumprod(dim, skipna=skipna)
+
+
+def median(x: Any, dim: Any = None, *, skipna: bool = False) -> DimTensor:
+    """Middle element over dims; see :meth:`DimTensor.median`."""
+    return _tensor(x).median(dim, skipna=skipna)
+
+
+def quantile(x: Any, q: Any, dim: Any = None, *, skipna: bool = False) -> DimTensor:
+    """Quantiles over dims; see :meth:`DimTensor.quantile`."""
+    return _tensor(x).quantile(q, dim, skipna=skipna)

@@ -1,0 +1,417 @@
+"""Reductions, cumulative operations and order statistics; names and defaults as in xarray.
+
+One default differs: ``skipna`` is False, because a log density that skips its NaNs hides them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dimtensor.dims import Dim, Dims, ProductDim, SortedDim, find_dim, find_dims
+from dimtensor.errors import DimError, DtypeError, InputError
+from dimtensor.graph import Node, make
+from dimtensor.tensor.shell import TensorShell, constant, elemwise, require_float, wrap
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+DimKey = Dim | str | Iterable[Dim | str] | None
+
+
+def _reduce(x: Node, name: str, dims: Dims) -> DimTensor:
+    return wrap(make("reduce", (x,), (name, dims)) if dims else x)
+
+
+def _is_float(x: Node) -> bool:
+    return x.dtype[:5] in ("float", "compl")
+
+
+class ReductionMixin(TensorShell):
+    """Reductions of dims-tensors; without dims they reduce over all."""
+
+    __slots__ = ()
+
+    def _present(self, fill: Any, skipna: bool) -> Node:
+        """The node with NaN replaced where they are skipped."""
+        if not skipna or not _is_float(self.node):
+            return self.node
+        return elemwise("where", elemwise("isnan", self), fill, self).node
+
+    def _dims(self, dim: DimKey, what: str) -> Dims:
+        return tuple(sorted(find_dims(self.dims, dim, what), key=lambda d: d.sort_key))
+
+    def sum(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
+        """Sum over dims.
+
+        Parameters
+        ----------
+        dim : Dim, str or iterable of them, optional
+            All dims by default.
+        skipna : bool
+            Whether NaN count as 0.
+
+        Raises
+        ------
+        DimError
+            If a dim is not there.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> float(dt.data([1.0, 2.0], dims=dt.Dim("k")).sum().eval())
+        3.0
+        """
+        dims = self._dims(dim, "sum")
+        x = self._present(0, skipna)
+        return _reduce(
+            make("cast", (x,), "int64") if x.dtype == "bool" and not dims else x, "sum", dims
+        )
+
+    def prod(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
+        """Product over dims; see :meth:`sum`."""
+        return _reduce(self._present(1, skipna), "prod", self._dims(dim, "prod"))
+
+    def max(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
+        """Largest element over dims; NaN if one of them is, unless skipped. See :meth:`sum`.
+
+        Raises
+        ------
+        DimError
+            If a dim has length 0.
+        """
+        return self._extreme("max", -np.inf, dim, skipna)
+
+    def min(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
+        """Smallest element over dims; NaN if one of them is, unless skipped. See :meth:`sum`.
+
+        Raises
+        ------
+        DimError
+            If a dim has length 0.
+        """
+        return self._extreme("min", np.inf, dim, skipna)
+
+    def _extreme(self, name: str, fill: float, dim: DimKey, skipna: bool) -> DimTensor:
+        dims = self._dims(dim, name)
+        result = _reduce(self._present(fill, skipna), name, dims)
+        if skipna and _is_float(self.node) and dims:
+            some = elemwise("logical_not", elemwise("isnan", self)).any(dims)
+            return elemwise("where", some, result, np.nan)
+        return result
+
+    def all(self, dim: DimKey = None) -> DimTensor:
+        """Whether all elements over dims are true."""
+        dims = self._dims(dim, "all")
+        return _reduce(self.node, "all", dims) if dims else wrap(make("cast", (self.node,), "bool"))
+
+    def any(self, dim: DimKey = None) -> DimTensor:
+        """Whether one element over dims is true."""
+        dims = self._dims(dim, "any")
+        return _reduce(self.node, "any", dims) if dims else wrap(make("cast", (self.node,), "bool"))
+
+    def count(self, dim: DimKey = None) -> DimTensor:
+        """Number of elements over dims that are not NaN."""
+        dims = self._dims(dim, "count")
+        if _is_float(self.node):
+            present = elemwise("logical_not", elemwise("isnan", self)).astype("int64")
+            return present.sum(dims)
+        return self._n(dims)
+
+    def _n(self, dims: Dims) -> DimTensor:
+        """Number of elements over dims, along the other dims where these are counted."""
+        total = wrap(constant(1, "int64"))
+        for dim in dims:
+            static = dim.length
+            n = constant(static, "int64") if static is not None else make("length", (), dim)
+            total = elemwise("multiply", total, wrap(n))
+        return total
+
+    def _mean_count(self, dims: Dims, skipna: bool) -> DimTensor:
+        if skipna and _is_float(self.node):
+            return self.count(dims)
+        return self._n(dims)
+
+    def mean(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
+        """Arithmetic mean over dims.
+
+        Parameters
+        ----------
+        dim : Dim, str or iterable of them, optional
+            All dims by default.
+        skipna : bool
+            Whether NaN are left out.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> float(dt.data([1.0, 2.0], dims=dt.Dim("k")).mean().eval())
+        1.5
+        """
+        dims = self._dims(dim, "mean")
+        x = wrap(require_float(self.node))
+        n = self._mean_count(dims, skipna).astype(_real(x.dtype))
+        return elemwise("divide", x.sum(dims, skipna=skipna), n)
+
+    def var(self, dim: DimKey = None, *, ddof: int = 0, skipna: bool = False) -> DimTensor:
+        """Variance over dims: the mean squared distance from the mean.
+
+        Parameters
+        ----------
+        dim : Dim, str or iterable of them, optional
+            All dims by default.
+        ddof : int
+            Subtracted from the number of elements in the divisor.
+        skipna : bool
+            Whether NaN are left out.
+        """
+        dims = self._dims(dim, "var")
+        x = wrap(require_float(self.node))
+        gap = elemwise("abs", elemwise("subtract", x, x.mean(dims, skipna=skipna)))
+        n = elemwise("subtract", self._mean_count(dims, skipna), ddof).astype(_real(x.dtype))
+        return elemwise("divide", elemwise("square", gap).sum(dims, skipna=skipna), n)
+
+    def std(self, dim: DimKey = None, *, ddof: int = 0, skipna: bool = False) -> DimTensor:
+        """Standard deviation over dims: the root of :meth:`var`."""
+        return elemwise("sqrt", self.var(dim, ddof=ddof, skipna=skipna))
+
+    def logsumexp(self, dim: DimKey = None) -> DimTensor:
+        """Logarithm of the sum of exponentials over dims, without overflow.
+
+        The largest element is taken out before the exponentials are; -inf contributes nothing.
+        """
+        dims = self._dims(dim, "logsumexp")
+        x = wrap(require_float(self.node))
+        if not dims:
+            return x
+        high = elemwise("stop_gradient", x.max(dims))
+        high = elemwise("where", elemwise("isfinite", high), high, 0)
+        total = elemwise("exp", elemwise("subtract", x, high)).sum(dims)
+        return elemwise("add", elemwise("log", total), high)
+
+    def softmax(self, dim: DimKey = None) -> DimTensor:
+        """Exponentials divided by their sum over dims, without overflow."""
+        return elemwise("exp", self.log_softmax(dim))
+
+    def log_softmax(self, dim: DimKey = None) -> DimTensor:
+        """Logarithm of :meth:`softmax`."""
+        dims = self._dims(dim, "log_softmax")
+        x = wrap(require_float(self.node))
+        return elemwise("subtract", x, x.logsumexp(dims))
+
+    # -- cumulative -----------------------------------------------------------------------------
+
+    def cumsum(self, dim: Dim | str | None = None, *, skipna: bool = False) -> DimTensor:
+        """Running sum along a dim, which may be left out where there is only one."""
+        x = self._present(0, skipna)
+        return wrap(make("cumulate", (x,), ("cumsum", self._one(dim, "cumsum"))))
+
+    def cumprod(self, dim: Dim | str | None = None, *, skipna: bool = False) -> DimTensor:
+        """Running product along a dim, which may be left out where there is only one."""
+        x = self._present(1, skipna)
+        return wrap(make("cumulate", (x,), ("cumprod", self._one(dim, "cumprod"))))
+
+    def _one(self, dim: Dim | str | None, what: str) -> Dim:
+        if dim is None:
+            if len(self.dims) != 1:
+                raise DimError(f"{what}: name one of the dims {[d.short for d in self.dims]}")
+            return self.dims[0]
+        return find_dim(self.dims, dim, what)
+
+    # -- positions and labels of extremes ----------------------------------------------------------
+
+    def argmax(self, dim: DimKey = None) -> Any:
+        """Position of the largest element.
+
+        Parameters
+        ----------
+        dim : Dim, str or iterable of them, optional
+            One dim: positions along it. Several, or ``...``: a dict of positions by name of dim.
+            It may be left out where there is only one.
+
+        Returns
+        -------
+        DimTensor or dict of str to DimTensor
+            Ties go to the first element.
+        """
+        return self._arg("argmax", dim)
+
+    def argmin(self, dim: DimKey = None) -> Any:
+        """Position of the smallest element; see :meth:`argmax`."""
+        return self._arg("argmin", dim)
+
+    def _arg(self, name: str, dim: DimKey) -> Any:
+        if dim is None or isinstance(dim, (Dim, str)):
+            return wrap(make("arg_reduce", (self.node,), (name, self._one(dim, name))))  # type: ignore[arg-type]
+        dims = self._dims(dim, name)
+        if len(dims) == 1:
+            return {dims[0].short: self._arg(name, dims[0])}
+        product = ProductDim(dims)
+        merged = make("merge", (self.node,), product)
+        flat = wrap(make("arg_reduce", (merged,), (name, product)))
+        positions: dict[str, DimTensor] = {}
+        for factor in reversed(product.factors):
+            n = wrap(make("length", (), factor)) if factor.length is None else factor.length
+            positions[factor.short] = elemwise("mod", flat, n)
+            flat = elemwise("floor_divide", flat, n)
+        return dict(reversed(positions.items()))
+
+    def idxmax(self, dim: Dim | str | None = None) -> DimTensor:
+        """Label of the largest element along a dim, as a tensor of labels.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> country = dt.Dim("country", coords=["Italy", "Kenya"])
+        >>> dt.data([1.0, 2.0], dims=country).idxmax().eval().item()
+        'Kenya'
+        """
+        along = self._one(dim, "idxmax")
+        return wrap(make("codes", (self._arg("argmax", along).node,), along))
+
+    def idxmin(self, dim: Dim | str | None = None) -> DimTensor:
+        """Label of the smallest element along a dim, as a tensor of labels."""
+        along = self._one(dim, "idxmin")
+        return wrap(make("codes", (self._arg("argmin", along).node,), along))
+
+    # -- order ------------------------------------------------------------------------------------
+
+    def sort(self, dim: Dim | str | None = None) -> DimTensor:
+        """Elements in ascending order along a dim; NaN come last.
+
+        Returns
+        -------
+        DimTensor
+            On ``SortedDim(dim)``: the sorted elements do not belong to the labels of `dim` any more.
+        """
+        along = self._one(dim, "sort")
+        return wrap(make("sort", (self.node,), (along, SortedDim(along))))
+
+    def argsort(self, dim: Dim | str | None = None) -> DimTensor:
+        """Positions of the elements in ascending order, on ``SortedDim(dim)``."""
+        along = self._one(dim, "argsort")
+        return wrap(make("argsort", (self.node,), (along, SortedDim(along))))
+
+    def median(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
+        """Middle element over dims, or the mean of the two middle ones."""
+        return self.quantile(0.5, dim, skipna=skipna)
+
+    def quantile(self, q: Any, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
+        """Quantiles over dims, interpolated linearly between order statistics.
+
+        Parameters
+        ----------
+        q : float or list of float
+            Between 0 and 1. Several give a dim ``quantile`` that has them as labels.
+        dim : Dim, str or iterable of them, optional
+            All dims by default.
+        skipna : bool
+            Whether NaN are left out; else a NaN makes the result NaN.
+
+        Raises
+        ------
+        InputError
+            If a quantile is outside of 0 to 1.
+
+        Notes
+        -----
+        Definition 7 of Hyndman and Fan, "Sample Quantiles in Statistical Packages", The American
+        Statistician 50 (1996), which is NumPy's default.
+        """
+        if np.ndim(q):
+            from dimtensor.tensor.functions import stack
+
+            levels = np.asarray(q, dtype=float)
+            new = Dim("quantile", coords=levels)
+            return stack([self.quantile(float(level), dim, skipna=skipna) for level in levels], new)
+        if not 0 <= q <= 1:
+            raise InputError(f"a quantile is between 0 and 1, not {q}")
+        dims = self._dims(dim, "quantile")
+        x = require_float(self.node)
+        if x.dtype.startswith("complex"):
+            raise DtypeError("quantiles of complex numbers are not defined")
+        if not dims:
+            return wrap(x)
+        along = ProductDim(dims)
+        flat = wrap(make("merge", (x,), along) if len(dims) > 1 else x)
+        return _quantile_along(flat, float(q), along, skipna)
+
+    def weighted(self, weights: Any) -> Weighted:
+        """Weighted sums and means, as in xarray.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> k = dt.Dim("k")
+        >>> x, w = dt.data([1.0, 3.0], dims=k), dt.data([3.0, 1.0], dims=k)
+        >>> float(x.weighted(w).mean().eval())
+        1.5
+        """
+        from dimtensor.tensor.shell import as_node
+
+        return Weighted(self, wrap(as_node(weights, [self.node], "weights")))
+
+
+def _real(dtype: str) -> str:
+    return {"complex64": "float32", "complex128": "float64"}.get(dtype, dtype)
+
+
+def _quantile_along(x: DimTensor, q: float, along: Dim, skipna: bool) -> DimTensor:
+    ordered = x.sort(along)
+    ranks = SortedDim(along)
+    present = x.count(along) if skipna else x._n((along,))
+    place = elemwise("multiply", elemwise("subtract", present, 1), q)
+    low = elemwise("floor", place)
+    share = elemwise("subtract", place, low).astype(x.dtype)
+    last = elemwise("maximum", elemwise("subtract", present, 1), 0)
+    below = elemwise("maximum", low.astype("int64"), 0)
+    above = elemwise("minimum", elemwise("add", below, 1), last)
+    first, second = (ordered.isel({ranks: at}) for at in (below, above))
+    gap = elemwise("where", elemwise("equal", share, 0), 0, elemwise("subtract", second, first))
+    value = elemwise("add", first, elemwise("multiply", gap, share))
+    if skipna:
+        return elemwise("where", elemwise("greater", present, 0), value, np.nan)
+    return elemwise("where", elemwise("isnan", x).any(along), np.nan, value)
+
+
+class Weighted:
+    """Reductions of a tensor with weights, made by :meth:`DimTensor.weighted`.
+
+    NaN elements are left out, with their weights, as in xarray.
+    """
+
+    def __init__(self, x: Any, weights: DimTensor):
+        self._x = wrap(require_float(x.node))
+        self._weights = weights
+
+    def _over(self, dim: DimKey) -> Dims:
+        joint = elemwise("multiply", self._x, self._weights)
+        return find_dims(joint.dims, dim, "weighted")
+
+    def sum_of_weights(self, dim: DimKey = None) -> DimTensor:
+        """Sum of the weights of the elements that are not NaN."""
+        present = elemwise("logical_not", elemwise("isnan", self._x))
+        return elemwise("where", present, self._weights, 0).sum(self._over(dim))
+
+    def sum(self, dim: DimKey = None) -> DimTensor:
+        """Sum of elements times weights."""
+        return elemwise("multiply", self._x, self._weights).sum(self._over(dim), skipna=True)
+
+    def mean(self, dim: DimKey = None) -> DimTensor:
+        """Weighted mean."""
+        return elemwise("divide", self.sum(dim), self.sum_of_weights(dim))
+
+    def sum_of_squares(self, dim: DimKey = None) -> DimTensor:
+        """Weighted sum of squared distances from the weighted mean."""
+        gap = elemwise("subtract", self._x, self.mean(dim))
+        return Weighted(elemwise("square", gap), self._weights).sum(self._over(dim))
+
+    def var(self, dim: DimKey = None) -> DimTensor:
+        """Weighted variance."""
+        return elemwise("divide", self.sum_of_squares(dim), self.sum_of_weights(dim))
+
+    def std(self, dim: DimKey = None) -> DimTensor:
+        """Weighted standard deviation."""
+        return elemwise("sqrt", self.var(dim))

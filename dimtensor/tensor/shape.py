@@ -1,0 +1,472 @@
+"""Operations that change dims and keep elements; and those that move elements along a dim."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from dimtensor.dims import (
+    Dim,
+    NamedDim,
+    PadDim,
+    ProductDim,
+    RenamedDim,
+    as_dim_tuple,
+    canonical_dims,
+    find_dim,
+    find_dims,
+)
+from dimtensor.errors import DimError, DtypeError, build_message
+from dimtensor.graph import make
+from dimtensor.graph.dtypes import valid_dtype
+from dimtensor.tensor.shell import TensorShell, wrap
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+
+class ShapeMixin(TensorShell):
+    """Dims renamed, added, removed, merged, split; elements shifted."""
+
+    __slots__ = ()
+
+    def astype(self, dtype: Any) -> DimTensor:
+        """Elements in another dtype.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> dt.scalar("x").astype("float32").dtype
+        'float32'
+        """
+        dtype = valid_dtype(dtype)
+        if self.categories is not None:
+            raise DtypeError("labels have no other dtype; .codes gives their positions")
+        return wrap(self.node if self.dtype == dtype else make("cast", (self.node,), dtype))
+
+    def rename_dim(self, old: Dim | str, new: Dim | str | None = None) -> DimTensor:
+        """Put a dim under another name.
+
+        Parameters
+        ----------
+        old : Dim or str
+        new : str or Dim, optional
+            A name, by default the old one with a prime; or a dim that has the same labels (or,
+            where neither has labels, the same known length).
+
+        Raises
+        ------
+        DimError
+            If the dim is not there, the name is taken, or the new dim has other labels.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> country = dt.Dim("country", coords=["Italy", "Kenya"])
+        >>> x = dt.tensor("x", dims=country)
+        >>> (x.rename_dim(country) - x).sizes
+        {'country': 2, "country'": 2}
+        """
+        dim = find_dim(self.dims, old, "rename_dim")
+        return self._renamed({dim: _renamed_to(dim, new)})
+
+    def rename(self, names: Mapping[Any, Any] | None = None, **by_name: Any) -> DimTensor:
+        """Rename several dims at once; swapping names is possible.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> x = dt.tensor("x", dims=[dt.Dim("a", length=1), dt.Dim("b", length=2)])
+        >>> x.rename(a="b", b="a").sizes
+        {'a': 2, 'b': 1}
+        """
+        pairs = {**(names or {}), **by_name}
+        mapping = {}
+        for old, new in pairs.items():
+            dim = find_dim(self.dims, old, "rename")
+            mapping[dim] = _renamed_to(dim, new)
+        return self._renamed(mapping)
+
+    def _renamed(self, mapping: Mapping[Dim, Dim]) -> DimTensor:
+        pairs = tuple((dim, mapping[dim]) for dim in self.dims if mapping.get(dim, dim) is not dim)
+        return wrap(make("relabel", (self.node,), pairs) if pairs else self.node)
+
+    def relabel(self, old: Dim | str, new: Dim) -> DimTensor:
+        """Put a dim in the place of another, position by position, whatever the labels are.
+
+        Parameters
+        ----------
+        old : Dim or str
+        new : Dim
+            Of the same length; that is checked now, or when data arrives.
+
+        Raises
+        ------
+        DimError
+            If the lengths are known and differ.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> t = dt.Dim("t", coords=[1, 2, 3])
+        >>> x = dt.data([1.0, 4.0, 9.0], dims=t)
+        >>> step = dt.Dim("step", length=2)
+        >>> later, earlier = x[1:].relabel("t", step), x[:-1].relabel("t", step)
+        >>> (later - earlier).eval().values.tolist()
+        [3.0, 5.0]
+        """
+        dim = find_dim(self.dims, old, "relabel")
+        if not isinstance(new, Dim):
+            raise DimError(f"relabel takes a Dim, not {new!r}; rename_dim takes a name")
+        if None not in (dim.length, new.length) and dim.length != new.length:
+            raise DimError(
+                build_message(
+                    f"relabel: {dim.title} has length {dim.length}, {new.title} has {new.length}",
+                    [("old", repr(dim)), ("new", repr(new))],
+                )
+            )
+        return self._renamed({dim: new})
+
+    def expand(self, dims: Dim | Iterable[Dim]) -> DimTensor:
+        """Repeat the elements along dims; those that are there already are kept.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> dt.scalar("x").expand(dt.Dim("k", length=2)).sizes
+        {'k': 2}
+        """
+        added = tuple(d for d in canonical_dims(dims, "the dims of expand") if d not in self.dims)
+        return wrap(make("expand", (self.node,), added) if added else self.node)
+
+    def broadcast_like(self, other: DimTensor) -> DimTensor:
+        """Repeat the elements along the dims of another tensor that this one has not."""
+        return self.expand(other.dims)
+
+    def squeeze(self, dim: Any = None) -> DimTensor:
+        """Remove dims of length 1.
+
+        Parameters
+        ----------
+        dim : Dim, str or iterable of them, optional
+            By default all that are known to have length 1.
+
+        Raises
+        ------
+        DimError
+            If a named dim is known to have another length, or its length is not known.
+        """
+        dims = find_dims(self.dims, dim, "squeeze")
+        if dim is None:
+            dims = tuple(d for d in dims if d.length == 1)
+        for d in dims:
+            if d.length != 1:
+                raise DimError(f"squeeze: {d.title} has length {d.length}, not 1")
+        return self.isel(dict.fromkeys(dims, 0)) if dims else wrap(self.node)  # type: ignore[attr-defined]
+
+    def transpose(self, *dims: Any) -> NoReturn:
+        """Not defined: dims have no order.
+
+        Raises
+        ------
+        DimError
+            Always; an order is given where positional arrays come out, in ``to_shaped``.
+        """
+        raise DimError(
+            build_message(
+                "dims have no order, so there is nothing to transpose",
+                [("dims", [dim.short for dim in self.dims])],
+                "x.to_shaped([...]) gives a positional tensor in an order; results of functions "
+                "are DataArrays, which transpose",
+            )
+        )
+
+    @property
+    def T(self) -> NoReturn:
+        """Not defined; see :meth:`transpose`."""
+        return self.transpose()
+
+    def ravel(self, dims: Any = None, name: str | None = None) -> DimTensor:
+        """Merge dims into their product.
+
+        Parameters
+        ----------
+        dims : iterable of Dim or str, optional
+            By default all.
+        name : str, optional
+            Name of the ProductDim.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> x = dt.tensor("x", dims=[dt.Dim("a", length=2), dt.Dim("b", length=3)])
+        >>> x.ravel().dims
+        (ProductDim({a, b}),)
+        >>> x.ravel().unravel() is x
+        False
+        >>> x.ravel().unravel().sizes
+        {'a': 2, 'b': 3}
+        """
+        found = find_dims(self.dims, dims, "ravel")
+        if not found:
+            return wrap(self.node)
+        product = ProductDim(found, name)
+        return wrap(make("merge", (self.node,), product) if len(found) > 1 else self.node)
+
+    def unravel(self, dim: Dim | str | None = None) -> DimTensor:
+        """Split a ProductDim into its factors.
+
+        Parameters
+        ----------
+        dim : Dim or str, optional
+            By default the only ProductDim.
+
+        Raises
+        ------
+        DimError
+            If the dim is no product, or there is not exactly one.
+        """
+        if dim is None:
+            products = [d for d in self.dims if isinstance(d, ProductDim)]
+            if len(products) != 1:
+                raise DimError(
+                    f"unravel: {len(products)} of the dims {[repr(d) for d in self.dims]} are "
+                    "products; name one"
+                )
+            found: Dim = products[0]
+        else:
+            found = find_dim(self.dims, dim, "unravel")
+        if not isinstance(found, ProductDim):
+            raise DimError(f"unravel: {found!r} is not a product of dims")
+        return wrap(make("split", (self.node,), found))
+
+    # -- elements moved along a dim ----------------------------------------------------------------
+
+    def shift(
+        self, shifts: Mapping[Any, int] | None = None, fill_value: Any = np.nan, **by_name: int
+    ) -> DimTensor:
+        """Move elements along dims, whose labels stay; what is uncovered is filled.
+
+        Parameters
+        ----------
+        shifts : dict of Dim or str to int, optional
+            Positive numbers move towards later positions.
+        fill_value : number or DimTensor
+        **by_name : int
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> t = dt.Dim("t", coords=["a", "b", "c"])
+        >>> dt.data([1.0, 2.0, 3.0], dims=t).shift(t=1).eval().values.tolist()
+        [nan, 1.0, 2.0]
+        """
+        from dimtensor.tensor.functions import concat
+        from dimtensor.tensor.shell import require_float
+
+        result: Any = wrap(self.node)
+        if isinstance(fill_value, float) and self.categories is None:
+            result = wrap(require_float(self.node))
+        for key, n in {**(shifts or {}), **by_name}.items():
+            dim = find_dim(self.dims, key, "shift")
+            if n == 0:
+                continue
+            filler = _filler(result, dim, abs(n), fill_value)
+            pieces = [filler, result] if n > 0 else [result, filler]
+            whole = concat(pieces, [filler_dim(dim, abs(n)), dim][:: 1 if n > 0 else -1],
+                           name=dim.short)  # fmt: skip
+            (along,) = [d for d in whole.dims if d not in result.dims]
+            kept = whole.isel({along: slice(None, -n) if n > 0 else slice(-n, None)})
+            (cut,) = [d for d in kept.dims if d not in result.dims]
+            result = wrap(make("relabel", (kept.node,), ((cut, dim),)))
+        return result
+
+    def roll(self, shifts: Mapping[Any, int] | None = None, **by_name: int) -> DimTensor:
+        """Move elements along dims, whose labels stay; what leaves at one end enters at the other.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> dt.data([1.0, 2.0, 3.0], dims=dt.Dim("t", length=3)).roll(t=1).eval().values.tolist()
+        [3.0, 1.0, 2.0]
+        """
+        result: Any = wrap(self.node)
+        for key, n in {**(shifts or {}), **by_name}.items():
+            dim = find_dim(self.dims, key, "roll")
+            if dim.length == 0:
+                continue
+            length = wrap(make("length", (), dim)) if dim.length is None else dim.length
+            source = (wrap(make("positions", (), dim)) - n) % length
+            if dim.length is not None:
+                positions = (np.arange(dim.length) - n) % dim.length
+                taken = result.isel({dim: positions})
+                new = [d for d in taken.dims if d not in result.dims]
+                result = wrap(make("relabel", (taken.node,), ((new[0], dim),))) if new else taken
+            else:
+                result = result.isel({dim: source})
+        return result
+
+    def diff(self, dim: Dim | str, n: int = 1, label: str = "upper") -> DimTensor:
+        """Differences of neighbours along a dim.
+
+        Parameters
+        ----------
+        dim : Dim or str
+        n : int
+            How often differences are taken.
+        label : {"upper", "lower"}
+            Which of the two labels a difference keeps.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> t = dt.Dim("t", coords=["a", "b", "c"])
+        >>> dt.data([1.0, 2.0, 4.0], dims=t).diff("t").dims[0].coords.tolist()
+        ['b', 'c']
+        """
+        if label not in ("upper", "lower"):
+            raise DimError(f"diff: label is 'upper' or 'lower', not {label!r}")
+        result: Any = wrap(self.node)
+        along = find_dim(self.dims, dim, "diff")
+        for _ in range(n):
+            later = result.isel({along: slice(1, None)})
+            earlier = result.isel({along: slice(None, -1)})
+            (up,) = [d for d in later.dims if d not in result.dims] or [along]
+            (down,) = [d for d in earlier.dims if d not in result.dims] or [along]
+            if label == "upper":
+                result = later - earlier._renamed({down: up})
+            else:
+                result = later._renamed({up: down}) - earlier
+            along = up if label == "upper" else down
+        return result
+
+    def pad(
+        self,
+        pad_width: Mapping[Any, int | Sequence[int]] | None = None,
+        constant_values: Any = np.nan,
+        **by_name: Any,
+    ) -> DimTensor:
+        """Add positions without labels before and after, filled with a constant.
+
+        Parameters
+        ----------
+        pad_width : dict of Dim or str to int or (before, after), optional
+        constant_values : number
+        **by_name
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> x = dt.data([1.0, 2.0], dims=dt.Dim("k", length=2))
+        >>> x.pad(k=(1, 0), constant_values=0.0).eval().values.tolist()
+        [0.0, 1.0, 2.0]
+        """
+        from dimtensor.tensor.functions import concat
+        from dimtensor.tensor.shell import require_float
+
+        result: Any = wrap(self.node)
+        if isinstance(constant_values, float) and self.categories is None:
+            result = wrap(require_float(self.node))
+        for key, width in {**(pad_width or {}), **by_name}.items():
+            dim = find_dim(self.dims, key, "pad")
+            before, after = (width, width) if isinstance(width, int) else width
+            new = PadDim(dim, before, after)
+            if new is dim:
+                continue
+            pieces: list[Any] = [result]
+            dims: list[Dim] = [dim]
+            if before:
+                pieces.insert(0, _filler(result, dim, before, constant_values, "before"))
+                dims.insert(0, filler_dim(dim, before, "before"))
+            if after:
+                pieces.append(_filler(result, dim, after, constant_values, "after"))
+                dims.append(filler_dim(dim, after, "after"))
+            whole = concat(pieces, dims, name=dim.short)
+            (along,) = [d for d in whole.dims if d not in result.dims]
+            result = wrap(make("relabel", (whole.node,), ((along, new),)))
+        return result
+
+    # -- the border ----------------------------------------------------------------------------------
+
+    def to_shaped(self, order: Any = None) -> Any:
+        """A positional PyTensor variable with axes in an order.
+
+        Parameters
+        ----------
+        order : sequence of Dim or str
+            All dims; may be left out where there is at most one.
+
+        Returns
+        -------
+        pytensor.tensor.TensorVariable
+            With static lengths where they are known. Inputs in it are the variables that
+            ``to_shaped`` of the inputs gives.
+
+        Raises
+        ------
+        DimError
+            If the order does not name every dim once.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> a, b = dt.Dim("a", length=2), dt.Dim("b", length=3)
+        >>> dt.tensor("x", dims=[a, b]).to_shaped([b, a]).type.shape
+        (3, 2)
+        """
+        from dimtensor.tensor.border import to_shaped
+
+        if order is None:
+            if len(self.dims) > 1:
+                raise DimError(
+                    f"to_shaped: give the order of the dims {[d.short for d in self.dims]}"
+                )
+            named = self.dims
+        else:
+            keys = (order,) if isinstance(order, (Dim, str)) else tuple(order)
+            named = find_dims(self.dims, keys, "to_shaped")
+        lacking = [d.short for d in self.dims if d not in named]
+        if lacking:
+            raise DimError(
+                f"to_shaped: the order leaves out {lacking} of {[d.short for d in self.dims]}"
+            )
+        return to_shaped(self.node, named)
+
+
+def _renamed_to(dim: Dim, new: Dim | str | None) -> Dim:
+    if new is None or isinstance(new, str):
+        return RenamedDim(dim, new)
+    (new,) = as_dim_tuple(new, "the new dim")
+    if new is dim or (new.bases == dim.bases and isinstance(new, RenamedDim)):
+        return new
+    mine, theirs = dim._labels(), new._labels()
+    if mine is not None and theirs is not None and mine.same_labels(theirs):
+        return new
+    if mine is None and theirs is None and dim.length is not None and dim.length == new.length:
+        return new
+    raise DimError(
+        build_message(
+            f"rename_dim: {dim.title} and {new.title} are not known to have the same labels",
+            [("old", repr(dim)), ("new", repr(new))],
+            "relabel(old, new) puts one in the place of the other position by position",
+        )
+    )
+
+
+def filler_dim(dim: Dim, n: int, where: str = "fill") -> Dim:
+    """The dim of positions that are added to another."""
+    return NamedDim(f"{dim.short}:{where}", None, n)
+
+
+def _filler(x: Any, dim: Dim, n: int, value: Any, where: str = "fill") -> Any:
+    from dimtensor.tensor.constructors import full
+    from dimtensor.tensor.shell import as_node
+
+    if x.categories is not None:
+        raise DtypeError("labels are not filled up; use .codes")
+    node = as_node(value, [x.node], "the fill value")
+    if node.dtype != x.dtype and np.result_type(node.dtype, x.dtype).name != x.dtype:
+        raise DtypeError(f"the fill value {value!r} does not fit into {x.dtype}")
+    return full(filler_dim(dim, n, where), wrap(node))

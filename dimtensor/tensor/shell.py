@@ -1,0 +1,193 @@
+"""The shell around a node, and how Python values become operands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from dimtensor.compile.boundary import is_dataarray, is_pandas
+from dimtensor.dims import Dim, Dims
+from dimtensor.errors import DtypeError, InputError, build_message
+from dimtensor.graph import Node, make
+from dimtensor.graph.dtypes import scalar_dtype
+from dimtensor.graph.infer import constant_attrs
+from dimtensor.graph.optable import TABLE
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+T = TypeVar("T", bound="TensorShell")
+
+
+class TensorShell:
+    """What all parts of :class:`DimTensor` share: a node, and nothing else.
+
+    There is one shell per node, so two expressions that are structurally equal are one object.
+    """
+
+    __slots__ = ("__weakref__", "node")
+
+    node: Node
+    _class: type[DimTensor]
+
+    @property
+    def dims(self) -> Dims:
+        """Dims, in canonical order; they have no other."""
+        return self.node.dims
+
+    @property
+    def dtype(self) -> str:
+        """Name of the dtype of the elements."""
+        return self.node.dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of dims."""
+        return len(self.node.dims)
+
+    @property
+    def sizes(self) -> dict[str, int | None]:
+        """Length by name of dim; None where the length comes with the data."""
+        return {dim.short: dim.length for dim in self.node.dims}
+
+    @property
+    def name(self) -> str | None:
+        """Name of an input or of data; None for what is computed."""
+        return self.node.name
+
+    @property
+    def categories(self) -> Dim | None:
+        """The dim whose labels the elements are; None for numbers."""
+        return self.node.categories
+
+    def __hash__(self) -> int:
+        return hash(self.node)
+
+    def __reduce__(self) -> tuple:
+        return (wrap, (self.node,))
+
+    def __copy__(self: T) -> T:
+        return self
+
+    def __deepcopy__(self: T, memo: Any) -> T:
+        return self
+
+
+def wrap(node: Node) -> DimTensor:
+    """The dims-tensor of a node."""
+    shell = node.shell
+    if shell is None:
+        shell = object.__new__(TensorShell._class)
+        shell.node = node
+        node.shell = shell
+    return shell
+
+
+def constant(value: Any, dtype: str | None = None) -> Node:
+    """The node of a number."""
+    dtype = dtype or scalar_dtype(value, ())
+    return make("constant", (), constant_attrs(value, dtype))
+
+
+def as_node(value: Any, beside: Sequence[Node] = (), what: str = "operand") -> Node:
+    """The node of an operand: a dims-tensor, a number, a label, or a labelled array.
+
+    Parameters
+    ----------
+    value : DimTensor, number, str, DataArray, Series or scalar PyTensor variable
+    beside : sequence of Node
+        The tensors it is combined with: numbers take their dtype, labels their categories and
+        labelled arrays their dims.
+
+    Raises
+    ------
+    InputError
+        For plain arrays of one dimension or more: nothing says which dims their axes are.
+    """
+    if isinstance(value, TensorShell):
+        return value.node
+    if isinstance(value, Node):
+        return value
+    categories = next((x.categories for x in beside if x.categories is not None), None)
+    if categories is not None and np.ndim(value) == 0 and not hasattr(value, "owner"):
+        return _label(value, categories)
+    if isinstance(value, (bool, int, float, complex, np.generic)) or (
+        isinstance(value, np.ndarray) and value.ndim == 0
+    ):
+        return constant(value, scalar_dtype(value, tuple(x.dtype for x in beside)))
+    if is_dataarray(value) or is_pandas(value):
+        from dimtensor.tensor.constructors import data_beside
+
+        return data_beside(value, list(beside)).node
+    if hasattr(value, "owner") and hasattr(value, "type"):
+        return _positional(value, what)
+    if isinstance(value, str):
+        raise DtypeError(f"{what}: {value!r} is a string; only labels compare with strings")
+    raise InputError(
+        build_message(
+            f"{what}: nothing says which dims the axes of this {type(value).__name__} are",
+            [("shape", np.shape(value))] if isinstance(value, (np.ndarray, list)) else [],
+            "wrap it with dt.data(array, dims=...)",
+        )
+    )
+
+
+def _positional(variable: Any, what: str) -> Node:
+    from dimtensor.tensor.constructors import from_shaped
+
+    if variable.type.ndim == 0:
+        return from_shaped(variable, ()).node
+    raise InputError(
+        f"{what}: a positional variable of {variable.type.ndim} axes has no dims; "
+        "wrap it with dt.from_shaped(variable, dims=...)"
+    )
+
+
+def _label(value: Any, categories: Dim) -> Node:
+    """A label as the position it stands for, or that it is found to stand for at the call."""
+    from dimtensor.graph.attrs import LabelPosition
+
+    if categories.coords is not None:
+        code = constant(categories.position(value), "int64")
+    elif isinstance(value, (int, np.integer)):
+        code = constant(int(value), "int64")
+    else:
+        code = make("label_position", (), LabelPosition(categories, (value,), "one"))
+    return make("codes", (code,), categories)
+
+
+def elemwise(name: str, *operands: Any) -> DimTensor:
+    """Apply a row of the op table, broadcasting by dims."""
+    row = TABLE[name]
+    tensors = [x.node for x in operands if isinstance(x, TensorShell)]
+    if len(tensors) == len(operands):
+        nodes = tuple(tensors)
+    else:
+        beside = tensors[1:] if name == "where" and len(tensors) > 1 else tensors
+        if name == "where" and isinstance(operands[0], TensorShell) and len(tensors) == 1:
+            beside = []
+        if name == "where" and not beside:
+            beside = _numbers_beside(operands[1:])
+        nodes = tuple(
+            as_node(x, beside, f"operand {at + 1} of {name}") for at, x in enumerate(operands)
+        )
+    if row.commutative and nodes[0].serial > nodes[1].serial:
+        nodes = (nodes[1], nodes[0])
+    return wrap(make("elemwise", nodes, name))
+
+
+def _numbers_beside(values: Sequence[Any]) -> list[Node]:
+    """Numbers that meet only each other share NumPy's promotion of them."""
+    numbers = [x for x in values if isinstance(x, (bool, int, float, complex, np.generic))]
+    if len(numbers) < len(values):
+        return []
+    return [constant(np.zeros((), dtype=np.result_type(*numbers)).item())]
+
+
+def require_float(node: Node) -> Node:
+    """The node cast to float64 if it holds integers or bools."""
+    if node.dtype[:5] in ("float", "compl"):
+        return node
+    return make("cast", (node,), "float64")
