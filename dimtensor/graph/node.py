@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from dimtensor.dims import Dim, Dims
 from dimtensor.errors import GraphError
+from dimtensor.graph.optable import TABLE
 
 _interned: weakref.WeakValueDictionary[tuple, Node] = weakref.WeakValueDictionary()
 _serial = itertools.count()
@@ -90,11 +91,15 @@ class Node:
 def make(kind: str, inputs: tuple[Node, ...] = (), attrs: Hashable = None) -> Node:
     """The node of an operation: the existing one where an equal one is alive.
 
+    Operands of commutative operations are put into the order in which they were made.
+
     Raises
     ------
     DimtensorError
         Whatever the inference of the kind finds wrong.
     """
+    if kind == "dot" or (kind == "elemwise" and TABLE[attrs].commutative):
+        inputs = tuple(sorted(inputs, key=_serial_of))
     key = (kind, inputs, attrs)
     node = _interned.get(key)
     if node is not None:
@@ -113,6 +118,10 @@ def make(kind: str, inputs: tuple[Node, ...] = (), attrs: Hashable = None) -> No
     node.serial = next(_serial)
     node.shell = None
     return _interned.setdefault(key, node)
+
+
+def _serial_of(node: Node) -> int:
+    return node.serial
 
 
 def flatten(node: Node) -> list[tuple[str, tuple[int, ...], Any]]:

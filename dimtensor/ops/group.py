@@ -46,7 +46,7 @@ class GroupPosition(Op):
         x, codes, groups = (pt.as_tensor_variable(v) for v in (x, codes, groups))
         if not x.type.ndim == codes.type.ndim == groups.type.ndim == 1:
             raise TypeError("GroupPosition takes three vectors")
-        if codes.type.dtype not in pt.integer_dtypes:
+        if np.dtype(codes.type.dtype).kind not in "iu":
             raise TypeError(f"groups are integers, not {codes.type.dtype}")
         return Apply(self, [x, codes, groups], [pt.vector(dtype="int64", shape=groups.type.shape)])
 

@@ -55,7 +55,6 @@ def dot(*tensors: Any, dims: Any = None) -> DimTensor:
         summed = tuple(dim for dim in joint if shared[dim] > 1)
     else:
         summed = tuple(d for d in joint if d in find_dims(joint, dims, "dot"))
-    nodes.sort(key=lambda x: x.serial)
     if promote(tuple(x.dtype for x in nodes)) == "bool":
         nodes = [make("cast", (x,), "int64") for x in nodes]
     return wrap(make("dot", tuple(nodes), summed))

@@ -13,7 +13,6 @@ from dimtensor.errors import DtypeError, InputError, build_message
 from dimtensor.graph import Node, make
 from dimtensor.graph.dtypes import scalar_dtype
 from dimtensor.graph.infer import constant_attrs
-from dimtensor.graph.optable import TABLE
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -160,7 +159,6 @@ def _label(value: Any, categories: Dim) -> Node:
 
 def elemwise(name: str, *operands: Any) -> DimTensor:
     """Apply a row of the op table, broadcasting by dims."""
-    row = TABLE[name]
     tensors = [x.node for x in operands if isinstance(x, TensorShell)]
     if len(tensors) == len(operands):
         nodes = tuple(tensors)
@@ -173,8 +171,6 @@ def elemwise(name: str, *operands: Any) -> DimTensor:
         nodes = tuple(
             as_node(x, beside, f"operand {at + 1} of {name}") for at, x in enumerate(operands)
         )
-    if row.commutative and nodes[0].serial > nodes[1].serial:
-        nodes = (nodes[1], nodes[0])
     return wrap(make("elemwise", nodes, name))
 
 
