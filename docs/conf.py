@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from importlib.metadata import version as installed_version
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+# Importing PyTensor reports how it reads its configuration, where someone listens, as Sphinx does.
+logging.getLogger("pytensor.configparser").setLevel(logging.WARNING)
 
 project = "dimtensor"
 author = "the dimtensor developers"

@@ -51,13 +51,12 @@ def api() -> str:
     import dimtensor
 
     groups: dict[str, list[str]] = {}
-    for name in dimtensor.__all__:
-        if name.startswith("__"):
+    for name, value in vars(dimtensor).items():
+        if name.startswith("_") or inspect.ismodule(value):
             continue
-        value = getattr(dimtensor, name)
-        module = value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", "")
+        module = getattr(value, "__module__", None) or ""
         if not module.startswith("dimtensor"):
-            module = "dimtensor"
+            module = "dimtensor"  # a constant: the façade is all that it has
         groups.setdefault(module, []).append(name)
     lines = []
     for module in sorted(groups, key=_place):
@@ -76,16 +75,25 @@ def _place(module: str) -> tuple[int, str]:
 
 def _title(module: str) -> str:
     doc = inspect.getdoc(importlib.import_module(module)) or module
-    return doc.splitlines()[0].rstrip(".")
+    return doc.splitlines()[0].split(":")[0].rstrip(".")
 
 
 def _entry(name: str, value: object) -> list[str]:
     path = f"dimtensor.{name}"
     if inspect.isclass(value):
-        return [f".. autoclass:: {path}", "   :members:"]
-    if inspect.ismodule(value):
-        return [f".. automodule:: {value.__name__}", "   :members:"]
+        lines = [f".. autoclass:: {path}", "   :members:"]
+        if _has_hidden_parts(value):
+            lines.append("   :inherited-members:")
+        return lines
     return [f".. autofunction:: {path}" if callable(value) else f".. autodata:: {path}"]
+
+
+def _has_hidden_parts(cls: type) -> bool:
+    """Whether a class inherits methods that are documented nowhere else: those of mixins."""
+    import dimtensor
+
+    parts = [base for base in cls.__mro__[1:] if base.__module__.startswith("dimtensor")]
+    return any(getattr(dimtensor, part.__name__, None) is not part for part in parts)
 
 
 MAKERS: dict[str, tuple[str, Callable[[], str]]] = {
