@@ -53,7 +53,7 @@ docs: $(DEV_READY)
 	@echo "docs/_build/html/index.html"
 
 bench: $(DEV_READY)
-	$(BIN)/python -m benchmarks $(CASE)
+	$(BIN)/python tests/benchmarks/run.py $(CASE)
 
 clean:
 	rm -rf $(VENV) build dist docs/_build .mypy_cache .pytest_cache .ruff_cache .hypothesis
