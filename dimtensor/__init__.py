@@ -1,4 +1,4 @@
-"""Named-dimension array modelling: dims checked when built, compiled to loops, labels in and out."""
+"""Named-dimension array modelling: checked when built, compiled to loops, labels in and out."""
 
 from dimtensor.dims import ConcatDim as ConcatDim
 from dimtensor.dims import Dim as Dim

@@ -1,4 +1,4 @@
-"""JAX: the positional graph as one pure function, in 64 bits without touching the process's flag."""
+"""JAX: the positional graph as one pure function, 64 bits without touching the process's flag."""
 
 from __future__ import annotations
 

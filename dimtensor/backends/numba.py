@@ -65,7 +65,7 @@ def compile_positional(inputs: Sequence[Any], outputs: Sequence[Any]) -> Executa
     )
     jitted = function.vm.jit_fn
     stats = {"rewrite": time.perf_counter() - started}
-    shared = [cell for cell in function.input_storage[len(inputs) :]]
+    shared = list(function.input_storage[len(inputs) :])
 
     def first_call(*arrays: Any) -> Any:
         started = time.perf_counter()

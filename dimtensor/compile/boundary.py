@@ -13,7 +13,7 @@ from dimtensor.graph.dtypes import valid_dtype
 
 
 class Labelled:
-    """A value with named axes and perhaps labels: what DataArrays, Series and frames come down to."""
+    """A value with named axes and perhaps labels, as which DataArrays, Series and frames enter."""
 
     __slots__ = ("labels", "names", "values")
 
@@ -77,7 +77,8 @@ def _from_pandas(value: Any, dims: Dims, source: str) -> Labelled:
             if len(dims) == 1:
                 labels = {} if index is None else {dims[0].short: Coords(index)}
                 return Labelled(array, (dims[0].short,), labels)
-            raise InputError(f"{source}: an index of {index.nlevels} levels does not name {dims}")
+            levels = 0 if index is None else index.nlevels
+            raise InputError(f"{source}: an index of {levels} levels does not name {dims}")
         if len(dims) != 1:
             raise InputError(f"{source}: a Series has one dim, the tensor has {_names(dims)}")
         # a default index numbers the rows; it is not a set of labels

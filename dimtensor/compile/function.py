@@ -135,11 +135,12 @@ class CompiledFunction:
         extras: list[tuple[str, ...]] = []
         for source, value in zip(self._inputs, values, strict=True):
             if isinstance(source, Dim):
-                names, parts = (), None
+                labelled.append(None)
+                extras.append(())
             else:
                 names, parts = extra_names(value, source.dims, _title(source))
-            labelled.append(parts)
-            extras.append(names)
+                labelled.append(parts)
+                extras.append(names)
         return labelled, extras
 
     def _batched_function(
@@ -152,10 +153,10 @@ class CompiledFunction:
             replaced: dict[Node, Node] = {}
             inputs: list[Node | Dim] = []
             for source, names in zip(self._inputs, batches, strict=True):
-                if names:
+                if names and isinstance(source, Node):
                     added = tuple(new_dims[name] for name in names)
                     replaced[source] = _with_dims(source, added)
-                inputs.append(replaced.get(source, source))
+                inputs.append(replaced.get(source, source) if isinstance(source, Node) else source)
             outputs = batch(self._outputs, replaced)
             function = CompiledFunction(
                 inputs, outputs, self._structure, self.backend, self._replaced

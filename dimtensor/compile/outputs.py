@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dimtensor.dims import Binding, Dim, Dims, ProductDim, sort_dims
 
+if TYPE_CHECKING:
+    import xarray as xr
+
 
 def to_dataarray(
     array: Any, axes: Dims, binding: Binding, name: str | None, categories: Dim | None = None
-):
+) -> xr.DataArray:
     """A DataArray with dims in canonical order and all labels that are known.
 
     Parameters

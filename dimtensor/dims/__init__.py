@@ -13,8 +13,9 @@ from dimtensor.dims.algebra import (
 )
 from dimtensor.dims.binding import Binding
 from dimtensor.dims.coords import Coords
-from dimtensor.dims.derived import ConcatDim, PadDim, ProductDim, RenamedDim, SelDim, SortedDim
+from dimtensor.dims.derived import ConcatDim, ProductDim, RenamedDim, SelDim
 from dimtensor.dims.dim import AnonymousDim, Dim, NamedDim
+from dimtensor.dims.unlabelled import PadDim, SortedDim
 
 __all__ = [
     "AnonymousDim",

@@ -13,7 +13,7 @@ from dimtensor.errors import LabelError, build_message, did_you_mean, listing, p
 
 
 def _as_label_array(labels: Any) -> np.ndarray:
-    """One-dimensional read-only array of labels; strings as ``U``, tuples and mixtures as objects."""
+    """One-dimensional read-only labels; strings as ``U``, tuples and mixtures as objects."""
     if isinstance(labels, Coords):
         return labels.values
     if hasattr(labels, "to_numpy"):  # pandas objects and DataArrays, without importing them
@@ -209,7 +209,11 @@ class Coords:
             ) from None
 
     def nearest(
-        self, labels: Sequence[Any], method: str, tolerance: Any = None, dim: str = "the dim"
+        self,
+        labels: Sequence[Any] | np.ndarray,
+        method: str,
+        tolerance: Any = None,
+        dim: str = "the dim",
     ) -> np.ndarray:
         """Positions by ``method`` (``nearest``, ``pad``, ``backfill``), as in xarray."""
         import pandas as pd

@@ -170,7 +170,7 @@ def _per_position(y: Node, wrt: Sequence[Node], extra: Dims) -> tuple[Node, list
 
 def _batched_gradient(node: Node, inputs: tuple[Node, ...], attrs: tuple[int, bool]) -> Node:
     """Gradients for each position of a batch: elements are independent, so that of the sum."""
-    number, weighted = attrs
+    _, weighted = attrs
     y, wrt = inputs[0], inputs[1 + weighted :]
     old_y = node.inputs[0]
     extra = without(y.dims, old_y.dims)

@@ -157,7 +157,7 @@ class Lowering:
             build_message(
                 f"nothing in the expression tells the length of {dim!r}",
                 [("inputs", [leaf.name for leaf in leaves(self._outputs)])],
-                "give the dim a length or coords, or pass the dim itself as an input of dt.function",
+                "give the dim a length or coords, or make the dim itself an input of dt.function",
             )
         )
 

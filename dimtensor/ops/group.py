@@ -23,9 +23,9 @@ class GroupPosition(Op):
     Notes
     -----
     Inputs are a vector of shape ``(n,)``, the integer group of each element of shape ``(n,)``, and
-    the numbers of the groups, ``arange(k)``; the output has shape ``(k,)`` and dtype int64. Elements
-    whose group is not in ``0 <= group < k`` belong to none. The output has no gradient: select the
-    elements at the positions instead.
+    the numbers of the groups, ``arange(k)``; the output has shape ``(k,)`` and dtype int64.
+    Elements whose group is not in ``0 <= group < k`` belong to none. The output has
+    no gradient: select the elements at the positions instead.
 
     Examples
     --------

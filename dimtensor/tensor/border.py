@@ -1,4 +1,4 @@
-"""``to_shaped``: lowering there and then, with the same PyTensor variable for an input every time."""
+"""``to_shaped``: lowering there and then, an input being the same PyTensor variable each time."""
 
 from __future__ import annotations
 

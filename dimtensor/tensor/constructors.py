@@ -266,7 +266,7 @@ def data_beside(value: Any, beside: Sequence[Node]) -> DimTensor:
     """A labelled array that meets tensors: its dims are theirs where the names are the same."""
     known = {dim.name: dim for x in beside for dim in x.dims if dim.name is not None}
     own = _dims_of(value)
-    return data(value, tuple(known.get(dim.name, dim) for dim in own))
+    return data(value, tuple(known.get(dim.name or "", dim) for dim in own))
 
 
 def full(dims: DimsLike, value: Any, dtype: Any = None) -> DimTensor:

@@ -97,9 +97,8 @@ def stack(tensors: Sequence[Any], dim: Dim | str) -> DimTensor:
     """
     if not len(tensors):
         raise InputError("stack takes at least one tensor")
-    if isinstance(dim, str):
-        dim = Dim(dim, length=len(tensors))
-    (dim,) = as_dim_tuple(dim, "the dim of stack")
+    given = Dim(dim, length=len(tensors)) if isinstance(dim, str) else dim
+    (dim,) = as_dim_tuple(given, "the dim of stack")
     if dim.length != len(tensors):
         raise DimError(f"stack: {len(tensors)} tensors do not fill {dim!r}")
     beside = [x.node for x in tensors if isinstance(x, TensorShell)]

@@ -133,8 +133,8 @@ class IndexingMixin(TensorShell):
             elif isinstance(selection, (int, np.integer)) and not isinstance(selection, bool):
                 found.position(dim, selection)
             elif isinstance(selection, (slice, list, tuple, range, np.ndarray)):
-                if np.ndim(selection) == 0 and not isinstance(selection, slice):
-                    found.position(dim, int(selection))  # type: ignore[arg-type]
+                if isinstance(selection, np.ndarray) and selection.ndim == 0:
+                    found.position(dim, int(selection))
                 else:
                     found.select(dim, normalise_selection(dim, selection))
             else:

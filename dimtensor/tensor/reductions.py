@@ -284,7 +284,7 @@ class ReductionMixin(TensorShell):
         Returns
         -------
         DimTensor
-            On ``SortedDim(dim)``: the sorted elements do not belong to the labels of `dim` any more.
+            On ``SortedDim(dim)``: the sorted elements no longer belong to the labels of `dim`.
         """
         along = self._one(dim, "sort")
         return wrap(make("sort", (self.node,), (along, SortedDim(along))))

@@ -186,7 +186,7 @@ class ShapeMixin(TensorShell):
     @property
     def T(self) -> NoReturn:
         """Not defined; see :meth:`transpose`."""
-        return self.transpose()
+        self.transpose()
 
     def ravel(self, dims: Any = None, name: str | None = None) -> DimTensor:
         """Merge dims into their product.
@@ -388,7 +388,7 @@ class ShapeMixin(TensorShell):
             result = wrap(make("relabel", (whole.node,), ((along, new),)))
         return result
 
-    # -- the border ----------------------------------------------------------------------------------
+    # -- the border --------------------------------------------------------------------------------
 
     def to_shaped(self, order: Any = None) -> Any:
         """A positional PyTensor variable with axes in an order.
