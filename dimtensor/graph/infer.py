@@ -213,7 +213,6 @@ def _update(inputs: tuple[Node, ...], attrs: tuple[str, tuple[at.IndexItem, ...]
     mode, items = attrs
     selected = index_result(x, tuple(indexers), items)
     foreign = without(value.dims, selected)
-    allowed = union([selected, x.dims], mode) if not foreign else selected
     for dim in foreign:
         namesake = [d for d in selected if d.name == dim.name and d.name is not None]
         if namesake:
@@ -223,7 +222,7 @@ def _update(inputs: tuple[Node, ...], attrs: tuple[str, tuple[at.IndexItem, ...]
             build_message(
                 f"{mode}: the value has {dim.title}, the selection has not",
                 [
-                    ("selection", [d.short for d in allowed]),
+                    ("selection", [d.short for d in selected]),
                     ("value", [d.short for d in value.dims]),
                 ],
                 "expand the tensor over the dim first",
