@@ -6,7 +6,8 @@ that a NumPy or xarray user would expect in its place.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Sized
+from itertools import islice
 
 
 class DimtensorError(Exception):
@@ -70,18 +71,24 @@ def listing(items: Iterable[object], limit: int = 8) -> str:
     >>> listing(range(100), limit=2)
     '0, 1, … (100 in all)'
     """
-    items = list(items)
-    if not items:
+    sized = items if isinstance(items, Sized) else list(items)
+    count = len(sized)
+    if not count:
         return "none"
-    shown = ", ".join(plain_repr(item) for item in items[:limit])
-    return shown if len(items) <= limit else f"{shown}, … ({len(items)} in all)"
+    shown = ", ".join(plain_repr(item) for item in islice(sized, limit))
+    return shown if count <= limit else f"{shown}, … ({count} in all)"
 
 
 def plain_repr(item: object) -> str:
     """Repr of a label without NumPy's type around it."""
     if hasattr(item, "dtype") and getattr(item, "ndim", None) == 0:
         if item.dtype.kind in "mM":
-            return str(item)
+            return (
+                str(item)
+                .removesuffix(".000000000")
+                .removesuffix(".000000")
+                .removesuffix("T00:00:00")
+            )
         item = item.item()  # type: ignore[attr-defined]
     return repr(item)
 

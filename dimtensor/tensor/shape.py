@@ -21,7 +21,7 @@ from dimtensor.dims import (
 from dimtensor.errors import DimError, DtypeError, build_message
 from dimtensor.graph import make
 from dimtensor.graph.dtypes import valid_dtype
-from dimtensor.tensor.shell import TensorShell, wrap
+from dimtensor.tensor.shell import TensorShell, elemwise, wrap
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -45,6 +45,61 @@ class ShapeMixin(TensorShell):
         if self.categories is not None:
             raise DtypeError("labels have no other dtype; .codes gives their positions")
         return wrap(self.node if self.dtype == dtype else make("cast", (self.node,), dtype))
+
+    def where(self, cond: Any, other: Any = np.nan) -> DimTensor:
+        """Elements where a condition holds, another value elsewhere.
+
+        Parameters
+        ----------
+        cond : DimTensor of dtype bool
+        other : DimTensor or number
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> x = dt.data([1.0, -2.0], dims=dt.Dim("k", length=2))
+        >>> x.where(x > 0, 0.0).eval().values.tolist()
+        [1.0, 0.0]
+        """
+        return elemwise("where", cond, self, other)
+
+    def clip(self, min: Any = None, max: Any = None) -> DimTensor:
+        """Elements limited to an interval; a bound that is left out does not limit.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> dt.data([1.0, -2.0], dims=dt.Dim("k", length=2)).clip(min=0.0).eval().values.tolist()
+        [1.0, 0.0]
+        """
+        if min is not None and max is not None:
+            return elemwise("clip", self, min, max)
+        result: Any = wrap(self.node)
+        if min is not None:
+            result = elemwise("maximum", result, min)
+        if max is not None:
+            result = elemwise("minimum", result, max)
+        return result
+
+    def fillna(self, value: Any) -> DimTensor:
+        """Elements with NaN replaced by a value.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> x = dt.data([1.0, float("nan")], dims=dt.Dim("k", length=2))
+        >>> x.fillna(0.0).eval().values.tolist()
+        [1.0, 0.0]
+        """
+        return elemwise("where", elemwise("isnan", self), value, self)
+
+    def isnull(self) -> DimTensor:
+        """Whether elements are NaN."""
+        return elemwise("isnan", self)
+
+    def notnull(self) -> DimTensor:
+        """Whether elements are not NaN."""
+        return elemwise("logical_not", elemwise("isnan", self))
 
     def rename_dim(self, old: Dim | str, new: Dim | str | None = None) -> DimTensor:
         """Put a dim under another name.
