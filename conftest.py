@@ -19,6 +19,14 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("MPLBACKEND", "agg")
 
 
+def pytest_configure() -> None:
+    """Import the package before a test module of it is collected.
+
+    The function ``dt.tensor`` has the name of a folder; pytest would put the folder in its place.
+    """
+    import dimtensor  # noqa: F401
+
+
 @pytest.fixture(autouse=True)
 def _names_of_the_documentation(doctest_namespace: dict[str, object]) -> None:
     """What every docstring example may use without importing it."""

@@ -124,9 +124,7 @@ def jax(p):
     import jax
     import jax.numpy as jnp
 
-    county, uranium, floor, y = (
-        jnp.asarray(p[key]) for key in ("county", "uranium", "floor", "y")
-    )
+    county, uranium, floor, y = (jnp.asarray(p[key]) for key in ("county", "uranium", "floor", "y"))
 
     def normal(x, mean, sd):
         return jnp.sum(-0.5 * ((x - mean) / sd) ** 2 - jnp.log(sd) - 0.5 * LOG_2PI)
