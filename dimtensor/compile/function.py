@@ -16,10 +16,11 @@ from dimtensor.compile.boundary import (
     check_positions,
     extra_names,
 )
+from dimtensor.compile.late import locate
 from dimtensor.compile.outputs import to_dataarray
 from dimtensor.compile.program import Program, Slot, build_program
 from dimtensor.dims import Binding, Coords, Dim
-from dimtensor.errors import CheckError, GraphError, InputError, LabelError, build_message, listing
+from dimtensor.errors import CheckError, GraphError, InputError, build_message, listing
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.attrs import LabelPosition
 from dimtensor.graph.substitute import batch
@@ -180,7 +181,7 @@ class CompiledFunction:
         binding.check_derived()
         arrays += data
         self._check_indexers(arrays, binding)
-        arrays += [_locate(slot.source, binding) for slot in slots[len(arrays) :]]
+        arrays += [locate(slot.source, binding) for slot in slots[len(arrays) :]]
         return binding, arrays
 
     def _check_indexers(self, arrays: list[np.ndarray], binding: Binding) -> None:
@@ -321,7 +322,7 @@ class CompiledFunction:
         binding, data = self._data
         program, executable = self._compiled(binding)
         late = [slot for slot in program.slots if isinstance(slot.source, LabelPosition)]
-        fixed = [*data, *(_locate(slot.source, binding) for slot in late)]
+        fixed = [*data, *(locate(slot.source, binding) for slot in late)]
         return PositionalFunction(program, executable, len(self._inputs), len(self._outputs), fixed)
 
     def __reduce__(self) -> tuple:
@@ -403,28 +404,6 @@ def _bind_dim(dim: Dim, value: Any, binding: Binding) -> np.ndarray:
             binding.add_labels(dim, labels, source)
     binding.add_length(dim, length, source)
     return np.asarray(length, dtype=np.int64)
-
-
-def _locate(source: Any, binding: Binding) -> np.ndarray:
-    """Positions of labels of a dim that got its labels with the data."""
-    assert isinstance(source, LabelPosition)
-    labels = source.dim.bound_labels(binding)
-    if labels is None:
-        raise LabelError(
-            build_message(
-                f"{source.dim.title} has no labels to look up {listing(source.labels)}",
-                [("dim", repr(source.dim))],
-                "pass inputs with coords along the dim",
-            )
-        )
-    title = source.dim.title
-    if source.role == "one":
-        return np.asarray(labels.position(source.labels[0], title), dtype=np.int64)
-    if source.role == "many":
-        return labels.positions(source.labels, title)
-    taken = labels.slice_positions(slice(*source.labels), title)
-    start, stop, _ = taken.indices(len(labels))
-    return np.asarray(start if source.role == "start" else stop, dtype=np.int64)
 
 
 def _with_dims(node: Node, added: tuple[Dim, ...]) -> Node:

@@ -192,10 +192,15 @@ class Coords:
             )
         )
 
-    def slice_positions(self, selection: slice, dim: str = "the dim") -> slice:
-        """Positions of a slice by label, both ends included, as pandas and xarray have it."""
+    def slice_positions(self, selection: slice, dim: str = "the dim") -> slice | np.ndarray:
+        """Positions of a slice by label, both ends included, as pandas and xarray have it.
+
+        They are an array where dates in no order are sliced by parts of dates.
+        """
         import pandas as pd
 
+        if selection.start is None and selection.stop is None:
+            return selection
         index = pd.Index(self.values)
         try:
             return index.slice_indexer(selection.start, selection.stop, selection.step)

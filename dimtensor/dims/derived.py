@@ -18,6 +18,7 @@ from dimtensor.dims.selection import (
     Selection,
     Slice,
     compose,
+    is_position,
     normalise_selection,
     resolve_labels,
 )
@@ -99,8 +100,10 @@ class SelDim(Dim):
     def _derive_labels(self) -> Coords | None:
         labels = self.parent._labels()
         if labels is None:
-            if isinstance(self.selection, LateLabels):
-                return Coords(list(self.selection.labels))
+            late = isinstance(self.selection, LateLabels)
+            # integers may turn out to be positions of a dim that gets no labels
+            if late and not all(map(is_position, self.selection.labels)):  # type: ignore[attr-defined]
+                return Coords(list(self.selection.labels))  # type: ignore[attr-defined]
             return None
         return self.selection.take(labels)
 
@@ -112,8 +115,11 @@ class SelDim(Dim):
             mask = binding.masks.get(self.selection.key)
             return None if mask is None else int(mask.sum())
         if isinstance(self.selection, LateSlice):
-            labels = self.bound_labels(binding)
-            return None if labels is None else len(labels)
+            length = self.parent.bound_length(binding)
+            if length is None:
+                return None
+            taken = self.selection.resolve(self.parent.bound_labels(binding), self.parent.title)
+            return len(range(*taken.indices(length)))
         return self.selection.length(self.parent.bound_length(binding))
 
     def bound_labels(self, binding: Binding) -> Coords | None:

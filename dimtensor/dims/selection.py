@@ -11,7 +11,15 @@ import numpy as np
 
 from dimtensor.dims.coords import Coords
 from dimtensor.dims.dim import Dim
-from dimtensor.errors import DimError, DtypeError, LabelError, PositionError, build_message, listing
+from dimtensor.errors import (
+    DimError,
+    DtypeError,
+    LabelError,
+    PositionError,
+    build_message,
+    listing,
+    plain_repr,
+)
 
 
 class Selection:
@@ -145,7 +153,31 @@ class LateSlice(Selection):
         return None
 
     def take(self, labels: Coords) -> Coords:
-        return labels.take(labels.slice_positions(slice(self.start, self.stop, self.step)))
+        return labels.take(self.resolve(labels, "the dim"))
+
+    def resolve(self, labels: Coords | None, title: str) -> slice:
+        """The slice of positions that it is for labels, or for a dim that got none.
+
+        Without labels integers are positions, and the end is excluded, as in xarray.
+
+        Raises
+        ------
+        LabelError
+            If there are no labels and an end is not an integer, or the labels lack one.
+        """
+        selection = slice(self.start, self.stop, self.step)
+        if labels is not None:
+            taken = labels.slice_positions(selection, title)
+            if not isinstance(taken, slice):
+                raise LabelError(
+                    f"{title} has labels in no order, so a slice from {plain_repr(self.start)} to "
+                    f"{plain_repr(self.stop)} is not one piece of it"
+                )
+            return taken
+        ends = [end for end in (self.start, self.stop) if end is not None]
+        if not all(is_position(end) for end in ends):
+            raise no_labels(title, ends)
+        return selection
 
     def describe(self, labels: Coords | None) -> str:
         return f"{self.start!r}:{self.stop!r}"
@@ -162,6 +194,21 @@ class Mask(Selection):
 
     def describe(self, labels: Coords | None) -> str:
         return "mask"
+
+
+def is_position(label: object) -> bool:
+    """Whether a label of a dim that has no labels can be meant as a position."""
+    return isinstance(label, (int, np.integer)) and not isinstance(label, bool)
+
+
+def no_labels(title: str, labels: Any) -> LabelError:
+    """The error of a look-up in a dim that got no labels."""
+    return LabelError(
+        build_message(
+            f"{title} has no labels to look up {listing(labels)}",
+            hint="pass inputs with coords along the dim",
+        )
+    )
 
 
 def normalise_position(parent: Dim, position: Any) -> int:

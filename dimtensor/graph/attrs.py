@@ -78,11 +78,15 @@ class ShapedAttrs(NamedTuple):
 
 
 class LabelPosition(NamedTuple):
-    """Position of a label (or label slice end) of a dim that gets its labels with the data."""
+    """Position of a label of a dim that gets its labels with the data.
+
+    Of a slice by label, ``labels`` are its ends and step, and the role says which of its ends, as a
+    position, or whether its length is meant.
+    """
 
     dim: Dim
     labels: tuple
-    role: str  # "one", "many", "start", "stop"
+    role: str  # "one", "many", "start", "stop", "length"
 
 
 class IndexItem(NamedTuple):

@@ -170,9 +170,7 @@ class Lowering:
             if mask is not None:
                 return pt.sum(mask, dtype="int64")
         if isinstance(selection, LateSlice):
-            start = self.hidden_input(LabelPosition(dim.parent, _ends(selection), "start"))
-            stop = self.hidden_input(LabelPosition(dim.parent, _ends(selection), "stop"))
-            return pt.maximum(stop - start, 0)
+            return self.hidden_input(LabelPosition(dim.parent, _ends(selection), "length"))
         raise GraphError(f"nothing in the expression tells the length of {dim!r}")
 
     def hidden_input(self, position: LabelPosition) -> Variable:

@@ -85,8 +85,8 @@ def _gathered(indexers: Indexers, kwargs: Mapping[str, Any], what: str) -> dict[
 
 
 def _values(key: Any) -> Any:
-    """Arrays out of one-dimensional pandas and xarray objects."""
-    return np.asarray(key) if is_pandas(key) or is_dataarray(key) else key
+    """Arrays out of pandas and xarray objects; of a single one (a Timestamp) NumPy's scalar."""
+    return np.asarray(key)[()] if is_pandas(key) or is_dataarray(key) else key
 
 
 class IndexingMixin(TensorShell):

@@ -1,0 +1,59 @@
+"""Look-ups at the call: positions of labels of dims that get their labels with the data."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dimtensor.dims import Binding, Dim
+from dimtensor.dims.selection import LateSlice, is_position, no_labels
+from dimtensor.errors import PositionError
+from dimtensor.graph.attrs import LabelPosition
+
+
+def locate(source: object, binding: Binding) -> np.ndarray:
+    """Value of a hidden input.
+
+    Raises
+    ------
+    LabelError
+        If a label is not among those that arrived, or none arrived and it is no integer.
+    PositionError
+        If no labels arrived and the integer is outside of the dim.
+    """
+    assert isinstance(source, LabelPosition)
+    if source.role in ("one", "many"):
+        positions = _positions(source, binding)
+        return np.asarray(positions if source.role == "many" else positions[0], dtype=np.int64)
+    length = source.dim.bound_length(binding)
+    labels = source.dim.bound_labels(binding)
+    if length is None:
+        raise no_labels(source.dim.title, source.labels[:2])
+    taken = LateSlice(*source.labels).resolve(labels, source.dim.title)
+    start, stop, step = taken.indices(length)
+    if source.role == "length":
+        return np.asarray(len(range(start, stop, step)), dtype=np.int64)
+    if stop < 0:  # downwards through position 0: as an end, -1 would be the last position
+        stop = -length - 1
+    return np.asarray(start if source.role == "start" else stop, dtype=np.int64)
+
+
+def _positions(source: LabelPosition, binding: Binding) -> np.ndarray:
+    labels = source.dim.bound_labels(binding)
+    if labels is not None:
+        if source.role == "one":
+            return np.array([labels.position(source.labels[0], source.dim.title)])
+        return labels.positions(source.labels, source.dim.title)
+    if not all(map(is_position, source.labels)):
+        raise no_labels(source.dim.title, source.labels)
+    return _within(source.dim, np.array(source.labels, dtype=np.int64), binding)
+
+
+def _within(dim: Dim, positions: np.ndarray, binding: Binding) -> np.ndarray:
+    length = dim.bound_length(binding)
+    if length is not None:
+        outside = positions[(positions < -length) | (positions >= length)]
+        if outside.size:
+            raise PositionError(
+                f"position {outside[0]} is outside of {dim.title} of length {length}"
+            )
+    return positions
