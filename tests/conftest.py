@@ -21,6 +21,8 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+# Every graph that a test lowers is verified in full.
+os.environ.setdefault("DIMTENSOR_VERIFY", "1")
 
 
 def _seed_of(request: pytest.FixtureRequest) -> int:

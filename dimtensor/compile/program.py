@@ -15,9 +15,11 @@ from dimtensor.dims.selection import LateSlice, Mask
 from dimtensor.errors import GraphError, build_message
 from dimtensor.graph import Node, leaves, toposort
 from dimtensor.graph.attrs import LabelPosition
+from dimtensor.graph.verify import full_checks
 from dimtensor.lower import Lowering, plan_axes
 from dimtensor.lower.indexing import source_leaves
 from dimtensor.lower.order import AxisOrder
+from dimtensor.lower.verify import verify_program
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,7 @@ def build_program(
         dims = () if position.role != "many" else (position.dim,)
         slots[position] = Slot(position, dims, variable)
     checks = lowering.checks
-    return Program(
+    program = Program(
         slots=list(slots.values()),
         outputs=[*variables, *(condition for condition, _ in checks)],
         output_dims=[lowering.axes(node) for node in outputs],
@@ -122,6 +124,9 @@ def build_program(
         indexed=_indexed_leaves(nodes),
         static=not any(_has_run_time_length(dim) for node in nodes for dim in node.dims),
     )
+    if full_checks():
+        verify_program(program.inputs, program.outputs, program.messages)
+    return program
 
 
 def _slot(source: Node | Dim, order: AxisOrder, lengths: Mapping[Dim, int]) -> Slot:

@@ -14,7 +14,9 @@ from dimtensor.dims.selection import LateSlice, Mask, Slice
 from dimtensor.errors import GraphError, build_message
 from dimtensor.graph import Node, leaves, toposort
 from dimtensor.graph.attrs import LabelPosition
+from dimtensor.graph.verify import verify_graph
 from dimtensor.lower.order import AxisOrder
+from dimtensor.lower.verify import verify_variable
 
 Rule = Callable[["Lowering", Node, list[Variable]], tuple[Variable, Dims]]
 RULES: dict[str, Rule] = {}
@@ -63,6 +65,7 @@ class Lowering:
         leaf: Callable[[Node, Dims], Variable],
         lengths: dict[Dim, Variable] | None = None,
     ):
+        verify_graph(outputs)
         self.order = order
         self._leaf = leaf
         self._outputs = list(outputs)
@@ -100,8 +103,7 @@ class Lowering:
             if node in self._wrt and any(variable is i for i in inputs):
                 # a gradient with respect to this node counts only the ways through it
                 variable = pt.tensor_copy(variable)
-        if variable.type.ndim != len(node.dims):
-            raise GraphError(f"lowering of {node} gave {variable.type.ndim} axes")
+        verify_variable(node, variable, self.axes(node), self._lengths)
         return variable
 
     def _leaf_variable(self, node: Node) -> Variable:

@@ -1,0 +1,350 @@
+"""What a node does, as a call with labelled arguments: what printers and pictures are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dimtensor.dims import ConcatDim, Dim, Dims, PadDim, ProductDim, RenamedDim, SelDim, SortedDim
+from dimtensor.dims.selection import LateLabels, LateSlice, Mask, Positions, Slice
+from dimtensor.errors import listing
+from dimtensor.graph import attrs as at
+from dimtensor.graph.node import Node
+
+DimRef = Callable[[Dim], str]
+
+SHOWN_VALUES = 3
+
+
+class Call(NamedTuple):
+    """An operation, its operands with the part they play in it, and its options as text."""
+
+    name: str
+    operands: list[tuple[str, Node]]
+    options: list[tuple[str, str]]
+
+
+def short_ref(dim: Dim) -> str:
+    """Reference to a dim where nothing else of its name is near."""
+    return dim.short
+
+
+def call_of(node: Node, ref: DimRef = short_ref) -> Call:
+    """The operation of a node.
+
+    Parameters
+    ----------
+    node : Node
+    ref : callable
+        How dims are referred to.
+    """
+    function = _CALLS.get(node.kind)
+    if function is not None:
+        return function(node, ref)
+    options = [] if node.attrs is None else [("", attr_text(node.attrs, ref))]
+    return Call(node.kind, _plain(node.inputs), options)
+
+
+def _plain(inputs: tuple[Node, ...]) -> list[tuple[str, Node]]:
+    return [("", x) for x in inputs]
+
+
+def _set(dims: Dims, ref: DimRef) -> str:
+    return "{" + ", ".join(map(ref, dims)) + "}"
+
+
+# -- dims and attributes as text -------------------------------------------------------------------
+
+
+def selection_text(selection: Any) -> str:
+    """A selection as one would write it between brackets."""
+    if isinstance(selection, Positions):
+        return f"[{listing(selection.array, 6)}]"
+    if isinstance(selection, Slice):
+        ends = ["" if v is None else str(v) for v in (selection.start, selection.stop)]
+        return ":".join(ends if selection.step == 1 else [*ends, str(selection.step)])
+    if isinstance(selection, LateLabels):
+        return f"[{listing(selection.labels, 4)}]"
+    if isinstance(selection, LateSlice):
+        return f"{selection.start!r}:{selection.stop!r}"
+    if isinstance(selection, Mask):
+        return "mask"
+    return type(selection).__name__
+
+
+def dim_text(dim: Dim, ref: DimRef = short_ref) -> str:
+    """The recipe of a dim, the dims it is derived from by reference; no labels are derived."""
+    if isinstance(dim, SelDim):
+        return f"SelDim({ref(dim.parent)}, {selection_text(dim.selection)})"
+    if isinstance(dim, RenamedDim):
+        return f"RenamedDim({ref(dim.parent)}, {dim.name!r})"
+    if isinstance(dim, ProductDim):
+        return f"ProductDim({_set(dim.factors, ref)})"
+    if isinstance(dim, ConcatDim):
+        return f"ConcatDim([{', '.join(map(ref, dim.parts))}])"
+    if isinstance(dim, PadDim):
+        return f"PadDim({ref(dim.parent)}, {dim.before}, {dim.after})"
+    if isinstance(dim, SortedDim):
+        return f"SortedDim({ref(dim.parent)})"
+    return repr(dim)
+
+
+def attr_text(value: Any, ref: DimRef = short_ref) -> str:
+    """Any attribute as text that is the same in every process."""
+    if isinstance(value, Dim):
+        return ref(value)
+    if isinstance(value, Node):
+        return f"<{value.kind}>"
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        parts = (f"{k}={attr_text(v, ref)}" for k, v in zip(value._fields, value, strict=True))
+        return f"{type(value).__name__}({', '.join(parts)})"
+    if isinstance(value, (tuple, list)):
+        return "[" + ", ".join(attr_text(item, ref) for item in value) + "]"
+    if isinstance(value, (set, frozenset)):
+        return "{" + ", ".join(sorted(attr_text(item, ref) for item in value)) + "}"
+    if isinstance(value, np.ndarray):
+        return f"[{listing(value.ravel(), SHOWN_VALUES)}]"
+    if isinstance(value, (str, int, float, complex, bool, bytes, type(None), np.generic)):
+        return repr(value.item() if isinstance(value, np.generic) else value)
+    if isinstance(value, (Positions, Slice, LateLabels, LateSlice, Mask)):
+        return selection_text(value)
+    return function_name(value)
+
+
+def function_name(value: Any) -> str:
+    """Name of a function or function-like object, without addresses."""
+    path = getattr(value, "path", None)
+    if isinstance(path, str):
+        return path.rpartition(":")[2]
+    graph = getattr(value, "graph", None)
+    if graph is not None and hasattr(graph, "toposort"):
+        return "+".join(op_name(apply.op) for apply in graph.toposort()) or "identity"
+    return getattr(value, "__qualname__", None) or type(value).__name__
+
+
+def op_name(op: Any) -> str:
+    """Name of a positional op."""
+    scalar = getattr(op, "scalar_op", None)
+    return str(getattr(scalar, "name", None) or type(scalar or op).__name__)
+
+
+def constant_text(node: Node) -> str:
+    """The number of a constant, with its dtype where that is not the usual one of its kind."""
+    number = node.attrs.value.item()
+    if node.dtype in ("bool", "int64", "float64", "complex128"):
+        return repr(number)
+    return f"{node.dtype}({number!r})"
+
+
+def label_text(node: Node) -> str | None:
+    """``country['USA']`` for a constant label, None for everything else."""
+    if node.kind != "codes" or node.attrs is None:
+        return None
+    (x,) = node.inputs
+    dim = node.attrs
+    if x.kind == "label_position":
+        return f"{dim.short}[{x.attrs.labels[0]!r}]"
+    if x.kind != "constant":
+        return None
+    position = int(x.attrs.value)
+    if isinstance(dim, ProductDim) or dim.coords is None or position >= len(dim.coords):
+        return f"{dim.short}[{position}]"
+    return f"{dim.short}[{listing(dim.coords[position : position + 1])}]"
+
+
+# -- one function per kind -------------------------------------------------------------------------
+
+
+def _input(node: Node, ref: DimRef) -> Call:
+    return Call("input", [], _categories(node.categories, ref))
+
+
+def _categories(dim: Dim | None, ref: DimRef) -> list[tuple[str, str]]:
+    return [] if dim is None else [("labels of", ref(dim))]
+
+
+def _data(node: Node, ref: DimRef) -> Call:
+    values: np.ndarray = node.attrs.values
+    shown = [v.item() for v in values.ravel()[:SHOWN_VALUES]]
+    text = ", ".join(f"{v:.6g}" if isinstance(v, float) else repr(v) for v in shown)
+    more = ", …" if values.size > SHOWN_VALUES else ""
+    return Call("data", [], [("", f"[{text}{more}]"), *_categories(node.categories, ref)])
+
+
+def _constant(node: Node, ref: DimRef) -> Call:
+    return Call("constant", [], [("", constant_text(node))])
+
+
+def _shaped(node: Node, ref: DimRef) -> Call:
+    variable = node.attrs.variable
+    owner = getattr(variable, "owner", None)
+    source = variable.name or (op_name(owner.op) if owner is not None else "variable")
+    axes = "[" + ", ".join(map(ref, node.attrs.dims)) + "]"
+    return Call("from_shaped", [], [("", source), ("axes", axes)])
+
+
+def _of_dim(node: Node, ref: DimRef) -> Call:
+    return Call(node.kind, [], [("", ref(node.attrs))])
+
+
+def _label_position(node: Node, ref: DimRef) -> Call:
+    dim, labels, role = node.attrs
+    wanted = "" if role in ("one", "many") else f" {role}"
+    return Call(f"position{wanted}", [], [(ref(dim), listing(labels, 4))])
+
+
+def _elemwise(node: Node, ref: DimRef) -> Call:
+    return Call(node.attrs, _plain(node.inputs), [])
+
+
+def _cast(node: Node, ref: DimRef) -> Call:
+    return Call("cast", _plain(node.inputs), [("", node.attrs)])
+
+
+def _codes(node: Node, ref: DimRef) -> Call:
+    if node.attrs is None:
+        return Call("codes", _plain(node.inputs), [])
+    return Call("labels", _plain(node.inputs), [("of", ref(node.attrs))])
+
+
+def _reduce(node: Node, ref: DimRef) -> Call:
+    name, dims = node.attrs
+    return Call(name, _plain(node.inputs), [("over", _set(dims, ref))])
+
+
+def _along(node: Node, ref: DimRef) -> Call:
+    name, dim = node.attrs
+    return Call(name, _plain(node.inputs), [("along", ref(dim))])
+
+
+def _sort(node: Node, ref: DimRef) -> Call:
+    return Call(node.kind, _plain(node.inputs), [("along", ref(node.attrs[0]))])
+
+
+def _expand(node: Node, ref: DimRef) -> Call:
+    return Call("expand", _plain(node.inputs), [("over", _set(node.attrs, ref))])
+
+
+def _relabel(node: Node, ref: DimRef) -> Call:
+    pairs = [(ref(old), ref(new)) for old, new in node.attrs]
+    return Call("rename", _plain(node.inputs), pairs)
+
+
+def _items(
+    items: tuple[at.IndexItem, ...], indexers: tuple[Node, ...], ref: DimRef
+) -> tuple[list[tuple[str, Node]], list[tuple[str, str]]]:
+    operands, options = [], []
+    for item in items:
+        if item.kind in ("tensor", "mask"):
+            operands.append((ref(item.dim), indexers[item.payload]))
+        elif item.kind == "int":
+            options.append((ref(item.dim), str(item.payload)))
+        else:
+            options.append((ref(item.dim), selection_text(item.payload)))
+    return operands, options
+
+
+def _index(node: Node, ref: DimRef) -> Call:
+    x, *indexers = node.inputs
+    operands, options = _items(node.attrs, tuple(indexers), ref)
+    return Call("index", [("", x), *operands], options)
+
+
+def _update(node: Node, ref: DimRef) -> Call:
+    mode, items = node.attrs
+    x, value, *indexers = node.inputs
+    operands, options = _items(items, tuple(indexers), ref)
+    return Call(mode, [("", x), ("value", value), *operands], options)
+
+
+def _merge(node: Node, ref: DimRef) -> Call:
+    name = {"merge": "ravel", "split": "unravel"}.get(node.kind, node.kind)
+    return Call(name, _plain(node.inputs), [("", ref(node.attrs))])
+
+
+def _concat(node: Node, ref: DimRef) -> Call:
+    return Call("concat", _plain(node.inputs), [("along", ref(node.attrs[1]))])
+
+
+def _stack(node: Node, ref: DimRef) -> Call:
+    return Call("stack", _plain(node.inputs), [("along", ref(node.attrs))])
+
+
+def _dot(node: Node, ref: DimRef) -> Call:
+    return Call("dot", _plain(node.inputs), [("over", _set(node.attrs, ref))])
+
+
+def _apply(node: Node, ref: DimRef) -> Call:
+    attrs: at.ApplyAttrs = node.attrs
+    cores = [f"({', '.join(map(ref, core))})" for core in (*attrs.core_in, attrs.core_out)]
+    options = [("core", f"{' '.join(cores[:-1])} -> {cores[-1]}")]
+    if attrs.output:
+        options.append(("output", str(attrs.output)))
+    return Call(attrs.name or function_name(attrs.function), _plain(node.inputs), options)
+
+
+def _group_position(node: Node, ref: DimRef) -> Call:
+    x, codes = node.inputs
+    which, along, _ = node.attrs
+    return Call(f"group_{which}", [("", x), ("by", codes)], [("along", ref(along))])
+
+
+def _gradient(node: Node, ref: DimRef) -> Call:
+    number, weighted = node.attrs
+    operands = [("", node.inputs[0])]
+    if weighted:
+        operands.append(("cotangent", node.inputs[1]))
+    wrt = node.inputs[1 + weighted :]
+    options = []
+    if len(wrt) > 1:
+        # other inputs are taken as independent of this one, and it of them
+        options.append(("of", f"{number + 1}/{len(wrt)}"))
+    return Call("gradient", [*operands, ("wrt", wrt[number])], options)
+
+
+def _jacobian(node: Node, ref: DimRef) -> Call:
+    return Call("jacobian", [("", node.inputs[0]), ("wrt", node.inputs[1])], [])
+
+
+def _pushforward(node: Node, ref: DimRef) -> Call:
+    n = node.attrs
+    wrt, tangents = node.inputs[1 : 1 + n], node.inputs[1 + n :]
+    operands = [("", node.inputs[0])]
+    for x, tangent in zip(wrt, tangents, strict=True):
+        operands += [("wrt", x), ("tangent", tangent)]
+    return Call("jvp", operands, [])
+
+
+_CALLS: dict[str, Callable[[Node, DimRef], Call]] = {
+    "input": _input,
+    "data": _data,
+    "constant": _constant,
+    "shaped": _shaped,
+    "length": _of_dim,
+    "positions": _of_dim,
+    "label_position": _label_position,
+    "elemwise": _elemwise,
+    "cast": _cast,
+    "codes": _codes,
+    "reduce": _reduce,
+    "cumulate": _along,
+    "arg_reduce": _along,
+    "sort": _sort,
+    "argsort": _sort,
+    "expand": _expand,
+    "relabel": _relabel,
+    "index": _index,
+    "update": _update,
+    "merge": _merge,
+    "split": _merge,
+    "concat": _concat,
+    "stack": _stack,
+    "dot": _dot,
+    "apply": _apply,
+    "group_position": _group_position,
+    "gradient": _gradient,
+    "jacobian": _jacobian,
+    "pushforward": _pushforward,
+}
