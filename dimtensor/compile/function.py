@@ -9,16 +9,11 @@ from typing import Any
 import numpy as np
 
 from dimtensor.backends import Executable, check_backend, compile_positional
-from dimtensor.compile.boundary import (
-    Labelled,
-    admit,
-    as_labelled,
-    check_positions,
-    extra_names,
-)
+from dimtensor.compile.boundary import Labelled, check_positions, extra_names
+from dimtensor.compile.data import admit_value, bind_data, title_of
 from dimtensor.compile.late import locate
 from dimtensor.compile.outputs import to_dataarray
-from dimtensor.compile.program import Program, Slot, build_program
+from dimtensor.compile.program import Program, build_program
 from dimtensor.dims import Binding, Coords, Dim
 from dimtensor.errors import CheckError, GraphError, InputError, build_message, listing
 from dimtensor.graph import Node, toposort
@@ -80,6 +75,7 @@ class CompiledFunction:
             self.stats, self._variants = parent.stats, parent._variants
             self._batched, self._program = {}, parent._program
         self._data = self._bind_data()
+        self._checked: set[tuple[Node, Dim]] = set()
 
     # -- calls ---------------------------------------------------------------------------------
 
@@ -114,7 +110,7 @@ class CompiledFunction:
                 raise InputError(f"input {name!r} is given twice")
             values[at] = value
         missing = [
-            _title(source)
+            title_of(source)
             for source, value in zip(self._inputs, values, strict=True)
             if value is _MISSING
         ]
@@ -127,7 +123,7 @@ class CompiledFunction:
         return values
 
     def _input_names(self) -> str:
-        return ", ".join(_title(source) for source in self._inputs) or "none"
+        return ", ".join(title_of(source) for source in self._inputs) or "none"
 
     def _find_batches(
         self, values: list[Any]
@@ -139,7 +135,7 @@ class CompiledFunction:
                 labelled.append(None)
                 extras.append(())
             else:
-                names, parts = extra_names(value, source.dims, _title(source))
+                names, parts = extra_names(value, source.dims, title_of(source))
                 labelled.append(parts)
                 extras.append(names)
         return labelled, extras
@@ -177,7 +173,7 @@ class CompiledFunction:
             if isinstance(source, Dim):
                 arrays.append(_bind_dim(source, value, binding))
             else:
-                arrays.append(_admit_one(slots[at], value, labelled[at], binding))
+                arrays.append(admit_value(source, slots[at].dims, value, labelled[at], binding))
         binding.check_derived()
         arrays += data
         self._check_indexers(arrays, binding)
@@ -191,12 +187,12 @@ class CompiledFunction:
             slot.source: array for slot, array in zip(self._program.slots, arrays, strict=False)
         }
         for leaf, dim in self._program.indexed:
+            array = by_source.get(leaf)
+            if array is None or (leaf, dim) in self._checked:
+                continue
+            check_positions(array, dim.bound_length(binding), dim, title_of(leaf))
             if leaf.kind == "data" and leaf not in self._replaced and dim.length is not None:
-                known = self._variants.setdefault(("checked", leaf, dim), None)  # type: ignore
-                if known is not None:
-                    continue
-                self._variants[("checked", leaf, dim)] = True  # type: ignore[assignment]
-            check_positions(by_source[leaf], dim.bound_length(binding), dim, _title(leaf))
+                self._checked.add((leaf, dim))
 
     def _compiled(self, binding: Binding) -> tuple[Program, Executable]:
         """Program and executable: one for all lengths, on JAX one for each set of lengths."""
@@ -254,25 +250,12 @@ class CompiledFunction:
     # -- data ----------------------------------------------------------------------------------
 
     def _bind_data(self) -> tuple[Binding, list[np.ndarray]]:
-        binding = Binding()
-        arrays = []
-        for slot in self._program.slots[len(self._inputs) :]:
-            node = slot.source
-            if not isinstance(node, Node):
-                continue
-            title = _title(node)
-            if node in self._replaced:
-                value = self._replaced[node]
-                labelled = as_labelled(value, node.dims, title)
-                arrays.append(_admit_one(slot, value, labelled, binding))
-            else:
-                for dim, length in zip(node.attrs.dims, node.attrs.values.shape, strict=True):
-                    binding.add_length(dim, length, title)
-                for dim, labels in node.attrs.labels:
-                    binding.add_labels(dim, labels, title)
-                axes = [node.attrs.dims.index(dim) for dim in slot.dims]
-                arrays.append(np.ascontiguousarray(node.attrs.values.transpose(axes)))
-        return binding, arrays
+        slots = [
+            (slot.source, slot.dims)
+            for slot in self._program.slots[len(self._inputs) :]
+            if isinstance(slot.source, Node)
+        ]
+        return bind_data([node for node, _ in slots], [dims for _, dims in slots], self._replaced)
 
     def with_data(self, data: Mapping[Any, Any] | None = None, **by_name: Any) -> CompiledFunction:
         """The same function on other data, without compiling again.
@@ -320,6 +303,8 @@ class CompiledFunction:
     def positional(self) -> PositionalFunction:
         """The function of plain arrays beneath, for callers that loop."""
         binding, data = self._data
+        absent: list[Any] = [None] * len(self._inputs)
+        self._check_indexers(absent + data, binding)
         program, executable = self._compiled(binding)
         late = [slot for slot in program.slots if isinstance(slot.source, LabelPosition)]
         fixed = [*data, *(locate(slot.source, binding) for slot in late)]
@@ -345,9 +330,14 @@ class PositionalFunction:
     ----------
     input_dims, output_dims : list of tuple of Dim
         The order in which the arrays have their axes.
+    raw : callable
+        What the backend calls the function: a numba dispatcher, a pure JAX function, a Python
+        function. It takes the inputs and then the arrays of `fixed`, and returns the outputs first.
+    fixed : tuple of ndarray
+        Data, in the order in which `raw` takes them.
     """
 
-    __slots__ = ("_call", "_fixed", "_n_outputs", "input_dims", "output_dims")
+    __slots__ = ("_call", "_n_outputs", "fixed", "input_dims", "output_dims", "raw")
 
     def __init__(
         self,
@@ -360,11 +350,12 @@ class PositionalFunction:
         self.input_dims = [slot.dims for slot in program.slots[:n_inputs]]
         self.output_dims = program.output_dims
         self._call = executable.call
-        self._fixed = tuple(fixed)
+        self.raw = executable.raw
+        self.fixed = tuple(fixed)
         self._n_outputs = n_outputs
 
     def __call__(self, *arrays: np.ndarray) -> Sequence[np.ndarray]:
-        return self._call(*arrays, *self._fixed)[: self._n_outputs]
+        return self._call(*arrays, *self.fixed)[: self._n_outputs]
 
 
 _MISSING = object()
@@ -372,22 +363,6 @@ _MISSING = object()
 
 def _name_of(source: Node | Dim) -> str | None:
     return source.name
-
-
-def _title(source: Node | Dim) -> str:
-    if isinstance(source, Dim):
-        return f"the length of {source.title}"
-    if source.name is not None:
-        return f"{'data' if source.kind == 'data' else 'input'} {source.name!r}"
-    dims = ", ".join(dim.short for dim in source.dims)
-    return f"an unnamed {'data tensor' if source.kind == 'data' else 'input'} of dims {{{dims}}}"
-
-
-def _admit_one(slot: Slot, value: Any, labelled: Labelled | None, binding: Binding) -> np.ndarray:
-    node = slot.source
-    assert isinstance(node, Node)
-    array = admit(value, labelled, slot.dims, node.dtype, node.categories, binding, _title(node))
-    return np.ascontiguousarray(array).reshape(array.shape)
 
 
 def _bind_dim(dim: Dim, value: Any, binding: Binding) -> np.ndarray:

@@ -106,7 +106,7 @@ def build_program(
     known: dict[Dim, Any] = dict(lengths)
     for source in inputs:
         if isinstance(source, Dim):
-            known[source] = slots[source].variable
+            known.setdefault(source, slots[source].variable)
     masks = _masks_for_labels(outputs)
     lowering = Lowering([*outputs, *masks], order, leaf, known)
     variables = lowering.run()

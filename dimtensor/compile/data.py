@@ -1,0 +1,71 @@
+"""Values that functions hold beside their code, and what they say of dims."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dimtensor.compile.boundary import Labelled, admit, as_labelled
+from dimtensor.dims import Binding, Dim, Dims
+from dimtensor.graph import Node
+
+
+def title_of(source: Node | Dim) -> str:
+    """How messages speak of an input, of data, or of a dim given as an input."""
+    if isinstance(source, Dim):
+        return f"the length of {source.title}"
+    if source.name is not None:
+        return f"{'data' if source.kind == 'data' else 'input'} {source.name!r}"
+    dims = ", ".join(dim.short for dim in source.dims)
+    return f"an unnamed {'data tensor' if source.kind == 'data' else 'input'} of dims {{{dims}}}"
+
+
+def admit_value(
+    node: Node, dims: Dims, value: Any, labelled: Labelled | None, binding: Binding
+) -> np.ndarray:
+    """The contiguous array of a value for an input or data node, axes in the order of `dims`."""
+    title = title_of(node)
+    array = admit(value, labelled, dims, node.dtype, node.categories, binding, title)
+    return np.ascontiguousarray(array).reshape(array.shape)
+
+
+def bind_data(
+    nodes: Sequence[Node], axes: Sequence[Dims], replaced: Mapping[Node, Any]
+) -> tuple[Binding, list[np.ndarray]]:
+    """Arrays of data nodes, and the lengths and labels of dims that they tell.
+
+    Parameters
+    ----------
+    nodes : sequence of Node
+        Of kind ``data``.
+    axes : sequence of tuple of Dim
+        The order of the axes of each array.
+    replaced : mapping of Node to value
+        What takes the place of the values that nodes were made with.
+
+    Returns
+    -------
+    Binding, list of ndarray
+        The arrays are read-only: numba compiles once more for an array that differs in this.
+    """
+    binding = Binding()
+    arrays = []
+    for node, dims in zip(nodes, axes, strict=True):
+        if node in replaced:
+            value = replaced[node]
+            labelled = as_labelled(value, node.dims, title_of(node))
+            array = admit_value(node, dims, value, labelled, binding)
+        else:
+            for dim, length in zip(node.attrs.dims, node.attrs.values.shape, strict=True):
+                binding.add_length(dim, length, title_of(node))
+            for dim, labels in node.attrs.labels:
+                binding.add_labels(dim, labels, title_of(node))
+            order = [node.attrs.dims.index(dim) for dim in dims]
+            array = np.ascontiguousarray(node.attrs.values.transpose(order))
+            array = array.reshape([node.attrs.values.shape[at] for at in order])
+        array = array.view()
+        array.flags.writeable = False
+        arrays.append(array)
+    return binding, arrays
