@@ -68,7 +68,8 @@ def selection_text(selection: Any) -> str:
     if isinstance(selection, LateLabels):
         return f"[{listing(selection.labels, 4)}]"
     if isinstance(selection, LateSlice):
-        return f"{selection.start!r}:{selection.stop!r}"
+        ends = ["" if v is None else repr(v) for v in (selection.start, selection.stop)]
+        return ":".join(ends if selection.step in (None, 1) else [*ends, repr(selection.step)])
     if isinstance(selection, Mask):
         return "mask"
     return type(selection).__name__
@@ -191,8 +192,11 @@ def _of_dim(node: Node, ref: DimRef) -> Call:
 
 def _label_position(node: Node, ref: DimRef) -> Call:
     dim, labels, role = node.attrs
-    wanted = "" if role in ("one", "many") else f" {role}"
-    return Call(f"position{wanted}", [], [(ref(dim), listing(labels, 4))])
+    if role == "one":
+        return Call("position", [], [(ref(dim), listing(labels))])
+    if role == "many":
+        return Call("position", [], [(ref(dim), f"[{listing(labels, 4)}]")])
+    return Call(role, [], [(ref(dim), selection_text(LateSlice(*labels)))])
 
 
 def _elemwise(node: Node, ref: DimRef) -> Call:

@@ -1,0 +1,77 @@
+"""``dt.dprint``: the graph of an expression as text."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import IO, Any
+
+from dimtensor.compile.function import CompiledFunction
+from dimtensor.errors import InputError
+from dimtensor.graph import Node
+from dimtensor.graph.printer import graph_text
+
+
+def nodes_of(x: Any) -> list[Node] | dict[str, Node]:
+    """The nodes of what a user asks to see: tensors, lists or dicts of them, compiled functions.
+
+    Raises
+    ------
+    InputError
+        For anything else.
+    """
+    if isinstance(x, CompiledFunction):
+        return list(x._outputs)
+    if isinstance(x, Mapping):
+        return {str(key): _node_of(value) for key, value in x.items()}
+    if isinstance(x, Sequence) and not isinstance(x, str):
+        return [_node_of(value) for value in x]
+    return [_node_of(x)]
+
+
+def _node_of(x: Any) -> Node:
+    node = getattr(x, "node", x)
+    if not isinstance(node, Node):
+        raise InputError(f"expected a dims-tensor or several, got {type(x).__name__}: {x!r}")
+    return node
+
+
+def dprint(x: Any, file: IO[str] | str | None = None) -> str | None:
+    """Print the graph of an expression: every operation once, with its dims, lengths and dtype.
+
+    Parameters
+    ----------
+    x : DimTensor, CompiledFunction, or list or dict of DimTensor
+    file : text stream or "str", optional
+        Where to print, by default to standard output; ``"str"`` returns the text instead.
+
+    Returns
+    -------
+    str or None
+        The same text in every process. A length that comes with the data is ``?``; a second dim of
+        one name is numbered, ``country#2``; the dims at the top say what each of them is.
+
+    Raises
+    ------
+    InputError
+        If `x` is none of these.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> country = dt.Dim("country", coords=["Italy", "Kenya"])
+    >>> a = dt.tensor("a", dims=country)
+    >>> dt.dprint(dt.exp(a).sum())
+    dims:
+      country: 2 = Dim('country', ['Italy', 'Kenya'])
+    nodes:
+      a  = input                      {country: 2} float64
+      %0 = exp(a)                     {country: 2} float64
+      %1 = sum(%0, over={country})    {}           float64
+    outputs: %1
+    """
+    text = graph_text(nodes_of(x))
+    if file == "str":
+        return text
+    print(text, file=file or sys.stdout)  # type: ignore[arg-type]
+    return None
