@@ -85,7 +85,7 @@ class Node:
     @property
     def name(self) -> str | None:
         """Name of an input or of data, else None."""
-        return getattr(self.attrs, "name", None) if not self.inputs else None
+        return self.attrs.name if self.kind in ("input", "data", "shaped") else None
 
 
 def make(kind: str, inputs: tuple[Node, ...] = (), attrs: Hashable = None) -> Node:
