@@ -6,7 +6,12 @@ Run it after a change of the table: ``python tools/generate_functions.py``. A te
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dimtensor.graph.optable import OpRow
 
 TARGET = Path(__file__).parent.parent / "dimtensor" / "tensor" / "elementwise.py"
 
@@ -37,13 +42,12 @@ def {name}({signature}) -> DimTensor:
 
     Parameters
     ----------
-    {params} : DimTensor or number
-        Any dims; operands are broadcast by dims.
+{params}
 
     Returns
     -------
     DimTensor
-        {dtype}{numpy}
+        {dtype}{raises}{see}{notes}
 
     Examples
     --------
@@ -62,6 +66,7 @@ DTYPE_DOC = {
     "bool": "Of dtype bool.",
     "logical": "Of dtype bool; what is not zero counts as true.",
     "integer": "Of the dtype to which NumPy promotes the operands, integers or bools.",
+    "order": "Of a float dtype; the first operand is an integer.",
     "select": "Of the dtype to which NumPy promotes the last two operands.",
     "real": "Of the dtype of the operand, of a complex one that of its parts.",
     "realfloat": "Of a float dtype.",
@@ -71,33 +76,81 @@ DTYPE_DOC = {
 
 def render() -> str:
     """The module's source."""
-    from dimtensor.graph.dtypes import result_dtype
     from dimtensor.graph.optable import rows
 
     table = rows("elemwise")
-    names = "".join(f'    "{row.name}",\n' for row in sorted(table, key=lambda r: r.name))
-    source = HEADER.replace("{names}", names)
-    for row in table:
-        operands = ["type_" if p == "type" else p for p in row.params.split()]
-        integer = row.dtype == "integer"
-        dtypes = ["int64" if integer else "float64"] * row.arity
-        arguments = ", ".join(
-            f'dt.scalar("{p}"{", " + repr("int64") if integer else ""})'.replace("'", '"')
-            for p in operands
-        )
-        source += FUNCTION.format(
-            name=row.name,
-            signature=", ".join(f"{p}: Any" for p in operands),
-            doc=row.doc,
-            params=", ".join(operands),
-            dtype=DTYPE_DOC[row.dtype],
-            numpy=f"\n\n    See Also\n    --------\n    numpy.{row.numpy}" if row.numpy else "",
-            arguments=arguments,
-            example=result_dtype(row.dtype, tuple(dtypes), row.name),
-            operands=", ".join(operands),
-        )
+    public = sorted((n for row in table for n in (row.name, *row.aliases.split())), key=_natural)
+    source = HEADER.replace("{names}", "".join(f'    "{name}",\n' for name in public))
+    source += "".join(_function(row) for row in table)
+    aliases = [(alias, row.name) for row in table for alias in row.aliases.split()]
+    source += "\n\n" + "".join(f"{alias} = {name}\n" for alias, name in aliases)
     ast.parse(source)
     return source
+
+
+def _natural(name: str) -> list[object]:
+    """Sorting key in which log2 is before log10, as the linter wants it."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+
+
+def _function(row: OpRow) -> str:
+    from dimtensor.graph.dtypes import result_dtype
+
+    defaults = dict(param.split("=") for param in row.params.split() if "=" in param)
+    asked = [name for name in row.names if name not in defaults]
+    dtypes = ["float64"] * row.arity
+    if row.dtype == "integer":
+        dtypes = ["int64"] * row.arity
+    elif row.dtype == "order":
+        dtypes[0] = "int64"
+    arguments = ", ".join(
+        f'dt.scalar("{name}", "int64")' if dtype == "int64" else f'dt.scalar("{name}")'
+        for name, dtype in zip(asked, dtypes, strict=False)
+    )
+    operands = ", ".join(row.names)
+    given = {name: f" = {value}" for name, value in defaults.items()}
+    return FUNCTION.format(
+        name=row.name,
+        signature=", ".join(f"{name}: Any{given.get(name, '')}" for name in row.names),
+        doc=row.doc,
+        params=_parameters(asked, list(defaults)),
+        dtype=DTYPE_DOC[row.dtype],
+        raises=_raises(row),
+        see=_section("See Also", f"numpy.{row.numpy}" if row.numpy else ""),
+        notes=_section("Notes", row.note),
+        arguments=arguments,
+        example=result_dtype(row.dtype, tuple(dtypes), row.name),
+        operands=operands,
+    )
+
+
+def _parameters(asked: list[str], optional: list[str]) -> str:
+    lines = [
+        f"    {', '.join(asked)} : DimTensor or number",
+        "        Any dims; operands are broadcast by dims.",
+    ]
+    if optional:
+        lines.append(f"    {', '.join(optional)} : DimTensor or number, optional")
+    return "\n".join(lines)
+
+
+def _raises(row: OpRow) -> str:
+    refused = []
+    if not row.complex:
+        refused.append("complex numbers")
+    if row.dtype == "number":
+        refused.append("bools")
+    if row.dtype == "integer":
+        refused.append("floats")
+    if row.dtype == "order":
+        refused.append("a first operand of floats")
+    causes = f"DtypeError\n        For {' and '.join(refused)}.\n    " if refused else ""
+    dims = "DimError\n        If two different dims of one name meet." if row.arity > 1 else ""
+    return _section("Raises", (causes + dims).rstrip())
+
+
+def _section(title: str, body: str) -> str:
+    return f"\n\n    {title}\n    {'-' * len(title)}\n    {body}" if body else ""
 
 
 if __name__ == "__main__":

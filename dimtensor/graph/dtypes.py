@@ -55,9 +55,11 @@ def result_dtype(rule: str, dtypes: tuple[str, ...], name: str) -> str:
     """
     if rule == "bool" or rule == "logical":
         return "bool"
-    joint = promote(dtypes[1:] if rule == "select" else dtypes)
+    joint = promote(dtypes[1:] if rule in ("select", "order") else dtypes)
     kind = np.dtype(joint).kind
-    if rule == "float":
+    if rule == "order" and np.dtype(dtypes[0]).kind not in "biu":
+        raise DtypeError(f"{name} takes an integer as its first operand, not {dtypes[0]}")
+    if rule in ("float", "order"):
         return joint if kind in "fc" else "float64"
     if rule == "number" and kind == "b":
         raise DtypeError(f"{name} is not defined for bools; use astype(int) or logical operations")
@@ -82,7 +84,11 @@ def operand_dtype(rule: str, dtypes: Sequence[str], result: str) -> list[str]:
         return ["bool"] * len(dtypes)
     if rule == "select":
         return ["bool"] + [result] * (len(dtypes) - 1)
-    if rule in ("real", "realfloat", "complex", "accumulate"):
+    if rule == "order":
+        return [dtypes[0]] + [result] * (len(dtypes) - 1)
+    if rule == "complex":
+        return ["float32" if result == "complex64" else "float64"] * len(dtypes)
+    if rule in ("real", "realfloat", "accumulate"):
         return list(dtypes)
     return [result] * len(dtypes)
 

@@ -12,7 +12,7 @@ from dimtensor.errors import DimError, DtypeError, LabelError, build_message
 from dimtensor.graph import attrs as at
 from dimtensor.graph.dtypes import promote, result_dtype
 from dimtensor.graph.node import Node, NodeType, infers
-from dimtensor.graph.optable import TABLE
+from dimtensor.graph.optable import TABLE, OpRow
 
 _LABEL_OPS = frozenset({"equal", "not_equal", "where", "stop_gradient"})
 
@@ -64,8 +64,24 @@ def _elemwise(inputs: tuple[Node, ...], attrs: str) -> NodeType:
         dims = x.dims
     else:
         dims = union([x.dims for x in inputs], attrs, [describe(x) for x in inputs])
+    _check_numbers(row, inputs)
     dtype = result_dtype(row.dtype, tuple(x.dtype for x in inputs), attrs)
     return NodeType(dims, dtype, _elemwise_categories(inputs, attrs))
+
+
+def _check_numbers(row: OpRow, inputs: tuple[Node, ...]) -> None:
+    for x in inputs:
+        if not row.complex and x.dtype.startswith("complex"):
+            raise DtypeError(
+                f"{row.name} is not defined for complex numbers: {describe(x)} is of {x.dtype}"
+            )
+    if row.name == "power" and all(x.dtype[:3] in ("int", "uin") for x in inputs):
+        exponent = inputs[1]
+        if exponent.kind == "constant" and exponent.attrs.value < 0:
+            raise DtypeError(
+                f"a negative power ({exponent.attrs.value}) of the integers {describe(inputs[0])} "
+                "is no integer; use astype(float) on the base"
+            )
 
 
 def _elemwise_categories(inputs: tuple[Node, ...], name: str) -> Dim | None:

@@ -10,6 +10,7 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
 from dimtensor.dims import Dims
+from dimtensor.errors import GraphError
 from dimtensor.graph import TABLE, Node
 from dimtensor.graph.dtypes import operand_dtype
 from dimtensor.lower.context import Lowering, lowers
@@ -46,17 +47,28 @@ def _finite(x: Variable) -> Variable:
     return ~(pt.isnan(x) | pt.isinf(x))
 
 
+def _close(x: Variable, y: Variable, rtol: Variable, atol: Variable) -> Variable:
+    """As numpy.isclose."""
+    if x.type.dtype[:5] != "float":
+        x, y, rtol, atol = (pt.cast(v, "float64") for v in (x, y, rtol, atol))
+    near = pt.le(pt.abs(x - y), atol + rtol * pt.abs(y))
+    return (near & _finite(y)) | pt.eq(x, y)
+
+
 # positional functions that are not a single function of pytensor.tensor
 _COMPOSED: dict[str, Callable[..., Variable]] = {
     "logaddexp": _logaddexp,
+    "isclose": _close,
     "isfinite": _finite,
+    "isposinf": lambda x: pt.eq(x, np.asarray(np.inf, dtype=x.type.dtype)),
+    "isneginf": lambda x: pt.eq(x, np.asarray(-np.inf, dtype=x.type.dtype)),
     "deg2rad": lambda x: x * np.asarray(np.pi / 180, dtype=x.type.dtype),
     "rad2deg": lambda x: x * np.asarray(180 / np.pi, dtype=x.type.dtype),
-    "angle": lambda x: pt.arctan2(pt.imag(x), pt.real(x)),
+    "angle": lambda z: pt.arctan2(pt.imag(z), pt.real(z)),
+    "complex_from_polar": lambda r, angle: pt.complex(r * pt.cos(angle), r * pt.sin(angle)),
+    "beta": lambda a, b: pt.exp(pt.gammaln(a) + pt.gammaln(b) - pt.gammaln(a + b)),
+    "poch": lambda z, m: pt.exp(pt.gammaln(z + m) - pt.gammaln(z)),
 }
-
-# functions that are the identity on integers and bools
-_ROUNDING = frozenset({"ceil", "floor", "trunc", "round", "real"})
 
 
 def positional_function(name: str) -> Callable[..., Variable]:
@@ -68,7 +80,60 @@ def positional_function(name: str) -> Callable[..., Variable]:
 
         return disconnected_grad
     target = TABLE[name].lowers_to
-    return getattr(pt, target, None) or getattr(pt.math, target)
+    for module in (pt, pt.math, pt.special):
+        function = getattr(module, target, None)
+        if function is not None:
+            return function
+    raise GraphError(f"PyTensor has no function {target!r}, to which {name} lowers")
+
+
+# what functions of floats or complex numbers are for operands of simpler kinds
+_INTEGERS: dict[str, Callable[[Variable], Variable]] = dict.fromkeys(
+    ("ceil", "floor", "trunc", "round", "round_half_away_from_zero"), lambda x: x
+)
+_INTEGERS["isfinite"] = lambda x: pt.ones_like(x, dtype="bool")
+_INTEGERS |= dict.fromkeys(
+    ("isnan", "isinf", "isposinf", "isneginf"), lambda x: pt.zeros_like(x, dtype="bool")
+)
+_REALS: dict[str, Callable[[Variable], Variable]] = {
+    "real": lambda x: x,
+    "conj": lambda x: x,
+    "imag": pt.zeros_like,
+    "angle": lambda x: _angle_of_real(x),
+}
+
+
+def _angle_of_real(x: Variable) -> Variable:
+    if x.type.dtype[:5] != "float":
+        x = pt.cast(x, "float64")
+    angle = pt.switch(x < 0, np.asarray(np.pi, dtype=x.type.dtype), pt.zeros_like(x))
+    return pt.switch(pt.isnan(x), x, angle)
+
+
+def _integer_quotient(node: Node, x: Variable, y: Variable) -> Variable:
+    """Quotient or remainder, 0 where the divisor is: backends do not agree on what it is."""
+    function = positional_function(node.attrs)
+    divisor = node.inputs[1]
+    if divisor.kind == "constant" and divisor.attrs.value != 0:
+        return function(x, y)
+    zero = pt.eq(y, 0)
+    one = np.asarray(1, dtype=y.type.dtype)
+    return pt.switch(zero, pt.zeros_like(x), function(x, pt.switch(zero, one, y)))
+
+
+def _integer_power(ctx: Lowering, node: Node, x: Variable, y: Variable) -> Variable:
+    """Power of integers, of which only those with exponents that are not negative are integers."""
+    exponent = node.inputs[1]
+    if exponent.kind == "constant" or y.type.dtype.startswith("uint"):
+        return pt.pow(x, y)
+    ctx.check(pt.all(pt.ge(y, 0)), "power: integers have no negative powers; cast them to float")
+    return pt.pow(x, pt.maximum(y, np.asarray(0, dtype=y.type.dtype)))
+
+
+def _cast_operand(variable: Variable, dtype: str) -> Variable:
+    if variable.type.dtype == dtype:
+        return variable
+    return pt.neq(variable, 0) if dtype == "bool" else pt.cast(variable, dtype)
 
 
 @lowers("elemwise")
@@ -77,21 +142,18 @@ def elemwise(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variabl
     axes = ctx.axes(node)
     dtypes = operand_dtype(row.dtype, [i.dtype for i in node.inputs], node.dtype)
     operands = [
-        ctx.align(v if v.type.dtype == dtype else pt.cast(v, dtype), ctx.axes(i), axes)
+        ctx.align(_cast_operand(v, dtype), ctx.axes(i), axes)
         for v, i, dtype in zip(inputs, node.inputs, dtypes, strict=True)
     ]
-    kind = np.dtype(node.inputs[0].dtype).kind
-    if row.name in _ROUNDING and kind in "biu":
-        return operands[0], axes
-    if row.name == "imag" and kind != "c":
-        return pt.zeros_like(operands[0]), axes
-    if row.name == "conj" and kind != "c":
-        return operands[0], axes
-    if row.name == "angle" and kind != "c":
-        x = pt.cast(operands[0], node.dtype)
-        return pt.switch(x < 0, np.asarray(np.pi, dtype=node.dtype), pt.zeros_like(x)), axes
-    if kind in "biu" and row.name in ("isnan", "isinf", "isfinite"):
-        return pt.full_like(operands[0], row.name == "isfinite", dtype="bool"), axes
+    kind = np.dtype(operands[0].type.dtype).kind
+    if kind in "biu" and row.name in _INTEGERS:
+        return _INTEGERS[row.name](*operands), axes
+    if kind in "biuf" and row.name in _REALS:
+        return _REALS[row.name](*operands), axes
+    if kind in "iu" and row.name in ("floor_divide", "mod"):
+        return _integer_quotient(node, *operands), axes
+    if kind in "iu" and row.name == "power":
+        return _integer_power(ctx, node, *operands), axes
     return positional_function(row.name)(*operands), axes
 
 

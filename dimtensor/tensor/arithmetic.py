@@ -14,10 +14,14 @@ from dimtensor.tensor.shell import TensorShell, elemwise
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
-# NumPy's name of a ufunc → row of the op table
-UFUNCS = {row.numpy: row.name for row in TABLE.values() if row.kind == "elemwise" and row.numpy}
-UFUNCS |= {"true_divide": "divide", "remainder": "mod", "absolute": "abs", "bitwise_not": "invert",
-           "conjugate": "conj", "radians": "deg2rad", "degrees": "rad2deg"}  # fmt: skip
+# NumPy's name of a ufunc, or another name of it → row of the op table
+UFUNCS = {
+    name: row.name
+    for row in TABLE.values()
+    if row.kind == "elemwise"
+    for name in (row.numpy, *row.aliases.split())
+    if name
+}
 
 
 class ArithmeticMixin(TensorShell):

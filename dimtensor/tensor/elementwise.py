@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "abs",
+    "absolute",
+    "acos",
+    "acosh",
     "add",
     "angle",
     "arccos",
@@ -25,18 +28,31 @@ __all__ = [
     "arctan",
     "arctan2",
     "arctanh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "beta",
     "betainc",
     "betaincinv",
+    "betaln",
     "bitwise_and",
+    "bitwise_invert",
+    "bitwise_not",
     "bitwise_or",
     "bitwise_xor",
     "ceil",
     "clip",
     "complex",
+    "complex_from_polar",
     "conj",
+    "conjugate",
     "cos",
     "cosh",
     "deg2rad",
+    "degrees",
+    "digamma",
     "divide",
     "equal",
     "erf",
@@ -46,7 +62,9 @@ __all__ = [
     "erfinv",
     "exp",
     "exp2",
+    "expit",
     "expm1",
+    "factorial",
     "floor",
     "floor_divide",
     "gamma",
@@ -54,7 +72,9 @@ __all__ = [
     "gammaincc",
     "gammainccinv",
     "gammaincinv",
+    "gammal",
     "gammaln",
+    "gammau",
     "greater",
     "greater_equal",
     "hyp2f1",
@@ -62,19 +82,26 @@ __all__ = [
     "i1",
     "imag",
     "invert",
+    "isclose",
     "isfinite",
     "isinf",
     "isnan",
+    "isneginf",
+    "isposinf",
+    "iv",
     "ive",
     "j0",
     "j1",
     "jv",
+    "kn",
+    "kv",
     "kve",
     "less",
     "less_equal",
     "log",
     "log1mexp",
     "log1p",
+    "log1pexp",
     "log2",
     "log10",
     "logaddexp",
@@ -82,6 +109,7 @@ __all__ = [
     "logical_not",
     "logical_or",
     "logical_xor",
+    "logit",
     "maximum",
     "minimum",
     "mod",
@@ -90,12 +118,16 @@ __all__ = [
     "negative",
     "not_equal",
     "owens_t",
+    "poch",
     "polygamma",
     "power",
     "psi",
     "rad2deg",
+    "radians",
     "real",
     "reciprocal",
+    "remainder",
+    "rint",
     "round",
     "round_half_away_from_zero",
     "sigmoid",
@@ -110,8 +142,12 @@ __all__ = [
     "tan",
     "tanh",
     "tri_gamma",
+    "trigamma",
+    "true_divide",
     "trunc",
     "where",
+    "xlog1py",
+    "xlogy",
 ]
 
 
@@ -127,6 +163,11 @@ def add(x: Any, y: Any) -> DimTensor:
     -------
     DimTensor
         Of the dtype to which NumPy promotes the operands.
+
+    Raises
+    ------
+    DimError
+        If two different dims of one name meet.
 
     See Also
     --------
@@ -154,6 +195,13 @@ def subtract(x: Any, y: Any) -> DimTensor:
     DimTensor
         Of the dtype to which NumPy promotes the operands, which are no bools.
 
+    Raises
+    ------
+    DtypeError
+        For bools.
+    DimError
+        If two different dims of one name meet.
+
     See Also
     --------
     numpy.subtract
@@ -179,6 +227,11 @@ def multiply(x: Any, y: Any) -> DimTensor:
     -------
     DimTensor
         Of the dtype to which NumPy promotes the operands.
+
+    Raises
+    ------
+    DimError
+        If two different dims of one name meet.
 
     See Also
     --------
@@ -206,6 +259,11 @@ def divide(x: Any, y: Any) -> DimTensor:
     DimTensor
         Of a float dtype: integers count as float64.
 
+    Raises
+    ------
+    DimError
+        If two different dims of one name meet.
+
     See Also
     --------
     numpy.divide
@@ -232,9 +290,20 @@ def floor_divide(x: Any, y: Any) -> DimTensor:
     DimTensor
         Of the dtype to which NumPy promotes the operands, which are no bools.
 
+    Raises
+    ------
+    DtypeError
+        For complex numbers and bools.
+    DimError
+        If two different dims of one name meet.
+
     See Also
     --------
     numpy.floor_divide
+
+    Notes
+    -----
+    The gradient is zero. An integer divided by zero gives zero, as in NumPy.
 
     Examples
     --------
@@ -258,9 +327,20 @@ def mod(x: Any, y: Any) -> DimTensor:
     DimTensor
         Of the dtype to which NumPy promotes the operands, which are no bools.
 
+    Raises
+    ------
+    DtypeError
+        For complex numbers and bools.
+    DimError
+        If two different dims of one name meet.
+
     See Also
     --------
     numpy.mod
+
+    Notes
+    -----
+    An integer modulo zero is zero, as in NumPy.
 
     Examples
     --------
@@ -284,9 +364,20 @@ def power(x: Any, y: Any) -> DimTensor:
     DimTensor
         Of the dtype to which NumPy promotes the operands, which are no bools.
 
+    Raises
+    ------
+    DtypeError
+        For bools.
+    DimError
+        If two different dims of one name meet.
+
     See Also
     --------
     numpy.power
+
+    Notes
+    -----
+    Negative powers of integers are an error, as in NumPy; make the base a float.
 
     Examples
     --------
@@ -309,6 +400,11 @@ def negative(x: Any) -> DimTensor:
     -------
     DimTensor
         Of the dtype to which NumPy promotes the operands, which are no bools.
+
+    Raises
+    ------
+    DtypeError
+        For bools.
 
     See Also
     --------
@@ -340,6 +436,10 @@ def abs(x: Any) -> DimTensor:
     --------
     numpy.absolute
 
+    Notes
+    -----
+    The gradient at 0 is 0.
+
     Examples
     --------
     >>> import dimtensor as dt
@@ -360,11 +460,20 @@ def sign(x: Any) -> DimTensor:
     Returns
     -------
     DimTensor
-        Of the dtype of the operand.
+        Of the dtype to which NumPy promotes the operands, which are no bools.
+
+    Raises
+    ------
+    DtypeError
+        For bools.
 
     See Also
     --------
     numpy.sign
+
+    Notes
+    -----
+    The gradient is zero.
 
     Examples
     --------
@@ -392,6 +501,10 @@ def reciprocal(x: Any) -> DimTensor:
     --------
     numpy.reciprocal
 
+    Notes
+    -----
+    Of an integer it is a float; NumPy rounds it to an integer.
+
     Examples
     --------
     >>> import dimtensor as dt
@@ -413,6 +526,11 @@ def square(x: Any) -> DimTensor:
     -------
     DimTensor
         Of the dtype to which NumPy promotes the operands, which are no bools.
+
+    Raises
+    ------
+    DtypeError
+        For bools.
 
     See Also
     --------
@@ -466,9 +584,20 @@ def maximum(x: Any, y: Any) -> DimTensor:
     DimTensor
         Of the dtype to which NumPy promotes the operands.
 
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+    DimError
+        If two different dims of one name meet.
+
     See Also
     --------
     numpy.maximum
+
+    Notes
+    -----
+    NaN if one of them is. Of two equal operands one gets the whole gradient.
 
     Examples
     --------
@@ -492,9 +621,20 @@ def minimum(x: Any, y: Any) -> DimTensor:
     DimTensor
         Of the dtype to which NumPy promotes the operands.
 
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+    DimError
+        If two different dims of one name meet.
+
     See Also
     --------
     numpy.minimum
+
+    Notes
+    -----
+    NaN if one of them is. Of two equal operands one gets the whole gradient.
 
     Examples
     --------
@@ -517,6 +657,13 @@ def clip(x: Any, min: Any, max: Any) -> DimTensor:
     -------
     DimTensor
         Of the dtype to which NumPy promotes the operands.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+    DimError
+        If two different dims of one name meet.
 
     See Also
     --------
@@ -544,9 +691,18 @@ def ceil(x: Any) -> DimTensor:
     DimTensor
         Of the dtype of the operand.
 
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+
     See Also
     --------
     numpy.ceil
+
+    Notes
+    -----
+    The gradient is zero.
 
     Examples
     --------
@@ -570,9 +726,18 @@ def floor(x: Any) -> DimTensor:
     DimTensor
         Of the dtype of the operand.
 
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+
     See Also
     --------
     numpy.floor
+
+    Notes
+    -----
+    The gradient is zero.
 
     Examples
     --------
@@ -596,9 +761,18 @@ def trunc(x: Any) -> DimTensor:
     DimTensor
         Of the dtype of the operand.
 
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+
     See Also
     --------
     numpy.trunc
+
+    Notes
+    -----
+    The gradient is zero.
 
     Examples
     --------
@@ -622,9 +796,18 @@ def round(x: Any) -> DimTensor:
     DimTensor
         Of the dtype of the operand.
 
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+
     See Also
     --------
-    numpy.rint
+    numpy.round
+
+    Notes
+    -----
+    The gradient is zero.
 
     Examples
     --------
@@ -646,7 +829,16 @@ def round_half_away_from_zero(x: Any) -> DimTensor:
     Returns
     -------
     DimTensor
-        Of a float dtype: integers count as float64.
+        Of the dtype of the operand.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+
+    Notes
+    -----
+    The gradient is zero.
 
     Examples
     --------
@@ -839,72 +1031,6 @@ def log1p(x: Any) -> DimTensor:
     return elemwise("log1p", x)
 
 
-def log1mexp(x: Any) -> DimTensor:
-    """log(1 - exp(x)) of a negative operand, precise at both ends.
-
-    Parameters
-    ----------
-    x : DimTensor or number
-        Any dims; operands are broadcast by dims.
-
-    Returns
-    -------
-    DimTensor
-        Of a float dtype: integers count as float64.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> dt.log1mexp(dt.scalar("x")).dtype
-    'float64'
-    """
-    return elemwise("log1mexp", x)
-
-
-def softplus(x: Any) -> DimTensor:
-    """log(1 + exp(x)) without overflow.
-
-    Parameters
-    ----------
-    x : DimTensor or number
-        Any dims; operands are broadcast by dims.
-
-    Returns
-    -------
-    DimTensor
-        Of a float dtype: integers count as float64.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> dt.softplus(dt.scalar("x")).dtype
-    'float64'
-    """
-    return elemwise("softplus", x)
-
-
-def sigmoid(x: Any) -> DimTensor:
-    """Logistic function 1 / (1 + exp(-x)).
-
-    Parameters
-    ----------
-    x : DimTensor or number
-        Any dims; operands are broadcast by dims.
-
-    Returns
-    -------
-    DimTensor
-        Of a float dtype: integers count as float64.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> dt.sigmoid(dt.scalar("x")).dtype
-    'float64'
-    """
-    return elemwise("sigmoid", x)
-
-
 def logaddexp(x: Any, y: Any) -> DimTensor:
     """log(exp(x) + exp(y)) without overflow.
 
@@ -917,6 +1043,13 @@ def logaddexp(x: Any, y: Any) -> DimTensor:
     -------
     DimTensor
         Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+    DimError
+        If two different dims of one name meet.
 
     See Also
     --------
@@ -1087,18 +1220,25 @@ def arctan(x: Any) -> DimTensor:
     return elemwise("arctan", x)
 
 
-def arctan2(x: Any, y: Any) -> DimTensor:
-    """Angle of the point (y, x), in radians.
+def arctan2(y: Any, x: Any) -> DimTensor:
+    """Angle of the point with coordinates x and y, in radians.
 
     Parameters
     ----------
-    x, y : DimTensor or number
+    y, x : DimTensor or number
         Any dims; operands are broadcast by dims.
 
     Returns
     -------
     DimTensor
         Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+    DimError
+        If two different dims of one name meet.
 
     See Also
     --------
@@ -1107,10 +1247,10 @@ def arctan2(x: Any, y: Any) -> DimTensor:
     Examples
     --------
     >>> import dimtensor as dt
-    >>> dt.arctan2(dt.scalar("x"), dt.scalar("y")).dtype
+    >>> dt.arctan2(dt.scalar("y"), dt.scalar("x")).dtype
     'float64'
     """
-    return elemwise("arctan2", x, y)
+    return elemwise("arctan2", y, x)
 
 
 def sinh(x: Any) -> DimTensor:
@@ -1282,6 +1422,11 @@ def deg2rad(x: Any) -> DimTensor:
     DimTensor
         Of a float dtype: integers count as float64.
 
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+
     See Also
     --------
     numpy.deg2rad
@@ -1307,6 +1452,11 @@ def rad2deg(x: Any) -> DimTensor:
     -------
     DimTensor
         Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
 
     See Also
     --------
@@ -1334,6 +1484,11 @@ def equal(x: Any, y: Any) -> DimTensor:
     DimTensor
         Of dtype bool.
 
+    Raises
+    ------
+    DimError
+        If two different dims of one name meet.
+
     See Also
     --------
     numpy.equal
@@ -1359,6 +1514,11 @@ def not_equal(x: Any, y: Any) -> DimTensor:
     -------
     DimTensor
         Of dtype bool.
+
+    Raises
+    ------
+    DimError
+        If two different dims of one name meet.
 
     See Also
     --------
@@ -1386,6 +1546,13 @@ def less(x: Any, y: Any) -> DimTensor:
     DimTensor
         Of dtype bool.
 
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+    DimError
+        If two different dims of one name meet.
+
     See Also
     --------
     numpy.less
@@ -1411,6 +1578,13 @@ def less_equal(x: Any, y: Any) -> DimTensor:
     -------
     DimTensor
         Of dtype bool.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+    DimError
+        If two different dims of one name meet.
 
     See Also
     --------
@@ -1438,6 +1612,13 @@ def greater(x: Any, y: Any) -> DimTensor:
     DimTensor
         Of dtype bool.
 
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+    DimError
+        If two different dims of one name meet.
+
     See Also
     --------
     numpy.greater
@@ -1464,6 +1645,13 @@ def greater_equal(x: Any, y: Any) -> DimTensor:
     DimTensor
         Of dtype bool.
 
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+    DimError
+        If two different dims of one name meet.
+
     See Also
     --------
     numpy.greater_equal
@@ -1475,6 +1663,40 @@ def greater_equal(x: Any, y: Any) -> DimTensor:
     'bool'
     """
     return elemwise("greater_equal", x, y)
+
+
+def isclose(x: Any, y: Any, rtol: Any = 1e-05, atol: Any = 1e-08) -> DimTensor:
+    """Whether abs(x - y) is at most atol + rtol * abs(y), or both are the same infinity.
+
+    Parameters
+    ----------
+    x, y : DimTensor or number
+        Any dims; operands are broadcast by dims.
+    rtol, atol : DimTensor or number, optional
+
+    Returns
+    -------
+    DimTensor
+        Of dtype bool.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    See Also
+    --------
+    numpy.isclose
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.isclose(dt.scalar("x"), dt.scalar("y")).dtype
+    'bool'
+    """
+    return elemwise("isclose", x, y, rtol, atol)
 
 
 def isnan(x: Any) -> DimTensor:
@@ -1529,6 +1751,68 @@ def isinf(x: Any) -> DimTensor:
     return elemwise("isinf", x)
 
 
+def isposinf(x: Any) -> DimTensor:
+    """Whether positive infinity.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of dtype bool.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+
+    See Also
+    --------
+    numpy.isposinf
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.isposinf(dt.scalar("x")).dtype
+    'bool'
+    """
+    return elemwise("isposinf", x)
+
+
+def isneginf(x: Any) -> DimTensor:
+    """Whether negative infinity.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of dtype bool.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+
+    See Also
+    --------
+    numpy.isneginf
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.isneginf(dt.scalar("x")).dtype
+    'bool'
+    """
+    return elemwise("isneginf", x)
+
+
 def isfinite(x: Any) -> DimTensor:
     """Whether neither infinite nor not a number.
 
@@ -1568,6 +1852,11 @@ def logical_and(x: Any, y: Any) -> DimTensor:
     DimTensor
         Of dtype bool; what is not zero counts as true.
 
+    Raises
+    ------
+    DimError
+        If two different dims of one name meet.
+
     See Also
     --------
     numpy.logical_and
@@ -1594,6 +1883,11 @@ def logical_or(x: Any, y: Any) -> DimTensor:
     DimTensor
         Of dtype bool; what is not zero counts as true.
 
+    Raises
+    ------
+    DimError
+        If two different dims of one name meet.
+
     See Also
     --------
     numpy.logical_or
@@ -1619,6 +1913,11 @@ def logical_xor(x: Any, y: Any) -> DimTensor:
     -------
     DimTensor
         Of dtype bool; what is not zero counts as true.
+
+    Raises
+    ------
+    DimError
+        If two different dims of one name meet.
 
     See Also
     --------
@@ -1672,6 +1971,13 @@ def bitwise_and(x: Any, y: Any) -> DimTensor:
     DimTensor
         Of the dtype to which NumPy promotes the operands, integers or bools.
 
+    Raises
+    ------
+    DtypeError
+        For complex numbers and floats.
+    DimError
+        If two different dims of one name meet.
+
     See Also
     --------
     numpy.bitwise_and
@@ -1697,6 +2003,13 @@ def bitwise_or(x: Any, y: Any) -> DimTensor:
     -------
     DimTensor
         Of the dtype to which NumPy promotes the operands, integers or bools.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers and floats.
+    DimError
+        If two different dims of one name meet.
 
     See Also
     --------
@@ -1724,6 +2037,13 @@ def bitwise_xor(x: Any, y: Any) -> DimTensor:
     DimTensor
         Of the dtype to which NumPy promotes the operands, integers or bools.
 
+    Raises
+    ------
+    DtypeError
+        For complex numbers and floats.
+    DimError
+        If two different dims of one name meet.
+
     See Also
     --------
     numpy.bitwise_xor
@@ -1749,6 +2069,11 @@ def invert(x: Any) -> DimTensor:
     -------
     DimTensor
         Of the dtype to which NumPy promotes the operands, integers or bools.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers and floats.
 
     See Also
     --------
@@ -1776,9 +2101,18 @@ def where(cond: Any, x: Any, y: Any) -> DimTensor:
     DimTensor
         Of the dtype to which NumPy promotes the last two operands.
 
+    Raises
+    ------
+    DimError
+        If two different dims of one name meet.
+
     See Also
     --------
     numpy.where
+
+    Notes
+    -----
+    The gradient with respect to the condition is zero.
 
     Examples
     --------
@@ -1787,578 +2121,6 @@ def where(cond: Any, x: Any, y: Any) -> DimTensor:
     'float64'
     """
     return elemwise("where", cond, x, y)
-
-
-def erf(x: Any) -> DimTensor:
-    """Error function.
-
-    Parameters
-    ----------
-    x : DimTensor or number
-        Any dims; operands are broadcast by dims.
-
-    Returns
-    -------
-    DimTensor
-        Of a float dtype: integers count as float64.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> dt.erf(dt.scalar("x")).dtype
-    'float64'
-    """
-    return elemwise("erf", x)
-
-
-def erfc(x: Any) -> DimTensor:
-    """Complementary error function.
-
-    Parameters
-    ----------
-    x : DimTensor or number
-        Any dims; operands are broadcast by dims.
-
-    Returns
-    -------
-    DimTensor
-        Of a float dtype: integers count as float64.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> dt.erfc(dt.scalar("x")).dtype
-    'float64'
-    """
-    return elemwise("erfc", x)
-
-
-def erfcx(x: Any) -> DimTensor:
-    """Scaled complementary error function exp(x^2) erfc(x).
-
-    Parameters
-    ----------
-    x : DimTensor or number
-        Any dims; operands are broadcast by dims.
-
-    Returns
-    -------
-    DimTensor
-        Of a float dtype: integers count as float64.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> dt.erfcx(dt.scalar("x")).dtype
-    'float64'
-    """
-    return elemwise("erfcx", x)
-
-
-def erfinv(x: Any) -> DimTensor:
-    """Inverse error function.
-
-    Parameters
-    ----------
-    x : DimTensor or number
-        Any dims; operands are broadcast by dims.
-
-    Returns
-    -------
-    DimTensor
-        Of a float dtype: integers count as float64.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> dt.erfinv(dt.scalar("x")).dtype
-    'float64'
-    """
-    return elemwise("erfinv", x)
-
-
-def erfcinv(x: Any) -> DimTensor:
-    """Inverse complementary error function.
-
-    Parameters
-    ----------
-    x : DimTensor or number
-        Any dims; operands are broadcast by dims.
-
-    Returns
-    -------
-    DimTensor
-        Of a float dtype: integers count as float64.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> dt.erfcinv(dt.scalar("x")).dtype
-    'float64'
-    """
-    return elemwise("erfcinv", x)
-
-
-def ndtri_exp(x: Any) -> DimTensor:
-    """Normal quantile of exp(x).
-
-    Parameters
-    ----------
-    x : DimTensor or number
-        Any dims; operands are broadcast by dims.
-
-    Returns
-    -------
-    DimTensor
-        Of a float dtype: integers count as float64.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> dt.ndtri_exp(dt.scalar("x")).dtype
-    'float64'
-    """
-    return elemwise("ndtri_exp", x)
-
-
-def owens_t(h: Any, a: Any) -> DimTensor:
-    """Owen's T function.
-
-    Parameters
-    ----------
-    h, a : DimTensor or number
-        Any dims; operands are broadcast by dims.
-
-    Returns
-    -------
-    DimTensor
-        Of a float dtype: integers count as float64.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> dt.owens_t(dt.scalar("h"), dt.scalar("a")).dtype
-    'float64'
-    """
-    return elemwise("owens_t", h, a)
-
-
-def gamma(x: Any) -> DimTensor:
-    """Gamma function.
-
-    Parameters
-    ----------
-    x : DimTensor or number
-        Any dims; operands are broadcast by dims.
-
-    Returns
-    -------
-    DimTensor
-        Of a float dtype: integers count as float64.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> dt.gamma(dt.scalar("x")).dtype
-    'float64'
-    """
-    return elemwise("gamma", x)
-
-
-def gammaln(x: Any) -> DimTensor:
-    """Logarithm of the absolute value of the gamma function.
-
-    Parameters
-    ----------
-    x : DimTensor or number
-        Any dims; operands are broadcast by dims.
-
-    Returns
-    -------
-    DimTensor
-        Of a float dtype: integers count as float64.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> dt.gammaln(dt.scalar("x")).dtype
-    'float64'
-    """
-    return elemwise("gammaln", x)
-
-
-def psi(x: Any) -> DimTensor:
-    """Digamma function.
-
-    Parameters
-    ----------
-    x : DimTensor or number
-        Any dims; operands are broadcast by dims.
-
-    Returns
-    -------
-    DimTensor
-        Of a float dtype: integers count as float64.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> dt.psi(dt.scalar("x")).dtype
-    'float64'
-    """
-    return elemwise("psi", x)
-
-
-def tri_gamma(x: Any) -> DimTensor:
-    """Trigamma function.
-
-    Parameters
-    ----------
-    x : DimTensor or number
-        Any dims; operands are broadcast by dims.
-
-    Returns
-    -------
-    DimTensor
-        Of a float dtype: integers count as float64.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> dt.tri_gamma(dt.scalar("x")).dtype
-    'float64'
-    """
-    return elemwise("tri_gamma", x)
-
-
-def polygamma(n: Any, x: Any) -> DimTensor:
-    """Derivative of order n of the digamma function.
-
-    Parameters
-    ----------
-    n, x : DimTensor or number
-        Any dims; operands are broadcast by dims.
-
-    Returns
-    -------
-    DimTensor
-        Of a float dtype: integers count as float64.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> dt.polygamma(dt.scalar("n"), dt.scalar("x")).dtype
-    'float64'
-    """
-    return elemwise("polygamma", n, x)
-
-
-def gammainc(k: Any, x: Any) -> DimTensor:
-    """Regularised lower incomplete gamma function.
-
-    Parameters
-    ----------
-    k, x : DimTensor or number
-        Any dims; operands are broadcast by dims.
-
-    Returns
-    -------
-    DimTensor
-        Of a float dtype: integers count as float64.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> dt.gammainc(dt.scalar("k"), dt.scalar("x")).dtype
-    'float64'
-    """
-    return elemwise("gammainc", k, x)
-
-
-def gammaincc(k: Any, x: Any) -> DimTensor:
-    """Regularised upper incomplete gamma function.
-
-    Parameters
-    ----------
-    k, x : DimTensor or number
-        Any dims; operands are broadcast by dims.
-
-    Returns
-    -------
-    DimTensor
-        Of a float dtype: integers count as float64.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> dt.gammaincc(dt.scalar("k"), dt.scalar("x")).dtype
-    'float64'
-    """
-    return elemwise("gammaincc", k, x)
-
-
-def gammaincinv(k: Any, p: Any) -> DimTensor:
-    """Inverse of gammainc in x.
-
-    Parameters
-    ----------
-    k, p : DimTensor or number
-        Any dims; operands are broadcast by dims.
-
-    Returns
-    -------
-    DimTensor
-        Of a float dtype: integers count as float64.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> dt.gammaincinv(dt.scalar("k"), dt.scalar("p")).dtype
-    'float64'
-    """
-    return elemwise("gammaincinv", k, p)
-
-
-def gammainccinv(k: Any, p: Any) -> DimTensor:
-    """Inverse of gammaincc in x.
-
-    Parameters
-    ----------
-    k, p : DimTensor or number
-        Any dims; operands are broadcast by dims.
-
-    Returns
-    -------
-    DimTensor
-        Of a float dtype: integers count as float64.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> dt.gammainccinv(dt.scalar("k"), dt.scalar("p")).dtype
-    'float64'
-    """
-    return elemwise("gammainccinv", k, p)
-
-
-def betainc(a: Any, b: Any, x: Any) -> DimTensor:
-    """Regularised incomplete beta function.
-
-    Parameters
-    ----------
-    a, b, x : DimTensor or number
-        Any dims; operands are broadcast by dims.
-
-    Returns
-    -------
-    DimTensor
-        Of a float dtype: integers count as float64.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> dt.betainc(dt.scalar("a"), dt.scalar("b"), dt.scalar("x")).dtype
-    'float64'
-    """
-    return elemwise("betainc", a, b, x)
-
-
-def betaincinv(a: Any, b: Any, p: Any) -> DimTensor:
-    """Inverse of betainc in x.
-
-    Parameters
-    ----------
-    a, b, p : DimTensor or number
-        Any dims; operands are broadcast by dims.
-
-    Returns
-    -------
-    DimTensor
-        Of a float dtype: integers count as float64.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> dt.betaincinv(dt.scalar("a"), dt.scalar("b"), dt.scalar("p")).dtype
-    'float64'
-    """
-    return elemwise("betaincinv", a, b, p)
-
-
-def j0(x: Any) -> DimTensor:
-    """Bessel function of the first kind, order 0.
-
-    Parameters
-    ----------
-    x : DimTensor or number
-        Any dims; operands are broadcast by dims.
-
-    Returns
-    -------
-    DimTensor
-        Of a float dtype: integers count as float64.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> dt.j0(dt.scalar("x")).dtype
-    'float64'
-    """
-    return elemwise("j0", x)
-
-
-def j1(x: Any) -> DimTensor:
-    """Bessel function of the first kind, order 1.
-
-    Parameters
-    ----------
-    x : DimTensor or number
-        Any dims; operands are broadcast by dims.
-
-    Returns
-    -------
-    DimTensor
-        Of a float dtype: integers count as float64.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> dt.j1(dt.scalar("x")).dtype
-    'float64'
-    """
-    return elemwise("j1", x)
-
-
-def jv(v: Any, x: Any) -> DimTensor:
-    """Bessel function of the first kind, order v.
-
-    Parameters
-    ----------
-    v, x : DimTensor or number
-        Any dims; operands are broadcast by dims.
-
-    Returns
-    -------
-    DimTensor
-        Of a float dtype: integers count as float64.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> dt.jv(dt.scalar("v"), dt.scalar("x")).dtype
-    'float64'
-    """
-    return elemwise("jv", v, x)
-
-
-def i0(x: Any) -> DimTensor:
-    """Modified Bessel function of the first kind, order 0.
-
-    Parameters
-    ----------
-    x : DimTensor or number
-        Any dims; operands are broadcast by dims.
-
-    Returns
-    -------
-    DimTensor
-        Of a float dtype: integers count as float64.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> dt.i0(dt.scalar("x")).dtype
-    'float64'
-    """
-    return elemwise("i0", x)
-
-
-def i1(x: Any) -> DimTensor:
-    """Modified Bessel function of the first kind, order 1.
-
-    Parameters
-    ----------
-    x : DimTensor or number
-        Any dims; operands are broadcast by dims.
-
-    Returns
-    -------
-    DimTensor
-        Of a float dtype: integers count as float64.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> dt.i1(dt.scalar("x")).dtype
-    'float64'
-    """
-    return elemwise("i1", x)
-
-
-def ive(v: Any, x: Any) -> DimTensor:
-    """Scaled modified Bessel function of the first kind.
-
-    Parameters
-    ----------
-    v, x : DimTensor or number
-        Any dims; operands are broadcast by dims.
-
-    Returns
-    -------
-    DimTensor
-        Of a float dtype: integers count as float64.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> dt.ive(dt.scalar("v"), dt.scalar("x")).dtype
-    'float64'
-    """
-    return elemwise("ive", v, x)
-
-
-def kve(v: Any, x: Any) -> DimTensor:
-    """Scaled modified Bessel function of the second kind.
-
-    Parameters
-    ----------
-    v, x : DimTensor or number
-        Any dims; operands are broadcast by dims.
-
-    Returns
-    -------
-    DimTensor
-        Of a float dtype: integers count as float64.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> dt.kve(dt.scalar("v"), dt.scalar("x")).dtype
-    'float64'
-    """
-    return elemwise("kve", v, x)
-
-
-def hyp2f1(a: Any, b: Any, c: Any, z: Any) -> DimTensor:
-    """Gauss hypergeometric function 2F1.
-
-    Parameters
-    ----------
-    a, b, c, z : DimTensor or number
-        Any dims; operands are broadcast by dims.
-
-    Returns
-    -------
-    DimTensor
-        Of a float dtype: integers count as float64.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> dt.hyp2f1(dt.scalar("a"), dt.scalar("b"), dt.scalar("c"), dt.scalar("z")).dtype
-    'float64'
-    """
-    return elemwise("hyp2f1", a, b, c, z)
 
 
 def real(x: Any) -> DimTensor:
@@ -2430,6 +2192,10 @@ def conj(x: Any) -> DimTensor:
     --------
     numpy.conj
 
+    Notes
+    -----
+    Of a bool it is a bool; of NumPy's an int8.
+
     Examples
     --------
     >>> import dimtensor as dt
@@ -2456,6 +2222,10 @@ def angle(x: Any) -> DimTensor:
     --------
     numpy.angle
 
+    Notes
+    -----
+    Of a real number it is 0 or pi, and the gradient is zero.
+
     Examples
     --------
     >>> import dimtensor as dt
@@ -2478,6 +2248,13 @@ def complex(real: Any, imag: Any) -> DimTensor:
     DimTensor
         Of a complex dtype.
 
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+    DimError
+        If two different dims of one name meet.
+
     Examples
     --------
     >>> import dimtensor as dt
@@ -2485,6 +2262,35 @@ def complex(real: Any, imag: Any) -> DimTensor:
     'complex128'
     """
     return elemwise("complex", real, imag)
+
+
+def complex_from_polar(abs: Any, angle: Any) -> DimTensor:
+    """Complex number of its absolute value and its angle in radians.
+
+    Parameters
+    ----------
+    abs, angle : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a complex dtype.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.complex_from_polar(dt.scalar("abs"), dt.scalar("angle")).dtype
+    'complex128'
+    """
+    return elemwise("complex_from_polar", abs, angle)
 
 
 def stop_gradient(x: Any) -> DimTensor:
@@ -2500,6 +2306,10 @@ def stop_gradient(x: Any) -> DimTensor:
     DimTensor
         Of the dtype of the operand.
 
+    Notes
+    -----
+    Also as zero in second derivatives.
+
     Examples
     --------
     >>> import dimtensor as dt
@@ -2507,3 +2317,1152 @@ def stop_gradient(x: Any) -> DimTensor:
     'float64'
     """
     return elemwise("stop_gradient", x)
+
+
+def sigmoid(x: Any) -> DimTensor:
+    """Logistic function 1 / (1 + exp(-x)).
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.sigmoid(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("sigmoid", x)
+
+
+def logit(x: Any) -> DimTensor:
+    """Logarithm of the odds x / (1 - x), the inverse of sigmoid.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.logit(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("logit", x)
+
+
+def softplus(x: Any) -> DimTensor:
+    """log(1 + exp(x)) without overflow.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.softplus(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("softplus", x)
+
+
+def log1mexp(x: Any) -> DimTensor:
+    """log(1 - exp(x)) of a negative operand, precise at both ends.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.log1mexp(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("log1mexp", x)
+
+
+def xlogy(x: Any, y: Any) -> DimTensor:
+    """Product x * log(y), and 0 where x is 0.
+
+    Parameters
+    ----------
+    x, y : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.xlogy(dt.scalar("x"), dt.scalar("y")).dtype
+    'float64'
+    """
+    return elemwise("xlogy", x, y)
+
+
+def xlog1py(x: Any, y: Any) -> DimTensor:
+    """Product x * log(1 + y), and 0 where x is 0.
+
+    Parameters
+    ----------
+    x, y : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.xlog1py(dt.scalar("x"), dt.scalar("y")).dtype
+    'float64'
+    """
+    return elemwise("xlog1py", x, y)
+
+
+def erf(x: Any) -> DimTensor:
+    """Error function.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.erf(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("erf", x)
+
+
+def erfc(x: Any) -> DimTensor:
+    """Complementary error function.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.erfc(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("erfc", x)
+
+
+def erfcx(x: Any) -> DimTensor:
+    """Scaled complementary error function exp(x^2) erfc(x).
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.erfcx(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("erfcx", x)
+
+
+def erfinv(x: Any) -> DimTensor:
+    """Inverse error function.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.erfinv(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("erfinv", x)
+
+
+def erfcinv(x: Any) -> DimTensor:
+    """Inverse complementary error function.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.erfcinv(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("erfcinv", x)
+
+
+def ndtri_exp(x: Any) -> DimTensor:
+    """Normal quantile of exp(x), precise for very negative x.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.ndtri_exp(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("ndtri_exp", x)
+
+
+def owens_t(h: Any, a: Any) -> DimTensor:
+    """Owen's T function.
+
+    Parameters
+    ----------
+    h, a : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.owens_t(dt.scalar("h"), dt.scalar("a")).dtype
+    'float64'
+    """
+    return elemwise("owens_t", h, a)
+
+
+def gamma(x: Any) -> DimTensor:
+    """Gamma function.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.gamma(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("gamma", x)
+
+
+def gammaln(x: Any) -> DimTensor:
+    """Logarithm of the absolute value of the gamma function.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.gammaln(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("gammaln", x)
+
+
+def psi(x: Any) -> DimTensor:
+    """Digamma function: the derivative of gammaln.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.psi(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("psi", x)
+
+
+def tri_gamma(x: Any) -> DimTensor:
+    """Trigamma function: the second derivative of gammaln.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.tri_gamma(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("tri_gamma", x)
+
+
+def polygamma(n: Any, x: Any) -> DimTensor:
+    """Derivative of integer order n of the digamma function.
+
+    Parameters
+    ----------
+    n, x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype; the first operand is an integer.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers and a first operand of floats.
+    DimError
+        If two different dims of one name meet.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.polygamma(dt.scalar("n", "int64"), dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("polygamma", n, x)
+
+
+def factorial(n: Any) -> DimTensor:
+    """Factorial, gamma(n + 1) of any operand.
+
+    Parameters
+    ----------
+    n : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+
+    Notes
+    -----
+    It does not vanish at negative operands, where SciPy's does.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.factorial(dt.scalar("n")).dtype
+    'float64'
+    """
+    return elemwise("factorial", n)
+
+
+def poch(z: Any, m: Any) -> DimTensor:
+    """Rising factorial gamma(z + m) / gamma(z) of positive operands.
+
+    Parameters
+    ----------
+    z, m : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.poch(dt.scalar("z"), dt.scalar("m")).dtype
+    'float64'
+    """
+    return elemwise("poch", z, m)
+
+
+def beta(a: Any, b: Any) -> DimTensor:
+    """Beta function of positive operands.
+
+    Parameters
+    ----------
+    a, b : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.beta(dt.scalar("a"), dt.scalar("b")).dtype
+    'float64'
+    """
+    return elemwise("beta", a, b)
+
+
+def betaln(a: Any, b: Any) -> DimTensor:
+    """Logarithm of the beta function of positive operands.
+
+    Parameters
+    ----------
+    a, b : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.betaln(dt.scalar("a"), dt.scalar("b")).dtype
+    'float64'
+    """
+    return elemwise("betaln", a, b)
+
+
+def gammainc(k: Any, x: Any) -> DimTensor:
+    """Regularised lower incomplete gamma function.
+
+    Parameters
+    ----------
+    k, x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.gammainc(dt.scalar("k"), dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("gammainc", k, x)
+
+
+def gammaincc(k: Any, x: Any) -> DimTensor:
+    """Regularised upper incomplete gamma function.
+
+    Parameters
+    ----------
+    k, x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.gammaincc(dt.scalar("k"), dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("gammaincc", k, x)
+
+
+def gammal(k: Any, x: Any) -> DimTensor:
+    """Lower incomplete gamma function, not regularised.
+
+    Parameters
+    ----------
+    k, x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.gammal(dt.scalar("k"), dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("gammal", k, x)
+
+
+def gammau(k: Any, x: Any) -> DimTensor:
+    """Upper incomplete gamma function, not regularised.
+
+    Parameters
+    ----------
+    k, x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.gammau(dt.scalar("k"), dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("gammau", k, x)
+
+
+def gammaincinv(k: Any, p: Any) -> DimTensor:
+    """Inverse of gammainc in x.
+
+    Parameters
+    ----------
+    k, p : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.gammaincinv(dt.scalar("k"), dt.scalar("p")).dtype
+    'float64'
+    """
+    return elemwise("gammaincinv", k, p)
+
+
+def gammainccinv(k: Any, p: Any) -> DimTensor:
+    """Inverse of gammaincc in x.
+
+    Parameters
+    ----------
+    k, p : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.gammainccinv(dt.scalar("k"), dt.scalar("p")).dtype
+    'float64'
+    """
+    return elemwise("gammainccinv", k, p)
+
+
+def betainc(a: Any, b: Any, x: Any) -> DimTensor:
+    """Regularised incomplete beta function.
+
+    Parameters
+    ----------
+    a, b, x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.betainc(dt.scalar("a"), dt.scalar("b"), dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("betainc", a, b, x)
+
+
+def betaincinv(a: Any, b: Any, p: Any) -> DimTensor:
+    """Inverse of betainc in x.
+
+    Parameters
+    ----------
+    a, b, p : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.betaincinv(dt.scalar("a"), dt.scalar("b"), dt.scalar("p")).dtype
+    'float64'
+    """
+    return elemwise("betaincinv", a, b, p)
+
+
+def j0(x: Any) -> DimTensor:
+    """Bessel function of the first kind, order 0.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.j0(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("j0", x)
+
+
+def j1(x: Any) -> DimTensor:
+    """Bessel function of the first kind, order 1.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.j1(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("j1", x)
+
+
+def jv(v: Any, x: Any) -> DimTensor:
+    """Bessel function of the first kind, order v.
+
+    Parameters
+    ----------
+    v, x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.jv(dt.scalar("v"), dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("jv", v, x)
+
+
+def i0(x: Any) -> DimTensor:
+    """Modified Bessel function of the first kind, order 0.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.i0(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("i0", x)
+
+
+def i1(x: Any) -> DimTensor:
+    """Modified Bessel function of the first kind, order 1.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.i1(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("i1", x)
+
+
+def iv(v: Any, x: Any) -> DimTensor:
+    """Modified Bessel function of the first kind, order v.
+
+    Parameters
+    ----------
+    v, x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.iv(dt.scalar("v"), dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("iv", v, x)
+
+
+def ive(v: Any, x: Any) -> DimTensor:
+    """iv(v, x) * exp(-abs(x)).
+
+    Parameters
+    ----------
+    v, x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.ive(dt.scalar("v"), dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("ive", v, x)
+
+
+def kv(v: Any, x: Any) -> DimTensor:
+    """Modified Bessel function of the second kind, order v.
+
+    Parameters
+    ----------
+    v, x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.kv(dt.scalar("v"), dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("kv", v, x)
+
+
+def kve(v: Any, x: Any) -> DimTensor:
+    """kv(v, x) * exp(x).
+
+    Parameters
+    ----------
+    v, x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.kve(dt.scalar("v"), dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("kve", v, x)
+
+
+def hyp2f1(a: Any, b: Any, c: Any, z: Any) -> DimTensor:
+    """Gauss hypergeometric function 2F1.
+
+    Parameters
+    ----------
+    a, b, c, z : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.hyp2f1(dt.scalar("a"), dt.scalar("b"), dt.scalar("c"), dt.scalar("z")).dtype
+    'float64'
+    """
+    return elemwise("hyp2f1", a, b, c, z)
+
+
+true_divide = divide
+remainder = mod
+absolute = abs
+rint = round
+asin = arcsin
+acos = arccos
+atan = arctan
+atan2 = arctan2
+asinh = arcsinh
+acosh = arccosh
+atanh = arctanh
+radians = deg2rad
+degrees = rad2deg
+bitwise_not = invert
+bitwise_invert = invert
+conjugate = conj
+expit = sigmoid
+log1pexp = softplus
+digamma = psi
+trigamma = tri_gamma
+kn = kv

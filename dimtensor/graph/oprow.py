@@ -1,0 +1,152 @@
+"""OpRow: what one line of the op table says, and short ways to write it down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+Domain = tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class OpRow:
+    """One op.
+
+    Parameters
+    ----------
+    name : str
+        Name in dimtensor.
+    kind : {"elemwise", "reduce", "cumulate"}
+    arity : int
+        Number of operands.
+    dtype : str
+        Rule by which the dtype of the result follows from the operands: ``float`` (integers become
+        float64), ``upcast`` (NumPy's promotion), ``same``, ``bool``, ``logical`` (bool, of whether
+        the operands are not zero), ``integer`` (integers and bools only), ``number`` (as upcast,
+        without bools), ``select`` (upcast of all operands but the first), ``order`` (as float, of
+        all operands but the first, which is an integer), ``real`` (complex becomes float),
+        ``realfloat`` (float of the parts), ``complex``, ``accumulate`` (small integers widen to 64
+        bits).
+    lowers_to : str
+        Name in ``pytensor.tensor`` or its modules ``math`` and ``special``.
+    doc : str
+        One line.
+    numpy : str
+        NumPy's counterpart, as ``np`` name; empty where there is none.
+    oracle : str
+        Expression of outside libraries (``np``, ``sp`` = scipy.special) that computes it.
+    params : str
+        Names of the operands, separated by blanks; ``name=number`` gives one a default.
+    domain : tuple of (low, high)
+        Range of each operand in which values are tested; one entry holds for all operands.
+    differentiable : tuple of int
+        Operands with a gradient, be it zero almost everywhere. A gradient through another one
+        raises.
+    commutative : bool
+    complex : bool
+        Whether complex operands are taken.
+    aliases : str
+        Other public names, separated by blanks.
+    note : str
+        Where it differs from its counterpart, or what a gradient is where the function has none.
+    skips : str
+        Backends that lack the op, separated by blanks.
+    """
+
+    name: str
+    kind: str
+    arity: int
+    dtype: str
+    lowers_to: str
+    doc: str
+    numpy: str = ""
+    oracle: str = ""
+    params: str = "x"
+    domain: Domain = ((-3.0, 3.0),)
+    differentiable: tuple[int, ...] = ()
+    commutative: bool = False
+    complex: bool = False
+    aliases: str = ""
+    note: str = ""
+    skips: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the operands, without their defaults."""
+        return tuple(param.partition("=")[0] for param in self.params.split())
+
+
+def unary(
+    name: str,
+    dtype: str,
+    doc: str,
+    *,
+    domain: tuple[float, float] = (-3.0, 3.0),
+    grad: bool = True,
+    **cells: str | bool,
+) -> OpRow:
+    """A row of one operand; NumPy's counterpart has the same name unless told otherwise."""
+    return elementwise(name, "x", dtype, doc, domain=(domain,), grad=(0,) if grad else (), **cells)
+
+
+def elementwise(
+    name: str,
+    params: str,
+    dtype: str,
+    doc: str,
+    *,
+    lowers_to: str = "",
+    numpy: str | None = None,
+    oracle: str = "",
+    domain: Domain = ((-3.0, 3.0),),
+    grad: tuple[int, ...] = (),
+    **cells: str | bool,
+) -> OpRow:
+    """A row of any number of operands; see :func:`unary`."""
+    numpy = name if numpy is None else numpy
+    return OpRow(
+        name=name,
+        kind="elemwise",
+        arity=len(params.split()),
+        dtype=dtype,
+        lowers_to=lowers_to or name,
+        doc=doc,
+        numpy=numpy,
+        oracle=oracle or (f"np.{numpy}" if numpy else f"sp.{name}"),
+        params=params,
+        domain=domain,
+        differentiable=grad,
+        **cells,
+    )
+
+
+def special(name: str, params: str, doc: str, **cells: object) -> OpRow:
+    """A row of a special function of floats, differentiable in all operands unless told otherwise.
+
+    The counterpart has the same name in SciPy.
+    """
+    cells.setdefault("grad", tuple(range(len(params.split()))))
+    return elementwise(name, params, "float", doc, numpy="", **cells)
+
+
+def reduction(
+    name: str,
+    dtype: str,
+    doc: str,
+    *,
+    kind: str = "reduce",
+    grad: bool = True,
+    **cells: str | bool,
+) -> OpRow:
+    """A row of a reduction or a cumulative operation, which has NumPy's name."""
+    return OpRow(
+        name=name,
+        kind=kind,
+        arity=1,
+        dtype=dtype,
+        lowers_to=name,
+        doc=doc,
+        numpy=name,
+        oracle=f"np.{name}",
+        differentiable=(0,) if grad else (),
+        **cells,
+    )
