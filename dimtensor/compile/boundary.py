@@ -192,13 +192,8 @@ def _alignment(own: Coords, labels: Coords, dim: Dim, source: str) -> np.ndarray
         raise LabelError(
             f"{source} has labels of {dim.title} more than once: {listing(labels.duplicates)}"
         )
-    unknown = [label for label in labels.values.tolist() if label not in dim]
-    if isinstance(dim, ProductDim) or labels.values.dtype.kind not in "mM":
-        have = set(labels.values.tolist())
-        missing = [label for label in own.values.tolist() if label not in have]
-    else:
-        missing = [label for label in own.values if not _has(labels, label)]
-        unknown = [label for label in labels.values if label not in dim]
+    unknown = [label for label in labels.values if label not in own]
+    missing = [label for label in own.values if label not in labels]
     if unknown or missing or len(own) != len(labels):
         raise LabelError(
             build_message(
@@ -208,14 +203,6 @@ def _alignment(own: Coords, labels: Coords, dim: Dim, source: str) -> np.ndarray
             )
         )
     return labels.positions(own.values, dim.title)
-
-
-def _has(labels: Coords, label: Any) -> bool:
-    try:
-        labels.position(label)
-    except LabelError:
-        return False
-    return True
 
 
 def label_positions(array: np.ndarray, categories: Dim, source: str) -> np.ndarray:

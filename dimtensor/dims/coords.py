@@ -20,8 +20,7 @@ def _as_label_array(labels: Any) -> np.ndarray:
         labels = labels.to_numpy()
     if not isinstance(labels, np.ndarray):
         items = list(labels)
-        kinds = {type(item) for item in items}
-        mixed = len(kinds) > 1 and not kinds <= {int, float}
+        mixed = len({_family(item) for item in items}) > 1
         if mixed or any(isinstance(item, tuple) for item in items):
             array = np.empty(len(items), dtype=object)
             array[:] = items
@@ -37,9 +36,35 @@ def _as_label_array(labels: Any) -> np.ndarray:
         array = array.astype(str)
     elif array.dtype.kind == "O" and len(array) and all(_is_timestamp(v) for v in array):
         array = array.astype("datetime64[ns]")
+    elif array.dtype.kind == "O" and len(array) and {_family(v) for v in array} == {"number"}:
+        array = np.array(array.tolist())
     array = array.copy()
     array.flags.writeable = False
     return array
+
+
+def _family(label: object) -> object:
+    """Labels of one family make one array; numbers of all kinds do, bools are apart."""
+    if isinstance(label, (bool, np.bool_)):
+        return "bool"
+    if isinstance(label, (int, float, np.integer, np.floating)):
+        return "number"
+    return "string" if isinstance(label, str) else type(label)
+
+
+def _in_widest_dtype(values: np.ndarray) -> np.ndarray:
+    """The labels in the dtype by which they are compared: its size and unit say nothing of them."""
+    kind = values.dtype.kind
+    if kind == "U":
+        return values.astype(f"U{max(1, int(np.char.str_len(values).max(initial=1)))}")
+    widest = {"i": "i8", "u": "i8", "f": "f8", "M": "M8[ns]", "m": "m8[ns]"}.get(kind)
+    if widest is None:
+        return values
+    if kind == "u" and values.size and values.max() > np.iinfo("i8").max:
+        return values
+    widened = values.astype(widest)
+    lossless = np.array_equal(widened.astype(values.dtype), values, equal_nan=kind not in "iu")
+    return widened if lossless else values
 
 
 def _is_timestamp(value: object) -> bool:
@@ -77,9 +102,7 @@ class Coords:
         values = self.values
         if values.dtype.kind == "O":
             return ("O", tuple(values.tolist()))
-        if values.dtype.kind == "U":
-            # the itemsize of a string array says nothing about its labels
-            values = values.astype(f"U{max(1, int(np.char.str_len(values).max(initial=1)))}")
+        values = _in_widest_dtype(values)
         digest = hashlib.blake2b(np.ascontiguousarray(values).tobytes(), digest_size=16)
         return (values.dtype.str, len(values), digest.hexdigest())
 
@@ -91,6 +114,12 @@ class Coords:
 
     def __reduce__(self) -> tuple:
         return (Coords, (self.values,))
+
+    def __contains__(self, label: object) -> bool:
+        try:
+            return self._query(label) in self._table
+        except (LookupError, TypeError, ValueError):
+            return False
 
     def same_labels(self, other: Coords) -> bool:
         """Whether both have the same labels in the same order, int 1 and float 1.0 alike."""

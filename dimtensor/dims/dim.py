@@ -153,11 +153,7 @@ class Dim:
         labels = self._labels()
         if labels is None:
             raise LabelError(f"{self!r} has no labels to look {label!r} up in")
-        try:
-            labels.position(label)
-        except LabelError:
-            return False
-        return True
+        return label in labels
 
     def __iter__(self):
         labels = self._labels()
