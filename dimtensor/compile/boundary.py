@@ -7,20 +7,30 @@ from typing import Any
 
 import numpy as np
 
-from dimtensor.dims import Binding, Coords, Dim, Dims, ProductDim
+from dimtensor.dims import Binding, Coords, Dim, Dims, product_below
 from dimtensor.errors import DimError, DtypeError, InputError, LabelError, build_message, listing
 from dimtensor.graph.dtypes import valid_dtype
 
 
 class Labelled:
-    """A value with named axes and perhaps labels, as which DataArrays, Series and frames enter."""
+    """A value with named axes and perhaps labels, as which DataArrays, Series and frames enter.
 
-    __slots__ = ("labels", "names", "values")
+    ``levels`` are the names of what is in the tuples that label an axis with a MultiIndex.
+    """
 
-    def __init__(self, values: np.ndarray, names: tuple, labels: Mapping[Hashable, Coords]):
+    __slots__ = ("labels", "levels", "names", "values")
+
+    def __init__(
+        self,
+        values: np.ndarray,
+        names: tuple,
+        labels: Mapping[Hashable, Coords],
+        levels: Mapping[Hashable, tuple] | None = None,
+    ):
         self.values = values
         self.names = names
         self.labels = labels
+        self.levels = levels or {}
 
 
 def is_dataarray(value: Any) -> bool:
@@ -44,8 +54,10 @@ def as_labelled(value: Any, dims: Dims, source: str) -> Labelled | None:
         If the axes of a pandas object cannot be told apart by name.
     """
     if is_dataarray(value):
-        labels = {name: _coords_of(value, name) for name in value.dims if name in value.indexes}
-        return Labelled(np.asarray(value.data), tuple(value.dims), labels)
+        indexes = {name: value.indexes[name] for name in value.dims if name in value.indexes}
+        labels = {name: Coords(index) for name, index in indexes.items()}
+        levels = {name: tuple(i.names) for name, i in indexes.items() if i.nlevels > 1}
+        return Labelled(np.asarray(value.data), tuple(value.dims), labels, levels)
     if is_pandas(value):
         return _from_pandas(value, dims, source)
     if isinstance(value, tuple) and len(value) == 2 and not np.isscalar(value[0]):
@@ -60,11 +72,6 @@ def as_labelled(value: Any, dims: Dims, source: str) -> Labelled | None:
     return None
 
 
-def _coords_of(array: Any, name: Hashable) -> Coords:
-    index = array.indexes[name]
-    return Coords(index)
-
-
 def _from_pandas(value: Any, dims: Dims, source: str) -> Labelled:
     array = value.to_numpy()
     if array.ndim == 1:
@@ -75,8 +82,10 @@ def _from_pandas(value: Any, dims: Dims, source: str) -> Labelled:
                 labels = {name: Coords(stacked.indexes[name]) for name in stacked.dims}
                 return Labelled(stacked.values, tuple(stacked.dims), labels)
             if len(dims) == 1:
-                labels = {} if index is None else {dims[0].short: Coords(index)}
-                return Labelled(array, (dims[0].short,), labels)
+                name = dims[0].short
+                labels = {} if index is None else {name: Coords(index)}
+                names_of_levels = {} if index is None else {name: tuple(index.names)}
+                return Labelled(array, (name,), labels, names_of_levels)
             levels = 0 if index is None else index.nlevels
             raise InputError(f"{source}: an index of {levels} levels does not name {dims}")
         if len(dims) != 1:
@@ -175,6 +184,7 @@ def _ordered(labelled: Labelled, dims: Dims, binding: Binding, source: str) -> n
     for axis, dim in enumerate(dims):
         labels = labelled.labels.get(dim.short)
         if labels is not None:
+            labels = _in_order_of_factors(labels, labelled.levels.get(dim.short), dim, source)
             own = dim._labels()
             if own is None:
                 binding.add_length(dim, array.shape[axis], source)
@@ -184,6 +194,34 @@ def _ordered(labelled: Labelled, dims: Dims, binding: Binding, source: str) -> n
                 array = array.take(_alignment(own, labels, dim, source), axis=axis)
         binding.add_length(dim, array.shape[axis], source)
     return array
+
+
+def _in_order_of_factors(labels: Coords, levels: tuple | None, dim: Dim, source: str) -> Coords:
+    """Tuples of a MultiIndex, whose levels have names, in the order of the factors of the dim.
+
+    Raises
+    ------
+    LabelError
+        If the names of the levels are not those of the factors.
+    """
+    product = product_below(dim)
+    if levels is None or product is None or None in levels:
+        return labels
+    factors = tuple(factor.short for factor in product.factors)
+    if levels == factors:
+        return labels
+    if set(levels) != set(factors):
+        raise LabelError(
+            build_message(
+                f"{source}: the levels along {dim.title} are not its factors",
+                [("levels", listing(levels)), ("factors", listing(factors))],
+                "rename the levels of the index",
+            )
+        )
+    order = [levels.index(name) for name in factors]
+    values = np.empty(len(labels), dtype=object)
+    values[:] = [tuple(label[at] for at in order) for label in labels.values]
+    return Coords(values)
 
 
 def _alignment(own: Coords, labels: Coords, dim: Dim, source: str) -> np.ndarray:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import Binding, Dim, Dims, ProductDim, sort_dims
+from dimtensor.dims import Binding, Dim, Dims, product_below, sort_dims
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -53,7 +53,7 @@ def _coordinates(dim: Dim, key: str, binding: Binding) -> Any:
     labels = dim.bound_labels(binding)
     if labels is None:
         return None
-    product = _product_below(dim)
+    product = product_below(dim)
     if product is not None:
         levels = [factor.short for factor in product.factors]
         if key not in levels and all(isinstance(label, tuple) for label in labels.values):
@@ -62,17 +62,6 @@ def _coordinates(dim: Dim, key: str, binding: Binding) -> Any:
             index = pd.MultiIndex.from_tuples(labels.values.tolist(), names=levels)
             return xr.Coordinates.from_pandas_multiindex(index, key)
     return {key: (key, labels.values)}
-
-
-def _product_below(dim: Dim) -> ProductDim | None:
-    """The ProductDim whose labels a dim has, directly or through selections and renames."""
-    while not isinstance(dim, ProductDim):
-        parent = getattr(dim, "parent", None)
-        if parent is None:
-            return None
-        dim = parent
-    nested = any(isinstance(factor, ProductDim) for factor in dim.factors)
-    return None if nested else dim
 
 
 def positions_to_labels(values: np.ndarray, categories: Dim, binding: Binding) -> np.ndarray:

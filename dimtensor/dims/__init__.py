@@ -13,7 +13,7 @@ from dimtensor.dims.algebra import (
 )
 from dimtensor.dims.binding import Binding
 from dimtensor.dims.coords import Coords
-from dimtensor.dims.derived import ConcatDim, ProductDim, RenamedDim, SelDim
+from dimtensor.dims.derived import ConcatDim, ProductDim, RenamedDim, SelDim, product_below
 from dimtensor.dims.dim import AnonymousDim, Dim, NamedDim
 from dimtensor.dims.unlabelled import PadDim, SortedDim
 
@@ -35,6 +35,7 @@ __all__ = [
     "clash_error",
     "find_dim",
     "find_dims",
+    "product_below",
     "sort_dims",
     "union",
     "without",

@@ -15,7 +15,8 @@ from dimtensor.errors import DimError, LabelError, build_message, listing
 class Binding:
     """Lengths and labels of dims, collected from the inputs of one call.
 
-    Every entry remembers who said it, so that a disagreement names both sides.
+    Every entry remembers who said it, so that a disagreement names both sides. What is said of a
+    renamed dim is said of the dim that it is under another name.
     """
 
     def __init__(self, masks: Mapping[Any, np.ndarray] | None = None):
@@ -24,11 +25,11 @@ class Binding:
         self.masks: dict[Any, np.ndarray] = dict(masks or {})
 
     def length(self, dim: Dim) -> int | None:
-        entry = self._lengths.get(dim)
+        entry = self._lengths.get(dim.unrenamed)
         return None if entry is None else entry[0]
 
     def labels(self, dim: Dim) -> Coords | None:
-        entry = self._labels.get(dim)
+        entry = self._labels.get(dim.unrenamed)
         return None if entry is None else entry[0]
 
     def copy(self) -> Binding:
@@ -45,7 +46,7 @@ class Binding:
         DimError
             If the dim has another static length, or another input said otherwise.
         """
-        known = self._lengths.get(dim)
+        known = self._lengths.get(dim.unrenamed)
         if known is None:
             if dim.length is not None and dim.length != length:
                 raise DimError(
@@ -55,7 +56,7 @@ class Binding:
                         [("dim", repr(dim))],
                     )
                 )
-            self._lengths[dim] = (length, source)
+            self._lengths[dim.unrenamed] = (length, source)
         elif known[0] != length:
             raise DimError(
                 build_message(
@@ -72,9 +73,9 @@ class Binding:
         LabelError
             If another input carries other labels.
         """
-        known = self._labels.get(dim)
+        known = self._labels.get(dim.unrenamed)
         if known is None:
-            self._labels[dim] = (labels, source)
+            self._labels[dim.unrenamed] = (labels, source)
         elif not known[0].same_labels(labels):
             raise LabelError(
                 build_message(

@@ -196,6 +196,10 @@ class RenamedDim(Dim):
         return self.parent.length
 
     @property
+    def unrenamed(self) -> Dim:
+        return self.parent
+
+    @property
     def bases(self) -> tuple[Dim, ...]:
         return self.parent.bases
 
@@ -207,12 +211,10 @@ class RenamedDim(Dim):
         return self.parent._labels()
 
     def bound_length(self, binding: Binding) -> int | None:
-        known = binding.length(self)
-        return self.parent.bound_length(binding) if known is None else known
+        return self.parent.bound_length(binding)
 
     def bound_labels(self, binding: Binding) -> Coords | None:
-        known = binding.labels(self)
-        return self.parent.bound_labels(binding) if known is None else known
+        return self.parent.bound_labels(binding)
 
     def __reduce__(self) -> tuple:
         return (RenamedDim, (self.parent, self.name))
@@ -321,6 +323,20 @@ class ProductDim(Dim):
 
     def __repr__(self) -> str:
         return f"ProductDim({{{', '.join(factor.short for factor in self.factors)}}})"
+
+
+def product_below(dim: Dim) -> ProductDim | None:
+    """The ProductDim whose labels a dim has, directly or through selections and renames.
+
+    None where there is none, or where one of its factors is a product itself.
+    """
+    while not isinstance(dim, ProductDim):
+        parent = getattr(dim, "parent", None)
+        if parent is None:
+            return None
+        dim = parent
+    nested = any(isinstance(factor, ProductDim) for factor in dim.factors)
+    return None if nested else dim
 
 
 class ConcatDim(Dim):

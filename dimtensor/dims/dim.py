@@ -115,6 +115,11 @@ class Dim:
         return None
 
     @property
+    def unrenamed(self) -> Dim:
+        """The dim that this one is under another name; of a dim that is not renamed, itself."""
+        return self
+
+    @property
     def bases(self) -> tuple[Dim, ...]:
         """The dims this one is derived from at the root; of a dim that is not derived, itself."""
         return (self,)

@@ -113,11 +113,13 @@ class Lowering:
 
     # -- lengths -------------------------------------------------------------------------------
 
-    def _find_carriers(self) -> dict[Dim, Node]:
-        carriers: dict[Dim, Node] = {}
+    def _find_carriers(self) -> dict[Dim, tuple[Node, Dim]]:
+        """A leaf with each dim, and the axis that tells its length."""
+        carriers: dict[Dim, tuple[Node, Dim]] = {}
         for leaf in leaves(self._outputs):
             for dim in leaf.dims:
-                carriers.setdefault(dim, leaf)
+                carriers.setdefault(dim, (leaf, dim))
+                carriers.setdefault(dim.unrenamed, (leaf, dim))
         return carriers
 
     def length(self, dim: Dim) -> Any:
@@ -136,8 +138,8 @@ class Lowering:
         return known
 
     def _find_length(self, dim: Dim) -> Any:
-        leaf = self._carriers.get(dim)
-        if leaf is not None:
+        if dim in self._carriers:
+            leaf, along = self._carriers[dim]
             variable = self.variables.get(leaf)
             if variable is None:
                 variable = self._leaf_variable(leaf)

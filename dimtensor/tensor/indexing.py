@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.compile.boundary import is_dataarray, is_pandas
-from dimtensor.dims import Dim, ProductDim, SelDim, find_dim
+from dimtensor.dims import Dim, ProductDim, find_dim
 from dimtensor.dims.selection import (
     LateLabels,
     normalise_position,
@@ -440,8 +440,8 @@ def _translated(indexer: Node, own: Dim, dim: Dim) -> Node:
     """Labels of one dim looked up in another that has all of them."""
     mine, theirs = own._labels(), dim._labels()
     if mine is None or theirs is None:
-        if own.bases == dim.bases and isinstance(own, type(dim)) and not isinstance(dim, SelDim):
-            return indexer
+        if own.unrenamed is dim.unrenamed:
+            return make("codes", (indexer,), dim)
         raise LabelError(
             build_message(
                 f"sel: labels of {own.title} do not select along {dim.title}",

@@ -494,12 +494,14 @@ def _renamed_to(dim: Dim, new: Dim | str | None) -> Dim:
     if new is None or isinstance(new, str):
         return RenamedDim(dim, new)
     (new,) = as_dim_tuple(new, "the new dim")
-    if new is dim or (new.bases == dim.bases and isinstance(new, RenamedDim)):
+    if new.unrenamed is dim.unrenamed:
         return new
     mine, theirs = dim._labels(), new._labels()
     if mine is not None and theirs is not None and mine.same_labels(theirs):
         return new
-    if mine is None and theirs is None and dim.length is not None and dim.length == new.length:
+    kin = set(dim.bases) & set(new.bases)  # other positions of one dim: their labels may come yet
+    both = mine is None and theirs is None and not kin
+    if both and dim.length is not None and dim.length == new.length:
         return new
     raise DimError(
         build_message(
