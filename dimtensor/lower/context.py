@@ -144,7 +144,7 @@ class Lowering:
             if variable is None:
                 variable = self._leaf_variable(leaf)
                 self.variables[leaf] = variable
-            axis = self.axes(leaf).index(dim)
+            axis = self.axes(leaf).index(along)
             static = variable.type.shape[axis]
             return static if static is not None else variable.shape[axis]
         if isinstance(dim, (RenamedDim, SortedDim)):
