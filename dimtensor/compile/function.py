@@ -12,6 +12,7 @@ from dimtensor.backends import Executable, check_backend, compile_positional
 from dimtensor.compile.boundary import Labelled, check_positions, extra_names
 from dimtensor.compile.data import admit_value, bind_data, title_of
 from dimtensor.compile.late import locate
+from dimtensor.compile.lengths import bind_relabelled
 from dimtensor.compile.outputs import to_dataarray
 from dimtensor.compile.program import Program, build_program
 from dimtensor.dims import Binding, Coords, Dim
@@ -174,7 +175,10 @@ class CompiledFunction:
                 arrays.append(_bind_dim(source, value, binding))
             else:
                 arrays.append(admit_value(source, slots[at].dims, value, labelled[at], binding))
+        bind_relabelled(self._program.relabelled, binding)
         binding.check_derived()
+        for requirement in self._program.requirements:
+            requirement.check(binding)
         arrays += data
         self._check_indexers(arrays, binding)
         arrays += [locate(slot.source, binding) for slot in slots[len(arrays) :]]

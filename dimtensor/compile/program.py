@@ -10,6 +10,7 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.traversal import graph_inputs
 
+from dimtensor.compile.lengths import Requirement, length_requirements, relabelled_dims
 from dimtensor.dims import Dim, Dims, SelDim
 from dimtensor.dims.selection import LateSlice, Mask
 from dimtensor.errors import GraphError, build_message
@@ -52,6 +53,10 @@ class Program:
         What to say where the check of the same place is false.
     indexed : list of (Node, Dim)
         Integer leaves that are used as positions along a dim, to be checked on the host.
+    requirements : list of Requirement
+        What is asked of lengths that come with the data.
+    relabelled : list of (Dim, Dim)
+        Dims of which the second takes the place of the first and must be as long.
     static : bool
         Whether no length depends on values (a mask's does).
     """
@@ -63,6 +68,8 @@ class Program:
     masks: list[Node] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
     indexed: list[tuple[Node, Dim]] = field(default_factory=list)
+    requirements: list[Requirement] = field(default_factory=list)
+    relabelled: list[tuple[Dim, Dim]] = field(default_factory=list)
     static: bool = True
 
     @property
@@ -122,6 +129,8 @@ def build_program(
         masks=masks,
         messages=[message for _, message in checks],
         indexed=_indexed_leaves(nodes),
+        requirements=length_requirements(nodes),
+        relabelled=relabelled_dims(nodes),
         static=not any(_has_run_time_length(dim) for node in nodes for dim in node.dims),
     )
     if full_checks():

@@ -72,6 +72,7 @@ class Lowering:
         self._nodes = toposort(outputs)
         self._wrt = {wrt for node in self._nodes for wrt in _differentiated(node)}
         self._carriers = self._find_carriers()
+        self._replaced = self._find_replaced()
         self._lengths: dict[Dim, Any] = dict(lengths or {})
         self.variables: dict[Node, Variable] = {}
         self.shared: dict[Any, Any] = {}  # what several nodes compute together
@@ -122,6 +123,15 @@ class Lowering:
                 carriers.setdefault(dim.unrenamed, (leaf, dim))
         return carriers
 
+    def _find_replaced(self) -> dict[Dim, Dim]:
+        """The dims whose places others take, by which these get their lengths."""
+        replaced: dict[Dim, Dim] = {}
+        for node in self._nodes:
+            if node.kind == "relabel":
+                for old, new in node.attrs:
+                    replaced.setdefault(new, old)
+        return replaced
+
     def length(self, dim: Dim) -> Any:
         """Length of a dim: an int where it is static, else a scalar variable of dtype int64.
 
@@ -161,6 +171,8 @@ class Lowering:
             build_message(
                 f"nothing in the expression tells the length of {dim!r}",
                 [("inputs", [leaf.name for leaf in leaves(self._outputs)])],
+        if dim in self._replaced:
+            return self.length(self._replaced[dim])
                 "give the dim a length or coords, or make the dim itself an input of dt.function",
             )
         )

@@ -50,7 +50,7 @@ class _Items:
                     "mask over several dims with x[mask], which ravels them",
                 )
             )
-        if kind == "mask" and indexer.kind == "data":
+        if kind == "mask" and indexer.kind == "data" and dim.length is not None:
             self.select(dim, _mask_selection(dim, indexer))
             return
         self.items.append(IndexItem(dim, kind, len(self.indexers)))
@@ -68,7 +68,7 @@ class _Items:
 
 
 def _mask_selection(dim: Dim, mask: Node) -> Any:
-    """A mask of constants is a list of positions; along a dim of unknown length it stays a mask."""
+    """The list of positions that a mask of constants is along a dim of known length."""
     return normalise_selection(dim, np.flatnonzero(mask.attrs.values))
 
 

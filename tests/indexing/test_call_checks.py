@@ -1,0 +1,102 @@
+"""What cannot be known before the data arrives is refused at the call, by name, before it runs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import dimtensor as dt
+
+OBS = dt.Dim("obs")
+X = dt.tensor("x", dims=OBS)
+FIVE = np.arange(5.0)
+NONE = np.zeros(0)
+
+
+@pytest.mark.parametrize("position", [5, 7, -6])
+def test_position_outside_of_the_dim(position: int) -> None:
+    message = rf"position {position} is outside of dim 'obs': it has length 5"
+    with pytest.raises(dt.PositionError, match=message):
+        X.isel(obs=position).eval({X: FIVE})
+    with pytest.raises(dt.PositionError, match=message):
+        X.isel(obs=[0, position]).eval({X: FIVE})
+    with pytest.raises(dt.PositionError, match=message):
+        X.isel(obs=position).set(0.0).eval({X: FIVE})
+
+
+@pytest.mark.parametrize("position", [0, 4, -5])
+def test_position_at_the_end_of_the_dim(position: int) -> None:
+    assert X.isel(obs=position).eval({X: FIVE}).item() == FIVE[position]
+    assert X.isel(obs=[position]).eval({X: FIVE}).item() == FIVE[position]
+
+
+@pytest.mark.parametrize("name", ["min", "max", "argmin", "argmax"])
+def test_extreme_over_no_positions(name: str) -> None:
+    with pytest.raises(dt.DimError, match=f"{name} has no value over dim 'obs': it has length 0"):
+        getattr(X, name)("obs").eval({X: NONE})
+    with pytest.raises(dt.DimError, match=f"{name} over dim 'obs' of length 0 has no value"):
+        getattr(dt.tensor("y", dims=dt.Dim("obs", length=0)), name)("obs")
+
+
+def test_median_of_no_positions() -> None:
+    with pytest.raises(dt.PositionError, match="looked up along dim 'obs': it has length 0"):
+        X.median().eval({X: NONE})
+
+
+@pytest.mark.parametrize("k", [dt.Dim("k"), dt.Dim("k", length=3)])
+def test_indexer_outside_of_the_dim(k: dt.Dim) -> None:
+    y, at = dt.tensor("y", dims=k), dt.tensor("at", dims=OBS, dtype="int64")
+    with pytest.raises(
+        dt.DimError, match=r"input 'at' has positions outside of dim 'k' .* 3: 3, -4"
+    ):
+        y.isel(k=at).eval({y: np.ones(3), at: np.array([0, 3, -4])})
+    computed = y.isel(k=at * 2)
+    with pytest.raises(dt.CheckError, match="positions computed for dim 'k' are outside"):
+        computed.eval({y: np.ones(3), at: np.array([0, 2])})
+
+
+def test_indexer_of_data_outside_of_a_known_dim() -> None:
+    y = dt.tensor("y", dims=dt.Dim("k", length=2))
+    with pytest.raises(dt.DimError, match="has positions outside of dim 'k' of length 2: 2"):
+        y.isel(k=dt.data([0, 2], dims=OBS)).eval({y: np.ones(2)})
+
+
+def test_mask_of_data_has_the_length_of_the_dim() -> None:
+    mask = dt.data([True, False, True], dims=OBS)
+    assert X[mask].eval({X: FIVE[:3]}).values.tolist() == [0.0, 2.0]
+    with pytest.raises(dt.DimError, match="inputs disagree about the length of dim 'obs'"):
+        X[mask].eval({X: FIVE})
+
+
+def test_mask_of_data_brings_its_labels() -> None:
+    array = xr.DataArray([True, False, True], dims="obs", coords={"obs": list("abc")})
+    mask = dt.data(array, dims=OBS)
+    assert X[mask].eval({X: FIVE[:3]}).obs.values.tolist() == ["a", "c"]
+
+
+def test_relabelled_dim_has_the_length_of_the_other() -> None:
+    n = dt.Dim("n")
+    y = dt.tensor("y", dims=n)
+    moved = X.relabel("obs", n)
+    assert moved.mean().eval({X: FIVE}).item() == 2.0
+    assert (moved + y).eval({X: FIVE, y: FIVE}).values.tolist() == [0.0, 2.0, 4.0, 6.0, 8.0]
+    for length in (1, 4):
+        with pytest.raises(dt.DimError, match="disagree about the length of dim 'n'"):
+            (moved + y).eval({X: FIVE, y: np.ones(length)})
+
+
+def test_relabelled_dim_of_known_length() -> None:
+    three = dt.Dim("three", length=3)
+    with pytest.raises(dt.DimError, match=r"dim 'three' has length 3, the dim 'obs' .* length 5"):
+        X.relabel("obs", three).eval({X: FIVE})
+    with pytest.raises(dt.DimError, match="relabel: dim 'k' has length 2, dim 'three' has 3"):
+        dt.tensor("k", dims=dt.Dim("k", length=2)).relabel("k", three)
+
+
+def test_two_dims_in_the_place_of_one_are_as_long() -> None:
+    other = dt.Dim("other")
+    z = dt.tensor("z", dims=other)
+    joint = X.relabel("obs", dt.Dim("n")) + z.relabel("other", dt.Dim("n"))
+    with pytest.raises(dt.DimError, match="disagree about the length of dim 'n'"):
+        joint.eval({X: FIVE, z: np.ones(1)})
