@@ -30,7 +30,10 @@ def _dispatch() -> Any:
 
 
 def _register_ops(jax_funcify: Any) -> None:
+    from dimtensor.backends import jax_special
     from dimtensor.ops.group import GroupPosition
+
+    jax_special.register(jax_funcify)
 
     @jax_funcify.register(GroupPosition)
     def group_position(op, **kwargs):

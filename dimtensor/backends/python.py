@@ -23,7 +23,7 @@ def compile_positional(inputs: Sequence[Any], outputs: Sequence[Any]) -> Executa
     constants |= {v: v.data for v in outputs if isinstance(v, Constant)}
     shared = {v for node in nodes for v in node.inputs if hasattr(v, "get_value")}
     shared |= {v for v in outputs if hasattr(v, "get_value")}
-    steps = [(node.op.perform, node, node.inputs, node.outputs) for node in nodes]
+    steps = [(_perform_of(node), node, node.inputs, node.outputs) for node in nodes]
 
     def call(*arrays: Any) -> list[np.ndarray]:
         values = dict(constants)
@@ -39,3 +39,23 @@ def compile_positional(inputs: Sequence[Any], outputs: Sequence[Any]) -> Executa
         return [np.array(values[v]) for v in outputs]
 
     return Executable(call, call, {"total": time.perf_counter() - started})
+
+
+def _perform_of(node: Any) -> Any:
+    from pytensor.tensor.elemwise import Elemwise
+
+    if isinstance(node.op, Elemwise) and len(node.inputs) + len(node.outputs) > 32:
+        return _perform_wide
+    return node.op.perform
+
+
+def _perform_wide(node: Any, inputs: list[Any], storage: list[list[Any]]) -> None:
+    """An elementwise op of more operands than a NumPy ufunc takes, element by element."""
+    arrays = np.broadcast_arrays(*inputs)
+    results = [np.empty(arrays[0].shape, dtype=v.type.dtype) for v in node.outputs]
+    for at in np.ndindex(arrays[0].shape):
+        values = node.op.scalar_op.impl(*(array[at] for array in arrays))
+        for result, value in zip(results, values if len(results) > 1 else (values,), strict=True):
+            result[at] = value
+    for cell, result in zip(storage, results, strict=True):
+        cell[0] = result

@@ -1,0 +1,145 @@
+"""Special functions that PyTensor does not translate to JAX, and loops inside of scalar ops.
+
+Functions that ``jax.scipy`` lacks are computed by SciPy on the host, through a callback that works
+under ``jit`` and ``vmap``, with their derivatives: formulas 8.17.4 and 8.2.1 (by the inverse
+function rule), 10.6.1 and 10.29.1 of the NIST Digital Library of Mathematical Functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+
+def register(jax_funcify: Any) -> None:
+    """Teach PyTensor's dispatcher the ops of this module."""
+    from pytensor.scalar import math as scalars
+    from pytensor.scalar.loop import ScalarLoop
+
+    functions = _host_functions()
+    host = {
+        scalars.GammaIncInv: "gammaincinv",
+        scalars.GammaIncCInv: "gammainccinv",
+        scalars.BetaIncInv: "betaincinv",
+        scalars.J0: "j0",
+        scalars.J1: "j1",
+        scalars.Jv: "jv",
+        scalars.Ive: "ive",
+        scalars.Kve: "kve",
+    }
+    for op_class, name in host.items():
+        jax_funcify.register(op_class)(lambda op, _f=functions[name], **kwargs: _f)
+    jax_funcify.register(ScalarLoop)(
+        lambda op, **kwargs: _elementwise_loop(op, jax_funcify(op.fgraph))
+    )
+
+
+def _on_host(name: str, slope: Callable[..., Any]) -> Callable[..., Any]:
+    """A SciPy function for JAX, differentiable in its last operand.
+
+    ``slope`` gets the operands and the value and gives the derivative.
+    """
+    import jax
+    import jax.numpy as jnp
+    import scipy.special
+    from jax.custom_derivatives import SymbolicZero
+
+    compute = getattr(scipy.special, name)
+
+    def on_host(*operands: Any) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            value = compute(*(np.asarray(x) for x in operands))
+        return np.asarray(value, dtype=operands[-1].dtype)
+
+    @jax.custom_jvp
+    def function(*operands: Any) -> Any:
+        operands = jnp.broadcast_arrays(*operands)
+        dtype = jnp.result_type(*operands, jnp.float32)
+        operands = [x.astype(dtype) for x in operands]
+        result = jax.ShapeDtypeStruct(operands[0].shape, dtype)
+        return jax.pure_callback(on_host, result, *operands, vmap_method="broadcast_all")
+
+    def jvp(primals: Any, tangents: Any) -> Any:
+        if not all(isinstance(t, SymbolicZero) for t in tangents[:-1]):
+            from dimtensor.errors import GraphError
+
+            raise GraphError(f"{name} is differentiable in its last operand only")
+        value = function(*primals)
+        tangent = tangents[-1]
+        if isinstance(tangent, SymbolicZero):
+            return value, jnp.zeros_like(value)
+        return value, slope(*primals, value) * tangent
+
+    function.defjvp(jvp, symbolic_zeros=True)
+    return function
+
+
+def _host_functions() -> dict[str, Callable[..., Any]]:
+    import jax.numpy as jnp
+    from jax.scipy.special import betaln, gammaln
+
+    def gamma_slope(k: Any, p: Any, x: Any) -> Any:
+        return jnp.exp(x - (k - 1) * jnp.log(x) + gammaln(k))
+
+    def beta_slope(a: Any, b: Any, p: Any, x: Any) -> Any:
+        return jnp.exp(betaln(a, b) - (a - 1) * jnp.log(x) - (b - 1) * jnp.log1p(-x))
+
+    jv = _on_host("jv", lambda v, x, y: (jv(v - 1, x) - jv(v + 1, x)) / 2)
+    ive = _on_host("ive", lambda v, x, y: (ive(v - 1, x) + ive(v + 1, x)) / 2 - jnp.sign(x) * y)
+    kve = _on_host("kve", lambda v, x, y: y - (kve(v - 1, x) + kve(v + 1, x)) / 2)
+    return {
+        "gammaincinv": _on_host("gammaincinv", gamma_slope),
+        "gammainccinv": _on_host("gammainccinv", lambda k, p, x: -gamma_slope(k, p, x)),
+        "betaincinv": _on_host("betaincinv", beta_slope),
+        "j0": _on_host("j0", lambda x, y: -jv(1.0, x)),
+        "j1": _on_host("j1", lambda x, y: (jv(0.0, x) - jv(2.0, x)) / 2),
+        "jv": jv,
+        "ive": ive,
+        "kve": kve,
+    }
+
+
+def _elementwise_loop(op: Any, step: Callable[..., Any]) -> Callable[..., Any]:
+    """PyTensor's ScalarLoop applied to arrays: each element stops on its own.
+
+    Gradients of special functions with respect to their shapes are such series.
+    """
+    import jax
+    import jax.numpy as jnp
+
+    n_states = len(op.outputs) - op.is_while
+    dtypes = [variable.type.dtype for variable in op.inputs]
+
+    def run(n_steps: Any, *operands: Any) -> Any:
+        shape = jnp.broadcast_shapes(jnp.shape(n_steps), *(jnp.shape(x) for x in operands))
+        arrays = [
+            jnp.broadcast_to(jnp.asarray(x, dtype), shape)
+            for x, dtype in zip(operands, dtypes, strict=True)
+        ]
+        states, constants = arrays[:n_states], arrays[n_states:]
+        limit = jnp.broadcast_to(jnp.asarray(n_steps), shape)
+
+        def unfinished(carry: Any) -> Any:
+            at, finished, _ = carry
+            return jnp.any(~finished & (at < limit))
+
+        def advance(carry: Any) -> Any:
+            at, finished, states = carry
+            running = ~finished & (at < limit)
+            updates = list(step(*states, *constants))
+            until = updates.pop() if op.is_while else False
+            states = [
+                jnp.where(running, jnp.asarray(new, old.dtype), old)
+                for new, old in zip(updates, states, strict=True)
+            ]
+            return at + 1, finished | (running & until), states
+
+        # a loop of no steps counts as finished, as in PyTensor
+        start = (jnp.zeros((), limit.dtype), limit <= 0, states)
+        _, finished, states = jax.lax.while_loop(unfinished, advance, start)
+        results = [*states, finished] if op.is_while else states
+        return results if len(results) > 1 else results[0]
+
+    return run
