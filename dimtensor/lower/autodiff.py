@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 import pytensor
 import pytensor.tensor as pt
+from pytensor.gradient import NullTypeGradError
 from pytensor.graph.basic import Variable
 from pytensor.graph.replace import vectorize_graph
 
 from dimtensor.dims import Dims
+from dimtensor.errors import GraphError
 from dimtensor.graph import Node
 from dimtensor.graph.infer import jacobian_dims
 from dimtensor.lower.context import Lowering, lowers
@@ -19,13 +21,16 @@ def _pullback(y: Variable, cotangent: Variable | None, wrt: Sequence[Variable]) 
     """Gradients, zeros where y does not depend on an input."""
     if cotangent is None:
         cotangent = pt.ones_like(y)
-    return pytensor.grad(
-        None,
-        list(wrt),
-        known_grads={y: cotangent},
-        disconnected_inputs="ignore",
-        return_disconnected="zero",
-    )
+    try:
+        return pytensor.grad(
+            None,
+            list(wrt),
+            known_grads={y: cotangent},
+            disconnected_inputs="ignore",
+            return_disconnected="zero",
+        )
+    except NullTypeGradError as error:  # an op that dt.apply brought in
+        raise GraphError(f"a derivative in this expression is not known: {error}") from error
 
 
 @lowers("gradient")

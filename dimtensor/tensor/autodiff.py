@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.errors import InputError
 from dimtensor.graph import Node, make
+from dimtensor.graph.differentiable import check_differentiable
 from dimtensor.tensor.shell import as_node, wrap
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ def _many(wrt: Any) -> tuple[list[Node], bool]:
 
 def _gradients(y: Node, wrt: Sequence[Node], cotangent: Node | None) -> list[DimTensor]:
     weights = () if cotangent is None else (cotangent,)
+    check_differentiable(y, wrt)
     return [
         wrap(make("gradient", (y, *weights, *wrt), (at, bool(weights)))) for at in range(len(wrt))
     ]
@@ -50,6 +52,8 @@ def grad(y: DimTensor, wrt: Any) -> Any:
         If y has dims.
     DtypeError
         If y or `wrt` are not of a float dtype.
+    GraphError
+        If y depends on `wrt` through an operand without a known derivative.
 
     Examples
     --------
@@ -152,6 +156,7 @@ def jvp(y: DimTensor, wrt: Any, tangents: Any) -> DimTensor:
         if direction.dtype != node.dtype:
             direction = make("cast", (direction,), node.dtype)
         directions.append(direction)
+    check_differentiable(as_node(y), nodes)
     return wrap(make("pushforward", (as_node(y), *nodes, *directions), len(nodes)))
 
 
@@ -176,6 +181,7 @@ def jacobian(y: DimTensor, wrt: Any) -> Any:
     [[2.0, 0.0], [0.0, 4.0]]
     """
     nodes, single = _many(wrt)
+    check_differentiable(as_node(y), nodes)
     results = [wrap(make("jacobian", (as_node(y), node), None)) for node in nodes]
     return results[0] if single else results
 
