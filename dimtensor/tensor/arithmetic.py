@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -72,6 +73,12 @@ class ArithmeticMixin(TensorShell):
     def __rpow__(self, other: Any) -> DimTensor:
         return elemwise("power", other, self)
 
+    def __divmod__(self, other: Any) -> tuple[DimTensor, DimTensor]:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> tuple[DimTensor, DimTensor]:
+        return other // self, other % self
+
     def __matmul__(self, other: Any) -> DimTensor:
         from dimtensor.tensor.contract import dot
 
@@ -90,6 +97,20 @@ class ArithmeticMixin(TensorShell):
 
     def __abs__(self) -> DimTensor:
         return elemwise("abs", self)
+
+    def __round__(self, ndigits: None = None) -> DimTensor:
+        if ndigits is not None:
+            raise DtypeError("tensors are rounded to integers only; scale, round and scale back")
+        return elemwise("round", self)
+
+    def __floor__(self) -> DimTensor:
+        return elemwise("floor", self)
+
+    def __ceil__(self) -> DimTensor:
+        return elemwise("ceil", self)
+
+    def __trunc__(self) -> DimTensor:
+        return elemwise("trunc", self)
 
     def __invert__(self) -> DimTensor:
         return elemwise("invert", self)
@@ -193,7 +214,18 @@ class ArithmeticMixin(TensorShell):
         raise GraphError("`in` needs values; write (x == item).any()")
 
 
+def _clip(x: Any, a_min: Any = None, a_max: Any = None, min: Any = None, max: Any = None) -> Any:
+    """numpy.clip, whose bounds have two names each."""
+    low = min if a_min is None else a_min
+    high = max if a_max is None else a_max
+    if low is not None and high is not None:
+        return elemwise("clip", x, low, high)
+    return x.clip(low, high)
+
+
+@cache
 def _array_functions() -> dict[Callable[..., Any], Callable[..., Any]]:
+    from dimtensor.tensor import elementwise
     from dimtensor.tensor import functions as f
 
     def method(name: str) -> Callable[..., Any]:
@@ -208,16 +240,16 @@ def _array_functions() -> dict[Callable[..., Any], Callable[..., Any]]:
     handlers: dict[Callable[..., Any], Callable[..., Any]] = {
         getattr(np, name): method(name) for name in reductions
     }
+    for name, row in UFUNCS.items():
+        function = getattr(np, name, None)
+        if function is not None and not isinstance(function, np.ufunc):
+            handlers[function] = partial(elemwise, row)
     handlers |= {
-        np.where: f.where,
-        np.clip: f.clip,
-        np.round: f.round,
+        np.clip: _clip,
+        np.isclose: elementwise.isclose,
         np.zeros_like: f.zeros_like,
         np.ones_like: f.ones_like,
         np.full_like: f.full_like,
-        np.real: f.real,
-        np.imag: f.imag,
-        np.angle: f.angle,
         np.iscomplexobj: lambda x: x.dtype.startswith("complex"),
         np.ndim: lambda x: x.ndim,
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from dimtensor.errors import DtypeError, InputError, build_message
 from dimtensor.graph import Node, make
 from dimtensor.graph.dtypes import scalar_dtype
 from dimtensor.graph.infer import constant_attrs
+from dimtensor.graph.optable import TABLE
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -45,6 +46,11 @@ class TensorShell:
     def ndim(self) -> int:
         """Number of dims."""
         return len(self.node.dims)
+
+    @property
+    def shape(self) -> NoReturn:
+        """Not there: the dims have no order; see :attr:`sizes`."""
+        raise AttributeError("the dims of a tensor have no order; .sizes tells lengths by name")
 
     @property
     def sizes(self) -> dict[str, int | None]:
@@ -124,11 +130,15 @@ def as_node(value: Any, beside: Sequence[Node] = (), what: str = "operand") -> N
         return _positional(value, what)
     if isinstance(value, str):
         raise DtypeError(f"{what}: {value!r} is a string; only labels compare with strings")
+    kind = type(value).__name__
+    if not hasattr(value, "__array__") and not isinstance(value, (list, tuple)):
+        raise DtypeError(f"{what}: {kind} is neither a tensor nor a number")
     raise InputError(
         build_message(
-            f"{what}: nothing says which dims the axes of this {type(value).__name__} are",
+            f"{what}: nothing says which dims the axes of this {kind} are",
             [("shape", np.shape(value))] if isinstance(value, (np.ndarray, list)) else [],
-            "wrap it with dt.data(array, dims=...)",
+            "wrap it with dt.data(array, dims=...); of an xarray or pandas object and a tensor "
+            "the tensor comes first: tensor + object",
         )
     )
 
@@ -163,15 +173,21 @@ def elemwise(name: str, *operands: Any) -> DimTensor:
     if len(tensors) == len(operands):
         nodes = tuple(tensors)
     else:
-        beside = tensors[1:] if name == "where" and len(tensors) > 1 else tensors
-        if name == "where" and isinstance(operands[0], TensorShell) and len(tensors) == 1:
-            beside = []
-        if name == "where" and not beside:
-            beside = _numbers_beside(operands[1:])
+        beside = _neighbours(name, operands, tensors)
+        alone = TABLE[name].dtype == "order"  # an order stays an integer beside floats
         nodes = tuple(
-            as_node(x, beside, f"operand {at + 1} of {name}") for at, x in enumerate(operands)
+            as_node(x, [] if alone and at == 0 else beside, f"operand {at + 1} of {name}")
+            for at, x in enumerate(operands)
         )
     return wrap(make("elemwise", nodes, name))
+
+
+def _neighbours(name: str, operands: Sequence[Any], tensors: list[Node]) -> list[Node]:
+    """The tensors whose dtype the numbers among the operands take."""
+    if name != "where":
+        return tensors
+    condition = isinstance(operands[0], TensorShell)
+    return tensors[condition:] or _numbers_beside(operands[1:])
 
 
 def _numbers_beside(values: Sequence[Any]) -> list[Node]:
