@@ -1,0 +1,306 @@
+"""Random programs: a list of steps that runs on dims-tensors and on DataArrays alike.
+
+A :class:`Program` has inputs and steps. Every step reads values that are there already (inputs
+first) and adds one. ``program.tensors()`` builds the dims-tensors, ``program.arrays()`` computes
+the same with xarray; neither looks at the other. The strategy that draws programs is
+:func:`dimtensor.testing.strategies.programs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+import dimtensor as dt
+from dimtensor.errors import DimtensorError
+
+ANONYMOUS = "dim_0"  # what results call the one anonymous dim that a program may have
+
+
+@dataclass(frozen=True)
+class DimSpec:
+    """A dim, and the length and labels that it has or that the data will bring."""
+
+    dim: dt.Dim
+    length: int
+    labels: np.ndarray | None
+
+    @property
+    def name(self) -> str:
+        return self.dim.name or ANONYMOUS
+
+
+@dataclass(frozen=True)
+class Input:
+    """An input or data tensor, and its values.
+
+    ``array`` has the labels in the order of the dims; ``given`` is what the function is called
+    with: the same, with axes and labels in another order.
+    """
+
+    tensor: dt.DimTensor
+    array: Any
+    given: Any
+
+    @property
+    def symbolic(self) -> bool:
+        return self.tensor.node.kind == "input"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One operation: its kind, the numbers of the values it reads, and everything else."""
+
+    kind: str
+    operands: tuple[int, ...]
+    params: dict[str, Any]
+
+    def __str__(self) -> str:
+        params = "".join(f", {key}={value!r}" for key, value in self.params.items())
+        return f"{self.kind}({', '.join(f'v{at}' for at in self.operands)}{params})"
+
+
+Env = Mapping[str, DimSpec]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a kind of step does to dims-tensors and to DataArrays.
+
+    Parameters
+    ----------
+    draw : callable
+        ``draw(choose, state)`` gives the operands and parameters of a step that makes sense for the
+        values there are, or None.
+    on_tensors, on_arrays : callable
+        ``(env, *operands, **params)`` gives the value.
+    by_label : bool
+        Whether the result does not depend on the order of labels.
+    smooth : bool
+        Whether the step is differentiable almost everywhere.
+    """
+
+    name: str
+    draw: Callable[..., tuple[tuple[int, ...], dict[str, Any]] | None]
+    on_tensors: Callable[..., Any]
+    on_arrays: Callable[..., Any]
+    by_label: bool = False
+    smooth: bool = True
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A step that one side or both refused, with the errors."""
+
+    step: Step
+    tensor_error: Exception | None
+    array_error: Exception | None
+
+
+@dataclass(frozen=True)
+class Program:
+    """Inputs and steps.
+
+    Attributes
+    ----------
+    env : dict of str to DimSpec
+        The dims that inputs and steps speak of, by name.
+    inputs : tuple of Input
+    steps : tuple of Step
+    refused : tuple of Refusal
+        Steps that were tried and that xarray or dimtensor refused; they are no part of the program.
+    """
+
+    env: dict[str, DimSpec]
+    inputs: tuple[Input, ...]
+    steps: tuple[Step, ...]
+    refused: tuple[Refusal, ...] = field(default=(), repr=False)
+
+    def tensors(self, inputs: Sequence[Any] | None = None) -> list[Any]:
+        """All values as dims-tensors: the inputs (or others in their place), then the steps."""
+        values = [i.tensor for i in self.inputs] if inputs is None else list(inputs)
+        for step in self.steps:
+            operands = [values[at] for at in step.operands]
+            values.append(KINDS[step.kind].on_tensors(self.env, *operands, **step.params))
+        return values
+
+    def arrays(self, inputs: Sequence[Any] | None = None) -> list[Any]:
+        """All values as DataArrays."""
+        values = [i.array for i in self.inputs] if inputs is None else list(inputs)
+        for step in self.steps:
+            operands = [values[at] for at in step.operands]
+            values.append(on_arrays(step, self.env, operands))
+        return values
+
+    @property
+    def symbolic(self) -> list[dt.DimTensor]:
+        """The tensors that a function of the program takes."""
+        return [i.tensor for i in self.inputs if i.symbolic]
+
+    @property
+    def given(self) -> list[Any]:
+        """What it is called with."""
+        return [i.given for i in self.inputs if i.symbolic]
+
+    def only(self, keep: Callable[[Kind], bool]) -> Program:
+        """The program without steps of other kinds, and without what depends on them."""
+        kept: dict[int, int] = {at: at for at in range(len(self.inputs))}
+        steps: list[Step] = []
+        for at, step in enumerate(self.steps, start=len(self.inputs)):
+            if keep(KINDS[step.kind]) and all(operand in kept for operand in step.operands):
+                kept[at] = len(self.inputs) + len(steps)
+                steps.append(replace(step, operands=tuple(kept[o] for o in step.operands)))
+        return replace(self, steps=tuple(steps), refused=())
+
+    def __str__(self) -> str:
+        lines = [f"{name}: {spec.dim!r} {spec.length}" for name, spec in self.env.items()]
+        lines += [f"v{at} = {i.tensor!r}" for at, i in enumerate(self.inputs)]
+        lines += [f"v{at} = {s}" for at, s in enumerate(self.steps, start=len(self.inputs))]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+KINDS: dict[str, Kind] = {}
+
+
+def register(kind: Kind) -> Kind:
+    """Add a kind of step."""
+    KINDS[kind.name] = kind
+    return kind
+
+
+def on_arrays(step: Step, env: Env, operands: Sequence[Any]) -> Any:
+    """A step on DataArrays, alignment exact, scalar coordinates dropped."""
+    import warnings
+
+    import xarray as xr
+
+    with (
+        xr.set_options(arithmetic_join="exact", keep_attrs=False),
+        np.errstate(all="ignore"),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore")
+        result = KINDS[step.kind].on_arrays(env, *operands, **step.params)
+    return plain(result)
+
+
+def plain(array: Any) -> Any:
+    """A DataArray with the coordinates of its dims only, and without a name."""
+    extra = [key for key in array.coords if key not in array.dims]
+    return array.drop_vars(extra).rename(None)
+
+
+class Trial:
+    """A program that grows: it has both kinds of values, to see what the next step can be."""
+
+    def __init__(self, env: dict[str, DimSpec], inputs: Sequence[Input]):
+        self.env = env
+        self.inputs = tuple(inputs)
+        self.values = [i.tensor for i in inputs]
+        self.arrays = [plain(i.array) for i in inputs]
+        self.steps: list[Step] = []
+        self.refused: list[Refusal] = []
+        # what is known of every dim met so far: a dim has one length and one set of labels
+        self.met: dict[dt.Dim, tuple[int, list | None]] = {}
+        for tensor, array in zip(self.values, self.arrays, strict=True):
+            self._meet(tensor, array)
+
+    def attempt(self, step: Step) -> None:
+        """Take the step on both sides; where one refuses, note it and leave the step out.
+
+        Errors that are no refusals (those of other types) are raised.
+        """
+        kind = KINDS[step.kind]
+        tensor = array = tensor_error = array_error = None
+        try:
+            array = on_arrays(step, self.env, [self.arrays[at] for at in step.operands])
+        except (ValueError, LookupError, TypeError) as error:
+            array_error = error
+        try:
+            operands = [self.values[at] for at in step.operands]
+            tensor = kind.on_tensors(self.env, *operands, **step.params)
+        except DimtensorError as error:
+            tensor_error = error
+        if tensor_error is not None or array_error is not None:
+            self.refused.append(Refusal(step, tensor_error, array_error))
+            return
+        self.steps.append(step)
+        self.values.append(tensor)
+        self.arrays.append(array)
+        self._meet(tensor, array)
+
+    def _meet(self, tensor: dt.DimTensor, array: Any) -> None:
+        names = {dim.name or ANONYMOUS: dim for dim in tensor.dims}
+        if set(names) != set(array.dims):
+            raise AssertionError(f"{tensor!r} has not the dims of\n{array}")
+        for name, dim in names.items():
+            seen = (array.sizes[name], labels_of(array, name))
+            known = self.met.setdefault(dim, seen)
+            if not _same(known, seen):
+                raise AssertionError(f"{dim!r} stands for {known} and for {seen}")
+            if dim.length is not None and dim.length != seen[0]:
+                raise AssertionError(f"{dim!r} has length {dim.length}, xarray's has {seen[0]}")
+
+    def program(self) -> Program:
+        """The steps that both sides took."""
+        return Program(self.env, self.inputs, tuple(self.steps), tuple(self.refused))
+
+
+def labels_of(array: Any, name: str) -> list | None:
+    """Labels of a dim of a DataArray; None where it has none."""
+    if name not in array.indexes:
+        return None
+    index = array.indexes[name]
+    return [_plain_label(label) for label in index.tolist()]
+
+
+def _plain_label(label: Any) -> Any:
+    """Labels in the form in which they compare; NaN and NaT as one thing that equals itself."""
+    if isinstance(label, tuple):
+        return tuple(_plain_label(part) for part in label)
+    if label is None or label != label:
+        return "<missing>"
+    if hasattr(label, "isoformat"):
+        return label.isoformat()
+    return label
+
+
+def _same(one: tuple[int, list | None], other: tuple[int, list | None]) -> bool:
+    return one == other
+
+
+def assert_same(found: Any, expected: Any, what: str = "", rtol: float = 1e-9) -> None:
+    """Assert that a result has the dims, labels, kind of dtype and values of a DataArray.
+
+    The order of the dims is of no account.
+
+    Parameters
+    ----------
+    found, expected : DataArray
+    what : str
+        Said where they differ.
+
+    Raises
+    ------
+    AssertionError
+    """
+    if set(found.dims) != set(expected.dims):
+        raise AssertionError(f"{what}: dims {set(found.dims)}, expected {set(expected.dims)}")
+    for name in expected.dims:
+        one, other = labels_of(found, name), labels_of(expected, name)
+        if one != other:
+            raise AssertionError(f"{what}: labels of {name!r} are {one}, expected {other}")
+    found = found.transpose(*expected.dims)
+    if found.dtype.kind != expected.dtype.kind:
+        raise AssertionError(f"{what}: dtype {found.dtype}, expected {expected.dtype}")
+    if found.dtype.kind in "biufc":
+        np.testing.assert_allclose(
+            found.values, expected.values, rtol=rtol, atol=1e-9, err_msg=what, equal_nan=True
+        )
+    elif found.values.tolist() != expected.values.tolist():
+        raise AssertionError(f"{what}: {found.values}, expected {expected.values}")
