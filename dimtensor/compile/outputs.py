@@ -6,45 +6,84 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dimtensor.compile.boundary import axis_names
 from dimtensor.dims import Binding, Dim, Dims, product_below, sort_dims
 
 if TYPE_CHECKING:
     import xarray as xr
 
 
-def to_dataarray(
-    array: Any, axes: Dims, binding: Binding, name: str | None, categories: Dim | None = None
-) -> xr.DataArray:
-    """A DataArray with dims in canonical order and all labels that are known.
+class Labeller:
+    """Makes DataArrays of the arrays of one output.
+
+    Lengths and labels are those of a binding; where they follow from values, as those of a mask do,
+    they are those of the call.
 
     Parameters
     ----------
-    array : ndarray
-        Axes in the order of `axes`.
+    axes : tuple of Dim
+        Dims of the array, in the order of its axes.
+    binding : Binding
+    name : str, optional
     categories : Dim, optional
         The dim whose positions the values are; the result has its labels as values.
     """
-    import xarray as xr
 
-    values = np.asarray(array)
-    dims = sort_dims(axes)
-    values = values.transpose([axes.index(dim) for dim in dims]) if len(dims) > 1 else values
-    if categories is not None:
-        values = positions_to_labels(values, categories, binding)
-    names = output_names(dims)
-    result = xr.DataArray(values, dims=names, name=name)
-    for dim, key in zip(dims, names, strict=True):
-        coords = _coordinates(dim, key, binding)
-        if coords is not None:
-            result = result.assign_coords(coords)
-    return result
+    def __init__(self, axes: Dims, binding: Binding, name: str | None, categories: Dim | None):
+        self._dims = sort_dims(axes)
+        self._order = None if self._dims == axes else [axes.index(dim) for dim in self._dims]
+        self._name = name
+        self._names = tuple(axis_names(axes)[dim] for dim in self._dims)
+        self._binding = binding
+        self._categories = categories
+        involved = (*axes, categories) if categories is not None else axes
+        # what is the same at every call: coords and indexes of a DataArray
+        self._coords: dict[str, Any] | None = None
+        self._indexes: dict[str, Any] = {}
+        self._varies = any(dim.bound_length(binding) is None for dim in involved)
 
+    def label(self, array: Any, binding: Binding) -> xr.DataArray:
+        """A DataArray with dims in canonical order and all labels that are known.
 
-def output_names(dims: Dims) -> list[str]:
-    """Names of the axes of a DataArray; an anonymous dim is called ``dim_0`` and so on."""
-    names = [dim.name for dim in dims]
-    numbers = iter(n for n in range(2 * len(dims) + 1) if f"dim_{n}" not in names)
-    return [name if name is not None else f"dim_{next(numbers)}" for name in names]
+        Parameters
+        ----------
+        array : array
+        binding : Binding
+            What the call tells, masks included.
+        """
+        import xarray as xr
+
+        values = np.asarray(array)
+        if self._order is not None:
+            values = values.transpose(self._order)
+        if self._categories is not None:
+            values = positions_to_labels(values, self._categories, binding)
+        if not values.flags.writeable:  # JAX's are not; a result belongs to its caller
+            values = values.copy()
+        if self._varies:
+            return self._build(values, binding)
+        if self._coords is None:
+            first = self._build(values, self._binding)
+            self._indexes = dict(first.xindexes)
+            self._coords = {name: coord.variable for name, coord in first.coords.items()}
+        # xarray's own way to make a DataArray of parts that fit: a tenth of the time
+        return xr.DataArray(
+            xr.Variable(self._names, values, fastpath=True),
+            coords={name: coord.copy(deep=False) for name, coord in self._coords.items()},
+            name=self._name,
+            indexes=dict(self._indexes),
+            fastpath=True,
+        )
+
+    def _build(self, values: np.ndarray, binding: Binding) -> xr.DataArray:
+        import xarray as xr
+
+        result = xr.DataArray(values, dims=self._names, name=self._name)
+        for dim, key in zip(self._dims, self._names, strict=True):
+            coords = _coordinates(dim, key, binding)
+            if coords is not None:
+                result = result.assign_coords(coords)
+        return result
 
 
 def _coordinates(dim: Dim, key: str, binding: Binding) -> Any:

@@ -21,7 +21,7 @@ def nodes_of(x: Any) -> list[Node] | dict[str, Node]:
         For anything else.
     """
     if isinstance(x, CompiledFunction):
-        return list(x._outputs)
+        return list(x.output_nodes)
     if isinstance(x, Mapping):
         return {str(key): _node_of(value) for key, value in x.items()}
     if isinstance(x, Sequence) and not isinstance(x, str):

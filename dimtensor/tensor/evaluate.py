@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import weakref
+from collections import OrderedDict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from dimtensor.compile.code import with_dims
+from dimtensor.compile.data import title_of
 from dimtensor.compile.function import CompiledFunction, free_inputs
 from dimtensor.compile.function import function as _function
-from dimtensor.errors import GraphError, InputError, build_message, listing
+from dimtensor.dims import Dim, as_dim_tuple
+from dimtensor.errors import GraphError, InputError, build_message, did_you_mean, listing
 from dimtensor.graph import Node
 from dimtensor.tensor.shell import TensorShell, as_node, wrap
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
-_explored: weakref.WeakKeyDictionary[Node, dict[str, CompiledFunction]] = (
-    weakref.WeakKeyDictionary()
-)
+# functions of expressions that were evaluated last: a cell that is run again compiles nothing
+_explored: OrderedDict[tuple, CompiledFunction] = OrderedDict()
+_KEPT = 64
 
 
 def function(inputs: Any, outputs: Any, backend: str = "numba") -> CompiledFunction:
@@ -64,7 +67,7 @@ def evaluate(x: Any, values: Mapping[Any, Any] | None = None, backend: str = "py
     ----------
     x : DimTensor, list or dict
     values : mapping, optional
-        Values of the inputs, by tensor or by name.
+        Values of the inputs, by tensor or by name; lengths or labels by dim.
     backend : {"python", "numba", "jax"}
 
     Returns
@@ -83,38 +86,63 @@ def evaluate(x: Any, values: Mapping[Any, Any] | None = None, backend: str = "py
     >>> float(dt.evaluate(a + 1, {a: 2.0}))
     3.0
     """
-    outputs = list(x.values()) if isinstance(x, Mapping) else x
-    outputs = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
-    nodes = [as_node(output) for output in outputs]
+    if isinstance(x, Mapping):
+        outputs = {key: wrap(as_node(output)) for key, output in x.items()}
+        nodes = [output.node for output in outputs.values()]
+    elif isinstance(x, (list, tuple)):
+        nodes = [as_node(output) for output in x]
+        outputs = type(x)(wrap(node) for node in nodes)  # type: ignore[assignment]
+    else:
+        nodes = [as_node(x)]
+        outputs = wrap(nodes[0])  # type: ignore[assignment]
     known = free_inputs(nodes)
-    by_name = {node.name: node for node in known if node.name is not None}
-    given: dict[Node, Any] = {}
-    for key, value in (values or {}).items():
-        node = by_name.get(key) if isinstance(key, str) else as_node(key)
+    given = _given(known, values or {})
+    dims = [key for key in given if isinstance(key, Dim)]
+    structure = (type(x), tuple(x)) if isinstance(x, Mapping) else type(x)
+    key = (tuple(nodes), tuple(dims), structure, backend)
+    compiled = _explored.get(key)
+    if compiled is None:
+        compiled = _function([*map(wrap, known), *dims], outputs, backend)
+        _explored[key] = compiled
+        while len(_explored) > _KEPT:
+            _explored.popitem(last=False)
+    return compiled(*[given[source] for source in (*known, *dims)])
+
+
+def _given(known: list[Node], values: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Values by input node or dim.
+
+    Raises
+    ------
+    InputError
+        If a value is missing or of no input.
+    """
+    names = {node.name: node for node in known if node.name is not None}
+    given: dict[Any, Any] = {}
+    for key, value in values.items():
+        if isinstance(key, Dim):
+            given[key] = value
+            continue
+        node = names.get(key) if isinstance(key, str) else as_node(key)
         if node not in known:
+            what = repr(key) if isinstance(key, str) else title_of(as_node(key))
+            guess = did_you_mean(key, [*names]) if isinstance(key, str) else ""
             raise InputError(
                 build_message(
-                    f"the expression has no input {key!r}", [("inputs", listing(list(by_name)))]
+                    f"the expression does not depend on {what}{guess}",
+                    [("inputs", listing(names))],
                 )
             )
-        given[node] = value  # type: ignore[index]
-    single = len(nodes) == 1 and not isinstance(x, (list, tuple, Mapping))
-    if single:
-        cached = _explored.setdefault(nodes[0], {})
-        compiled = cached.get(backend)
-        if compiled is None:
-            compiled = cached[backend] = _function([wrap(n) for n in known], x, backend)
-    else:
-        compiled = _function([wrap(n) for n in known], x, backend)
-    missing = [node.name or repr(node) for node in known if node not in given]
+        given[node] = value
+    missing = [title_of(node) for node in known if node not in given]
     if missing:
         raise InputError(
             build_message(
                 f"the value depends on inputs that are not given: {', '.join(missing)}",
-                hint="x.eval({tensor: value, ...})",
+                hint="x.eval({tensor: value}), by tensor or by name",
             )
         )
-    return compiled(*[given[node] for node in known])
+    return given
 
 
 class EvaluationMixin(TensorShell):
@@ -190,16 +218,13 @@ def vectorize(outputs: Any, replacements: Mapping[DimTensor, Any]) -> Any:
     >>> dt.vectorize(dt.exp(x), {x: draw}).sizes
     {'draw': 4}
     """
-    from dimtensor.compile.function import _with_dims
-    from dimtensor.dims import Dim, as_dim_tuple
-
     grown = {}
     for old, new in replacements.items():
         dims = isinstance(new, Dim) or (
             isinstance(new, (list, tuple)) and all(isinstance(d, Dim) for d in new)
         )
         if dims:
-            new = wrap(_with_dims(as_node(old), as_dim_tuple(new, "the dims to add")))
+            new = wrap(with_dims(as_node(old), as_dim_tuple(new, "the dims to add")))
         grown[old] = new
     return substitute(outputs, grown)
 

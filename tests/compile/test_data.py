@@ -37,7 +37,7 @@ def test_data_that_are_no_positions_are_found_before_plain_arrays_go_in():
     function = dt.function([effect], total, backend="python").with_data(group_of=np.array([0, 5]))
     message = "data 'group_of' has positions outside of dim 'group' of length 2: 5"
     for _ in range(2):
-        with pytest.raises(dt.DimError, match=message):
+        with pytest.raises(dt.PositionError, match=message):
             function.positional
-    with pytest.raises(dt.DimError, match=message):
+    with pytest.raises(dt.PositionError, match=message):
         function(np.zeros(2))

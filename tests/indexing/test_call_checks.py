@@ -48,7 +48,7 @@ def test_median_of_no_positions() -> None:
 def test_indexer_outside_of_the_dim(k: dt.Dim) -> None:
     y, at = dt.tensor("y", dims=k), dt.tensor("at", dims=OBS, dtype="int64")
     with pytest.raises(
-        dt.DimError, match=r"input 'at' has positions outside of dim 'k' .* 3: 3, -4"
+        dt.PositionError, match=r"input 'at' has positions outside of dim 'k' .* 3: 3, -4"
     ):
         y.isel(k=at).eval({y: np.ones(3), at: np.array([0, 3, -4])})
     computed = y.isel(k=at * 2)
@@ -58,7 +58,7 @@ def test_indexer_outside_of_the_dim(k: dt.Dim) -> None:
 
 def test_indexer_of_data_outside_of_a_known_dim() -> None:
     y = dt.tensor("y", dims=dt.Dim("k", length=2))
-    with pytest.raises(dt.DimError, match="has positions outside of dim 'k' of length 2: 2"):
+    with pytest.raises(dt.PositionError, match="has positions outside of dim 'k' of length 2: 2"):
         y.isel(k=dt.data([0, 2], dims=OBS)).eval({y: np.ones(2)})
 
 

@@ -1,0 +1,126 @@
+"""Frames: what the lengths and labels of a call determine, found once and used again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from dimtensor.backends import Executable
+from dimtensor.compile.boundary import check_positions
+from dimtensor.compile.data import title_of
+from dimtensor.compile.late import locate
+from dimtensor.compile.lengths import bind_relabelled
+from dimtensor.compile.outputs import Labeller
+from dimtensor.compile.program import Program
+from dimtensor.dims import Binding, Dim
+from dimtensor.graph.attrs import LabelPosition
+
+
+class Limit(NamedTuple):
+    """An input whose elements are positions along a dim: they are checked at every call."""
+
+    at: int
+    length: int | None
+    dim: Dim
+    title: str
+
+
+class Frame:
+    """What calls with the same lengths and labels have in common.
+
+    Parameters
+    ----------
+    binding : Binding
+        Lengths and labels of dims, of data and of the inputs of the call.
+    program : Program
+    executable : Executable
+    data : sequence of ndarray
+    n_inputs : int
+    labellers : sequence of Labeller
+
+    Attributes
+    ----------
+    fixed : tuple of ndarray
+        What the executable takes after the inputs: data, then positions of labels.
+    limits : list of Limit
+
+    Raises
+    ------
+    DimError, LabelError, PositionError
+        If lengths and labels contradict each other or what the function does with them.
+    """
+
+    __slots__ = ("binding", "executable", "fixed", "labellers", "limits", "program")
+
+    def __init__(
+        self,
+        binding: Binding,
+        program: Program,
+        executable: Executable,
+        data: Sequence[np.ndarray],
+        n_inputs: int,
+        labellers: Sequence[Labeller],
+    ):
+        self.binding = binding
+        self.program = program
+        self.executable = executable
+        self.labellers = labellers
+        self.limits = check_indexers(program, data, n_inputs, binding)
+        self.fixed = (*data, *located(program, binding))
+
+    def check_inputs(self, arrays: Sequence[np.ndarray]) -> None:
+        """Check the elements of inputs that are used as positions.
+
+        Raises
+        ------
+        PositionError
+            If one is outside of its dim.
+        """
+        for limit in self.limits:
+            check_positions(arrays[limit.at], limit.length, limit.dim, limit.title)
+
+
+def located(program: Program, binding: Binding) -> list[np.ndarray]:
+    """Positions of the labels that a program looks up when data arrives."""
+    return [
+        locate(slot.source, binding)
+        for slot in program.slots
+        if isinstance(slot.source, LabelPosition)
+    ]
+
+
+def check_indexers(
+    program: Program, data: Sequence[np.ndarray], n_inputs: int, binding: Binding
+) -> list[Limit]:
+    """Check data that are positions; what is left to be checked of inputs, at every call.
+
+    Raises
+    ------
+    PositionError
+        If an element of data is outside of the dim that it is a position along.
+    """
+    limits = []
+    places = {slot.source: at for at, slot in enumerate(program.slots)}
+    for leaf, dim in program.indexed:
+        at, length = places[leaf], dim.bound_length(binding)
+        if at < n_inputs:
+            limits.append(Limit(at, length, dim, title_of(leaf)))
+        else:
+            check_positions(data[at - n_inputs], length, dim, title_of(leaf))
+    return limits
+
+
+def complete(binding: Binding, program: Program) -> None:
+    """Check together what inputs and data say of dims, and add what follows from it.
+
+    Raises
+    ------
+    DimError, LabelError, PositionError
+        If they contradict each other, or a dim is too short for what is done along it.
+    """
+    bind_relabelled(program.relabelled, binding)
+    binding.check_derived()
+    for requirement in program.requirements:
+        requirement.check(binding)

@@ -1,0 +1,229 @@
+"""Ports: where the values of one call come in, each read into an array and what it says of dims."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dimtensor.compile.boundary import admit, as_labelled, label_positions, own_names
+from dimtensor.compile.data import title_of
+from dimtensor.dims import Binding, Coords, Dim, Dims
+from dimtensor.errors import DimError, InputError, LabelError, build_message, listing
+from dimtensor.graph import Node
+
+
+class Reading(NamedTuple):
+    """What one value is.
+
+    Attributes
+    ----------
+    array : ndarray
+        Ready for compiled code: dtype, order of axes and of labels are those of the input.
+    lengths : tuple of int
+        One per axis.
+    labels : tuple of Coords or None, or None
+        Of the axes whose dims have no labels of their own; None stands for no labels at all.
+    extra : tuple of str
+        Names of axes that the input does not have; the rest is then not filled in.
+    """
+
+    array: np.ndarray
+    lengths: tuple[int, ...]
+    labels: tuple[Coords | None, ...] | None = None
+    extra: tuple[str, ...] = ()
+
+
+class TensorPort:
+    """Reads the values of one input tensor.
+
+    Parameters
+    ----------
+    node : Node
+    dims : tuple of Dim
+        The order in which compiled code has the axes.
+    """
+
+    __slots__ = ("_dtype", "_plain", "dims", "late_categories", "node", "title")
+
+    def __init__(self, node: Node, dims: Dims):
+        self.node = node
+        self.dims = dims
+        self.title = title_of(node)
+        categories = node.categories
+        # labels of a dim that gets its labels with another input: looked up after all are read
+        self.late_categories = (
+            categories if categories is not None and categories._labels() is None else None
+        )
+        self._dtype = np.dtype(node.dtype)
+        self._plain = categories is None and len(dims) < 2
+
+    def read(self, value: Any) -> Reading:
+        """Read a value.
+
+        Raises
+        ------
+        InputError, DimError, LabelError, DtypeError
+            If it is no value of the input.
+        """
+        if (
+            self._plain
+            and type(value) is np.ndarray
+            and value.dtype is self._dtype
+            and value.ndim == len(self.dims)
+            and value.flags.carray
+        ):
+            return Reading(value, value.shape)
+        labelled = as_labelled(value, self.dims, self.title)
+        if labelled is not None:
+            names = own_names(labelled.names, self.dims, self.title)
+            extra = tuple(str(name) for name in labelled.names if name not in names)
+            if extra:
+                return Reading(np.empty(0), (), None, extra)
+        said = Binding()
+        array = admit(
+            value, labelled, self.dims, self.node.dtype, self.node.categories, said, self.title,
+            late=self.late_categories is not None,
+        )  # fmt: skip
+        labels = tuple(said.labels(dim) for dim in self.dims)
+        return Reading(ready(array), array.shape, labels if any_of(labels) else None)
+
+    def tell(self, reading: Reading, binding: Binding) -> None:
+        """Record what a value says of dims.
+
+        Raises
+        ------
+        DimError, LabelError
+            If that disagrees with the dims or with other inputs.
+        """
+        for dim, length in zip(self.dims, reading.lengths, strict=True):
+            binding.add_length(dim, length, self.title)
+        for dim, labels in zip(self.dims, reading.labels or (), strict=False):
+            if labels is not None:
+                binding.add_labels(dim, labels, self.title)
+
+    def look_up(self, array: np.ndarray, binding: Binding) -> np.ndarray:
+        """Positions of values that are labels of a dim whose labels came with the call."""
+        assert self.late_categories is not None
+        return ready(label_positions(array, self.late_categories, self.title, binding))
+
+
+class LengthPort:
+    """Reads the length of a dim that is itself an input: a number, labels, or a dim."""
+
+    __slots__ = ("dim", "title")
+
+    late_categories = None
+
+    def __init__(self, dim: Dim):
+        self.dim = dim
+        self.title = f"input {dim.short!r}"
+
+    def read(self, value: Any) -> Reading:
+        """Read a length or labels.
+
+        Raises
+        ------
+        InputError
+            If it is neither.
+        """
+        if isinstance(value, Dim):
+            labels = value._labels()
+            value = len(value) if labels is None else labels
+        if isinstance(value, Coords) or (np.ndim(value) == 1 and not isinstance(value, str)):
+            labels = value if isinstance(value, Coords) else Coords(value)
+            return Reading(np.asarray(len(labels)), (len(labels),), (labels,))
+        number = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+        if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "iu":
+            number = True
+        if not number or value < 0:
+            raise InputError(
+                f"{self.title} is a dim: it takes a length (an integer of at least 0) or a "
+                f"sequence of labels, not {value!r}"
+            )
+        return Reading(np.asarray(int(value), dtype=np.int64), (int(value),))
+
+    def tell(self, reading: Reading, binding: Binding) -> None:
+        """Record the length and the labels.
+
+        Raises
+        ------
+        DimError, LabelError
+            If they disagree with the dim or with other inputs.
+        """
+        binding.add_length(self.dim, reading.lengths[0], self.title)
+        if reading.labels is None:
+            return
+        (labels,) = reading.labels
+        assert labels is not None
+        own = self.dim._labels()
+        if own is None:
+            binding.add_labels(self.dim, labels, self.title)
+        elif not own.same_labels(labels):
+            raise LabelError(
+                build_message(
+                    f"{self.title} is a dim that has other labels",
+                    [("dim", listing(own.values)), ("given", listing(labels.values))],
+                    f"declare dt.Dim({self.dim.short!r}) without coords to give it labels at calls",
+                )
+            )
+
+    def look_up(self, array: np.ndarray, binding: Binding) -> np.ndarray:
+        """Lengths are no labels."""
+        raise TypeError(f"{self.title} has no labels to look up")
+
+
+Port = TensorPort | LengthPort
+
+
+def any_of(labels: Sequence[Coords | None]) -> bool:
+    """Whether there are labels of at least one axis."""
+    return any(one is not None for one in labels)
+
+
+def ready(array: np.ndarray) -> np.ndarray:
+    """The array as compiled code takes it: contiguous, aligned and, for its type, writeable.
+
+    Numba compiles once more for an array that is read-only, or in another layout. A read-only array
+    is not copied but seen through a writeable view: compiled code never writes into its inputs.
+    """
+    if array.flags.carray:
+        return array
+    if not array.flags.c_contiguous or not array.flags.aligned:
+        array = np.array(array, order="C")
+    if not array.flags.writeable:
+        array = np.asarray(_Writeable(array)).reshape(array.shape)
+    return array
+
+
+class _Writeable:
+    """NumPy's array interface of a read-only array, without the flag that says so."""
+
+    def __init__(self, array: np.ndarray):
+        pointer, _ = array.__array_interface__["data"]
+        self.__array_interface__ = {**array.__array_interface__, "data": (pointer, False)}
+        self._owner = array
+
+
+def batch_names(readings: Sequence[Reading], ports: Sequence[Port], taken: frozenset[str]) -> tuple:
+    """Names of the axes by which each input batches the call.
+
+    Raises
+    ------
+    DimError
+        If the function has a dim of such a name already: it would be two dims at once.
+    """
+    for reading, port in zip(readings, ports, strict=True):
+        for name in reading.extra:
+            if name in taken:
+                raise DimError(
+                    build_message(
+                        f"{port.title} has an additional dim {name!r}, which the function has "
+                        "already elsewhere",
+                        [("dims of the input", [dim.short for dim in port.dims])],  # type: ignore[union-attr]
+                        "to batch the call rename it in the value; to make the input vary along "
+                        "it declare the input with the dim",
+                    )
+                )
+    return tuple(reading.extra for reading in readings)
