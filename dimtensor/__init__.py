@@ -15,6 +15,7 @@ from dimtensor.errors import DtypeError as DtypeError
 from dimtensor.errors import GraphError as GraphError
 from dimtensor.errors import InputError as InputError
 from dimtensor.errors import LabelError as LabelError
+from dimtensor.errors import MissingExtraError as MissingExtraError
 from dimtensor.errors import PositionError as PositionError
 from dimtensor.tensor.autodiff import grad as grad
 from dimtensor.tensor.autodiff import hessian as hessian
@@ -69,5 +70,18 @@ from dimtensor.tensor.functions import stack as stack
 from dimtensor.tensor.functions import std as std
 from dimtensor.tensor.functions import sum as sum
 from dimtensor.tensor.functions import var as var
+
+# isort: split
+# After the elementwise functions: dt.real is a support that is also the function of that name.
+from dimtensor.model.logdensity import LogDensity as LogDensity
+from dimtensor.model.sample import sample as sample
+from dimtensor.model.supports import bounded as bounded
+from dimtensor.model.supports import positive as positive
+from dimtensor.model.supports import real as real
+from dimtensor.model.supports import unit as unit
+from dimtensor.model.supports_along import ordered as ordered
+from dimtensor.model.supports_along import positive_ordered as positive_ordered
+from dimtensor.model.supports_along import simplex as simplex
+from dimtensor.model.supports_matrix import cholesky_corr as cholesky_corr
 
 __version__ = "0.1.0"

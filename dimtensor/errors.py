@@ -42,6 +42,10 @@ class CheckError(DimtensorError, ValueError):
     """A check that is part of a computation failed when it ran."""
 
 
+class MissingExtraError(DimtensorError, ImportError):
+    """An optional library is not installed; the message names the extra that brings it."""
+
+
 def build_message(
     headline: str, details: Iterable[tuple[str, object]] = (), hint: str | None = None
 ) -> str:

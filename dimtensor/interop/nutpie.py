@@ -1,0 +1,212 @@
+"""nutpie: models that it takes, and its draws with the labels of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dimtensor.interop.callbacks import (
+    copy_callback,
+    gradient_callback,
+    table_of,
+    vector_callback,
+)
+from dimtensor.interop.extras import require
+from dimtensor.model.assembly import FLAT
+from dimtensor.model.records import spread_over
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from dimtensor.model.logdensity import LogDensity
+
+# nutpie's own name of the dim of unconstrained elements in the statistics
+_STATISTICS_DIM = "unconstrained_parameter"
+_GROUPS = ("posterior", "warmup_posterior")
+
+
+def to_nutpie(model: LogDensity) -> Any:
+    """A model for ``nutpie.sample``, whose draws are named and labelled."""
+    record = _Record(model, flat=False)
+    return _compiled(model, model.initial_point, record)
+
+
+def sample(
+    model: LogDensity,
+    start: np.ndarray,
+    *,
+    save_warmup: bool,
+    unconstrained: bool,
+    **options: Any,
+) -> xr.DataTree:
+    """Run nutpie on the flat vectors, and give all draws their names and labels at once.
+
+    Compared with :func:`to_nutpie` one function less is compiled.
+    """
+    nutpie = require("nutpie", "sampling", "dt.sample")
+    compiled = _compiled(model, start, _Record(model, flat=True))
+    tree = nutpie.sample(compiled, save_warmup=save_warmup, **options)
+    return _labelled(model, tree, save_warmup, unconstrained)
+
+
+def _labelled(
+    model: LogDensity, tree: xr.DataTree, save_warmup: bool, unconstrained: bool
+) -> xr.DataTree:
+    import xarray as xr
+
+    groups = {}
+    for group in _GROUPS[: 1 + save_warmup]:
+        vectors = tree[group].to_dataset()[FLAT]
+        draws = model.constrain(vectors)
+        leading = {dim: vectors.sizes[dim] for dim in ("chain", "draw")}
+        draws = spread_over(draws, leading).assign_coords(
+            {dim: vectors.coords[dim] for dim in leading}
+        )
+        draws.attrs.update(inference_library="nutpie")
+        groups[group] = draws
+        if unconstrained:
+            name = group.replace("posterior", "unconstrained_posterior")
+            groups[name] = xr.Dataset({FLAT: vectors})
+    for group in ("sample_stats", "warmup_sample_stats")[: 1 + save_warmup]:
+        groups[group] = tree[group].to_dataset()
+    return xr.DataTree.from_dict(groups)
+
+
+class _Record:
+    """What nutpie keeps of each draw: names, shapes, dims and labels, in order.
+
+    Either everything that the model records, or the flat vector alone.
+    """
+
+    def __init__(self, model: LogDensity, flat: bool):
+        self.flat = flat
+        self.coords: dict[str, Any] = {_STATISTICS_DIM: model.names}
+        self.dims: dict[str, tuple[str, ...]]
+        if flat:
+            self.names, self.shapes = [FLAT], [(model.size,)]
+            self.dims, self.coords[FLAT] = {FLAT: (FLAT,)}, model.names
+            return
+        dataset = model.constrain(model.initial_point)
+        self.names = [str(name) for name in dataset.data_vars]
+        arrays = [dataset[name] for name in self.names]
+        self.shapes = [array.shape for array in arrays]
+        self.dims = {
+            name: tuple(map(str, array.dims))
+            for name, array in zip(self.names, arrays, strict=True)
+        }
+        for array in arrays:
+            for dim in array.dims:
+                index = array.indexes.get(dim)
+                if index is None:
+                    index = range(array.sizes[dim])
+                elif index.nlevels > 1:
+                    index = [",".join(map(str, label)) for label in index]
+                self.coords[str(dim)] = list(index)
+
+    @property
+    def size(self) -> int:
+        return sum(int(np.prod(shape)) for shape in self.shapes)
+
+    def split(self, vector: np.ndarray) -> dict[str, np.ndarray]:
+        """Arrays by name out of the vector of all."""
+        arrays, start = {}, 0
+        for name, shape in zip(self.names, self.shapes, strict=True):
+            stop = start + int(np.prod(shape))
+            arrays[name] = vector[start:stop].reshape(shape)
+            start = stop
+        return arrays
+
+
+def _compiled(model: LogDensity, start: np.ndarray, record: _Record) -> Any:
+    require("nutpie", "sampling", "to_nutpie")
+    model.logp_and_grad(start)  # chains start at the same time; only one should compile
+    build = _machine_code if model.backend == "numba" else _python_code
+    return build(model, _starting_points(start), record)
+
+
+def _starting_points(start: np.ndarray) -> Callable[[int], np.ndarray]:
+    def point(seed: int | None) -> np.ndarray:
+        return start + np.random.default_rng(seed).uniform(-1.0, 1.0, len(start))
+
+    return point
+
+
+def _python_code(model: LogDensity, starting_points: Callable, record: _Record) -> Any:
+    from nutpie.compiled_pyfunc import from_pyfunc
+
+    expand: Callable[[np.ndarray], dict[str, np.ndarray]]
+    if record.flat:
+
+        def expand(x):
+            return {FLAT: np.array(x)}
+    else:
+        everything = model.functions.positional("record")
+
+        def expand(x):
+            return record.split(np.asarray(everything(np.array(x))[0]))
+
+    return from_pyfunc(
+        ndim=model.size,
+        make_logp_fn=lambda: model.logp_and_grad,
+        make_expand_fn=lambda seed1, seed2, chain: expand,
+        expanded_dtypes=[np.dtype("float64")] * len(record.names),
+        expanded_shapes=record.shapes,
+        expanded_names=record.names,
+        coords=record.coords,
+        dims=record.dims,
+        make_initial_point_fn=starting_points,
+    )
+
+
+def _machine_code(model: LogDensity, starting_points: Callable, record: _Record) -> Any:
+    """A model of callbacks, as nutpie makes one of a PyMC model."""
+    from nutpie.compile_pymc import CompiledPyMCModel
+
+    functions = model.functions
+    logp, arrays = _callback(functions, "logp_and_grad", gradient_callback, 1)
+    if record.flat:
+        expand = _cached(functions, "copy", copy_callback)
+    else:  # nutpie gives one table to both
+        first = len(table_of(model.size, arrays))
+        expand, more = _callback(functions, "record", vector_callback, first)
+        arrays += more
+    stops = np.cumsum([int(np.prod(shape)) for shape in record.shapes])
+    slices = [slice(a, b) for a, b in zip([0, *stops[:-1]], stops, strict=True)]
+    return CompiledPyMCModel(
+        _n_dim=model.size,
+        dims=record.dims,
+        _coords=record.coords,
+        _shapes=dict(zip(record.names, record.shapes, strict=True)),
+        compiled_logp_func=logp,
+        compiled_expand_func=expand,
+        initial_point_func=starting_points,
+        shared_data={str(at): array for at, array in enumerate(arrays)},
+        shared_var_keys={},
+        user_data=table_of(model.size, arrays),
+        n_expanded=record.size,
+        shape_info=(record.names, slices, record.shapes),
+        logp_func=None,
+        expand_func=None,
+    )
+
+
+def _callback(
+    functions: Any, kind: str, make: Callable, first: int
+) -> tuple[Any, list[np.ndarray]]:
+    """The callback of one of the model's functions, and the arrays that it reads."""
+    import numba
+
+    positional = functions.get(kind).positional
+    arrays = [*functions.late_lengths(kind), *positional.fixed]
+    types = tuple(str(numba.typeof(array)) for array in arrays)
+    key = (positional.raw, types, first)
+    return _cached(functions, key, lambda: make(positional.raw, arrays, first)), arrays
+
+
+def _cached(functions: Any, key: Any, make: Callable[[], Any]) -> Any:
+    callbacks = functions.shared.setdefault("callbacks", {})
+    if key not in callbacks:
+        callbacks[key] = make()
+    return callbacks[key]

@@ -1,0 +1,1 @@
+"""Log densities over named tensors: supports, transforms to the real line, sampling."""

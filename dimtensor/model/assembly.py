@@ -1,0 +1,140 @@
+"""The expressions of a model in terms of one flat unconstrained vector."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dimtensor.dims import Dim, ProductDim
+from dimtensor.errors import GraphError, build_message
+from dimtensor.model.parameters import Parameter
+from dimtensor.model.supports import Bounded, Support
+from dimtensor.tensor.autodiff import grad
+from dimtensor.tensor.constructors import arange, length, tensor, zeros
+from dimtensor.tensor.evaluate import inputs_of, substitute
+from dimtensor.tensor.functions import concat
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+FLAT = "unconstrained"
+
+
+@dataclass(frozen=True, eq=False)
+class Assembly:
+    """A model as expressions of its flat vector.
+
+    Attributes
+    ----------
+    flat : DimTensor
+        The vector: an input with the one dim ``unconstrained``.
+    constrained : dict of DimTensor to DimTensor
+        For each parameter its values.
+    value : DimTensor
+        The log density of the vector.
+    gradient : DimTensor
+        With respect to the vector.
+    """
+
+    flat: DimTensor
+    constrained: dict[DimTensor, DimTensor]
+    value: DimTensor
+    gradient: DimTensor
+
+
+def assemble(logp: DimTensor, parameters: Sequence[Parameter], jacobian: bool) -> Assembly:
+    """Put a log density together with the transforms of its parameters.
+
+    The gradient is taken with respect to the piece of each parameter, and the gradients are joined:
+    through the cuts it would be a sum of vectors that are zero outside of their piece.
+    """
+    sizes = [parameter.static_size for parameter in parameters]
+    known = None if None in sizes else sum(sizes)  # type: ignore[arg-type]
+    flat = tensor(FLAT, dims=Dim(FLAT, length=known))
+    pieces = cut(flat, parameters)
+    constrained: dict[DimTensor, DimTensor] = {}
+    log_jacobians: list[DimTensor] = []
+    for parameter, piece in zip(parameters, pieces, strict=True):
+        support = _with_known_bounds(parameter, constrained)
+        values, log_jacobian = support.constrain(piece)
+        constrained[parameter.tensor] = values.astype(parameter.tensor.dtype)
+        if log_jacobian is not None:
+            log_jacobians.append(log_jacobian)
+    value = substitute(logp, constrained).astype("float64")
+    if jacobian:
+        for log_jacobian in log_jacobians:
+            value = value + log_jacobian
+    gradient = join(grad(value, pieces)) if pieces else zeros(flat.dims)
+    return Assembly(flat, constrained, value, gradient)
+
+
+def _with_known_bounds(parameter: Parameter, before: dict[DimTensor, DimTensor]) -> Support:
+    """The support with parameters in its bounds replaced by their values."""
+    support = parameter.support
+    if not isinstance(support, Bounded) or not support.tensors:
+        return support
+    late = [x.name for x in inputs_of(support.tensors) if x not in before]
+    if late:
+        raise GraphError(
+            build_message(
+                f"a bound of {parameter.name!r} depends on parameters that do not come before it",
+                [("parameters", ", ".join(map(repr, late)))],
+                "change the order of the supports",
+            )
+        )
+
+    def replaced(bound: Any) -> Any:
+        return substitute(bound, before) if hasattr(bound, "node") else bound
+
+    return Bounded(replaced(support.low), replaced(support.high))
+
+
+def cut(flat: DimTensor, parameters: Sequence[Parameter]) -> list[DimTensor]:
+    """The piece of a flat vector that belongs to each parameter, with its free dims."""
+    (along,) = flat.dims
+    pieces = []
+    start: Any = 0
+    for parameter in parameters:
+        size = parameter.static_size
+        if size is None or not isinstance(start, int):
+            pieces.append(_gathered(flat, parameter, start))
+            for dim in parameter.free_dims:
+                size = length(dim) if size is None else size * length(dim)
+            start = start + size
+            continue
+        if not parameter.free_dims:
+            piece = flat.isel({along: start})
+        else:
+            taken = flat.isel({along: slice(start, start + size)})
+            product = ProductDim(parameter.free_dims)
+            piece = taken.relabel(taken.dims[0], product)
+            if len(parameter.free_dims) > 1:
+                piece = piece.unravel(product)
+        pieces.append(piece)
+        start += size
+    return pieces
+
+
+def _gathered(flat: DimTensor, parameter: Parameter, start: Any) -> DimTensor:
+    """A piece whose place or length comes with the data."""
+    places: Any = None
+    for dim in parameter.free_dims:
+        places = arange(dim) if places is None else places * length(dim) + arange(dim)
+    places = start if places is None else places + start
+    return flat.isel({flat.dims[0]: places})
+
+
+def join(pieces: Sequence[DimTensor]) -> DimTensor:
+    """Pieces raveled in canonical order, one after the other."""
+    raveled = []
+    for piece in pieces:
+        if not piece.dims:
+            piece = piece.expand(Dim("element", length=1))
+        raveled.append(piece.ravel())
+    return concat(raveled, [piece.dims[0] for piece in raveled], name=FLAT)
+
+
+def inverse(parameters: Sequence[Parameter]) -> DimTensor:
+    """The flat vector in terms of the parameters."""
+    return join([p.support.unconstrain(p.tensor).astype("float64") for p in parameters])

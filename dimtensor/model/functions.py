@@ -1,0 +1,200 @@
+"""The compiled functions of a model, each made when it is first needed, on the model's data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dimtensor.compile.data import bind_data
+from dimtensor.compile.function import CompiledFunction, function
+from dimtensor.dims import Binding, Dim
+from dimtensor.graph import Node, leaves
+from dimtensor.model.assembly import Assembly, inverse, join
+from dimtensor.model.parameters import Parameter, late_dims
+from dimtensor.model.supports import Bounded
+from dimtensor.tensor.evaluate import substitute
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+NUMERIC = ("logp", "logp_and_grad", "logp_on_jax", "record")
+
+
+class ModelFunctions:
+    """Functions of a model by kind.
+
+    ``logp``, ``logp_and_grad`` and ``record`` (everything that is recorded, as one vector) take a
+    plain vector and are compiled; ``logp_on_jax`` is, for JAX, whatever the backend.
+    ``parameters``, ``constrain`` (the same with deterministics) and ``unconstrain`` carry labels
+    and are interpreted.
+
+    Attributes
+    ----------
+    binding : Binding
+        What the data tell of dims.
+    shared : dict
+        What models that differ in data or deterministics have in common.
+    """
+
+    def __init__(
+        self,
+        assembly: Assembly,
+        parameters: Sequence[Parameter],
+        deterministics: Mapping[str, DimTensor],
+        backend: str,
+        replaced: Mapping[Node, Any] | None = None,
+        shared: dict[str, Any] | None = None,
+    ):
+        self.assembly = assembly
+        self.parameters = tuple(parameters)
+        self.deterministics = dict(deterministics)
+        self.backend = backend
+        self.replaced = dict(replaced or {})
+        self.shared: dict[str, Any] = {} if shared is None else shared
+        self._own: dict[str, CompiledFunction] = {}
+        self._on_data: dict[str, CompiledFunction] = {}
+        self._late: dict[str, list[Dim]] = {}
+        nodes = self.data_nodes
+        self.binding: Binding = bind_data(nodes, [x.dims for x in nodes], self.replaced)[0]
+
+    def on_data(self, replaced: Mapping[Node, Any]) -> ModelFunctions:
+        """The same functions on other data."""
+        other = ModelFunctions(
+            self.assembly,
+            self.parameters,
+            self.deterministics,
+            self.backend,
+            {**self.replaced, **replaced},
+            self.shared,
+        )
+        other._own = self._own
+        return other
+
+    def recording(self, deterministics: Mapping[str, DimTensor]) -> ModelFunctions:
+        """The same functions with other deterministics."""
+        return ModelFunctions(
+            self.assembly,
+            self.parameters,
+            deterministics,
+            self.backend,
+            self.replaced,
+            self.shared,
+        )
+
+    @property
+    def data_nodes(self) -> list[Node]:
+        """Data that the model depends on."""
+        outputs = [self.assembly.value.node, *(x.node for x in self.deterministics.values())]
+        for parameter in self.parameters:
+            if isinstance(parameter.support, Bounded):
+                outputs += [bound.node for bound in parameter.support.tensors]
+        return [leaf for leaf in leaves(outputs) if leaf.kind == "data"]
+
+    # -- functions -------------------------------------------------------------------------------
+
+    def get(self, kind: str) -> CompiledFunction:
+        """One of the functions, on the model's data."""
+        ready = self._on_data.get(kind)
+        if ready is None:
+            functions = self.shared if kind in NUMERIC[:3] else self._own
+            ready = functions.get(kind)
+            if ready is None:
+                ready = functions[kind] = self._build(kind)
+            own = self._data_of(kind)
+            replaced = {node: value for node, value in self.replaced.items() if node in own}
+            if replaced:
+                ready = ready.with_data(replaced)
+            self._on_data[kind] = ready
+        return ready
+
+    def positional(self, kind: str) -> Callable[[np.ndarray], Any]:
+        """A numeric function of one plain vector."""
+        positional = self.get(kind).positional
+        lengths = self.late_lengths(kind)
+        if not lengths:
+            return positional
+        return lambda x: positional(x, *lengths)
+
+    def labelled(self, kind: str, *values: Any) -> Any:
+        """Result of a function that carries labels."""
+        return self.get(kind)(*values, *self._late_values(kind))
+
+    def _build(self, kind: str) -> CompiledFunction:
+        inputs: list[Any] = [self.assembly.flat]
+        if kind == "unconstrain":
+            inputs = [parameter.tensor for parameter in self.parameters]
+        backend = self.backend if kind in NUMERIC else "python"
+        if kind == "logp_on_jax":
+            backend = "jax"
+        return function([*inputs, *self._late_of(kind)], self._outputs(kind), backend)
+
+    def _outputs(self, kind: str) -> Any:
+        parts = self.assembly
+        if kind in ("logp", "logp_on_jax"):
+            return [parts.value]
+        if kind == "logp_and_grad":
+            return [parts.value, parts.gradient]
+        if kind == "unconstrain":
+            # the parameters themselves come back aligned
+            return [inverse(self.parameters), *(p.tensor for p in self.parameters)]
+        outputs = {p.name: parts.constrained[p.tensor] for p in self.parameters}
+        if kind in ("constrain", "record"):
+            outputs |= substitute(self.deterministics, parts.constrained)
+        if kind == "record":
+            return [join([x.astype("float64") for x in outputs.values()])]
+        return outputs
+
+    def _data_of(self, kind: str) -> set[Node]:
+        outputs = self._outputs(kind)
+        many = outputs.values() if isinstance(outputs, dict) else outputs
+        return {leaf for leaf in leaves([x.node for x in many]) if leaf.kind == "data"}
+
+    # -- dims whose length or labels come with data ----------------------------------------------
+
+    def _late_of(self, kind: str) -> list[Dim]:
+        """Dims that a function takes as inputs.
+
+        What carries labels takes all that get them with data: its own data need not be those that
+        tell. What works on plain vectors takes only lengths that its own data do not tell.
+        """
+        found = self._late.get(kind)
+        if found is None:
+            found = self._late[kind] = self._find_late(kind)
+        return found
+
+    def _find_late(self, kind: str) -> list[Dim]:
+        dims = [dim for p in self.parameters for dim in (*p.tensor.dims, *p.free_dims)]
+        if kind not in NUMERIC or kind == "record":
+            dims += [dim for x in self.deterministics.values() for dim in x.dims]
+        if kind in NUMERIC:
+            own = {dim for node in self._data_of(kind) for dim in node.dims}
+            late = late_dims(dims, own)
+            return [dim for dim in late if dim.length is None and dim not in own]
+        return late_dims(dims, {dim for node in self.data_nodes for dim in node.dims})
+
+    def late_lengths(self, kind: str) -> list[np.ndarray]:
+        """Lengths of the dims that a numeric function takes after the vector."""
+        return [
+            np.asarray(dim.bound_length(self.binding), dtype=np.int64)
+            for dim in self._late_of(kind)
+        ]
+
+    def _late_values(self, kind: str) -> list[Any]:
+        """Labels of late dims, lengths where data bring no labels."""
+        values: list[Any] = []
+        for dim in self._late_of(kind):
+            labels = dim.bound_labels(self.binding)
+            values.append(dim.bound_length(self.binding) if labels is None else labels.values)
+        return values
+
+    @property
+    def stats(self) -> dict[str, dict[str, float]]:
+        """Seconds that the steps of compiling took, by function."""
+        functions = {**self.shared, **self._own}
+        return {
+            kind: dict(compiled.stats)
+            for kind, compiled in functions.items()
+            if isinstance(compiled, CompiledFunction)
+        }

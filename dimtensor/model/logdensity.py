@@ -1,0 +1,459 @@
+"""Log densities of named tensors as functions of a flat vector, for samplers."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dimtensor.backends import check_backend
+from dimtensor.compile.function import as_node
+from dimtensor.errors import (
+    DimError,
+    DtypeError,
+    GraphError,
+    InputError,
+    build_message,
+    did_you_mean,
+    listing,
+)
+from dimtensor.graph import Node
+from dimtensor.model.assembly import FLAT, assemble
+from dimtensor.model.functions import ModelFunctions
+from dimtensor.model.parameters import check_complete, read_parameters
+from dimtensor.model.records import as_dataset, as_vectors
+from dimtensor.tensor.shell import wrap
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from dimtensor.model.supports import Support
+    from dimtensor.tensor.core import DimTensor
+
+_FLOAT = np.dtype("float64")
+
+
+class LogDensity:
+    """The log density of a model as a function of one flat vector of real numbers.
+
+    The elements of the vector are those of the parameters in the order of `supports`, each raveled
+    with its dims in canonical order (sorted by name). Where a support is not all real numbers they
+    are transformed, and the log Jacobian of the transform is added to the log density.
+
+    Parameters
+    ----------
+    logp : DimTensor
+        Without dims; depends on parameters and on data (``dt.data``).
+    supports : dict of DimTensor (or its name) to Support
+        All symbolic inputs that `logp` depends on, and where their values lie.
+    backend : {"numba", "jax", "python"}
+        What `logp` and `logp_and_grad` are compiled with, each when it is first called. What deals
+        with labels (`constrain`, `unconstrain`) is interpreted, and compiles nothing.
+    jacobian : bool
+        Whether the log Jacobians of the transforms are added. Without them the maximum is that of
+        the density of the parameters themselves.
+    deterministics : dict of str to DimTensor, optional
+        What else is recorded under a name with every draw: expressions of parameters and data.
+
+    Attributes
+    ----------
+    parameters : tuple of Parameter
+        Tensor, resolved support and free dims of each.
+    backend : str
+    jacobian : bool
+    deterministics : dict of str to DimTensor
+    functions : ModelFunctions
+        The compiled functions beneath, for bridges to samplers.
+
+    Raises
+    ------
+    DimError
+        If `logp` has dims, or a support needs a dim that is not named.
+    GraphError
+        If `logp` depends on inputs without a support or not on one that has one, or if the length
+        of a parameter is known neither from its dims nor from data.
+    InputError
+        If a key is no named input, or a value no support.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> school = dt.Dim("school", coords=["A", "B"])
+    >>> effect = dt.tensor("effect", dims=school)
+    >>> scale = dt.scalar("scale")
+    >>> logp = -0.5 * (effect**2).sum() - scale
+    >>> model = dt.LogDensity(logp, {scale: dt.positive, effect: dt.real}, backend="python")
+    >>> model.names
+    ['scale', 'effect[A]', 'effect[B]']
+    >>> value, gradient = model.logp_and_grad(np.array([0.0, 1.0, 2.0]))
+    >>> value, gradient.tolist()
+    (-3.5, [0.0, -1.0, -2.0])
+    >>> model.constrain(np.array([0.0, 1.0, 2.0]))["effect"].sel(school="B").item()
+    2.0
+    """
+
+    def __init__(
+        self,
+        logp: DimTensor,
+        supports: Mapping[Any, Any],
+        backend: str = "numba",
+        *,
+        jacobian: bool = True,
+        deterministics: Mapping[str, DimTensor] | None = None,
+    ):
+        self.backend = check_backend(backend)
+        self.jacobian = jacobian
+        self._logp = wrap(_checked_logp(as_node(logp)))
+        recorded = {name: wrap(as_node(x)) for name, x in (deterministics or {}).items()}
+        nodes = [x.node for x in recorded.values()]
+        self.parameters = read_parameters(self._logp.node, nodes, supports)
+        _check_names([parameter.name for parameter in self.parameters], recorded)
+        self.deterministics = recorded
+        assembly = assemble(self._logp, self.parameters, jacobian)
+        self._attach(ModelFunctions(assembly, self.parameters, recorded, self.backend))
+
+    @property
+    def _supports(self) -> dict[Node, Support]:
+        return {p.tensor.node: p.support for p in self.parameters}
+
+    # -- the vector ------------------------------------------------------------------------------
+
+    @property
+    def size(self) -> int:
+        """Number of elements of the flat vector."""
+        return self._shape[0]
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Names of the elements of the flat vector, with the labels of their dims.
+
+        The free elements of a simplex belong to no label; they are numbered.
+        """
+        return [name for p in self.parameters for name in p.element_names(self.functions.binding)]
+
+    @property
+    def initial_point(self) -> np.ndarray:
+        """A vector to start from: zeros."""
+        return np.zeros(self.size)
+
+    def _attach(self, functions: ModelFunctions) -> None:
+        self.functions = functions
+        self._shape = (sum(p.size(functions.binding) for p in self.parameters),)
+        # both compile at the first call and then get out of the way
+        self._value_and_gradient: Callable[[np.ndarray], Any] = self._first_gradient
+        self._value: Callable[[np.ndarray], Any] = self._first_value
+
+    def _with(self, functions: ModelFunctions) -> LogDensity:
+        other = copy.copy(self)
+        other.__dict__.pop("names", None)
+        other._attach(functions)
+        return other
+
+    # -- values and gradients --------------------------------------------------------------------
+
+    def logp_and_grad(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        """Log density and its gradient.
+
+        Parameters
+        ----------
+        x : ndarray of float64
+            Shape (size,).
+
+        Returns
+        -------
+        float, ndarray
+            The gradient has the shape of `x`.
+
+        Raises
+        ------
+        InputError
+            If `x` has another shape.
+        """
+        if type(x) is not np.ndarray or x.dtype is not _FLOAT or x.shape != self._shape or (
+            not x.flags.carray
+        ):  # fmt: skip
+            x = self._vector(x)
+        value, gradient = self._value_and_gradient(x)
+        return float(value), gradient
+
+    def logp(self, x: np.ndarray) -> float:
+        """Log density; see :meth:`logp_and_grad`."""
+        return float(self._value(self._vector(x))[0])
+
+    def _vector(self, x: Any) -> np.ndarray:
+        """A vector as numba's code takes it: float64, contiguous, writeable."""
+        vector = np.require(x, dtype="float64", requirements=["C", "A", "W"])
+        if vector.shape != self._shape:
+            raise InputError(
+                build_message(
+                    f"the vector has shape {vector.shape}, the model has {self.size} "
+                    "unconstrained elements",
+                    [("parameters", self._described_sizes())],
+                )
+            )
+        return vector
+
+    def _first_gradient(self, x: np.ndarray) -> Any:
+        self._value_and_gradient = self.functions.positional("logp_and_grad")
+        return self._value_and_gradient(x)
+
+    def _first_value(self, x: np.ndarray) -> Any:
+        self._value = self.functions.positional("logp")
+        return self._value(x)
+
+    # -- labelled values -------------------------------------------------------------------------
+
+    def constrain(self, x: Any) -> xr.Dataset:
+        """Labelled values of parameters and deterministics.
+
+        Parameters
+        ----------
+        x : ndarray or DataArray
+            Vectors along the last axis. The leading axes of an array are called draw, or chain and
+            draw; a DataArray names its own.
+
+        Returns
+        -------
+        Dataset
+            Leading dims come first. Where two variables have different dims of one name (a dim and
+            a selection of it), the dim of the later one gets the name of the variable behind its
+            own.
+
+        Raises
+        ------
+        InputError
+            If the vectors have another length.
+        """
+        vectors = as_vectors(x, self.size, FLAT)
+        leading = [dim for dim in vectors.dims if dim != FLAT]
+        kind = "constrain" if self.deterministics else "parameters"
+        return as_dataset(self.functions.labelled(kind, vectors), leading)
+
+    def unconstrain(self, values: Mapping[Any, Any]) -> np.ndarray:
+        """The flat vector of values of the parameters.
+
+        Parameters
+        ----------
+        values : dict or Dataset
+            Values by parameter or its name, labelled as for :func:`dimtensor.function`. Additional
+            dims batch; deterministics are passed over.
+
+        Returns
+        -------
+        ndarray
+            Shape (..., size), additional dims leading in the order of their names.
+
+        Raises
+        ------
+        InputError
+            If a parameter is missing, something is no parameter, or a value lies outside of the
+            support of its parameter.
+        """
+        names = {parameter.name: at for at, parameter in enumerate(self.parameters)}
+        given: dict[int, Any] = {}
+        for key in values:
+            name = key if isinstance(key, str) else as_node(key).name
+            if name in names:
+                given[names[name]] = values[key]
+            elif name not in self.deterministics:
+                raise InputError(
+                    build_message(
+                        f"the model has no parameter {name!r}{did_you_mean(name, list(names))}",
+                        [("parameters", listing(list(names)))],
+                    )
+                )
+        missing = [name for name, at in names.items() if at not in given]
+        if missing:
+            raise InputError(f"missing parameters: {', '.join(map(repr, missing))}")
+        ordered = [given[at] for at in range(len(names))]
+        flat, *aligned = self.functions.labelled("unconstrain", *ordered)
+        flat = flat.transpose(..., FLAT)
+        self._check_inside(flat, aligned)
+        return np.ascontiguousarray(flat.values)
+
+    def _check_inside(self, flat: xr.DataArray, aligned: list[xr.DataArray]) -> None:
+        """Check that values come back from the vector that was made of them."""
+        again = self.functions.labelled("parameters", flat)
+        for parameter, given in zip(self.parameters, aligned, strict=True):
+            back = again[parameter.name]
+            fine = np.isclose(*_broadcast(back, given), rtol=1e-6, atol=1e-9)
+            if not fine.all():
+                raise InputError(
+                    build_message(
+                        f"the value of {parameter.name!r} is outside of its support "
+                        f"{parameter.support}",
+                        [("value", listing(np.unique(given.values[np.isfinite(given.values)])))],
+                    )
+                )
+
+    # -- other models ----------------------------------------------------------------------------
+
+    def with_data(self, data: Mapping[Any, Any] | None = None, **by_name: Any) -> LogDensity:
+        """The same model on other data, without compiling again.
+
+        Parameters
+        ----------
+        data : dict of DimTensor (or its name) to value, optional
+        **by_name
+            New values by name of the data.
+
+        Returns
+        -------
+        LogDensity
+            Its parameters may be of other lengths, where their dims get lengths with the data.
+
+        Raises
+        ------
+        InputError
+            If the model has no such data, or the values have not their dims.
+        """
+        nodes = self.functions.data_nodes
+        names = {node.name: node for node in nodes if node.name is not None}
+        replaced: dict[Node, Any] = {}
+        for key, value in {**(data or {}), **by_name}.items():
+            node = names.get(key) if isinstance(key, str) else as_node(key)
+            if node is None or node not in nodes:
+                known = list(names)
+                hint = did_you_mean(key, known) if isinstance(key, str) else ""
+                raise InputError(
+                    build_message(
+                        f"the model has no data {key!r}{hint}", [("data", listing(known))]
+                    )
+                )
+            replaced[node] = value
+        return self._with(self.functions.on_data(replaced))
+
+    def with_deterministics(self, deterministics: Mapping[str, DimTensor]) -> LogDensity:
+        """The same model with more expressions recorded; compiled functions are shared."""
+        added = {name: wrap(as_node(x)) for name, x in deterministics.items()}
+        recorded = {**self.deterministics, **added}
+        _check_names([p.name for p in self.parameters], recorded)
+        check_complete(self._logp.node, [x.node for x in recorded.values()], self._supports)
+        other = self._with(self.functions.recording(recorded))
+        other.deterministics = recorded
+        return other
+
+    # -- samplers --------------------------------------------------------------------------------
+
+    def to_nutpie(self) -> Any:
+        """A model that ``nutpie.sample`` takes.
+
+        With the numba backend the sampler calls machine code, and its chains run in parallel; with
+        other backends it calls Python.
+
+        Raises
+        ------
+        MissingExtraError
+            If nutpie is not installed.
+        """
+        from dimtensor.interop.nutpie import to_nutpie
+
+        return to_nutpie(self)
+
+    def to_blackjax(self) -> Callable[[Any], Any]:
+        """The log density as a pure JAX function of the flat vector.
+
+        It may be jitted, differentiated and vmapped. It computes in 64 bits whatever the process's
+        flag says, and returns a value of the dtype of the vector: for gradients in 64 bits call it
+        inside of ``jax.enable_x64(True)``.
+
+        Raises
+        ------
+        MissingExtraError
+            If JAX is not installed.
+        """
+        from dimtensor.interop.blackjax import to_blackjax
+
+        return to_blackjax(self)
+
+    # -- looking ---------------------------------------------------------------------------------
+
+    @property
+    def stats(self) -> dict[str, dict[str, float]]:
+        """Seconds that the steps of compiling took, by function."""
+        return self.functions.stats
+
+    def _described_sizes(self) -> str:
+        return ", ".join(f"{p.name}: {p.size(self.functions.binding)}" for p in self.parameters)
+
+    def _table(self) -> list[tuple[str, str, str, str]]:
+        """Name, support, dims with lengths, number of free elements of each parameter."""
+        rows, binding = [], self.functions.binding
+        for p in self.parameters:
+            sizes = [f"{dim.short}: {dim.bound_length(binding)}" for dim in p.tensor.dims]
+            rows.append((p.name, repr(p.support), f"{{{', '.join(sizes)}}}", str(p.size(binding))))
+        return rows
+
+    def __repr__(self) -> str:
+        rows = self._table()
+        widths = [max([len(row[at]) for row in rows], default=0) for at in range(3)]
+        lines = [self._headline()]
+        for name, support, sizes, size in rows:
+            texts = (name.ljust(widths[0]), support.ljust(widths[1]), sizes.ljust(widths[2]), size)
+            lines.append("  " + "  ".join(texts).rstrip())
+        lines += [f"  recorded: {', '.join(self.deterministics)}"] if self.deterministics else []
+        return "\n".join(lines)
+
+    def _headline(self) -> str:
+        jacobian = "" if self.jacobian else ", without Jacobians"
+        return f"<LogDensity of {self.size} unconstrained elements on {self.backend}{jacobian}>"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        head = "".join(f"<th>{text}</th>" for text in ("parameter", "support", "dims", "elements"))
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>"
+            for row in self._table()
+        )
+        return f"<p>{escape(self._headline())}</p><table><tr>{head}</tr>{rows}</table>"
+
+    def __reduce__(self) -> tuple:
+        supports = {p.tensor: p.support for p in self.parameters}
+        arguments = (self._logp, supports, self.backend, self.jacobian, self.deterministics)
+        return (_restored, (*arguments, self.functions.replaced))
+
+
+def _restored(
+    logp: DimTensor,
+    supports: Mapping[Any, Any],
+    backend: str,
+    jacobian: bool,
+    deterministics: Mapping[str, DimTensor],
+    replaced: Mapping[Node, Any],
+) -> LogDensity:
+    model = LogDensity(logp, supports, backend, jacobian=jacobian, deterministics=deterministics)
+    return model.with_data(replaced) if replaced else model
+
+
+def _checked_logp(node: Node) -> Node:
+    if node.dims:
+        raise DimError(
+            build_message(
+                "a log density has no dims",
+                [("dims", [dim.short for dim in node.dims])],
+                "sum it: logp.sum()",
+            )
+        )
+    if node.dtype[:5] != "float":
+        raise DtypeError(f"a log density is of a float dtype, not {node.dtype}")
+    return node
+
+
+def _check_names(parameters: list[str], deterministics: Mapping[str, Any]) -> None:
+    for name in deterministics:
+        if not isinstance(name, str) or not name:
+            raise InputError(f"the name of a deterministic is a non-empty string, not {name!r}")
+    twice = [name for name in deterministics if name in parameters]
+    if twice:
+        raise GraphError(f"deterministics have names of parameters: {', '.join(map(repr, twice))}")
+
+
+def _broadcast(one: xr.DataArray, other: xr.DataArray) -> tuple[np.ndarray, np.ndarray]:
+    import xarray as xr
+
+    left, right = xr.broadcast(one, other)
+    return left.values, right.transpose(*left.dims).values

@@ -1,0 +1,117 @@
+"""Labelled values of parameters: DataArrays gathered into one Dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dimtensor.errors import DimError, InputError, build_message
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+LEADING = ((), ("draw",), ("chain", "draw"))
+
+
+def as_vectors(x: Any, size: int, name: str) -> xr.DataArray:
+    """Flat vectors with named leading dims.
+
+    Parameters
+    ----------
+    x : array-like or DataArray
+        Shape (..., size). A DataArray has the dim `name`, or the vectors along its last dim.
+    size : int
+    name : str
+        Name of the dim of the vectors.
+
+    Raises
+    ------
+    InputError
+        If the last axis has another length, or there are leading axes without names.
+    """
+    import xarray as xr
+
+    if isinstance(x, xr.DataArray):
+        along = name if name in x.dims else (x.dims[-1] if x.dims else None)
+        leading = [dim for dim in x.dims if dim != along]
+        if along is not None:
+            x = x.transpose(*leading, along).drop_vars(along, errors="ignore")
+            x = x.rename({along: name}) if along != name else x
+    else:
+        array = np.asarray(x, dtype="float64")
+        if array.ndim == 0 or array.ndim > len(LEADING):
+            raise InputError(
+                build_message(
+                    f"vectors are an array of shape (..., {size}), this one has {array.ndim} axes",
+                    hint="pass an xarray.DataArray that names more leading dims than chain, draw",
+                )
+            )
+        x = xr.DataArray(array, dims=(*LEADING[array.ndim - 1], name))
+    if x.sizes.get(name) != size:
+        raise InputError(
+            f"the model has {size} unconstrained elements, the vectors have {x.sizes.get(name, 0)}"
+        )
+    return x.astype("float64")
+
+
+def as_dataset(arrays: Mapping[str, xr.DataArray], leading: Sequence[Any]) -> xr.Dataset:
+    """DataArrays as one Dataset, leading dims first.
+
+    In a Dataset a name stands for one dim. Where an array has another dim of a name than the ones
+    before it (a selection of it, say), its dim gets the array's name behind its own.
+    """
+    import xarray as xr
+
+    taken: dict[Any, tuple[int, Any]] = {}
+    variables = {}
+    for name, array in arrays.items():
+        renames = {}
+        for dim in array.dims:
+            sizes = (array.sizes[dim], array.indexes.get(dim))
+            if dim in leading:
+                continue
+            if not _same(taken.setdefault(dim, sizes), sizes):
+                renames[dim] = f"{dim}_{name}"
+        array = array.rename(renames) if renames else array
+        variables[name] = array.transpose(*[d for d in leading if d in array.dims], ...)
+    return xr.Dataset(variables)
+
+
+def _same(one: tuple[int, Any], other: tuple[int, Any]) -> bool:
+    if one[0] != other[0]:
+        return False
+    if one[1] is None or other[1] is None:
+        return one[1] is other[1]
+    return bool(one[1].equals(other[1]))
+
+
+def spread_over(dataset: xr.Dataset, leading: Mapping[str, int]) -> xr.Dataset:
+    """A Dataset whose every variable has the leading dims."""
+    import xarray as xr
+
+    variables = {}
+    for name, array in dataset.data_vars.items():
+        lacking = {dim: n for dim, n in leading.items() if dim not in array.dims}
+        variables[name] = array.expand_dims(lacking).transpose(*leading, ...)
+    return xr.Dataset(variables, coords=dataset.coords)
+
+
+def check_leading(names: Sequence[str], what: str) -> None:
+    """Check that no dim of a model has the name of a leading dim.
+
+    Raises
+    ------
+    DimError
+        If one has.
+    """
+    clashing = sorted(set(names) & set(LEADING[-1]))
+    if clashing:
+        raise DimError(
+            build_message(
+                f"{what}: the model has dims named {', '.join(map(repr, clashing))}, which are "
+                "the dims of draws",
+                hint="rename the dims of the model",
+            )
+        )
