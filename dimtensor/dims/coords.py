@@ -121,6 +121,12 @@ class Coords:
         except (LookupError, TypeError, ValueError):
             return False
 
+    def to_list(self) -> list:
+        """Labels as Python objects, but datetimes as NumPy's: ``tolist`` may make integers."""
+        if self.values.dtype.kind in "mM":
+            return list(self.values)
+        return self.values.tolist()
+
     def same_labels(self, other: Coords) -> bool:
         """Whether both have the same labels in the same order, int 1 and float 1.0 alike."""
         if self.key == other.key:

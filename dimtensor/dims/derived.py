@@ -292,7 +292,7 @@ class ProductDim(Dim):
     def _combine(self, labels: list[Coords | None]) -> Coords | None:
         if any(factor is None for factor in labels):
             return None
-        values = [factor.values.tolist() for factor in labels]  # type: ignore[union-attr]
+        values = [factor.to_list() for factor in labels]  # type: ignore[union-attr]
         combined = np.empty(int(np.prod([len(v) for v in values])), dtype=object)
         combined[:] = list(itertools.product(*values))
         return Coords(combined)
@@ -434,7 +434,7 @@ def _joined_labels(labels: list[Coords | None]) -> Coords | None:
     if len(kinds) == 1 or kinds <= set("iuf"):
         return Coords(np.concatenate(arrays))
     joined = np.empty(sum(map(len, arrays)), dtype=object)
-    joined[:] = [label for array in arrays for label in array.tolist()]
+    joined[:] = [label for part in labels for label in part.to_list()]
     return Coords(joined)
 
 
