@@ -1,0 +1,1 @@
+"""The kernel compiler: a positional graph becomes one function of loop nests."""

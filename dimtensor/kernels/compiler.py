@@ -1,0 +1,64 @@
+"""From a positional graph to a jitted function."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from pytensor.compile.mode import optdb
+from pytensor.graph.basic import Variable
+from pytensor.graph.fg import FunctionGraph
+from pytensor.graph.rewriting.db import RewriteDatabaseQuery
+
+from dimtensor.kernels.emit import Emitter
+from dimtensor.kernels.plan import Plan
+
+# reassociation lets reductions vectorise, reciprocals take divisions out of loops; NaN and
+# infinities keep their meaning
+FASTMATH = {"reassoc", "contract", "nsz", "arcp", "afn"}
+
+
+class Kernel(NamedTuple):
+    """A compiled positional graph."""
+
+    function: Any
+    constants: tuple[np.ndarray, ...]
+    source: str
+    stats: dict[str, float]
+
+
+def rewritten(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> FunctionGraph:
+    """The graph after the rewrites that are worth their time before loops are fused."""
+    graph = FunctionGraph(list(inputs), list(outputs), clone=True)
+    query = RewriteDatabaseQuery(
+        include=["canonicalize", "stabilize", "specialize"], exclude=["inplace", "fusion"]
+    )
+    optdb.query(query).rewrite(graph)
+    return graph
+
+
+def compile_kernel(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> Kernel:
+    """Compile a positional graph to one numba function of loop nests.
+
+    Raises
+    ------
+    UnsupportedGraph
+        If the graph has something that neither a rule nor PyTensor's numba implementation covers.
+    """
+    import numba
+
+    started = time.perf_counter()
+    graph = rewritten(inputs, outputs)
+    rewrite = time.perf_counter() - started
+    started = time.perf_counter()
+    emitter = Emitter(Plan(graph))
+    source = emitter.source()
+    namespace: dict[str, Any] = {"np": np, "math": math, **emitter.namespace}
+    exec(compile(source, "<dimtensor kernel>", "exec"), namespace)
+    function = numba.njit(namespace["kernel"], fastmath=FASTMATH, nogil=True)
+    stats = {"rewrite": rewrite, "kernel": time.perf_counter() - started}
+    constants = tuple(array for _, array in emitter.constants)
+    return Kernel(function, constants, source, stats)

@@ -1,0 +1,218 @@
+"""One loop nest: the order of its loops, and what stands before, inside and after each of them."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.tensor.basic import Alloc
+
+from dimtensor.kernels.elements import Term
+from dimtensor.kernels.scalars import combine, identity, literal
+
+if TYPE_CHECKING:
+    from dimtensor.kernels.emit import Emitter, Scope
+
+_MOST_LOOPS_TO_PERMUTE = 5
+
+
+@dataclass
+class _Sink:
+    kind: str
+    name: str
+    index: tuple[Any, ...]
+    value: Any
+    dtype: str
+    operation: str = ""
+
+
+class Nest:
+    """Collects what a nest stores, then writes it."""
+
+    def __init__(self, emitter: Emitter, scope: Scope, loops: dict):
+        self.e = emitter
+        self.scope = scope
+        self.loops = list(loops.values())
+        self.sinks: list[_Sink] = []
+        self.results: list[tuple[Variable, str]] = []
+
+    # -- what is computed -------------------------------------------------------------------------
+
+    def store(self, target: Variable, index: tuple[Term, ...], value: Term) -> None:
+        name = self._array(target, None)
+        self.sinks.append(_Sink("store", name, index, value, target.type.dtype))
+
+    def reduce(self, node: Apply, kept: tuple[Term, ...], value: Term) -> None:
+        target = node.outputs[0]
+        operation = type(node.op.scalar_op).__name__
+        dtype = target.type.dtype
+        if node.inputs[0].type.dtype != dtype:
+            value = Term(f"np.{dtype}({value.text})", value.loops)
+        if operation in ("Maximum", "Minimum"):
+            self._refuse_empty(node)
+        deepest = {loop for term in kept for loop in term.loops}
+        if target.type.ndim == 0:
+            name = self.e.fresh("s")
+            self.e.scalars[target] = Term(name)
+        else:
+            start = None if deepest == set(self.loops) else identity(operation, dtype)
+            name = self._array(target, start)
+        self.sinks.append(_Sink("reduce", name, kept, value, dtype, operation))
+
+    def _refuse_empty(self, node: Apply) -> None:
+        x = node.inputs[0]
+        axes = range(x.type.ndim) if node.op.axis is None else node.op.axis
+        for axis in axes:
+            length = self.e.length(x, axis)
+            if not length.isdigit() or length == "0":
+                self.e.lines.append(f"if {length} == 0:")
+                self.e.lines.append(
+                    "    raise ValueError('max and min of no elements have no value')"
+                )
+
+    def scatter(self, node: Apply, places: tuple[Term, ...], value: Term) -> None:
+        target = node.outputs[0]
+        name = self._updated(node)
+        self.results.append((target, name))
+        operation = "=" if node.op.set_instead_of_inc else "+="
+        self.sinks.append(_Sink("scatter", name, places, value, target.type.dtype, operation))
+
+    def _array(self, target: Variable, start: str | None) -> str:
+        """A new array, filled where elements are accumulated in it."""
+        name = self.e.fresh("v")
+        shape = self._shape(target)
+        dtype = _numba_dtype(target.type.dtype)
+        if start is None:
+            self.e.lines.append(f"{name} = np.empty({shape}, dtype={dtype})")
+        elif start in ("0.0", "0", "False"):
+            self.e.lines.append(f"{name} = np.zeros({shape}, dtype={dtype})")
+        else:
+            self.e.lines.append(f"{name} = np.full({shape}, {start}, dtype={dtype})")
+        self.results.append((target, name))
+        self.e.owned.add(target)
+        return name
+
+    def _shape(self, variable: Variable) -> str:
+        lengths = [self.e.length(variable, axis) for axis in range(variable.type.ndim)]
+        return f"({', '.join(lengths)},)"
+
+    def _updated(self, node: Apply) -> str:
+        """The array that an update works on: a new one, a copy, or one that nobody else reads."""
+        x, target = node.inputs[0], node.outputs[0]
+        name = self.e.fresh("v")
+        self.e.owned.add(target)
+        made = x.owner
+        if x not in self.e.names and made is not None and isinstance(made.op, Alloc):
+            value = made.inputs[0]
+            assert isinstance(value, Constant)
+            number = literal(value.data.reshape(()), x.type.dtype)
+            fill = f"np.full({self._shape(x)}, {number}, dtype={_numba_dtype(x.type.dtype)})"
+            if number in ("0.0", "0"):
+                fill = f"np.zeros({self._shape(x)}, dtype={_numba_dtype(x.type.dtype)})"
+            self.e.lines.append(f"{name} = {fill}")
+            return name
+        source = self.e.array(x)
+        alone = len(self.e.graph.clients.get(x, ())) == 1 and x in self.e.owned
+        self.e.lines.append(f"{name} = {source}" if alone else f"{name} = {source}.copy()")
+        return name
+
+    # -- writing ----------------------------------------------------------------------------------
+
+    def _order(self) -> list[str]:
+        """Loops such that the innermost one walks memory in order wherever that can be had."""
+        accesses = list(self.scope.accesses)
+        accesses += [tuple(t.loops for t in sink.index) for sink in self.sinks if sink.index]
+        if len(self.loops) < 2 or len(self.loops) > _MOST_LOOPS_TO_PERMUTE:
+            return list(self.loops)
+        return list(min(itertools.permutations(self.loops), key=lambda o: _cost(o, accesses)))
+
+    def write(self) -> None:
+        order = self._order()
+        depth = len(order)
+        before: list[list[str]] = [[] for _ in range(depth + 1)]
+        after: list[list[str]] = [[] for _ in range(depth + 1)]
+
+        def level(loops: Any) -> int:
+            return max((order.index(loop) + 1 for loop in loops), default=0)
+
+        for name, text, loops in self.scope.temporaries:
+            before[level(loops)].append(f"{name} = {text}")
+        inner: list[str] = []
+        for sink in self.sinks:
+            self._write_sink(sink, order, level, before, inner, after)
+        before[depth] += inner
+        self._write_levels(order, before, after)
+        for target, name in self.results:
+            self.e.names[target] = name
+
+    def _write_sink(
+        self,
+        sink: _Sink,
+        order: list[str],
+        level: Any,
+        before: list[list[str]],
+        inner: list[str],
+        after: list[list[str]],
+    ) -> None:
+        place = f"{sink.name}[{', '.join(t.text for t in sink.index)}]" if sink.index else sink.name
+        value = sink.value.text
+        if sink.kind == "store":
+            inner.append(f"{place} = {value}")
+            return
+        if sink.kind == "scatter":
+            inner.append(f"{place} {sink.operation} {value}")
+            return
+        kept = {loop for term in sink.index for loop in term.loops}
+        deepest = level(kept)
+        if kept == set(order):
+            if sink.index:
+                inner.append(f"{place} = {value}")
+            else:
+                inner.append(f"{sink.name} = {value}")
+            return
+        if deepest == len(order):
+            inner.append(combine(sink.operation, place, value, sink.dtype))
+            return
+        total = sink.name if not sink.index else self.e.fresh("a")
+        before[deepest].append(f"{total} = {identity(sink.operation, sink.dtype)}")
+        inner.append(combine(sink.operation, total, value, sink.dtype))
+        if sink.index:
+            if kept == set(order[:deepest]):
+                after[deepest].append(f"{place} = {total}")
+            else:
+                after[deepest].append(combine(sink.operation, place, total, sink.dtype))
+
+    def _write_levels(
+        self, order: list[str], before: list[list[str]], after: list[list[str]]
+    ) -> None:
+        lines = self.e.lines
+        for at in range(len(order) + 1):
+            indent = "    " * at
+            lines += [indent + line for line in before[at]]
+            if at < len(order):
+                lines.append(f"{indent}for {order[at]} in range({self.e.loop_lengths[order[at]]}):")
+        for at in range(len(order), -1, -1):
+            lines += ["    " * at + line for line in after[at]]
+
+
+def _numba_dtype(dtype: str) -> str:
+    return "np.bool_" if dtype == "bool" else f"np.{dtype}"
+
+
+def _cost(order: tuple[str, ...], accesses: list[tuple[frozenset, ...]]) -> float:
+    """Strided steps of the innermost loop, then inversions of axes, weighted by the loops used."""
+    innermost = order[-1]
+    cost = 0.0
+    for access in accesses:
+        used = frozenset().union(*access)
+        weight = 10.0 ** len(used)
+        if innermost in used and innermost not in access[-1]:
+            cost += weight
+        ranks = [
+            max((order.index(loop) for loop in loops), default=-1) for loops in access if loops
+        ]
+        inversions = sum(a > b for a, b in itertools.combinations(ranks, 2))
+        cost += 0.1 * weight * inversions
+    return cost
