@@ -1,9 +1,10 @@
-"""Numba: the positional graph as one jitted function, through PyTensor's numba linker."""
+"""Numba: the positional graph as one function of loop nests, or through PyTensor's numba linker."""
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -42,20 +43,86 @@ def _register_ops() -> None:
 
         return find
 
+    _register_linalg()
     del numba
 
 
-def compile_positional(inputs: Sequence[Any], outputs: Sequence[Any]) -> Executable:
-    """Compile through PyTensor's rewrites and its numba linker.
+def _register_linalg() -> None:
+    """The inverse by PyTensor's solver, which gives nan where ``numpy.linalg.inv`` raises."""
+    import numpy as np
+    from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_default_op_cache_key
+    from pytensor.link.numba.dispatch.linalg.solvers.general import _solve_gen
 
-    The statistics are seconds: ``rewrite`` (PyTensor's graph rewrites and its translation to
-    Python source) and ``jit`` (numba's typing and LLVM, measured at the first call).
+    from dimtensor.ops.linalg import Inverse
+
+    @register_funcify_default_op_cache_key(Inverse)
+    def inverse(op, node, **kwargs):
+        dtype = node.outputs[0].type.numpy_dtype
+
+        @numba_njit
+        def invert(x):
+            identity = np.eye(x.shape[0]).astype(dtype)
+            return _solve_gen(x.astype(dtype), identity, False, True, True, False)
+
+        return invert, 1
+
+
+def compile_positional(
+    inputs: Sequence[Any], outputs: Sequence[Any], kernels: bool = True
+) -> Executable:
+    """Compile to one function of loop nests.
+
+    Parameters
+    ----------
+    inputs, outputs : sequence of pytensor variables
+    kernels : bool
+        Whether to use the kernel compiler; otherwise, and where it has no rule, the graph goes
+        through PyTensor's rewrites and its numba linker, one function per operation.
+
+    Notes
+    -----
+    The statistics are seconds: ``rewrite`` (PyTensor's graph rewrites), ``kernel`` (writing the
+    loop nests) and ``jit`` (numba's typing and LLVM, measured at the first call).
     """
+    from dimtensor.kernels.plan import UnsupportedGraph
+
+    _register_ops()
+    if kernels:
+        try:
+            return _through_kernels(inputs, outputs)
+        except UnsupportedGraph:
+            if os.environ.get("DIMTENSOR_STRICT_KERNELS"):
+                raise
+    return _through_pytensor(inputs, outputs)
+
+
+def _through_kernels(inputs: Sequence[Any], outputs: Sequence[Any]) -> Executable:
+    from dimtensor.kernels.compiler import compile_kernel
+
+    shared = _shared_variables(outputs, set(inputs))
+    kernel = compile_kernel([*inputs, *shared], outputs)
+    function = kernel.function
+    fixed = kernel.constants
+    if shared:
+
+        def run(*arrays: Any) -> Any:
+            values = (v.get_value(borrow=True) for v in shared)
+            return function(*arrays, *values, *fixed)
+    elif fixed:
+
+        def run(*arrays: Any) -> Any:
+            return function(*arrays, *fixed)
+    else:
+        run = function
+    constants = (*(v.get_value(borrow=True) for v in shared), *fixed)
+    return Executable(_TimedFirstCall(run, kernel.stats), function, kernel.stats, constants)
+
+
+def _through_pytensor(inputs: Sequence[Any], outputs: Sequence[Any]) -> Executable:
     import pytensor
     from pytensor.compile.io import In, Out
 
     started = time.perf_counter()
-    _register_ops()
     function = pytensor.function(
         [In(v, borrow=True) for v in inputs],
         [Out(v, borrow=True) for v in outputs],
@@ -66,34 +133,38 @@ def compile_positional(inputs: Sequence[Any], outputs: Sequence[Any]) -> Executa
     jitted = function.vm.jit_fn
     stats = {"rewrite": time.perf_counter() - started}
     shared = list(function.input_storage[len(inputs) :])
-
-    def first_call(*arrays: Any) -> Any:
-        started = time.perf_counter()
-        result = jitted(*arrays, *(cell.storage[0] for cell in shared))
-        stats["jit"] = time.perf_counter() - started
-        return result
-
     if shared:
 
-        def call(*arrays: Any) -> Any:
+        def run(*arrays: Any) -> Any:
             return jitted(*arrays, *(cell.storage[0] for cell in shared))
     else:
-        call = jitted
+        run = jitted
+    constants = tuple(cell.storage[0] for cell in shared)
+    return Executable(_TimedFirstCall(run, stats), jitted, stats, constants)
 
-    class _Call:
-        """Measures the first call, then gets out of the way."""
 
-        __slots__ = ("run",)
+def _shared_variables(outputs: Sequence[Any], known: set[Any]) -> list[Any]:
+    from pytensor.graph.traversal import graph_inputs
 
-        def __init__(self) -> None:
-            self.run = self._first
+    return [v for v in graph_inputs(outputs) if hasattr(v, "get_value") and v not in known]
 
-        def _first(self, *arrays: Any) -> Any:
-            result = first_call(*arrays)
-            self.run = call
-            return result
 
-        def __call__(self, *arrays: Any) -> Any:
-            return self.run(*arrays)
+class _TimedFirstCall:
+    """Calls a function and, the first time, notes how long that took."""
 
-    return Executable(_Call(), jitted, stats)
+    __slots__ = ("_function", "_run", "_stats")
+
+    def __init__(self, function: Callable[..., Any], stats: dict[str, float]):
+        self._function = function
+        self._stats = stats
+        self._run = self._first
+
+    def _first(self, *arrays: Any) -> Any:
+        started = time.perf_counter()
+        result = self._function(*arrays)
+        self._stats["jit"] = time.perf_counter() - started
+        self._run = self._function
+        return result
+
+    def __call__(self, *arrays: Any) -> Any:
+        return self._run(*arrays)
