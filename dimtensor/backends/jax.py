@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dimtensor.backends import Executable
+from dimtensor.backends.jax_eager import eager_function
 
 
 @cache
@@ -63,6 +64,8 @@ def _register_ops(jax_funcify: Any) -> None:
 def compile_positional(inputs: Sequence[Any], outputs: Sequence[Any], static: bool) -> Executable:
     """Compile through PyTensor's rewrites for JAX and ``jax.jit``.
 
+    Where a length follows from values (`static` is False) nothing is jitted.
+
     The statistics are seconds: ``rewrite`` (PyTensor) and ``jit`` (tracing and XLA, measured at
     the first call).
     """
@@ -78,7 +81,7 @@ def compile_positional(inputs: Sequence[Any], outputs: Sequence[Any], static: bo
     graph = FunctionGraph([*inputs, *shared], list(outputs), clone=True)
     get_mode("JAX").optimizer.rewrite(graph)
     with jax.enable_x64(True):  # constants of the graph become JAX arrays here
-        pure = funcify(graph)
+        pure = funcify(graph) if static else eager_function(graph, funcify)
     stats = {"rewrite": time.perf_counter() - started}
     jitted = jax.jit(pure) if static else pure
     state = {"first": True}

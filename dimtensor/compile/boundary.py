@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Collection, Hashable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -328,6 +329,7 @@ def _in_order_of_factors(labels: Coords, levels: tuple | None, dim: Dim, source:
     return Coords(values)
 
 
+@lru_cache(maxsize=16)  # the labels of one value come back at every call
 def _alignment(own: Coords, labels: Coords, dim: Dim, source: str) -> np.ndarray:
     """Positions that put labels into the order of the dim."""
     if labels.duplicates:

@@ -45,6 +45,8 @@ class Frame:
     fixed : tuple of ndarray
         What the executable takes after the inputs: data, then positions of labels.
     limits : list of Limit
+    aliases : list of bool or None
+        Which results may share memory with inputs, data or earlier results; known after a call.
 
     Raises
     ------
@@ -52,7 +54,7 @@ class Frame:
         If lengths and labels contradict each other or what the function does with them.
     """
 
-    __slots__ = ("binding", "executable", "fixed", "labellers", "limits", "program")
+    __slots__ = ("aliases", "binding", "executable", "fixed", "labellers", "limits", "program")
 
     def __init__(
         self,
@@ -69,6 +71,17 @@ class Frame:
         self.labellers = labellers
         self.limits = check_indexers(program, data, n_inputs, binding)
         self.fixed = (*data, *located(program, binding))
+        self.aliases: list[bool] | None = None
+
+    def run(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Results, masks and checks; what may share memory with something else is copied."""
+        results = [np.asarray(one) for one in self.executable.call(*arrays, *self.fixed)]
+        if self.aliases is None:
+            self.aliases = _aliases(results, [*arrays, *self.fixed])
+        if True in self.aliases:
+            pairs = zip(results, self.aliases, strict=True)
+            return [one.copy() if shared else one for one, shared in pairs]
+        return results
 
     def check_inputs(self, arrays: Sequence[np.ndarray]) -> None:
         """Check the elements of inputs that are used as positions.
@@ -80,6 +93,15 @@ class Frame:
         """
         for limit in self.limits:
             check_positions(arrays[limit.at], limit.length, limit.dim, limit.title)
+
+
+def _aliases(results: Sequence[np.ndarray], others: list[np.ndarray]) -> list[bool]:
+    """Which results may share memory; that is a matter of the code, not of the values."""
+    found = []
+    for result in results:
+        found.append(any(np.may_share_memory(result, other) for other in others))
+        others = [*others, result]
+    return found
 
 
 def located(program: Program, binding: Binding) -> list[np.ndarray]:

@@ -23,6 +23,7 @@ from dimtensor.errors import (
     listing,
 )
 from dimtensor.graph import Node, toposort
+from dimtensor.lower.border import inputs_beyond
 
 # frames of so many sets of lengths and labels are kept, the oldest are found anew
 _KEPT_FRAMES = 16
@@ -170,12 +171,12 @@ class CompiledFunction:
         return frames.setdefault(key, frame)
 
     def _run(self, frame: Frame, arrays: Sequence[np.ndarray]) -> Any:
-        results = frame.executable.call(*arrays, *frame.fixed)
+        results = frame.run(arrays)
         program, binding = frame.program, frame.binding
         n = len(self._code.outputs)
         if program.masks:
-            masks = map(np.asarray, results[n : n + len(program.masks)])
             binding = binding.copy()
+            masks = results[n : n + len(program.masks)]
             binding.masks.update(zip(program.masks, masks, strict=True))
             n += len(program.masks)
         for message, fine in zip(program.messages, results[n:], strict=True):
@@ -323,5 +324,10 @@ def function(inputs: Any, outputs: Any, backend: str = "numba") -> CompiledFunct
 
 def free_inputs(outputs: Sequence[Node]) -> list[Node]:
     """The input nodes that outputs depend on, in the order of their creation."""
-    found = [node for node in toposort(outputs) if node.kind == "input"]
+    found: dict[Node, None] = {}
+    for node in toposort(outputs):
+        if node.kind == "input":
+            found[node] = None
+        elif node.kind == "shaped":
+            found.update((beyond, None) for _, beyond in inputs_beyond(node.attrs.variable))
     return sorted(found, key=lambda node: node.serial)

@@ -75,6 +75,8 @@ class TensorPort:
             and value.flags.carray
         ):
             return Reading(value, value.shape)
+        if type(value) is float and self._plain and not self.dims and self._dtype.kind in "fc":
+            return Reading(np.asarray(value, dtype=self._dtype), ())
         labelled = as_labelled(value, self.dims, self.title)
         if labelled is not None:
             names = own_names(labelled.names, self.dims, self.title)

@@ -11,10 +11,11 @@ from dimtensor.dims import Dims
 from dimtensor.errors import GraphError, build_message
 from dimtensor.graph import Node
 from dimtensor.lower import AxisOrder, Lowering, transpose
+from dimtensor.lower.border import stand_for
 
 # canonical order, so that an input is the same variable whatever expression it is in
 _ORDER = AxisOrder.canonical()
-_variables: weakref.WeakKeyDictionary[Node, Any] = weakref.WeakKeyDictionary()
+_variables: weakref.WeakValueDictionary[Node, Any] = weakref.WeakValueDictionary()
 
 
 def input_variable(node: Node, axes: Dims) -> Any:
@@ -27,6 +28,7 @@ def input_variable(node: Node, axes: Dims) -> Any:
         else:
             shape = tuple(dim.length for dim in axes)
             variable = pt.tensor(node.name, dtype=node.dtype, shape=shape)
+            stand_for(variable, node)
         _variables[node] = variable
     return variable
 
