@@ -14,12 +14,14 @@ class Executable(NamedTuple):
     """A positional graph that runs.
 
     ``call`` takes one array per input and gives a sequence of arrays; ``raw`` is what the backend
-    itself calls it: a numba dispatcher, a pure JAX function, a Python function.
+    itself calls it: a numba dispatcher, a pure JAX function, a Python function. After the inputs
+    ``raw`` takes the arrays in ``constants``.
     """
 
     call: Callable[..., Sequence[Any]]
     raw: Any
     stats: dict[str, float]
+    constants: tuple[Any, ...] = ()
 
 
 def check_backend(backend: str) -> str:

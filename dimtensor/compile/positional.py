@@ -26,7 +26,7 @@ class PositionalFunction:
         What the backend calls the function: a numba dispatcher, a pure JAX function, a Python
         function. It takes the inputs and then the arrays of `fixed`, and returns the outputs first.
     fixed : tuple of ndarray
-        Data, in the order in which `raw` takes them.
+        Data and large constants, in the order in which `raw` takes them.
 
     Examples
     --------
@@ -38,7 +38,7 @@ class PositionalFunction:
     [3.0, 3.0]
     """
 
-    __slots__ = ("_call", "_n_outputs", "fixed", "input_dims", "output_dims", "raw")
+    __slots__ = ("_call", "_data", "_n_outputs", "fixed", "input_dims", "output_dims", "raw")
 
     def __init__(
         self,
@@ -52,14 +52,15 @@ class PositionalFunction:
         self.input_dims = [slot.dims for slot in program.slots[:n_inputs]]
         self.output_dims = program.output_dims
         self.raw = executable.raw
-        self.fixed = tuple(fixed)
+        self._data = tuple(fixed)
+        self.fixed = (*fixed, *executable.constants)
         self._n_outputs = n_outputs
         self._call: Callable[..., Sequence[Any]] = executable.call
         if specialise is not None:
             self._call = _Specialised([slot.dims for slot in program.slots], specialise)
 
     def __call__(self, *arrays: np.ndarray) -> Sequence[np.ndarray]:
-        return self._call(*arrays, *self.fixed)[: self._n_outputs]
+        return self._call(*arrays, *self._data)[: self._n_outputs]
 
 
 class _Specialised:
