@@ -12,13 +12,14 @@ from pytensor.graph.traversal import graph_inputs
 
 from dimtensor.compile.lengths import Requirement, length_requirements, relabelled_dims
 from dimtensor.dims import Dim, Dims, SelDim
-from dimtensor.dims.selection import LateSlice, Mask
+from dimtensor.dims.selection import Mask
 from dimtensor.errors import GraphError, build_message
 from dimtensor.graph import Node, leaves, toposort
 from dimtensor.graph.attrs import LabelPosition
 from dimtensor.graph.verify import full_checks
 from dimtensor.lower import Lowering, plan_axes
 from dimtensor.lower.border import inputs_beyond
+from dimtensor.lower.empty import has_run_time_length
 from dimtensor.lower.indexing import source_leaves
 from dimtensor.lower.order import AxisOrder
 from dimtensor.lower.verify import verify_program
@@ -132,7 +133,7 @@ def build_program(
         indexed=_indexed_leaves(nodes),
         requirements=length_requirements(nodes),
         relabelled=relabelled_dims(nodes),
-        static=not any(_has_run_time_length(dim) for node in nodes for dim in node.dims),
+        static=not any(has_run_time_length(dim) for node in nodes for dim in node.dims),
     )
     if full_checks():
         verify_program(program.inputs, program.outputs, program.messages)
@@ -207,12 +208,6 @@ def _mask_keys(dim: Dim) -> Iterable[Node]:
 def _masks_for_labels(outputs: Sequence[Node]) -> list[Node]:
     keys = [key for node in outputs for dim in node.dims for key in _mask_keys(dim)]
     return list(dict.fromkeys(keys))
-
-
-def _has_run_time_length(dim: Dim) -> bool:
-    if isinstance(dim, SelDim) and isinstance(dim.selection, (Mask, LateSlice)):
-        return True
-    return any(_has_run_time_length(parent) for parent in dim.parents)
 
 
 def _indexed_leaves(nodes: Sequence[Node]) -> list[tuple[Node, Dim]]:

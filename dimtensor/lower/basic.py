@@ -15,6 +15,7 @@ from dimtensor.graph import TABLE, Node
 from dimtensor.graph.dtypes import operand_dtype
 from dimtensor.lower.context import Lowering, lowers
 
+from dimtensor.lower.empty import with_an_element
 
 @lowers("constant")
 def constant(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
@@ -185,6 +186,7 @@ def reduce(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable,
         if x.type.dtype != "bool":
             x = pt.neq(x, 0)
         return (pt.all if name == "all" else pt.any)(x, axis=numbers), rest
+    x = with_an_element(ctx, name, x, axes, dims)
     if x.type.dtype == "bool":
         return (pt.any if name == "max" else pt.all)(x, axis=numbers), rest
     return (pt.max if name == "max" else pt.min)(x, axis=numbers), rest
@@ -208,6 +210,7 @@ def arg_reduce(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Varia
     if name == "argmin" and x.type.dtype.startswith("uint"):
         x = pt.cast(~x, x.type.dtype)
         name = "argmax"
+    x = with_an_element(ctx, name, x, axes, (dim,))
     function = pt.argmax if name == "argmax" else pt.argmin
     return function(x, axis=axes.index(dim)), tuple(d for d in axes if d is not dim)
 

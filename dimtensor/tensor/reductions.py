@@ -180,12 +180,14 @@ class ReductionMixin(TensorShell):
     def logsumexp(self, dim: DimKey = None) -> DimTensor:
         """Logarithm of the sum of exponentials over dims, without overflow.
 
-        The largest element is taken out before the exponentials are; -inf contributes nothing.
+        The largest element is taken out before the exponentials are; -inf contributes nothing, and
+        nothing gives -inf.
         """
         dims = self._dims(dim, "logsumexp")
         x = wrap(require_float(self.node))
         if not dims:
             return x
+        x, dims = _with_an_element(x, dims, -np.inf)
         high = elemwise("stop_gradient", x.max(dims))
         high = elemwise("where", elemwise("isfinite", high), high, 0)
         total = elemwise("exp", elemwise("subtract", x, high)).sum(dims)
@@ -354,13 +356,25 @@ class ReductionMixin(TensorShell):
         return Weighted(self, wrap(as_node(weights, [self.node], "weights")))
 
 
+def _with_an_element(x: DimTensor, dims: Dims, fill: float) -> tuple[DimTensor, Dims]:
+    """A tensor with an element more along dims that may have none, and its dims in their place."""
+    grown = []
+    for dim in dims:
+        if not dim.length:
+            before, x = x.dims, x.pad({dim: (0, 1)}, constant_values=fill)
+            (dim,) = without(x.dims, before)
+        grown.append(dim)
+    return x, tuple(grown)
+
+
 def _real(dtype: str) -> str:
     return {"complex64": "float32", "complex128": "float64"}.get(dtype, dtype)
 
 
 def _quantile_along(x: DimTensor, q: float, along: Dim, skipna: bool) -> DimTensor:
-    ordered = x.sort(along)
-    ranks = SortedDim(along)
+    # NaN are last in order, and the value where there is no other element
+    padded, (longer,) = _with_an_element(x, (along,), np.nan)
+    ordered, ranks = padded.sort(longer), SortedDim(longer)
     present = x.count(along) if skipna else x._n((along,))
     place = elemwise("multiply", elemwise("subtract", present, 1), q)
     low = elemwise("floor", place)

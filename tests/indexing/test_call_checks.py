@@ -39,9 +39,30 @@ def test_extreme_over_no_positions(name: str) -> None:
         getattr(dt.tensor("y", dims=dt.Dim("obs", length=0)), name)("obs")
 
 
-def test_median_of_no_positions() -> None:
+def test_extreme_over_what_a_mask_leaves() -> None:
+    for name in ("min", "max", "argmin", "argmax"):
+        found = getattr(X[X > 1.5], name)()
+        expected = {"min": 2.0, "max": 4.0, "argmin": 0, "argmax": 2}
+        assert found.eval({X: FIVE}).item() == expected[name]
+        with pytest.raises(dt.CheckError, match=f"{name} has no value over dim 'obs'"):
+            found.eval({X: -FIVE})
+
+
+@pytest.mark.parametrize("length", [None, 0])
+def test_what_has_a_value_over_no_positions(length: int | None) -> None:
+    y = dt.tensor("y", dims=dt.Dim("k", length=length))
+    for x in (y, y[y > 0]):
+        assert np.isnan(x.median().eval({y: NONE}).item())
+        assert x.logsumexp().eval({y: NONE}).item() == -np.inf
+        assert x.sum().eval({y: NONE}).item() == 0.0
+
+
+def test_look_up_along_a_dim_without_positions() -> None:
+    at = dt.tensor("at", dims=dt.Dim("k"), dtype="int64")
+    found = X.isel(obs=at * 2)
+    assert found.eval({X: NONE, at: np.zeros(0, dtype=int)}).shape == (0,)
     with pytest.raises(dt.PositionError, match="looked up along dim 'obs': it has length 0"):
-        X.median().eval({X: NONE})
+        found.eval({X: NONE, at: np.array([0])})
 
 
 @pytest.mark.parametrize("k", [dt.Dim("k"), dt.Dim("k", length=3)])

@@ -1,0 +1,47 @@
+"""Reductions that need an element, along dims whose length only a run tells."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytensor.tensor as pt
+from pytensor.graph.basic import Variable
+
+from dimtensor.dims import Dim, Dims, SelDim
+from dimtensor.dims.selection import LateSlice, Mask
+from dimtensor.lower.context import Lowering
+
+
+def has_run_time_length(dim: Dim) -> bool:
+    """Whether values decide how long a dim is, as those of a mask do."""
+    if isinstance(dim, SelDim) and isinstance(dim.selection, (Mask, LateSlice)):
+        return True
+    return any(has_run_time_length(parent) for parent in dim.parents)
+
+
+def with_an_element(ctx: Lowering, name: str, x: Variable, axes: Dims, over: Dims) -> Variable:
+    """The variable with one more element along axes that a mask may leave without any.
+
+    The element loses against all others, so that the run goes through and can be refused by name:
+    backends differ in what they do with the extreme of nothing. Other lengths are checked before
+    the run.
+    """
+    for dim in over:
+        if not has_run_time_length(dim):
+            continue
+        length = ctx.length(dim)
+        ctx.check(pt.gt(length, 0), f"{name} has no value over {dim.title}: it has length 0")
+        shape: list[Any] = [1 if d is dim else ctx.length(d) for d in axes]
+        last = pt.full(shape, _loser(name, x.type.dtype), dtype=x.type.dtype)
+        x = pt.concatenate([x, last], axis=axes.index(dim))
+    return x
+
+
+def _loser(name: str, dtype: str) -> Any:
+    lowest = name in ("max", "argmax")
+    if np.dtype(dtype).kind == "f":
+        return -np.inf if lowest else np.inf
+    if dtype == "bool":
+        return not lowest
+    return np.iinfo(dtype).min if lowest else np.iinfo(dtype).max
