@@ -75,6 +75,17 @@ class GroupBy:
         return start.sel({self._groups: self._labels}).inc(x.astype(dtype))
 
     def count(self) -> DimTensor:
+        """Number of elements of each group that are not NaN."""
+        from dimtensor.tensor.constructors import ones
+
+        x = self._x
+        if x.dtype[:5] in ("float", "compl"):
+            present = elemwise("logical_not", elemwise("isnan", x)).astype("int64")
+        else:
+            present = ones(x.dims, "int64")
+        return GroupBy(present, self._labels, self._along, self._groups).sum()
+
+    def _size(self) -> DimTensor:
         """Number of elements of each group."""
         from dimtensor.tensor.constructors import ones
 
@@ -84,7 +95,7 @@ class GroupBy:
         """Mean of each group; NaN for an empty one."""
         x = wrap(require_float(self._x.node))
         total = GroupBy(x, self._labels, self._along, self._groups).sum()
-        return elemwise("divide", total, self.count().astype(x.dtype))
+        return elemwise("divide", total, self._size().astype(x.dtype))
 
     def var(self, ddof: int = 0) -> DimTensor:
         """Variance of each group, with ``count - ddof`` in the divisor."""
@@ -92,7 +103,7 @@ class GroupBy:
         grouped = GroupBy(x, self._labels, self._along, self._groups)
         gap = elemwise("subtract", x, grouped._back(grouped.mean()))
         squares = GroupBy(elemwise("square", gap), self._labels, self._along, self._groups).sum()
-        n = elemwise("subtract", self.count(), ddof).astype(x.dtype)
+        n = elemwise("subtract", self._size(), ddof).astype(x.dtype)
         return elemwise("divide", squares, n)
 
     def std(self, ddof: int = 0) -> DimTensor:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import Dim, Dims, ProductDim, SortedDim, find_dim, find_dims
+from dimtensor.dims import Dim, Dims, ProductDim, SortedDim, find_dim, find_dims, without
 from dimtensor.errors import DimError, DtypeError, InputError
 from dimtensor.graph import Node, make
 from dimtensor.tensor.shell import TensorShell, constant, elemwise, require_float, wrap
@@ -118,7 +118,7 @@ class ReductionMixin(TensorShell):
         if _is_float(self.node):
             present = elemwise("logical_not", elemwise("isnan", self)).astype("int64")
             return present.sum(dims)
-        return self._n(dims)
+        return self._n(dims).expand(without(self.dims, dims))  # type: ignore[attr-defined]
 
     def _n(self, dims: Dims) -> DimTensor:
         """Number of elements over dims, along the other dims where these are counted."""
