@@ -60,7 +60,7 @@ _ARITHMETIC = [
         note="NaN if one of them is. Of two equal operands one gets the whole gradient.",
     ),
     elementwise(
-        "clip", "x min max", "upcast", "Limit to an interval.",
+        "clip", "x min max", "upcast", "Limit to an interval: min(max(x, min), max).",
         domain=(_ANY, (-1.0, -0.5), (0.5, 1.0)), grad=(0, 1, 2),
     ),
 ]  # fmt: skip
@@ -75,7 +75,7 @@ _ROUNDING = [
     ),
     unary(
         "round_half_away_from_zero", "same", "Nearest integer, halves away from zero.",
-        numpy="", oracle="lambda x: np.sign(x) * np.floor(np.abs(x) + 0.5)",
+        numpy="", oracle="lambda x: np.copysign(np.floor(np.abs(x) + 0.5), x)",
         note="The gradient is zero.",
     ),
 ]  # fmt: skip
@@ -206,7 +206,8 @@ _COMPLEX = [
     ),
     elementwise(
         "complex", "real imag", "complex", "Complex number of two parts.",
-        numpy="", oracle="lambda x, y: x + 1j * y",
+        numpy="",
+        oracle="lambda x, y: np.vectorize(complex, [np.result_type(x, y, 'complex64')])(x, y)",
     ),
     elementwise(
         "complex_from_polar", "abs angle", "complex",

@@ -22,7 +22,7 @@ def check_differentiable(y: Node, wrt: Sequence[Node]) -> None:
     order = toposort([y])
     depends: set[Node] = set()
     for node in order:
-        if node in wrt or any(x in depends for x in node.inputs):
+        if node in wrt or (_passes(node) and any(x in depends for x in node.inputs)):
             depends.add(node)
     reached = {y}
     for node in reversed(order):
@@ -36,14 +36,18 @@ def check_differentiable(y: Node, wrt: Sequence[Node]) -> None:
                 )
             )
         for at, x in enumerate(node.inputs):
-            if x in depends and x.dtype[:5] in ("float", "compl"):
+            if x in depends:
                 _check_operand(node, at)
-                if node.dtype.startswith("float") and node.attrs != "stop_gradient":
-                    reached.add(x)
+                reached.add(x)
+
+
+def _passes(node: Node) -> bool:
+    """Whether small changes of inputs change it."""
+    return node.dtype[:5] in ("float", "compl") and node.attrs != "stop_gradient"
 
 
 def _check_operand(node: Node, at: int) -> None:
-    if node.kind != "elemwise" or not node.dtype.startswith("float"):
+    if node.kind != "elemwise":
         return
     row = TABLE[node.attrs]
     if at not in row.differentiable:

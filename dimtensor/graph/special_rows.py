@@ -25,10 +25,12 @@ _LOGISTIC = [
         oracle="lambda x: np.log(-np.expm1(x))", domain=(_NEGATIVE,),
     ),
     special(
-        "xlogy", "x y", "Product x * log(y), and 0 where x is 0.", domain=(_POSITIVE,),
+        "xlogy", "x y", "Product x * log(y), and 0 where x is 0.",
+        note="Where x is 0 it is 0 even if y is NaN.", domain=(_POSITIVE,),
     ),
     special(
-        "xlog1py", "x y", "Product x * log(1 + y), and 0 where x is 0.", domain=(_POSITIVE,),
+        "xlog1py", "x y", "Product x * log(1 + y), and 0 where x is 0.",
+        note="Where x is 0 it is 0 even if y is NaN.", domain=(_POSITIVE,),
     ),
 ]  # fmt: skip
 

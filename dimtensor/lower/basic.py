@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
+from pytensor.gradient import disconnected_grad
 from pytensor.graph.basic import Variable
 
 from dimtensor.dims import Dims
@@ -14,8 +15,8 @@ from dimtensor.errors import GraphError
 from dimtensor.graph import TABLE, Node
 from dimtensor.graph.dtypes import operand_dtype
 from dimtensor.lower.context import Lowering, lowers
-
 from dimtensor.lower.empty import with_an_element
+
 
 @lowers("constant")
 def constant(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
@@ -58,6 +59,7 @@ def _close(x: Variable, y: Variable, rtol: Variable, atol: Variable) -> Variable
 
 # positional functions that are not a single function of pytensor.tensor
 _COMPOSED: dict[str, Callable[..., Variable]] = {
+    "clip": lambda x, low, high: pt.minimum(pt.maximum(x, low), high),
     "logaddexp": _logaddexp,
     "isclose": _close,
     "isfinite": _finite,
@@ -77,8 +79,6 @@ def positional_function(name: str) -> Callable[..., Variable]:
     if name in _COMPOSED:
         return _COMPOSED[name]
     if name == "stop_gradient":
-        from pytensor.gradient import disconnected_grad
-
         return disconnected_grad
     target = TABLE[name].lowers_to
     for module in (pt, pt.math, pt.special):
@@ -86,6 +86,13 @@ def positional_function(name: str) -> Callable[..., Variable]:
         if function is not None:
             return function
     raise GraphError(f"PyTensor has no function {target!r}, to which {name} lowers")
+
+
+def _angle_of_real(x: Variable) -> Variable:
+    """0 or pi, by the sign, which zero has, too."""
+    if x.type.dtype[:5] != "float":
+        x = pt.cast(x, "float64")
+    return pt.arctan2(pt.zeros_like(x), disconnected_grad(x))
 
 
 # what functions of floats or complex numbers are for operands of simpler kinds
@@ -100,15 +107,8 @@ _REALS: dict[str, Callable[[Variable], Variable]] = {
     "real": lambda x: x,
     "conj": lambda x: x,
     "imag": pt.zeros_like,
-    "angle": lambda x: _angle_of_real(x),
+    "angle": _angle_of_real,
 }
-
-
-def _angle_of_real(x: Variable) -> Variable:
-    if x.type.dtype[:5] != "float":
-        x = pt.cast(x, "float64")
-    angle = pt.switch(x < 0, np.asarray(np.pi, dtype=x.type.dtype), pt.zeros_like(x))
-    return pt.switch(pt.isnan(x), x, angle)
 
 
 def _integer_quotient(node: Node, x: Variable, y: Variable) -> Variable:

@@ -646,7 +646,7 @@ def minimum(x: Any, y: Any) -> DimTensor:
 
 
 def clip(x: Any, min: Any, max: Any) -> DimTensor:
-    """Limit to an interval.
+    """Limit to an interval: min(max(x, min), max).
 
     Parameters
     ----------
@@ -2447,6 +2447,10 @@ def xlogy(x: Any, y: Any) -> DimTensor:
     DimError
         If two different dims of one name meet.
 
+    Notes
+    -----
+    Where x is 0 it is 0 even if y is NaN.
+
     Examples
     --------
     >>> import dimtensor as dt
@@ -2475,6 +2479,10 @@ def xlog1py(x: Any, y: Any) -> DimTensor:
         For complex numbers.
     DimError
         If two different dims of one name meet.
+
+    Notes
+    -----
+    Where x is 0 it is 0 even if y is NaN.
 
     Examples
     --------
