@@ -1,0 +1,160 @@
+"""Gradients of every differentiable operand of every row, against differences of the oracle."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dimtensor as dt
+from dimtensor.graph.optable import OpRow
+from dimtensor.testing.differences import slope
+from tests.optable.table import ELEMWISE, draw, function_of, operand_dtypes, oracle_of, ranges
+
+K = dt.Dim("k", length=5)
+
+
+def point(row: OpRow, rng: np.random.Generator) -> list[np.ndarray]:
+    dtypes = operand_dtypes(row, "float64")
+    return [
+        draw(*limits, dtype, (5,), rng) for limits, dtype in zip(ranges(row), dtypes, strict=True)
+    ]
+
+
+def inputs_of(row: OpRow) -> list[dt.DimTensor]:
+    dtypes = operand_dtypes(row, "float64")
+    return [dt.tensor(n, dims=K, dtype=d) for n, d in zip(row.names, dtypes, strict=True)]
+
+
+def floats(row: OpRow) -> bool:
+    """Whether the row makes floats of floats."""
+    try:
+        return function_of(row)(*inputs_of(row)).dtype == "float64"
+    except dt.DtypeError:
+        return False
+
+
+SMOOTH = [
+    pytest.param(row, at, id=f"{row.name}-{row.names[at]}")
+    for row in ELEMWISE
+    if floats(row)
+    for at in row.differentiable
+]
+UNKNOWN = [
+    pytest.param(row, at, id=f"{row.name}-{row.names[at]}")
+    for row in ELEMWISE
+    if floats(row)
+    for at in range(row.arity)
+    if at not in row.differentiable and operand_dtypes(row, "float64")[at] == "float64"
+]
+
+
+def wanted_slope(row: OpRow, values: list[np.ndarray], at: int) -> np.ndarray:
+    if row.name == "stop_gradient":
+        return np.zeros(5)
+    if row.name == "where":
+        values = [values[0] != 0, *values[1:]]
+        if at == 0:
+            return np.zeros(5)
+    return slope(oracle_of(row), values, at)
+
+
+@pytest.mark.parametrize(("row", "at"), SMOOTH)
+def test_gradient(row: OpRow, at: int, rng: np.random.Generator):
+    values = point(row, rng)
+    weights = rng.normal(size=5)
+    inputs = inputs_of(row)
+    total = (function_of(row)(*inputs) * dt.data(weights, dims=K)).sum()
+    gradient = dt.grad(total, inputs[at])
+    f = dt.function(inputs, gradient, backend="python")
+    assert gradient.dims == (K,)
+    wanted = wanted_slope(row, values, at) * weights
+    np.testing.assert_allclose(f(*values).values, wanted, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize(("row", "at"), UNKNOWN)
+def test_an_unknown_derivative_names_the_op(row: OpRow, at: int):
+    inputs = inputs_of(row)
+    y = function_of(row)(*inputs).sum()
+    message = f"the derivative of {row.name} with respect to {row.names[at]} is not known"
+    for derive in (
+        lambda: dt.grad(y, inputs[at]),
+        lambda: dt.jacobian(y, inputs[at]),
+        lambda: dt.jvp(y, inputs[at], inputs[at]),
+    ):
+        with pytest.raises(dt.GraphError, match=message):
+            derive()
+
+
+def test_what_has_an_unknown_derivative():
+    names = {f"{param.values[0].name}-{param.values[1]}" for param in UNKNOWN}
+    assert names == {"gammaincinv-0", "gammainccinv-0", "betaincinv-0", "betaincinv-1",
+                     "jv-0", "iv-0", "ive-0", "kv-0", "kve-0"}  # fmt: skip
+
+
+def test_unknown_derivatives_elsewhere_in_the_graph_do_not_matter():
+    v, x = dt.scalar("v"), dt.scalar("x")
+    gradient = dt.grad(dt.jv(v, x) + v**2, x)
+    assert float(gradient.eval({v: 0.0, x: 0.7})) == pytest.approx(-0.3289957415, rel=1e-9)
+    held = dt.grad(dt.jv(dt.stop_gradient(v), x) + v**2, v)
+    assert float(held.eval({v: 3.0, x: 1.0})) == 6.0
+
+
+def test_derivatives_through_complex_numbers_are_refused():
+    x = dt.scalar("x")
+    with pytest.raises(dt.GraphError, match=r"the derivative through complex .* is not known"):
+        dt.grad(dt.abs(dt.complex(x, 1.0)), x)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [row for row in ELEMWISE if row.dtype in ("bool", "logical")],
+    ids=lambda row: row.name,
+)
+def test_what_is_a_bool_has_no_gradient(row: OpRow):
+    inputs = inputs_of(row)
+    y = function_of(row)(*inputs).any()
+    with pytest.raises(dt.DtypeError, match=r"the gradient of .* of bool is not defined"):
+        dt.grad(y, inputs[0])
+
+
+def _gradients_at(y: dt.DimTensor, inputs: list[dt.DimTensor], *values: float) -> list[float]:
+    f = dt.function(inputs, dt.grad(y, inputs), backend="python")
+    return [float(g) for g in f(*values)]
+
+
+def test_gradients_at_ties_and_bounds():
+    x, y = dt.scalar("x"), dt.scalar("y")
+    for function in (dt.maximum, dt.minimum):
+        assert sorted(_gradients_at(function(x, y), [x, y], 1.0, 1.0)) == [0.0, 1.0]
+    assert _gradients_at(dt.abs(x), [x], 0.0) == [0.0]
+    assert _gradients_at(dt.clip(x, -1.0, 1.0), [x], 1.5) == [0.0]
+    assert _gradients_at(dt.clip(x, -1.0, 1.0), [x], 0.5) == [1.0]
+
+
+def test_gradients_of_stable_functions_far_out():
+    x, y = dt.scalar("x"), dt.scalar("y")
+    assert _gradients_at(dt.logaddexp(x, y), [x, y], 1000.0, -1000.0) == [1.0, 0.0]
+    assert _gradients_at(dt.logaddexp(x, y), [x, y], -np.inf, 0.0) == [0.0, 1.0]
+    assert _gradients_at(dt.softplus(x), [x], 800.0) == [1.0]
+    assert _gradients_at(dt.sigmoid(x), [x], -800.0) == [0.0]
+
+
+def test_gradient_of_where_ignores_the_branch_not_taken():
+    x = dt.scalar("x")
+    safe = dt.where(x > 0, dt.sqrt(dt.where(x > 0, x, 1.0)), 0.0)
+    assert _gradients_at(safe, [x], -1.0) == [0.0]
+    assert _gradients_at(safe, [x], 4.0) == [0.25]
+
+
+def test_second_derivatives():
+    x = dt.scalar("x")
+    for function, at, wanted in [
+        (dt.exp, 0.5, np.exp(0.5)),
+        (dt.log, 0.5, -4.0),
+        (dt.gammaln, 2.5, 0.490357756100235),  # trigamma of 2.5
+        (dt.sin, 0.5, -np.sin(0.5)),
+        (dt.softplus, 0.3, 0.24445831169074586),
+        (dt.log1mexp, -0.7, -np.exp(-0.7) / (1 - np.exp(-0.7)) ** 2),
+    ]:
+        second = float(dt.hessian(function(x), x).eval({x: at}))
+        assert second == pytest.approx(wanted, rel=1e-6), function.__name__
