@@ -60,7 +60,9 @@ def compile_kernel(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> K
     source = emitter.source()
     namespace: dict[str, Any] = {"np": np, "math": math, **emitter.namespace}
     exec(compile(source, "<dimtensor kernel>", "exec"), namespace)
-    function = numba.njit(namespace["kernel"], fastmath=FASTMATH, nogil=True)
+    function = numba.njit(
+        namespace["kernel"], fastmath=FASTMATH, error_model="numpy", nogil=True
+    )
     stats = {"rewrite": rewrite, "kernel": time.perf_counter() - started}
     constants = tuple(array for _, array in emitter.constants)
     return Kernel(function, constants, source, stats)
