@@ -17,6 +17,8 @@ from dimtensor.errors import InputError as InputError
 from dimtensor.errors import LabelError as LabelError
 from dimtensor.errors import MissingExtraError as MissingExtraError
 from dimtensor.errors import PositionError as PositionError
+from dimtensor.interop.align import align as align
+from dimtensor.interop.align import reindex as reindex
 from dimtensor.tensor.autodiff import grad as grad
 from dimtensor.tensor.autodiff import hessian as hessian
 from dimtensor.tensor.autodiff import jacobian as jacobian

@@ -8,12 +8,19 @@ from dimtensor.tensor.arithmetic import ArithmeticMixin
 from dimtensor.tensor.evaluate import EvaluationMixin
 from dimtensor.tensor.indexing import IndexingMixin
 from dimtensor.tensor.reductions import ReductionMixin
+from dimtensor.tensor.reindex import ReindexMixin
 from dimtensor.tensor.shape import ShapeMixin
 from dimtensor.tensor.shell import TensorShell
 
 
 class DimTensor(
-    ArithmeticMixin, ReductionMixin, IndexingMixin, ShapeMixin, EvaluationMixin, TensorShell
+    ArithmeticMixin,
+    ReductionMixin,
+    IndexingMixin,
+    ReindexMixin,
+    ShapeMixin,
+    EvaluationMixin,
+    TensorShell,
 ):
     """A symbolic tensor with named dims in no order.
 

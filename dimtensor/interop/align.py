@@ -1,0 +1,265 @@
+"""Labels of arrays brought together before they enter a graph; inside it alignment is exact."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from dimtensor.compile.boundary import is_dataarray, is_pandas
+from dimtensor.dims import Coords, Dim
+from dimtensor.errors import DimError, InputError, LabelError, build_message, listing
+from dimtensor.graph import Node, make
+from dimtensor.graph.attrs import DataAttrs
+from dimtensor.tensor.reindex import named_indexers, reindex_node
+from dimtensor.tensor.shell import TensorShell, wrap
+
+JOINS = ("exact", "inner", "outer", "left", "right")
+
+
+def align(*arrays: Any, join: str = "exact", fill_value: Any = np.nan) -> tuple[Any, ...]:
+    """Bring arrays and tensors to common labels along the dims whose names they share.
+
+    Parameters
+    ----------
+    *arrays : DataArray, Series, DataFrame or DimTensor
+        Each comes back as what it was. A tensor has labels from its dims or, if it is data, from
+        the value that it was made of.
+    join : {"exact", "inner", "outer", "left", "right"}
+        ``exact``: the labels must be the same; ``inner``: those that all have; ``outer``: those
+        that one has; ``left``, ``right``: those of the first or last array. As in xarray.
+    fill_value : number
+        The elements at labels that an array does not have.
+
+    Returns
+    -------
+    tuple
+        Tensors that shared the name of a dim now share the dim, and combine.
+
+    Raises
+    ------
+    LabelError
+        If `join` is ``exact`` and labels differ; all of them are shown.
+    DimError
+        If arrays without labels along a dim have different lengths.
+    InputError
+        If something is no labelled array.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> old = dt.data([1.0, 2.0], dims=dt.Dim("year", coords=[2001, 2002]))
+    >>> new = dt.data([5.0, 6.0], dims=dt.Dim("year", coords=[2002, 2003]))
+    >>> one, two = dt.align(old, new, join="inner")
+    >>> (one + two).eval().values.tolist()
+    [7.0]
+    """
+    if join not in JOINS:
+        raise InputError(f"align: join is one of {', '.join(JOINS)}, not {join!r}")
+    sides = [_side_of(array, at) for at, array in enumerate(arrays)]
+    _check_unlabelled(sides)
+    names = dict.fromkeys(name for side in sides for name in side.labels)
+    joined = {name: _joined(name, sides, join) for name in names}
+    return tuple(side.on(joined, sides, fill_value) for side in sides)
+
+
+def reindex(x: Any, indexers: Any = None, fill_value: Any = np.nan, **by_name: Any) -> Any:
+    """Bring an array or a tensor to other labels along dims.
+
+    Parameters
+    ----------
+    x : DataArray, Series, DataFrame or DimTensor
+    indexers : Dim, sequence of Dim, or dict of Dim or str to Dim or labels, optional
+        A Dim tells the labels along the dim of its name.
+    fill_value : number
+        The elements at labels that the array does not have.
+    **by_name
+        Labels, or a Dim that has them, by name of dim.
+
+    Returns
+    -------
+    DataArray, Series, DataFrame or DimTensor
+        What `x` was; see :meth:`DimTensor.reindex` for tensors.
+
+    Raises
+    ------
+    DimError
+        If a dim is not there.
+    LabelError
+        If there are no labels.
+
+    Examples
+    --------
+    >>> import pandas as pd, dimtensor as dt
+    >>> country = dt.Dim("country", coords=["Italy", "Kenya"])
+    >>> income = pd.Series([3.0], index=pd.Index(["Kenya"], name="country"))
+    >>> dt.reindex(income, country, fill_value=0.0).tolist()
+    [0.0, 3.0]
+    """
+    if isinstance(x, TensorShell):
+        return x.reindex(indexers, fill_value, **by_name)  # type: ignore[attr-defined]
+    side = _side_of(x, 0)
+    wanted = {}
+    for key, new in named_indexers(indexers, by_name).items():
+        name = key.short if isinstance(key, Dim) else key
+        if name not in side.names:
+            raise DimError(
+                build_message(f"reindex: there is no dim {name!r}", [("dims", listing(side.names))])
+            )
+        labels = new._labels() if isinstance(new, Dim) else Coords(new)
+        if labels is None:
+            raise LabelError(f"reindex: {new!r} has no labels")
+        wanted[name] = labels
+    return side.on(wanted, [side], fill_value)
+
+
+class _Array:
+    """A DataArray, or a pandas object as one."""
+
+    def __init__(self, value: Any, title: str):
+        import xarray as xr
+
+        self.title = title
+        self._back = None if is_dataarray(value) else type(value).__name__
+        self._array = value if is_dataarray(value) else xr.DataArray(value)
+        self._name = getattr(value, "name", None)
+        self.names = tuple(self._array.dims)
+        self.labels = {
+            name: Coords(index)
+            for name, index in self._array.indexes.items()
+            if name in self._array.dims
+        }
+        self.lengths = dict(self._array.sizes)
+
+    def dim(self, name: Any) -> Dim | None:
+        return None
+
+    def on(self, joined: Mapping[Any, Coords], sides: Iterable[Any], fill_value: Any) -> Any:
+        """The array on the joined labels."""
+        changed = {
+            name: joined[name].values
+            for name, labels in self.labels.items()
+            if name in joined and not labels.same_labels(joined[name])
+        }
+        result = self._array.reindex(changed, fill_value=fill_value) if changed else self._array
+        return result if self._back is None else self._as_pandas(result)
+
+    def _as_pandas(self, result: Any) -> Any:
+        return result.to_series().rename(self._name) if result.ndim == 1 else result.to_pandas()
+
+
+class _Tensor:
+    """A dims-tensor."""
+
+    def __init__(self, node: Node, title: str):
+        self.title = title
+        self._node = node
+        data = dict(node.attrs.labels) if node.kind == "data" else {}
+        self._dims = {dim.short: dim for dim in node.dims}
+        self.names = tuple(self._dims)
+        found = {
+            name: data.get(dim) if dim._labels() is None else dim._labels()
+            for name, dim in self._dims.items()
+        }
+        self.labels = {name: labels for name, labels in found.items() if labels is not None}
+        self.lengths = {name: dim.length for name, dim in self._dims.items()}
+
+    def dim(self, name: Any) -> Dim | None:
+        return self._dims.get(name)
+
+    def on(self, joined: Mapping[Any, Coords], sides: Iterable[Any], fill_value: Any) -> Any:
+        """The tensor on the joined labels, and on a dim that all tensors share."""
+        result = self._node
+        for name, labels in self.labels.items():
+            old = self._dims[name]
+            dims = {dim for side in sides if (dim := side.dim(name)) is not None}
+            late = old._labels() is None and len(dims) == 1
+            if late:
+                result = _relabel_data(result, old, joined[name], fill_value)
+            elif len(dims) > 1 or not labels.same_labels(joined[name]):
+                result = reindex_node(result, old, Dim(name, coords=joined[name]), fill_value)
+        return wrap(result)
+
+
+def _relabel_data(x: Node, dim: Dim, labels: Coords, fill_value: Any) -> Node:
+    """Data on other labels of a dim that gets its labels with the data: the dim stays."""
+    if dict(x.attrs.labels)[dim].same_labels(labels):
+        return x
+    fixed = Dim(dim.name, coords=labels)
+    attrs: DataAttrs = reindex_node(x, dim, fixed, fill_value).attrs
+    dims = tuple(dim if one is fixed else one for one in attrs.dims)
+    return make(
+        "data",
+        (),
+        DataAttrs(attrs.name, dims, attrs.values, attrs.categories, (*attrs.labels, (dim, labels))),
+    )
+
+
+_Side = _Array | _Tensor
+
+
+def _side_of(array: Any, at: int) -> _Side:
+    name = getattr(array, "name", None)
+    title = f"array {at + 1}" + (f" ({name!r})" if isinstance(name, str) else "")
+    if isinstance(array, TensorShell):
+        return _Tensor(array.node, title)
+    if is_dataarray(array) or (is_pandas(array) and hasattr(array, "index")):
+        return _Array(array, title)
+    raise InputError(
+        build_message(
+            f"{title} has no labels: {type(array).__name__}",
+            hint="wrap it in an xarray.DataArray or with dt.data(array, dims=...)",
+        )
+    )
+
+
+def _joined(name: Any, sides: Iterable[_Side], join: str) -> Coords:
+    """Common labels along a dim."""
+    import pandas as pd
+
+    having = [side for side in sides if name in side.labels]
+    first = having[0].labels[name]
+    if all(side.labels[name].same_labels(first) for side in having):
+        return first
+    if join == "exact":
+        raise LabelError(
+            build_message(
+                f"align: labels of dim {name!r} differ",
+                [(side.title, listing(side.labels[name].values)) for side in having],
+                "choose how to join them: join='inner', 'outer', 'left' or 'right'",
+            )
+        )
+    if join in ("left", "right"):
+        return having[0 if join == "left" else -1].labels[name]
+    # what xarray's own align does with the indexes
+    indexes = [pd.Index(side.labels[name].values) for side in having]
+    return Coords(reduce(pd.Index.intersection if join == "inner" else pd.Index.union, indexes))
+
+
+def _check_unlabelled(sides: Iterable[_Side]) -> None:
+    """Along a dim that one array has no labels of, all have the same length.
+
+    Raises
+    ------
+    DimError
+        If they do not; nothing says which elements belong together.
+    """
+    lengths: dict[Any, dict[str, int]] = {}
+    unlabelled: set[Any] = set()
+    for side in sides:
+        for name in side.names:
+            if side.lengths[name] is not None:
+                lengths.setdefault(name, {})[side.title] = side.lengths[name]
+            if name not in side.labels:
+                unlabelled.add(name)
+    for name in unlabelled:
+        if len(set(lengths.get(name, {}).values())) > 1:
+            raise DimError(
+                build_message(
+                    f"align: dim {name!r} has no labels everywhere, and its lengths differ",
+                    list(lengths[name].items()),
+                    "give all arrays labels along it",
+                )
+            )
