@@ -99,9 +99,7 @@ def cut(flat: DimTensor, parameters: Sequence[Parameter]) -> list[DimTensor]:
         size = parameter.static_size
         if size is None or not isinstance(start, int):
             pieces.append(_gathered(flat, parameter, start))
-            for dim in parameter.free_dims:
-                size = length(dim) if size is None else size * length(dim)
-            start = start + size
+            start = start + (_length(parameter) if size is None else size)
             continue
         if not parameter.free_dims:
             piece = flat.isel({along: start})
@@ -123,6 +121,13 @@ def _gathered(flat: DimTensor, parameter: Parameter, start: Any) -> DimTensor:
         places = arange(dim) if places is None else places * length(dim) + arange(dim)
     places = start if places is None else places + start
     return flat.isel({flat.dims[0]: places})
+
+
+def _length(parameter: Parameter) -> DimTensor:
+    total: Any = 1
+    for dim in parameter.free_dims:
+        total = total * length(dim)
+    return total
 
 
 def join(pieces: Sequence[DimTensor]) -> DimTensor:

@@ -275,19 +275,22 @@ class LogDensity:
         return np.ascontiguousarray(flat.values)
 
     def _check_inside(self, flat: xr.DataArray, aligned: list[xr.DataArray]) -> None:
-        """Check that values come back from the vector that was made of them."""
+        """Check that values come back from the vector that was made of them, which is finite."""
         again = self.functions.labelled("parameters", flat)
+        start = 0
         for parameter, given in zip(self.parameters, aligned, strict=True):
+            stop = start + parameter.size(self.functions.binding)
+            finite = np.isfinite(flat.values[..., start:stop]).all()
             back = again[parameter.name]
-            fine = np.isclose(*_broadcast(back, given), rtol=1e-6, atol=1e-9)
-            if not fine.all():
+            if not finite or not np.allclose(*_broadcast(back, given), rtol=1e-6, atol=1e-9):
                 raise InputError(
                     build_message(
                         f"the value of {parameter.name!r} is outside of its support "
                         f"{parameter.support}",
-                        [("value", listing(np.unique(given.values[np.isfinite(given.values)])))],
+                        [("value", listing(given.values.ravel()))],
                     )
                 )
+            start = stop
 
     # -- other models ----------------------------------------------------------------------------
 

@@ -131,7 +131,8 @@ class Bounded(Support):
         self.low, self.high = _bound(low, -math.inf), _bound(high, math.inf)
         if self.low is None and self.high is None:
             raise InputError("bounded takes at least one bound; dt.real has none")
-        if None not in (self.low, self.high) and not self.tensors and not self.low < self.high:
+        both = self.low is not None and self.high is not None
+        if both and not self.tensors and not self.low < self.high:
             raise InputError(f"bounded: low={low!r} is not below high={high!r}")
         if name is None:
             names = [_short(self.low), _short(self.high)]
