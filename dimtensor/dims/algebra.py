@@ -29,12 +29,12 @@ def canonical_dims(dims: Dim | Iterable[Dim] | None, what: str) -> Dims:
         If something is not a Dim, is given twice, or two dims have one name.
     """
     given = as_dim_tuple(dims, what)
-    seen: dict[str, Dim] = {}
+    seen: dict[str | Dim, Dim] = {}
     for position, dim in enumerate(given):
         if dim in given[:position]:
             raise DimError(f"{what} have {dim!r} twice")
-        if dim.name is not None and seen.setdefault(dim.name, dim) is not dim:
-            raise clash_error(f"{what} have two dims of one name", seen[dim.name], dim)
+        if seen.setdefault(dim.namespace, dim) is not dim:
+            raise clash_error(f"{what} have two dims of one name", seen[dim.namespace], dim)
     return sort_dims(given)
 
 
@@ -74,22 +74,23 @@ def union(sets: Sequence[Dims], operation: str, names: Sequence[str] | None = No
     if all(dims == first for dims in sets[1:]):
         return first
     merged: dict[Dim, int] = {}
-    by_name: dict[str | None, Dim] = {}
+    by_name: dict[str | Dim, Dim] = {}
     for position, dims in enumerate(sets):
         for dim in dims:
             if dim in merged:
                 continue
-            other = by_name.get(dim.name) if dim.name is not None else None
+            other = by_name.get(dim.namespace)
             if other is not None:
+                same = f"are named {dim.name!r}" if dim.name else "come from one anonymous dim"
                 raise clash_error(
-                    f"{operation}: two different dims are named {dim.name!r}",
+                    f"{operation}: two different dims {same}",
                     other,
                     dim,
                     _operand(names, merged[other]),
                     _operand(names, position),
                 )
             merged[dim] = position
-            by_name[dim.name] = dim
+            by_name[dim.namespace] = dim
     return sort_dims(merged)
 
 
@@ -120,7 +121,7 @@ def find_dim(dims: Dims, key: Dim | str, operation: str) -> Dim:
     if isinstance(key, Dim):
         if key in dims:
             return key
-        namesakes = [dim for dim in dims if dim.name == key.name and key.name is not None]
+        namesakes = [dim for dim in dims if dim.namespace == key.namespace]
         if namesakes:
             raise clash_error(
                 f"{operation}: the tensor has another dim named {key.name!r}",

@@ -115,6 +115,13 @@ class Dim:
         return None
 
     @property
+    def namespace(self) -> str | Dim:
+        """What no two dims of one tensor share: a name, or the anonymous dim they come from."""
+        if self.name is not None:
+            return self.name
+        return self.parents[0].namespace if self.parents else self
+
+    @property
     def unrenamed(self) -> Dim:
         """The dim that this one is under another name; of a dim that is not renamed, itself."""
         return self

@@ -190,7 +190,7 @@ def _relabel(inputs: tuple[Node, ...], attrs: tuple[tuple[Dim, Dim], ...]) -> No
     dims = [mapping.get(dim, dim) for dim in x.dims]
     seen: dict[Any, Dim] = {}
     for dim in dims:
-        other = seen.setdefault(dim if dim.name is None else dim.name, dim)
+        other = seen.setdefault(dim.namespace, dim)
         if sum(d is dim for d in dims) > 1 or other is not dim:
             raise clash_error(f"rename: the result has two dims named {dim.name!r}", other, dim)
     return NodeType(sort_dims(dims), x.dtype, x.categories)
@@ -230,7 +230,7 @@ def _update(inputs: tuple[Node, ...], attrs: tuple[str, tuple[at.IndexItem, ...]
     selected = index_result(x, tuple(indexers), items)
     foreign = without(value.dims, selected)
     for dim in foreign:
-        namesake = [d for d in selected if d.name == dim.name and d.name is not None]
+        namesake = [d for d in selected if d.namespace == dim.namespace]
         if namesake:
             raise clash_error(f"{mode}: the value has another dim than the selection", namesake[0],
                               dim, "selection", "value")  # fmt: skip
@@ -354,15 +354,15 @@ def _names(x: Node) -> str:
 
 def jacobian_dims(y: Dims, wrt: Dims) -> tuple[tuple[Dim, Dim], ...]:
     """Renames of the dims of `wrt` that would clash with dims of `y`."""
-    taken = {dim.name for dim in y}
+    taken = {dim.namespace for dim in y}
     renames = []
     for dim in wrt:
         new = dim
-        while new.name in taken or new in y:
+        while new.namespace in taken:
             if new.name is None:
                 raise DimError("jacobian: an anonymous dim is in output and input; rename it")
             new = RenamedDim(new, new.name + "'")
-        taken.add(new.name)
+        taken.add(new.namespace)
         if new is not dim:
             renames.append((dim, new))
     return tuple(renames)
