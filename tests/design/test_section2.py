@@ -1,4 +1,4 @@
-"""The lines by which the project is judged: they work as they are written, and the values are right.
+"""The lines by which the project is judged: they work as they are written, with the right values.
 
 The expected values are computed by NumPy and xarray alone.
 """
