@@ -1,14 +1,28 @@
 """Text, HTML and pictures of dims, tensors and graphs."""
 
-from __future__ import annotations
+from dimtensor.display.html import (
+    Html,
+    Section,
+    card,
+    dim_html,
+    function_html,
+    preformatted,
+    styled,
+    table,
+    tensor_html,
+)
+from dimtensor.display.text import dim_text_long, tensor_text
 
-from typing import Any
-
-from dimtensor.display.html import dim_html, tensor_html
-from dimtensor.display.text import tensor_text
-
-__all__ = ["dim_html", "tensor_html", "tensor_text"]
-
-
-def __dir__() -> list[Any]:
-    return list(__all__)
+__all__ = [
+    "Html",
+    "Section",
+    "card",
+    "dim_html",
+    "dim_text_long",
+    "function_html",
+    "preformatted",
+    "styled",
+    "table",
+    "tensor_html",
+    "tensor_text",
+]

@@ -1,16 +1,259 @@
-"""HTML reprs for notebooks."""
+"""HTML reprs for notebooks: self-contained, readable on light and dark pages, all text escaped."""
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dimtensor.dims import Dim, NamedDim
+from dimtensor.dims.dim import AnonymousDim
+from dimtensor.display.formula import formula_lines
+from dimtensor.display.peek import dim_row, values_text
+from dimtensor.display.text import sizes_text, used_leaves
+from dimtensor.graph import Node
+from dimtensor.graph.printer import graph_text
+
+if TYPE_CHECKING:
+    from dimtensor.compile.function import CompiledFunction
+
+# labels that a table unfolds to, and nodes up to which a graph is printed into the page
+_MOST_LABELS = 100
+_MOST_NODES = 300
+
+_STYLE = """
+.dt-repr {font-size: 13px; line-height: 1.5; color: inherit; max-width: 60em;}
+.dt-repr .dt-head {
+  border-bottom: 1px solid rgba(128,128,128,.4); padding: 2px 0 5px; margin-bottom: 4px;}
+.dt-repr .dt-kind, .dt-repr .dt-soft {opacity: .65;}
+.dt-repr .dt-name {font-weight: 600;}
+.dt-repr summary {cursor: pointer; padding: 1px 0;}
+.dt-repr pre {
+  margin: 2px 0 6px 1.2em; padding: 0; background: none; color: inherit; font-size: 12px;
+  line-height: 1.45; overflow-x: auto; white-space: pre;}
+.dt-repr pre.dt-wrap {white-space: pre-wrap; overflow-wrap: anywhere;}
+.dt-repr table {
+  margin: 2px 0 6px 1.2em; border-collapse: collapse; font-size: 12px; border: none;}
+.dt-repr td, .dt-repr th {
+  text-align: left; vertical-align: top; padding: 1px 14px 1px 0; border: none;
+  background: none; color: inherit;}
+.dt-repr th {font-weight: 400; opacity: .65;}
+.dt-repr tr {background: none !important;}
+.dt-repr .dt-mono {
+  font-family: var(--jp-code-font-family, ui-monospace, Menlo, Consolas, monospace);}
+"""
 
 
-def dim_html(dim: Any) -> str:
-    """A dim."""
-    return f"<pre>{escape(repr(dim))}</pre>"
+class Html(str):
+    """Text that is HTML already; everything else is escaped."""
+
+    __slots__ = ()
 
 
+class Section(NamedTuple):
+    """A part of a card that folds.
+
+    Attributes
+    ----------
+    title : str
+    body : Html
+    unfolded : bool
+    count : int or None
+        Shown behind the title.
+    """
+
+    title: str
+    body: Html
+    unfolded: bool = True
+    count: int | None = None
+
+
+def card(head: Iterable[str | Html], sections: Iterable[Section]) -> str:
+    """A repr: one line, and sections beneath that fold.
+
+    Parameters
+    ----------
+    head : iterable of str or Html
+        Parts of the first line.
+    sections : iterable of Section
+
+    Returns
+    -------
+    str
+        HTML with its style.
+
+    Examples
+    --------
+    >>> page = card(["a < b"], [Section("Values", table([["x", "1"]]))])
+    >>> "a &lt; b" in page, "<td>x</td>" in page
+    (True, True)
+    """
+    line = " ".join(_text(part) for part in head)
+    body = "".join(_section(section) for section in sections)
+    return (
+        f'<div class="dt-repr"><style>{_STYLE}</style><div class="dt-head">{line}</div>{body}</div>'
+    )
+
+
+def _section(section: Section) -> str:
+    count = "" if section.count is None else f' <span class="dt-soft">({section.count})</span>'
+    return (
+        f"<details{' open' if section.unfolded else ''}><summary>{escape(section.title)}{count}"
+        f"</summary>{section.body}</details>"
+    )
+
+
+def table(rows: Iterable[Sequence[str | Html]], header: Sequence[str] = ()) -> Html:
+    """A table of texts."""
+    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{_text(cell)}</td>" for cell in row) + "</tr>" for row in rows
+    )
+    return Html(f"<table>{f'<tr>{head}</tr>' if head else ''}{body}</table>")
+
+
+def preformatted(text: str, wrapped: bool = False) -> Html:
+    """A block of text as it is, its long lines scrolled or wrapped."""
+    return Html(f"<pre{' class=dt-wrap' if wrapped else ''}>{escape(text)}</pre>")
+
+
+def _text(part: str | Html) -> str:
+    return part if isinstance(part, Html) else escape(str(part))
+
+
+def styled(text: str, style: str) -> Html:
+    """A piece of text in one of the styles: kind, soft, name, mono."""
+    return Html(f'<span class="dt-{style}">{escape(text)}</span>')
+
+
+def never_raises(function: Callable[[Any], str]) -> Callable[[Any], str]:
+    """A repr that raises hides the object that is being debugged: its text is shown instead."""
+
+    @functools.wraps(function)
+    def shown(x: Any) -> str:
+        try:
+            return function(x)
+        except Exception:
+            return f"<pre>{escape(repr(x))}</pre>"
+
+    return shown
+
+
+# -- dims ------------------------------------------------------------------------------------------
+
+
+def dims_table(dims: Sequence[Dim], node: Node | None = None) -> Html:
+    """Dims with lengths, labels and recipes; long lists of labels unfold."""
+    rows = []
+    for dim in dims:
+        row = dim_row(dim, node)
+        labels = styled(" ".join(row.labels), "mono")
+        if "…" in row.labels:
+            labels = Html(
+                f"<details><summary>{labels}</summary>{preformatted(_many_labels(dim, node))}"
+                "</details>"
+            )
+        rows.append([styled(row.name, "name"), row.length, labels, styled(row.note, "soft")])
+    return table(rows)
+
+
+def _many_labels(dim: Dim, node: Node | None) -> str:
+    return "\n".join(dim_row(dim, node, head=_MOST_LABELS, tail=_MOST_LABELS).labels)
+
+
+@never_raises
+def dim_html(dim: Dim) -> str:
+    """A dim: kind, name, length, labels."""
+    length = "?" if dim.length is None else str(dim.length)
+    plain = isinstance(dim, (NamedDim, AnonymousDim))
+    kind = "Dim" if plain else type(dim).__name__
+    head = [styled(kind, "kind"), styled(dim.short, "name"), length]
+    return card(head, [Section("Labels", dims_table([dim]))])
+
+
+# -- tensors ---------------------------------------------------------------------------------------
+
+
+@never_raises
 def tensor_html(x: Any) -> str:
-    """A tensor."""
-    return f"<pre>{escape(repr(x))}</pre>"
+    """A tensor: dims, dtype, the values of data, the expression and the graph of a computed one."""
+    node: Node = x.node
+    return card(_head(node), _sections(node))
+
+
+def _head(node: Node) -> list[str | Html]:
+    parts: list[str | Html] = [styled("DimTensor", "kind")]
+    if node.name is not None:
+        parts.append(styled(node.name, "name"))
+    parts += [f"({sizes_text(node)})", styled(node.dtype, "soft")]
+    if node.categories is not None:
+        parts.append(styled(f"labels of {node.categories.short}", "soft"))
+    return parts
+
+
+def _sections(node: Node) -> Iterable[Section]:
+    if node.kind == "data":
+        yield Section("Values", preformatted(values_text(node)))
+    elif node.inputs or node.kind not in ("input", "shaped"):
+        yield Section("Expression", preformatted("\n".join(formula_lines(node, 96)), wrapped=True))
+    if node.dims:
+        yield Section("Dims", dims_table(node.dims, node), count=len(node.dims))
+    leaves = used_leaves(node) if node.inputs else []
+    if leaves:
+        yield Section("Inputs", nodes_table(leaves), len(leaves) <= 4, len(leaves))
+    text = _graph(node) if node.inputs else None
+    if text is not None:
+        yield Section("Graph", preformatted(text), unfolded=False)
+
+
+def _graph(node: Node) -> str | None:
+    """The printed graph, None for one too large for a page."""
+    seen, stack = {node}, [node]
+    while stack:
+        for below in stack.pop().inputs:
+            if below not in seen:
+                seen.add(below)
+                stack.append(below)
+        if len(seen) > _MOST_NODES:
+            return None
+    return graph_text([node])
+
+
+def nodes_table(nodes: Iterable[Node], names: Iterable[str | None] | None = None) -> Html:
+    """Tensors with their dims and dtypes."""
+    nodes = list(nodes)
+    titles = [node.name for node in nodes] if names is None else list(names)
+    rows = []
+    for node, title in zip(nodes, titles, strict=True):
+        kind = node.kind if node.kind in ("input", "data") else ""
+        rows.append(
+            [
+                styled(title or "", "name"),
+                f"({sizes_text(node)})",
+                styled(node.dtype, "soft"),
+                styled(kind, "soft"),
+            ]
+        )
+    return table(rows)
+
+
+# -- compiled functions ----------------------------------------------------------------------------
+
+
+@never_raises
+def function_html(f: CompiledFunction) -> str:
+    """A compiled function: inputs, data and outputs with their dims, the backend, times."""
+    code, data = f._code, f._data_nodes
+    tensors = [source for source in code.inputs if isinstance(source, Node)]
+    lengths = [source for source in code.inputs if isinstance(source, Dim)]
+    names = f._structure.names(code.outputs)
+    sections = [Section("Inputs", nodes_table(tensors), count=len(tensors))]
+    if lengths:
+        sections.append(Section("Lengths", dims_table(lengths), count=len(lengths)))
+    if data:
+        sections.append(Section("Data", nodes_table(data), len(data) <= 6, len(data)))
+    sections.append(Section("Outputs", nodes_table(code.outputs, names), count=len(code.outputs)))
+    times = [[step, f"{seconds:.4g} s"] for step, seconds in f.stats.items()]
+    sections.append(Section("Compilation", table(times), unfolded=False))
+    return card([styled("CompiledFunction", "kind"), "on", styled(f.backend, "name")], sections)

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
-from dimtensor.compile.function import CompiledFunction
 from dimtensor.errors import InputError
 from dimtensor.graph import Node
 from dimtensor.graph.printer import graph_text
@@ -15,13 +14,16 @@ from dimtensor.graph.printer import graph_text
 def nodes_of(x: Any) -> list[Node] | dict[str, Node]:
     """The nodes of what a user asks to see: tensors, lists or dicts of them, compiled functions.
 
+    Whatever has ``output_nodes`` counts as a compiled function.
+
     Raises
     ------
     InputError
         For anything else.
     """
-    if isinstance(x, CompiledFunction):
-        return list(x.output_nodes)
+    outputs = getattr(x, "output_nodes", None)
+    if outputs is not None:
+        return list(outputs)
     if isinstance(x, Mapping):
         return {str(key): _node_of(value) for key, value in x.items()}
     if isinstance(x, Sequence) and not isinstance(x, str):

@@ -1,11 +1,147 @@
-"""Text reprs."""
+"""Text reprs: what a tensor is, on one screen, without computing anything."""
 
 from __future__ import annotations
 
+import functools
+import textwrap
+from collections.abc import Callable
 from typing import Any
 
+from dimtensor.dims import Dim
+from dimtensor.display.formula import formula_lines
+from dimtensor.display.peek import DimRow, dim_row, values_text
+from dimtensor.graph import Node
 
+_WIDTH = 80
+# inputs of an expression are looked for among so many nodes
+_MOST_NODES = 20_000
+
+
+def never_raises(function: Callable[[Any], str]) -> Callable[[Any], str]:
+    """A repr that raises hides the object that is being debugged."""
+
+    @functools.wraps(function)
+    def shown(x: Any) -> str:
+        try:
+            return function(x)
+        except Exception as error:
+            return f"<{type(x).__name__} (no repr: {type(error).__name__})>"
+
+    return shown
+
+
+@never_raises
 def tensor_text(x: Any) -> str:
-    """One line on a tensor: name, dims with lengths, dtype."""
-    sizes = ", ".join(f"{k}: {'?' if n is None else n}" for k, n in x.sizes.items())
-    return f"<DimTensor {x.name or ''} ({sizes}) {x.dtype}>"
+    """A tensor: name, dims with lengths, dtype; values of data, the formula of what is computed.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> a = dt.tensor("a", dims=dt.Dim("country", coords=["Italy", "Kenya"]))
+    >>> a * 2
+    <DimTensor (country: 2) float64>
+    2 * a
+    Dims:
+      country  2  'Italy' 'Kenya'
+    Inputs: a (country: 2)
+    """
+    node: Node = x.node
+    lines = [headline(node, type(x).__name__), *_content(node)]
+    if node.dims:
+        lines += ["Dims:", *dim_lines([dim_row(dim, node) for dim in node.dims])]
+    if node.inputs:
+        leaves = used_leaves(node)
+        inputs = ", ".join(leaf_title(leaf) for leaf in leaves) if leaves is not None else "many"
+        lines += _wrapped(f"Inputs: {inputs or 'none'}")
+    return "\n".join(lines)
+
+
+def headline(node: Node, kind: str = "DimTensor") -> str:
+    """The first line of a repr."""
+    name = f" {node.name!r}" if node.name is not None else ""
+    labels = f" labels of {node.categories.short}" if node.categories is not None else ""
+    return f"<{kind}{name} ({sizes_text(node)}) {node.dtype}{labels}>"
+
+
+def sizes_text(node: Node) -> str:
+    """Dims with lengths, ``?`` where they come with the data."""
+    return ", ".join(f"{d.short}: {'?' if d.length is None else d.length}" for d in node.dims)
+
+
+def _content(node: Node) -> list[str]:
+    if node.kind == "data":
+        return [values_text(node)]
+    if node.kind == "input":
+        return []
+    if node.kind == "shaped":
+        return [f"of the positional variable {str(node.attrs.variable)[:_WIDTH]}"]
+    return [line for text in formula_lines(node) for line in _wrapped(text)]
+
+
+def _wrapped(text: str) -> list[str]:
+    """Lines of a text, broken at sums and commas but not within products and brackets."""
+    kept = text.replace(" * ", _kept(" * ")).replace(" / ", _kept(" / ")).replace(": ", _kept(": "))
+    lines = textwrap.wrap(
+        kept.replace(" (", _kept(" (")), _WIDTH, subsequent_indent="  ", break_long_words=False
+    )
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
+
+
+def _kept(text: str) -> str:
+    return text.replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def dim_lines(rows: list[DimRow]) -> list[str]:
+    """Rows of dims in columns."""
+    names = max(len(row.name) for row in rows)
+    lengths = max(len(row.length) for row in rows)
+    lines = []
+    for row in rows:
+        head = f"  {row.name:<{names}}  {row.length:>{lengths}}"
+        note = f"({row.note})" if row.note else ""
+        labels = fit(row.labels, _WIDTH - len(head) - 2)
+        lines.append("  ".join(part for part in (head, labels, note) if part))
+    return lines
+
+
+def fit(labels: list[str], width: int) -> str:
+    """Labels in a line, the middle ones left out where it is too long."""
+    shown = list(labels)
+    while len(" ".join(shown)) > width and len(shown) > 3:
+        middle = len(shown) // 2
+        shown[middle - 1 : middle + 1] = ["…"] if "…" not in shown else []
+        if "…" not in shown:
+            shown.insert(len(shown) // 2, "…")
+    text = " ".join(shown)
+    return text if len(text) <= max(width, 20) else text[: max(width, 20) - 1] + "…"
+
+
+def used_leaves(node: Node) -> list[Node] | None:
+    """Inputs and data that a node depends on, older ones first; None in a very large graph."""
+    seen = {node}
+    stack = [node]
+    found = []
+    while stack:
+        x = stack.pop()
+        if x.kind in ("input", "data", "shaped"):
+            found.append(x)
+        for below in x.inputs:
+            if below not in seen:
+                seen.add(below)
+                stack.append(below)
+        if len(seen) > _MOST_NODES:
+            return None
+    return sorted(found, key=lambda leaf: leaf.serial)
+
+
+def leaf_title(leaf: Node) -> str:
+    """An input by its name."""
+    title = leaf.name or f"<{leaf.kind}>"
+    return f"{title} ({sizes_text(leaf)})" if leaf.dims else title
+
+
+@never_raises
+def dim_text_long(dim: Dim) -> str:
+    """A dim on a few lines: its recipe, length and labels."""
+    row = dim_row(dim, head=8, tail=3)
+    return "\n".join([repr(dim), *dim_lines([row])])

@@ -14,7 +14,9 @@ import pytest
 import dimtensor as dt
 from dimtensor.dims import PadDim
 from dimtensor.errors import InputError
+from dimtensor.graph import make
 from dimtensor.graph.printer import graph_text, node_text
+from dimtensor.tensor.shell import wrap
 from tests.golden.compare import check_golden
 
 COUNTY = dt.Dim("county", coords=[f"county {i}" for i in range(85)])
@@ -69,7 +71,7 @@ def every_kind():
         x.sel(t="2020-01-01"),
         x.sel(t=["2020-01-01", "2020-01-02"]),
         m.sum(t),
-        effect.sel(county=where).groupby(where).first(),
+        wrap(make("group_position", (where.codes.node,) * 2, ("first", OBS, COUNTY))),
         dt.hessian((b**3).sum(), b),
         dt.jvp(dt.exp(b), [b], [dt.ones(age)]),
         dt.from_shaped(pt.vector("v", shape=(3,)), dt.Dim()),

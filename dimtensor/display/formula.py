@@ -1,0 +1,210 @@
+"""An expression as a modeller would write it, with the parts that do not fit left out."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from dimtensor.display.peek import late_labels_text, where_text
+from dimtensor.graph import Node
+from dimtensor.graph.calls import call_of, constant_text, label_text
+
+_ELLIPSIS = "…"
+# operator, how tightly it binds: as in Python
+_BINARY = {
+    "equal": ("==", 1), "not_equal": ("!=", 1),
+    "less": ("<", 1), "less_equal": ("<=", 1), "greater": (">", 1), "greater_equal": (">=", 1),
+    "logical_or": ("|", 2), "bitwise_or": ("|", 2),
+    "logical_xor": ("^", 3), "bitwise_xor": ("^", 3),
+    "logical_and": ("&", 4), "bitwise_and": ("&", 4),
+    "add": ("+", 5), "subtract": ("-", 5),
+    "multiply": ("*", 6), "divide": ("/", 6), "floor_divide": ("//", 6), "mod": ("%", 6),
+    "power": ("**", 8),
+}  # fmt: skip
+_UNARY = {"negative": ("-", 7), "logical_not": ("~", 7), "invert": ("~", 7)}
+_ANY, _ATOM = 0, 10
+_TERMS = 8
+_OPERANDS = 5
+
+
+class _Operand(NamedTuple):
+    """A place in a text for a node; what binds less tightly than this goes into parentheses."""
+
+    node: Node
+    binding: int
+
+
+_Parts = list["str | _Operand"]
+
+
+def formula(node: Node, width: int = 150) -> str:
+    """The expression of a node in about `width` characters.
+
+    Parameters
+    ----------
+    node : Node
+    width : int
+        What does not fit is ``…``; every operand gets its share of the width.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> country = dt.Dim("country", coords=["Italy", "Kenya"])
+    >>> a, b = dt.tensor("a", dims=country), dt.scalar("b")
+    >>> x = a.sel(country="Kenya") * (b + 1)
+    >>> formula(x.node)
+    "a[country='Kenya'] * (b + 1)"
+    >>> formula(x.node, width=20)
+    '… * (b + 1)'
+    """
+    return _short(node, width)[0]
+
+
+def formula_lines(node: Node, width: int = 76) -> list[str]:
+    """The expression of a node in a few lines: of a long sum, one for each of its terms."""
+    whole = _full(node, 2 * width)
+    terms = _terms(node, "add") if node.kind == "elemwise" and node.attrs == "add" else [node]
+    if whole is not None or len(terms) == 1:
+        return [_short(node, 2 * width)[0]]
+    lines = [_enclosed(*_short(term, width - 4), _BINARY["add"][1]) for term in terms[:_TERMS]]
+    return [lines[0], *(f"+ {line}" for line in lines[1:])] + ["+ …"] * (len(terms) > _TERMS)
+
+
+def _full(node: Node, limit: int) -> tuple[str, int] | None:
+    """The whole text and how tightly it binds, None where it is longer than the limit."""
+    parts, binding = _parts(node)
+    text = ""
+    for part in parts:
+        if isinstance(part, _Operand):
+            inner = _full(part.node, limit - len(text)) if len(text) < limit else None
+            if inner is None:
+                return None
+            text += _enclosed(*inner, part.binding)
+        else:
+            text += part
+    return None if len(text) > limit else (text, binding)
+
+
+def _short(node: Node, budget: int) -> tuple[str, int]:
+    """Text of at most about `budget` characters."""
+    whole = _full(node, budget)
+    if whole is not None:
+        return whole
+    parts, binding = _parts(node)
+    places = [at for at, part in enumerate(parts) if isinstance(part, _Operand)]
+    left = budget - sum(len(part) for part in parts if isinstance(part, str))
+    if left < len(places) or not places:
+        return _ELLIPSIS, _ATOM
+    texts = ["" if at in places else str(part) for at, part in enumerate(parts)]
+    fitting = {at: _full(parts[at].node, left) for at in places}  # type: ignore[union-attr]
+    # short operands first: what they do not need is left for the long ones
+    for count, at in enumerate(sorted(places, key=lambda at: _length(fitting[at]))):
+        operand: _Operand = parts[at]  # type: ignore[assignment]
+        share = left // (len(places) - count)
+        found = fitting[at]
+        if found is None or len(found[0]) > share:
+            found = _short(operand.node, share)
+        texts[at] = _enclosed(*found, operand.binding)
+        left -= len(texts[at])
+    return "".join(texts), binding
+
+
+def _length(found: tuple[str, int] | None) -> float:
+    return float("inf") if found is None else len(found[0])
+
+
+def _enclosed(text: str, own: int, needed: int) -> str:
+    return f"({text})" if own < needed else text
+
+
+# -- the parts of each kind of node ----------------------------------------------------------------
+
+
+def _parts(node: Node) -> tuple[_Parts, int]:
+    if node.kind in ("input", "data", "shaped"):
+        return [node.name or f"<{node.kind}>"], _ATOM
+    if node.kind == "constant":
+        return _number(node)
+    label = label_text(node)
+    if label is not None:
+        return [label], _ATOM
+    if node.kind == "elemwise" and node.attrs in _BINARY:
+        return _binary(node)
+    if node.kind == "elemwise" and node.attrs in _UNARY:
+        sign, binding = _UNARY[node.attrs]
+        return [sign, _Operand(node.inputs[0], binding)], binding
+    if node.kind == "index":
+        return _index(node), _ATOM
+    if node.kind == "gradient":
+        number, weighted = node.attrs
+        y, wrt = node.inputs[0], node.inputs[1 + weighted + number]
+        return ["grad(", _Operand(y, _ANY), ", ", _Operand(wrt, _ANY), ")"], _ATOM
+    return _function(node), _ATOM
+
+
+def _number(node: Node) -> tuple[_Parts, int]:
+    value = node.attrs.value.item()
+    text = f"{value:.6g}" if isinstance(value, float) else constant_text(node)
+    return [text], 7 if text.startswith("-") else _ATOM
+
+
+def _binary(node: Node) -> tuple[_Parts, int]:
+    sign, binding = _BINARY[node.attrs]
+    if node.attrs in ("add", "multiply"):
+        parts: _Parts = []
+        terms = _terms(node, node.attrs)
+        for term in terms[:_TERMS]:
+            parts += [f" {sign} ", _Operand(term, binding)]
+        return parts[1:] + ([f" {sign} {_ELLIPSIS}"] if len(terms) > _TERMS else []), binding
+    left, right = node.inputs
+    if binding == 1:  # a < b < c means something else
+        return [_Operand(left, 2), f" {sign} ", _Operand(right, 2)], binding
+    if node.attrs == "power":
+        return [_Operand(left, binding + 1), sign, _Operand(right, binding)], binding
+    return [_Operand(left, binding), f" {sign} ", _Operand(right, binding + 1)], binding
+
+
+def _terms(node: Node, name: str) -> list[Node]:
+    """The terms of a sum of sums or the factors of a product, not many more than are shown."""
+    found: list[Node] = []
+    stack = [node]
+    while stack and len(found) <= _TERMS:
+        x = stack.pop()
+        if x.kind == "elemwise" and x.attrs == name:
+            stack += reversed(x.inputs)
+        else:
+            found.append(x)
+    # numbers go before what they scale, and after what they are added to
+    found.sort(key=lambda x: (x.kind == "constant") == (name == "add"))
+    return found + stack
+
+
+def _index(node: Node) -> _Parts:
+    x, *indexers = node.inputs
+    parts: _Parts = []
+    for item in node.attrs:
+        parts.append(f"{', ' if parts else '['}{item.dim.short}=")
+        if item.kind in ("tensor", "mask"):
+            indexer = indexers[item.payload]
+            if indexer.kind == "label_position":  # a label whose position comes with the data
+                parts.append(late_labels_text(indexer))
+            else:
+                parts.append(_Operand(indexer, _ANY))
+        else:
+            parts.append(where_text(item))
+    return [_Operand(x, _ATOM), *parts, "]"]
+
+
+def _function(node: Node) -> _Parts:
+    call = call_of(node)
+    parts: _Parts = []
+    for role, x in call.operands[:_OPERANDS]:
+        parts += [f", {role}=" if role else ", ", _Operand(x, _ANY)]
+    if len(call.operands) > _OPERANDS:
+        parts.append(f", {_ELLIPSIS}")
+    everything = node.kind == "reduce" and node.attrs[1] == node.inputs[0].dims
+    for key, text in [] if everything else call.options:
+        parts.append(f", {key}={text}" if key else f", {text}")
+    if not parts:
+        return [f"{call.name}()"]
+    assert isinstance(parts[0], str)
+    return [f"{call.name}({parts[0][2:]}", *parts[1:], ")"]

@@ -1,0 +1,172 @@
+"""A few labels of a dim, a few values of an array: what fits on a screen, and nothing beyond it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dimtensor.dims import Coords, Dim, NamedDim, ProductDim, RenamedDim, SelDim
+from dimtensor.dims.dim import AnonymousDim
+from dimtensor.dims.selection import Positions, Slice
+from dimtensor.errors import listing, plain_repr
+from dimtensor.graph import Node
+from dimtensor.graph.attrs import IndexItem
+from dimtensor.graph.calls import dim_text, selection_text
+
+# labels of a derived dim are worked out in full only below this length
+_CHEAP_LENGTH = 10_000
+# as xarray's default for showing values
+_SHOWN_VALUES = 200
+_SELECTED_LABELS = 4
+
+
+@dataclass(frozen=True)
+class DimRow:
+    """What a table says of one dim of a tensor.
+
+    Attributes
+    ----------
+    name : str
+    length : str
+        ``?`` where it comes with the data.
+    labels : list of str
+        The first and the last labels, ``…`` where some are left out; empty where there are none.
+    note : str
+        What the dim is derived from, or when its labels come.
+    """
+
+    name: str
+    length: str
+    labels: list[str]
+    note: str
+
+
+def dim_row(dim: Dim, node: Node | None = None, head: int = 3, tail: int = 2) -> DimRow:
+    """The row of a dim, with what the data in `node` say of it."""
+    own_length, own_labels = _said_by_data(dim, node)
+    length = dim.length if dim.length is not None else own_length
+    labels: list[str] = []
+    if length is not None:
+        wanted, gap = _edges(length, head, tail)
+        found = own_labels.values[wanted] if own_labels is not None else labels_at(dim, wanted)
+        if found is not None:
+            labels = [label_repr(label) for label in found]
+            if gap is not None:
+                labels.insert(gap, "…")
+    return DimRow(
+        dim.short,
+        "?" if dim.length is None else str(dim.length),
+        labels,
+        _note(dim, own_length, bool(labels)),
+    )
+
+
+def _note(dim: Dim, own_length: int | None, labelled: bool) -> str:
+    notes = []
+    if not isinstance(dim, (NamedDim, AnonymousDim)):
+        parents = ", ".join(parent.short for parent in dim.parents)
+        notes.append(f"{type(dim).__name__} of {parents}" if labelled else dim_text(dim))
+    if dim.length is None:
+        notes.append(f"{own_length} in these data" if own_length is not None else "with the data")
+    elif not labelled and dim.length > 0:
+        notes.append("no labels")
+    return ", ".join(notes)
+
+
+def _said_by_data(dim: Dim, node: Node | None) -> tuple[int | None, Coords | None]:
+    if node is None or node.kind != "data" or dim not in node.attrs.dims:
+        return None, None
+    return node.attrs.values.shape[node.attrs.dims.index(dim)], dict(node.attrs.labels).get(dim)
+
+
+def _edges(length: int, head: int, tail: int) -> tuple[np.ndarray, int | None]:
+    """Positions to show, and where among them the gap is."""
+    if length <= head + tail + 1:
+        return np.arange(length), None
+    return np.r_[0:head, length - tail : length], head
+
+
+def labels_at(dim: Dim, positions: np.ndarray) -> Sequence[Any] | None:
+    """Labels at a few positions of a dim of known length, None where there are none yet."""
+    if isinstance(dim, ProductDim):
+        shape = [len(factor) for factor in dim.factors]
+        columns = [
+            labels_at(factor, at)
+            for factor, at in zip(dim.factors, np.unravel_index(positions, shape), strict=True)
+        ]
+        if any(column is None for column in columns):
+            return None
+        return list(zip(*columns, strict=True))  # type: ignore[arg-type]
+    if isinstance(dim, RenamedDim):
+        return labels_at(dim.parent, positions)
+    if isinstance(dim, SelDim) and isinstance(dim.selection, (Positions, Slice)):
+        if dim.parent.length is not None:
+            return labels_at(dim.parent, dim.selection.to_array(dim.parent.length)[positions])
+    if isinstance(dim, NamedDim | AnonymousDim) or len(dim) <= _CHEAP_LENGTH:
+        coords = dim.coords
+        return None if coords is None else coords[positions]
+    return None
+
+
+def where_text(item: IndexItem) -> str:
+    """A static selection, by label where the dim has labels."""
+    dim: Dim = item.dim
+    if dim.length is not None:
+        if item.kind == "int":
+            label = labels_at(dim, np.array([item.payload]))
+            return str(item.payload) if label is None else listing(label)
+        if isinstance(item.payload, (Positions, Slice)):
+            count = item.payload.length(dim.length)
+            if count is not None and 0 < count <= _SELECTED_LABELS:
+                labels = labels_at(dim, item.payload.to_array(dim.length))
+                if labels is not None:
+                    return f"[{listing(labels)}]"
+    return str(item.payload) if item.kind == "int" else selection_text(item.payload)
+
+
+def late_labels_text(node: Node) -> str:
+    """The labels that a label_position node looks up."""
+    _, labels, role = node.attrs
+    return listing(labels) if role == "one" else f"[{listing(labels, _SELECTED_LABELS)}]"
+
+
+def label_repr(label: Any) -> str:
+    """A label as one would write it; a combination of labels as a tuple."""
+    if isinstance(label, tuple):
+        return f"({', '.join(map(label_repr, label))})"
+    return plain_repr(label)
+
+
+def values_text(node: Node, width: int = 80) -> str:
+    """The values of a data node in the short form of xarray; of labels the labels."""
+    values: np.ndarray = node.attrs.values
+    edge = 3 if values.ndim < 3 else 2 if values.ndim == 3 else 1
+    text = np.array2string(
+        values,
+        max_line_width=width,
+        precision=6,
+        threshold=_SHOWN_VALUES,
+        edgeitems=edge,
+        separator=", ",
+        prefix="array(",
+        formatter=_label_formatter(node.categories),  # type: ignore[arg-type]
+    )
+    return f"array({text})"
+
+
+def _label_formatter(categories: Dim | None) -> dict[str, Callable[[Any], str]] | None:
+    if categories is None or categories.length is None:
+        return None
+    if labels_at(categories, np.arange(0)) is None:
+        return None
+    length = categories.length
+
+    def label(code: Any) -> str:
+        if not 0 <= code < length:
+            return str(code)
+        return label_repr(labels_at(categories, np.array([code]))[0])  # type: ignore[index]
+
+    return {"int_kind": label}

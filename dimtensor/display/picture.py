@@ -1,0 +1,111 @@
+"""``dt.draw``: a picture of the graph of an expression."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from dimtensor.display.printing import nodes_of
+from dimtensor.display.scene import Arrow, Box, scene_of
+from dimtensor.errors import InputError, MissingExtraError
+
+_FORMATS = ("svg", "png", "pdf")
+
+
+class Picture:
+    """A picture of a graph, made by :func:`dimtensor.draw`; notebooks show it as it is.
+
+    Attributes
+    ----------
+    boxes : list of Box
+    arrows : list of Arrow
+    """
+
+    def __init__(self, boxes: list[Box], arrows: list[Arrow]):
+        self.boxes = boxes
+        self.arrows = arrows
+
+    def save(self, path: str | PathLike[str], dpi: int = 150) -> Path:
+        """Write the picture to a file.
+
+        Parameters
+        ----------
+        path : path-like
+            The ending says the format: ``.svg``, ``.png`` or ``.pdf``.
+        dpi : int
+            Resolution of a png.
+
+        Raises
+        ------
+        InputError
+            If the ending is another one.
+        """
+        path = Path(path)
+        kind = path.suffix.lstrip(".").lower()
+        if kind not in _FORMATS:
+            raise InputError(f"a picture is saved as .svg, .png or .pdf, not as {path.name!r}")
+        path.write_bytes(self._render(kind, dpi))
+        return path
+
+    def _render(self, kind: str, dpi: int = 150) -> bytes:
+        from dimtensor.display import canvas
+
+        return canvas.render(self.boxes, self.arrows, kind, dpi)
+
+    def _repr_svg_(self) -> str:
+        return self._render("svg").decode()
+
+    def _repr_html_(self) -> str:
+        svg = self._repr_svg_()
+        return f'<div style="overflow-x: auto; background: white">{svg[svg.index("<svg") :]}</div>'
+
+    def __repr__(self) -> str:
+        return f"<Picture of {len(self.boxes)} boxes and {len(self.arrows)} arrows>"
+
+
+def draw(x: Any, path: str | PathLike[str] | None = None) -> Picture:
+    """Draw the graph of an expression: inputs and data at the top, results at the bottom.
+
+    Parameters
+    ----------
+    x : DimTensor, CompiledFunction, or list or dict of DimTensor
+        The keys of a dict name the results.
+    path : path-like, optional
+        Also save the picture, as ``.svg``, ``.png`` or ``.pdf``.
+
+    Returns
+    -------
+    Picture
+        Shown by notebooks; ``.save(path)`` writes it.
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed (``pip install 'dimtensor[viz]'``).
+    InputError
+        If `x` is something else, or the format is not known.
+    GraphError
+        If there are more than 1,000 nodes: print such a graph with ``dt.dprint``.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> a = dt.tensor("a", dims=dt.Dim("country", coords=["Italy", "Kenya"]))
+    >>> picture = dt.draw({"total": dt.exp(a).sum()})
+    >>> [box.title for box in picture.boxes]
+    ['a', 'exp', 'Σ sum', 'total']
+    """
+    require_matplotlib()
+    picture = Picture(*scene_of(nodes_of(x)))
+    if path is not None:
+        picture.save(path)
+    return picture
+
+
+def require_matplotlib() -> None:
+    """Raise unless matplotlib is installed."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise MissingExtraError("dt.draw needs matplotlib: pip install 'dimtensor[viz]'") from None

@@ -1,0 +1,225 @@
+"""What a picture of a graph shows: boxes and arrows, without places.
+
+What makes a picture easier to read than the graph: a number is written into the operation that it
+belongs to, and a sum of sums is one box with many arrows, as is a product of products.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from dimtensor.display.peek import where_text
+from dimtensor.errors import GraphError
+from dimtensor.graph import Node
+from dimtensor.graph.calls import call_of, label_text
+from dimtensor.graph.printer import References
+
+_MOST_NODES = 1000
+_LONGEST = 36
+
+_SIGNS = {
+    "add": "+", "subtract": "−", "multiply": "×", "divide": "÷", "floor_divide": "÷ floor",
+    "equal": "=", "not_equal": "≠", "less": "<", "less_equal": "≤", "greater": ">",
+    "greater_equal": "≥", "logical_and": "and", "logical_or": "or", "power": "^",
+}  # fmt: skip
+_TITLES = {
+    "power": "xʸ", "negative": "−x", "logical_not": "not", "square": "x²", "sqrt": "√x",
+    "sum": "Σ sum", "prod": "Π prod", "gradient": "∇ gradient",
+}  # fmt: skip
+# what is not symmetric says at the arrows which operand is which
+_SIDES = {
+    "subtract": ("", "minus"), "divide": ("", "by"), "power": ("", "exponent"),
+    "floor_divide": ("", "by"), "mod": ("", "by"), "less": ("left", "right"),
+    "less_equal": ("left", "right"), "greater": ("left", "right"),
+    "greater_equal": ("left", "right"), "arctan2": ("y", "x"), "where": ("if", "then", "else"),
+}  # fmt: skip
+_CHAINS = ("add", "multiply", "logical_and", "logical_or")
+
+
+@dataclass(frozen=True)
+class Box:
+    """One box: a bold line, a small one, and its kind (a key of ``canvas.STYLES``)."""
+
+    title: str
+    detail: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """An arrow from box to box, by number, and what is written beside it."""
+
+    source: int
+    target: int
+    label: str = ""
+
+
+def scene_of(outputs: Sequence[Node] | Mapping[str, Node]) -> tuple[list[Box], list[Arrow]]:
+    """Boxes and arrows of the graph below some outputs, sources before targets.
+
+    Raises
+    ------
+    GraphError
+        If there are too many nodes for a picture.
+    """
+    named = dict(outputs) if isinstance(outputs, Mapping) else {}
+    builder = _Builder(list(named.values()) if named else list(outputs))  # type: ignore[arg-type]
+    for node in builder.names.printed:
+        if node not in builder.absorbed:
+            builder.add(node)
+    for name, root in named.items():
+        source = builder.source(root)
+        builder.arrows.append(Arrow(source, builder.box(Box(_short(name), "", "output"))))
+    return builder.boxes, _merged(builder.arrows)
+
+
+class _Builder:
+    def __init__(self, roots: list[Node]):
+        self.names = References(roots)
+        printed = self.names.printed
+        if len(printed) > _MOST_NODES:
+            raise GraphError(
+                f"a picture of {len(printed)} nodes shows nothing; dt.dprint prints them, and "
+                "parts of the expression can be drawn"
+            )
+        self.boxes: list[Box] = []
+        self.arrows: list[Arrow] = []
+        self.number: dict[Node, int] = {}
+        self._shown = set(printed)
+        users = Counter(x for node in printed for x in node.inputs)
+        users.update(roots)
+        # links of a chain of sums or products, written as one operation with many operands
+        self.absorbed = {
+            x
+            for node in printed
+            if _is_link(node)
+            for x in node.inputs
+            if _is_link(x) and x.attrs == node.attrs and users[x] == 1
+        }
+
+    def box(self, box: Box) -> int:
+        self.boxes.append(box)
+        return len(self.boxes) - 1
+
+    def source(self, node: Node) -> int:
+        """The box of an operand; a number gets one of its own at every use."""
+        if node in self.number:
+            return self.number[node]
+        return self.box(Box(self._inline(node), "", "constant"))
+
+    def add(self, node: Node) -> None:
+        """The box of a node, with the arrows that lead to it."""
+        operands = self._operands(node)
+        title = None
+        numbers = [x for _, x in operands if x not in self._shown]
+        if node.kind == "elemwise" and len(numbers) == 1 and len(operands) > 1:
+            title = self._title_with_number(node, operands, numbers[0])
+            if title is not None:
+                operands = [(label, x) for label, x in operands if x is not numbers[0]]
+        sources = [(self.source(x), label) for label, x in operands]
+        target = self.number[node] = self.box(self._box(node, title))
+        self.arrows += [Arrow(source, target, label) for source, label in sources]
+
+    def _operands(self, node: Node) -> list[tuple[str, Node]]:
+        found = []
+        for at, (role, x) in enumerate(self.names.operands(node)):
+            if x in self.absorbed and _is_link(node) and x.attrs == node.attrs:
+                found += self._operands(x)
+            else:
+                found.append((_side(node, at, role), x))
+        return found
+
+    def _inline(self, node: Node) -> str:
+        if node.kind == "constant":
+            value = node.attrs.value.item()
+            if isinstance(value, float):
+                return f"{value:.4g}".replace("-", "−")
+        return _short(self.names.node(node))
+
+    def _title_with_number(
+        self, node: Node, operands: list[tuple[str, Node]], number: Node
+    ) -> str | None:
+        """An operation with the number that is one of its operands: ``− 0.5``, ``1 ÷ x``."""
+        text = self._inline(number)
+        sign = _SIGNS.get(node.attrs)
+        if sign is None:
+            return f"{node.attrs} {text}" if len(operands) == 2 else None
+        if node.attrs == "power" and operands[0][1] is not number:
+            return {"2": "x²", "3": "x³", "0.5": "√x"}.get(text, f"x ^ {text}")
+        if operands[0][1] is number and node.attrs not in ("add", "multiply", "equal", "not_equal"):
+            return f"{text} {sign} x"
+        return f"{sign} {text}"
+
+    def _box(self, node: Node, title: str | None) -> Box:
+        sizes = ", ".join(
+            f"{self.names.dim(dim)}: {'?' if dim.length is None else dim.length}"
+            for dim in node.dims
+        )
+        if node.kind in ("input", "data", "shaped"):
+            kind = "data" if node.kind == "data" else "input"
+            if node.categories is not None:
+                sizes += f" → {self.names.dim(node.categories)}"
+            return Box(_short(node.name or f"unnamed {node.kind}"), _short(sizes), kind)
+        return Box(_short(title or self._title(node)), _short(sizes), _kind(node))
+
+    def _title(self, node: Node) -> str:
+        call = call_of(node, self.names.dim)
+        title = _TITLES.get(call.name, _SIGNS.get(call.name, call.name))
+        if node.kind == "index":
+            fixed = [
+                f"{self.names.dim(item.dim)}={where_text(item)}"
+                for item in node.attrs
+                if item.kind in ("int", "select")
+            ]
+            verbs = {"tensor": "look up", "mask": "keep where"}
+            verb = [verbs[item.kind] for item in node.attrs if item.kind in verbs][:1]
+            return " ".join([*verb, f"[{', '.join(fixed)}]" if fixed else ""]).strip()
+        if node.kind == "gradient" or (
+            node.kind == "reduce" and node.attrs[1] == node.inputs[0].dims
+        ):
+            return title
+        options = [f"{key} {text}" if key else text for key, text in call.options]
+        return " ".join([title, *options])
+
+
+def _is_link(node: Node) -> bool:
+    return node.kind == "elemwise" and node.attrs in _CHAINS
+
+
+def _merged(arrows: list[Arrow]) -> list[Arrow]:
+    """One arrow for operands that are the same node, as in x * x."""
+    found: dict[tuple[int, int], Arrow] = {}
+    for arrow in arrows:
+        key = (arrow.source, arrow.target)
+        other = found.get(key)
+        label = arrow.label
+        if other is not None:
+            label = ", ".join(dict.fromkeys(part for part in (other.label, label) if part))
+            label = label or "twice"
+        found[key] = replace(arrow, label=label)
+    return list(found.values())
+
+
+def _side(node: Node, at: int, role: str) -> str:
+    if role:
+        return _short(role)
+    sides = _SIDES.get(node.attrs) if node.kind == "elemwise" else None
+    return sides[at] if sides is not None and at < len(sides) else ""
+
+
+def _kind(node: Node) -> str:
+    if node.kind in ("reduce", "dot", "arg_reduce", "cumulate"):
+        return "reduction"
+    if node.kind in ("index", "update", "group_position"):
+        return "lookup"
+    if node.kind in ("gradient", "jacobian", "pushforward"):
+        return "gradient"
+    if label_text(node) is not None or node.kind == "constant":
+        return "constant"
+    return "operation"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

@@ -1,0 +1,284 @@
+"""Text reprs and formulas say what a tensor is, and never compute or raise."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import numpy as np
+import pandas as pd
+import pytensor.tensor as pt
+import pytest
+from xarray.core.formatting import short_array_repr
+
+import dimtensor as dt
+from dimtensor.display import dim_text_long, tensor_html, tensor_text
+from dimtensor.display.formula import formula
+from dimtensor.display.peek import labels_at
+from dimtensor.display.text import fit
+from dimtensor.graph import Node
+from dimtensor.tensor.shell import wrap
+from tests.golden.compare import check_golden
+from tests.graph.test_printer import every_kind, hierarchical
+
+COUNTRY = dt.Dim("country", coords=["Italy", "Kenya", "USA"])
+AGE = dt.Dim("age", length=5)
+OBS = dt.Dim("obs")
+
+
+def a():
+    return dt.tensor("a", dims=COUNTRY)
+
+
+def b():
+    return dt.tensor("b", dims=AGE)
+
+
+def test_an_input_shows_its_dims():
+    assert repr(dt.tensor("a", dims=[COUNTRY, AGE, OBS])) == (
+        "<DimTensor 'a' (age: 5, country: 3, obs: ?) float64>\n"
+        "Dims:\n"
+        "  age      5  (no labels)\n"
+        "  country  3  'Italy' 'Kenya' 'USA'\n"
+        "  obs      ?  (with the data)"
+    )
+
+
+def test_a_scalar_is_one_line():
+    assert repr(dt.scalar("sigma")) == "<DimTensor 'sigma' () float64>"
+    assert repr(dt.scalar()) == "<DimTensor () float64>"
+
+
+def test_an_expression_shows_its_formula_and_inputs():
+    where = dt.data(["USA", "Italy"], dims=OBS, categories=COUNTRY, name="where")
+    assert repr((a() + b()).sel(country=where).isel(age=0) * 2) == (
+        "<DimTensor (obs: ?) float64>\n"
+        "2 * (a + b)[country=where][age=0]\n"
+        "Dims:\n"
+        "  obs  ?  (with the data)\n"
+        "Inputs: a (country: 3), b (age: 5), where (obs: ?)"
+    )
+
+
+LEFT, RIGHT = dt.scalar("left"), dt.scalar("right")
+
+
+@pytest.mark.parametrize(
+    ("expression", "text"),
+    [
+        (LEFT - (RIGHT - 1), "left - (right - 1)"),
+        ((LEFT - RIGHT) - 1, "left - right - 1"),
+        ((LEFT + RIGHT) * 0.5, "0.5 * (left + right)"),
+        (LEFT / (RIGHT * 2), "left / (2 * right)"),
+        ((-LEFT) ** 2, "(-left)**2"),
+        (-(LEFT**2), "-left**2"),
+        ((LEFT**2) ** RIGHT, "(left**2)**right"),
+        (LEFT ** (RIGHT**2), "left**right**2"),
+        (LEFT ** (-RIGHT), "left**(-right)"),
+        ((LEFT > 0) & ~(RIGHT > 1), "(left > 0) & ~(right > 1)"),
+        ((LEFT > 0) == (RIGHT > 1), "(left > 0) == (right > 1)"),
+        (dt.where(LEFT > RIGHT, LEFT, 0.1), "where(left > right, left, 0.1)"),
+        (1 + (LEFT + RIGHT), "left + right + 1"),
+        (dt.grad(LEFT * RIGHT, [LEFT, RIGHT])[1], "grad(left * right, right)"),
+        (LEFT * 1e-10, "1e-10 * left"),
+        (LEFT * (RIGHT + (-2.5)), "left * (right + -2.5)"),
+        (LEFT ** (-2), "left**(-2)"),
+    ],
+)
+def test_formulas_are_written_like_python(expression, text):
+    assert formula(expression.node) == text
+
+
+def evaluated(text: str, **names):
+    """A formula is Python: what it computes."""
+    return eval(text, {"sqrt": np.sqrt, "exp": np.exp, "__builtins__": {}}, names)
+
+
+def test_a_formula_computes_what_the_graph_computes(rng):
+    x, y = dt.scalar("x"), dt.scalar("y")
+    operations = [
+        lambda p, q: p + q, lambda p, q: p - q, lambda p, q: p * q, lambda p, q: p / q,
+        lambda p, q: -p, lambda p, q: (p**2) ** (q * 0 + 1), lambda p, q: dt.exp(p / 9),
+    ]  # fmt: skip
+    for _ in range(200):
+        pool = [x, y, x + 1.5]
+        for _ in range(6):
+            one, two = (pool[i] for i in rng.integers(len(pool), size=2))
+            pool.append(operations[rng.integers(len(operations))](one, two))
+        expression = pool[-1]
+        text = formula(expression.node, width=100_000)
+        values = {"x": 1.75, "y": -0.625}
+        given = {t: values[t.name] for t in dt.inputs_of(expression)}
+        with np.errstate(all="ignore"):
+            expected = float(expression.eval(given))
+            if not np.isfinite(expected) or abs(expected) > 1e100 or "…" in text:
+                continue
+            assert evaluated(text, **values) == pytest.approx(expected, rel=1e-5), text
+
+
+def test_selections_are_written_by_label():
+    assert formula(a().sel(country="Kenya").node) == "a[country='Kenya']"
+    assert formula(a().sel(country=["USA", "Italy"]).node) == "a[country=['USA', 'Italy']]"
+    assert formula(b().isel(age=2).node) == "b[age=2]"
+    assert formula(b()[1:3].node) == "b[age=1:3]"
+    assert formula(a()[a() > 0].node) == "a[country=a > 0]"
+    where = dt.tensor("where", dims=OBS, categories=COUNTRY)
+    assert formula((where == "USA").node) == "where == country['USA']"
+
+
+def test_labels_that_wait_for_data_are_written_as_labels():
+    x = dt.tensor("x", dims=dt.Dim("t"))
+    assert formula(x.sel(t="2020").node) == "x[t='2020']"
+    assert formula(x.sel(t=["p", "q"]).node) == "x[t=['p', 'q']]"
+
+
+def test_a_long_formula_gives_every_operand_its_share():
+    x = dt.exp(a() + dt.scalar("s")) * dt.log(b() + dt.scalar("t"))
+    assert formula(x.node) == "exp(a + s) * log(b + t)"
+    assert formula(x.node, 18) == "exp(…) * log(…)"
+    assert formula(x.node, 5) == "… * …"
+    assert formula(x.node, 3) == "…"
+
+
+@pytest.mark.parametrize("width", [1, 7, 20, 45, 76, 150])
+def test_formulas_keep_about_to_their_width(width):
+    for x in (*every_kind(), *hierarchical().values()):
+        assert len(formula(x.node, width)) <= 1.3 * width + 40
+
+
+def test_a_deep_graph_has_a_formula():
+    x = dt.scalar("x")
+    for _ in range(20_000):
+        x = -dt.sin(x)
+    start = time.perf_counter()
+    assert "…" in repr(x)
+    assert time.perf_counter() - start < 3
+
+
+def test_the_terms_of_a_long_sum_are_lines():
+    text = repr(hierarchical()["logp"])
+    lines = text.splitlines()
+    assert lines[1].startswith("sum(-0.5 * ((log radon - (")
+    assert [line[:5] for line in lines if line.startswith("+ ")] == ["+ sum", "+ -0."]
+    check_golden("repr_logp.txt", text[: text.index("\nInputs: ")])
+
+
+def test_data_show_values_as_xarray_does():
+    for shape in [(2,), (3, 4), (40, 30), (5, 6, 7), (3, 3, 9, 9)]:
+        values = np.random.default_rng(0).normal(size=shape)
+        dims = [dt.Dim(f"d{i}", length=n) for i, n in enumerate(shape)]
+        shown = repr(dt.data(values, dims=dims))
+        # newer NumPy adds the shape of what it abbreviates, which the dims say already
+        theirs = re.sub(r",\s+shape=\([^)]*\)", "", short_array_repr(values))
+        assert f"{theirs}\nDims:" in shown
+
+
+def test_labels_of_data_are_shown_as_labels():
+    where = dt.data(["USA", "Italy"], dims=OBS, categories=COUNTRY, name="where")
+    assert repr(where) == (
+        "<DimTensor 'where' (obs: ?) int64 labels of country>\n"
+        "array(['USA', 'Italy'])\n"
+        "Dims:\n"
+        "  obs  ?  (2 in these data)"
+    )
+
+
+def test_labels_that_come_with_data_are_shown_with_them():
+    series = pd.Series([1.0, 2.0], index=pd.Index(["p", "q"], name="k"), name="s")
+    assert "  k  ?  'p' 'q'  (2 in these data)" in repr(dt.data(series, dims=dt.Dim("k")))
+
+
+def test_derived_dims_say_what_they_are():
+    assert "  country  2  'USA' 'Italy'  (SelDim of country)" in repr(
+        a().sel(country=["USA", "Italy"])
+    )
+    assert "  age  3  (SelDim(age, 2:5), no labels)" in repr(b()[2:])
+    assert "(ProductDim of age2, country)" in repr(
+        (a() * dt.tensor("c", dims=dt.Dim("age2", coords=[1, 2]))).ravel()
+    )
+    assert "  obs  ?  (SelDim(obs, 1:), with the data)" in repr(dt.tensor("x", dims=OBS)[1:])
+
+
+def test_dates_are_shown_as_dates():
+    day = dt.Dim("day", coords=pd.date_range("2020-01-01", periods=100))
+    assert "2020-01-01 2020-01-02 2020-01-03 … 2020-04-08 2020-04-09" in repr(
+        dt.tensor("x", dims=day)
+    )
+    product = dt.ProductDim([day, COUNTRY])
+    assert "('Italy', 2020-01-01)" in dim_text_long(product)
+
+
+@pytest.mark.parametrize(
+    "dim",
+    [
+        COUNTRY,
+        COUNTRY.rename(),
+        dt.ProductDim([COUNTRY, dt.Dim("k", coords=[1, 2])]),
+        dt.SelDim(COUNTRY, ["USA", "Italy"]),
+        dt.SelDim(dt.ProductDim([COUNTRY, dt.Dim("k", coords=[1, 2])]), positions=[5, 0, 3]),
+        dt.PadDim(COUNTRY, 1, 1),
+        dt.ConcatDim([COUNTRY, dt.Dim("country", coords=["Peru"])]),
+    ],
+)
+def test_peeked_labels_are_the_labels(dim):
+    positions = np.arange(len(dim))[::-1]
+    peeked = [tuple(x) if isinstance(x, tuple) else x for x in labels_at(dim, positions)]
+    expected = dim.coords[positions]
+    assert len(peeked) == len(expected)
+    assert all(
+        one == other or (one != one and other != other)
+        for one, other in zip(peeked, expected, strict=True)
+    )
+
+
+def test_no_labels_are_worked_out_for_a_glance():
+    axis = [dt.Dim(f"d{i}", coords=np.arange(3000)) for i in range(3)]
+    huge = dt.ProductDim(axis)  # 2.7e10 labels
+    x = dt.tensor("x", dims=[huge, dt.SelDim(huge, positions=slice(5, 9)).rename("few")])
+    start = time.perf_counter()
+    assert "(0, 0, 0) … (2999, 2999, 2998) (2999, 2999, 2999)" in repr(x)
+    assert "(2999, 2999, 2999)" in x._repr_html_()
+    assert huge._cached_coords is None
+    assert time.perf_counter() - start < 3
+
+
+def test_values_of_large_data_are_shown_quickly():
+    x = dt.data(np.zeros(20_000_000), dims=OBS)
+    labels = dt.data(np.zeros(5_000_000, dtype=int), dims=OBS, categories=dt.Dim("c"))
+    start = time.perf_counter()
+    assert "..." in repr(x)
+    assert "..." in labels._repr_html_()
+    assert time.perf_counter() - start < 3
+
+
+def test_lines_of_labels_fit():
+    labels = ["a" * 30, "b" * 30, "…", "c" * 30, "d" * 30]
+    assert fit(labels, 70) == f"{'a' * 30} … {'d' * 30}"
+    assert len(fit(["x" * 300], 60)) == 60
+    assert fit(["p", "q"], 60) == "p q"
+
+
+def test_a_positional_variable_is_named():
+    x = dt.from_shaped(pt.vector("v"), [OBS])
+    assert "of the positional variable v" in repr(x)
+
+
+def broken():
+    shell = object.__new__(type(dt.scalar()))
+    shell.node = object.__new__(Node)
+    return shell
+
+
+def test_reprs_never_raise():
+    assert tensor_text(broken()) == "<DimTensor (no repr: AttributeError)>"
+    assert repr(broken()) == tensor_text(broken())
+    assert "no repr: AttributeError" in tensor_html(broken())
+
+
+def test_every_kind_of_node_has_reprs():
+    for x in (*every_kind(), *hierarchical().values()):
+        for node in dt.walk(x):
+            shell = type(x)
+            text = repr(wrap(node))
+            assert text.startswith(f"<{shell.__name__} ")
+            assert "no repr" not in text
