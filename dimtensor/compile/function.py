@@ -263,6 +263,11 @@ class CompiledFunction:
         )
         return f"<CompiledFunction ({self._input_names()}) -> [{outputs}] on {self.backend}>"
 
+    def _repr_html_(self) -> str:
+        from dimtensor.display import function_html
+
+        return function_html(self)
+
 
 def _rebuilt(
     inputs: Sequence[Node | Dim],
