@@ -246,5 +246,6 @@ def group_position(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[V
     numbers = pt.arange(ctx.length(groups), dtype="int64")
     op: Any = GroupPosition(which)
     if batch:
-        op = Blockwise(op, signature="(n),(n),(k)->(k)")
+        numpy_function = (f"dimtensor.ops.group.{which}_positions", 3, 1)
+        op = Blockwise(op, signature="(n),(n),(k)->(k)", gufunc_spec=numpy_function)
     return op(*operands, numbers), (*batch, groups)

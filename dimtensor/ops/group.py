@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Apply, Variable
@@ -88,3 +90,20 @@ def group_position(which: str, x: np.ndarray, codes: np.ndarray, n_groups: int) 
     positions = np.full(n_groups, np.iinfo(np.int64).max)
     np.minimum.at(positions, codes, at)
     return np.where(positions == np.iinfo(np.int64).max, -1, positions)
+
+
+def _batched(which: str) -> Callable[..., np.ndarray]:
+    """The function of vectors over leading axes, none of which needs to have positions."""
+
+    def positions(x: np.ndarray, codes: np.ndarray, groups: np.ndarray) -> np.ndarray:
+        batch = np.broadcast_shapes(x.shape[:-1], codes.shape[:-1], groups.shape[:-1])
+        x, codes = (np.broadcast_to(v, (*batch, v.shape[-1])) for v in (x, codes))
+        found = np.empty((*batch, groups.shape[-1]), dtype=np.int64)
+        for at in np.ndindex(batch):
+            found[at] = group_position(which, x[at], codes[at], groups.shape[-1])
+        return found
+
+    return positions
+
+
+first_positions, min_positions, max_positions = (_batched(which) for which in WHICH)

@@ -11,6 +11,7 @@ from dimtensor.dims import Dim
 from dimtensor.errors import DimError, LabelError, build_message
 from dimtensor.graph import make
 from dimtensor.graph.attrs import DataAttrs
+from dimtensor.tensor.reductions import with_an_element
 from dimtensor.tensor.shell import TensorShell, as_node, elemwise, require_float, wrap
 
 if TYPE_CHECKING:
@@ -128,7 +129,8 @@ class GroupBy:
         source = codes if which == "first" else x
         at = make("group_position", (source, codes), (which, self._along, self._groups))
         empty = elemwise("less", wrap(at), 0)
-        value = wrap(require_float(x)).isel({self._along: elemwise("maximum", wrap(at), 0)})
+        elements, (along,) = with_an_element(wrap(require_float(x)), (self._along,), np.nan)
+        value = elements.isel({along: elemwise("maximum", wrap(at), 0)})
         return elemwise("where", empty, np.nan, value)
 
     def _back(self, result: DimTensor) -> DimTensor:

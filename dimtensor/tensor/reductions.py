@@ -22,7 +22,8 @@ DimKey = Dim | str | Iterable[Dim | str] | None
 
 
 def _reduce(x: Node, name: str, dims: Dims) -> DimTensor:
-    return wrap(make("reduce", (x,), (name, dims)) if dims else x)
+    node = make("reduce", (x,), (name, dims))
+    return wrap(node if dims or node.dtype != x.dtype else x)
 
 
 def _is_float(x: Node) -> bool:
@@ -65,10 +66,7 @@ class ReductionMixin(TensorShell):
         3.0
         """
         dims = self._dims(dim, "sum")
-        x = self._present(0, skipna)
-        return _reduce(
-            make("cast", (x,), "int64") if x.dtype == "bool" and not dims else x, "sum", dims
-        )
+        return _reduce(self._present(0, skipna), "sum", dims)
 
     def prod(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
         """Product over dims; see :meth:`sum`."""
@@ -187,7 +185,7 @@ class ReductionMixin(TensorShell):
         x = wrap(require_float(self.node))
         if not dims:
             return x
-        x, dims = _with_an_element(x, dims, -np.inf)
+        x, dims = with_an_element(x, dims, -np.inf)
         high = elemwise("stop_gradient", x.max(dims))
         high = elemwise("where", elemwise("isfinite", high), high, 0)
         total = elemwise("exp", elemwise("subtract", x, high)).sum(dims)
@@ -356,7 +354,7 @@ class ReductionMixin(TensorShell):
         return Weighted(self, wrap(as_node(weights, [self.node], "weights")))
 
 
-def _with_an_element(x: DimTensor, dims: Dims, fill: float) -> tuple[DimTensor, Dims]:
+def with_an_element(x: DimTensor, dims: Dims, fill: float) -> tuple[DimTensor, Dims]:
     """A tensor with an element more along dims that may have none, and its dims in their place."""
     grown = []
     for dim in dims:
@@ -373,7 +371,7 @@ def _real(dtype: str) -> str:
 
 def _quantile_along(x: DimTensor, q: float, along: Dim, skipna: bool) -> DimTensor:
     # NaN are last in order, and the value where there is no other element
-    padded, (longer,) = _with_an_element(x, (along,), np.nan)
+    padded, (longer,) = with_an_element(x, (along,), np.nan)
     ordered, ranks = padded.sort(longer), SortedDim(longer)
     present = x.count(along) if skipna else x._n((along,))
     place = elemwise("multiply", elemwise("subtract", present, 1), q)
