@@ -13,7 +13,14 @@ from dimtensor.dims.algebra import (
 )
 from dimtensor.dims.binding import Binding
 from dimtensor.dims.coords import Coords
-from dimtensor.dims.derived import ConcatDim, ProductDim, RenamedDim, SelDim, product_below
+from dimtensor.dims.derived import (
+    ConcatDim,
+    ProductDim,
+    RenamedDim,
+    SelDim,
+    depends_on_mask,
+    product_below,
+)
 from dimtensor.dims.dim import AnonymousDim, Dim, NamedDim
 from dimtensor.dims.unlabelled import PadDim, SortedDim
 
@@ -33,6 +40,7 @@ __all__ = [
     "as_dim_tuple",
     "canonical_dims",
     "clash_error",
+    "depends_on_mask",
     "find_dim",
     "find_dims",
     "product_below",

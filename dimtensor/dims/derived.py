@@ -325,6 +325,13 @@ class ProductDim(Dim):
         return f"ProductDim({{{', '.join(factor.short for factor in self.factors)}}})"
 
 
+def depends_on_mask(dim: Dim) -> bool:
+    """Whether the positions of a dim are those that a mask leaves."""
+    if isinstance(dim, SelDim) and isinstance(dim.selection, Mask):
+        return True
+    return any(depends_on_mask(parent) for parent in dim.parents)
+
+
 def product_below(dim: Dim) -> ProductDim | None:
     """The ProductDim whose labels a dim has, directly or through selections and renames.
 

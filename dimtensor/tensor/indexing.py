@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.compile.boundary import is_dataarray, is_pandas
-from dimtensor.dims import Dim, ProductDim, find_dim
+from dimtensor.dims import Dim, ProductDim, depends_on_mask, find_dim
 from dimtensor.dims.selection import (
     LateLabels,
     normalise_position,
@@ -368,6 +368,8 @@ class IndexingMixin(TensorShell):
 
 def _select_labels(found: _Items, dim: Dim, key: Any, method: str | None, tolerance: Any) -> None:
     labels = dim._labels()
+    if labels is None and not (isinstance(key, slice) and key == slice(None)):
+        _refuse_masked(dim)
     if method is not None:
         if labels is None:
             raise LabelError(f"sel with method={method!r} needs a dim with labels, not {dim!r}")
@@ -395,6 +397,18 @@ def _select_labels(found: _Items, dim: Dim, key: Any, method: str | None, tolera
         found.position(dim, dim.position(key))
     else:
         found.tensor(dim, make("label_position", (), LabelPosition(dim, (key,), "one")))
+
+
+def _refuse_masked(dim: Dim) -> None:
+    """Refuse look-ups among labels that a mask leaves, which are known after the look-up."""
+    if depends_on_mask(dim):
+        raise LabelError(
+            build_message(
+                f"sel: which labels {dim.title} has is known when its mask is computed",
+                [("dim", repr(dim))],
+                "select by label first and mask the result, or select by position with isel",
+            )
+        )
 
 
 def _require_positions(indexer: Node, dim: Dim, what: str) -> None:
