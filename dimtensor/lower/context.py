@@ -175,12 +175,12 @@ class Lowering:
             return self.length(dim.parent) + dim.before + dim.after
         if isinstance(dim, SelDim):
             return self._selected_length(dim)
+        if dim in self._replaced:
+            return self.length(self._replaced[dim])
         raise GraphError(
             build_message(
                 f"nothing in the expression tells the length of {dim!r}",
                 [("inputs", [leaf.name for leaf in leaves(self._outputs)])],
-        if dim in self._replaced:
-            return self.length(self._replaced[dim])
                 "give the dim a length or coords, or make the dim itself an input of dt.function",
             )
         )
