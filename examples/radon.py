@@ -6,7 +6,7 @@ of A. Gelman and J. Hill, "Data Analysis Using Regression and Multilevel/Hierarc
 (2007), chapter 12, with the priors of posteriordb's ``radon_hierarchical_intercept_noncentered``.
 
 Run it with ``make demo`` or ``python examples/radon.py``. It prints the posterior by name, compares
-it with a reference posterior made by Stan, says where the time went, and writes a picture into
+it with a reference posterior made by Stan, says where the time went, and writes two pictures into
 ``radon_output/``.
 """
 
@@ -47,8 +47,8 @@ def normal(x, mean, sd):
     return -0.5 * ((x - mean) / sd) ** 2 - dt.log(sd) - 0.5 * np.log(2 * np.pi)
 
 
-def build_model(houses: pd.DataFrame) -> dt.LogDensity:
-    """The model over named dims.
+def build_model(houses: pd.DataFrame) -> tuple[dt.LogDensity, dt.DimTensor]:
+    """The model over named dims, and its log density as an expression.
 
     The priors of the standard deviations are normal densities on positive numbers, not doubled,
     as in the reference; a constant factor does not change the posterior.
@@ -88,7 +88,7 @@ def build_model(houses: pd.DataFrame) -> dt.LogDensity:
         sigma_alpha: dt.positive,
         sigma_y: dt.positive,
     }
-    return dt.LogDensity(logp, supports, deterministics={"alpha": alpha})
+    return dt.LogDensity(logp, supports, deterministics={"alpha": alpha}), logp
 
 
 def print_tables(table: pd.DataFrame, houses: pd.DataFrame) -> None:
@@ -169,7 +169,7 @@ def main() -> None:
 
     houses = read_houses()
     lap("read")
-    model = build_model(houses)
+    model, logp = build_model(houses)
     lap("build")
     model.logp_and_grad(model.initial_point)
     lap("compile")
@@ -186,9 +186,10 @@ def main() -> None:
     compare_with_reference(table, houses)
     lap("summary")
     draw_forest(trace["posterior"], houses, options.output / "forest.png")
+    dt.draw({"logp": logp}, options.output / "graph.svg")
     lap("pictures")
 
-    print(f"\nWritten: {options.output / 'forest.png'}")
+    print(f"\nWritten: {options.output / 'forest.png'}, {options.output / 'graph.svg'}")
     print("Seconds: " + ", ".join(f"{step} {taken:.2f}" for step, taken in seconds.items()), end="")
     print(f"; in all {sum(seconds.values()):.1f}")
 

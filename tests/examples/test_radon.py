@@ -78,6 +78,10 @@ def test_pictures(run):
     folder = run[1]
     assert (folder / "forest.png").read_bytes().startswith(b"\x89PNG")
     assert (folder / "forest.png").stat().st_size > 50_000
+    svg = (folder / "graph.svg").read_text()
+    assert "<svg" in svg
+    for name in ("alpha_raw", "county_of", "sigma_y"):
+        assert name in svg
 
 
 def test_time_is_accounted_for(run):
