@@ -138,14 +138,17 @@ def _codes(inputs: tuple[Node, ...], attrs: Dim | None) -> NodeType:
 
 @infers("reduce")
 def _reduce(inputs: tuple[Node, ...], attrs: tuple[str, Dims]) -> NodeType:
+    """A row of the table, or ``supremum``: the max of floats, -inf where there are none."""
     (x,) = inputs
     name, dims = attrs
     _no_labels(x, name)
-    dtype = result_dtype(TABLE[name].dtype, (x.dtype,), name)
-    if x.dtype.startswith("complex") and name in ("min", "max"):
+    row = TABLE["max" if name == "supremum" else name]
+    dtype = result_dtype(row.dtype, (x.dtype,), name)
+    if x.dtype.startswith("complex") and not row.complex:
         raise DtypeError(f"{name} is not defined for {x.dtype}")
-    if name in ("min", "max") and any(dim.length == 0 for dim in dims):
-        raise DimError(f"{name} over {dims[0].title} of length 0 has no value")
+    for dim in dims if name in ("min", "max") else ():
+        if dim.length == 0:
+            raise DimError(f"{name} over {dim.title} of length 0 has no value")
     return NodeType(without(x.dims, dims), dtype)
 
 
@@ -158,6 +161,8 @@ def _cumulate(inputs: tuple[Node, ...], attrs: tuple[str, Dim]) -> NodeType:
 
 @infers("arg_reduce")
 def _arg_reduce(inputs: tuple[Node, ...], attrs: tuple[str, Dim]) -> NodeType:
+    if inputs[0].dtype.startswith("complex"):
+        raise DtypeError(f"{attrs[0]} is not defined for {inputs[0].dtype}")
     if attrs[1].length == 0:
         raise DimError(f"{attrs[0]} over {attrs[1].title} of length 0 has no value")
     return NodeType(without(inputs[0].dims, [attrs[1]]), "int64")

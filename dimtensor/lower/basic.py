@@ -16,6 +16,7 @@ from dimtensor.graph import TABLE, Node
 from dimtensor.graph.dtypes import operand_dtype
 from dimtensor.lower.context import Lowering, lowers
 from dimtensor.lower.empty import with_an_element
+from dimtensor.ops.cumulate import RunningProduct
 
 
 @lowers("constant")
@@ -186,6 +187,8 @@ def reduce(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable,
         if x.type.dtype != "bool":
             x = pt.neq(x, 0)
         return (pt.all if name == "all" else pt.any)(x, axis=numbers), rest
+    if name == "supremum":
+        return pt.max(x, axis=numbers, initial=-np.inf), rest
     x = with_an_element(ctx, name, x, axes, dims)
     if x.type.dtype == "bool":
         return (pt.any if name == "max" else pt.all)(x, axis=numbers), rest
@@ -197,7 +200,9 @@ def cumulate(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variabl
     name, dim = node.attrs
     axes = ctx.axes(node)
     x = pt.cast(inputs[0], node.dtype) if inputs[0].type.dtype != node.dtype else inputs[0]
-    return (pt.cumsum if name == "cumsum" else pt.cumprod)(x, axis=axes.index(dim)), axes
+    if name == "cumsum":
+        return pt.cumsum(x, axis=axes.index(dim)), axes
+    return RunningProduct(axes.index(dim))(x), axes
 
 
 @lowers("arg_reduce")

@@ -57,8 +57,8 @@ class GroupBy:
                 build_message(
                     "the labels of groupby have one dim, which the tensor has, too",
                     [
-                        ("tensor", [dim.short for dim in x.dims]),
-                        ("labels", [dim.short for dim in node.dims]),
+                        ("tensor", dim_set(x.dims)),
+                        ("labels", dim_set(node.dims)),
                     ],
                     "ravel both to group over several dims",
                 )
@@ -104,7 +104,7 @@ class GroupBy:
         grouped = GroupBy(x, self._labels, self._along, self._groups)
         gap = elemwise("subtract", x, grouped._back(grouped.mean()))
         squares = GroupBy(elemwise("square", gap), self._labels, self._along, self._groups).sum()
-        n = elemwise("subtract", self._size(), ddof).astype(x.dtype)
+        n = elemwise("maximum", elemwise("subtract", self._size(), ddof), 0).astype(x.dtype)
         return elemwise("divide", squares, n)
 
     def std(self, ddof: int = 0) -> DimTensor:
@@ -169,7 +169,7 @@ class GroupBy:
             raise DimError(
                 build_message(
                     f"map brings a result on {self._groups.title} back to the elements",
-                    [("result", [dim.short for dim in result.dims])],
+                    [("result", dim_set(result.dims))],
                 )
             )
         return self._back(result)

@@ -168,7 +168,8 @@ class ReductionMixin(TensorShell):
         dims = self._dims(dim, "var")
         x = wrap(require_float(self.node))
         gap = elemwise("abs", elemwise("subtract", x, x.mean(dims, skipna=skipna)))
-        n = elemwise("subtract", self._mean_count(dims, skipna), ddof).astype(_real(x.dtype))
+        n = elemwise("subtract", self._mean_count(dims, skipna), ddof)
+        n = elemwise("maximum", n, 0).astype(_real(x.dtype))
         return elemwise("divide", elemwise("square", gap).sum(dims, skipna=skipna), n)
 
     def std(self, dim: DimKey = None, *, ddof: int = 0, skipna: bool = False) -> DimTensor:
@@ -182,24 +183,33 @@ class ReductionMixin(TensorShell):
         nothing gives -inf.
         """
         dims = self._dims(dim, "logsumexp")
-        x = wrap(require_float(self.node))
         if not dims:
-            return x
-        x, dims = with_an_element(x, dims, -np.inf)
-        high = elemwise("stop_gradient", x.max(dims))
+            return wrap(require_float(self.node))
+        shifted, high = self._below_zero(dims)
+        total = elemwise("exp", shifted).sum(dims)
+        # an inner value of 1 keeps the gradient zero where there is nothing to add up
+        nothing = elemwise("equal", total, 0)
+        logarithm = elemwise("log", elemwise("where", nothing, 1, total))
+        return elemwise("add", elemwise("where", nothing, -np.inf, logarithm), high)
+
+    def _below_zero(self, dims: Dims) -> tuple[DimTensor, DimTensor]:
+        """The elements less the largest one, and that one, or 0 where it is infinite."""
+        x = require_float(self.node)
+        high = elemwise("stop_gradient", _reduce(x, "supremum", dims))
         high = elemwise("where", elemwise("isfinite", high), high, 0)
-        total = elemwise("exp", elemwise("subtract", x, high)).sum(dims)
-        return elemwise("add", elemwise("log", total), high)
+        return elemwise("subtract", wrap(x), high), high
 
     def softmax(self, dim: DimKey = None) -> DimTensor:
         """Exponentials divided by their sum over dims, without overflow."""
-        return elemwise("exp", self.log_softmax(dim))
+        dims = self._dims(dim, "softmax")
+        weights = elemwise("exp", self._below_zero(dims)[0])
+        return elemwise("divide", weights, weights.sum(dims))
 
     def log_softmax(self, dim: DimKey = None) -> DimTensor:
         """Logarithm of :meth:`softmax`."""
         dims = self._dims(dim, "log_softmax")
-        x = wrap(require_float(self.node))
-        return elemwise("subtract", x, x.logsumexp(dims))
+        shifted, _ = self._below_zero(dims)
+        return elemwise("subtract", shifted, elemwise("log", elemwise("exp", shifted).sum(dims)))
 
     # -- cumulative -----------------------------------------------------------------------------
 
