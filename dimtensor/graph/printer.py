@@ -73,6 +73,8 @@ def node_text(node: Node) -> str:
         operands = [
             (f"{role}=" if role else "") + (x.name or f"<{x.kind}>") for role, x in call.operands
         ]
+        if _is_commutative(node):
+            operands.sort()
         options = [f"{key}={text}" if key else text for key, text in call.options]
         return f"{call.name}({', '.join([*operands, *options])}) {_type_text(node, str_ref)}"
     except Exception:  # the message about a broken node must come through

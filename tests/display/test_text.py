@@ -26,12 +26,10 @@ AGE = dt.Dim("age", length=5)
 OBS = dt.Dim("obs")
 
 
-def a():
-    return dt.tensor("a", dims=COUNTRY)
-
-
-def b():
-    return dt.tensor("b", dims=AGE)
+# kept alive, and of names that no other test has: operands are written in the order of their making
+BY_COUNTRY = dt.tensor("by_country", dims=COUNTRY)
+BY_AGE = dt.tensor("by_age", dims=AGE)
+LEFT, RIGHT = dt.scalar("left"), dt.scalar("right")
 
 
 def test_an_input_shows_its_dims():
@@ -51,16 +49,13 @@ def test_a_scalar_is_one_line():
 
 def test_an_expression_shows_its_formula_and_inputs():
     where = dt.data(["USA", "Italy"], dims=OBS, categories=COUNTRY, name="where")
-    assert repr((a() + b()).sel(country=where).isel(age=0) * 2) == (
+    assert repr((BY_COUNTRY + BY_AGE).sel(country=where).isel(age=0) * 2) == (
         "<DimTensor (obs: ?) float64>\n"
-        "2 * (a + b)[country=where][age=0]\n"
+        "2 * (by_country + by_age)[country=where][age=0]\n"
         "Dims:\n"
         "  obs  ?  (with the data)\n"
-        "Inputs: a (country: 3), b (age: 5), where (obs: ?)"
+        "Inputs: by_country (country: 3), by_age (age: 5), where (obs: ?)"
     )
-
-
-LEFT, RIGHT = dt.scalar("left"), dt.scalar("right")
 
 
 @pytest.mark.parametrize(
@@ -117,11 +112,12 @@ def test_a_formula_computes_what_the_graph_computes(rng):
 
 
 def test_selections_are_written_by_label():
-    assert formula(a().sel(country="Kenya").node) == "a[country='Kenya']"
-    assert formula(a().sel(country=["USA", "Italy"]).node) == "a[country=['USA', 'Italy']]"
-    assert formula(b().isel(age=2).node) == "b[age=2]"
-    assert formula(b()[1:3].node) == "b[age=1:3]"
-    assert formula(a()[a() > 0].node) == "a[country=a > 0]"
+    assert formula(BY_COUNTRY.sel(country="Kenya").node) == "by_country[country='Kenya']"
+    selected = BY_COUNTRY.sel(country=["USA", "Italy"])
+    assert formula(selected.node) == "by_country[country=['USA', 'Italy']]"
+    assert formula(BY_AGE.isel(age=2).node) == "by_age[age=2]"
+    assert formula(BY_AGE[1:3].node) == "by_age[age=1:3]"
+    assert formula(BY_COUNTRY[BY_COUNTRY > 0].node) == "by_country[country=by_country > 0]"
     where = dt.tensor("where", dims=OBS, categories=COUNTRY)
     assert formula((where == "USA").node) == "where == country['USA']"
 
@@ -133,8 +129,9 @@ def test_labels_that_wait_for_data_are_written_as_labels():
 
 
 def test_a_long_formula_gives_every_operand_its_share():
-    x = dt.exp(a() + dt.scalar("s")) * dt.log(b() + dt.scalar("t"))
-    assert formula(x.node) == "exp(a + s) * log(b + t)"
+    one, two = dt.scalar("shift_s"), dt.scalar("shift_t")
+    x = dt.exp(BY_COUNTRY + one) * dt.log(BY_AGE + two)
+    assert formula(x.node) == "exp(by_country + shift_s) * log(by_age + shift_t)"
     assert formula(x.node, 18) == "exp(…) * log(…)"
     assert formula(x.node, 5) == "… * …"
     assert formula(x.node, 3) == "…"
@@ -190,11 +187,11 @@ def test_labels_that_come_with_data_are_shown_with_them():
 
 def test_derived_dims_say_what_they_are():
     assert "  country  2  'USA' 'Italy'  (SelDim of country)" in repr(
-        a().sel(country=["USA", "Italy"])
+        BY_COUNTRY.sel(country=["USA", "Italy"])
     )
-    assert "  age  3  (SelDim(age, 2:5), no labels)" in repr(b()[2:])
+    assert "  age  3  (SelDim(age, 2:5), no labels)" in repr(BY_AGE[2:])
     assert "(ProductDim of age2, country)" in repr(
-        (a() * dt.tensor("c", dims=dt.Dim("age2", coords=[1, 2]))).ravel()
+        (BY_COUNTRY * dt.tensor("c", dims=dt.Dim("age2", coords=[1, 2]))).ravel()
     )
     assert "  obs  ?  (SelDim(obs, 1:), with the data)" in repr(dt.tensor("x", dims=OBS)[1:])
 
