@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.compile.boundary import axis_names
-from dimtensor.dims import Binding, Dim, Dims, product_below, sort_dims
+from dimtensor.dims import Binding, Dim, Dims, depends_on_mask, product_below, sort_dims
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -40,7 +40,8 @@ class Labeller:
         # what is the same at every call: coords and indexes of a DataArray
         self._coords: dict[str, Any] | None = None
         self._indexes: dict[str, Any] = {}
-        self._varies = any(dim.bound_length(binding) is None for dim in involved)
+        # a selection from what a mask leaves may have a known length, and has unknown labels
+        self._varies = any(depends_on_mask(dim) for dim in involved)
 
     def label(self, array: Any, binding: Binding) -> xr.DataArray:
         """A DataArray with dims in canonical order and all labels that are known.

@@ -96,6 +96,20 @@ def test_mask_of_data_brings_its_labels() -> None:
     assert X[mask].eval({X: FIVE[:3]}).obs.values.tolist() == ["a", "c"]
 
 
+def test_selection_from_what_a_mask_leaves_has_its_labels() -> None:
+    f = dt.function(X, X[X > 1.5].isel(obs=[1, 0]), backend="python")
+    array = xr.DataArray(FIVE, dims="obs", coords={"obs": list("abcde")})
+    assert f(array).obs.values.tolist() == ["d", "c"]
+    assert f(array[::-1]).obs.values.tolist() == ["d", "e"]
+
+
+def test_label_behind_a_mask_is_refused_where_it_is_written() -> None:
+    k = dt.tensor("k", dims=dt.Dim("k", coords=["a", "b"]))
+    with pytest.raises(dt.LabelError, match="which labels dim 'k' has is known when its mask is"):
+        k[k > 0].sel(k="a")
+    assert k[k > 0].isel(k=0).eval({k: np.array([-1.0, 2.0])}).item() == 2.0
+
+
 def test_relabelled_dim_has_the_length_of_the_other() -> None:
     n = dt.Dim("n")
     y = dt.tensor("y", dims=n)
