@@ -1,4 +1,4 @@
-"""Public strategies and oracles: random dims, tensors and programs for tests of code that uses dims.
+"""Random dims, tensors and programs, and oracles, for tests of code that uses dims.
 
-Nothing here is imported by dimtensor itself; :mod:`dimtensor.testing.strategies` needs hypothesis.
+dimtensor itself imports nothing of it; :mod:`dimtensor.testing.strategies` needs hypothesis.
 """

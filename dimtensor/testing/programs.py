@@ -145,23 +145,30 @@ class Program:
         """What it is called with."""
         return [i.given for i in self.inputs if i.symbolic]
 
-    def only(self, keep: Callable[[Kind], bool]) -> Program:
-        """The program without steps of other kinds, and without what depends on them."""
+    def only(self, keep: Callable[[Step], bool]) -> Program:
+        """The program without other steps, and without what depends on them."""
         kept: dict[int, int] = {at: at for at in range(len(self.inputs))}
         steps: list[Step] = []
         for at, step in enumerate(self.steps, start=len(self.inputs)):
-            if keep(KINDS[step.kind]) and all(operand in kept for operand in step.operands):
+            if keep(step) and all(operand in kept for operand in step.operands):
                 kept[at] = len(self.inputs) + len(steps)
                 steps.append(replace(step, operands=tuple(kept[o] for o in step.operands)))
         return replace(self, steps=tuple(steps), refused=())
 
     def __str__(self) -> str:
         lines = [f"{name}: {spec.dim!r} {spec.length}" for name, spec in self.env.items()]
-        lines += [f"v{at} = {i.tensor!r}" for at, i in enumerate(self.inputs)]
+        for at, i in enumerate(self.inputs):
+            form = "input" if i.symbolic else "data"
+            values = f"{i.array.dtype} {i.array.values.tolist()}"
+            lines.append(f"v{at} = {form} of {list(i.array.dims)}: {values}")
         lines += [f"v{at} = {s}" for at, s in enumerate(self.steps, start=len(self.inputs))]
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """How hypothesis shows the program that fails."""
+        printer.text(str(self))
 
 
 KINDS: dict[str, Kind] = {}
@@ -207,6 +214,7 @@ class Trial:
         self.refused: list[Refusal] = []
         # what is known of every dim met so far: a dim has one length and one set of labels
         self.met: dict[dt.Dim, tuple[int, list | None]] = {}
+        self.labels: dict[dt.Dim, np.ndarray | None] = {}
         for tensor, array in zip(self.values, self.arrays, strict=True):
             self._meet(tensor, array)
 
@@ -241,6 +249,7 @@ class Trial:
         for name, dim in names.items():
             seen = (array.sizes[name], labels_of(array, name))
             known = self.met.setdefault(dim, seen)
+            self.labels.setdefault(dim, array[name].values if name in array.indexes else None)
             if not _same(known, seen):
                 raise AssertionError(f"{dim!r} stands for {known} and for {seen}")
             if dim.length is not None and dim.length != seen[0]:
