@@ -19,6 +19,7 @@ from dimtensor.kernels.plan import Plan
 # reassociation lets reductions vectorise, reciprocals take divisions out of loops; NaN and
 # infinities keep their meaning
 FASTMATH = {"reassoc", "contract", "nsz", "arcp", "afn"}
+_WITH_CORE_SHAPE = "introduce_explicit_core_shape_blockwise"
 
 
 class Kernel(NamedTuple):
@@ -34,7 +35,8 @@ def rewritten(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> Functi
     """The graph after the rewrites that are worth their time before loops are fused."""
     graph = FunctionGraph(list(inputs), list(outputs), clone=True)
     query = RewriteDatabaseQuery(
-        include=["canonicalize", "stabilize", "specialize"],
+        # a batched operation is jitted once it is told the shape of what it gives
+        include=["canonicalize", "stabilize", "specialize", _WITH_CORE_SHAPE],
         # what is for PyTensor's C code looks for a BLAS to link, and warns where there is none
         exclude=["inplace", "fusion", "cxx_only"],
     )
@@ -60,9 +62,7 @@ def compile_kernel(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> K
     source = emitter.source()
     namespace: dict[str, Any] = {"np": np, "math": math, **emitter.namespace}
     exec(compile(source, "<dimtensor kernel>", "exec"), namespace)
-    function = numba.njit(
-        namespace["kernel"], fastmath=FASTMATH, error_model="numpy", nogil=True
-    )
+    function = numba.njit(namespace["kernel"], fastmath=FASTMATH, error_model="numpy", nogil=True)
     stats = {"rewrite": rewrite, "kernel": time.perf_counter() - started}
     constants = tuple(array for _, array in emitter.constants)
     return Kernel(function, constants, source, stats)

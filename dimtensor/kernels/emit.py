@@ -28,7 +28,14 @@ from dimtensor.kernels.elements import (
 )
 from dimtensor.kernels.extents import Axis, kept_axes, selection_of
 from dimtensor.kernels.nest import Nest
-from dimtensor.kernels.plan import Group, Plan, Task, UnsupportedGraph
+from dimtensor.kernels.plan import (
+    Group,
+    Plan,
+    Task,
+    UnsupportedGraph,
+    is_matrix_product,
+    untransposed,
+)
 from dimtensor.kernels.scalars import expression, literal
 
 
@@ -251,6 +258,9 @@ class Emitter:
 
         node = task.node
         assert node is not None
+        if is_matrix_product(node):
+            self._matrix_product(node)
+            return
         function = self.fresh("f")
         self.namespace[function] = numba_funcify(node.op, node=node)
         arguments = [self._argument(variable) for variable in node.inputs]
@@ -268,6 +278,16 @@ class Emitter:
                 self.scalars[variable] = Term(scalar)
             else:
                 self.names[variable] = name
+
+    def _matrix_product(self, node: Apply) -> None:
+        """A product of matrices is left to the BLAS that numba calls; transposes cost nothing."""
+        operands = []
+        for variable in node.inputs:
+            stored, transposed = untransposed(variable)
+            operands.append(self.array(stored) + (".T" if transposed else ""))
+        name = self.fresh("v")
+        self.lines.append(f"{name} = np.dot({', '.join(operands)})")
+        self.names[node.outputs[0]] = name
 
     def _argument(self, variable: Variable) -> str:
         if isinstance(variable.type, ScalarType):

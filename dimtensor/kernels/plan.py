@@ -8,6 +8,7 @@ from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.tensor.basic import Alloc, MakeVector, ScalarFromTensor, TensorFromScalar
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
+from pytensor.tensor.math import Dot
 from pytensor.tensor.shape import Shape, Shape_i, SpecifyShape
 from pytensor.tensor.subtensor import (
     AdvancedIncSubtensor,
@@ -126,7 +127,9 @@ class Plan:
         for node in self.order:
             if node not in self.inline:
                 self.stored.update(node.outputs)
-                if not (self.is_reduction(node) or self.is_scatter(node)):
+                if is_matrix_product(node):
+                    self.stored.update(untransposed(v)[0] for v in node.inputs)
+                elif not (self.is_reduction(node) or self.is_scatter(node)):
                     self.stored.update(v for v in node.inputs if not _free(v))
                 elif self.is_scatter(node) and not _is_fill(node.inputs[0]):
                     self.stored.add(node.inputs[0])
@@ -330,3 +333,19 @@ def _simple_slices(node: Apply) -> bool:
 def is_expensive(node: Apply) -> bool:
     """Whether an element costs a call of a library function."""
     return isinstance(node.op, Elemwise) and type(node.op.scalar_op).__name__ not in CHEAP
+
+
+def is_matrix_product(node: Apply) -> bool:
+    """Whether a node multiplies two float matrices."""
+    return isinstance(node.op, Dot) and all(
+        v.type.ndim == 2 and v.type.dtype == node.outputs[0].type.dtype in ("float64", "float32")
+        for v in node.inputs
+    )
+
+
+def untransposed(variable: Variable) -> tuple[Variable, bool]:
+    """The matrix that a matrix is the transpose of, and whether it is."""
+    node = variable.owner
+    if node is not None and isinstance(node.op, DimShuffle) and node.op.new_order == (1, 0):
+        return node.inputs[0], True
+    return variable, False

@@ -76,8 +76,9 @@ def _product(
     summed = tuple(dim for dim in shared if dim not in needed)
     left = tuple(dim for dim in x[1] if dim not in shared)
     right = tuple(dim for dim in y[1] if dim not in shared)
-    if not summed or not (left or right) or x[0].type.dtype[:5] not in ("float", "compl"):
-        # without a free dim there is no matrix in it: one pass multiplies and sums
+    if not summed or not (left and right) or x[0].type.dtype[:5] not in ("float", "compl"):
+        # without free dims on both sides every element of the larger operand is read once: a loop
+        # that multiplies and sums, together with what surrounds it, is as fast as a matrix product
         joint = ctx.order.sort({*x[1], *y[1]})
         product = ctx.align(*x, joint) * ctx.align(*y, joint)
         return _sum_out(ctx, product, joint, needed)
