@@ -141,7 +141,10 @@ class SelDim(Dim):
 
     def __repr__(self) -> str:
         parent = self.parent.name if self.parent.name is not None else repr(self.parent)
-        return f"SelDim({parent}, {self.selection.describe(self.parent._labels())})"
+        # a repr works no labels out that are many
+        known = self.parent._cached_coords is not None or (self.parent.length or 0) <= 1000
+        labels = self.parent._labels() if known else None
+        return f"SelDim({parent}, {self.selection.describe(labels)})"
 
 
 class RenamedDim(Dim):

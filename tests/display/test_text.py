@@ -279,3 +279,12 @@ def test_every_kind_of_node_has_reprs():
             text = repr(wrap(node))
             assert text.startswith(f"<{shell.__name__} ")
             assert "no repr" not in text
+
+
+def test_the_repr_of_a_selection_works_out_few_labels():
+    axis = [dt.Dim(f"d{i}", coords=np.arange(3000)) for i in range(3)]
+    huge = dt.ProductDim(axis)
+    assert repr(dt.SelDim(huge, positions=[7, 3, 4])) == "SelDim(d0_d1_d2, positions=[7, 3, 4])"
+    assert huge._cached_coords is None
+    few = dt.ProductDim([COUNTRY, dt.Dim("k", coords=[1, 2])])
+    assert "('USA', 2)" in repr(dt.SelDim(few, positions=[5, 0, 3]))
