@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Collection, Hashable, Mapping, Sequence
+from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
@@ -16,9 +17,9 @@ from dimtensor.errors import (
     LabelError,
     PositionError,
     build_message,
-    did_you_mean,
     listing,
 )
+from dimtensor.graph.infer import describe
 
 # labels by the id of the immutable index that they were read from, for as long as that is alive
 _labels_of_index: dict[int, tuple[weakref.ref, Coords]] = {}
@@ -180,7 +181,8 @@ def own_names(names: Sequence[Hashable], dims: Dims, source: str) -> Collection[
     missing = [name for name in own if name not in names]
     if missing:
         extra = [str(name) for name in names if name not in own]
-        guess = did_you_mean(missing[0], extra) if len(missing) == 1 else ""
+        close = get_close_matches(str(missing[0]), extra, n=1) if len(missing) == 1 else []
+        guess = f" (is {close[0]!r} meant for it?)" if close else ""
         noun = "dim" if len(missing) == 1 else "dims"
         raise InputError(
             build_message(
@@ -199,11 +201,14 @@ def as_array(value: Any, source: str) -> np.ndarray:
     InputError
         If it is a symbolic tensor or variable, or nested lists of different lengths.
     """
-    if hasattr(value, "node") or (hasattr(value, "owner") and hasattr(value, "type")):
+    symbolic = hasattr(value, "owner") and hasattr(value, "type")
+    if hasattr(value, "node") or symbolic:
+        what = str(value) if symbolic else describe(value.node)
         raise InputError(
             build_message(
-                f"{source}: a value is needed, this is a symbolic tensor: {value!r}",
-                hint="x.eval() gives the value of an expression without inputs",
+                f"{source} takes a value and is given a symbolic tensor: {what}",
+                hint="x.eval() gives the value of an expression; dt.substitute puts one expression "
+                "into another",
             )
         )
     try:
@@ -313,6 +318,8 @@ def _in_order_of_factors(labels: Coords, levels: tuple | None, dim: Dim, source:
     if levels is None or product is None or None in levels:
         return labels
     factors = tuple(factor.short for factor in product.factors)
+    while set(levels) != set(factors) and all(str(level).endswith("'") for level in levels):
+        levels = tuple(str(level)[:-1] for level in levels)  # of a product renamed, as in results
     if levels == factors:
         return labels
     if set(levels) != set(factors):
@@ -427,6 +434,13 @@ _NUMBERS = (bool, int, float, complex, np.number, np.bool_)
 _KINDS = {"U": "strings", "T": "strings", "M": "datetimes", "m": "timedeltas", "O": "objects"}
 
 
+def what_is_in(array: np.ndarray) -> str:
+    """What a message calls the elements of an array that are no numbers."""
+    if array.dtype.kind == "O" and all(isinstance(v, str) for v in array.ravel()):
+        return "strings"
+    return _KINDS.get(array.dtype.kind, f"values of {array.dtype}")
+
+
 def as_dtype(array: np.ndarray, dtype: str, source: str) -> np.ndarray:
     """The array in the dtype of the tensor, where no value can be lost.
 
@@ -444,19 +458,24 @@ def as_dtype(array: np.ndarray, dtype: str, source: str) -> np.ndarray:
         array = np.array(array.tolist()).reshape(array.shape)
     kind, target = array.dtype.kind, np.dtype(dtype)
     if kind not in "biufc":
-        what = _KINDS.get(kind, str(array.dtype))
-        if kind == "O" and all(isinstance(v, str) for v in array.ravel()):
-            what = "strings"
         raise DtypeError(
             build_message(
-                f"{source} has {what}, the tensor takes {dtype}",
+                f"{source} has {what_is_in(array)}, the tensor takes {dtype}",
                 [("values", listing(array.ravel(), 4))],
             )
         )
-    fits = kind == "b" or "biufc".index(kind) <= "biufc".index(target.kind)
     if kind in "iu" and target.kind in "iu":
         info = np.iinfo(target)
-        fits = array.size == 0 or (info.min <= array.min() and array.max() <= info.max)
+        outside = array[(array < info.min) | (array > info.max)]
+        if outside.size:
+            raise DtypeError(
+                build_message(
+                    f"{source} has values that do not fit into {dtype}: {listing(outside, 4)}",
+                    hint="declare the tensor with a wider dtype",
+                )
+            )
+        return array.astype(target)
+    fits = kind == "b" or "biufc".index(kind) <= "biufc".index(target.kind)
     if target.kind == "b":
         fits = kind == "b"
     if not fits:

@@ -137,7 +137,8 @@ class CompiledFunction:
             if value is _MISSING
         ]
         if missing:
-            raise InputError(build_message(f"missing: {', '.join(missing)}", known))
+            lacking = " and ".join(missing)
+            raise InputError(build_message(f"the function is called without {lacking}", known))
         return values
 
     def _input_names(self) -> str:

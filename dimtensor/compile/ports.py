@@ -9,7 +9,7 @@ import numpy as np
 
 from dimtensor.compile.boundary import admit, as_labelled, label_positions, own_names
 from dimtensor.compile.data import title_of
-from dimtensor.dims import Binding, Coords, Dim, Dims
+from dimtensor.dims import Binding, Coords, Dim, Dims, dim_set
 from dimtensor.errors import DimError, InputError, LabelError, build_message, listing
 from dimtensor.graph import Node
 
@@ -221,11 +221,11 @@ def batch_names(readings: Sequence[Reading], ports: Sequence[Port], taken: froze
             if name in taken:
                 raise DimError(
                     build_message(
-                        f"{port.title} has an additional dim {name!r}, which the function has "
-                        "already elsewhere",
-                        [("dims of the input", [dim.short for dim in port.dims])],  # type: ignore[union-attr]
-                        "to batch the call rename it in the value; to make the input vary along "
-                        "it declare the input with the dim",
+                        f"the value of {port.title} has an additional dim {name!r}; another part "
+                        "of the function has a dim of this name",
+                        [("dims of the input", dim_set(port.dims))],  # type: ignore[union-attr]
+                        "to batch the call, rename the dim in the value; to make the input vary "
+                        "along it, declare the input with the dim",
                     )
                 )
     return tuple(reading.extra for reading in readings)

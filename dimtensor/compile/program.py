@@ -16,6 +16,7 @@ from dimtensor.dims.selection import Mask
 from dimtensor.errors import GraphError, build_message
 from dimtensor.graph import Node, leaves, toposort
 from dimtensor.graph.attrs import LabelPosition
+from dimtensor.graph.infer import describe
 from dimtensor.graph.verify import full_checks
 from dimtensor.lower import Lowering, plan_axes
 from dimtensor.lower.border import inputs_beyond
@@ -160,7 +161,7 @@ def _check_inputs(inputs: Sequence[Node | Dim], outputs: Sequence[Node]) -> None
         ):
             raise GraphError(
                 build_message(
-                    f"{node} is computed from other tensors and cannot be an input",
+                    f"{describe(node)} is computed from other tensors and cannot be an input",
                     hint="make inputs with dt.tensor, and use dt.substitute to cut a graph open",
                 )
             )
@@ -168,7 +169,7 @@ def _check_inputs(inputs: Sequence[Node | Dim], outputs: Sequence[Node]) -> None
             raise GraphError(
                 build_message(
                     f"two different inputs are named {node.name!r}",
-                    [("one", names[node.name]), ("other", node)],
+                    [("one", describe(names[node.name])), ("other", describe(node))],
                     "give inputs of one function different names",
                 )
             )
@@ -177,7 +178,7 @@ def _check_inputs(inputs: Sequence[Node | Dim], outputs: Sequence[Node]) -> None
     missing: list[str] = []
     for leaf in leaves(outputs):
         if leaf.kind == "input" and leaf not in allowed:
-            missing.append(f"{leaf.name or 'an unnamed tensor'} {leaf}")
+            missing.append(describe(leaf))
         if leaf.kind == "shaped":
             beyond = dict(inputs_beyond(leaf.attrs.variable))
             missing += [
@@ -193,7 +194,7 @@ def _check_inputs(inputs: Sequence[Node | Dim], outputs: Sequence[Node]) -> None
             build_message(
                 "the outputs depend on inputs that are not given",
                 [("missing", ", ".join(dict.fromkeys(missing)))],
-                "add them to the inputs",
+                "add them to the inputs of the function",
             )
         )
 

@@ -34,7 +34,12 @@ def canonical_dims(dims: Dim | Iterable[Dim] | None, what: str) -> Dims:
         if dim in given[:position]:
             raise DimError(f"{what} have {dim!r} twice")
         if seen.setdefault(dim.namespace, dim) is not dim:
-            raise clash_error(f"{what} have two dims of one name", seen[dim.namespace], dim)
+            raise clash_error(
+                f"{what} have two dims named {dim.name!r}",
+                seen[dim.namespace],
+                dim,
+                hint="give one of them another name: dim.rename(name)",
+            )
     return sort_dims(given)
 
 
@@ -94,18 +99,36 @@ def union(sets: Sequence[Dims], operation: str, names: Sequence[str] | None = No
     return sort_dims(merged)
 
 
+def dim_set(dims: Iterable[Dim]) -> str:
+    """How messages write the dims of a tensor.
+
+    Examples
+    --------
+    >>> dim_set([Dim("age", length=5), Dim("country")])
+    '{age, country}'
+    """
+    return "{" + ", ".join(dim.short for dim in dims) + "}"
+
+
 def _operand(names: Sequence[str] | None, position: int) -> str:
     return f"operand {position + 1}" + (f" ({names[position]})" if names else "")
 
 
-def clash_error(headline: str, one: Dim, two: Dim, first: str = "", second: str = "") -> DimError:
+_WAYS_OUT = (
+    "keep both with rename_dim, bring them to the same labels with sel, isel, reindex or dt.align, "
+    "or match them position by position with relabel"
+)
+
+
+def clash_error(
+    headline: str, one: Dim, two: Dim, first: str = "", second: str = "", hint: str = _WAYS_OUT
+) -> DimError:
     """The error of two different dims with one name; it shows how they differ."""
     return DimError(
         build_message(
             headline,
             [(first or "one", repr(one)), (second or "other", repr(two))],
-            "keep both with rename_dim, or bring them to the same labels with sel, isel, "
-            "reindex or dt.align",
+            hint,
         )
     )
 
@@ -129,6 +152,7 @@ def find_dim(dims: Dims, key: Dim | str, operation: str) -> Dim:
                 namesakes[0],
                 "asked for",
                 "the tensor has",
+                "name the dim of the tensor, or ask for it by its name",
             )
     else:
         for dim in dims:

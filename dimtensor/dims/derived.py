@@ -386,9 +386,9 @@ class ConcatDim(Dim):
             if len(names) > 1 or None in names:
                 raise DimError(
                     build_message(
-                        "dims of different names are joined to a dim whose name is given",
+                        "dims of different names are joined, and the whole has no name",
                         [("parts", ", ".join(map(repr, parts)))],
-                        "pass name=",
+                        "pass name= for it",
                     )
                 )
             (name,) = names

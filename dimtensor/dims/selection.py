@@ -252,7 +252,9 @@ def normalise_selection(parent: Dim, selection: Any) -> Selection:
         raise DimError(f"positions along {parent.title} are one-dimensional, not {array.shape}")
     if array.dtype == bool:
         if length is not None and len(array) != length:
-            raise DimError(f"a mask of {len(array)} values does not fit {parent.title} of {length}")
+            raise DimError(
+                f"a mask of {len(array)} values does not fit {parent.title} of length {length}"
+            )
         if length is None:
             raise DimError(
                 build_message(

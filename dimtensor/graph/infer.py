@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from dimtensor.dims import Dim, Dims, RenamedDim, SelDim, clash_error, sort_dims, union, without
+from dimtensor.dims import (
+    Dim,
+    Dims,
+    RenamedDim,
+    SelDim,
+    clash_error,
+    dim_set,
+    sort_dims,
+    union,
+    without,
+)
 from dimtensor.dims.selection import LateLabels, Mask
 from dimtensor.errors import DimError, DtypeError, LabelError, build_message
 from dimtensor.graph import attrs as at
@@ -84,18 +95,29 @@ def _check_numbers(row: OpRow, inputs: tuple[Node, ...]) -> None:
             )
 
 
-def _elemwise_categories(inputs: tuple[Node, ...], name: str) -> Dim | None:
-    found = [x.categories for x in inputs if x.categories is not None]
-    if not found:
-        return None
-    if name not in _LABEL_OPS:
+def require_label_op(name: str, operands: Sequence[Node]) -> None:
+    """Check that an elementwise operation takes labels.
+
+    Raises
+    ------
+    DtypeError
+        If it does not, and an operand has them.
+    """
+    found = [x.categories for x in operands if x.categories is not None]
+    if found and name not in _LABEL_OPS:
         raise DtypeError(
             build_message(
                 f"{name} is not defined for labels of {found[0].title}",
-                [(f"operand {i + 1}", describe(x)) for i, x in enumerate(inputs)],
+                [("labels", describe(x)) for x in operands if x.categories is not None],
                 "labels compare with ==; .codes gives their positions as integers",
             )
         )
+
+
+def _elemwise_categories(inputs: tuple[Node, ...], name: str) -> Dim | None:
+    if all(x.categories is None for x in inputs):
+        return None
+    require_label_op(name, inputs)
     operands = inputs[1:] if name == "where" else inputs
     kinds = [x.categories for x in operands]
     if any(kind is not kinds[0] for kind in kinds):
@@ -108,11 +130,31 @@ def _elemwise_categories(inputs: tuple[Node, ...], name: str) -> Dim | None:
     return None if name in ("equal", "not_equal") else kinds[0]
 
 
+_SPOKEN = {
+    "input": "an unnamed input",
+    "data": "unnamed data",
+    "shaped": "a positional variable",
+    "index": "a selection",
+    "update": "a selection set",
+    "merge": "ravel",
+    "split": "unravel",
+    "relabel": "rename",
+}
+
+
 def describe(x: Node) -> str:
     """How a message speaks of an operand."""
-    name = x.name or (x.attrs if x.kind == "elemwise" else x.kind)
+    if x.kind == "constant":
+        return f"the number {x.attrs.value.item()!r}"
+    if x.kind == "elemwise":
+        name = x.attrs
+    elif x.kind in ("reduce", "cumulate", "arg_reduce"):
+        name = x.attrs[0]
+    else:
+        name = x.name or _SPOKEN.get(x.kind, x.kind)
+    dims = f"with dims {dim_set(x.dims)}" if x.dims else "without dims"
     labels = f", labels of {x.categories.short}" if x.categories is not None else ""
-    return f"{name} with dims {{{', '.join(dim.short for dim in x.dims)}}}{labels}"
+    return f"{name} {dims}{labels}"
 
 
 def _no_labels(x: Node, what: str) -> None:
@@ -197,7 +239,12 @@ def _relabel(inputs: tuple[Node, ...], attrs: tuple[tuple[Dim, Dim], ...]) -> No
     for dim in dims:
         other = seen.setdefault(dim.namespace, dim)
         if sum(d is dim for d in dims) > 1 or other is not dim:
-            raise clash_error(f"rename: the result has two dims named {dim.name!r}", other, dim)
+            raise clash_error(
+                f"rename: the result has two dims named {dim.name!r}",
+                other,
+                dim,
+                hint="rename the other one, too: x.rename(a=..., b=...)",
+            )
     return NodeType(sort_dims(dims), x.dtype, x.categories)
 
 
@@ -243,8 +290,8 @@ def _update(inputs: tuple[Node, ...], attrs: tuple[str, tuple[at.IndexItem, ...]
             build_message(
                 f"{mode}: the value has {dim.title}, the selection has not",
                 [
-                    ("selection", [d.short for d in selected]),
-                    ("value", [d.short for d in value.dims]),
+                    ("selection", dim_set(selected)),
+                    ("value", dim_set(value.dims)),
                 ],
                 "expand the tensor over the dim first",
             )
@@ -311,8 +358,20 @@ def _dot(inputs: tuple[Node, ...], attrs: Dims) -> NodeType:
 
 @infers("apply")
 def _apply(inputs: tuple[Node, ...], attrs: at.ApplyAttrs) -> NodeType:
+    name = attrs.name or "apply"
     batches = [without(x.dims, core) for x, core in zip(inputs, attrs.core_in, strict=True)]
-    dims = union([*batches, attrs.core_out], attrs.name)
+    for cores, what in [(attrs.core_in, "of an input"), ((attrs.core_out,), "of the output")]:
+        for dim in dict.fromkeys(dim for core in cores for dim in core):
+            for x, batch in zip(inputs, batches, strict=True):
+                if dim in batch:
+                    raise DimError(
+                        build_message(
+                            f"{name}: {dim.title} is a core dim {what} and a batch dim of another",
+                            [("core dim", repr(dim)), ("batch dim of", describe(x))],
+                            "rename one of them with rename_dim",
+                        )
+                    )
+    dims = union([*batches, attrs.core_out], name)
     return NodeType(dims, attrs.dtype)
 
 

@@ -14,6 +14,7 @@ from dimtensor.dims import (
     RenamedDim,
     SelDim,
     SortedDim,
+    dim_set,
     union,
     without,
 )
@@ -43,9 +44,9 @@ def substitute(outputs: Sequence[Node], replacements: Mapping[Node, Node]) -> li
                 build_message(
                     "a replacement has all dims of what it replaces",
                     [
-                        ("replaced", [dim.short for dim in old.dims]),
-                        ("replacement", [dim.short for dim in new.dims]),
-                        ("lacking", [dim.short for dim in lost]),
+                        ("replaced", dim_set(old.dims)),
+                        ("replacement", dim_set(new.dims)),
+                        ("lacking", dim_set(lost)),
                     ],
                     "expand the replacement over them",
                 )

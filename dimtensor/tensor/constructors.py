@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.compile.boundary import as_dtype, as_labelled, is_dataarray, is_pandas
+from dimtensor.compile.boundary import as_dtype, as_labelled, is_dataarray, is_pandas, what_is_in
 from dimtensor.compile.boundary import label_positions as _label_positions
 from dimtensor.dims import (
     AnonymousDim,
@@ -19,7 +19,7 @@ from dimtensor.dims import (
     canonical_dims,
     sort_dims,
 )
-from dimtensor.errors import DimError, DtypeError, InputError, build_message
+from dimtensor.errors import DimError, DtypeError, InputError, build_message, listing
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import DataAttrs, InputAttrs, ShapedAttrs
 from dimtensor.graph.dtypes import valid_dtype
@@ -234,7 +234,7 @@ def _axes_in_order(value: Any, given: Dims, binding: Binding, what: str) -> tupl
         raise DimError(
             build_message(
                 f"{what} has {array.ndim} axes and is given {len(given)} dims",
-                [("shape", array.shape), ("dims", [dim.short for dim in given])],
+                [("shape", array.shape), ("dims", ", ".join(dim.short for dim in given))],
             )
         )
     for dim, length in zip(given, array.shape, strict=True):
@@ -256,17 +256,21 @@ def _as_numbers(array: np.ndarray, what: str) -> np.ndarray:
             return numbers
     raise DtypeError(
         build_message(
-            f"{what} has values of {array.dtype}, a tensor holds numbers",
-            hint="for labels pass categories=dim, the dim that has them",
+            f"{what} has {what_is_in(array)}, a tensor holds numbers",
+            [("values", listing(array.ravel(), 4))],
+            "for labels pass categories=dim, the dim that has them",
         )
     )
 
 
-def data_beside(value: Any, beside: Sequence[Node]) -> DimTensor:
+def data_beside(
+    value: Any, beside: Sequence[Node], categories: Dim | None = None
+) -> DimTensor:
     """A labelled array that meets tensors: its dims are theirs where the names are the same."""
     known = {dim.name: dim for x in beside for dim in x.dims if dim.name is not None}
     own = _dims_of(value)
-    return data(value, tuple(known.get(dim.name or "", dim) for dim in own))
+    dims = tuple(known.get(dim.name or "", dim) for dim in own)
+    return data(value, dims, categories=categories)
 
 
 def full(dims: DimsLike, value: Any, dtype: Any = None) -> DimTensor:
@@ -471,7 +475,7 @@ def from_shaped(
         raise DimError(
             build_message(
                 f"the variable has {len(shape)} axes and is given {len(given)} dims",
-                [("shape", shape), ("dims", [dim.short for dim in given])],
+                [("shape", shape), ("dims", ", ".join(dim.short for dim in given))],
             )
         )
     for axis, (dim, static) in enumerate(zip(given, shape, strict=True)):
@@ -484,7 +488,7 @@ def from_shaped(
                 build_message(
                     f"axis {axis} of the variable has length {static}, {dim.title} has "
                     f"length {dim.length}",
-                    [("shape", shape), ("dims", [d.short for d in given])],
+                    [("shape", shape), ("dims", ", ".join(d.short for d in given))],
                 )
             )
     dtype = valid_dtype(variable.type.dtype)

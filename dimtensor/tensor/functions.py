@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import ConcatDim, Dim, as_dim_tuple, find_dim
-from dimtensor.errors import DimError, InputError
+from dimtensor.errors import DimError, InputError, build_message
 from dimtensor.graph import make
+from dimtensor.graph.infer import describe
 from dimtensor.tensor.constructors import full_like, ones_like, zeros_like
 from dimtensor.tensor.elementwise import angle, clip, imag, real, round, where
 from dimtensor.tensor.shell import TensorShell, as_node, wrap
@@ -100,12 +101,18 @@ def stack(tensors: Sequence[Any], dim: Dim | str) -> DimTensor:
     given = Dim(dim, length=len(tensors)) if isinstance(dim, str) else dim
     (dim,) = as_dim_tuple(given, "the dim of stack")
     if dim.length != len(tensors):
-        raise DimError(f"stack: {len(tensors)} tensors do not fill {dim!r}")
+        raise DimError(f"stack: {len(tensors)} tensors do not fill {dim!r}, one position each")
     beside = [x.node for x in tensors if isinstance(x, TensorShell)]
     nodes = [as_node(x, beside, f"operand {at + 1} of stack") for at, x in enumerate(tensors)]
     for at, x in enumerate(nodes):
         if dim in x.dims:
-            raise DimError(f"stack: operand {at + 1} has {dim.title} already")
+            raise DimError(
+                build_message(
+                    f"stack: operand {at + 1} has {dim.title} already",
+                    [("operand", describe(x))],
+                    "stack along a new dim; concat joins along one that is there",
+                )
+            )
     return wrap(make("stack", tuple(nodes), dim))
 
 

@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import Dim
+from dimtensor.compile.boundary import is_dataarray, is_pandas
+from dimtensor.dims import Dim, dim_set
 from dimtensor.errors import DimError, LabelError, build_message
 from dimtensor.graph import make
 from dimtensor.graph.attrs import DataAttrs
-from dimtensor.tensor.reductions import with_an_element
+from dimtensor.graph.dtypes import result_dtype
+from dimtensor.graph.infer import describe
+from dimtensor.tensor.constructors import data_beside
+from dimtensor.tensor.reductions import root_of_variance, with_an_element
 from dimtensor.tensor.shell import TensorShell, as_node, elemwise, require_float, wrap
 
 if TYPE_CHECKING:
@@ -44,7 +48,11 @@ class GroupBy:
         """
         if isinstance(labels, (Dim, str)):
             raise LabelError(f"groupby takes a tensor of labels, not the dim {labels!r}")
-        node = as_node(labels, [x.node], "the labels of groupby")
+        if categories is None and (is_dataarray(labels) or is_pandas(labels)):
+            categories = Dim(labels.name or "group", coords=np.unique(labels))
+            node = data_beside(labels, [x.node], categories).node
+        else:
+            node = as_node(labels, [x.node], "the labels of groupby")
         if node.categories is None:
             node = _as_categories(node, categories)
         elif categories is not None and node.categories is not categories:
@@ -71,7 +79,7 @@ class GroupBy:
         rest = tuple(dim for dim in x.dims if dim is not self._along)
         from dimtensor.tensor.constructors import zeros
 
-        dtype = "int64" if x.dtype == "bool" else x.dtype
+        dtype = result_dtype("accumulate", (x.dtype,), "groupby")
         start = zeros((*rest, self._groups), dtype=dtype)
         return start.sel({self._groups: self._labels}).inc(x.astype(dtype))
 
@@ -109,7 +117,7 @@ class GroupBy:
 
     def std(self, ddof: int = 0) -> DimTensor:
         """Standard deviation of each group."""
-        return elemwise("sqrt", self.var(ddof))
+        return root_of_variance(self.var(ddof))
 
     def min(self) -> DimTensor:
         """Smallest element of each group; NaN for an empty one."""
@@ -190,7 +198,8 @@ def _as_categories(node: Any, categories: Dim | None) -> Any:
     if node.kind != "data":
         raise LabelError(
             build_message(
-                f"groupby: {node} has no labels of a dim, and its values are not known yet",
+                f"groupby: {describe(node)} does not hold labels of a dim, and its values are not "
+                "known yet",
                 hint="pass categories=dim, the dim of the groups",
             )
         )

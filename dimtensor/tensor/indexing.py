@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.compile.boundary import is_dataarray, is_pandas
-from dimtensor.dims import Dim, ProductDim, depends_on_mask, find_dim
+from dimtensor.dims import Dim, ProductDim, depends_on_mask, dim_set, find_dim
 from dimtensor.dims.selection import (
     LateLabels,
     normalise_position,
@@ -18,6 +18,7 @@ from dimtensor.dims.selection import (
 from dimtensor.errors import DimError, DtypeError, LabelError, build_message
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import IndexItem, LabelPosition
+from dimtensor.graph.infer import describe
 from dimtensor.tensor.shell import TensorShell, as_node, wrap
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class _Items:
             raise DimError(
                 build_message(
                     f"a mask along {dim.title} has this dim and no other",
-                    [("mask", [d.short for d in indexer.dims])],
+                    [("mask", dim_set(indexer.dims))],
                     "mask over several dims with x[mask], which ravels them",
                 )
             )
@@ -209,7 +210,7 @@ class IndexingMixin(TensorShell):
             raise DimError(
                 build_message(
                     "dims have no order, so brackets select along one only where there is one",
-                    [("dims", [dim.short for dim in self.dims])],
+                    [("dims", dim_set(self.dims))],
                     "x[{dim: selection}], x.isel(dim=...), x.sel(dim=...)",
                 )
             )
@@ -222,8 +223,8 @@ class IndexingMixin(TensorShell):
                 build_message(
                     "a mask has dims of the tensor",
                     [
-                        ("tensor", [dim.short for dim in self.dims]),
-                        ("mask", [dim.short for dim in mask.dims]),
+                        ("tensor", dim_set(self.dims)),
+                        ("mask", dim_set(mask.dims)),
                     ],
                 )
             )
@@ -287,7 +288,7 @@ class IndexingMixin(TensorShell):
         if self.node.kind != "index":
             raise DimError(
                 build_message(
-                    f"{mode} works on a selection, this is {self.node}",
+                    f"{mode} works on a selection, this is {describe(self.node)}",
                     hint=f"x.sel(...).{mode}(value), or dt.where for a condition",
                 )
             )
@@ -443,7 +444,7 @@ def _label_indexer(indexer: Node, dim: Dim) -> Node:
         return make("data", (), type(attrs)(attrs.name, attrs.dims, positions, dim, attrs.labels))
     raise LabelError(
         build_message(
-            f"sel: {indexer} has no labels of {dim.title}",
+            f"sel: {describe(indexer)} does not hold labels of {dim.title}",
             [("dim", repr(dim))],
             "give it categories=dim where it is made, or select by position with isel",
         )

@@ -15,6 +15,7 @@ from dimtensor.dims import (
     RenamedDim,
     as_dim_tuple,
     canonical_dims,
+    dim_set,
     find_dim,
     find_dims,
 )
@@ -232,7 +233,7 @@ class ShapeMixin(TensorShell):
         raise DimError(
             build_message(
                 "dims have no order, so there is nothing to transpose",
-                [("dims", [dim.short for dim in self.dims])],
+                [("dims", dim_set(self.dims))],
                 "x.to_shaped([...]) gives a positional tensor in an order; results of functions "
                 "are DataArrays, which transpose",
             )
@@ -476,16 +477,16 @@ class ShapeMixin(TensorShell):
         if order is None:
             if len(self.dims) > 1:
                 raise DimError(
-                    f"to_shaped: give the order of the dims {[d.short for d in self.dims]}"
+                    f"to_shaped: give the order of the dims {dim_set(self.dims)}"
                 )
             named = self.dims
         else:
             keys = (order,) if isinstance(order, (Dim, str)) else tuple(order)
             named = find_dims(self.dims, keys, "to_shaped")
-        lacking = [d.short for d in self.dims if d not in named]
-        if lacking:
+        lacking = dim_set(d for d in self.dims if d not in named)
+        if len(named) < len(self.dims):
             raise DimError(
-                f"to_shaped: the order leaves out {lacking} of {[d.short for d in self.dims]}"
+                f"to_shaped: the order leaves out {lacking} of {dim_set(self.dims)}"
             )
         return to_shaped(self.node, named)
 

@@ -12,7 +12,7 @@ from dimtensor.dims import Dim, Dims
 from dimtensor.errors import DtypeError, InputError, build_message
 from dimtensor.graph import Node, make
 from dimtensor.graph.dtypes import scalar_dtype
-from dimtensor.graph.infer import constant_attrs
+from dimtensor.graph.infer import constant_attrs, require_label_op
 from dimtensor.graph.optable import TABLE
 
 if TYPE_CHECKING:
@@ -170,6 +170,7 @@ def _label(value: Any, categories: Dim) -> Node:
 def elemwise(name: str, *operands: Any) -> DimTensor:
     """Apply a row of the op table, broadcasting by dims."""
     tensors = [x.node for x in operands if isinstance(x, TensorShell)]
+    require_label_op(name, tensors)
     if len(tensors) == len(operands):
         nodes = tuple(tensors)
     else:

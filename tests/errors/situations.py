@@ -1,0 +1,605 @@
+"""Mistakes that users make, each a function that raises; the texts lie in ``golden/errors``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytensor.tensor as pt
+import xarray as xr
+
+import dimtensor as dt
+
+BUILDING: dict[str, Callable[[], Any]] = {}
+CALLING: dict[str, Callable[[str], Any]] = {}
+
+COUNTRY = dt.Dim("country", coords=["Italy", "Kenya", "USA"])
+AGE = dt.Dim("age", length=5)
+OBS = dt.Dim("obs")
+X = dt.tensor("x", dims=COUNTRY)
+Y = dt.tensor("y", dims=AGE)
+EFFECT = X + Y
+LATE = dt.tensor("late", dims=OBS)
+OTHER = dt.tensor("other", dims=OBS)
+WHERE = dt.data(["USA", "Italy"], dims=OBS, name="place", categories=COUNTRY)
+
+
+def building(situation: Callable[[], Any]) -> Callable[[], Any]:
+    """A mistake found when an expression is built or compiled."""
+    BUILDING[situation.__name__] = situation
+    return situation
+
+
+def calling(situation: Callable[[str], Any]) -> Callable[[str], Any]:
+    """A mistake found when a function is called; it takes the backend."""
+    CALLING[situation.__name__] = situation
+    return situation
+
+
+def labelled(values: Any, labels: Any, name: str = "obs") -> xr.DataArray:
+    return xr.DataArray(np.asarray(values), dims=name, coords={name: labels})
+
+
+# -- dims -------------------------------------------------------------------------------------
+
+
+@building
+def dim_misspelt():
+    EFFECT.sum("contry")
+
+
+@building
+def dim_not_there():
+    X.mean(AGE)
+
+
+@building
+def dim_of_other_labels_asked_for():
+    X.sum(dt.Dim("country", coords=["Italy", "Peru"]))
+
+
+@building
+def dims_given_as_strings():
+    dt.tensor("x", dims="country")
+
+
+@building
+def dim_given_twice():
+    dt.tensor("x", dims=[AGE, AGE])
+
+
+@building
+def dims_of_one_name_in_a_tensor():
+    dt.tensor("x", dims=[COUNTRY, dt.Dim("country")])
+
+
+@building
+def dim_meets_its_selection():
+    X + X.sel(country=["USA", "Italy"])
+
+
+@building
+def dim_meets_one_of_other_labels():
+    EFFECT * dt.tensor("z", dims=dt.Dim("country", coords=["Italy", "Peru"]))
+
+
+@building
+def slices_that_do_not_match():
+    LATE[1:] + LATE[:-1]
+
+
+@building
+def dim_length_negative():
+    dt.Dim("age", length=-1)
+
+
+@building
+def dim_length_and_labels_disagree():
+    dt.Dim("country", coords=["Italy", "Kenya"], length=3)
+
+
+# -- selection --------------------------------------------------------------------------------
+
+
+@building
+def label_misspelt():
+    X.sel(country="Itly")
+
+
+@building
+def labels_not_there():
+    X.sel(country=["USA", "Peru", "Chad"])
+
+
+@building
+def label_not_unique():
+    dt.tensor("x", dims=dt.Dim("k", coords=["a", "b", "a"])).sel(k="a")
+
+
+@building
+def position_outside():
+    Y.isel(age=7)
+
+
+@building
+def positions_outside():
+    Y.isel(age=[0, 5, -6])
+
+
+@building
+def label_given_as_position():
+    X.isel(country="USA")
+
+
+@building
+def labels_given_as_a_string():
+    dt.SelDim(COUNTRY, "USA")
+
+
+@building
+def mask_of_wrong_length():
+    Y.isel(age=[True, False])
+
+
+@building
+def mask_of_other_dims():
+    X[Y > 0]
+
+
+@building
+def brackets_on_several_dims():
+    EFFECT[1:]
+
+
+@building
+def selection_without_dims():
+    X.sel("USA")
+
+
+@building
+def labels_of_another_dim():
+    EFFECT.sel(age=WHERE)
+
+
+@building
+def numbers_where_labels_are_meant():
+    X.sel(country=dt.tensor("at", dims=OBS, dtype="int64"))
+
+
+@building
+def set_without_selection():
+    EFFECT.set(1.0)
+
+
+@building
+def set_to_a_value_with_other_dims():
+    EFFECT.sel(country="USA").set(X)
+
+
+@building
+def set_to_a_value_of_wider_dtype():
+    dt.zeros(COUNTRY, dtype="int64").sel(country="USA").set(1.5)
+
+
+@building
+def groupby_unknown_values():
+    LATE.groupby(OTHER)
+
+
+@building
+def groupby_over_two_dims():
+    LATE.groupby(dt.tensor("g", dims=[OBS, AGE], categories=COUNTRY))
+
+
+# -- shapes -----------------------------------------------------------------------------------
+
+
+@building
+def concat_without_a_name():
+    dt.concat([X, Y], [COUNTRY, AGE])
+
+
+@building
+def concat_along_a_dim_that_one_lacks():
+    dt.concat([X, Y], "country")
+
+
+@building
+def stack_of_wrong_length():
+    dt.stack([X, X], AGE)
+
+
+@building
+def stack_along_a_dim_that_is_there():
+    dt.stack([X, X, X], COUNTRY)
+
+
+@building
+def rename_to_a_name_that_is_taken():
+    EFFECT.rename(country="age")
+
+
+@building
+def rename_to_a_dim_of_other_labels():
+    X.rename_dim(COUNTRY, dt.Dim("land", coords=["a", "b", "c"]))
+
+
+@building
+def relabel_to_another_length():
+    X.relabel("country", AGE)
+
+
+@building
+def unravel_what_is_no_product():
+    X.unravel("country")
+
+
+@building
+def transpose():
+    EFFECT.transpose("age", "country")
+
+
+@building
+def squeeze_a_long_dim():
+    X.squeeze("country")
+
+
+@building
+def order_that_leaves_a_dim_out():
+    EFFECT.to_shaped([AGE])
+
+
+@building
+def positional_variable_of_other_length():
+    dt.from_shaped(pt.matrix(shape=(3, 4)), dims=[COUNTRY, AGE])
+
+
+@building
+def positional_variable_of_other_ndim():
+    dt.from_shaped(pt.vector(shape=(3,)), dims=[COUNTRY, AGE])
+
+
+@building
+def reindex_without_labels():
+    Y.reindex(age=[1, 2])
+
+
+@building
+def align_exactly():
+    dt.align(labelled([1.0, 2.0], ["p", "q"]), labelled([1.0, 2.0], ["q", "r"]))
+
+
+# -- operands ---------------------------------------------------------------------------------
+
+
+@building
+def plain_array_as_operand():
+    X + np.zeros(3)
+
+
+@building
+def string_as_operand():
+    X + "USA"
+
+
+@building
+def labels_in_arithmetic():
+    WHERE + 1
+
+
+@building
+def labels_of_two_dims_compared():
+    return dt.tensor("w", dims=OBS, categories=AGE) == WHERE
+
+
+@building
+def label_that_a_comparison_does_not_know():
+    return WHERE == "Itly"
+
+
+@building
+def bool_of_a_tensor():
+    if X > 0:
+        return
+
+
+@building
+def iteration():
+    list(X)
+
+
+@building
+def numpy_function_without_counterpart():
+    np.linalg.norm(X)
+
+
+@building
+def number_that_does_not_fit():
+    dt.tensor("n", dims=AGE, dtype="int8") + 1000
+
+
+@building
+def dtype_of_strings():
+    dt.tensor("x", dims=COUNTRY, dtype=str)
+
+
+@building
+def gradient_of_several_values():
+    dt.grad(X**2, X)
+
+
+@building
+def gradient_by_integers():
+    n = dt.tensor("n", dims=COUNTRY, dtype="int64")
+    dt.grad((X * n).sum(), n)
+
+
+@building
+def cotangent_of_other_dims():
+    dt.vjp(X**2, X, Y)
+
+
+@building
+def extreme_of_nothing():
+    dt.tensor("x", dims=dt.Dim("k", length=0)).max()
+
+
+# -- data -------------------------------------------------------------------------------------
+
+
+@building
+def data_of_strings():
+    dt.data(["USA", "Italy"], dims=OBS)
+
+
+@building
+def data_without_dims():
+    dt.data(np.zeros((2, 3)))
+
+
+@building
+def data_of_other_ndim():
+    dt.data(np.zeros((2, 3)), dims=OBS)
+
+
+@building
+def data_of_other_length():
+    dt.data(np.zeros(4), dims=AGE)
+
+
+@building
+def data_with_other_labels():
+    dt.data(labelled([1.0, 2.0], ["Italy", "Peru"], "country"), dims=COUNTRY)
+
+
+@building
+def data_of_unknown_categories():
+    dt.data(["USA", "Itally"], dims=OBS, name="where", categories=COUNTRY)
+
+
+# -- compiling --------------------------------------------------------------------------------
+
+
+@building
+def function_without_an_input():
+    dt.function([X], EFFECT, backend="python")
+
+
+@building
+def function_with_an_input_twice():
+    dt.function([X, Y, X], EFFECT, backend="python")
+
+
+@building
+def function_of_something_computed():
+    dt.function([EFFECT], EFFECT.sum(), backend="python")
+
+
+@building
+def function_with_two_inputs_of_one_name():
+    x = dt.tensor("x", dims=AGE)
+    dt.function([X, x], X + x, backend="python")
+
+
+@building
+def function_of_unknown_length():
+    dt.function([X], X + dt.zeros(OBS), backend="python")
+
+
+@building
+def function_of_a_number():
+    dt.function([X], 3.0, backend="python")
+
+
+@building
+def unknown_backend():
+    dt.function([X], X, backend="nubma")
+
+
+# -- calls ------------------------------------------------------------------------------------
+
+
+@calling
+def input_missing(backend):
+    dt.function([X, Y], EFFECT, backend)(np.zeros(3))
+
+
+@calling
+def input_unknown(backend):
+    effect = dt.tensor("effect", dims=COUNTRY)
+    dt.function([effect], effect * 2, backend)(efect=np.zeros(3))
+
+
+@calling
+def input_given_twice(backend):
+    dt.function([X, Y], EFFECT, backend)(np.zeros(3), np.zeros(5), x=np.zeros(3))
+
+
+@calling
+def too_many_inputs(backend):
+    dt.function([X], X * 2, backend)(np.zeros(3), np.zeros(5))
+
+
+@calling
+def length_wrong(backend):
+    dt.function([X], X * 2, backend)(np.zeros(4))
+
+
+@calling
+def lengths_disagree(backend):
+    dt.function([LATE, OTHER], LATE + OTHER, backend)(np.zeros(3), np.zeros(1))
+
+
+@calling
+def labels_disagree(backend):
+    dt.function([LATE, OTHER], LATE + OTHER, backend)(
+        labelled([1.0, 2.0], ["p", "q"]), labelled([1.0, 2.0], ["q", "p"])
+    )
+
+
+@calling
+def labels_missing_and_unknown(backend):
+    dt.function([X], X * 2, backend)(labelled([1.0, 2.0, 3.0], ["USA", "Peru", "Chad"], "country"))
+
+
+@calling
+def labels_more_than_once(backend):
+    dt.function([X], X * 2, backend)(labelled([1.0, 2.0, 3.0], ["USA", "USA", "Italy"], "country"))
+
+
+@calling
+def late_labels_missing(backend):
+    dt.function([LATE], LATE.sel(obs="p"), backend)(np.zeros(3))
+
+
+@calling
+def late_label_unknown(backend):
+    dt.function([LATE], LATE.sel(obs="kenia"), backend)(labelled([1.0, 2.0], ["Kenya", "USA"]))
+
+
+@calling
+def late_position_outside(backend):
+    dt.function([LATE], LATE.isel(obs=4), backend)(np.zeros(3))
+
+
+@calling
+def labels_of_a_slice_disagree(backend):
+    tail = dt.tensor("tail", dims=LATE[1:].dims)
+    dt.function([LATE, tail], LATE[1:] * tail, backend)(
+        labelled([1.0, 2.0, 3.0], ["p", "q", "r"]), labelled([1.0, 2.0], ["p", "q"])
+    )
+
+
+@calling
+def value_lacks_a_dim(backend):
+    dt.function([X], X * 2, backend)(xr.DataArray(np.zeros(3), dims="contry"))
+
+
+@calling
+def value_of_two_plain_axes(backend):
+    z = dt.tensor("z", dims=[COUNTRY, AGE])
+    dt.function([z], z * 2, backend)(np.zeros((3, 5)))
+
+
+@calling
+def frame_without_names(backend):
+    z = dt.tensor("z", dims=[COUNTRY, AGE])
+    dt.function([z], z * 2, backend)(pd.DataFrame(np.zeros((3, 5))))
+
+
+@calling
+def scalar_for_a_vector(backend):
+    dt.function([X], X * 2, backend)(1.0)
+
+
+@calling
+def vector_for_a_scalar(backend):
+    s = dt.scalar("s")
+    dt.function([s], s * 2, backend)(np.zeros(3))
+
+
+@calling
+def tensor_for_a_value(backend):
+    dt.function([X], X * 2, backend)(X)
+
+
+@calling
+def floats_for_integers(backend):
+    n = dt.tensor("n", dims=COUNTRY, dtype="int64")
+    dt.function([n], n * 2, backend)(np.array([1.0, 2.5, 3.0]))
+
+
+@calling
+def integers_too_large(backend):
+    n = dt.tensor("n", dims=COUNTRY, dtype="int32")
+    dt.function([n], n * 2, backend)(np.array([1, 2, 2**40]))
+
+
+@calling
+def strings_for_numbers(backend):
+    dt.function([X], X * 2, backend)(np.array(["a", "b", "c"]))
+
+
+@calling
+def unknown_labels_as_values(backend):
+    w = dt.tensor("w", dims=OBS, categories=COUNTRY)
+    dt.function([X, w], X.sel(country=w), backend)(np.zeros(3), ["USA", "Peru"])
+
+
+@calling
+def positions_as_values_outside(backend):
+    at = dt.tensor("at", dims=OBS, dtype="int64")
+    dt.function([Y, at], Y.isel(age=at), backend)(np.zeros(5), [0, 5, 7])
+
+
+@calling
+def positions_in_data_outside(backend):
+    at = dt.data([0, 1], dims=OBS, name="at")
+    function = dt.function([Y], Y.isel(age=at), backend)
+    function.with_data(at=[0, 9])(np.zeros(5))
+
+
+@calling
+def largest_of_no_elements(backend):
+    dt.function([LATE], LATE.max(), backend)(np.zeros(0))
+
+
+@calling
+def additional_dim_that_is_there_elsewhere(backend):
+    both = labelled([1.0, 2.0, 3.0], ["USA", "Italy", "Kenya"], "country").expand_dims(age=2)
+    dt.function([X, Y], EFFECT, backend)(both, np.zeros(5))
+
+
+@calling
+def length_that_is_none(backend):
+    dt.function([OBS], dt.zeros(OBS), backend)("many")
+
+
+@calling
+def labels_for_a_dim_that_has_others(backend):
+    dt.function([COUNTRY], dt.zeros(COUNTRY), backend)(["USA", "Italy", "Kenya"])
+
+
+@calling
+def data_unknown(backend):
+    y = dt.data([1.0, 2.0], dims=OBS, name="income")
+    dt.function([LATE], LATE * y, backend).with_data(incone=[1.0])
+
+
+@calling
+def data_with_another_dim(backend):
+    y = dt.data([1.0, 2.0], dims=OBS, name="income")
+    new = xr.DataArray(np.zeros((2, 2)), dims=["draw", "obs"])
+    dt.function([LATE], LATE * y, backend).with_data(income=new)
+
+
+@calling
+def evaluation_without_an_input(backend):
+    dt.evaluate(EFFECT, {X: np.zeros(3)}, backend)
+
+
+@calling
+def evaluation_with_an_unknown_input(backend):
+    dt.evaluate(EFFECT, {X: np.zeros(3), "yy": np.zeros(5)}, backend)
