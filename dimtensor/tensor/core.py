@@ -7,6 +7,7 @@ from typing import Any
 from dimtensor.tensor.arithmetic import ArithmeticMixin
 from dimtensor.tensor.evaluate import EvaluationMixin
 from dimtensor.tensor.indexing import IndexingMixin
+from dimtensor.tensor.movement import MovementMixin
 from dimtensor.tensor.reductions import ReductionMixin
 from dimtensor.tensor.reindex import ReindexMixin
 from dimtensor.tensor.shape import ShapeMixin
@@ -19,6 +20,7 @@ class DimTensor(
     IndexingMixin,
     ReindexMixin,
     ShapeMixin,
+    MovementMixin,
     EvaluationMixin,
     TensorShell,
 ):

@@ -1,0 +1,183 @@
+"""Operations that move elements along a dim, or add positions to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dimtensor.dims import Dim, NamedDim, PadDim, find_dim
+from dimtensor.errors import DimError, DtypeError
+from dimtensor.graph import make
+from dimtensor.tensor.shell import TensorShell, wrap
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+
+class MovementMixin(TensorShell):
+    """Elements shifted, rolled, subtracted from their neighbours, padded."""
+
+    __slots__ = ()
+
+    def shift(
+        self, shifts: Mapping[Any, int] | None = None, fill_value: Any = np.nan, **by_name: int
+    ) -> DimTensor:
+        """Move elements along dims, whose labels stay; what is uncovered is filled.
+
+        Parameters
+        ----------
+        shifts : dict of Dim or str to int, optional
+            Positive numbers move towards later positions.
+        fill_value : number or DimTensor
+        **by_name : int
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> t = dt.Dim("t", coords=["a", "b", "c"])
+        >>> dt.data([1.0, 2.0, 3.0], dims=t).shift(t=1).eval().values.tolist()
+        [nan, 1.0, 2.0]
+        """
+        from dimtensor.tensor.functions import concat
+        from dimtensor.tensor.shell import require_float
+
+        result: Any = wrap(self.node)
+        if isinstance(fill_value, float) and self.categories is None:
+            result = wrap(require_float(self.node))
+        for key, n in {**(shifts or {}), **by_name}.items():
+            dim = find_dim(self.dims, key, "shift")
+            if n == 0:
+                continue
+            filler = _filler(result, dim, abs(n), fill_value)
+            pieces = [filler, result] if n > 0 else [result, filler]
+            whole = concat(pieces, [filler_dim(dim, abs(n)), dim][:: 1 if n > 0 else -1],
+                           name=dim.short)  # fmt: skip
+            (along,) = [d for d in whole.dims if d not in result.dims]
+            kept = whole.isel({along: slice(None, -n) if n > 0 else slice(-n, None)})
+            (cut,) = [d for d in kept.dims if d not in result.dims]
+            result = wrap(make("relabel", (kept.node,), ((cut, dim),)))
+        return result
+
+    def roll(self, shifts: Mapping[Any, int] | None = None, **by_name: int) -> DimTensor:
+        """Move elements along dims, whose labels stay; what leaves at one end enters at the other.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> dt.data([1.0, 2.0, 3.0], dims=dt.Dim("t", length=3)).roll(t=1).eval().values.tolist()
+        [3.0, 1.0, 2.0]
+        """
+        result: Any = wrap(self.node)
+        for key, n in {**(shifts or {}), **by_name}.items():
+            dim = find_dim(self.dims, key, "roll")
+            if dim.length == 0:
+                continue
+            length = wrap(make("length", (), dim)) if dim.length is None else dim.length
+            source = (wrap(make("positions", (), dim)) - n) % length
+            if dim.length is not None:
+                positions = (np.arange(dim.length) - n) % dim.length
+                taken = result.isel({dim: positions})
+                new = [d for d in taken.dims if d not in result.dims]
+                result = wrap(make("relabel", (taken.node,), ((new[0], dim),))) if new else taken
+            else:
+                result = result.isel({dim: source})
+        return result
+
+    def diff(self, dim: Dim | str, n: int = 1, label: str = "upper") -> DimTensor:
+        """Differences of neighbours along a dim.
+
+        Parameters
+        ----------
+        dim : Dim or str
+        n : int
+            How often differences are taken.
+        label : {"upper", "lower"}
+            Which of the two labels a difference keeps.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> t = dt.Dim("t", coords=["a", "b", "c"])
+        >>> dt.data([1.0, 2.0, 4.0], dims=t).diff("t").dims[0].coords.tolist()
+        ['b', 'c']
+        """
+        if label not in ("upper", "lower"):
+            raise DimError(f"diff: label is 'upper' or 'lower', not {label!r}")
+        result: Any = wrap(self.node)
+        along = find_dim(self.dims, dim, "diff")
+        for _ in range(n):
+            later = result.isel({along: slice(1, None)})
+            earlier = result.isel({along: slice(None, -1)})
+            (up,) = [d for d in later.dims if d not in result.dims] or [along]
+            (down,) = [d for d in earlier.dims if d not in result.dims] or [along]
+            if label == "upper":
+                result = later - earlier._renamed({down: up})
+            else:
+                result = later._renamed({up: down}) - earlier
+            along = up if label == "upper" else down
+        return result
+
+    def pad(
+        self,
+        pad_width: Mapping[Any, int | Sequence[int]] | None = None,
+        constant_values: Any = np.nan,
+        **by_name: Any,
+    ) -> DimTensor:
+        """Add positions without labels before and after, filled with a constant.
+
+        Parameters
+        ----------
+        pad_width : dict of Dim or str to int or (before, after), optional
+        constant_values : number
+        **by_name
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> x = dt.data([1.0, 2.0], dims=dt.Dim("k", length=2))
+        >>> x.pad(k=(1, 0), constant_values=0.0).eval().values.tolist()
+        [0.0, 1.0, 2.0]
+        """
+        from dimtensor.tensor.functions import concat
+        from dimtensor.tensor.shell import require_float
+
+        result: Any = wrap(self.node)
+        if isinstance(constant_values, float) and self.categories is None:
+            result = wrap(require_float(self.node))
+        for key, width in {**(pad_width or {}), **by_name}.items():
+            dim = find_dim(self.dims, key, "pad")
+            before, after = (width, width) if isinstance(width, int) else width
+            new = PadDim(dim, before, after)
+            if new is dim:
+                continue
+            pieces: list[Any] = [result]
+            dims: list[Dim] = [dim]
+            if before:
+                pieces.insert(0, _filler(result, dim, before, constant_values, "before"))
+                dims.insert(0, filler_dim(dim, before, "before"))
+            if after:
+                pieces.append(_filler(result, dim, after, constant_values, "after"))
+                dims.append(filler_dim(dim, after, "after"))
+            whole = concat(pieces, dims, name=dim.short)
+            (along,) = [d for d in whole.dims if d not in result.dims]
+            result = wrap(make("relabel", (whole.node,), ((along, new),)))
+        return result
+
+
+def filler_dim(dim: Dim, n: int, where: str = "fill") -> Dim:
+    """The dim of positions that are added to another."""
+    return NamedDim(f"{dim.short}:{where}", None, n)
+
+
+def _filler(x: Any, dim: Dim, n: int, value: Any, where: str = "fill") -> Any:
+    from dimtensor.tensor.constructors import full
+    from dimtensor.tensor.shell import as_node
+
+    if x.categories is not None:
+        raise DtypeError("labels are not filled up; use .codes")
+    node = as_node(value, [x.node], "the fill value")
+    if node.dtype != x.dtype and np.result_type(node.dtype, x.dtype).name != x.dtype:
+        raise DtypeError(f"the fill value {value!r} does not fit into {x.dtype}")
+    return full(filler_dim(dim, n, where), wrap(node))
