@@ -35,12 +35,17 @@ def canonical_dims(dims: Dim | Iterable[Dim] | None, what: str) -> Dims:
             raise DimError(f"{what} have {dim!r} twice")
         if seen.setdefault(dim.namespace, dim) is not dim:
             raise clash_error(
-                f"{what} have two dims named {dim.name!r}",
+                f"{what} have two dims {what_is_shared(dim)}",
                 seen[dim.namespace],
                 dim,
                 hint="give one of them another name: dim.rename(name)",
             )
     return sort_dims(given)
+
+
+def what_is_shared(dim: Dim) -> str:
+    """What a dim has in common with another that cannot be beside it."""
+    return f"named {dim.name!r}" if dim.name is not None else "from one anonymous dim"
 
 
 def as_dim_tuple(dims: Dim | Iterable[Dim] | None, what: str) -> Dims:

@@ -309,20 +309,35 @@ def _update(inputs: tuple[Node, ...], attrs: tuple[str, tuple[at.IndexItem, ...]
 def _merge(inputs: tuple[Node, ...], attrs: Any) -> NodeType:
     (x,) = inputs
     others = without(x.dims, attrs.factors)
-    return NodeType(union([others, (attrs,)], "ravel"), x.dtype, x.categories)
+    return NodeType(_with_new(others, (attrs,), "ravel"), x.dtype, x.categories)
 
 
 @infers("split")
 def _split(inputs: tuple[Node, ...], attrs: Any) -> NodeType:
     (x,) = inputs
-    return NodeType(
-        union([without(x.dims, [attrs]), attrs.factors], "unravel"), x.dtype, x.categories
-    )
+    dims = _with_new(without(x.dims, [attrs]), attrs.factors, "unravel")
+    return NodeType(dims, x.dtype, x.categories)
+
+
+def _with_new(kept: Dims, new: Dims, operation: str) -> Dims:
+    """Dims that are kept and dims that come in, none of which is there already."""
+    for dim in new:
+        if dim in kept:
+            raise DimError(
+                build_message(
+                    f"{operation}: two dims of the result would be {dim.title}",
+                    [("kept", [d.short for d in kept]), ("new", [d.short for d in new])],
+                    "rename one of them with rename_dim first",
+                )
+            )
+    return union([kept, new], operation)
 
 
 @infers("concat")
 def _concat(inputs: tuple[Node, ...], attrs: tuple[tuple[Dim, ...], Dim]) -> NodeType:
     parts, whole = attrs
+    for x, part in zip(inputs, parts, strict=True):
+        _with_new(without(x.dims, [part]), (whole,), "concat")
     others = [without(x.dims, [part]) for x, part in zip(inputs, parts, strict=True)]
     dims = union([*others, (whole,)], "concat", [*(describe(x) for x in inputs), "the result"])
     return NodeType(dims, promote(tuple(x.dtype for x in inputs)), _common_categories(inputs))
