@@ -450,6 +450,7 @@ def _joined_labels(labels: list[Coords | None]) -> Coords | None:
 
 def _reassembled(parts: tuple[Dim, ...]) -> Dim | None:
     """The selection that the parts are of one common parent of known length, if they are."""
+    parts = tuple(part.unrenamed for part in parts)
     sources = [part.parent if isinstance(part, SelDim) else part for part in parts]
     if len(set(sources)) != 1 or sources[0].length is None:
         return None
