@@ -454,6 +454,8 @@ def as_dtype(array: np.ndarray, dtype: str, source: str) -> np.ndarray:
     """
     if array.dtype == dtype:
         return array
+    if array.size == 0:
+        return array.astype(dtype)
     if array.dtype.kind == "O" and all(isinstance(v, _NUMBERS) for v in array.ravel()):
         array = np.array(array.tolist()).reshape(array.shape)
     kind, target = array.dtype.kind, np.dtype(dtype)

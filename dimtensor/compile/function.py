@@ -217,13 +217,11 @@ class CompiledFunction:
         for key, value in {**(data or {}), **by_name}.items():
             node = names.get(key) if isinstance(key, str) else as_node(key)
             if node not in self._data_nodes:
-                what = repr(key) if isinstance(key, str) else title_of(as_node(key))
-                guess = did_you_mean(key, [*names]) if isinstance(key, str) else ""
-                raise InputError(
-                    build_message(
-                        f"the function holds no data {what}{guess}", [("data", listing(names))]
-                    )
-                )
+                if isinstance(key, str):
+                    what = f"the function holds no data {key!r}{did_you_mean(key, [*names])}"
+                else:
+                    what = f"{title_of(as_node(key))} is not among the data of the function"
+                raise InputError(build_message(what, [("data", listing(names))]))
             replaced[node] = value  # type: ignore[index]
         return CompiledFunction(self._code, self._structure, replaced)
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import pytensor.tensor as pt
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.traversal import graph_inputs
 
@@ -19,7 +18,7 @@ from dimtensor.graph.attrs import LabelPosition
 from dimtensor.graph.infer import describe
 from dimtensor.graph.verify import full_checks
 from dimtensor.lower import Lowering, plan_axes
-from dimtensor.lower.border import inputs_beyond
+from dimtensor.lower.border import inputs_beyond, named_variable
 from dimtensor.lower.empty import has_run_time_length
 from dimtensor.lower.indexing import source_leaves
 from dimtensor.lower.order import AxisOrder
@@ -143,12 +142,12 @@ def build_program(
 
 def _slot(source: Node | Dim, order: AxisOrder, lengths: Mapping[Dim, int]) -> Slot:
     if isinstance(source, Dim):
-        return Slot(source, (), pt.scalar(source.name, dtype="int64"))
+        return Slot(source, (), named_variable(source.name, "int64", ()))
     if source.kind == "shaped":
         return Slot(source, source.attrs.dims, source.attrs.variable)
     dims = order.sort(source.dims)
     shape = tuple(dim.length if dim.length is not None else lengths.get(dim) for dim in dims)
-    return Slot(source, dims, pt.tensor(source.name, dtype=source.dtype, shape=shape))
+    return Slot(source, dims, named_variable(source.name, source.dtype, shape))
 
 
 def _check_inputs(inputs: Sequence[Node | Dim], outputs: Sequence[Node]) -> None:

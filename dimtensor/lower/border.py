@@ -9,11 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import graph_inputs
 
 from dimtensor.graph import Node
+
+
+def named_variable(name: str | None, dtype: str, shape: tuple[int | None, ...]) -> Variable:
+    """A positional variable of any name; PyTensor refuses names like ``single`` in constructors."""
+    variable = pt.tensor(dtype=dtype, shape=shape)
+    variable.name = name
+    return variable
 
 
 def stand_for(variable: Variable, node: Node) -> None:

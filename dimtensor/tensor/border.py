@@ -11,7 +11,7 @@ from dimtensor.dims import Dims
 from dimtensor.errors import GraphError, build_message
 from dimtensor.graph import Node
 from dimtensor.lower import AxisOrder, Lowering, transpose
-from dimtensor.lower.border import stand_for
+from dimtensor.lower.border import named_variable, stand_for
 
 # canonical order, so that an input is the same variable whatever expression it is in
 _ORDER = AxisOrder.canonical()
@@ -27,7 +27,7 @@ def input_variable(node: Node, axes: Dims) -> Any:
             variable = pt.constant(values, name=node.name)
         else:
             shape = tuple(dim.length for dim in axes)
-            variable = pt.tensor(node.name, dtype=node.dtype, shape=shape)
+            variable = named_variable(node.name, node.dtype, shape)
             stand_for(variable, node)
         _variables[node] = variable
     return variable
