@@ -123,7 +123,10 @@ class Code:
                 for source, names in zip(self.inputs, added, strict=True)
                 if names and isinstance(source, Node)
             }
-            inputs = [grown.get(source, source) for source in self.inputs]  # type: ignore[call-overload]
+            inputs = [
+                grown.get(source, source) if isinstance(source, Node) else source
+                for source in self.inputs
+            ]
             code = Code(inputs, substitute(self.outputs, grown), self.backend)
             self._batched[added] = code
         return code

@@ -38,8 +38,8 @@ class Labeller:
         self._categories = categories
         involved = (*axes, categories) if categories is not None else axes
         # what is the same at every call: coords and indexes of a DataArray
-        self._coords: dict[str, Any] | None = None
-        self._indexes: dict[str, Any] = {}
+        self._coords: dict[Any, Any] | None = None
+        self._indexes: dict[Any, Any] = {}
         # a selection from what a mask leaves may have a known length, and has unknown labels
         self._varies = any(depends_on_mask(dim) for dim in involved)
 

@@ -250,8 +250,9 @@ def _check_unlabelled(sides: Iterable[_Side]) -> None:
     unlabelled: set[Any] = set()
     for side in sides:
         for name in side.names:
-            if side.lengths[name] is not None:
-                lengths.setdefault(name, {})[side.title] = side.lengths[name]
+            length = side.lengths[name]
+            if length is not None:
+                lengths.setdefault(name, {})[side.title] = length
             if name not in side.labels:
                 unlabelled.add(name)
     for name in unlabelled:
