@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 from dimtensor.backends import Executable, check_backend, compile_positional
 from dimtensor.compile.ports import LengthPort, Port, TensorPort
@@ -64,7 +65,7 @@ class Code:
         return self.backend == "jax" and self.program.static
 
     def compiled(self, lengths: Mapping[Dim, int]) -> tuple[Program, Executable]:
-        """The program and the code for given lengths of the dims of :meth:`open_dims`."""
+        """The program and the code for given lengths of the open dims."""
         key = tuple(lengths.items())
         found = self._compiled.get(key)
         if found is None:
@@ -87,9 +88,10 @@ class Code:
         """The lengths on which the code for a call is specialised."""
         if not self.specialises:
             return {}
-        lengths = {dim: dim.bound_length(binding) for dim in self.open_dims()}
+        lengths = {dim: dim.bound_length(binding) for dim in self.open_dims}
         return {dim: length for dim, length in lengths.items() if length is not None}
 
+    @cached_property
     def open_dims(self) -> list[Dim]:
         """Dims of inputs and data whose lengths come with the data."""
         dims = {
@@ -102,6 +104,7 @@ class Code:
         dims |= {source for source in self.inputs if isinstance(source, Dim)}
         return sorted(dims, key=lambda dim: dim.sort_key)
 
+    @cached_property
     def dim_names(self) -> frozenset[str]:
         """Names of all dims in the graph."""
         nodes = [*toposort(self.outputs), *(i for i in self.inputs if isinstance(i, Node))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -27,6 +28,8 @@ from dimtensor.lower.border import inputs_beyond
 
 # frames of so many sets of lengths and labels are kept, the oldest are found anew
 _KEPT_FRAMES = 16
+
+_MISSING = object()
 
 
 def as_node(value: Any) -> Node:
@@ -70,6 +73,7 @@ class CompiledFunction:
         )
         self._late_ports = [at for at, port in enumerate(code.ports) if port.late_categories]
         self._frames: dict[tuple, Frame] = {}
+        self._grown: dict[tuple, CompiledFunction] = {}
 
     @property
     def backend(self) -> str:
@@ -145,9 +149,14 @@ class CompiledFunction:
         return ", ".join(title_of(source) for source in self._code.inputs) or "none"
 
     def _batched(self, readings: Sequence[Reading]) -> CompiledFunction:
+        """The function for values with these additional dims."""
         code = self._code
-        added = batch_names(readings, code.ports, code.dim_names())
-        return CompiledFunction(code.batched(added), self._structure, self._replaced)
+        added = batch_names(readings, code.ports, code.dim_names)
+        function = self._grown.get(added)
+        if function is None:
+            function = CompiledFunction(code.batched(added), self._structure, self._replaced)
+            self._grown[added] = function
+        return function
 
     def _frame(self, readings: Sequence[Reading]) -> Frame:
         """What the lengths and labels of a call determine, with all checks of them."""
@@ -222,7 +231,8 @@ class CompiledFunction:
                 else:
                     what = f"{title_of(as_node(key))} is not among the data of the function"
                 raise InputError(build_message(what, [("data", listing(names))]))
-            replaced[node] = value  # type: ignore[index]
+            # a copy: the function does not change where the caller's array does
+            replaced[node] = copy.deepcopy(value)  # type: ignore[index]
         return CompiledFunction(self._code, self._structure, replaced)
 
     # -- below the labels ------------------------------------------------------------------------
@@ -244,10 +254,10 @@ class CompiledFunction:
         program, executable = code.compiled(lengths)
         fixed = [*self._data, *located(program, binding)]
         specialise = None
-        if code.specialises and len(lengths) < len(code.open_dims()):
+        if code.specialises and len(lengths) < len(code.open_dims):
 
             def specialise(found: dict[Dim, int]) -> Any:
-                return code.compiled({d: found[d] for d in code.open_dims() if d in found})[1]
+                return code.compiled({d: found[d] for d in code.open_dims if d in found})[1]
 
         return PositionalFunction(program, executable, n, len(code.outputs), fixed, specialise)
 
@@ -276,9 +286,6 @@ def _rebuilt(
     replaced: Mapping[Node, Any],
 ) -> CompiledFunction:
     return CompiledFunction(Code(inputs, outputs, backend), structure, replaced)
-
-
-_MISSING = object()
 
 
 def _is_data(source: Any) -> bool:

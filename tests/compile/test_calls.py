@@ -219,6 +219,15 @@ def test_new_data_may_have_another_length_and_labels(on_data):
             f.with_data(wrong)([1.0, 2.0, 3.0])
 
 
+def test_a_function_does_not_change_with_the_array_it_was_given(on_data):
+    _, _, f = on_data
+    given = np.array([5.0, 6.0, 7.0])
+    new = f.with_data(income=given)
+    given[:] = 0.0
+    assert new([10.0, 20.0, 30.0]).values.tolist() == [50.0, 180.0, 70.0]
+    assert pickle.loads(pickle.dumps(new))([1.0, 1.0, 1.0]).values.tolist() == [5.0, 6.0, 7.0]
+
+
 def test_data_tell_lengths_and_labels_to_inputs():
     held = dt.data(pd.Series([1.0, 2.0], index=pd.Index(["p", "q"], name="obs")), dims=OBS)
     f = function([X], X + held)
