@@ -15,6 +15,7 @@ from pytensor.graph.rewriting.db import RewriteDatabaseQuery
 
 from dimtensor.kernels.emit import Emitter
 from dimtensor.kernels.plan import Plan
+from dimtensor.kernels.splits import split_as_slices
 
 # reassociation lets reductions vectorise, reciprocals take divisions out of loops; NaN and
 # infinities keep their meaning
@@ -41,6 +42,7 @@ def rewritten(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> Functi
         exclude=["inplace", "fusion", "cxx_only"],
     )
     optdb.query(query).rewrite(graph)
+    split_as_slices(graph)
     return graph
 
 
