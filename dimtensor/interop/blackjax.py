@@ -23,15 +23,31 @@ def to_blackjax(model: LogDensity) -> Callable[[Any], Any]:
     fixed = (*model.functions.late_lengths("logp_on_jax"), *positional.fixed)
     pure, size = positional.raw, model.size
 
+    def exact(x: Any) -> Any:
+        return pure(x, *fixed)[0]
+
+    @jax.custom_jvp
+    def in_dtype_of(x: Any) -> Any:
+        with jax.enable_x64(True):
+            return exact(x.astype("float64")).astype(x.dtype)
+
+    # The rule keeps the whole gradient inside of the 64 bits; left to itself JAX would transpose
+    # the operations where the flag is the caller's.
+    @in_dtype_of.defjvp
+    def rule(primals: Any, tangents: Any) -> Any:
+        (x,), (tangent,) = primals, tangents
+        with jax.enable_x64(True):
+            value, gradient = jax.value_and_grad(exact)(x.astype("float64"))
+            value, gradient = value.astype(x.dtype), gradient.astype(x.dtype)
+        return value, jax.numpy.dot(gradient, tangent)
+
     def log_density(x: Any) -> Any:
+        x = jax.numpy.asarray(x)
         if x.shape != (size,):
             raise InputError(
-                f"the model has {size} unconstrained elements, the vector has shape {x.shape}; "
+                f"the model has {size} unconstrained elements, the vector has {x.shape}; "
                 "jax.vmap maps over more axes"
             )
-        dtype = x.dtype
-        with jax.enable_x64(True):
-            value = pure(jax.numpy.asarray(x, dtype="float64"), *fixed)[0]
-            return value.astype(dtype)
+        return in_dtype_of(x)
 
     return log_density

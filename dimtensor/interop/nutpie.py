@@ -15,7 +15,7 @@ from dimtensor.interop.callbacks import (
 )
 from dimtensor.interop.extras import require
 from dimtensor.model.assembly import FLAT
-from dimtensor.model.records import spread_over
+from dimtensor.model.records import label_text, spread_over, without_multiindex
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 
 # nutpie's own name of the dim of unconstrained elements in the statistics
 _STATISTICS_DIM = "unconstrained_parameter"
+# labels that nutpie takes; others are given to it as text
+_LABEL_KINDS = ("string", "integer", "floating", "boolean")
 _GROUPS = ("posterior", "warmup_posterior")
+# a variable has not the name of its dim
+_VECTOR = "vector"
 
 
 def to_nutpie(model: LogDensity) -> Any:
@@ -58,17 +62,17 @@ def _labelled(
 
     groups = {}
     for group in _GROUPS[: 1 + save_warmup]:
-        vectors = tree[group].to_dataset()[FLAT]
+        vectors = tree[group].to_dataset()[_VECTOR]
         draws = model.constrain(vectors)
         leading = {dim: vectors.sizes[dim] for dim in ("chain", "draw")}
-        draws = spread_over(draws, leading).assign_coords(
+        draws = spread_over(without_multiindex(draws), leading).assign_coords(
             {dim: vectors.coords[dim] for dim in leading}
         )
         draws.attrs.update(inference_library="nutpie")
         groups[group] = draws
         if unconstrained:
             name = group.replace("posterior", "unconstrained_posterior")
-            groups[name] = xr.Dataset({FLAT: vectors})
+            groups[name] = xr.Dataset({_VECTOR: vectors})
     for group in ("sample_stats", "warmup_sample_stats")[: 1 + save_warmup]:
         groups[group] = tree[group].to_dataset()
     return xr.DataTree.from_dict(groups)
@@ -81,12 +85,15 @@ class _Record:
     """
 
     def __init__(self, model: LogDensity, flat: bool):
+        import pandas as pd
+
         self.flat = flat
-        self.coords: dict[str, Any] = {_STATISTICS_DIM: model.names}
+        names = pd.Index(model.names)
+        self.coords: dict[str, Any] = {_STATISTICS_DIM: names}
         self.dims: dict[str, tuple[str, ...]]
         if flat:
-            self.names, self.shapes = [FLAT], [(model.size,)]
-            self.dims, self.coords[FLAT] = {FLAT: (FLAT,)}, model.names
+            self.names, self.shapes = [_VECTOR], [(model.size,)]
+            self.dims, self.coords[FLAT] = {_VECTOR: (FLAT,)}, names
             return
         dataset = model.constrain(model.initial_point)
         self.names = [str(name) for name in dataset.data_vars]
@@ -98,12 +105,10 @@ class _Record:
         }
         for array in arrays:
             for dim in array.dims:
-                index = array.indexes.get(dim)
-                if index is None:
-                    index = range(array.sizes[dim])
-                elif index.nlevels > 1:
-                    index = [",".join(map(str, label)) for label in index]
-                self.coords[str(dim)] = list(index)
+                index = array.indexes.get(dim, pd.RangeIndex(array.sizes[dim]))
+                if pd.api.types.infer_dtype(index) not in _LABEL_KINDS:
+                    index = pd.Index([label_text(label) for label in index])
+                self.coords[str(dim)] = index
 
     @property
     def size(self) -> int:
@@ -140,7 +145,7 @@ def _python_code(model: LogDensity, starting_points: Callable, record: _Record) 
     if record.flat:
 
         def expand(x):
-            return {FLAT: np.array(x)}
+            return {_VECTOR: np.array(x)}
     else:
         everything = model.functions.positional("record")
 

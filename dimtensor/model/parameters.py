@@ -16,9 +16,9 @@ from dimtensor.errors import (
     build_message,
     did_you_mean,
     listing,
-    plain_repr,
 )
 from dimtensor.graph import Node
+from dimtensor.model.records import label_text
 from dimtensor.model.supports import Bounded, Support
 from dimtensor.tensor.shell import TensorShell, wrap
 
@@ -88,7 +88,7 @@ class Parameter:
             if labels is None or dim in self.support.numbered(self.tensor.dims):
                 keys.append([str(at) for at in range(dim.bound_length(binding) or 0)])
             else:
-                keys.append([_label_text(label) for label in labels.values])
+                keys.append([label_text(label) for label in labels.values])
         for combination in itertools.product(*keys):
             yield f"{self.name}[{','.join(combination)}]"
 
@@ -100,12 +100,6 @@ def _product(lengths: Sequence[int | None]) -> int | None:
             return None
         size *= length
     return size
-
-
-def _label_text(label: Any) -> str:
-    if isinstance(label, tuple):
-        return ",".join(_label_text(part) for part in label)
-    return label if isinstance(label, str) else plain_repr(label).strip("'")
 
 
 def read_parameters(
@@ -202,7 +196,7 @@ def check_complete(
         raise GraphError(
             build_message(
                 "the model depends on inputs that have no support",
-                [("missing", ", ".join(_described(node) for node in missing))],
+                [("missing", _described_all(missing))],
                 "add them to the supports; values that are known are made with dt.data",
             )
         )
@@ -212,7 +206,7 @@ def check_complete(
         raise GraphError(
             build_message(
                 "the log density does not depend on parameters that have a support",
-                [("unused", ", ".join(_described(node) for node in unused))],
+                [("unused", _described_all(unused))],
                 "every parameter needs a density, its prior, or its posterior is not proper",
             )
         )
@@ -231,6 +225,10 @@ def check_complete(
 def _described(node: Node) -> str:
     name = "an unnamed input" if node.name is None else repr(node.name)
     return f"{name} with dims {{{', '.join(dim.short for dim in node.dims)}}}"
+
+
+def _described_all(nodes: Sequence[Node]) -> str:
+    return ", ".join(sorted(_described(node) for node in nodes))
 
 
 def _resolved(node: Node, support: Support) -> Parameter:

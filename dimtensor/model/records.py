@@ -7,12 +7,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.errors import DimError, InputError, build_message
+from dimtensor.errors import DimError, InputError, build_message, plain_repr
 
 if TYPE_CHECKING:
     import xarray as xr
 
 LEADING = ((), ("draw",), ("chain", "draw"))
+
+
+def label_text(label: Any) -> str:
+    """A label as it stands in names; the parts of a tuple are separated by commas.
+
+    Examples
+    --------
+    >>> label_text(("Italy", 3))
+    'Italy,3'
+    """
+    if isinstance(label, tuple):
+        return ",".join(label_text(part) for part in label)
+    if isinstance(label, np.generic) and not isinstance(label, str):
+        return plain_repr(label)
+    return str(label)
 
 
 def as_vectors(x: Any, size: int, name: str) -> xr.DataArray:
@@ -60,13 +75,21 @@ def as_dataset(arrays: Mapping[str, xr.DataArray], leading: Sequence[Any]) -> xr
     """DataArrays as one Dataset, leading dims first.
 
     In a Dataset a name stands for one dim. Where an array has another dim of a name than the ones
-    before it (a selection of it, say), its dim gets the array's name behind its own.
+    before it (a selection of it, say), its dim gets the array's name behind its own. Where a level
+    of a MultiIndex has the name of a dim, it gets the name of its dim before its own.
     """
     import xarray as xr
 
     taken: dict[Any, tuple[int, Any]] = {}
+    dims = {dim for array in arrays.values() for dim in array.dims}
     variables = {}
     for name, array in arrays.items():
+        renames: dict[Any, str] = {}
+        for dim, index in array.indexes.items():
+            levels = index.names if dim in array.dims and index.nlevels > 1 else ()
+            if dims.intersection(levels):
+                renames |= {level: f"{dim}_{level}" for level in levels}
+        array = array.rename(renames) if renames else array
         renames = {}
         for dim in array.dims:
             sizes = (array.sizes[dim], array.indexes.get(dim))
@@ -85,6 +108,15 @@ def _same(one: tuple[int, Any], other: tuple[int, Any]) -> bool:
     if one[1] is None or other[1] is None:
         return one[1] is other[1]
     return bool(one[1].equals(other[1]))
+
+
+def without_multiindex(dataset: xr.Dataset) -> xr.Dataset:
+    """A Dataset with texts in the place of every MultiIndex, which ArviZ and files do not take."""
+    for dim, index in dataset.indexes.items():
+        if dim in dataset.dims and index.nlevels > 1:
+            texts = [label_text(label) for label in index]
+            dataset = dataset.drop_vars([dim, *index.names]).assign_coords({dim: (dim, texts)})
+    return dataset
 
 
 def spread_over(dataset: xr.Dataset, leading: Mapping[str, int]) -> xr.Dataset:

@@ -54,7 +54,7 @@ def sample(
     save_warmup : bool
         Whether the draws of tuning are kept in groups of their own.
     unconstrained : bool
-        Whether the flat vectors are kept, in the group ``unconstrained_posterior``.
+        Whether the flat vectors are kept, as ``vector`` in the group ``unconstrained_posterior``.
     **options
         Passed to ``nutpie.sample``: ``target_accept``, ``maxdepth``, ``adaptation``, ...
 
@@ -71,7 +71,8 @@ def sample(
     DimError
         If a dim of the model is named chain or draw.
     InputError
-        If something is no LogDensity, or the initial values lie outside of their supports.
+        If something is no LogDensity, a number is below 1, or the initial values lie outside of
+        their supports.
 
     References
     ----------
@@ -90,6 +91,9 @@ def sample(
 
     if not isinstance(model, LogDensity):
         raise InputError(f"sample takes a LogDensity, not {type(model).__name__}")
+    for name, number in {"draws": draws, "tune": tune, "chains": chains, "cores": cores}.items():
+        if number is not None and number < 1:
+            raise InputError(f"sample: {name}={number} is below 1")
     if extra:
         model = model.with_deterministics(extra)
     recorded = [p.tensor for p in model.parameters] + list(model.deterministics.values())

@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.dims import Dim, Dims, SelDim, sort_dims
 from dimtensor.model.supports import Support, the_dim
 from dimtensor.tensor.constructors import arange, length, zeros
-from dimtensor.tensor.elementwise import exp, log, sqrt
+from dimtensor.tensor.elementwise import equal, exp, log, sqrt, where
 from dimtensor.tensor.functions import concat
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
+
+# Up to this length running sums are written as sums over pairs of positions.
+SHORT = 64
 
 
 class AlongDim(Support):
@@ -34,6 +37,11 @@ class AlongDim(Support):
     def resolve(self, x: DimTensor) -> Support:
         return type(self)(self._kind, the_dim(x, self.dim, self._kind))
 
+    @property
+    def _along(self) -> Dim:
+        assert isinstance(self.dim, Dim)
+        return self.dim
+
 
 class Ordered(AlongDim):
     """Increasing along a dim: y₁ = x₁, yₖ = yₖ₋₁ + exp(xₖ); log Jacobian x₂ + x₃ + …
@@ -42,9 +50,11 @@ class Ordered(AlongDim):
     """
 
     def constrain(self, x: DimTensor) -> tuple[DimTensor, DimTensor]:
-        first, rest = _cut(x, self.dim, 1)
-        steps = _joined([first, exp(rest)], self.dim, 1)
-        return steps.cumsum(self.dim), rest.sum()
+        first = arange(self._along) < 1
+        # exp sees 0 in the place of the first element: where it overflows, it has no gradient
+        rest = where(first, 0.0, x)
+        steps = where(first, x, exp(rest))
+        return running_sums(steps, self._along), rest.sum()
 
     def unconstrain(self, y: DimTensor) -> DimTensor:
         first, _ = _cut(y, self.dim, 1)
@@ -58,7 +68,7 @@ class PositiveOrdered(AlongDim):
     """
 
     def constrain(self, x: DimTensor) -> tuple[DimTensor, DimTensor]:
-        return exp(x).cumsum(self.dim), x.sum()
+        return running_sums(exp(x), self._along), x.sum()
 
     def unconstrain(self, y: DimTensor) -> DimTensor:
         first, _ = _cut(y, self.dim, 1)
@@ -81,33 +91,49 @@ class Simplex(AlongDim):
 
     @property
     def _free(self) -> Dim:
-        assert isinstance(self.dim, Dim)
-        return SelDim(self.dim, positions=slice(None, -1))
+        return SelDim(self._along, positions=slice(None, -1))
 
     def constrain(self, x: DimTensor) -> tuple[DimTensor, DimTensor]:
-        dim, free = self.dim, self._free
-        assert isinstance(dim, Dim)
+        dim, free = self._along, self._free
         number = arange(free, "float64") + 1.0
         w = x / sqrt(number * (number + 1.0))
-        sums = _backwards_cumsum(w, free)
-        above = _joined([sums, zeros(SelDim(dim, positions=slice(-1, None)))], dim, -1)
-        below = (number * w).relabel(free, SelDim(dim, positions=slice(1, None)))
-        below = _joined([zeros(SelDim(dim, positions=slice(None, 1))), below], dim, 1)
-        log_y = (above - below).log_softmax(dim)
+        log_y = self._sum_to_zero(w, number).log_softmax(dim)
         log_k = log(length(dim).astype("float64"))
         return exp(log_y), (log_y.sum(dim) + 0.5 * log_k).sum()
 
+    def _sum_to_zero(self, w: DimTensor, number: DimTensor) -> DimTensor:
+        dim, free = self._along, self._free
+        if dim.length is not None and dim.length <= SHORT:
+            step = Dim(f"steps of {dim.short}", length=dim.length - 1)
+            at, counted = arange(dim), arange(step) + 1
+            weights = where(at < counted, 1.0, where(equal(at, counted), -counted, 0.0))
+            return (weights * w.relabel(free, step)).sum(step)
+        sums = _backwards_cumsum(w, free)
+        above = _joined([sums, zeros(SelDim(dim, positions=slice(-1, None)))], dim, -1)
+        below = (number * w).relabel(free, SelDim(dim, positions=slice(1, None)))
+        return above - _joined([zeros(SelDim(dim, positions=slice(None, 1))), below], dim, 1)
+
     def unconstrain(self, y: DimTensor) -> DimTensor:
-        free = self._free
+        dim, free = self._along, self._free
         log_y = log(y)
         number = arange(free, "float64") + 1.0
-        before, last = (
-            log_y.isel({self.dim: slice(None, -1)}),
-            log_y.isel({self.dim: slice(1, None)}),
-        )
-        assert isinstance(self.dim, Dim)
-        last = last.relabel(SelDim(self.dim, positions=slice(1, None)), free)
+        before, last = log_y.isel({dim: slice(None, -1)}), log_y.isel({dim: slice(1, None)})
+        last = last.relabel(SelDim(dim, positions=slice(1, None)), free)
         return (before.cumsum(free) - number * last) / sqrt(number * (number + 1.0))
+
+
+def running_sums(x: DimTensor, dim: Dim, strictly: bool = False) -> DimTensor:
+    """Sums of the elements up to each position of a dim, or strictly before it.
+
+    Along a short dim they are sums of products with zeros and ones, which run in the same loop as
+    what surrounds them, and compile faster than a cumulative operation.
+    """
+    if dim.length is None or dim.length > SHORT:
+        sums = x.cumsum(dim)
+        return sums.shift({dim: 1}, fill_value=0.0) if strictly else sums
+    summed = Dim(f"sums along {dim.short}", length=dim.length)
+    counted = arange(summed) < arange(dim) if strictly else arange(summed) <= arange(dim)
+    return where(counted, x.relabel(dim, summed), 0.0).sum(summed)
 
 
 def _cut(x: DimTensor, dim: Any, at: int) -> tuple[DimTensor, DimTensor]:

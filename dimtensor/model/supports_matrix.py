@@ -16,6 +16,7 @@ import numpy as np
 from dimtensor.dims import Dim, Dims, ProductDim, RenamedDim, SelDim, find_dim, sort_dims
 from dimtensor.errors import DimError, GraphError, build_message
 from dimtensor.model.supports import Support
+from dimtensor.model.supports_along import running_sums
 from dimtensor.tensor.constructors import arange, ones, zeros
 from dimtensor.tensor.elementwise import arcsinh, equal, exp, softplus, sqrt, tanh, where
 
@@ -123,7 +124,7 @@ class CholeskyCorr(Support):
         below = arange(col) < arange(row)
         free = self._as_matrix(x)
         log_rest = where(below, 2.0 * math.log(2.0) - 2.0 * free - 2.0 * softplus(-2.0 * free), 0.0)
-        log_r = _sums_before(log_rest, col)
+        log_r = running_sums(log_rest, col, strictly=True)
         z = where(below, tanh(free), where(equal(arange(col), arange(row)), 1.0, 0.0))
         log_jacobian = log_rest.sum() + 0.5 * where(below, log_r, 0.0).sum()
         return z * exp(0.5 * log_r), log_jacobian
@@ -133,13 +134,9 @@ class CholeskyCorr(Support):
         _, col = self._dims
         turned = SelDim(col, positions=slice(None, None, -1))
         squares = (y * y).isel({col: slice(None, None, -1)})
-        rest = _sums_before(squares, turned).isel({turned: slice(None, None, -1)})
+        # a difference of two sums would cancel digits
+        rest = running_sums(squares, turned, strictly=True).isel({turned: slice(None, None, -1)})
         return self._from_matrix(arcsinh(y / sqrt(rest)))
-
-
-def _sums_before(x: DimTensor, dim: Dim) -> DimTensor:
-    """Sums of the elements before each position; a difference of sums would cancel digits."""
-    return x.cumsum(dim).shift({dim: 1}, fill_value=0.0)
 
 
 cholesky_corr = CholeskyCorr()

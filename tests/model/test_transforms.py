@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dimtensor as dt
+from dimtensor.model.supports_along import SHORT
 from tests.model import oracles
 
 K = dt.Dim("k", coords=list("abcd"))
@@ -158,21 +159,25 @@ def test_small_values_come_back_from_the_simplex_and_from_the_correlations():
     np.testing.assert_allclose(corr.unconstrain(corr.constrain(x)), x, rtol=1e-9)
 
 
-@pytest.mark.parametrize("length", [1, 2, 3])
+@pytest.mark.parametrize("length", [1, 2, 3, SHORT, SHORT + 1])
 @pytest.mark.parametrize("name", BATCHED)
-def test_short_dims(name, length, rng):
+def test_short_and_long_dims(name, length, rng):
     k = dt.Dim("k", length=length)
     dims, oracle = ([k], getattr(oracles, name))
     support = getattr(dt, name)
     if name == "cholesky_corr":
         dims, oracle, support = [k, k.rename("col")], oracle(length), support(k, "col")
     model = model_of(support, dims)
-    x = rng.normal(size=model.size)
+    x = 0.3 * rng.normal(size=model.size)
     y, log_jacobian = oracle(x)
-    np.testing.assert_allclose(values_of(model, x), y, rtol=1e-12)
-    np.testing.assert_allclose(model.logp(x), log_jacobian, rtol=1e-12, atol=1e-14)
-    np.testing.assert_allclose(model.unconstrain(model.constrain(x)), x, rtol=1e-9, atol=1e-12)
-    assert model.logp_and_grad(x)[1].shape == x.shape
+    np.testing.assert_allclose(values_of(model, x), y, rtol=1e-11, atol=1e-14)
+    np.testing.assert_allclose(model.logp(x), log_jacobian, rtol=1e-11, atol=1e-14)
+    np.testing.assert_allclose(model.unconstrain(model.constrain(x)), x, rtol=1e-8, atol=1e-11)
+    gradient = model.logp_and_grad(x)[1]
+    assert gradient.shape == x.shape
+    direction = rng.normal(size=model.size)
+    ahead, behind = (model.logp(x + sign * 1e-6 * direction) for sign in (1, -1))
+    np.testing.assert_allclose(gradient @ direction, (ahead - behind) / 2e-6, rtol=1e-6, atol=1e-6)
 
 
 def test_a_dim_whose_length_comes_with_data(rng):

@@ -1,0 +1,246 @@
+"""dt.sample and to_nutpie: right posteriors, right labels, and ArviZ takes them."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import dimtensor as dt
+
+pytest.importorskip("nutpie")
+
+COUNTRY = dt.Dim("country", coords=["Italy", "Kenya", "USA"])
+PREDICTOR = dt.Dim("predictor", length=2)
+# The normal model with known variances: y_i ~ N(theta_i, s_i), theta_i ~ N(0, 2)
+Y, S = np.array([1.0, -2.0, 3.0]), np.array([1.0, 0.5, 2.0])
+POSTERIOR_SD = 1 / np.sqrt(1 / 4 + 1 / S**2)
+POSTERIOR_MEAN = POSTERIOR_SD**2 * Y / S**2
+
+
+def conjugate(backend, **options):
+    """Three normal means and, apart from them, a rate that is gamma(3, 2)."""
+    theta, rate = dt.tensor("theta", dims=COUNTRY), dt.scalar("rate")
+    y = dt.data(Y, dims=COUNTRY, name="y")
+    s = dt.data(S, dims=COUNTRY)
+    logp = -0.5 * (((y - theta) / s) ** 2).sum() - 0.5 * ((theta / 2) ** 2).sum()
+    logp = logp + 2 * dt.log(rate) - 2 * rate
+    supports = {theta: dt.real, rate: dt.positive}
+    return dt.LogDensity(logp, supports, backend=backend, **options), theta, rate
+
+
+QUIET = {"progress_bar": False, "seed": 7}
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    model, theta, rate = conjugate("numba")
+    extra = {"scaled": theta * rate, "total": theta.sum(), "twice_y": dt.data(Y, COUNTRY) * 2}
+    tree = dt.sample(
+        model, draws=1000, tune=400, chains=4, extra=extra, save_warmup=True, unconstrained=True,
+        **QUIET,
+    )  # fmt: skip
+    return model, tree
+
+
+@pytest.mark.compiled
+def test_posterior_is_the_known_one(drawn):
+    arviz = pytest.importorskip("arviz")
+    _, tree = drawn
+    posterior = tree["posterior"].to_dataset()
+    # what does not vary has no such statistics
+    table = arviz.summary(tree, var_names="~twice_y", round_to="none")
+    for at, country in enumerate(COUNTRY.coords):
+        row = table.loc[f"theta[{country}]"]
+        assert abs(row["mean"] - POSTERIOR_MEAN[at]) < 4.5 * row["mcse_mean"]
+        assert abs(row["sd"] - POSTERIOR_SD[at]) < 4.5 * row["mcse_sd"]
+        assert row["r_hat"] < 1.02
+    assert abs(table.loc["rate", "mean"] - 1.5) < 4.5 * table.loc["rate", "mcse_mean"]
+    assert abs(table.loc["rate", "sd"] - np.sqrt(3) / 2) < 5 * table.loc["rate", "mcse_sd"]
+    assert (posterior["rate"] > 0).all()
+    assert posterior["rate"].std("draw").min() > 0.1
+
+
+@pytest.mark.compiled
+def test_dims_labels_and_groups(drawn):
+    model, tree = drawn
+    assert set(tree.children) == {
+        "posterior", "sample_stats", "unconstrained_posterior",
+        "warmup_posterior", "warmup_sample_stats", "warmup_unconstrained_posterior",
+    }  # fmt: skip
+    posterior = tree["posterior"].to_dataset()
+    assert list(posterior) == ["theta", "rate", "scaled", "total", "twice_y"]
+    assert posterior["theta"].dims == ("chain", "draw", "country")
+    assert posterior["theta"].coords["country"].values.tolist() == ["Italy", "Kenya", "USA"]
+    assert dict(posterior.sizes) == {"chain": 4, "draw": 1000, "country": 3}
+    assert posterior.coords["draw"].values.tolist() == list(range(1000))
+    np.testing.assert_allclose(posterior["scaled"], posterior["theta"] * posterior["rate"])
+    np.testing.assert_allclose(posterior["total"], posterior["theta"].sum("country"))
+    # what depends on no parameter is repeated over the draws
+    assert posterior["twice_y"].dims == ("chain", "draw", "country")
+    assert (posterior["twice_y"] == 2 * xr.DataArray(Y, dims="country")).all()
+    assert tree["warmup_posterior"].sizes["draw"] == 400
+    stats = tree["sample_stats"].to_dataset()
+    assert stats["diverging"].dims == ("chain", "draw")
+    vectors = tree["unconstrained_posterior"]["vector"]
+    assert vectors.coords["unconstrained"].values.tolist() == model.names
+    np.testing.assert_allclose(vectors.sel(unconstrained="rate"), np.log(posterior["rate"]))
+
+
+@pytest.mark.compiled
+def test_the_log_density_of_draws_is_the_samplers(drawn):
+    model, tree = drawn
+    vectors = tree["unconstrained_posterior"]["vector"]
+    stats = tree["sample_stats"]
+    for chain, draw in [(0, 0), (1, 10), (3, 999)]:
+        value = model.logp(vectors.values[chain, draw])
+        np.testing.assert_allclose(stats["logp"].values[chain, draw], value, rtol=1e-10)
+
+
+@pytest.mark.compiled
+def test_sampling_again_compiles_nothing_and_is_reproducible(drawn):
+    model, _ = drawn
+    before = model.stats["logp_and_grad"].copy()
+    callbacks = dict(model.functions.shared["callbacks"])
+    one = dt.sample(model, draws=20, tune=50, chains=2, **QUIET)
+    two = dt.sample(model, draws=20, tune=50, chains=2, cores=1, **QUIET)
+    xr.testing.assert_equal(one["posterior"].to_dataset(), two["posterior"].to_dataset())
+    other = model.with_data(y=Y + 100.0)
+    moved = dt.sample(other, draws=100, tune=200, chains=2, **QUIET)
+    assert moved["posterior"]["theta"].sel(country="Kenya").mean() > 80
+    assert model.stats["logp_and_grad"] == before
+    assert model.functions.shared["callbacks"] == callbacks
+
+
+@pytest.mark.compiled
+def test_nutpie_takes_the_model_itself():
+    import nutpie
+
+    theta = dt.tensor("theta", dims=[COUNTRY, PREDICTOR])
+    share = dt.tensor("share", dims=COUNTRY)
+    weights = dt.data(np.array([2.0, 3.0, 4.0]), dims=COUNTRY)
+    logp = -0.5 * (theta**2).sum() + (weights * dt.log(share)).sum()
+    model = dt.LogDensity(
+        logp,
+        {theta: dt.real, share: dt.simplex},
+        deterministics={"first": theta.isel(predictor=0), "shifted": share + weights},
+    )
+    tree = nutpie.sample(model.to_nutpie(), draws=300, tune=300, chains=2, **QUIET)
+    posterior = tree["posterior"].to_dataset()
+    assert posterior["share"].dims == ("chain", "draw", "country")
+    assert posterior["theta"].dims == ("chain", "draw", "country", "predictor")
+    assert posterior.coords["country"].values.tolist() == ["Italy", "Kenya", "USA"]
+    np.testing.assert_allclose(posterior["share"].sum("country"), 1.0, rtol=1e-12)
+    np.testing.assert_allclose(posterior["first"], posterior["theta"].isel(predictor=0))
+    np.testing.assert_allclose(
+        posterior["shifted"], posterior["share"] + xr.DataArray([2.0, 3.0, 4.0], dims="country")
+    )
+    # Dirichlet(3, 4, 5) has means 3/12, 4/12, 5/12 and standard deviations below 0.14
+    error = 4.5 * 0.14 / np.sqrt(200)
+    means = posterior["share"].mean(["chain", "draw"])
+    assert (abs(means - np.array([3, 4, 5]) / 12) < error).all()
+
+
+def test_sampling_by_the_interpreter():
+    model, theta, _ = conjugate("python", deterministics=None)
+    tree = dt.sample(model, draws=8, tune=20, chains=2, extra={"square": theta**2}, **QUIET)
+    assert set(tree.children) == {"posterior", "sample_stats"}
+    posterior = tree["posterior"].to_dataset()
+    np.testing.assert_allclose(posterior["square"], posterior["theta"] ** 2)
+    assert posterior["square"].coords["country"].values.tolist() == ["Italy", "Kenya", "USA"]
+    nutpie = pytest.importorskip("nutpie")
+    recording = model.with_deterministics({"square": theta**2})
+    tree = nutpie.sample(recording.to_nutpie(), draws=4, tune=10, chains=1, **QUIET)
+    posterior = tree["posterior"].to_dataset()
+    assert list(posterior) == ["theta", "rate", "square"]
+    np.testing.assert_allclose(posterior["square"], posterior["theta"] ** 2)
+
+
+LABELS = {
+    "numbers": [1, 2],
+    "text": ["a", "b"],
+    "dates": np.array(["2020-01-01", "2020-01-02"], dtype="M8[ns]"),
+    "mixed": [1, "a"],
+    "tuples": [("a", 1), ("b", 2)],
+}
+
+
+@pytest.mark.parametrize("kind", LABELS)
+def test_labels_of_all_kinds_and_products_reach_arviz(kind):
+    import nutpie
+
+    arviz = pytest.importorskip("arviz")
+    k, j = dt.Dim("k", coords=LABELS[kind]), dt.Dim("j", coords=["u", "v"])
+    x = dt.tensor("x", dims=[k, j])
+    logp = -(x**2).sum()
+    model = dt.LogDensity(logp, {x: dt.real}, "python", deterministics={"flat": x.ravel()})
+    tree = dt.sample(model, draws=10, tune=10, chains=1, **QUIET)
+    posterior = tree["posterior"].to_dataset()
+    assert posterior.coords["k"].values.tolist() == k.coords.tolist()
+    assert all(isinstance(label, str) for label in posterior.coords["j_k"].values)
+    assert posterior.coords["j_k"].values[0].startswith("u,")
+    np.testing.assert_array_equal(posterior["flat"][0, :, 3], posterior["x"][0, :, 1, 1])
+    assert len(arviz.summary(tree, kind="stats")) == 8
+    # nutpie knows numbers and text; labels of other kinds are text for it
+    tree = nutpie.sample(model.to_nutpie(), draws=4, tune=10, chains=1, **QUIET)
+    labels = tree["posterior"].coords["k"].values.tolist()
+    assert labels == (k.coords.tolist() if kind in ("numbers", "text") else [*map(str, labels)])
+    # and a point has all of them as they are
+    assert model.constrain(np.zeros(4)).indexes["j_k"].nlevels == 2
+
+
+def test_late_labels_reach_the_posterior():
+    obs = dt.Dim("obs")
+    z = dt.tensor("z", dims=obs)
+    y = dt.data(xr.DataArray(Y, coords={"obs": ["p", "q", "r"]}), dims=obs)
+    model = dt.LogDensity(-((y - z) ** 2).sum(), {z: dt.real}, backend="python")
+    tree = dt.sample(model, draws=4, tune=10, chains=1, **QUIET)
+    assert tree["posterior"]["z"].coords["obs"].values.tolist() == ["p", "q", "r"]
+    assert tree["posterior"]["z"].dims == ("chain", "draw", "obs")
+
+
+def test_chains_start_near_the_initial_point():
+    model, *_ = conjugate("python")
+    start = {"theta": np.array([50.0, 60.0, 70.0]), "rate": 1000.0}
+    options = {"draws": 2, "tune": 1, "chains": 2, "maxdepth": 1, "unconstrained": True}
+    for initial in (start, model.unconstrain(start)):
+        tree = dt.sample(model, initial=initial, **options, **QUIET)
+        vectors = tree["unconstrained_posterior"]["vector"].values
+        assert (abs(vectors - [[[50.0, 60.0, 70.0, np.log(1000.0)]]]) < 12).all()
+    with pytest.raises(dt.InputError, match=r"one vector of shape \(4,\), not \(3,\)"):
+        dt.sample(model, initial=np.zeros(3), **QUIET)
+    with pytest.raises(dt.InputError, match="'rate' is outside of its support"):
+        dt.sample(model, initial={**start, "rate": -1.0}, **QUIET)
+
+
+def test_what_sample_does_not_take():
+    model, theta, _ = conjugate("python")
+    with pytest.raises(dt.InputError, match="sample takes a LogDensity, not DimTensor"):
+        dt.sample(theta)
+    x = dt.tensor("x", dims=dt.Dim("draw", length=2))
+    with pytest.raises(dt.DimError, match="the model has dims named 'draw', which are the dims of"):
+        dt.sample(dt.LogDensity(-(x**2).sum(), {x: dt.real}, "python"))
+    with pytest.raises(dt.InputError, match="sample: tune=0 is below 1"):
+        dt.sample(model, tune=0)
+    with pytest.raises(dt.GraphError, match="deterministics have names of parameters: 'rate'"):
+        dt.sample(model, extra={"rate": theta})
+
+
+@pytest.mark.parametrize(
+    ("module", "extra", "use"),
+    [
+        ("nutpie", "sampling", lambda model: dt.sample(model)),
+        ("nutpie", "sampling", lambda model: model.to_nutpie()),
+        ("jax", "jax", lambda model: model.to_blackjax()),
+    ],
+)
+def test_a_missing_library_is_named_with_its_extra(monkeypatch, module, extra, use):
+    model, *_ = conjugate("python")
+    monkeypatch.setitem(sys.modules, module, None)
+    message = rf"needs {module}, which is not installed\n.*pip install 'dimtensor\[{extra}\]'"
+    with pytest.raises(dt.MissingExtraError, match=message):
+        use(model)
+    with pytest.raises(ImportError, match="is not installed"):
+        use(model)
