@@ -81,13 +81,13 @@ class Labeller:
 
         result = xr.DataArray(values, dims=self._names, name=self._name)
         for dim, key in zip(self._dims, self._names, strict=True):
-            coords = _coordinates(dim, key, binding)
+            coords = _coordinates(dim, key, binding, {*self._names, *result.coords})
             if coords is not None:
                 result = result.assign_coords(coords)
         return result
 
 
-def _coordinates(dim: Dim, key: str, binding: Binding) -> Any:
+def _coordinates(dim: Dim, key: str, binding: Binding, taken: set) -> Any:
     import xarray as xr
 
     labels = dim.bound_labels(binding)
@@ -96,7 +96,9 @@ def _coordinates(dim: Dim, key: str, binding: Binding) -> Any:
     product = product_below(dim)
     if product is not None:
         levels = [factor.short for factor in product.factors]
-        if key not in levels and all(isinstance(label, tuple) for label in labels.values):
+        while any(level in taken for level in levels):  # as beside the product itself, renamed
+            levels = [level + "'" for level in levels]
+        if all(isinstance(label, tuple) for label in labels.values):
             import pandas as pd
 
             index = pd.MultiIndex.from_tuples(labels.values.tolist(), names=levels)
