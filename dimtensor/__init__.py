@@ -20,6 +20,8 @@ from dimtensor.errors import MissingExtraError as MissingExtraError
 from dimtensor.errors import PositionError as PositionError
 from dimtensor.interop.align import align as align
 from dimtensor.interop.align import reindex as reindex
+from dimtensor.tensor import linalg as linalg
+from dimtensor.tensor.apply import apply as apply
 from dimtensor.tensor.autodiff import grad as grad
 from dimtensor.tensor.autodiff import hessian as hessian
 from dimtensor.tensor.autodiff import jacobian as jacobian
@@ -73,6 +75,18 @@ from dimtensor.tensor.functions import stack as stack
 from dimtensor.tensor.functions import std as std
 from dimtensor.tensor.functions import sum as sum
 from dimtensor.tensor.functions import var as var
+from dimtensor.tensor.linalg import cholesky as cholesky
+from dimtensor.tensor.linalg import det as det
+from dimtensor.tensor.linalg import diagonal as diagonal
+from dimtensor.tensor.linalg import eigh as eigh
+from dimtensor.tensor.linalg import inv as inv
+from dimtensor.tensor.linalg import kron as kron
+from dimtensor.tensor.linalg import qr as qr
+from dimtensor.tensor.linalg import slogdet as slogdet
+from dimtensor.tensor.linalg import solve as solve
+from dimtensor.tensor.linalg import solve_triangular as solve_triangular
+from dimtensor.tensor.linalg import svd as svd
+from dimtensor.tensor.linalg import trace as trace
 
 # isort: split
 # After the elementwise functions: dt.real is a support that is also the function of that name.

@@ -48,12 +48,16 @@ def _register_ops() -> None:
 
 
 def _register_linalg() -> None:
-    """The inverse by PyTensor's solver, which gives nan where ``numpy.linalg.inv`` raises."""
+    """Linear algebra that gives nan for a matrix that is singular or holds nan.
+
+    Of those, numba's own raises, and LAPACK's eigenvalues of nan are numbers.
+    """
     import numpy as np
     from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_default_op_cache_key
+    from pytensor.link.numba.dispatch.linalg.decomposition.eigen import _eigh
     from pytensor.link.numba.dispatch.linalg.solvers.general import _solve_gen
 
-    from dimtensor.ops.linalg import Inverse
+    from dimtensor.ops.linalg import Det, Eigh, Inverse, SLogDet
 
     @register_funcify_default_op_cache_key(Inverse)
     def inverse(op, node, **kwargs):
@@ -65,6 +69,46 @@ def _register_linalg() -> None:
             return _solve_gen(x.astype(dtype), identity, False, True, True, False)
 
         return invert, 1
+
+    @register_funcify_default_op_cache_key(Det)
+    def det(op, node, **kwargs):
+        dtype = node.outputs[0].type.numpy_dtype
+
+        @numba_njit
+        def determinant(x):
+            if not np.isfinite(x).all():
+                return np.array(np.nan).astype(dtype)
+            return np.array(np.linalg.det(x)).astype(dtype)
+
+        return determinant, 1
+
+    @register_funcify_default_op_cache_key(SLogDet)
+    def slogdet(op, node, **kwargs):
+        sign_dtype, log_dtype = (v.type.numpy_dtype for v in node.outputs)
+
+        @numba_njit
+        def sign_and_log(x):
+            if not np.isfinite(x).all():
+                return np.array(np.nan).astype(sign_dtype), np.array(np.nan).astype(log_dtype)
+            sign, log = np.linalg.slogdet(x)
+            return np.array(sign).astype(sign_dtype), np.array(log).astype(log_dtype)
+
+        return sign_and_log, 1
+
+    @register_funcify_default_op_cache_key(Eigh)
+    def eigh(op, node, **kwargs):
+        dtype = node.outputs[0].type.numpy_dtype
+        overwrite = op.overwrite_a
+
+        @numba_njit
+        def decompose(x):
+            n = x.shape[0]
+            if not np.isfinite(x).all():
+                # transposed, because LAPACK's is in column order
+                return np.full(n, np.nan).astype(dtype), np.full((n, n), np.nan).astype(dtype).T
+            return _eigh(x, np.int32(0), overwrite)
+
+        return decompose, 1
 
 
 def compile_positional(

@@ -9,7 +9,8 @@ from dimtensor.dims import Binding, Dim, Dims
 from dimtensor.dims.selection import Positions
 from dimtensor.errors import DimError, DimtensorError, PositionError
 from dimtensor.graph import Node
-from dimtensor.graph.attrs import IndexItem
+from dimtensor.graph.attrs import ApplyAttrs, IndexItem
+from dimtensor.lower.lift import BatchedFunction
 
 _NEED_ELEMENTS = frozenset({"min", "max", "argmin", "argmax"})
 
@@ -62,6 +63,20 @@ def _of_node(node: Node) -> Iterator[Requirement]:
     elif node.kind == "arg_reduce":
         name, dim = node.attrs
         yield Requirement(dim, 1, f"{name} has no value over {dim.title}", DimError)
+    elif node.kind == "apply" and isinstance(node.attrs.function, BatchedFunction):
+        if node.attrs.function.checked_lengths:
+            yield from _of_promise(node.attrs)
+
+
+def _of_promise(attrs: ApplyAttrs) -> Iterator[Requirement]:
+    """The new dim of a thin decomposition is as long as the shorter dim of the matrix."""
+    matrix = attrs.core_in[0]
+    for new in attrs.core_out:
+        if new in matrix or new.length is None:
+            continue
+        for dim in matrix:
+            what = f"{attrs.name}: {dim.title} is shorter than {new.title} of length {new.length}"
+            yield Requirement(dim, new.length, what, DimError)
 
 
 def _of_item(item: IndexItem, indexers: Sequence[Node]) -> Iterator[Requirement]:

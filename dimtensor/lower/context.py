@@ -155,6 +155,10 @@ class Lowering:
             known = self._lengths[dim] = self._find_length(dim)
         return known
 
+    def set_length(self, dim: Dim, length: Any) -> None:
+        """Tell the length of a dim that only a computation gives."""
+        self._lengths[dim] = length
+
     def _find_length(self, dim: Dim) -> Any:
         if dim in self._carriers:
             leaf, along = self._carriers[dim]

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 from pytensor.graph.fg import FrozenFunctionGraph
 from pytensor.graph.replace import vectorize_graph
 
-from dimtensor.dims import Dims, without
+from dimtensor.dims import Dim, Dims, without
+from dimtensor.errors import DimError, GraphError, build_message
 from dimtensor.graph import Node
 from dimtensor.lower.context import Lowering, lowers
 
@@ -20,19 +22,36 @@ class LiftedGraph:
     Equal graphs are equal, whatever their variables are called.
     """
 
+    # nothing is known of the lengths that somebody's function gives
+    checked_lengths = True
+
     def __init__(self, inputs: Sequence[Variable], outputs: Sequence[Variable]):
         self.graph = FrozenFunctionGraph.from_io(list(inputs), list(outputs))
-        self._key = self.graph
 
     def __call__(self, *variables: Variable) -> list[Variable]:
-        replace = dict(zip(self.graph.inputs, variables, strict=True))
-        return vectorize_graph(list(self.graph.outputs), replace)
+        # ops are batched by their nodes' methods, some of which frozen nodes lack
+        inputs = [v.type() for v in self.graph.inputs]
+        outputs = self.graph.bind(inputs)
+        return vectorize_graph(outputs, dict(zip(inputs, variables, strict=True)))
+
+    def used_inputs(self, output: int) -> set[int]:
+        """Numbers of the inputs that an output is computed from."""
+        found: set[Variable] = set()
+        stack = [self.graph.outputs[output]]
+        while stack:
+            variable = stack.pop()
+            if variable in found:
+                continue
+            found.add(variable)
+            if variable.owner is not None:
+                stack += variable.owner.inputs
+        return {number for number, v in enumerate(self.graph.inputs) if v in found}
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, LiftedGraph) and self._key == other._key
+        return isinstance(other, LiftedGraph) and self.graph == other.graph
 
     def __hash__(self) -> int:
-        return hash(self._key)
+        return hash(self.graph)
 
     def __reduce__(self) -> tuple:
         return (_lifted_from_graph, (self.graph,))
@@ -40,7 +59,7 @@ class LiftedGraph:
 
 def _lifted_from_graph(graph: FrozenFunctionGraph) -> LiftedGraph:
     lifted = object.__new__(LiftedGraph)
-    lifted.graph = lifted._key = graph
+    lifted.graph = graph
     return lifted
 
 
@@ -51,14 +70,17 @@ class BatchedFunction:
     ----------
     path : str
         Where it is, as ``module:name``; the module is imported when the function is called.
+    checked_lengths : bool
+        Whether the lengths of the core axes of its outputs are to be checked when it runs.
     **options
         Keyword arguments of the call, hashable.
     """
 
-    def __init__(self, path: str, **options: Any):
+    def __init__(self, path: str, checked_lengths: bool = False, **options: Any):
         self.path = path
+        self.checked_lengths = checked_lengths
         self.options = options
-        self._key = (path, tuple(sorted(options.items())))
+        self._key = (path, checked_lengths, tuple(sorted(options.items())))
 
     def __call__(self, *variables: Variable) -> list[Variable]:
         import importlib
@@ -90,7 +112,54 @@ def apply(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, 
         ]
         outputs = ctx.shared[key] = attrs.function(*operands)
     result = outputs[attrs.output]
-    dims = (*batch, *attrs.core_out)
-    if result.type.ndim == len(attrs.core_out) and batch:  # the function ignored what is batched
-        return ctx.broadcast(result, attrs.core_out, dims), dims
-    return result, dims
+    carried = batch
+    if isinstance(attrs.function, LiftedGraph):
+        used = [batches[number] for number in attrs.function.used_inputs(attrs.output)]
+        carried = tuple(dim for dim in batch if any(dim in own for own in used))
+    _settle_lengths(ctx, node, result)
+    return _with_batch(ctx, result, batch, carried, attrs.core_out)
+
+
+def _with_batch(
+    ctx: Lowering, result: Variable, batch: Dims, carried: Dims, core: Dims
+) -> tuple[Variable, Dims]:
+    """Repeat a result along batch dims that the function did not make it depend on."""
+    dims = (*batch, *core)
+    if result.type.ndim == len(core):
+        return ctx.broadcast(result, core, dims), dims
+    kept: list[Dim] = []
+    index: list[Any] = []
+    for dim, static in zip(batch, result.type.shape, strict=False):
+        present = dim in carried and (static != 1 or dim.length == 1)
+        index.append(slice(None) if present else 0)
+        kept += [dim] if present else []
+    if len(kept) == len(batch):
+        return result, dims
+    return ctx.broadcast(result[tuple(index)], (*kept, *core), dims), dims
+
+
+def _settle_lengths(ctx: Lowering, node: Node, result: Variable) -> None:
+    """Take the length of a new dim from the result; check that of a dim that has one already."""
+    attrs = node.attrs
+    name = attrs.name or "apply"
+    first = result.type.ndim - len(attrs.core_out)
+    for axis, dim in enumerate(attrs.core_out, start=first):
+        static = result.type.shape[axis]
+        try:
+            expected = ctx.length(dim)
+        except GraphError:
+            ctx.set_length(dim, result.shape[axis] if static is None else static)
+            continue
+        if isinstance(expected, int) and static is not None:
+            if expected != static:
+                raise DimError(
+                    build_message(
+                        f"{name}: {dim.title} has length {expected}, the function gives {static}",
+                        [("dims of the output", [d.short for d in attrs.core_out])],
+                    )
+                )
+        elif attrs.function.checked_lengths:
+            ctx.check(
+                pt.eq(result.shape[axis], expected),
+                f"{name}: {dim.title} has not the length that the function gives",
+            )

@@ -1,0 +1,220 @@
+"""Linear algebra on trailing axes: PyTensor's ops, failing in the same way on every backend.
+
+A matrix that has no Cholesky factor, no inverse or no converging decomposition gives values that
+are not finite. PyTensor's interpreter and numba raise for some of them where JAX goes on; a sampler
+that proposes such a matrix is to reject it, not to stop.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytensor.tensor as pt
+from pytensor.gradient import DisconnectedType
+from pytensor.graph.basic import Variable
+from pytensor.tensor.blockwise import Blockwise
+from pytensor.tensor.linalg import QR as PytensorQR  # noqa: N811
+from pytensor.tensor.linalg import SVD as PytensorSVD  # noqa: N811
+from pytensor.tensor.linalg import Det as PytensorDet
+from pytensor.tensor.linalg import Eigh as PytensorEigh
+from pytensor.tensor.linalg import MatrixInverse, SolveTriangular
+from pytensor.tensor.linalg import SLogDet as PytensorSLogDet
+from pytensor.tensor.linalg import Solve as PytensorSolve
+
+
+def _or_nan(perform: Callable[[], None], outputs: Sequence[list], shapes: Sequence[tuple],
+            dtypes: Sequence[str]) -> None:  # fmt: skip
+    """Run a factorisation; fill its outputs with nan where LAPACK finds that there is none."""
+    with warnings.catch_warnings():
+        # ill-conditioned is no error, and the compiled backends do not warn of it
+        warnings.simplefilter("ignore")
+        try:
+            perform()
+        except (np.linalg.LinAlgError, ValueError):
+            for cell, shape, dtype in zip(outputs, shapes, dtypes, strict=True):
+                cell[0] = np.full(shape, np.nan, dtype=dtype)
+
+
+class Solve(PytensorSolve):
+    """Solution of ``a @ x = b`` for shapes (n, n) and (n,) or (n, k); nan for a singular `a`."""
+
+    def perform(self, node, inputs, outputs):
+        shape, dtype = inputs[1].shape, node.outputs[0].type.dtype
+        _or_nan(
+            lambda: super(Solve, self).perform(node, inputs, outputs), outputs, [shape], [dtype]
+        )
+        if outputs[0][0].shape != shape:  # what PyTensor gives for a singular matrix
+            outputs[0][0] = np.full(shape, np.nan, dtype=dtype)
+
+
+class Inverse(MatrixInverse):
+    """Inverse of a square matrix; nan for a singular one."""
+
+    gufunc_spec = None  # numpy.linalg.inv raises for a whole batch
+
+    def perform(self, node, inputs, outputs):
+        shape, dtype = inputs[0].shape, node.outputs[0].type.dtype
+        _or_nan(
+            lambda: super(Inverse, self).perform(node, inputs, outputs), outputs, [shape], [dtype]
+        )
+
+
+class Det(PytensorDet):
+    """Determinant of a square matrix."""
+
+    def pullback(self, inputs, outputs, cotangents):
+        r"""Cotangent :math:`\bar d \, d \, X^{-T}` (Giles 2008, section 2.2.4)."""
+        return [cotangents[0] * outputs[0] * Inverse()(inputs[0]).T]
+
+
+class SLogDet(PytensorSLogDet):
+    """Sign and logarithm of the absolute determinant of a square matrix.
+
+    PyTensor writes them as functions of the determinant, which over- and underflows unless a
+    rewrite comes to its help, and has no gradient for this op.
+    """
+
+    def pullback(self, inputs, outputs, cotangents):
+        r"""Cotangent :math:`\bar l \, X^{-T}` of the logarithm; the sign is piecewise constant.
+
+        References
+        ----------
+        K. B. Petersen and M. S. Pedersen, The Matrix Cookbook (2012), equation 57.
+        """
+        (x,) = inputs
+        _, cotangent = cotangents
+        if isinstance(cotangent.type, DisconnectedType):
+            return [pt.zeros_like(x)]
+        return [cotangent * Inverse()(x).T]
+
+
+class Eigh(PytensorEigh):
+    """Eigenvalues, ascending, and eigenvectors of a symmetric matrix; nan where it has nan."""
+
+    gufunc_signature = "(m,m)->(m),(m,m)"
+
+    def perform(self, node, inputs, outputs):
+        n = inputs[0].shape[0]
+        dtypes = [o.type.dtype for o in node.outputs]
+        _or_nan(
+            lambda: super(Eigh, self).perform(node, inputs, outputs),
+            outputs,
+            [(n,), (n, n)],
+            dtypes,
+        )
+
+
+class SVD(PytensorSVD):
+    """Thin singular value decomposition; nan where the matrix has nan."""
+
+    def __init__(self, full_matrices: bool = False, compute_uv: bool = True,
+                 overwrite_a: bool = False):  # fmt: skip
+        super().__init__(full_matrices, compute_uv, overwrite_a)
+
+    def perform(self, node, inputs, outputs):
+        m, n = inputs[0].shape
+        k = min(m, n)
+        dtypes = [o.type.dtype for o in node.outputs]
+        shapes = [(m, k), (k,), (k, n)] if self.compute_uv else [(k,)]
+        _or_nan(lambda: super(SVD, self).perform(node, inputs, outputs), outputs, shapes, dtypes)
+
+
+class TallQR(PytensorQR):
+    """Thin QR decomposition of a matrix that has no more columns than rows."""
+
+    def __init__(self, mode: str = "economic", overwrite_a: bool = False, pivoting: bool = False):
+        super().__init__(mode, overwrite_a, pivoting)
+
+    def pullback(self, inputs, outputs, cotangents):
+        r"""Cotangent :math:`(\bar Q + Q \, \mathrm{copyltu}(M)) R^{-T}`.
+
+        With :math:`M = R \bar R^T - \bar Q^T Q`, of which copyltu copies the lower triangle to
+        the upper one: Liao, Liu, Wang and Xiang, Differentiable Programming Tensor Networks (2019),
+        equation 3. PyTensor takes this formula for static shapes only.
+        """
+        Q, R = outputs
+        dQ, dR = (
+            pt.zeros_like(output) if isinstance(cotangent.type, DisconnectedType) else cotangent
+            for output, cotangent in zip(outputs, cotangents, strict=True)
+        )
+        M = R @ dR.T - dQ.T @ Q
+        K = dQ + Q @ (pt.tril(M) + pt.tril(M, -1).T)
+        return [SolveTriangular(b_ndim=2, lower=False)(R, K.T).T]
+
+
+inverse = Blockwise(Inverse())
+det = Blockwise(Det())
+slogdet = Blockwise(SLogDet())
+eigh = Blockwise(Eigh())
+svd = Blockwise(SVD())
+
+
+def qr(x: Variable, wide: bool) -> list[Variable]:
+    """Thin QR decomposition; `wide` says whether there are more columns than rows."""
+    decompose = Blockwise(TallQR())
+    if not wide:
+        return decompose(x)
+    m = _shape(x)[-2]
+    # the columns beyond the first m have no part in Q
+    Q, R = decompose(x[..., :m])
+    return [Q, pt.concatenate([R, Q.mT @ x[..., m:]], axis=-1)]
+
+
+def solve(a: Variable, b: Variable, b_ndim: int, assume_a: str = "gen") -> Variable:
+    """Solution of ``a @ x = b``.
+
+    Parameters
+    ----------
+    a : variable of shape (..., n, n)
+    b : variable of shape (..., n, *columns)
+    b_ndim : int
+        One more than the number of axes of columns.
+    assume_a : {"gen", "sym", "pos"}
+    """
+    return _solve_columns(
+        lambda core: Blockwise(Solve(b_ndim=core, assume_a=assume_a)), a, b, b_ndim
+    )
+
+
+def solve_triangular(
+    a: Variable, b: Variable, b_ndim: int, lower: bool, unit_diagonal: bool
+) -> Variable:
+    """As :func:`solve`, reading one triangle of `a`."""
+    return _solve_columns(
+        lambda core: Blockwise(
+            SolveTriangular(b_ndim=core, lower=lower, unit_diagonal=unit_diagonal)
+        ),
+        a,
+        b,
+        b_ndim,
+    )
+
+
+def _solve_columns(
+    solver: Callable[[int], Callable[..., Variable]], a: Variable, b: Variable, b_ndim: int
+) -> Variable:
+    """All columns go through one factorisation, as the axes of one matrix."""
+    if b_ndim <= 2:
+        return solver(b_ndim)(a, b)
+    shape = _shape(b)
+    n_batch = b.type.ndim - b_ndim
+    columns: Any = 1
+    for length in shape[n_batch + 1 :]:
+        columns = columns * length
+    matrix = b.reshape([*shape[: n_batch + 1], columns], ndim=n_batch + 2)
+    solution = solver(2)(a, matrix)
+    batch = _shape(solution)[:-2]  # `a` may have more batches than `b`
+    return solution.reshape([*batch, *shape[n_batch:]], ndim=len(batch) + b_ndim)
+
+
+def _shape(x: Variable) -> list[Any]:
+    """Lengths of the axes, integers where they are static."""
+    return [x.shape[i] if n is None else n for i, n in enumerate(x.type.shape)]
+
+
+def diagonal(x: Variable) -> Variable:
+    """Diagonals of matrices of shape (..., n, n)."""
+    return pt.diagonal(x, axis1=-2, axis2=-1)

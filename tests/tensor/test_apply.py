@@ -1,0 +1,295 @@
+"""``dt.apply``: positional functions by core dims, batched over the rest, against plain loops."""
+
+from __future__ import annotations
+
+import functools
+import pickle
+
+import numpy as np
+import pytensor
+import pytensor.tensor as pt
+import pytest
+import scipy.linalg
+import scipy.special
+import xarray as xr
+
+import dimtensor as dt
+from dimtensor.testing.differences import assert_gradient
+
+GROUP = dt.Dim("group", coords=["u", "v"])
+TIME = dt.Dim("time", coords=[10, 20, 30])
+K = dt.Dim("k", length=4)
+LATE = dt.Dim("late")
+BACKENDS = [
+    "python",
+    pytest.param("numba", marks=pytest.mark.compiled),
+    pytest.param("jax", marks=pytest.mark.compiled),
+]
+
+x = dt.tensor("x", dims=[GROUP, K, TIME])
+y = dt.tensor("y", dims=[K, TIME])
+late = dt.tensor("late_x", dims=[GROUP, LATE])
+
+
+@pytest.fixture
+def values(rng):
+    array = xr.DataArray(rng.normal(size=(2, 4, 3)), dims=["group", "k", "time"])
+    return array.assign_coords(group=["u", "v"], time=[10, 20, 30])
+
+
+def softmax_rows(matrix):
+    return pt.special.softmax(matrix, axis=1)
+
+
+# -- values ----------------------------------------------------------------------------------------
+
+
+def test_core_dims_are_the_axes_in_the_order_given(values):
+    for order in (["k", "time"], ["time", "k"]):
+        out = dt.apply(softmax_rows, x, core_dims=[order], out_dims=order)
+        result = out.eval({x: values.transpose("time", "group", "k")})
+        for group in "uv":
+            matrix = values.sel(group=group).transpose(*order).values
+            found = result.sel(group=group).transpose(*order)
+            np.testing.assert_allclose(found.values, scipy.special.softmax(matrix, axis=1))
+        assert result["time"].values.tolist() == [10, 20, 30]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_several_inputs_and_outputs_are_batched_by_name(backend, rng):
+    a, b = dt.tensor("a", dims=[GROUP, K]), dt.tensor("b", dims=[TIME, K])
+
+    def moments(p, q):
+        return [pt.dot(p, q), pt.cumsum(p) * q, q[0]]
+
+    outputs = dt.apply(moments, a, b, core_dims=["k", "k"], out_dims=[(), "k", ()])
+    assert [set(o.dims) for o in outputs] == [{GROUP, TIME}, {GROUP, TIME, K}, {GROUP, TIME}]
+    one = xr.DataArray(rng.normal(size=(2, 4)), dims=["group", "k"])
+    two = xr.DataArray(rng.normal(size=(3, 4)), dims=["time", "k"])
+    f = dt.function([a, b], [*outputs, dt.grad(outputs[1].sum(), a)], backend=backend)
+    dot, product, first, slope = f(one, two)
+    for g, t in np.ndindex(2, 3):
+        at = {"group": g, "time": t}
+        np.testing.assert_allclose(dot.isel(at), one.values[g] @ two.values[t])
+        np.testing.assert_allclose(product.isel(at), np.cumsum(one.values[g]) * two.values[t])
+        np.testing.assert_allclose(first.isel(at), two.values[t, 0])
+    expected = two.values.sum(0)[::-1].cumsum()[::-1]
+    for g in (0, 1):
+        np.testing.assert_allclose(slope.isel(group=g), expected)
+
+
+def test_an_op_or_a_partial_is_a_function(values):
+    gram = dt.dot(y, y.rename_dim("time"), dims="k")
+    given = {y: values[0]}
+    expected = np.linalg.inv(values.values[0].T @ values.values[0])
+    solve_for_identity = functools.partial(pt.linalg.solve, b=pt.eye(3))
+    for function in (pt.linalg.MatrixInverse(), pt.linalg.inv, solve_for_identity):
+        found = dt.apply(function, gram, core_dims=[["time", "time'"]], out_dims=["time'", "time"])
+        np.testing.assert_allclose(found.eval(given).values, expected)
+
+
+def test_without_core_dims_the_function_sees_scalars(values):
+    out = dt.apply(lambda a, b: a * 2 + b, x, 1.0)
+    np.testing.assert_allclose(out.eval({x: values}).transpose(*values.dims), values * 2 + 1)
+
+
+def test_new_dims_and_numbers_of_other_dtypes(values):
+    rank = dt.Dim("rank", coords=["first", "second"])
+    out = dt.apply(lambda v: pt.argsort(v)[:2], y, core_dims=["k"], out_dims=rank)
+    assert (out.dtype, out.sizes) == ("int64", {"rank": 2, "time": 3})
+    found = out.eval({y: values[0]})
+    assert found["rank"].values.tolist() == ["first", "second"]
+    expected = np.argsort(values.values[0], axis=0)[:2]
+    np.testing.assert_array_equal(found.transpose("rank", "time"), expected)
+
+
+def test_an_anonymous_dim_takes_the_length_of_the_output():
+    new = dt.Dim()
+    out = dt.apply(lambda v: v[1:], y, core_dims=["k"], out_dims=[new])
+    assert new.length == 3
+    assert set(out.dims) == {TIME, new}
+
+
+def test_an_output_that_ignores_an_input_is_repeated_along_its_dims(values):
+    a, b = dt.tensor("a", dims=[GROUP]), dt.tensor("b", dims=[TIME])
+    one, other, number = dt.apply(lambda p, q: (p + 1, q + 1, 3.0), a, b)
+    f = dt.function([a, b], [one, other, number], backend="python")
+    first, second, third = f(np.array([1.0, 2.0]), np.array([1.0, 2.0, 3.0]))
+    np.testing.assert_array_equal(first.transpose("group", "time"), [[2.0] * 3, [3.0] * 3])
+    np.testing.assert_array_equal(second.transpose("group", "time"), [[2.0, 3.0, 4.0]] * 2)
+    np.testing.assert_array_equal(third.transpose("group", "time"), [[3.0] * 3] * 2)
+    shape = dt.apply(lambda p, q: p.shape[0] + q, x, b, core_dims=["k", None])
+    result = dt.function([x, b], shape, backend="python")(values, np.zeros(3))
+    assert set(result.dims) == {"group", "time"}
+    assert (result == 4).all()
+
+
+# -- lengths that come with the data ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_lengths_that_come_with_the_data_are_checked_when_it_comes(backend, rng):
+    new = dt.Dim("new")
+    turned = dt.apply(lambda v: v[::-1], late, core_dims=["late"], out_dims="late")
+    steps = dt.apply(pt.diff, late, core_dims=["late"], out_dims=new)
+    f = dt.function([late], [turned + late, steps, steps.mean("new")], backend=backend)
+    for n in (2, 5):
+        array = xr.DataArray(rng.normal(size=(2, n)), dims=["group", "late"])
+        symmetric, differences, mean = f(array)
+        np.testing.assert_allclose(symmetric, array.values + array.values[:, ::-1])
+        np.testing.assert_allclose(differences, np.diff(array.values))
+        np.testing.assert_allclose(mean, np.diff(array.values).mean(axis=1))
+    wrong = dt.apply(pt.diff, late, core_dims=["late"], out_dims="late")
+    with pytest.raises((dt.CheckError, dt.DimError), match="diff: dim 'late' has"):
+        dt.function([late], wrong, backend=backend)(array)
+
+
+def test_a_late_output_may_be_used_in_a_positional_graph(rng):
+    turned = dt.apply(lambda v: v[::-1], late, core_dims=["late"], out_dims="late")
+    graph = turned.to_shaped([GROUP, LATE])
+    array = rng.normal(size=(2, 3))
+    found = graph.eval(
+        {late.to_shaped([GROUP, LATE]): array}, mode=pytensor.compile.mode.Mode("py")
+    )
+    np.testing.assert_allclose(found, array[:, ::-1])
+
+
+# -- derivatives, batches, identity ----------------------------------------------------------------
+
+
+def test_gradients_go_through(values):
+    out = dt.apply(softmax_rows, x, core_dims=[["time", "k"]], out_dims=["time", "k"])
+
+    def oracle(array):
+        return (scipy.special.softmax(array.transpose("group", "time", "k"), axis=2) ** 3).sum()
+
+    assert_gradient((out**3).sum(), x, {x: values}, oracle=oracle)
+    tangent = dt.jvp((out**3).sum(), x, dt.ones_like(x))
+    slope = dt.grad((out**3).sum(), x).eval({x: values})
+    np.testing.assert_allclose(tangent.eval({x: values}), slope.sum(), atol=1e-12)
+
+
+def test_a_finished_expression_is_batched(values):
+    out = dt.apply(softmax_rows, y, core_dims=[["time", "k"]], out_dims=["time", "k"])
+    grown = dt.tensor("y", dims=[GROUP, K, TIME])
+    batched = dt.vectorize(out, {y: grown})
+    result = batched.eval({grown: values})
+    for group in "uv":
+        expected = out.eval({y: values.sel(group=group)})
+        xr.testing.assert_allclose(
+            result.sel(group=group, drop=True), expected.drop_vars("group", errors="ignore")
+        )
+    # the call batches by itself, too
+    xr.testing.assert_allclose(dt.function([y], out, backend="python")(values), result)
+
+
+def test_equal_functions_make_equal_nodes():
+    first = dt.apply(lambda v: pt.exp(v) / 2, y, core_dims=[K], out_dims=[K])
+    assert first is dt.apply(lambda other: pt.exp(other) / 2, y, core_dims=["k"], out_dims="k")
+    assert first is not dt.apply(lambda v: pt.exp(v) / 3, y, core_dims=[K], out_dims=[K])
+    assert first is not dt.apply(lambda v: pt.exp(v) / 2, y, core_dims=[TIME], out_dims=[TIME])
+    assert pickle.loads(pickle.dumps(first)) is first
+
+
+def test_two_outputs_of_one_call_are_computed_together(values):
+    calls = []
+
+    class Counted(pt.linalg.decomposition.qr.QR):
+        def perform(self, node, inputs, outputs):
+            calls.append(1)
+            super().perform(node, inputs, outputs)
+
+    rank = dt.Dim("rank", length=3)
+    Q, R = dt.apply(Counted(mode="economic"), y, core_dims=[["k", "time"]],
+                    out_dims=[["k", rank], [rank, "time"]])  # fmt: skip
+    product = dt.dot(Q, R, dims=rank).eval({y: values[0]})
+    np.testing.assert_allclose(product.transpose("k", "time"), values[0], atol=1e-12)
+    assert len(calls) == 1
+
+
+def test_numbers_and_labelled_arrays_are_inputs(values):
+    out = dt.apply(pt.dot, values, np.float64(2.0) * dt.ones(K), core_dims=["k", "k"])
+    np.testing.assert_allclose(out.eval().transpose("group", "time"), 2 * values.sum("k"))
+
+
+# -- errors ----------------------------------------------------------------------------------------
+
+OTHER = dt.Dim("other", length=4)
+a = dt.tensor("a", dims=K)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: dt.apply(pt.dot, x, a, core_dims=["k", "kk"]),
+            r"(?s)dot, input 2: there is no dim 'kk' \(did you mean 'k'\?\).*dims: 'k'",
+        ),
+        (
+            lambda: dt.apply(pt.linalg.det, y, core_dims=["k", "time"]),
+            r"(?s)core_dims has one entry per input.*inputs: 1.*entries: 2.*\[\[row, column\]\]",
+        ),
+        (
+            lambda: dt.apply(pt.dot, x, a, core_dims="k"),
+            r"(?s)dot: core_dims has one entry per input.*entries: one",
+        ),
+        (
+            lambda: dt.apply(lambda v: v, y, core_dims=[["k", "time"]], out_dims=["k"]),
+            r"(?s)the output has 2 axes and is given 1 dims.*shape: \(4, 3\)",
+        ),
+        (
+            lambda: dt.apply(pt.diff, y, core_dims=["k"], out_dims=["k"]),
+            "diff: axis 0 of the output has length 3, dim 'k' has length 4",
+        ),
+        (
+            lambda: dt.apply(pt.diff, y, core_dims=["k"], out_dims=["j"]),
+            "diff, output: there is no dim 'j'",
+        ),
+        (
+            lambda: dt.apply(lambda v: (v, v), y, core_dims=["k"], out_dims=["k"]),
+            "returns 2 outputs; out_dims has one entry for each",
+        ),
+        (
+            lambda: dt.apply(lambda v: pt.outer(v, v), y, core_dims=["k"], out_dims=["k", "k"]),
+            "the dims of the output have .* twice",
+        ),
+        (
+            lambda: dt.apply(lambda v, w: v, y, a, core_dims=["k", None], out_dims=["k"]),
+            r"(?s)dim 'k' is a core dim of an input and a batch dim of another.*a with dims \{k\}",
+        ),
+        (
+            lambda: dt.apply(lambda v: v[:3], a, y, core_dims=["k", None], out_dims=[TIME]),
+            "does not take inputs with these core dims",
+        ),
+        (
+            lambda: dt.apply(lambda v, w: v[:3], a, y, core_dims=["k", "k"], out_dims=[TIME]),
+            "dim 'time' is a core dim of the output and a batch dim of another",
+        ),
+        (
+            lambda: dt.apply(pt.dot, y, dt.ones(OTHER.rename("k2")), core_dims=["time", "k2"]),
+            r"(?s)dot does not take inputs with these core dims.*input 1: time \(3\).*"
+            r"input 2: k2 \(4\)",
+        ),
+    ],
+)
+def test_mistakes_with_dims(call, message):
+    with pytest.raises(dt.DimError, match=message):
+        call()
+
+
+def test_other_mistakes():
+    with pytest.raises(dt.InputError, match="apply takes a function or an Op, not 3"):
+        dt.apply(3, y)
+    with pytest.raises(dt.InputError, match="apply takes at least one tensor"):
+        dt.apply(pt.exp)
+    with pytest.raises(dt.DtypeError, match="returns None, which is no tensor of numbers"):
+        dt.apply(lambda v: None, y)
+    with pytest.raises(dt.DtypeError, match="exp is not defined for labels of dim 'time'"):
+        dt.apply(pt.exp, dt.tensor("codes", dims=K, categories=TIME))
+    stranger = pt.vector("stranger")
+    with pytest.raises(
+        dt.GraphError, match=r"(?s)apply uses variables that it does not get.*variables: stranger"
+    ):
+        dt.apply(lambda v: v + stranger[0], y)
+    with pytest.raises(ZeroDivisionError, match="division by zero"):
+        dt.apply(lambda v: v * (1 / 0), y)
