@@ -92,7 +92,7 @@ class CompiledFunction:
 
     # -- calls ---------------------------------------------------------------------------------
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         ports = self._code.ports
         values = args if len(args) == len(ports) and not kwargs else self._match(args, kwargs)
         readings = [port.read(value) for port, value in zip(ports, values, strict=True)]
@@ -201,7 +201,9 @@ class CompiledFunction:
 
     # -- data ----------------------------------------------------------------------------------
 
-    def with_data(self, data: Mapping[Any, Any] | None = None, **by_name: Any) -> CompiledFunction:
+    def with_data(
+        self, data: Mapping[Any, Any] | None = None, /, **by_name: Any
+    ) -> CompiledFunction:
         """The same function on other data, without compiling again.
 
         Parameters

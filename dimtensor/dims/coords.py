@@ -70,7 +70,9 @@ def _in_widest_dtype(values: np.ndarray) -> np.ndarray:
 def _is_timestamp(value: object) -> bool:
     import datetime
 
-    return isinstance(value, (datetime.datetime, datetime.date, np.datetime64))
+    # NumPy's datetimes have no time zones; with one they stay the objects that they are
+    zone = getattr(value, "tzinfo", None)
+    return isinstance(value, (datetime.datetime, datetime.date, np.datetime64)) and zone is None
 
 
 class Coords:

@@ -257,10 +257,26 @@ def index_result(x: Node, indexers: tuple[Node, ...], items: tuple[at.IndexItem,
         if item.kind == "select":
             added.append((SelDim.of(item.dim, item.payload),))
         elif item.kind == "mask":
-            added.append((mask_dim(item.dim, indexers[item.payload]),))
+            mask = indexers[item.payload]
+            if mask.dims != (item.dim,):
+                raise _ragged(item.dim, mask)
+            added.append((mask_dim(item.dim, mask),))
         elif item.kind == "tensor":
             added.append(indexers[item.payload].dims)
     return union([kept, *added], "selection")
+
+
+def _ragged(dim: Dim, mask: Node) -> DimError:
+    """The error of a mask with more dims, as it gets them where an expression is batched."""
+    return DimError(
+        build_message(
+            f"a mask along {dim.title} has this dim and no other: along the others it would keep "
+            "other positions, other numbers of them",
+            [("mask", describe(mask))],
+            "dt.where(mask, x, 0) keeps the dim and can be summed; over several dims x[mask] "
+            "ravels them",
+        )
+    )
 
 
 def mask_dim(dim: Dim, mask: Node) -> Dim:

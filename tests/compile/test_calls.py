@@ -95,6 +95,17 @@ def test_a_batch_dim_may_not_be_called_like_a_dim_of_the_function():
         f(value, [1.0, 2.0])
 
 
+def test_a_mask_is_batched_only_where_it_stays_the_same():
+    mask = dt.tensor("mask", dims=OBS, dtype="bool")
+    x = along_obs([1.0, 2.0, 4.0], ["p", "q", "r"]).expand_dims(draw=[7, 8]) * [[1.0], [10.0]]
+    result = function([X, mask], X[mask])(x, [True, False, True])
+    xr.testing.assert_identical(result, x[:, [0, 2]])
+    with pytest.raises(dt.DimError, match="a mask along dim 'obs' has this dim and no other"):
+        function([X], X[X > 1].sum())(x)
+    total = function([X], dt.where(X > 1, X, 0.0).sum())(x)
+    xr.testing.assert_identical(total, x.where(x > 1, 0.0).sum("obs"))
+
+
 def test_a_misspelt_dim_is_no_batch():
     with pytest.raises(dt.InputError, match=r"lacks dim 'k' \(is 'kk' meant for it\?\)"):
         function([A], A)(xr.DataArray(np.zeros(3), dims="kk"))

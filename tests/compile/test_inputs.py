@@ -185,6 +185,29 @@ def test_datetimes_as_labels_of_dims_and_as_values():
     )
 
 
+@pytest.mark.parametrize(
+    "index",
+    [
+        pd.date_range("2020-01-01", periods=2, tz="Europe/Rome"),
+        pd.period_range("2020-01", periods=2, freq="M"),
+        pd.interval_range(0, 2),
+        pd.timedelta_range("1h", periods=2),
+        pd.Index([1.5, 2.5]),
+        pd.Index([True, False]),
+        pd.Index(["a", 1]),
+        pd.CategoricalIndex(["v", "u"]),
+    ],
+)
+def test_labels_of_every_kind_come_out_as_they_went_in(index):
+    series = pd.Series([1.0, 2.0], index=index)
+    result = function([X], [X * 2, X[::-1]])(series)
+    assert list(result[0].indexes["obs"]) == list(index)
+    assert list(result[1].indexes["obs"]) == list(index)[::-1]
+    fixed = dt.tensor("fixed", dims=dt.Dim("obs", coords=index))
+    assert fixed.eval({fixed: series[::-1]}).values.tolist() == [1.0, 2.0]
+    assert fixed.sel(obs=index[1]).eval({fixed: series}).item() == 2.0
+
+
 def test_labels_as_values_of_a_dim_that_gets_its_labels_with_the_call():
     w = dt.tensor("w", dims=dt.Dim("at"), categories=OBS)
     f = function([X, w], X.sel(obs=w))

@@ -573,6 +573,12 @@ def additional_dim_that_is_there_elsewhere(backend):
 
 
 @calling
+def mask_that_varies_along_a_batch(backend):
+    draws = labelled([1.0, 2.0], ["p", "q"]).expand_dims(draw=2)
+    dt.function([LATE], LATE[LATE > 1].sum(), backend)(draws)
+
+
+@calling
 def length_that_is_none(backend):
     dt.function([OBS], dt.zeros(OBS), backend)("many")
 
