@@ -104,10 +104,37 @@ def _rebuild(node: Node, inputs: tuple[Node, ...], mapping: dict[Dim, Dim]) -> N
         return _batched_jacobian(node, inputs)
     if node.kind == "pushforward":
         return _batched_pushforward(inputs, attrs)
+    if node.kind == "update":
+        inputs = _batched_update(node, inputs, mapping)
+    if node.kind == "update":
+        inputs = _with_own_base(node, inputs, mapping)
     new = make(node.kind, inputs, attrs)
     if node.kind == "index":
         _map_masks(node, new, mapping)
     return new
+
+
+def _batched_update(
+    node: Node, inputs: tuple[Node, ...], mapping: Mapping[Dim, Dim]
+) -> tuple[Node, ...]:
+    """Inputs of an update whose values or positions vary along a batch: so does the whole then."""
+    extra: dict[Dim, None] = {}
+    for new, old in zip(inputs[1:], node.inputs[1:], strict=True):
+        before = [map_dim(dim, mapping) for dim in old.dims]
+        extra.update(dict.fromkeys(without(new.dims, before)))
+    return (expand_node(inputs[0], tuple(extra)), *inputs[1:])
+
+
+def _with_own_base(
+    node: Node, inputs: tuple[Node, ...], mapping: Mapping[Dim, Dim]
+) -> tuple[Node, ...]:
+    """An update whose value or indexers got more dims updates its own tensor for each position."""
+    base, *others = inputs
+    added: list[Dim] = []
+    for old, new in zip(node.inputs[1:], others, strict=True):
+        known = {map_dim(dim, mapping) for dim in old.dims}
+        added += [dim for dim in new.dims if dim not in known]
+    return (expand_node(base, tuple(dict.fromkeys(added))), *others)
 
 
 def _map_masks(old: Node, new: Node, mapping: dict[Dim, Dim]) -> None:
