@@ -124,3 +124,25 @@ def test_value_that_would_lose_its_fraction_is_refused() -> None:
 def test_only_selections_are_updated() -> None:
     with pytest.raises(dt.DimError, match="set works on a selection"):
         (X + 1).set(0.0)
+
+
+def test_batch_of_values_updates_a_tensor_for_each() -> None:
+    value = dt.scalar("value")
+    updated = dt.zeros(K).sel(k="b").set(value)
+    draw = dt.Dim("draw", length=2)
+    given = xr.DataArray([5.0, 6.0], dims="draw")
+    expected = [[0.0, 5.0, 0.0, 0.0], [0.0, 6.0, 0.0, 0.0]]
+    many = dt.tensor("many", dims=draw)
+    for found in (
+        dt.function(value, updated, backend="python")(given),
+        dt.vectorize(updated, {value: many}).eval({many: given}),
+    ):
+        assert found.transpose("draw", "k").values.tolist() == expected
+
+
+def test_batch_of_groups() -> None:
+    x = dt.tensor("x", dims=OBS)
+    keys = dt.data(["d", "a", "d"], dims=OBS, categories=K)
+    total = dt.function(x, x.groupby(keys).sum(), backend="python")
+    given = xr.DataArray([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], dims=["draw", "obs"])
+    assert total(given).transpose("draw", "k").values.tolist() == [[2, 0, 0, 4], [5, 0, 0, 10]]
