@@ -7,7 +7,8 @@ one compiled callback works on all data of the same types, whatever their length
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -118,6 +119,7 @@ def _compile(
 
     names: dict[str, Any] = {
         "asarray": np.asarray,
+        "as_pointer": _as_pointer(),
         "carray": numba.carray,
         "inner": inner,
         "intp": np.intp,
@@ -126,9 +128,11 @@ def _compile(
     }
     expressions = ""
     for number, array in enumerate(arrays):
-        names[f"view_{number}"] = _viewer(numba.typeof(array))
+        names[f"typed_{number}"] = _with_type(numba.typeof(array))
+        names[f"dtype_{number}"] = array.dtype
         shape = "".join(f"intp(table[{at + 1 + axis}])," for axis in range(array.ndim))
-        expressions += f", view_{number}(table[{at}], ({shape}))"
+        view = f"carray(as_pointer(table[{at}]), ({shape}), dtype_{number})"
+        expressions += f", typed_{number}({view})"
         at += 1 + array.ndim
     namespace = dict(names)
     exec(template.format(entries=at, arrays=expressions), namespace)
@@ -140,13 +144,9 @@ def _compile(
         return numba.cfunc(c_signature)(namespace["callback"])
 
 
-def _viewer(array_type: Any) -> Callable[..., Any]:
-    """Make a function from address and shape to an array of exactly this type.
-
-    numba's carray gives writeable arrays only. An inner function that has been compiled for
-    read-only data would be compiled again for those.
-    """
-    import numba
+@cache
+def _as_pointer() -> Any:
+    """An intrinsic that takes an address for a pointer."""
     from numba import types
     from numba.core import cgutils
     from numba.extending import intrinsic
@@ -158,6 +158,18 @@ def _viewer(array_type: Any) -> Callable[..., Any]:
 
         return types.voidptr(address), codegen
 
+    return as_pointer
+
+
+@cache
+def _with_type(array_type: Any) -> Any:
+    """An intrinsic that takes an array for one of exactly this type.
+
+    numba's carray gives writeable arrays only. An inner function that has been compiled for
+    read-only data would be compiled again for those.
+    """
+    from numba.extending import intrinsic
+
     @intrinsic
     def with_type(typing, array):
         def codegen(context, builder, signature, args):
@@ -166,10 +178,4 @@ def _viewer(array_type: Any) -> Callable[..., Any]:
 
         return array_type(array), codegen
 
-    dtype = numba.np.numpy_support.as_dtype(array_type.dtype)
-
-    @numba.njit
-    def view(address, shape):
-        return with_type(numba.carray(as_pointer(address), shape, dtype))
-
-    return view
+    return with_type

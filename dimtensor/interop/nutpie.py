@@ -91,6 +91,7 @@ class _Record:
         names = pd.Index(model.names)
         self.coords: dict[str, Any] = {_STATISTICS_DIM: names}
         self.dims: dict[str, tuple[str, ...]]
+        self.shapes: list[tuple[int, ...]]
         if flat:
             self.names, self.shapes = [_VECTOR], [(model.size,)]
             self.dims, self.coords[FLAT] = {_VECTOR: (FLAT,)}, names

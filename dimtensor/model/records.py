@@ -52,7 +52,7 @@ def as_vectors(x: Any, size: int, name: str) -> xr.DataArray:
         along = name if name in x.dims else (x.dims[-1] if x.dims else None)
         leading = [dim for dim in x.dims if dim != along]
         if along is not None:
-            x = x.transpose(*leading, along).drop_vars(along, errors="ignore")
+            x = x.transpose(*leading, along).drop_vars([along], errors="ignore")
             x = x.rename({along: name}) if along != name else x
     else:
         array = np.asarray(x, dtype="float64")

@@ -71,8 +71,7 @@ def sample(
     DimError
         If a dim of the model is named chain or draw.
     InputError
-        If something is no LogDensity, a number is below 1, or the initial values lie outside of
-        their supports.
+        If a number is below 1, or the initial values lie outside of their supports.
 
     References
     ----------
@@ -87,35 +86,39 @@ def sample(
     >>> dict(tree["posterior"]["x"].sizes)
     {'chain': 2, 'draw': 5}
     """
+    # over budget: the code is twenty lines, the parameters are many
     from dimtensor.interop import nutpie
 
-    if not isinstance(model, LogDensity):
-        raise InputError(f"sample takes a LogDensity, not {type(model).__name__}")
-    for name, number in {"draws": draws, "tune": tune, "chains": chains, "cores": cores}.items():
-        if number is not None and number < 1:
-            raise InputError(f"sample: {name}={number} is below 1")
-    if extra:
-        model = model.with_deterministics(extra)
+    _check(model, {"draws": draws, "tune": tune, "chains": chains, "cores": cores})
+    model = model.with_deterministics(extra) if extra else model
     recorded = [p.tensor for p in model.parameters] + list(model.deterministics.values())
     check_leading([dim.short for x in recorded for dim in x.dims], "sample")
-    start = model.initial_point
-    if initial is not None:
-        start = model.unconstrain(initial) if isinstance(initial, Mapping) else initial
-        start = np.asarray(start, dtype="float64")
-        if start.shape != (model.size,):
-            raise InputError(
-                f"the chains start at one vector of shape ({model.size},), not {start.shape}"
-            )
+    options |= {"draws": draws, "tune": tune, "chains": chains, "cores": cores, "seed": seed}
     return nutpie.sample(
         model,
-        start,
+        _start(model, initial),
         save_warmup=save_warmup,
         unconstrained=unconstrained,
-        draws=draws,
-        tune=tune,
-        chains=chains,
-        cores=cores,
-        seed=seed,
         progress_bar=progress_bar,
         **options,
     )
+
+
+def _check(model: Any, numbers: Mapping[str, int | None]) -> None:
+    if not isinstance(model, LogDensity):
+        raise InputError(f"sample takes a LogDensity, not {type(model).__name__}")
+    for name, number in numbers.items():
+        if number is not None and number < 1:
+            raise InputError(f"sample: {name}={number} is below 1")
+
+
+def _start(model: LogDensity, initial: Any) -> np.ndarray:
+    if initial is None:
+        return model.initial_point
+    start = model.unconstrain(initial) if isinstance(initial, Mapping) else initial
+    start = np.asarray(start, dtype="float64")
+    if start.shape != (model.size,):
+        raise InputError(
+            f"the chains start at one vector of shape ({model.size},), not {start.shape}"
+        )
+    return start

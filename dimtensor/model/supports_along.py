@@ -57,8 +57,8 @@ class Ordered(AlongDim):
         return running_sums(steps, self._along), rest.sum()
 
     def unconstrain(self, y: DimTensor) -> DimTensor:
-        first, _ = _cut(y, self.dim, 1)
-        return _joined([first, log(y.diff(self.dim))], self.dim, 1)
+        first, _ = _cut(y, self._along, 1)
+        return _joined([first, log(y.diff(self._along))], self._along, 1)
 
 
 class PositiveOrdered(AlongDim):
@@ -71,8 +71,8 @@ class PositiveOrdered(AlongDim):
         return running_sums(exp(x), self._along), x.sum()
 
     def unconstrain(self, y: DimTensor) -> DimTensor:
-        first, _ = _cut(y, self.dim, 1)
-        return log(_joined([first, y.diff(self.dim)], self.dim, 1))
+        first, _ = _cut(y, self._along, 1)
+        return log(_joined([first, y.diff(self._along)], self._along, 1))
 
 
 class Simplex(AlongDim):
