@@ -42,6 +42,8 @@ def run_page(text: str, filename: str) -> dict[str, object]:
     ],
 )
 def test_page_runs(page, tmp_path, monkeypatch):
+    # a page is read from the root of the repository, and writes nothing into it
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
     run_page(page.read_text(), str(page))
 
