@@ -1,4 +1,4 @@
-"""Special functions that PyTensor does not translate to JAX, and loops inside of scalar ops.
+"""Scalar ops that PyTensor does not translate to JAX: special functions, and loops inside of ops.
 
 Functions that ``jax.scipy`` lacks are computed by SciPy on the host, through a callback that works
 under ``jit`` and ``vmap``, with their derivatives: formulas 8.17.4 and 8.2.1 (by the inverse
@@ -16,6 +16,7 @@ import numpy as np
 def register(jax_funcify: Any) -> None:
     """Teach PyTensor's dispatcher the ops of this module."""
     from pytensor.scalar import math as scalars
+    from pytensor.scalar.basic import Complex, RoundHalfAwayFromZero
     from pytensor.scalar.loop import ScalarLoop
 
     functions = _host_functions()
@@ -31,9 +32,24 @@ def register(jax_funcify: Any) -> None:
     }
     for op_class, name in host.items():
         jax_funcify.register(op_class)(lambda op, _f=functions[name], **kwargs: _f)
+    jax_funcify.register(Complex)(lambda op, **kwargs: _complex)
+    jax_funcify.register(RoundHalfAwayFromZero)(lambda op, **kwargs: _round_away)
     jax_funcify.register(ScalarLoop)(
         lambda op, **kwargs: _elementwise_loop(op, jax_funcify(op.fgraph))
     )
+
+
+def _complex(real: Any, imag: Any) -> Any:
+    import jax
+    import jax.numpy as jnp
+
+    return jax.lax.complex(*jnp.broadcast_arrays(real, imag))
+
+
+def _round_away(x: Any) -> Any:
+    import jax.numpy as jnp
+
+    return jnp.copysign(jnp.floor(jnp.abs(x) + 0.5), x)
 
 
 def _on_host(name: str, slope: Callable[..., Any]) -> Callable[..., Any]:
@@ -50,16 +66,19 @@ def _on_host(name: str, slope: Callable[..., Any]) -> Callable[..., Any]:
 
     def on_host(*operands: Any) -> np.ndarray:
         with np.errstate(all="ignore"):
-            value = compute(*(np.asarray(x) for x in operands))
-        return np.asarray(value, dtype=operands[-1].dtype)
+            return _as_bits(np.asarray(compute(*(_as_floats(np.asarray(x)) for x in operands))))
 
     @jax.custom_jvp
     def function(*operands: Any) -> Any:
-        operands = jnp.broadcast_arrays(*operands)
         dtype = jnp.result_type(*operands, jnp.float32)
-        operands = [x.astype(dtype) for x in operands]
-        result = jax.ShapeDtypeStruct(operands[0].shape, dtype)
-        return jax.pure_callback(on_host, result, *operands, vmap_method="broadcast_all")
+        operands = [x.astype(dtype) for x in jnp.broadcast_arrays(*operands)]
+        bits = [jax.lax.bitcast_convert_type(x, jnp.uint32) for x in operands]
+        if dtype == jnp.float32:  # with a last axis, as the two halves of a double have
+            bits = [x[..., None] for x in bits]
+        result = jax.ShapeDtypeStruct(bits[0].shape, jnp.uint32)
+        found = jax.pure_callback(on_host, result, *bits, vmap_method="broadcast_all")
+        found = found[..., 0] if dtype == jnp.float32 else found
+        return jax.lax.bitcast_convert_type(found, dtype)
 
     def jvp(primals: Any, tangents: Any) -> Any:
         if not all(isinstance(t, SymbolicZero) for t in tangents[:-1]):
@@ -74,6 +93,21 @@ def _on_host(name: str, slope: Callable[..., Any]) -> Callable[..., Any]:
 
     function.defjvp(jvp, symbolic_zeros=True)
     return function
+
+
+def _as_floats(bits: np.ndarray) -> np.ndarray:
+    """Floats of their bits, in one or two integers along the last axis."""
+    dtype = np.float32 if bits.shape[-1] == 1 else np.float64
+    return np.ascontiguousarray(bits, dtype=np.uint32).view(dtype)[..., 0]
+
+
+def _as_bits(values: np.ndarray) -> np.ndarray:
+    """The bits of floats.
+
+    JAX's 64-bit mode is a setting of a thread, and callbacks run in others: integers of 32 bits are
+    what comes through unchanged.
+    """
+    return np.ascontiguousarray(values[..., None]).view(np.uint32)
 
 
 def _host_functions() -> dict[str, Callable[..., Any]]:

@@ -50,6 +50,21 @@ def _finite(x: Variable) -> Variable:
     return ~(pt.isnan(x) | pt.isinf(x))
 
 
+def _x_times(function: Callable[..., Variable], start: float) -> Callable[..., Variable]:
+    """Product x * function(y), 0 where x is 0 and y is at the end of the domain or outside of it.
+
+    Inside nothing is masked, so that the gradient in x is function(y) where x is 0, too. PyTensor's
+    own op of this kind gives wrong gradients to operands that broadcast.
+    """
+
+    def product(x: Variable, y: Variable) -> Variable:
+        outside = pt.le(y, np.asarray(start, dtype=y.type.dtype)) | pt.eq(y, np.inf)
+        inside = np.asarray(start + 1, dtype=y.type.dtype)
+        return x * function(pt.switch(pt.eq(x, 0) & outside, inside, y))
+
+    return product
+
+
 def _close(x: Variable, y: Variable, rtol: Variable, atol: Variable) -> Variable:
     """As numpy.isclose."""
     if x.type.dtype[:5] != "float":
@@ -66,6 +81,8 @@ _COMPOSED: dict[str, Callable[..., Variable]] = {
     "isfinite": _finite,
     "isposinf": lambda x: pt.eq(x, np.asarray(np.inf, dtype=x.type.dtype)),
     "isneginf": lambda x: pt.eq(x, np.asarray(-np.inf, dtype=x.type.dtype)),
+    "xlogy": _x_times(pt.log, 0.0),
+    "xlog1py": _x_times(pt.log1p, -1.0),
     "deg2rad": lambda x: x * np.asarray(np.pi / 180, dtype=x.type.dtype),
     "rad2deg": lambda x: x * np.asarray(180 / np.pi, dtype=x.type.dtype),
     "angle": lambda z: pt.arctan2(pt.imag(z), pt.real(z)),

@@ -173,8 +173,11 @@ class ReductionMixin(TensorShell):
         return elemwise("divide", elemwise("square", gap).sum(dims, skipna=skipna), n)
 
     def std(self, dim: DimKey = None, *, ddof: int = 0, skipna: bool = False) -> DimTensor:
-        """Standard deviation over dims: the root of :meth:`var`."""
-        return elemwise("sqrt", self.var(dim, ddof=ddof, skipna=skipna))
+        """Standard deviation over dims: the root of :meth:`var`.
+
+        Where all elements are equal its gradient is 0, which is a subgradient there.
+        """
+        return root_of_variance(self.var(dim, ddof=ddof, skipna=skipna))
 
     def logsumexp(self, dim: DimKey = None) -> DimTensor:
         """Logarithm of the sum of exponentials over dims, without overflow.
@@ -364,6 +367,12 @@ class ReductionMixin(TensorShell):
         return Weighted(self, wrap(as_node(weights, [self.node], "weights")))
 
 
+def root_of_variance(variance: DimTensor) -> DimTensor:
+    """Standard deviation, whose gradient stays finite where there is no variance."""
+    none = elemwise("equal", variance, 0)
+    return elemwise("where", none, 0, elemwise("sqrt", elemwise("where", none, 1, variance)))
+
+
 def with_an_element(x: DimTensor, dims: Dims, fill: float) -> tuple[DimTensor, Dims]:
     """A tensor with an element more along dims that may have none, and its dims in their place."""
     grown = []
@@ -436,4 +445,4 @@ class Weighted:
 
     def std(self, dim: DimKey = None) -> DimTensor:
         """Weighted standard deviation."""
-        return elemwise("sqrt", self.var(dim))
+        return root_of_variance(self.var(dim))
