@@ -141,6 +141,12 @@ def test_gradients_of_moments(name: str, rng: np.random.Generator):
     assert_gradient((getattr(X, name)(["a", "c"]) ** 2).sum(), X, {X: x}, oracle=oracle)
 
 
+def test_gradient_of_the_deviation_of_equal_elements_is_zero():
+    t = dt.tensor("t", dims=dt.Dim("k", length=3))
+    found = dt.grad(t.std(), t).eval({t: np.full(3, 2.0)})
+    assert found.values.tolist() == [0.0, 0.0, 0.0]
+
+
 # -- exponentials ----------------------------------------------------------------------------------
 
 

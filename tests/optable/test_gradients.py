@@ -139,6 +139,14 @@ def test_gradients_of_stable_functions_far_out():
     assert _gradients_at(dt.sigmoid(x), [x], -800.0) == [0.0]
 
 
+def test_gradients_of_x_log_y_at_zero():
+    x, y = dt.scalar("x"), dt.scalar("y")
+    assert _gradients_at(dt.xlogy(x, y), [x, y], 0.0, 0.0) == [0.0, 0.0]
+    np.testing.assert_allclose(_gradients_at(dt.xlogy(x, y), [x, y], 0.0, 2.0), [np.log(2), 0.0])
+    np.testing.assert_allclose(_gradients_at(dt.xlog1py(x, y), [x, y], 3.0, 1.0), [np.log(2), 1.5])
+    assert _gradients_at(dt.xlog1py(x, y), [x, y], 0.0, -1.0) == [0.0, 0.0]
+
+
 def test_gradient_of_where_ignores_the_branch_not_taken():
     x = dt.scalar("x")
     safe = dt.where(x > 0, dt.sqrt(dt.where(x > 0, x, 1.0)), 0.0)

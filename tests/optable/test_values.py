@@ -73,14 +73,15 @@ def test_no_elements_and_one_element(row: OpRow, rng: np.random.Generator):
         assert_close(in_order(row, result), expected(row, arrays, result.dtype.name))
 
 
+# whose zeros have other signs than those of the oracle, a formula of another kind
+SIGNLESS = ("log1mexp", "round_half_away_from_zero", "xlogy", "xlog1py")
+
 # where a value at the edge is not the oracle's, and why that is left so
 EDGES = {
     "poch": "SciPy defines it at the poles, the row only for positive operands",
     "beta": "the row is for positive operands",
     "betaln": "the row is for positive operands",
     "factorial": "SciPy's gamma, by which it is defined, has another sign of infinity at poles",
-    "xlogy": "0 where x is 0 and y is NaN",
-    "xlog1py": "0 where x is 0 and y is NaN",
     "iv": "computed from the scaled function, which vanishes where iv overflows",
     "kv": "computed from the scaled function, which vanishes where kv overflows",
     "gammal": "a product of an infinity and a zero on both sides",
@@ -108,7 +109,7 @@ def test_values_at_the_edges(row: OpRow):
                                              for at, x in enumerate(arrays))))  # fmt: skip
     np.testing.assert_allclose(result.values, wanted, rtol=1e-10, atol=1e-12)
     signed = (wanted == 0) & (result.values == 0)
-    if wanted.dtype.kind == "f" and row.name not in ("log1mexp", "round_half_away_from_zero"):
+    if wanted.dtype.kind == "f" and row.name not in SIGNLESS:
         assert (np.signbit(result.values) == np.signbit(wanted))[signed].all()
 
 

@@ -1,0 +1,209 @@
+"""Grouping by labels: against xarray, pandas and NumPy, with empty groups and batch dims."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import dimtensor as dt
+from dimtensor.testing.differences import assert_gradient
+
+GROUPS = dt.Dim("key", coords=["u", "v", "w", "z"])  # nothing belongs to z
+OBS = dt.Dim("obs")
+BATCH = dt.Dim("batch", coords=["p", "q"])
+KEYS = np.array(["w", "u", "u", "v", "w", "u", "w"])
+ORDER = ["u", "v", "w", "z"]
+
+KEY = dt.data(KEYS, dims=OBS, categories=GROUPS)
+X = dt.tensor("x", dims=[OBS, BATCH])
+V = dt.tensor("v", dims=OBS)
+
+REDUCTIONS = {
+    "sum": {},
+    "mean": {},
+    "min": {},
+    "max": {},
+    "count": {},
+    "first": {},
+    "var": {},
+    "std": {},
+    "var with ddof": {"ddof": 1},
+    "std with ddof": {"ddof": 1},
+}
+
+
+def array(rng: np.random.Generator, nans: bool = False) -> xr.DataArray:
+    values = rng.normal(size=(2, 7)).round(2)
+    if nans:
+        values[0, [1, 3]] = np.nan
+    return xr.DataArray(
+        values, dims=["batch", "obs"], coords={"batch": ["p", "q"], "key": ("obs", KEYS)}
+    )
+
+
+def by_xarray(x: xr.DataArray, name: str) -> xr.DataArray:
+    """Skipping no NaN, with the group that has no elements."""
+    grouped = x.groupby("key")
+    method = name.split()[0]
+    options = {} if method == "count" else {"skipna": False}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = getattr(grouped, method)(**options, **REDUCTIONS[name])
+    return result.reindex(key=ORDER, fill_value=0 if method in ("sum", "count") else np.nan)
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+@pytest.mark.parametrize("nans", [False, True])
+def test_groups_as_in_xarray(name: str, nans: bool, rng: np.random.Generator):
+    x = array(rng, nans)
+    found = getattr(X.groupby(KEY), name.split()[0])(**REDUCTIONS[name])
+    assert found.dims == (GROUPS, BATCH) or found.dims == (BATCH, GROUPS)
+    result = found.eval({X: x.drop_vars("key")})
+    wanted = by_xarray(x, name)
+    xr.testing.assert_allclose(result.transpose(*wanted.dims), wanted, rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "min", "max", "first", "std"])
+def test_groups_as_in_pandas(name: str, rng: np.random.Generator):
+    values = rng.normal(size=7)
+    options = {"ddof": 0} if name == "std" else {}
+    wanted = getattr(pd.Series(values).groupby(KEYS), name)(**options).reindex(ORDER)
+    if name == "sum":
+        wanted = wanted.fillna(0.0)
+    result = getattr(V.groupby(KEY), name)().eval({V: values})
+    np.testing.assert_allclose(result.values, wanted.values, rtol=1e-12)
+    assert result.indexes["key"].tolist() == ORDER
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int8", "bool", "float32", "uint8"])
+def test_groups_of_other_dtypes(dtype: str, rng: np.random.Generator):
+    v = dt.tensor("v", dims=OBS, dtype=dtype)
+    values = rng.integers(0, 2 if dtype == "bool" else 100, 7).astype(dtype)
+    total = v.groupby(KEY).sum().eval({v: values})
+    wanted = [values[label == KEYS].sum() for label in ORDER]
+    assert total.dtype == values.sum().dtype
+    assert total.values.tolist() == wanted
+    for name in ("min", "max", "mean", "first"):
+        result = getattr(v.groupby(KEY), name)().eval({v: values})
+        pick = (lambda g: g[0]) if name == "first" else getattr(np, name)
+        wanted = [float(pick(values[label == KEYS])) for label in ORDER[:3]]
+        np.testing.assert_allclose(result.values, [*wanted, np.nan], rtol=1e-6)
+        assert result.dtype == ("float32" if dtype == "float32" else "float64")
+
+
+def test_labels_that_come_with_the_call(rng: np.random.Generator):
+    key = dt.tensor("key", dims=OBS, categories=GROUPS)
+    values = rng.normal(size=5)
+    f = dt.function([V, key], V.groupby(key).sum(), backend="python")
+    for labels in (np.array(list("zuzvu")), np.array(list("vvvvv"))):
+        wanted = [values[label == labels].sum() for label in ORDER]
+        np.testing.assert_allclose(f(values, labels).values, wanted, rtol=1e-12)
+
+
+def test_permuted_elements_give_the_same_groups(rng: np.random.Generator):
+    key = dt.tensor("key", dims=OBS, categories=GROUPS)
+    grouped = V.groupby(key)
+    results = [grouped.sum(), grouped.mean(), grouped.min(), grouped.var(), grouped.count()]
+    f = dt.function([V, key], results, backend="python")
+    values, order = rng.normal(size=7), rng.permutation(7)
+    for first, second in zip(f(values, KEYS), f(values[order], KEYS[order]), strict=True):
+        np.testing.assert_allclose(first.values, second.values, rtol=1e-12)
+
+
+def test_groups_of_nothing():
+    key = dt.tensor("key", dims=OBS, categories=GROUPS)
+    f = dt.function([V, key], [V.groupby(key).sum(), V.groupby(key).max()], backend="python")
+    total, largest = f(np.zeros(0), np.zeros(0, dtype="U1"))
+    assert total.values.tolist() == [0.0] * 4
+    assert np.isnan(largest.values).all()
+
+
+WITHOUT = {
+    "strings": xr.DataArray(KEYS, dims="obs", name="who"),
+    "series": pd.Series(KEYS, name="who", index=pd.RangeIndex(7, name="obs")),
+    "integers": xr.DataArray([3, 1, 1, 2, 3, 1, 3], dims="obs", name="who"),
+    "dates": xr.DataArray(
+        np.array(["2020-01-03", "2020-01-01"], "M8[ns]")[[0, 1, 1, 1, 0, 1, 0]], dims="obs",
+        name="who",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", WITHOUT)
+def test_groups_without_categories_are_the_labels_found(kind: str, rng: np.random.Generator):
+    labels = WITHOUT[kind]
+    values = rng.normal(size=7)
+    result = V.groupby(labels).mean().eval({V: values})
+    wanted = pd.Series(values).groupby(np.asarray(labels)).mean()
+    assert result.dims == ("who",)
+    assert result.indexes["who"].tolist() == wanted.index.tolist()
+    np.testing.assert_allclose(result.values, wanted.values, rtol=1e-12)
+
+
+def test_integer_data_are_labels_too():
+    labels = dt.data(np.array([3, 1, 1]), dims=OBS)
+    result = V.groupby(labels).sum().eval({V: np.array([1.0, 2.0, 4.0])})
+    assert result.to_series().to_dict() == {1: 6.0, 3: 1.0}
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "max", "std", "first"])
+def test_map_brings_groups_back_to_the_elements(name: str, rng: np.random.Generator):
+    values = rng.normal(size=7)
+    back = V.groupby(KEY).map(name).eval({V: values})
+    options = {"ddof": 0} if name == "std" else {}
+    wanted = pd.Series(values).groupby(KEYS).transform(name, **options)
+    np.testing.assert_allclose(back.values, wanted.values, rtol=1e-12)
+    same = V.groupby(KEY).map(lambda g: getattr(g, name)()).eval({V: values})
+    np.testing.assert_array_equal(same.values, back.values)
+
+
+def test_map_of_a_result_that_lacks_the_groups_raises():
+    with pytest.raises(dt.DimError, match=r"map brings a result on .* back to the elements"):
+        V.groupby(KEY).map(lambda g: V)
+
+
+def test_ties_and_nan_pick_the_first():
+    v = np.array([np.nan, 2.0, 2.0, 5.0, 1.0, 1.0, np.nan])
+    grouped = V.groupby(KEY)
+    assert grouped.first().eval({V: v}).values[:2].tolist() == [2.0, 5.0]
+    smallest = grouped.min().eval({V: v})
+    assert smallest.values[:2].tolist() == [1.0, 5.0]
+    assert np.isnan(smallest.values[2:]).all()
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "min", "max", "first", "var", "std"])
+def test_gradients_of_groups(name: str, rng: np.random.Generator):
+    values = rng.normal(size=7)
+    three = dt.data(KEYS, dims=OBS, categories=dt.Dim("key", coords=["u", "v", "w"]))
+    # v has one element: its deviation is zero, where differences of it have no limit
+    some = np.array([0, 2]) if name == "std" else np.arange(3)
+    result = getattr(V.groupby(three), name)().isel(key=some)
+
+    def oracle(x: xr.DataArray) -> float:
+        options = {"ddof": 0} if name in ("var", "std") else {}
+        groups = getattr(pd.Series(x.values).groupby(KEYS), name)(**options)
+        return float((np.asarray(groups)[some] ** 2).sum())
+
+    assert_gradient((result**2).sum(), V, {V: values}, oracle=oracle)
+
+
+ERRORS = {
+    "takes a tensor of labels, not the dim": lambda: V.groupby("obs"),
+    "the labels of groupby have one dim": lambda: dt.tensor("y", dims=BATCH).groupby(KEY),
+    "its values are not\\s*known yet": lambda: V.groupby(dt.tensor("n", dims=OBS, dtype="int64")),
+}
+
+
+@pytest.mark.parametrize("message", ERRORS)
+def test_what_cannot_be_grouped(message: str):
+    with pytest.raises((dt.LabelError, dt.DimError), match=message):
+        ERRORS[message]()
+
+
+def test_a_label_that_is_no_category_raises():
+    with pytest.raises(dt.LabelError, match="'nobody'"):
+        V.groupby(dt.data(["u", "nobody"], dims=OBS, categories=GROUPS))
