@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dimtensor.errors import CheckError, build_message, listing
 from dimtensor.interop.callbacks import (
     copy_callback,
     gradient_callback,
@@ -51,8 +52,29 @@ def sample(
     """
     nutpie = require("nutpie", "sampling", "dt.sample")
     compiled = _compiled(model, start, _Record(model, flat=True))
-    tree = nutpie.sample(compiled, save_warmup=save_warmup, **options)
+    try:
+        tree = nutpie.sample(compiled, save_warmup=save_warmup, **options)
+    except RuntimeError as error:
+        if "initialization points failed" not in str(error):
+            raise
+        raise _no_start(model, start) from error
     return _labelled(model, tree, save_warmup, unconstrained)
+
+
+def _no_start(model: LogDensity, start: np.ndarray) -> CheckError:
+    value, gradient = model.logp_and_grad(start)
+    broken = [name for name, g in zip(model.names, gradient, strict=True) if not np.isfinite(g)]
+    return CheckError(
+        build_message(
+            "sample: the log density or its gradient is not finite around the point where the "
+            "chains start",
+            [
+                ("log density there", value),
+                ("elements whose gradient is not finite there", listing(broken)),
+            ],
+            "start elsewhere with initial={...}, or look at the parts of the density with eval",
+        )
+    )
 
 
 def _labelled(

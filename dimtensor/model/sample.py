@@ -72,6 +72,8 @@ def sample(
         If a dim of the model is named chain or draw.
     InputError
         If a number is below 1, or the initial values lie outside of their supports.
+    CheckError
+        If the log density is not finite where the chains start.
 
     References
     ----------

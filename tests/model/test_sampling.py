@@ -228,6 +228,15 @@ def test_what_sample_does_not_take():
         dt.sample(model, extra={"rate": theta})
 
 
+def test_a_density_that_is_not_finite_where_chains_start():
+    x, y = dt.scalar("x"), dt.scalar("y")
+    model = dt.LogDensity(dt.log(x - 50.0) - x - y**2, {x: dt.real, y: dt.real}, "python")
+    with pytest.raises(dt.CheckError, match=r"not finite around(.|\n)*there: nan"):
+        dt.sample(model, draws=2, tune=2, chains=1, **QUIET)
+    tree = dt.sample(model, draws=2, tune=2, chains=1, initial={"x": 60.0, "y": 0.0}, **QUIET)
+    assert tree["posterior"]["x"].min() > 50
+
+
 @pytest.mark.parametrize(
     ("module", "extra", "use"),
     [
