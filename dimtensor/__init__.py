@@ -28,6 +28,7 @@ from dimtensor.tensor.autodiff import jacobian as jacobian
 from dimtensor.tensor.autodiff import jvp as jvp
 from dimtensor.tensor.autodiff import value_and_grad as value_and_grad
 from dimtensor.tensor.autodiff import vjp as vjp
+from dimtensor.tensor.border import from_shaped as from_shaped
 from dimtensor.tensor.constructors import arange as arange
 from dimtensor.tensor.constructors import bool as bool
 from dimtensor.tensor.constructors import complex128 as complex128
@@ -35,7 +36,6 @@ from dimtensor.tensor.constructors import data as data
 from dimtensor.tensor.constructors import eye as eye
 from dimtensor.tensor.constructors import float32 as float32
 from dimtensor.tensor.constructors import float64 as float64
-from dimtensor.tensor.constructors import from_shaped as from_shaped
 from dimtensor.tensor.constructors import full as full
 from dimtensor.tensor.constructors import full_like as full_like
 from dimtensor.tensor.constructors import index as index

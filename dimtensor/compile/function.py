@@ -24,7 +24,6 @@ from dimtensor.errors import (
     listing,
 )
 from dimtensor.graph import Node, toposort
-from dimtensor.lower.border import inputs_beyond
 
 # frames of so many sets of lengths and labels are kept, the oldest are found anew
 _KEPT_FRAMES = 16
@@ -337,10 +336,5 @@ def function(inputs: Any, outputs: Any, backend: str = "numba") -> CompiledFunct
 
 def free_inputs(outputs: Sequence[Node]) -> list[Node]:
     """The input nodes that outputs depend on, in the order of their creation."""
-    found: dict[Node, None] = {}
-    for node in toposort(outputs):
-        if node.kind == "input":
-            found[node] = None
-        elif node.kind == "shaped":
-            found.update((beyond, None) for _, beyond in inputs_beyond(node.attrs.variable))
+    found = [node for node in toposort(outputs) if node.kind == "input"]
     return sorted(found, key=lambda node: node.serial)

@@ -18,7 +18,7 @@ from dimtensor.graph.attrs import LabelPosition
 from dimtensor.graph.infer import describe
 from dimtensor.graph.verify import full_checks
 from dimtensor.lower import Lowering, plan_axes
-from dimtensor.lower.border import inputs_beyond, named_variable
+from dimtensor.lower.border import named_variable
 from dimtensor.lower.empty import has_run_time_length
 from dimtensor.lower.indexing import source_leaves
 from dimtensor.lower.order import AxisOrder
@@ -179,14 +179,12 @@ def _check_inputs(inputs: Sequence[Node | Dim], outputs: Sequence[Node]) -> None
         if leaf.kind == "input" and leaf not in allowed:
             missing.append(describe(leaf))
         if leaf.kind == "shaped":
-            beyond = dict(inputs_beyond(leaf.attrs.variable))
             missing += [
                 f"the positional variable {root}"
                 for root in graph_inputs([leaf.attrs.variable])
                 if not isinstance(root, Constant)
                 and not hasattr(root, "get_value")
                 and root not in roots
-                and beyond.get(root) not in allowed
             ]
     if missing:
         raise GraphError(

@@ -105,24 +105,11 @@ def _rebuild(node: Node, inputs: tuple[Node, ...], mapping: dict[Dim, Dim]) -> N
     if node.kind == "pushforward":
         return _batched_pushforward(inputs, attrs)
     if node.kind == "update":
-        inputs = _batched_update(node, inputs, mapping)
-    if node.kind == "update":
         inputs = _with_own_base(node, inputs, mapping)
     new = make(node.kind, inputs, attrs)
     if node.kind == "index":
         _map_masks(node, new, mapping)
     return new
-
-
-def _batched_update(
-    node: Node, inputs: tuple[Node, ...], mapping: Mapping[Dim, Dim]
-) -> tuple[Node, ...]:
-    """Inputs of an update whose values or positions vary along a batch: so does the whole then."""
-    extra: dict[Dim, None] = {}
-    for new, old in zip(inputs[1:], node.inputs[1:], strict=True):
-        before = [map_dim(dim, mapping) for dim in old.dims]
-        extra.update(dict.fromkeys(without(new.dims, before)))
-    return (expand_node(inputs[0], tuple(extra)), *inputs[1:])
 
 
 def _with_own_base(

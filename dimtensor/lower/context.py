@@ -15,7 +15,6 @@ from dimtensor.errors import GraphError, build_message
 from dimtensor.graph import Node, leaves, toposort
 from dimtensor.graph.attrs import LabelPosition
 from dimtensor.graph.verify import verify_graph
-from dimtensor.lower.border import join
 from dimtensor.lower.order import AxisOrder
 from dimtensor.lower.verify import verify_variable
 
@@ -110,15 +109,8 @@ class Lowering:
 
     def _leaf_variable(self, node: Node) -> Variable:
         if node.kind == "shaped":
-            variable = join(node.attrs.variable, self._input_beyond)
-            return transpose(variable, node.attrs.dims, self.axes(node))
+            return transpose(node.attrs.variable, node.attrs.dims, self.axes(node))
         return self._leaf(node, self.axes(node))
-
-    def _input_beyond(self, node: Node) -> Variable:
-        """The variable of an input, axes in the order of its dims."""
-        if node not in self.variables:
-            self.variables[node] = self._leaf_variable(node)
-        return transpose(self.variables[node], self.axes(node), node.dims)
 
     # -- lengths -------------------------------------------------------------------------------
 

@@ -1,17 +1,28 @@
-"""``to_shaped``: lowering there and then, an input being the same PyTensor variable each time."""
+"""The border to positional PyTensor: ``to_shaped`` lowers there and then, ``from_shaped`` comes in.
+
+An input is the same PyTensor variable whatever expression it is lowered in.
+"""
 
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import pytensor.tensor as pt
 
-from dimtensor.dims import Dims
-from dimtensor.errors import GraphError, build_message
-from dimtensor.graph import Node
+from dimtensor.dims import AnonymousDim, Dim, Dims, as_dim_tuple, canonical_dims
+from dimtensor.errors import DimError, GraphError, build_message
+from dimtensor.graph import Node, make
+from dimtensor.graph.attrs import ApplyAttrs, ShapedAttrs
+from dimtensor.graph.dtypes import valid_dtype
 from dimtensor.lower import AxisOrder, Lowering, transpose
-from dimtensor.lower.border import named_variable, stand_for
+from dimtensor.lower.border import named_variable, roots_of, stand_for
+from dimtensor.lower.lift import LiftedGraph
+from dimtensor.tensor.shell import wrap
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
 
 # canonical order, so that an input is the same variable whatever expression it is in
 _ORDER = AxisOrder.canonical()
@@ -59,3 +70,82 @@ def to_shaped(node: Node, order: Dims) -> Any:
         for condition, message in lowering.checks:
             variable = Assert(message)(variable, condition)
     return variable
+
+
+def from_shaped(
+    variable: Any,
+    dims: Dim | Sequence[Dim] | None = None,
+    categories: Dim | None = None,
+) -> DimTensor:
+    """A positional PyTensor variable as a dims-tensor.
+
+    Parameters
+    ----------
+    variable : pytensor variable or array
+    dims : Dim or sequence of Dim
+        One per axis, in order. An anonymous ``Dim()`` takes its length from the axis.
+    categories : Dim, optional
+        The dim whose positions the elements are.
+
+    Raises
+    ------
+    DimError
+        If the numbers of axes and dims differ, or a static length is not that of its dim.
+
+    Examples
+    --------
+    >>> import dimtensor as dt, pytensor.tensor as pt
+    >>> x = pt.matrix("x", shape=(3, None))
+    >>> k = dt.Dim("k", length=3)
+    >>> dt.from_shaped(x, dims=[k, dt.Dim("obs")]).sum(k).sizes
+    {'obs': None}
+    """
+    variable = pt.as_tensor_variable(variable)
+    given = as_dim_tuple(dims, "the dims of from_shaped")
+    canonical_dims(given, "the dims of from_shaped")
+    shape = variable.type.shape
+    if len(shape) != len(given):
+        raise DimError(
+            build_message(
+                f"the variable has {len(shape)} axes and is given {len(given)} dims",
+                [("shape", shape), ("dims", ", ".join(dim.short for dim in given))],
+            )
+        )
+    for axis, (dim, static) in enumerate(zip(given, shape, strict=True)):
+        if static is None:
+            continue
+        if isinstance(dim, AnonymousDim):
+            dim.take_length(static)
+        elif dim.length is not None and dim.length != static:
+            raise DimError(
+                build_message(
+                    f"axis {axis} of the variable has length {static}, {dim.title} has "
+                    f"length {dim.length}",
+                    [("shape", shape), ("dims", ", ".join(d.short for d in given))],
+                )
+            )
+    roots = roots_of(variable)
+    if any(roots.values()):
+        return _of_inputs(variable, given, roots, categories)
+    dtype = valid_dtype(variable.type.dtype)
+    return wrap(make("shaped", (), ShapedAttrs(variable, given, dtype, categories)))
+
+
+def _of_inputs(
+    variable: Any, dims: Dims, roots: Mapping[Any, Node | None], categories: Dim | None
+) -> DimTensor:
+    """A positional variable made of what ``to_shaped`` gave, as a function of the inputs again."""
+    nodes = tuple(
+        node or from_shaped(root, [Dim() for _ in range(root.type.ndim)]).node
+        for root, node in roots.items()
+    )
+    attrs = ApplyAttrs(
+        function=LiftedGraph(list(roots), [variable]),
+        core_in=tuple(node.attrs.dims if node.kind == "shaped" else node.dims for node in nodes),
+        core_out=dims,
+        dtype=valid_dtype(variable.type.dtype),
+        output=0,
+        name="from_shaped",
+    )
+    result = make("apply", nodes, attrs)
+    return wrap(result if categories is None else make("codes", (result,), categories))

@@ -21,7 +21,7 @@ from dimtensor.dims import (
 )
 from dimtensor.errors import DimError, DtypeError, InputError, build_message, listing
 from dimtensor.graph import Node, make
-from dimtensor.graph.attrs import DataAttrs, InputAttrs, ShapedAttrs
+from dimtensor.graph.attrs import DataAttrs, InputAttrs
 from dimtensor.graph.dtypes import valid_dtype
 from dimtensor.tensor.shell import as_node, constant, wrap
 
@@ -263,9 +263,7 @@ def _as_numbers(array: np.ndarray, what: str) -> np.ndarray:
     )
 
 
-def data_beside(
-    value: Any, beside: Sequence[Node], categories: Dim | None = None
-) -> DimTensor:
+def data_beside(value: Any, beside: Sequence[Node], categories: Dim | None = None) -> DimTensor:
     """A labelled array that meets tensors: its dims are theirs where the names are the same."""
     known = {dim.name: dim for x in beside for dim in x.dims if dim.name is not None}
     own = _dims_of(value)
@@ -435,61 +433,3 @@ def eye(dim: Dim, other: Dim | None = None, dtype: Any = "float64") -> DimTensor
     same = arange(dim).node, arange(other).node
     hit = make("elemwise", tuple(sorted(same, key=lambda n: n.serial)), "equal")
     return wrap(make("cast", (hit,), valid_dtype(dtype)))
-
-
-def from_shaped(
-    variable: Any,
-    dims: Dim | Sequence[Dim] | None = None,
-    categories: Dim | None = None,
-) -> DimTensor:
-    """A positional PyTensor variable as a dims-tensor.
-
-    Parameters
-    ----------
-    variable : pytensor variable or array
-    dims : Dim or sequence of Dim
-        One per axis, in order. An anonymous ``Dim()`` takes its length from the axis.
-    categories : Dim, optional
-        The dim whose positions the elements are.
-
-    Raises
-    ------
-    DimError
-        If the numbers of axes and dims differ, or a static length is not that of its dim.
-
-    Examples
-    --------
-    >>> import dimtensor as dt, pytensor.tensor as pt
-    >>> x = pt.matrix("x", shape=(3, None))
-    >>> k = dt.Dim("k", length=3)
-    >>> dt.from_shaped(x, dims=[k, dt.Dim("obs")]).sum(k).sizes
-    {'obs': None}
-    """
-    import pytensor.tensor as pt
-
-    variable = pt.as_tensor_variable(variable)
-    given = as_dim_tuple(dims, "the dims of from_shaped")
-    canonical_dims(given, "the dims of from_shaped")
-    shape = variable.type.shape
-    if len(shape) != len(given):
-        raise DimError(
-            build_message(
-                f"the variable has {len(shape)} axes and is given {len(given)} dims",
-                [("shape", shape), ("dims", ", ".join(dim.short for dim in given))],
-            )
-        )
-    for axis, (dim, static) in enumerate(zip(given, shape, strict=True)):
-        if static is None:
-            continue
-        if isinstance(dim, AnonymousDim):
-            dim.take_length(static)
-        elif dim.length is not None and dim.length != static:
-            raise DimError(
-                build_message(
-                    f"axis {axis} of the variable has length {static}, {dim.title} has "
-                    f"length {dim.length}",
-                    [("shape", shape), ("dims", ", ".join(d.short for d in given))],
-                )
-            )
-    dtype = valid_dtype(variable.type.dtype)
-    return wrap(make("shaped", (), ShapedAttrs(variable, given, dtype, categories)))

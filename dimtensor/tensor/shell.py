@@ -144,7 +144,7 @@ def as_node(value: Any, beside: Sequence[Node] = (), what: str = "operand") -> N
 
 
 def _positional(variable: Any, what: str) -> Node:
-    from dimtensor.tensor.constructors import from_shaped
+    from dimtensor.tensor.border import from_shaped
 
     if variable.type.ndim == 0:
         return from_shaped(variable, ()).node

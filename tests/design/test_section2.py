@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import pytensor.tensor as pt
 import pytest
 import xarray as xr
 
@@ -128,6 +129,36 @@ def test_gradient_through_the_positional_border(lines, values):
     np.testing.assert_allclose(gradient.eval(values), direct.eval(values))
     expected = 2 * (values["country_effect"] + values["age_effect"]).sum("age")
     np.testing.assert_allclose(gradient.eval(values), expected.sel(country=COUNTRIES))
+
+
+@pytest.mark.parametrize("backend", COMPILED)
+def test_what_comes_back_over_the_border_depends_on_the_inputs(lines, values, backend):
+    outside = pt.exp(lines.effect.to_shaped([lines.age, lines.country])).sum(0)
+    back = dt.from_shaped(outside, dims=[lines.country])
+    assert set(dt.inputs_of(back)) == {lines.country_effect, lines.age_effect}
+    f = dt.function([lines.country_effect, lines.age_effect], back * 2, backend=backend)
+    ages = values["age_effect"]
+    expected = 2 * np.exp(values["country_effect"].sel(country=COUNTRIES) + ages).sum("age")
+    xr.testing.assert_allclose(f(values["country_effect"], ages), expected)
+    draws = values["country_effect"] * xr.DataArray([1.0, 0.5], dims="draw")
+    expected = 2 * np.exp(draws.sel(country=COUNTRIES) + ages).sum("age")
+    result = f(draws, ages)
+    xr.testing.assert_allclose(result, expected.transpose(*result.dims))
+    doubled = dt.substitute(back, {lines.age_effect: lines.age_effect * 0.0})
+    xr.testing.assert_allclose(
+        doubled.eval(values), 5 * np.exp(values["country_effect"].sel(country=COUNTRIES))
+    )
+
+
+def test_foreign_variables_beside_inputs_stay_inputs(lines, values):
+    foreign = pt.vector("foreign", shape=(3,))
+    given = dt.from_shaped(foreign, dims=[lines.country])
+    mixed = lines.country_effect.to_shaped() * foreign
+    back = dt.from_shaped(mixed, dims=[lines.country])
+    with pytest.raises(dt.GraphError, match="missing: the positional variable foreign"):
+        dt.function([lines.country_effect], back, backend="python")
+    f = dt.function([lines.country_effect, given], back, backend="python")
+    assert f(values["country_effect"], [1.0, 2.0, 3.0]).values.tolist() == [10.0, 40.0, 90.0]
 
 
 def test_pointwise_look_up(lines, values, table, df):
