@@ -14,6 +14,7 @@ from dimtensor.dims.selection import LateSlice, Mask, Slice
 from dimtensor.errors import GraphError, build_message
 from dimtensor.graph import Node, leaves, toposort
 from dimtensor.graph.attrs import LabelPosition
+from dimtensor.graph.infer import describe
 from dimtensor.graph.verify import verify_graph
 from dimtensor.lower.order import AxisOrder
 from dimtensor.lower.verify import verify_variable
@@ -176,7 +177,7 @@ class Lowering:
         raise GraphError(
             build_message(
                 f"nothing in the expression tells the length of {dim!r}",
-                [("inputs", [leaf.name for leaf in leaves(self._outputs)])],
+                [("inputs", ", ".join(map(describe, leaves(self._outputs))) or "none")],
                 "give the dim a length or coords, or make the dim itself an input of dt.function",
             )
         )
