@@ -41,7 +41,11 @@ def check_backend(backend: str) -> str:
 
 
 def compile_positional(
-    backend: str, inputs: Sequence[Any], outputs: Sequence[Any], static: bool = True
+    backend: str,
+    inputs: Sequence[Any],
+    outputs: Sequence[Any],
+    static: bool = True,
+    kernels: bool = True,
 ) -> Executable:
     """Compile a positional PyTensor graph.
 
@@ -51,12 +55,14 @@ def compile_positional(
     inputs, outputs : sequence of pytensor variables
     static : bool
         Whether all lengths are known (only then JAX can jit the whole).
+    kernels : bool
+        Whether numba gets loop nests; else one function per operation, as PyTensor writes them.
     """
     check_backend(backend)
     if backend == "numba":
         from dimtensor.backends import numba
 
-        return numba.compile_positional(inputs, outputs)
+        return numba.compile_positional(inputs, outputs, kernels)
     if backend == "jax":
         from dimtensor.backends import jax
 

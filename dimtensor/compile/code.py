@@ -27,6 +27,8 @@ class Code:
     inputs : sequence of Node or Dim
     outputs : sequence of Node
     backend : {"numba", "jax", "python"}
+    kernels : bool
+        Whether numba gets loop nests; else one function per operation, as PyTensor writes them.
 
     Attributes
     ----------
@@ -35,8 +37,15 @@ class Code:
         Where the values of a call come in.
     """
 
-    def __init__(self, inputs: Sequence[Node | Dim], outputs: Sequence[Node], backend: str):
+    def __init__(
+        self,
+        inputs: Sequence[Node | Dim],
+        outputs: Sequence[Node],
+        backend: str,
+        kernels: bool = True,
+    ):
         self.backend = check_backend(backend)
+        self.kernels = kernels
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
         started = time.perf_counter()
@@ -80,7 +89,7 @@ class Code:
         if lengths:
             program = build_program(self.inputs, self.outputs, lengths, order=program.order)
         executable = compile_positional(
-            self.backend, program.inputs, program.outputs, program.static
+            self.backend, program.inputs, program.outputs, program.static, self.kernels
         )
         return program, executable
 
@@ -130,7 +139,7 @@ class Code:
                 grown.get(source, source) if isinstance(source, Node) else source
                 for source in self.inputs
             ]
-            code = Code(inputs, substitute(self.outputs, grown), self.backend)
+            code = Code(inputs, substitute(self.outputs, grown), self.backend, self.kernels)
             self._batched[added] = code
         return code
 

@@ -264,7 +264,14 @@ class CompiledFunction:
 
     def __reduce__(self) -> tuple:
         code = self._code
-        arguments = (code.inputs, code.outputs, code.backend, self._structure, self._replaced)
+        arguments = (
+            code.inputs,
+            code.outputs,
+            code.backend,
+            code.kernels,
+            self._structure,
+            self._replaced,
+        )
         return (_rebuilt, arguments)
 
     def __repr__(self) -> str:
@@ -283,10 +290,11 @@ def _rebuilt(
     inputs: Sequence[Node | Dim],
     outputs: Sequence[Node],
     backend: str,
+    kernels: bool,
     structure: Structure,
     replaced: Mapping[Node, Any],
 ) -> CompiledFunction:
-    return CompiledFunction(Code(inputs, outputs, backend), structure, replaced)
+    return CompiledFunction(Code(inputs, outputs, backend, kernels), structure, replaced)
 
 
 def _is_data(source: Any) -> bool:
@@ -323,7 +331,9 @@ class Structure(NamedTuple):
         return tuple(values) if self.kind == "tuple" else values
 
 
-def function(inputs: Any, outputs: Any, backend: str = "numba") -> CompiledFunction:
+def function(
+    inputs: Any, outputs: Any, backend: str = "numba", kernels: bool = True
+) -> CompiledFunction:
     """Compile outputs to a function of inputs; see :func:`dimtensor.function`."""
     sources = inputs if isinstance(inputs, (list, tuple)) else [inputs]
     nodes = [source if isinstance(source, Dim) else as_node(source) for source in sources]
@@ -331,7 +341,8 @@ def function(inputs: Any, outputs: Any, backend: str = "numba") -> CompiledFunct
         if node in nodes[:at]:
             raise GraphError(f"{title_of(node)} is given twice among the inputs")
     structure, values = Structure.of(outputs)
-    return CompiledFunction(Code(nodes, [as_node(v) for v in values], backend), structure)
+    code = Code(nodes, [as_node(v) for v in values], backend, kernels)
+    return CompiledFunction(code, structure)
 
 
 def free_inputs(outputs: Sequence[Node]) -> list[Node]:

@@ -23,7 +23,9 @@ _explored: OrderedDict[tuple, CompiledFunction] = OrderedDict()
 _KEPT = 64
 
 
-def function(inputs: Any, outputs: Any, backend: str = "numba") -> CompiledFunction:
+def function(
+    inputs: Any, outputs: Any, backend: str = "numba", *, kernels: bool = True
+) -> CompiledFunction:
     """Compile outputs to a function of inputs.
 
     Parameters
@@ -35,6 +37,10 @@ def function(inputs: Any, outputs: Any, backend: str = "numba") -> CompiledFunct
         What the function returns, in the same structure.
     backend : {"numba", "jax", "python"}
         ``python`` interprets the graph and compiles nothing: for exploring and testing.
+    kernels : bool
+        On numba, whether everything is written as one function of loop nests. Without, PyTensor
+        writes a function for every operation: slower to compile and to run, and something to
+        compare with.
 
     Returns
     -------
@@ -57,7 +63,7 @@ def function(inputs: Any, outputs: Any, backend: str = "numba") -> CompiledFunct
     >>> f(np.array([1.0, 2.0])).sel(k="b").item()
     4.0
     """
-    return _function(inputs, outputs, backend)
+    return _function(inputs, outputs, backend, kernels)
 
 
 def evaluate(x: Any, values: Mapping[Any, Any] | None = None, backend: str = "python") -> Any:

@@ -180,3 +180,14 @@ def test_source_of_sums_over_every_side_of_a_table():
     shaped = [table.to_shaped([i, j, k]), *(t.to_shaped() for t in (u, v, w))]
     source = kernel_source([o.to_shaped() for o in outputs], shaped)
     check_golden("kernel_table.txt", source)
+
+
+def test_kernels_can_be_switched_off():
+    outputs = [(x * y).sum("b"), *dt.grad(dt.exp(x * y).sum(), [x, y])]
+    values = VALUES[x], VALUES[y]
+    on = dt.function([x, y], outputs)
+    off = dt.function([x, y], outputs, kernels=False)
+    for one, other in zip(on(*values), off(*values), strict=True):
+        np.testing.assert_allclose(one.values, other.values, rtol=1e-12)
+    assert "kernel" in on.stats
+    assert "kernel" not in off.stats
