@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -117,7 +118,7 @@ def _function(row: OpRow) -> str:
         dtype=DTYPE_DOC[row.dtype],
         raises=_raises(row),
         see=_section("See Also", f"numpy.{row.numpy}" if row.numpy else ""),
-        notes=_section("Notes", row.note),
+        notes=_section("Notes", "\n    ".join(textwrap.wrap(row.note, 96))),
         arguments=arguments,
         example=result_dtype(row.dtype, tuple(dtypes), row.name),
         operands=operands,
