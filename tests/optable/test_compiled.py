@@ -9,6 +9,7 @@ import pytest
 
 import dimtensor as dt
 from dimtensor.graph.optable import OpRow
+from dimtensor.testing.differences import slope
 from tests.optable.cases import Case, case_of, given, wanted_gradient
 from tests.optable.table import (
     DIMS,
@@ -171,3 +172,48 @@ def test_groups(backend: str, rng: np.random.Generator):
         np.testing.assert_allclose(
             found.transpose(*wanted.dims), wanted, rtol=1e-9, atol=1e-10, err_msg=str(y)
         )
+
+
+HOSTED = {
+    "j0": (),
+    "j1": (),
+    "jv": (1.5,),
+    "ive": (1.5,),
+    "kve": (1.5,),
+    "gammaincinv": (2.0,),
+    "gammainccinv": (2.0,),
+    "betaincinv": (2.0, 1.5),
+}
+
+
+@pytest.mark.parametrize("name", HOSTED)
+def test_jax_differentiates_what_scipy_computes_for_it(name: str):
+    """The pure JAX function of an expression works under jit, grad and vmap."""
+    import jax
+    import scipy.special
+
+    k = dt.Dim("k", length=3)
+    x = dt.tensor("x", dims=k)
+    values = np.array([0.2, 0.5, 0.8])
+    pure = dt.function([x], getattr(dt, name)(*HOSTED[name], x).sum(), backend="jax").positional.raw
+
+    def oracle(v: np.ndarray) -> np.ndarray:
+        return getattr(scipy.special, name)(*HOSTED[name], v)
+
+    with jax.enable_x64(True):
+        gradient = jax.jit(jax.grad(lambda v: pure(v)[0]))(values)
+        batched = jax.vmap(lambda v: pure(v)[0])(np.stack([values, values / 2]))
+    np.testing.assert_allclose(gradient, slope(oracle, [values], 0), rtol=1e-7)
+    np.testing.assert_allclose(batched, [oracle(values).sum(), oracle(values / 2).sum()])
+
+
+def test_jax_refuses_derivatives_in_orders():
+    import jax
+
+    v = dt.scalar("v")
+    pure = dt.function([v], dt.jv(v, 0.5), backend="jax").positional.raw
+    with (
+        jax.enable_x64(True),
+        pytest.raises(dt.GraphError, match="jv is differentiable in its last operand only"),
+    ):
+        jax.grad(lambda value: pure(value)[0])(1.5)
