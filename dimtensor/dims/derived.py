@@ -437,14 +437,15 @@ class ConcatDim(Dim):
 
 
 def _joined_labels(labels: list[Coords | None]) -> Coords | None:
-    if any(part is None for part in labels):
+    known = [part for part in labels if part is not None]
+    if len(known) < len(labels):
         return None
-    arrays = [part.values for part in labels]  # type: ignore[union-attr]
+    arrays = [part.values for part in known]
     kinds = {array.dtype.kind for array in arrays}
     if len(kinds) == 1 or kinds <= set("iuf"):
         return Coords(np.concatenate(arrays))
     joined = np.empty(sum(map(len, arrays)), dtype=object)
-    joined[:] = [label for part in labels for label in part.to_list()]
+    joined[:] = [label for part in known for label in part.to_list()]
     return Coords(joined)
 
 
