@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from dimtensor.errors import GraphError, did_you_mean
 
 BACKENDS = ("numba", "jax", "python")
@@ -59,14 +61,15 @@ def compile_positional(
         Whether numba gets loop nests; else one function per operation, as PyTensor writes them.
     """
     check_backend(backend)
-    if backend == "numba":
-        from dimtensor.backends import numba
+    with np.errstate(all="ignore"):  # rewrites compute with the constants of a graph
+        if backend == "numba":
+            from dimtensor.backends import numba
 
-        return numba.compile_positional(inputs, outputs, kernels)
-    if backend == "jax":
-        from dimtensor.backends import jax
+            return numba.compile_positional(inputs, outputs, kernels)
+        if backend == "jax":
+            from dimtensor.backends import jax
 
-        return jax.compile_positional(inputs, outputs, static)
-    from dimtensor.backends import python
+            return jax.compile_positional(inputs, outputs, static)
+        from dimtensor.backends import python
 
-    return python.compile_positional(inputs, outputs)
+        return python.compile_positional(inputs, outputs)

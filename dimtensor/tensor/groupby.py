@@ -104,7 +104,7 @@ class GroupBy:
         """Mean of each group; NaN for an empty one."""
         x = wrap(require_float(self._x.node))
         total = GroupBy(x, self._labels, self._along, self._groups).sum()
-        return elemwise("divide", total, self._size().astype(x.dtype))
+        return _quotient(total, self._size())
 
     def var(self, ddof: int = 0) -> DimTensor:
         """Variance of each group, with ``count - ddof`` in the divisor."""
@@ -112,8 +112,10 @@ class GroupBy:
         grouped = GroupBy(x, self._labels, self._along, self._groups)
         gap = elemwise("subtract", x, grouped._back(grouped.mean()))
         squares = GroupBy(elemwise("square", gap), self._labels, self._along, self._groups).sum()
-        n = elemwise("maximum", elemwise("subtract", self._size(), ddof), 0).astype(x.dtype)
-        return elemwise("divide", squares, n)
+        quotient = _quotient(squares, elemwise("subtract", self._size(), ddof))
+        if ddof <= 0:
+            return quotient
+        return elemwise("where", elemwise("isnan", quotient), _nothing_left(squares), quotient)
 
     def std(self, ddof: int = 0) -> DimTensor:
         """Standard deviation of each group."""
@@ -184,6 +186,18 @@ class GroupBy:
 
     def __repr__(self) -> str:
         return f"<GroupBy along {self._along!r} to {self._groups!r}>"
+
+
+def _nothing_left(squares: DimTensor) -> DimTensor:
+    """A sum of squares divided by zero: infinite, or NaN if it is zero or NaN itself."""
+    return elemwise("where", elemwise("greater", squares, 0), np.inf, np.nan)
+
+
+def _quotient(total: DimTensor, count: DimTensor) -> DimTensor:
+    """A total divided by a number of elements, NaN where there are none."""
+    some = elemwise("greater", count, 0)
+    divisor = elemwise("maximum", count, 1).astype(total.dtype)
+    return elemwise("where", some, elemwise("divide", total, divisor), np.nan)
 
 
 def _as_categories(node: Any, categories: Dim | None) -> Any:

@@ -5,6 +5,7 @@ One default differs: ``skipna`` is False, because a log density that skips its N
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,15 @@ DimKey = Dim | str | Iterable[Dim | str] | None
 def _reduce(x: Node, name: str, dims: Dims) -> DimTensor:
     node = make("reduce", (x,), (name, dims))
     return wrap(node if dims or node.dtype != x.dtype else x)
+
+
+def _has_no_more_than(count: int, dims: Dims) -> bool:
+    """Whether so few elements over dims are known now that a quotient by them is not defined.
+
+    PyTensor takes a quotient of zero for zero, whatever the divisor is.
+    """
+    lengths = [dim.length for dim in dims]
+    return 0 in lengths or (None not in lengths and math.prod(lengths) <= count)
 
 
 def _is_float(x: Node) -> bool:
@@ -150,8 +160,10 @@ class ReductionMixin(TensorShell):
         """
         dims = self._dims(dim, "mean")
         x = wrap(require_float(self.node))
-        n = self._mean_count(dims, skipna).astype(_real(x.dtype))
-        return elemwise("divide", x.sum(dims, skipna=skipna), n)
+        total = x.sum(dims, skipna=skipna)
+        if _has_no_more_than(0, dims):
+            return elemwise("add", total, np.nan)
+        return elemwise("divide", total, self._mean_count(dims, skipna).astype(_real(x.dtype)))
 
     def var(self, dim: DimKey = None, *, ddof: int = 0, skipna: bool = False) -> DimTensor:
         """Variance over dims: the mean squared distance from the mean.
@@ -168,9 +180,12 @@ class ReductionMixin(TensorShell):
         dims = self._dims(dim, "var")
         x = wrap(require_float(self.node))
         gap = elemwise("abs", elemwise("subtract", x, x.mean(dims, skipna=skipna)))
+        squares = elemwise("square", gap).sum(dims, skipna=skipna)
+        if _has_no_more_than(ddof, dims):
+            return elemwise("where", elemwise("greater", squares, 0), np.inf, np.nan)
         n = elemwise("subtract", self._mean_count(dims, skipna), ddof)
         n = elemwise("maximum", n, 0).astype(_real(x.dtype))
-        return elemwise("divide", elemwise("square", gap).sum(dims, skipna=skipna), n)
+        return elemwise("divide", squares, n)
 
     def std(self, dim: DimKey = None, *, ddof: int = 0, skipna: bool = False) -> DimTensor:
         """Standard deviation over dims: the root of :meth:`var`.
