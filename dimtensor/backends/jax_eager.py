@@ -27,7 +27,8 @@ def eager_function(graph: Any, funcify: Any) -> Callable[..., tuple[Any, ...]]:
 
     def run(*arrays: Any) -> tuple[Any, ...]:
         values: dict[Any, Any] = {**constants, **other}
-        values.update(zip(graph.inputs, arrays, strict=True))
+        # updates are methods that arrays of JAX have and NumPy's have not
+        values.update(zip(graph.inputs, map(jnp.asarray, arrays), strict=True))
         for function, inputs, outputs in steps:
             results = function(*[values[v] for v in inputs])
             values.update(zip(outputs, results, strict=True))
@@ -37,10 +38,14 @@ def eager_function(graph: Any, funcify: Any) -> Callable[..., tuple[Any, ...]]:
 
 
 def _runner(node: Any, funcify: Any) -> Callable[..., Any]:
+    from pytensor.link.jax.dispatch.shape import JAXShapeTuple
+
     try:
         function = funcify(node.op, node=node, storage_map={})
     except NotImplementedError:
         return _on_host(node)
+    if isinstance(node.op, JAXShapeTuple):  # its one result is a tuple
+        return lambda *lengths: (function(*lengths),)
     if len(node.outputs) == 1:
         return lambda *arrays: _alone(function(*arrays))
     return function
@@ -52,9 +57,11 @@ def _alone(result: Any) -> tuple[Any]:
 
 
 def _on_host(node: Any) -> Callable[..., list[Any]]:
+    import jax.numpy as jnp
+
     def run(*arrays: Any) -> list[Any]:
         storage: list[list[Any]] = [[None] for _ in node.outputs]
         node.op.perform(node, [np.asarray(array) for array in arrays], storage)
-        return [cell[0] for cell in storage]
+        return [jnp.asarray(cell[0]) for cell in storage]
 
     return run

@@ -42,11 +42,41 @@ def compile_positional(inputs: Sequence[Any], outputs: Sequence[Any]) -> Executa
 
 
 def _perform_of(node: Any) -> Any:
+    from pytensor.tensor.blockwise import Blockwise
     from pytensor.tensor.elemwise import Elemwise
 
+    if isinstance(node.op, Blockwise):
+        return _perform_batch
     if isinstance(node.op, Elemwise) and len(node.inputs) + len(node.outputs) > 32:
         return _perform_wide
     return node.op.perform
+
+
+def _perform_batch(node: Any, inputs: list[Any], storage: list[list[Any]]) -> None:
+    """An op over leading axes, which NumPy's vectorize refuses where one of them is empty."""
+    op = node.op
+    cores = [value.ndim - len(core) for value, core in zip(inputs, op.inputs_sig, strict=True)]
+    batch = np.broadcast_shapes(*(v.shape[:n] for v, n in zip(inputs, cores, strict=True)))
+    if 0 not in batch:
+        op.perform(node, inputs, storage)
+        return
+    # the op itself tells the shapes of its outputs, of an input that none refuses
+    one = [
+        value[(0,) * n] if 0 not in value.shape[:n] else _unit(value.shape[n:], value.dtype)
+        for value, n in zip(inputs, cores, strict=True)
+    ]
+    core_node = op._create_dummy_core_node(node.inputs)
+    cells: list[list[Any]] = [[None] for _ in storage]
+    core_node.op.perform(core_node, one, cells)
+    for cell, (result,) in zip(storage, cells, strict=True):
+        cell[0] = np.empty((*batch, *np.shape(result)), dtype=np.asarray(result).dtype)
+
+
+def _unit(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """An identity matrix, or ones; zeros for integers, which may be positions."""
+    if dtype.kind in "iu":
+        return np.zeros(shape, dtype=dtype)
+    return np.eye(*shape, dtype=dtype) if len(shape) == 2 else np.ones(shape, dtype=dtype)
 
 
 def _perform_wide(node: Any, inputs: list[Any], storage: list[list[Any]]) -> None:
