@@ -274,8 +274,8 @@ def _plain_label(label: Any) -> Any:
         return tuple(_plain_label(part) for part in label)
     if label is None or label != label:
         return "<missing>"
-    if hasattr(label, "isoformat"):
-        return label.isoformat()
+    if isinstance(label, np.datetime64) or hasattr(label, "isoformat"):
+        return str(np.datetime64(label, "ns"))
     return label
 
 

@@ -154,6 +154,12 @@ def _draw_concat(choose: Choose, trial: Trial) -> Drawn:
     return (one, other), {"dim": dim}
 
 
+def _objects(labels: list) -> np.ndarray:
+    array = np.empty(len(labels), dtype=object)
+    array[:] = labels
+    return array
+
+
 def _concat_array(env: Env, x: Any, y: Any, dim: str) -> Any:
     import xarray as xr
 
@@ -161,6 +167,10 @@ def _concat_array(env: Env, x: Any, y: Any, dim: str) -> Any:
     x, y = xr.broadcast(x, y, exclude=[dim])
     if (dim in x.indexes) != (dim in y.indexes):
         x, y = (a.drop_vars(dim, errors="ignore") for a in (x, y))
+    elif dim in x.indexes and x[dim].dtype.kind != y[dim].dtype.kind:
+        # xarray joins labels of one kind only, or objects
+        if {x[dim].dtype.kind, y[dim].dtype.kind} - set("iuf"):
+            x, y = (a.assign_coords({dim: _objects(a.indexes[dim].tolist())}) for a in (x, y))
     return xr.concat([x, y], dim=dim, join="exact")
 
 
@@ -192,6 +202,9 @@ register(Kind("stack", _draw_stack, _stack_tensor, _stack_array, by_label=True))
 def _draw_dot(choose: Choose, trial: Trial) -> Drawn:
     operands = [pick(choose, trial) for _ in range(choose.integer(2, 3))]
     if None in operands or not all(is_small(trial.arrays[at], 1e3) for at in operands):
+        return None
+    # how NaN and infinity spread depends on the order of a contraction
+    if not all(np.isfinite(trial.arrays[at].values).all() for at in operands):
         return None
     joint = dict.fromkeys(name for at in operands for name in trial.arrays[at].dims)
     dims = None if choose.flag() else tuple(choose.some(list(joint)))

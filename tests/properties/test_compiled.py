@@ -1,0 +1,56 @@
+"""A few random programs on numba and JAX: every value of a program out of one function."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dimtensor as dt
+from dimtensor.testing.choosing import Seeded
+from dimtensor.testing.strategies import random_program
+from tests.properties.checks import check_values
+from tests.properties.test_gradients import SMOOTH, check_gradient
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("backend", ["numba", "jax"])
+@pytest.mark.parametrize("seed", range(100, 108))
+def test_values(backend: str, seed: int) -> None:
+    program = random_program(Seeded(seed), attempts=9, anonymous=seed % 4 == 0)
+    check_values(program, backend, rtol=1e-7)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("backend", ["numba", "jax"])
+@pytest.mark.parametrize("seed", [200, 201])
+def test_gradients(backend: str, seed: int) -> None:
+    check_gradient(random_program(Seeded(seed), SMOOTH, 6, ["float64"]), backend)
+
+
+@pytest.mark.fuzz
+@pytest.mark.compiled
+@pytest.mark.parametrize("backend", ["numba", "jax"])
+@pytest.mark.parametrize("seed", range(1000, 1040))
+def test_values_of_many(backend: str, seed: int) -> None:
+    check_values(random_program(Seeded(seed), attempts=10), backend, rtol=1e-7)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("backend", ["python", "numba", "jax"])
+def test_quotients_by_nothing_stay_undefined(backend: str) -> None:
+    """PyTensor's rewrites take a zero divided by a zero for a zero, where they see it."""
+    none, one = dt.Dim("none", length=0), dt.Dim("one", length=1)
+    group = dt.Dim("group", coords=["u", "v"])
+    x = dt.tensor("x", dims=one)
+    grouped = x.groupby(dt.data(["u"], dims=one, categories=group))
+    outputs = {
+        "mean": dt.zeros(none).mean(),
+        "var": dt.zeros(none).var(),
+        "var of one": x.var(ddof=1),
+        "of counts": (x > 0).mean() + dt.zeros(none, "int64").mean(),
+        "group mean": (grouped.mean() - grouped.mean()).sel(group="v"),
+        "group std": grouped.std().sel(group="v"),
+    }
+    found = dt.function([x], outputs, backend=backend)(np.array([2.0]))
+    assert {name: value.item() for name, value in found.items() if not np.isnan(value)} == {}
+    assert dt.function([x], grouped.std(), backend=backend)(np.array([2.0])).values[0] == 0.0
