@@ -14,7 +14,7 @@ from tests.properties.test_gradients import SMOOTH, check_gradient
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("backend", ["numba", "jax"])
-@pytest.mark.parametrize("seed", range(100, 108))
+@pytest.mark.parametrize("seed", range(100, 106))
 def test_values(backend: str, seed: int) -> None:
     program = random_program(Seeded(seed), attempts=9, anonymous=seed % 4 == 0)
     check_values(program, backend, rtol=1e-7)
@@ -22,7 +22,7 @@ def test_values(backend: str, seed: int) -> None:
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("backend", ["numba", "jax"])
-@pytest.mark.parametrize("seed", [200, 201])
+@pytest.mark.parametrize("seed", [200])
 def test_gradients(backend: str, seed: int) -> None:
     check_gradient(random_program(Seeded(seed), SMOOTH, 6, ["float64"]), backend)
 
@@ -48,7 +48,7 @@ def test_quotients_by_nothing_stay_undefined(backend: str) -> None:
         "var": dt.zeros(none).var(),
         "var of one": x.var(ddof=1),
         "of counts": (x > 0).mean() + dt.zeros(none, "int64").mean(),
-        "group mean": (grouped.mean() - grouped.mean()).sel(group="v"),
+        "group mean": grouped.mean().sel(group="v"),
         "group std": grouped.std().sel(group="v"),
     }
     found = dt.function([x], outputs, backend=backend)(np.array([2.0]))

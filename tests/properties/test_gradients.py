@@ -18,7 +18,7 @@ SMOOTH = tuple(kind for kind in DEFAULT_KINDS if KINDS[kind].smooth)
 STEP = 1e-6
 
 gradients = settings(
-    max_examples=300,
+    max_examples=200,
     deadline=None,
     derandomize=True,
     database=None,

@@ -25,7 +25,7 @@ from dimtensor.testing.strategies import DEFAULT_KINDS, dim_spec, programs
 from tests.properties.checks import run
 
 laws = settings(
-    max_examples=250,
+    max_examples=150,
     deadline=None,
     derandomize=True,
     database=None,
@@ -96,6 +96,14 @@ def _is_by_label(step: Step) -> bool:
 def test_order_of_labels(program: Program, random) -> None:
     """Dims with their labels in another order give the same results by label."""
     program = program.only(_is_by_label)
+    arrays = program.arrays()[len(program.inputs) :]
+    # a product without labels has its elements in the order of its factors' positions
+    without_labels = [
+        step
+        for step, array in zip(program.steps, arrays, strict=True)
+        if step.kind == "ravel" and labels_of(array, step.params["name"]) is None
+    ]
+    program = program.only(lambda step: not any(step is other for other in without_labels))
     assume(program.steps)
     env: dict[str, DimSpec] = {}
     for name, spec in program.env.items():

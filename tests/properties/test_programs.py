@@ -13,7 +13,7 @@ INDEXING = ("isel", "sel", "update", "mask", "best", "concat", "along", "binary"
 SHAPES = ("ravel", "unravel", "rename", "stack", "concat", "expand", "squeeze", "binary", "reduce")
 
 every_run = settings(
-    max_examples=1200,
+    max_examples=900,
     deadline=None,
     derandomize=True,
     database=None,
@@ -32,13 +32,13 @@ def test_programs(program: Program) -> None:
     check(program)
 
 
-@settings(every_run, max_examples=700)
+@settings(every_run, max_examples=500)
 @given(programs(kinds=INDEXING))
 def test_programs_of_selections(program: Program) -> None:
     check(program)
 
 
-@settings(every_run, max_examples=500)
+@settings(every_run, max_examples=350)
 @given(programs(kinds=SHAPES))
 def test_programs_of_shapes(program: Program) -> None:
     check(program)
