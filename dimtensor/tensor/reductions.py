@@ -32,8 +32,8 @@ def _has_no_more_than(count: int, dims: Dims) -> bool:
 
     PyTensor takes a quotient of zero for zero, whatever the divisor is.
     """
-    lengths = [dim.length for dim in dims]
-    return 0 in lengths or (None not in lengths and math.prod(lengths) <= count)
+    known = [dim.length for dim in dims if dim.length is not None]
+    return 0 in known or (len(known) == len(dims) and math.prod(known) <= count)
 
 
 def _is_float(x: Node) -> bool:
