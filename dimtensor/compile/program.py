@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,7 @@ from dimtensor.graph.verify import full_checks
 from dimtensor.lower import Lowering, plan_axes
 from dimtensor.lower.border import named_variable
 from dimtensor.lower.empty import has_run_time_length
-from dimtensor.lower.indexing import source_leaves
+from dimtensor.lower.indexing import new_dim, source_leaves
 from dimtensor.lower.order import AxisOrder
 from dimtensor.lower.verify import verify_program
 
@@ -133,7 +133,7 @@ def build_program(
         indexed=_indexed_leaves(nodes),
         requirements=length_requirements(nodes),
         relabelled=relabelled_dims(nodes),
-        static=not any(has_run_time_length(dim) for node in nodes for dim in node.dims),
+        static=not any(has_run_time_length(dim) for node in nodes for dim in _dims_within(node)),
     )
     if full_checks():
         verify_program(program.inputs, program.outputs, program.messages)
@@ -206,6 +206,15 @@ def _mask_keys(dim: Dim) -> Iterable[Node]:
 def _masks_for_labels(outputs: Sequence[Node]) -> list[Node]:
     keys = [key for node in outputs for dim in node.dims for key in _mask_keys(dim)]
     return list(dict.fromkeys(keys))
+
+
+def _dims_within(node: Node) -> Iterator[Dim]:
+    """The dims of a node, and those of the selection that an update goes through."""
+    yield from node.dims
+    if node.kind == "update":
+        for item in node.attrs[1]:
+            if item.kind in ("select", "mask"):
+                yield new_dim(item, node.inputs[2:])
 
 
 def _indexed_leaves(nodes: Sequence[Node]) -> list[tuple[Node, Dim]]:

@@ -146,3 +146,19 @@ def test_batch_of_groups() -> None:
     total = dt.function(x, x.groupby(keys).sum(), backend="python")
     given = xr.DataArray([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], dims=["draw", "obs"])
     assert total(given).transpose("draw", "k").values.tolist() == [[2, 0, 0, 4], [5, 0, 0, 10]]
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("backend", ["numba", "jax"])
+def test_updates_whose_lengths_follow_from_values(backend: str) -> None:
+    """JAX cannot jit these; both backends run them."""
+    y, mask = dt.tensor("y", dims=OBS), dt.tensor("mask", dims=OBS, dtype="bool")
+    outputs = [
+        y.isel(obs=mask).set(-1.0),
+        y.sel(obs=slice("b", "c")).inc(10.0),
+        y.isel(obs=mask & (y > 2.0)).inc(100.0),
+    ]
+    f = dt.function([y, mask], outputs, backend=backend)
+    given = xr.DataArray([1.0, 2.0, 3.0, 4.0], dims="obs", coords={"obs": list("abcd")})
+    found = [value.values.tolist() for value in f(given, np.array([True, False, True, False]))]
+    assert found == [[-1, 2, -1, 4], [1, 12, 13, 4], [1, 2, 103, 4]]
