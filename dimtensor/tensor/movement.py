@@ -48,7 +48,7 @@ class MovementMixin(TensorShell):
             result = wrap(require_float(self.node))
         for key, n in {**(shifts or {}), **by_name}.items():
             dim = find_dim(self.dims, key, "shift")
-            if n == 0:
+            if n == 0 or dim.length == 0:
                 continue
             filler = _filler(result, dim, abs(n), fill_value)
             pieces = [filler, result] if n > 0 else [result, filler]

@@ -73,11 +73,14 @@ def _draw_binary(choose: Choose, trial: Trial) -> Drawn:
     if one is None or other is None:
         return None
     bools = "bool" in (trial.values[one].dtype, trial.values[other].dtype)
+    # PyTensor takes x / x for 1 and x - x for 0, whatever x is
+    same = trial.values[one] is trial.values[other]
+    hidden = same and not (trial.arrays[one].values.astype(float) ** 2 > 0).all()
     large = not (is_small(trial.arrays[one], 1e4) and is_small(trial.arrays[other], 1e4))
     names = [
         name
         for name in _BINARY
-        if not (bools and name in _NEEDS_NUMBERS) and not (large and name in _PRODUCTS)
+        if not ((bools or hidden) and name in _NEEDS_NUMBERS) and not (large and name in _PRODUCTS)
     ]
     return (one, other), {"name": choose.one(names)}
 
