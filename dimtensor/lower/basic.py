@@ -17,6 +17,7 @@ from dimtensor.graph.dtypes import operand_dtype
 from dimtensor.lower.context import Lowering, lowers
 from dimtensor.lower.empty import with_an_element
 from dimtensor.ops.cumulate import RunningProduct
+from dimtensor.ops.extreme import largest, smallest
 
 
 @lowers("constant")
@@ -155,6 +156,20 @@ def _cast_operand(variable: Variable, dtype: str) -> Variable:
     return pt.neq(variable, 0) if dtype == "bool" else pt.cast(variable, dtype)
 
 
+# constant but for jumps
+_STEPS = frozenset({"ceil", "floor", "trunc", "round", "round_half_away_from_zero", "sign"})
+
+
+def _without_derivative(ctx: Lowering, x: Variable) -> Variable:
+    """An operand of which the result has no derivative.
+
+    A derivative of zero is not passed on: times a NaN below, it would be NaN.
+    """
+    if not ctx.differentiates or x.type.dtype[:5] not in ("float", "compl"):
+        return x
+    return disconnected_grad(x)
+
+
 @lowers("elemwise")
 def elemwise(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
     row = TABLE[node.attrs]
@@ -164,6 +179,8 @@ def elemwise(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variabl
         ctx.align(_cast_operand(v, dtype), ctx.axes(i), axes)
         for v, i, dtype in zip(inputs, node.inputs, dtypes, strict=True)
     ]
+    if row.dtype in ("bool", "logical") or row.name in _STEPS:
+        operands = [_without_derivative(ctx, v) for v in operands]
     kind = np.dtype(operands[0].type.dtype).kind
     if kind in "biu" and row.name in _INTEGERS:
         return _INTEGERS[row.name](*operands), axes
@@ -178,9 +195,12 @@ def elemwise(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variabl
 
 @lowers("cast")
 def cast(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
+    (x,) = inputs
+    if node.dtype[:5] not in ("float", "compl"):
+        x = _without_derivative(ctx, x)
     if node.dtype == "bool":
-        return pt.neq(inputs[0], 0), ctx.axes(node)
-    return pt.cast(inputs[0], node.dtype), ctx.axes(node)
+        return pt.neq(x, 0), ctx.axes(node)
+    return pt.cast(x, node.dtype), ctx.axes(node)
 
 
 @lowers("codes")
@@ -209,6 +229,8 @@ def reduce(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable,
     x = with_an_element(ctx, name, x, axes, dims)
     if x.type.dtype == "bool":
         return (pt.any if name == "max" else pt.all)(x, axis=numbers), rest
+    if x.type.dtype[:5] == "float":
+        return (largest if name == "max" else smallest)(x, numbers), rest
     return (pt.max if name == "max" else pt.min)(x, axis=numbers), rest
 
 

@@ -72,6 +72,7 @@ class Lowering:
         self._outputs = list(outputs)
         self._nodes = toposort(outputs)
         self._wrt = {wrt for node in self._nodes for wrt in _differentiated(node)}
+        self.differentiates = bool(self._wrt)
         self._carriers = self._find_carriers()
         self._replaced = self._find_replaced()
         self._lengths: dict[Dim, Any] = dict(lengths or {})
@@ -82,8 +83,9 @@ class Lowering:
 
     def run(self) -> list[Variable]:
         """Lower everything; the variables of the outputs, axes in the plan's order."""
-        for node in self._nodes:
-            self.variables[node] = self._lower(node)
+        with np.errstate(all="ignore"):  # PyTensor computes with lengths, of which some are 0
+            for node in self._nodes:
+                self.variables[node] = self._lower(node)
         return [self.variables[node] for node in self._outputs]
 
     def axes(self, node: Node) -> Dims:
