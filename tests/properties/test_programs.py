@@ -49,7 +49,7 @@ def test_programs_of_shapes(program: Program) -> None:
 def test_many_programs(kinds: tuple[str, ...]) -> None:
     @settings(
         settings.get_profile("thorough"),
-        max_examples=20_000,
+        max_examples=3_000,
         suppress_health_check=list(HealthCheck),
     )
     @given(programs(kinds=kinds, max_steps=12))
