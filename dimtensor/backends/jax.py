@@ -80,6 +80,7 @@ def compile_positional(inputs: Sequence[Any], outputs: Sequence[Any], static: bo
     shared = _shared_variables(outputs, known)
     graph = FunctionGraph([*inputs, *shared], list(outputs), clone=True)
     get_mode("JAX").optimizer.rewrite(graph)
+    _drop_errors(graph)
     with jax.enable_x64(True):  # constants of the graph become JAX arrays here
         pure = funcify(graph) if static else eager_function(graph, funcify)
     stats = {"rewrite": time.perf_counter() - started}
@@ -100,6 +101,15 @@ def compile_positional(inputs: Sequence[Any], outputs: Sequence[Any], static: bo
         return results
 
     return Executable(call, raw if shared else pure, stats)
+
+
+def _drop_errors(graph: Any) -> None:
+    """Take errors in the code out, which JAX cannot raise; the checks of a program are outputs."""
+    from pytensor.raise_op import CheckAndRaise
+
+    for node in graph.toposort():
+        if isinstance(node.op, CheckAndRaise):
+            graph.replace(node.outputs[0], node.inputs[0])
 
 
 def _shared_variables(outputs: Sequence[Any], known: set[Any]) -> list[Any]:

@@ -116,8 +116,14 @@ def build_program(
     for source in inputs:
         if isinstance(source, Dim):
             known.setdefault(source, slots[source].variable)
+    used = {dim for node in nodes if not node.inputs for dim in node.dims}
+    for source in inputs:
+        if isinstance(source, Node):  # an input that no output needs may yet tell a length
+            for axis, dim in enumerate(slots[source].dims):
+                if dim.length is None and dim not in used:
+                    known.setdefault(dim, slots[source].variable.shape[axis])
     masks = _masks_for_labels(outputs)
-    lowering = Lowering([*outputs, *masks], order, leaf, known)
+    lowering = Lowering([*outputs, *masks], order, leaf, known, check_shapes=True)
     variables = lowering.run()
     for position, variable in lowering.hidden.items():
         dims = () if position.role != "many" else (position.dim,)

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
+from pytensor.raise_op import CheckAndRaise
 
 from dimtensor.dims import ConcatDim, Dim, Dims, PadDim, ProductDim, RenamedDim, SelDim, SortedDim
 from dimtensor.dims.selection import LateSlice, Mask, Slice
-from dimtensor.errors import GraphError, build_message
+from dimtensor.errors import CheckError, GraphError, build_message
 from dimtensor.graph import Node, leaves, toposort
 from dimtensor.graph.attrs import LabelPosition
 from dimtensor.graph.infer import describe
@@ -49,6 +50,8 @@ class Lowering:
         Gives the positional variable of an input or data node, axes in the plan's order.
     lengths : mapping of Dim to Variable, optional
         Scalars that stand for the lengths of dims which no leaf carries.
+    check_shapes : bool
+        Whether computed positional variables are checked to have the lengths of their dims.
 
     Attributes
     ----------
@@ -65,10 +68,12 @@ class Lowering:
         order: AxisOrder,
         leaf: Callable[[Node, Dims], Variable],
         lengths: dict[Dim, Variable] | None = None,
+        check_shapes: bool = False,
     ):
         verify_graph(outputs)
         self.order = order
         self._leaf = leaf
+        self._check_shapes = check_shapes
         self._outputs = list(outputs)
         self._nodes = toposort(outputs)
         self._wrt = {wrt for node in self._nodes for wrt in _differentiated(node)}
@@ -111,16 +116,38 @@ class Lowering:
         return variable
 
     def _leaf_variable(self, node: Node) -> Variable:
-        if node.kind == "shaped":
-            return transpose(node.attrs.variable, node.attrs.dims, self.axes(node))
-        return self._leaf(node, self.axes(node))
+        if node.kind != "shaped":
+            return self._leaf(node, self.axes(node))
+        variable = node.attrs.variable
+        if self._check_shapes and (variable.owner is not None or hasattr(variable, "get_value")):
+            self.variables[node] = transpose(variable, node.attrs.dims, self.axes(node))
+            variable = self._of_promised_shape(node, variable)
+        return transpose(variable, node.attrs.dims, self.axes(node))
+
+    def _of_promised_shape(self, node: Node, variable: Variable) -> Variable:
+        """A computed variable, checked to have the lengths of the dims that it is given.
+
+        Code trusts lengths, so the check precedes every use; as a check of the program it is made
+        on backends, too, that have no errors in their code.
+        """
+        for axis, dim in enumerate(node.attrs.dims):
+            carrier = self._carriers.get(dim)
+            known = dim.length is not None or (carrier is not None and carrier[0] is not node)
+            if not known or variable.type.shape[axis] == dim.length is not None:
+                continue
+            message = f"axis {axis} of a positional variable is not as long as {dim.title}"
+            fits = pt.eq(variable.shape[axis], self.length(dim))
+            self.check(fits, message)
+            variable = CheckAndRaise(CheckError, message)(variable, fits)
+        return variable
 
     # -- lengths -------------------------------------------------------------------------------
 
     def _find_carriers(self) -> dict[Dim, tuple[Node, Dim]]:
         """A leaf with each dim, and the axis that tells its length."""
         carriers: dict[Dim, tuple[Node, Dim]] = {}
-        for leaf in leaves(self._outputs):
+        # a computed variable tells lengths where nothing else does
+        for leaf in sorted(leaves(self._outputs), key=_is_computed):
             for dim in leaf.dims:
                 carriers.setdefault(dim, (leaf, dim))
                 carriers.setdefault(dim.unrenamed, (leaf, dim))
@@ -233,6 +260,10 @@ def transpose(variable: Variable, dims: Dims, to: Dims) -> Variable:
     if dims == to:
         return variable
     return variable.dimshuffle([dims.index(dim) for dim in to])
+
+
+def _is_computed(leaf: Node) -> bool:
+    return leaf.kind == "shaped" and leaf.attrs.variable.owner is not None
 
 
 def slice_length(selection: Slice, length: Any) -> Any:

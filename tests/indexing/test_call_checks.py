@@ -135,3 +135,32 @@ def test_two_dims_in_the_place_of_one_are_as_long() -> None:
     joint = X.relabel("obs", dt.Dim("n")) + z.relabel("other", dt.Dim("n"))
     with pytest.raises(dt.DimError, match="disagree about the length of dim 'n'"):
         joint.eval({X: FIVE, z: np.ones(1)})
+
+
+def test_input_that_no_output_needs_tells_a_length() -> None:
+    s = dt.scalar("s")
+    f = dt.function([X, s], [s.expand(OBS), (s.expand(OBS)[1:] * 2).sum()], backend="python")
+    found = f(xr.DataArray(FIVE[:3], dims="obs", coords={"obs": list("abc")}), 2.0)
+    assert found[0].values.tolist() == [2.0, 2.0, 2.0]
+    assert found[0].obs.values.tolist() == ["a", "b", "c"]
+    assert found[1].item() == 8.0
+
+
+@pytest.mark.parametrize(
+    "backend",
+    ["python", *(pytest.param(name, marks=pytest.mark.compiled) for name in ("numba", "jax"))],
+)
+def test_computed_positional_variable_has_the_lengths_of_its_dims(backend: str) -> None:
+    import pytensor.tensor as pt
+
+    vector = pt.vector("vector")
+    whole = dt.from_shaped(vector, dims=OBS)
+    doubled = dt.from_shaped(vector * 2, dims=dt.Dim("k", length=4))
+    rest = dt.from_shaped(vector[1:], dims=dt.Dim("rest"))
+    f = dt.function([whole], [doubled.sum(), rest.mean()], backend=backend)
+    assert [float(value) for value in f(FIVE[:4])] == [12.0, 2.0]
+    with pytest.raises(dt.CheckError, match="axis 0 of a positional variable is not as long as"):
+        f(FIVE)
+    g = dt.function([whole], dt.from_shaped(vector[1:], dims=OBS) + whole, backend="python")
+    with pytest.raises(dt.CheckError, match="is not as long as dim 'obs'"):
+        g(FIVE)
