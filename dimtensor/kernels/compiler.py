@@ -54,17 +54,29 @@ def compile_kernel(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> K
     UnsupportedGraph
         If the graph has something that neither a rule nor PyTensor's numba implementation covers.
     """
-    import numba
-
     started = time.perf_counter()
     graph = rewritten(inputs, outputs)
     rewrite = time.perf_counter() - started
+    kernel = kernel_of(graph)
+    return kernel._replace(stats={"rewrite": rewrite, **kernel.stats})
+
+
+def kernel_of(graph: FunctionGraph, emitter_type: type[Emitter] = Emitter) -> Kernel:
+    """Compile a graph that is rewritten already.
+
+    Raises
+    ------
+    UnsupportedGraph
+        As `compile_kernel`.
+    """
+    import numba
+
     started = time.perf_counter()
-    emitter = Emitter(Plan(graph))
+    emitter = emitter_type(Plan(graph))
     source = emitter.source()
     namespace: dict[str, Any] = {"np": np, "math": math, **emitter.namespace}
     exec(compile(source, "<dimtensor kernel>", "exec"), namespace)
     function = numba.njit(namespace["kernel"], fastmath=FASTMATH, error_model="numpy", nogil=True)
-    stats = {"rewrite": rewrite, "kernel": time.perf_counter() - started}
+    stats = {"kernel": time.perf_counter() - started}
     constants = tuple(array for _, array in emitter.constants)
     return Kernel(function, constants, source, stats)
