@@ -13,7 +13,7 @@ from pytensor.graph.basic import Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.rewriting.db import RewriteDatabaseQuery
 
-from dimtensor.kernels.emit import Emitter
+from dimtensor.kernels.emit import Emitter, NumbaFunction
 from dimtensor.kernels.plan import Plan
 from dimtensor.kernels.splits import split_as_slices
 
@@ -74,7 +74,9 @@ def kernel_of(graph: FunctionGraph, emitter_type: type[Emitter] = Emitter) -> Ke
     started = time.perf_counter()
     emitter = emitter_type(Plan(graph))
     source = emitter.source()
-    namespace: dict[str, Any] = {"np": np, "math": math, **emitter.namespace}
+    namespace: dict[str, Any] = {"np": np, "math": math}
+    for name, value in emitter.namespace.items():
+        namespace[name] = value.make() if isinstance(value, NumbaFunction) else value
     exec(compile(source, "<dimtensor kernel>", "exec"), namespace)
     function = numba.njit(namespace["kernel"], fastmath=FASTMATH, error_model="numpy", nogil=True)
     stats = {"kernel": time.perf_counter() - started}

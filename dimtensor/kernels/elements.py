@@ -32,6 +32,44 @@ class Term:
 ZERO = Term("0")
 
 
+class Place:
+    """Where an array lies: a name, and the leading positions at which it starts.
+
+    Attributes
+    ----------
+    name : str
+        An array of the function.
+    leading : tuple of str
+        Positions along its first axes; the array that is meant has the remaining axes.
+    early : bool
+        Whether the name is defined before the loop that the block stands in, if it stands in one.
+    """
+
+    __slots__ = ("early", "leading", "name")
+
+    def __init__(self, name: str, leading: tuple[str, ...] = (), early: bool = True):
+        self.name = name
+        self.leading = leading
+        self.early = early
+
+    def at(self, index: Sequence[Term]) -> str:
+        """Source of one element."""
+        return f"{self.name}[{', '.join([*self.leading, *(term.text for term in index)])}]"
+
+    def length(self, axis: int) -> str:
+        return f"{self.name}.shape[{axis + len(self.leading)}]"
+
+    @property
+    def whole(self) -> str:
+        """Source of the array itself."""
+        return f"{self.name}[{', '.join(self.leading)}]" if self.leading else self.name
+
+    @property
+    def everything(self) -> str:
+        """Source to assign to, for all of its elements."""
+        return f"{self.name}[{', '.join([*self.leading, '...'])}]"
+
+
 def loops_of(terms: Sequence[Term]) -> frozenset:
     return frozenset().union(*(term.loops for term in terms)) if terms else frozenset()
 

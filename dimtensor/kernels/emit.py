@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from pytensor.graph.basic import Apply, Constant, Variable
-from pytensor.scalar.basic import ScalarType
+from pytensor.scalar.basic import ScalarType, get_scalar_type
 from pytensor.tensor.basic import Alloc
 from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.subtensor import Subtensor
@@ -16,6 +16,7 @@ from pytensor.tensor.type import TensorType
 
 from dimtensor.kernels.elements import (
     ZERO,
+    Place,
     Term,
     basic_index,
     entries_of,
@@ -37,6 +38,18 @@ from dimtensor.kernels.plan import (
     untransposed,
 )
 from dimtensor.kernels.scalars import expression, literal
+
+
+class NumbaFunction(NamedTuple):
+    """PyTensor's numba function of an operation, made when it is asked for: numba wakes slowly."""
+
+    node: Apply
+
+    def make(self) -> Any:
+        """The jitted function."""
+        from pytensor.link.numba.dispatch.basic import numba_funcify
+
+        return numba_funcify(self.node.op, node=self.node)
 
 
 class Scope:
@@ -63,27 +76,97 @@ class TopScope(Scope):
         return Term(name)
 
 
-class Emitter:
-    """Writes the source; `namespace` has what it refers to, `constants` its extra arguments."""
+class Shared:
+    """What all blocks of one function share.
 
-    def __init__(self, plan: Plan):
-        self.plan = plan
-        self.graph = plan.graph
-        self.lines: list[str] = []
-        self.names: dict[Variable, str] = {}
-        self.scalars: dict[Variable, Term] = {}
+    Attributes
+    ----------
+    namespace : dict
+        What the source refers to by name.
+    constants : list of (str, ndarray)
+        Extra arguments of the function.
+    """
+
+    def __init__(self) -> None:
         self.namespace: dict[str, Any] = {}
         self.constants: list[tuple[str, np.ndarray]] = []
-        self.owned: set[Variable] = set()
-        self._counter = itertools.count()
-        self._lengths: dict[Axis, str] = {}
-        self.loop_lengths: dict[str, str] = {}
+        self._constant_names: dict[Variable, str] = {}
         self._functions: dict[Any, str] = {}
-        self._classes = plan.extents.classes()
-        self.top = TopScope(self)
+        self._counter = itertools.count()
 
     def fresh(self, prefix: str) -> str:
         return f"{prefix}{next(self._counter)}"
+
+    def constant(self, variable: Constant) -> str:
+        name = self._constant_names.get(variable)
+        if name is None:
+            name = self._constant_names[variable] = self.fresh("c")
+            self.constants.append((name, np.ascontiguousarray(variable.data)))
+        return name
+
+    def scalar_function(self, op: Any, dtypes: Sequence[str], out: str) -> str:
+        """PyTensor's own numba function of a scalar operation."""
+        key = (op, tuple(dtypes))
+        name = self._functions.get(key)
+        if name is None:
+            node = op.make_node(*[get_scalar_type(dtype)() for dtype in dtypes])
+            if node.outputs[0].type.dtype != out:
+                raise UnsupportedGraph(f"{op} gives {node.outputs[0].type.dtype}, not {out}")
+            name = self._functions[key] = self.fresh("f")
+            self.namespace[name] = NumbaFunction(node)
+        return name
+
+
+class Emitter:
+    """Writes the source of a graph: of a whole function, or of a block inside another one.
+
+    A block, such as the body of a loop, is written by an emitter that is given the other's
+    `shared`. Its inputs are bound by `bind` to scalars and arrays of the function around it;
+    `write` then fills `lines`, to be indented and put in the loop, and `early`, to be put before
+    the loop: lengths, and arrays whose lengths are known there. After that `scalar` and `place`
+    tell where its outputs are.
+
+    Parameters
+    ----------
+    plan : Plan
+    shared : Shared, optional
+        Names, constants and namespace of the function that the block is a part of.
+    destinations : mapping of Variable to Place, optional
+        Where outputs of a block are to be stored; must not overlap what is bound.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        shared: Shared | None = None,
+        destinations: Mapping[Variable, Place] | None = None,
+    ):
+        self.plan = plan
+        self.graph = plan.graph
+        self.shared = Shared() if shared is None else shared
+        self.destinations = {} if destinations is None else dict(destinations)
+        self.lines: list[str] = []
+        self.early: list[str] = self.lines if shared is None else []
+        self.places: dict[Variable, Place] = {}
+        self.scalars: dict[Variable, Term] = {}
+        self.owned: set[Variable] = set()
+        self._lengths: dict[Axis, str] = {}
+        self._early_lengths: set[str] = set()
+        self.loop_lengths: dict[str, str] = {}
+        self._classes = plan.extents.classes()
+        self.top = TopScope(self)
+
+    @property
+    def fresh(self) -> Callable[[str], str]:
+        return self.shared.fresh
+
+    @property
+    def namespace(self) -> dict[str, Any]:
+        return self.shared.namespace
+
+    @property
+    def constants(self) -> list[tuple[str, np.ndarray]]:
+        return self.shared.constants
 
     def source(self, name: str = "kernel") -> str:
         """The whole function."""
@@ -94,32 +177,86 @@ class Emitter:
             if variable.type.ndim == 0:
                 scalar = self.fresh("s")
                 self.lines.append(f"{scalar} = {argument}[()]")
-                self.scalars[variable] = Term(scalar)
+                self.bind(variable, Term(scalar))
             else:
-                self.names[variable] = argument
+                self.bind(variable, Place(argument))
+        self.write()
+        results = [self._returned(variable) for variable in self.graph.outputs]
+        arguments += [constant for constant, _ in self.shared.constants]
+        body = "\n".join("    " + line for line in self.lines) or "    pass"
+        returned = "".join(f"{result}, " for result in results)
+        return f"def {name}({', '.join(arguments)}):\n{body}\n    return ({returned})\n"
+
+    def bind(self, variable: Variable, where: Term | Place) -> None:
+        """Say what an input is."""
+        if isinstance(where, Term):
+            self.scalars[variable] = where
+        else:
+            self.places[variable] = where
+
+    def write(self) -> None:
+        """Write all groups of the plan."""
         for group in self.plan.groups:
             if group.is_call:
                 self._call(group.tasks[0])
             else:
                 self._nest(group)
-        results = [self._result(variable) for variable in self.graph.outputs]
-        arguments += [constant for constant, _ in self.constants]
-        body = "\n".join("    " + line for line in self.lines) or "    pass"
-        returned = "".join(f"{result}, " for result in results)
-        return f"def {name}({', '.join(arguments)}):\n{body}\n    return ({returned})\n"
+        for variable, place in self.destinations.items():
+            if self.places.get(variable) is not place:
+                self.lines.append(f"{place.everything} = {self._argument(variable)}")
 
-    def _result(self, variable: Variable) -> str:
+    def scalar(self, variable: Variable) -> Term:
+        """A variable without axes."""
+        return self.element(variable, (), self.top)
+
+    def place(self, variable: Variable) -> Place:
+        """Where a stored array is."""
+        known = self.places.get(variable)
+        if known is None:
+            if not isinstance(variable, Constant):
+                raise UnsupportedGraph(f"{variable} is not stored")
+            known = self.places[variable] = Place(self.shared.constant(variable))
+        return known
+
+    def _returned(self, variable: Variable) -> str:
         if variable.type.ndim == 0:
-            text = self.element(variable, (), self.top).text
+            text = self.scalar(variable).text
             # a number that comes out as a Python float, int or bool would lose its dtype
             plain = variable.type.dtype in ("float64", "int64", "bool", "complex128")
             return text if plain else f"np.asarray({text})"
+        whole = self.place(variable).whole
         if isinstance(variable, Constant):
-            return f"{self.array(variable)}.copy()"
-        name = self.names[variable]
+            return f"{whole}.copy()"
         node = variable.owner
         aliased = node is None or (variable not in self.owned and getattr(node.op, "view_map", {}))
-        return f"{name}.copy()" if aliased else name
+        return f"{whole}.copy()" if aliased else whole
+
+    # -- memory -----------------------------------------------------------------------------------
+
+    def allocate(self, variable: Variable, start: str | Place | None = None) -> Place:
+        """A new array with the shape and dtype of a variable.
+
+        Parameters
+        ----------
+        variable : TensorVariable
+        start : str or Place, optional
+            A number that it is filled with, or an array that it is a copy of.
+        """
+        self.owned.add(variable)
+        lengths = [self.length(variable, axis) for axis in range(variable.type.ndim)]
+        place = self.destinations.get(variable)
+        if place is None:
+            early = all(n.isdigit() or n in self._early_lengths for n in lengths)
+            place = Place(self.fresh("v"), early=early)
+            shape, dtype = f"({', '.join(lengths)},)", variable.type.dtype
+            if not early or self.early is self.lines:
+                self.lines.append(f"{place.name} = {_new_array(shape, dtype, start)}")
+                return place
+            self.early.append(f"{place.name} = {_new_array(shape, dtype, None)}")
+        if start is not None:
+            text = start.whole if isinstance(start, Place) else start
+            self.lines.append(f"{place.everything} = {text}")
+        return place
 
     # -- lengths ----------------------------------------------------------------------------------
 
@@ -132,26 +269,31 @@ class Emitter:
         known = self._lengths.get(cls)
         if known is None:
             members = self._classes.get(cls, [(variable, axis)])
-            text = self._length_text(members)
+            text, early = self._length_text(members)
             if text.isdigit():
                 known = text
             else:
                 known = self.fresh("n")
-                self.lines.append(f"{known} = {text}")
+                (self.early if early else self.lines).append(f"{known} = {text}")
+                if early:
+                    self._early_lengths.add(known)
             self._lengths[cls] = known
         return known
 
-    def _length_text(self, members: Sequence[Axis]) -> str:
+    def _length_text(self, members: Sequence[Axis]) -> tuple[str, bool]:
+        """Source of a length, and whether it is known before the loop around the block."""
         for variable, axis in members:
             if variable.type.shape[axis] is not None:
-                return str(variable.type.shape[axis])
-        for variable, axis in members:
-            if variable in self.names:
-                return f"{self.names[variable]}.shape[{axis}]"
+                return str(variable.type.shape[axis]), True
+        stored = [
+            (self.places[variable], axis) for variable, axis in members if variable in self.places
+        ]
+        for place, axis in sorted(stored, key=lambda item: not item[0].early):
+            return place.length(axis), place.early
         for variable, axis in members:
             text = self._derived_length(variable, axis)
             if text is not None:
-                return text
+                return text, False
         raise UnsupportedGraph(f"the length of axis {members[0][1]} of {members[0][0]}")
 
     def _derived_length(self, variable: Variable, axis: int) -> str | None:
@@ -173,17 +315,6 @@ class Emitter:
 
     # -- elements ---------------------------------------------------------------------------------
 
-    def array(self, variable: Variable) -> str:
-        """Name of a stored array."""
-        name = self.names.get(variable)
-        if name is None:
-            if not isinstance(variable, Constant):
-                raise UnsupportedGraph(f"{variable} is not stored")
-            name = self.fresh("c")
-            self.constants.append((name, np.ascontiguousarray(variable.data)))
-            self.names[variable] = name
-        return name
-
     def element(self, variable: Variable, index: tuple[Term, ...], scope: Scope) -> Term:
         """One element of a variable."""
         if isinstance(variable, Constant):
@@ -193,7 +324,7 @@ class Emitter:
             return self._load(variable, index, scope)
         if getattr(variable.type, "ndim", 0) == 0:
             return self._scalar(variable)
-        if variable in self.names:
+        if variable in self.places:
             return self._load(variable, index, scope)
         return self.computed(variable, index, scope)
 
@@ -207,10 +338,9 @@ class Emitter:
         key = (variable, tuple(term.text for term in index))
         known = scope.memo.get(key)
         if known is None:
-            name = self.array(variable)
+            place = self.place(variable)
             scope.accesses.append(tuple(term.loops for term in index))
-            text = f"{name}[{', '.join(term.text for term in index)}]"
-            known = scope.memo[key] = scope.temporary(text, loops_of(index))
+            known = scope.memo[key] = scope.temporary(place.at(index), loops_of(index))
         return known
 
     def computed(self, variable: Variable, index: tuple[Term, ...], scope: Scope) -> Term:
@@ -229,40 +359,23 @@ class Emitter:
         out = node.outputs[0].type.dtype
         text = expression(op, [term.text for term in operands], dtypes, out)
         if text is None:
-            function = self._scalar_function(op, dtypes, out)
+            function = self.shared.scalar_function(op, dtypes, out)
             text = f"{function}({', '.join(term.text for term in operands)})"
         elif text in [term.text for term in operands]:
             return operands[[term.text for term in operands].index(text)]
         return scope.temporary(text, loops_of(operands))
 
-    def _scalar_function(self, op: Any, dtypes: Sequence[str], out: str) -> str:
-        """PyTensor's own numba function of a scalar operation."""
-        key = (op, tuple(dtypes))
-        name = self._functions.get(key)
-        if name is None:
-            from pytensor.link.numba.dispatch.basic import numba_funcify
-            from pytensor.scalar.basic import get_scalar_type
-
-            node = op.make_node(*[get_scalar_type(dtype)() for dtype in dtypes])
-            if node.outputs[0].type.dtype != out:
-                raise UnsupportedGraph(f"{op} gives {node.outputs[0].type.dtype}, not {out}")
-            name = self._functions[key] = self.fresh("f")
-            self.namespace[name] = numba_funcify(op, node=node)
-        return name
-
     # -- calls ------------------------------------------------------------------------------------
 
     def _call(self, task: Task) -> None:
         """What has no rule is called through PyTensor's numba implementation."""
-        from pytensor.link.numba.dispatch.basic import numba_funcify
-
         node = task.node
         assert node is not None
         if is_matrix_product(node):
             self._matrix_product(node)
             return
         function = self.fresh("f")
-        self.namespace[function] = numba_funcify(node.op, node=node)
+        self.shared.namespace[function] = NumbaFunction(node)
         arguments = [self._argument(variable) for variable in node.inputs]
         results = [self.fresh("v") for _ in node.outputs]
         targets = ", ".join(results)
@@ -277,17 +390,17 @@ class Emitter:
                 self.lines.append(f"{scalar} = np.asarray({name})[()]")
                 self.scalars[variable] = Term(scalar)
             else:
-                self.names[variable] = name
+                self.places[variable] = Place(name, early=False)
 
     def _matrix_product(self, node: Apply) -> None:
         """A product of matrices is left to the BLAS that numba calls; transposes cost nothing."""
         operands = []
         for variable in node.inputs:
             stored, transposed = untransposed(variable)
-            operands.append(self.array(stored) + (".T" if transposed else ""))
+            operands.append(self.place(stored).whole + (".T" if transposed else ""))
         name = self.fresh("v")
         self.lines.append(f"{name} = np.dot({', '.join(operands)})")
-        self.names[node.outputs[0]] = name
+        self.places[node.outputs[0]] = Place(name, early=False)
 
     def _argument(self, variable: Variable) -> str:
         if isinstance(variable.type, ScalarType):
@@ -296,7 +409,7 @@ class Emitter:
             raise UnsupportedGraph(f"an input of type {variable.type}")
         if variable.type.ndim == 0:
             return f"np.asarray({self.element(variable, (), self.top).text})"
-        return self.array(variable)
+        return self.place(variable).whole
 
     # -- loop nests -------------------------------------------------------------------------------
 
@@ -348,3 +461,14 @@ class Emitter:
         if isinstance(node.op, Subtensor):
             return basic_index(self, node, index, scope)
         return gather_index(self, node, index, scope)
+
+
+def _new_array(shape: str, dtype: str, start: str | Place | None) -> str:
+    if isinstance(start, Place):
+        return f"{start.whole}.copy()"
+    numpy = "np.bool_" if dtype == "bool" else f"np.{dtype}"
+    if start is None:
+        return f"np.empty({shape}, dtype={numpy})"
+    if start in ("0.0", "0", "False"):
+        return f"np.zeros({shape}, dtype={numpy})"
+    return f"np.full({shape}, {start}, dtype={numpy})"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.tensor.basic import Alloc
 
-from dimtensor.kernels.elements import Term
+from dimtensor.kernels.elements import Place, Term
 from dimtensor.kernels.scalars import combine, identity, literal
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _MOST_LOOPS_TO_PERMUTE = 5
 @dataclass
 class _Sink:
     kind: str
-    name: str
+    place: Place | str  # an array, or a scalar's name
     index: tuple[Any, ...]
     value: Any
     dtype: str
@@ -36,13 +36,13 @@ class Nest:
         self.scope = scope
         self.loops = list(loops.values())
         self.sinks: list[_Sink] = []
-        self.results: list[tuple[Variable, str]] = []
+        self.results: list[tuple[Variable, Place]] = []
 
     # -- what is computed -------------------------------------------------------------------------
 
     def store(self, target: Variable, index: tuple[Term, ...], value: Term) -> None:
-        name = self._array(target, None)
-        self.sinks.append(_Sink("store", name, index, value, target.type.dtype))
+        place = self._array(target, None)
+        self.sinks.append(_Sink("store", place, index, value, target.type.dtype))
 
     def reduce(self, node: Apply, kept: tuple[Term, ...], value: Term) -> None:
         target = node.outputs[0]
@@ -54,12 +54,12 @@ class Nest:
             self._refuse_empty(node)
         deepest = {loop for term in kept for loop in term.loops}
         if target.type.ndim == 0:
-            name = self.e.fresh("s")
-            self.e.scalars[target] = Term(name)
+            place: Place | str = self.e.fresh("s")
+            self.e.scalars[target] = Term(place)
         else:
             start = None if deepest == set(self.loops) else identity(operation, dtype)
-            name = self._array(target, start)
-        self.sinks.append(_Sink("reduce", name, kept, value, dtype, operation))
+            place = self._array(target, start)
+        self.sinks.append(_Sink("reduce", place, kept, value, dtype, operation))
 
     def _refuse_empty(self, node: Apply) -> None:
         x = node.inputs[0]
@@ -74,49 +74,31 @@ class Nest:
 
     def scatter(self, node: Apply, places: tuple[Term, ...], value: Term) -> None:
         target = node.outputs[0]
-        name = self._updated(node)
-        self.results.append((target, name))
+        place = self._updated(node)
+        self.results.append((target, place))
         operation = "=" if node.op.set_instead_of_inc else "+="
-        self.sinks.append(_Sink("scatter", name, places, value, target.type.dtype, operation))
+        self.sinks.append(_Sink("scatter", place, places, value, target.type.dtype, operation))
 
-    def _array(self, target: Variable, start: str | None) -> str:
+    def _array(self, target: Variable, start: str | None) -> Place:
         """A new array, filled where elements are accumulated in it."""
-        name = self.e.fresh("v")
-        shape = self._shape(target)
-        dtype = _numba_dtype(target.type.dtype)
-        if start is None:
-            self.e.lines.append(f"{name} = np.empty({shape}, dtype={dtype})")
-        elif start in ("0.0", "0", "False"):
-            self.e.lines.append(f"{name} = np.zeros({shape}, dtype={dtype})")
-        else:
-            self.e.lines.append(f"{name} = np.full({shape}, {start}, dtype={dtype})")
-        self.results.append((target, name))
-        self.e.owned.add(target)
-        return name
+        place = self.e.allocate(target, start)
+        self.results.append((target, place))
+        return place
 
-    def _shape(self, variable: Variable) -> str:
-        lengths = [self.e.length(variable, axis) for axis in range(variable.type.ndim)]
-        return f"({', '.join(lengths)},)"
-
-    def _updated(self, node: Apply) -> str:
+    def _updated(self, node: Apply) -> Place:
         """The array that an update works on: a new one, a copy, or one that nobody else reads."""
         x, target = node.inputs[0], node.outputs[0]
-        name = self.e.fresh("v")
-        self.e.owned.add(target)
         made = x.owner
-        if x not in self.e.names and made is not None and isinstance(made.op, Alloc):
+        if x not in self.e.places and made is not None and isinstance(made.op, Alloc):
             value = made.inputs[0]
             assert isinstance(value, Constant)
-            number = literal(value.data.reshape(()), x.type.dtype)
-            fill = f"np.full({self._shape(x)}, {number}, dtype={_numba_dtype(x.type.dtype)})"
-            if number in ("0.0", "0"):
-                fill = f"np.zeros({self._shape(x)}, dtype={_numba_dtype(x.type.dtype)})"
-            self.e.lines.append(f"{name} = {fill}")
-            return name
-        source = self.e.array(x)
+            return self.e.allocate(target, literal(value.data.reshape(()), x.type.dtype))
+        source = self.e.place(x)
         alone = len(self.e.graph.clients.get(x, ())) == 1 and x in self.e.owned
-        self.e.lines.append(f"{name} = {source}" if alone else f"{name} = {source}.copy()")
-        return name
+        if alone and target not in self.e.destinations:
+            self.e.owned.add(target)
+            return source
+        return self.e.allocate(target, source)
 
     # -- writing ----------------------------------------------------------------------------------
 
@@ -144,8 +126,8 @@ class Nest:
             self._write_sink(sink, order, level, before, inner, after)
         before[depth] += inner
         self._write_levels(order, before, after)
-        for target, name in self.results:
-            self.e.names[target] = name
+        for target, place in self.results:
+            self.e.places[target] = place
 
     def _write_sink(
         self,
@@ -156,7 +138,7 @@ class Nest:
         inner: list[str],
         after: list[list[str]],
     ) -> None:
-        place = f"{sink.name}[{', '.join(t.text for t in sink.index)}]" if sink.index else sink.name
+        place = sink.place if isinstance(sink.place, str) else sink.place.at(sink.index)
         value = sink.value.text
         if sink.kind == "store":
             inner.append(f"{place} = {value}")
@@ -167,18 +149,15 @@ class Nest:
         kept = {loop for term in sink.index for loop in term.loops}
         deepest = level(kept)
         if kept == set(order):
-            if sink.index:
-                inner.append(f"{place} = {value}")
-            else:
-                inner.append(f"{sink.name} = {value}")
+            inner.append(f"{place} = {value}")
             return
         if deepest == len(order):
             inner.append(combine(sink.operation, place, value, sink.dtype))
             return
-        total = sink.name if not sink.index else self.e.fresh("a")
+        total = place if isinstance(sink.place, str) else self.e.fresh("a")
         before[deepest].append(f"{total} = {identity(sink.operation, sink.dtype)}")
         inner.append(combine(sink.operation, total, value, sink.dtype))
-        if sink.index:
+        if not isinstance(sink.place, str):
             if kept == set(order[:deepest]):
                 after[deepest].append(f"{place} = {total}")
             else:
@@ -195,10 +174,6 @@ class Nest:
                 lines.append(f"{indent}for {order[at]} in range({self.e.loop_lengths[order[at]]}):")
         for at in range(len(order), -1, -1):
             lines += ["    " * at + line for line in after[at]]
-
-
-def _numba_dtype(dtype: str) -> str:
-    return "np.bool_" if dtype == "bool" else f"np.{dtype}"
 
 
 def _cost(order: tuple[str, ...], accesses: list[tuple[frozenset, ...]]) -> float:
