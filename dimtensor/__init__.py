@@ -29,6 +29,7 @@ from dimtensor.tensor.autodiff import jvp as jvp
 from dimtensor.tensor.autodiff import value_and_grad as value_and_grad
 from dimtensor.tensor.autodiff import vjp as vjp
 from dimtensor.tensor.border import from_shaped as from_shaped
+from dimtensor.tensor.check import check as check
 from dimtensor.tensor.constructors import arange as arange
 from dimtensor.tensor.constructors import bool as bool
 from dimtensor.tensor.constructors import complex128 as complex128

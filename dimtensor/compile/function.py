@@ -10,13 +10,13 @@ import numpy as np
 
 from dimtensor.compile.code import Code
 from dimtensor.compile.data import bind_data, title_of
+from dimtensor.compile.failures import failure
 from dimtensor.compile.frame import Frame, check_indexers, complete, located
 from dimtensor.compile.outputs import Labeller
 from dimtensor.compile.ports import Reading, batch_names
 from dimtensor.compile.positional import PositionalFunction
 from dimtensor.dims import Dim
 from dimtensor.errors import (
-    CheckError,
     GraphError,
     InputError,
     build_message,
@@ -24,6 +24,7 @@ from dimtensor.errors import (
     listing,
 )
 from dimtensor.graph import Node, toposort
+from dimtensor.graph.checks import unchecked, with_checks, without_checks
 
 # frames of so many sets of lengths and labels are kept, the oldest are found anew
 _KEPT_FRAMES = 16
@@ -188,9 +189,9 @@ class CompiledFunction:
             masks = results[n : n + len(program.masks)]
             binding.masks.update(zip(program.masks, masks, strict=True))
             n += len(program.masks)
-        for message, fine in zip(program.messages, results[n:], strict=True):
-            if not fine:
-                raise CheckError(message)
+        if program.checks and not all(results[n:]):
+            values = [*arrays, *frame.fixed]
+            raise failure(program, self._code.inputs, results[n:], values, binding)
         return self._structure.rebuild(
             [
                 one.label(array, binding)
@@ -320,7 +321,7 @@ class Structure(NamedTuple):
         """What the results are called: keys of a dict, else the names of inputs and data."""
         if self.kind == "dict":
             return list(self.keys)
-        return [node.name for node in outputs]
+        return [unchecked(node).name for node in outputs]
 
     def rebuild(self, values: list[Any]) -> Any:
         """Values in the structure."""
@@ -332,7 +333,11 @@ class Structure(NamedTuple):
 
 
 def function(
-    inputs: Any, outputs: Any, backend: str = "numba", kernels: bool = True
+    inputs: Any,
+    outputs: Any,
+    backend: str = "numba",
+    kernels: bool = True,
+    checks: Any = True,
 ) -> CompiledFunction:
     """Compile outputs to a function of inputs; see :func:`dimtensor.function`."""
     sources = inputs if isinstance(inputs, (list, tuple)) else [inputs]
@@ -341,8 +346,13 @@ def function(
         if node in nodes[:at]:
             raise GraphError(f"{title_of(node)} is given twice among the inputs")
     structure, values = Structure.of(outputs)
-    code = Code(nodes, [as_node(v) for v in values], backend, kernels)
-    return CompiledFunction(code, structure)
+    results = [as_node(v) for v in values]
+    if checks is False:
+        results = without_checks(results)
+    elif checks is not True:
+        many = checks if isinstance(checks, (list, tuple)) else [checks]
+        results = with_checks(results, [as_node(x) for x in many])
+    return CompiledFunction(Code(nodes, results, backend, kernels), structure)
 
 
 def free_inputs(outputs: Sequence[Node]) -> list[Node]:

@@ -15,6 +15,7 @@ from dimtensor.dims.selection import Mask
 from dimtensor.errors import GraphError, build_message
 from dimtensor.graph import Node, leaves, toposort
 from dimtensor.graph.attrs import LabelPosition
+from dimtensor.graph.checks import Check
 from dimtensor.graph.infer import describe
 from dimtensor.graph.verify import full_checks
 from dimtensor.lower import Lowering, plan_axes
@@ -51,8 +52,8 @@ class Program:
     output_dims : list of tuple of Dim
         Axes of the outputs asked for, in order.
     masks : list of Node
-    messages : list of str
-        What to say where the check of the same place is false.
+    checks : list of Check
+        What asks that the outputs in the last places be true.
     indexed : list of (Node, Dim)
         Integer leaves that are used as positions along a dim, to be checked on the host.
     requirements : list of Requirement
@@ -68,7 +69,7 @@ class Program:
     output_dims: list[Dims]
     order: AxisOrder
     masks: list[Node] = field(default_factory=list)
-    messages: list[str] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
     indexed: list[tuple[Node, Dim]] = field(default_factory=list)
     requirements: list[Requirement] = field(default_factory=list)
     relabelled: list[tuple[Dim, Dim]] = field(default_factory=list)
@@ -77,6 +78,11 @@ class Program:
     @property
     def inputs(self) -> list[Variable]:
         return [slot.variable for slot in self.slots]
+
+    @property
+    def messages(self) -> list[str]:
+        """What to say where the check of the same place is false."""
+        return [check.message for check in self.checks]
 
 
 def build_program(
@@ -135,7 +141,7 @@ def build_program(
         output_dims=[lowering.axes(node) for node in outputs],
         order=order,
         masks=masks,
-        messages=[message for _, message in checks],
+        checks=[check for _, check in checks],
         indexed=_indexed_leaves(nodes),
         requirements=length_requirements(nodes),
         relabelled=relabelled_dims(nodes),

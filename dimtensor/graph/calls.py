@@ -213,6 +213,12 @@ def _codes(node: Node, ref: DimRef) -> Call:
     return Call("labels", _plain(node.inputs), [("of", ref(node.attrs))])
 
 
+def _check(node: Node, ref: DimRef) -> Call:
+    x, *conditions = node.inputs
+    operands = [("", x), *(("condition", condition) for condition in conditions)]
+    return Call("check", operands, [("", repr(node.attrs))] if conditions else [])
+
+
 def _reduce(node: Node, ref: DimRef) -> Call:
     name, dims = node.attrs
     return Call(name, _plain(node.inputs), [("over", _set(dims, ref))])
@@ -332,6 +338,7 @@ _CALLS: dict[str, Callable[[Node, DimRef], Call]] = {
     "elemwise": _elemwise,
     "cast": _cast,
     "codes": _codes,
+    "check": _check,
     "reduce": _reduce,
     "cumulate": _along,
     "arg_reduce": _along,

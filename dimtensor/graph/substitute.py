@@ -24,6 +24,7 @@ from dimtensor.graph.node import Node, make
 from dimtensor.graph.walk import toposort
 
 DimMap = Callable[[Dim], Dim]
+Replace = Callable[[Node, tuple[Node, ...]], Node | None]
 
 
 def substitute(outputs: Sequence[Node], replacements: Mapping[Node, Node]) -> list[Node]:
@@ -51,12 +52,31 @@ def substitute(outputs: Sequence[Node], replacements: Mapping[Node, Node]) -> li
                     "expand the replacement over them",
                 )
             )
+    return rebuild(outputs, replacements)
+
+
+def rebuild(
+    outputs: Sequence[Node], replacements: Mapping[Node, Node], replace: Replace | None = None
+) -> list[Node]:
+    """Outputs with nodes replaced, by what is given or by what a function gives.
+
+    Parameters
+    ----------
+    outputs : sequence of Node
+    replacements : mapping of Node to Node
+    replace : callable, optional
+        Gets a node and its new inputs; returns what takes its place, or None to keep it.
+    """
     done: dict[Node, Node] = dict(replacements)
     mapping: dict[Dim, Dim] = {}
     for node in toposort(outputs):
         if node in done:
             continue
         inputs = tuple(done[i] for i in node.inputs)
+        instead = replace(node, inputs) if replace is not None else None
+        if instead is not None:
+            done[node] = instead
+            continue
         if inputs == node.inputs and not any(map_dim(d, mapping) is not d for d in node.dims):
             done[node] = node
             continue

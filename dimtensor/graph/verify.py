@@ -189,6 +189,16 @@ def _without_dims(node: Node) -> str | None:
     return None if node.kind == "elemwise" else _count(node, 1)
 
 
+@attrs_of("check")
+def _check(node: Node) -> str | None:
+    kinds = {1: int, 2: str}
+    if len(node.inputs) not in kinds:
+        return f"check takes 1 or 2 inputs, not {len(node.inputs)}"
+    if type(node.attrs) is not kinds[len(node.inputs)]:
+        return f"{node.attrs!r} is the attribute of a check of {len(node.inputs)} inputs"
+    return None
+
+
 @attrs_of("shaped")
 def _shaped(node: Node) -> str | None:
     shape = node.attrs.variable.type.shape

@@ -32,6 +32,17 @@ def walk(outputs: Iterable[Node]) -> Iterator[Node]:
     yield from toposort(outputs)
 
 
+def differentiated(node: Node) -> tuple[Node, ...]:
+    """What a node takes derivatives with respect to."""
+    if node.kind == "gradient":
+        return node.inputs[1 + node.attrs[1] :]
+    if node.kind == "jacobian":
+        return node.inputs[1:]
+    if node.kind == "pushforward":
+        return node.inputs[1 : 1 + node.attrs]
+    return ()
+
+
 LEAF_KINDS = ("input", "data", "shaped")
 
 

@@ -146,7 +146,7 @@ def _integer_power(ctx: Lowering, node: Node, x: Variable, y: Variable) -> Varia
     exponent = node.inputs[1]
     if exponent.kind == "constant" or y.type.dtype.startswith("uint"):
         return pt.pow(x, y)
-    ctx.check(pt.all(pt.ge(y, 0)), "power: integers have no negative powers; cast them to float")
+    ctx.check(node, pt.all(pt.ge(y, 0)))
     return pt.pow(x, pt.maximum(y, np.asarray(0, dtype=y.type.dtype)))
 
 
@@ -226,7 +226,7 @@ def reduce(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable,
         return (pt.all if name == "all" else pt.any)(x, axis=numbers), rest
     if name == "supremum":
         return pt.max(x, axis=numbers, initial=-np.inf), rest
-    x = with_an_element(ctx, name, x, axes, dims)
+    x = with_an_element(ctx, node, x, axes, dims, name == "max")
     if x.type.dtype == "bool":
         return (pt.any if name == "max" else pt.all)(x, axis=numbers), rest
     if x.type.dtype[:5] == "float":
@@ -254,7 +254,7 @@ def arg_reduce(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Varia
     if name == "argmin" and x.type.dtype.startswith("uint"):
         x = pt.cast(~x, x.type.dtype)
         name = "argmax"
-    x = with_an_element(ctx, name, x, axes, (dim,))
+    x = with_an_element(ctx, node, x, axes, (dim,), name == "argmax")
     function = pt.argmax if name == "argmax" else pt.argmin
     return function(x, axis=axes.index(dim)), tuple(d for d in axes if d is not dim)
 

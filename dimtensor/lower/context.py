@@ -15,8 +15,10 @@ from dimtensor.dims.selection import LateSlice, Mask, Slice
 from dimtensor.errors import CheckError, GraphError, build_message
 from dimtensor.graph import Node, leaves, toposort
 from dimtensor.graph.attrs import LabelPosition
+from dimtensor.graph.checks import Check
 from dimtensor.graph.infer import describe
 from dimtensor.graph.verify import verify_graph
+from dimtensor.graph.walk import differentiated
 from dimtensor.lower.order import AxisOrder
 from dimtensor.lower.verify import verify_variable
 
@@ -58,8 +60,8 @@ class Lowering:
     hidden : dict of LabelPosition to Variable
         Integer inputs that the graph needs beside its leaves: positions of labels that are known
         when data arrives.
-    checks : list of (Variable, str)
-        Scalars that are true where a run was valid, and what to say where it was not.
+    checks : list of (Variable, Check)
+        Scalars that are true where a run was valid, and what asks for it.
     """
 
     def __init__(
@@ -76,7 +78,7 @@ class Lowering:
         self._check_shapes = check_shapes
         self._outputs = list(outputs)
         self._nodes = toposort(outputs)
-        self._wrt = {wrt for node in self._nodes for wrt in _differentiated(node)}
+        self._wrt = {wrt for node in self._nodes for wrt in differentiated(node)}
         self.differentiates = bool(self._wrt)
         self._carriers = self._find_carriers()
         self._replaced = self._find_replaced()
@@ -84,7 +86,7 @@ class Lowering:
         self.variables: dict[Node, Variable] = {}
         self.shared: dict[Any, Any] = {}  # what several nodes compute together
         self.hidden: dict[LabelPosition, Variable] = {}
-        self.checks: list[tuple[Variable, str]] = []
+        self.checks: list[tuple[Variable, Check]] = []
 
     def run(self) -> list[Variable]:
         """Lower everything; the variables of the outputs, axes in the plan's order."""
@@ -135,10 +137,9 @@ class Lowering:
             known = dim.length is not None or (carrier is not None and carrier[0] is not node)
             if not known or variable.type.shape[axis] == dim.length is not None:
                 continue
-            message = f"axis {axis} of a positional variable is not as long as {dim.title}"
             fits = pt.eq(variable.shape[axis], self.length(dim))
-            self.check(fits, message)
-            variable = CheckAndRaise(CheckError, message)(variable, fits)
+            self.check(node, fits, dim)
+            variable = CheckAndRaise(CheckError, Check(node, dim).message)(variable, fits)
         return variable
 
     # -- lengths -------------------------------------------------------------------------------
@@ -250,9 +251,12 @@ class Lowering:
             return transpose(variable, dims, to)
         return pt.alloc(self.align(variable, dims, to), *self.shape(to))
 
-    def check(self, condition: Variable, message: str) -> None:
-        """Ask that a scalar be true whenever the graph runs."""
-        self.checks.append((condition, message))
+    def check(self, node: Node, condition: Variable, about: Dim | None = None) -> None:
+        """Ask that a scalar be true whenever the graph runs.
+
+        What is said where it is not, :func:`~dimtensor.graph.checks.check_messages` knows.
+        """
+        self.checks.append((condition, Check(node, about)))
 
 
 def transpose(variable: Variable, dims: Dims, to: Dims) -> Variable:
@@ -288,13 +292,3 @@ def _product(factors: Sequence[Any]) -> Any:
 
 def _ends(selection: LateSlice) -> tuple:
     return (selection.start, selection.stop, selection.step)
-
-
-def _differentiated(node: Node) -> tuple[Node, ...]:
-    if node.kind == "gradient":
-        return node.inputs[1 + node.attrs[1] :]
-    if node.kind == "jacobian":
-        return node.inputs[1:]
-    if node.kind == "pushforward":
-        return node.inputs[1 : 1 + node.attrs]
-    return ()

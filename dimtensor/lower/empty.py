@@ -10,6 +10,7 @@ from pytensor.graph.basic import Variable
 
 from dimtensor.dims import Dim, Dims, SelDim
 from dimtensor.dims.selection import LateSlice, Mask
+from dimtensor.graph import Node
 from dimtensor.lower.context import Lowering
 
 
@@ -20,26 +21,27 @@ def has_run_time_length(dim: Dim) -> bool:
     return any(has_run_time_length(parent) for parent in dim.parents)
 
 
-def with_an_element(ctx: Lowering, name: str, x: Variable, axes: Dims, over: Dims) -> Variable:
-    """The variable with one more element along axes that a mask may leave without any.
+def with_an_element(
+    ctx: Lowering, node: Node, x: Variable, axes: Dims, over: Dims, largest: bool
+) -> Variable:
+    """The operand of an extreme with one more element along axes that a mask may leave without any.
 
-    The element loses against all others, so that the run goes through and can be refused by name:
-    backends differ in what they do with the extreme of nothing. Other lengths are checked before
-    the run.
+    The element loses against all others, the largest or the smallest of which is asked for, so that
+    the run goes through and can be refused by name: backends differ in what they do with the
+    extreme of nothing. Other lengths are checked before the run.
     """
     for dim in over:
         if not has_run_time_length(dim):
             continue
         length = ctx.length(dim)
-        ctx.check(pt.gt(length, 0), f"{name} has no value over {dim.title}: it has length 0")
+        ctx.check(node, pt.gt(length, 0), dim)
         shape: list[Any] = [1 if d is dim else ctx.length(d) for d in axes]
-        last = pt.full(shape, _loser(name, x.type.dtype), dtype=x.type.dtype)
+        last = pt.full(shape, _loser(largest, x.type.dtype), dtype=x.type.dtype)
         x = pt.concatenate([x, last], axis=axes.index(dim))
     return x
 
 
-def _loser(name: str, dtype: str) -> Any:
-    lowest = name in ("max", "argmax")
+def _loser(lowest: bool, dtype: str) -> Any:
     if np.dtype(dtype).kind == "f":
         return -np.inf if lowest else np.inf
     if dtype == "bool":

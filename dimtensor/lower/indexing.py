@@ -16,7 +16,7 @@ from dimtensor.lower.context import Lowering, lowers, transpose
 # operations through which the values of an integer input reach an indexer unchanged, so that a
 # check of the input on the host is a check of the indexer
 _TRANSPARENT = frozenset(
-    {"index", "relabel", "expand", "merge", "split", "concat", "stack", "codes"}
+    {"index", "relabel", "expand", "merge", "split", "concat", "stack", "codes", "check"}
 )
 
 
@@ -38,14 +38,14 @@ def source_leaves(indexer: Node) -> list[Node] | None:
     return found
 
 
-def _within(ctx: Lowering, indexer: Node, variable: Variable, dim: Dim) -> Variable:
+def _within(ctx: Lowering, node: Node, indexer: Node, variable: Variable, dim: Dim) -> Variable:
     """An indexer that never reaches outside of the dim; a violation is reported after the run."""
     known = indexer.categories is dim or source_leaves(indexer) is not None
     if known or indexer.kind == "group_position":
         return variable
     length = ctx.length(dim)
     inside = pt.all(pt.and_(pt.ge(variable, -length), pt.lt(variable, length)))
-    ctx.check(inside, f"positions computed for {dim.title} are outside of its length")
+    ctx.check(node, inside, dim)
     return pt.clip(variable, -length, pt.maximum(length - 1, 0))
 
 
@@ -76,7 +76,7 @@ def index(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, 
     if pointwise:
         arrays = {
             item.dim: (
-                _within(ctx, nodes[item.payload], indexers[item.payload], item.dim),
+                _within(ctx, node, nodes[item.payload], indexers[item.payload], item.dim),
                 ctx.axes(nodes[item.payload]),
             )
             for item in pointwise
@@ -182,8 +182,8 @@ def update(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable,
     arrays: dict[Dim, tuple[Variable, Dims]] = {}
     for item in items:
         if item.kind == "tensor":
-            variable = _within(ctx, nodes[item.payload], indexers[item.payload], item.dim)
-            arrays[item.dim] = (variable, ctx.axes(nodes[item.payload]))
+            at = _within(ctx, node, nodes[item.payload], indexers[item.payload], item.dim)
+            arrays[item.dim] = (at, ctx.axes(nodes[item.payload]))
         elif item.kind == "int":
             arrays[item.dim] = (pt.constant(item.payload, dtype="int64"), ())
         else:

@@ -159,7 +159,4 @@ def _settle_lengths(ctx: Lowering, node: Node, result: Variable) -> None:
                     )
                 )
         elif attrs.function.checked_lengths:
-            ctx.check(
-                pt.eq(result.shape[axis], expected),
-                f"{name}: {dim.title} has not the length that the function gives",
-            )
+            ctx.check(node, pt.eq(result.shape[axis], expected), dim)

@@ -67,8 +67,8 @@ def to_shaped(node: Node, order: Dims) -> Any:
     if lowering.checks:
         from pytensor.raise_op import Assert
 
-        for condition, message in lowering.checks:
-            variable = Assert(message)(variable, condition)
+        for condition, check in lowering.checks:
+            variable = Assert(check.message)(variable, condition)
     return variable
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.compile.code import with_dims
@@ -24,7 +24,12 @@ _KEPT = 64
 
 
 def function(
-    inputs: Any, outputs: Any, backend: str = "numba", *, kernels: bool = True
+    inputs: Any,
+    outputs: Any,
+    backend: str = "numba",
+    *,
+    kernels: bool = True,
+    checks: bool | DimTensor | Sequence[DimTensor] = True,
 ) -> CompiledFunction:
     """Compile outputs to a function of inputs.
 
@@ -41,6 +46,10 @@ def function(
         On numba, whether everything is written as one function of loop nests. Without, PyTensor
         writes a function for every operation: slower to compile and to run, and something to
         compare with.
+    checks : bool, DimTensor or list of DimTensor
+        True evaluates the checks (:func:`dimtensor.check`) that the outputs depend on. Tensors are
+        expressions whose checks are evaluated, too, though no output depends on them. False drops
+        all of them; what operations check of their operands is always checked.
 
     Returns
     -------
@@ -52,7 +61,8 @@ def function(
     Raises
     ------
     GraphError
-        If the outputs depend on inputs that are not given, or on a length that nothing tells.
+        If the outputs depend on inputs that are not given, or on a length that nothing tells, or
+        if no check is made in one of `checks`.
 
     Examples
     --------
@@ -63,7 +73,7 @@ def function(
     >>> f(np.array([1.0, 2.0])).sel(k="b").item()
     4.0
     """
-    return _function(inputs, outputs, backend, kernels)
+    return _function(inputs, outputs, backend, kernels, checks)
 
 
 def evaluate(x: Any, values: Mapping[Any, Any] | None = None, backend: str = "python") -> Any:

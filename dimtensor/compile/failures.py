@@ -1,0 +1,102 @@
+"""Checks that failed: where, by evaluating their conditions once more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from dimtensor.compile.code import Code
+from dimtensor.compile.frame import located
+from dimtensor.compile.outputs import positions_to_labels
+from dimtensor.compile.program import Program
+from dimtensor.dims import Binding, Dim, Dims, sort_dims
+from dimtensor.errors import CheckError, build_message, plain_repr
+from dimtensor.graph import Node
+from dimtensor.graph.checks import Check, without_checks
+
+_SHOWN = 4
+
+
+def failure(
+    program: Program,
+    inputs: Sequence[Node | Dim],
+    fine: Sequence[Any],
+    arrays: Sequence[Any],
+    binding: Binding,
+) -> CheckError:
+    """The error of the first check that failed.
+
+    Compiled code only says whether all elements of a condition are true. Which are not is found by
+    interpreting the condition on the values of the call.
+
+    Parameters
+    ----------
+    program : Program
+    inputs : sequence of Node or Dim
+        The inputs of the function.
+    fine : sequence of bool
+        Results of the checks.
+    arrays : sequence of ndarray
+        Values of the program's slots, at least of all that are inputs and data.
+    binding : Binding
+        Lengths and labels of the call.
+    """
+    check = next(c for c, holds in zip(program.checks, fine, strict=True) if not holds)
+    pairs = zip(program.slots, arrays, strict=False)
+    values = {slot.source: (slot.dims, array) for slot, array in pairs}
+    return CheckError(_message(check, tuple(inputs), values, binding))
+
+
+def _message(
+    check: Check,
+    inputs: tuple[Node | Dim, ...],
+    values: Mapping[Any, tuple[Dims, Any]],
+    binding: Binding,
+) -> str:
+    condition = check.condition
+    if condition is None or not condition.dims:
+        return check.message
+    code = _interpreted(inputs, condition)
+    program, executable = code.compiled({})
+    arrays = [
+        _in_order(*values[slot.source], slot.dims)
+        for slot in program.slots
+        if isinstance(slot.source, (Node, Dim))
+    ]
+    found, *masks = executable.call(*arrays, *located(program, binding))
+    binding = binding.copy()
+    binding.masks.update(zip(program.masks, masks, strict=False))
+    axes = program.output_dims[0]
+    false = np.argwhere(~np.asarray(_in_order(axes, found, sort_dims(axes))))
+    if not len(false):  # rounded otherwise here than in compiled code
+        return check.message
+    places = "; ".join(_place(sort_dims(axes), place, binding) for place in false[:_SHOWN])
+    more = "; …" if len(false) > _SHOWN else ""
+    return build_message(
+        check.message,
+        [("false", f"{len(false)} of {np.size(found)} elements"), ("at", places + more)],
+    )
+
+
+@lru_cache(maxsize=16)
+def _interpreted(inputs: tuple[Node | Dim, ...], condition: Node) -> Code:
+    """The condition as a function of the inputs; a sampler may come upon a failure often."""
+    return Code(inputs, without_checks([condition]), "python")
+
+
+def _in_order(axes: Dims, array: Any, dims: Dims) -> Any:
+    """An array with its axes in another order."""
+    if axes == dims:
+        return array
+    return np.asarray(array).transpose([axes.index(dim) for dim in dims])
+
+
+def _place(dims: Dims, place: Sequence[int], binding: Binding) -> str:
+    parts = []
+    for dim, position in zip(dims, place, strict=True):
+        label = positions_to_labels(np.asarray([position]), dim, binding)[0]
+        parts.append(f"{dim.short}={plain_repr(label)}")
+    return ", ".join(parts)

@@ -1,0 +1,166 @@
+"""Checks: what must hold when a graph runs, and what to say where it does not.
+
+A check is known by its node and, where a node makes several, by the dim that it is about. Its text
+is a function of these two: lowered code holds the condition only, and serves graphs that differ in
+names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from dimtensor.dims import Dim
+from dimtensor.errors import DtypeError, GraphError, build_message
+from dimtensor.graph.infer import describe
+from dimtensor.graph.node import Node, NodeType, infers, make
+from dimtensor.graph.substitute import rebuild
+from dimtensor.graph.walk import differentiated, toposort
+
+
+@infers("check")
+def _check(inputs: tuple[Node, ...], attrs: Any) -> NodeType:
+    """The first input; where there is a second one, its elements must be true.
+
+    The attribute is the message. A check that was dropped, in whose place a derivative is taken,
+    has one input, and its attribute is a number that tells it from others.
+    """
+    x = inputs[0]
+    for condition in inputs[1:]:
+        if condition.dtype != "bool":
+            raise DtypeError(
+                build_message(
+                    f"a check asks that a condition be true, {describe(condition)} is of "
+                    f"{condition.dtype}",
+                    [("message", attrs)],
+                    "compare it with something, as in x > 0",
+                )
+            )
+    return NodeType(x.dims, x.dtype, x.categories)
+
+
+class Check(NamedTuple):
+    """A condition that a node asks for.
+
+    Attributes
+    ----------
+    node : Node
+    about : Dim or None
+        The dim that the condition is about, where a node asks for one for each of several.
+    """
+
+    node: Node
+    about: Dim | None = None
+
+    @property
+    def message(self) -> str:
+        """What to say where the condition is false."""
+        return check_messages(self.node)[self.about]
+
+    @property
+    def condition(self) -> Node | None:
+        """The tensor whose elements must be true, where it is one that a user wrote."""
+        return self.node.inputs[1] if self.node.kind == "check" else None
+
+
+def check_messages(node: Node) -> dict[Dim | None, str]:
+    """Messages of all checks that the lowering of a node may ask for.
+
+    It depends on nothing but the node, and which of them a lowering asks for depends on the graph.
+
+    Returns
+    -------
+    dict of Dim or None to str
+        The key is what `Check.about` is.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> check_messages(dt.check(dt.scalar("x") > 0, "x is positive").node)
+    {None: 'x is positive'}
+    """
+    if node.kind == "check":
+        return {None: node.attrs} if is_check(node) else {}
+    if node.kind == "elemwise" and node.attrs == "power":
+        return {None: "power: integers have no negative powers; cast them to float"}
+    if node.kind in ("reduce", "arg_reduce"):
+        name, over = node.attrs
+        dims = (over,) if isinstance(over, Dim) else over
+        return {dim: f"{name} has no value over {dim.title}: it has length 0" for dim in dims}
+    if node.kind in ("index", "update"):
+        items = node.attrs if node.kind == "index" else node.attrs[1]
+        return {
+            item.dim: f"positions computed for {item.dim.title} are outside of its length"
+            for item in items
+            if item.kind == "tensor"
+        }
+    if node.kind == "apply":
+        name = node.attrs.name or "apply"
+        return {
+            dim: f"{name}: {dim.title} has not the length that the function gives"
+            for dim in node.attrs.core_out
+        }
+    if node.kind == "shaped":
+        return {
+            dim: f"axis {axis} of a positional variable is not as long as {dim.title}"
+            for axis, dim in enumerate(node.attrs.dims)
+        }
+    return {}
+
+
+def is_check(node: Node) -> bool:
+    """Whether a node is a check that a user wrote, and that was not dropped."""
+    return node.kind == "check" and len(node.inputs) == 2
+
+
+def without_checks(outputs: Sequence[Node]) -> list[Node]:
+    """Outputs without the checks that users wrote; those of operations stay.
+
+    A checked tensor becomes the tensor. Only where a derivative is taken with respect to it a node
+    stays in its place: the ways that lead through it are not all that lead to the tensor.
+    """
+    nodes = toposort(outputs)
+    checks = {node: number for number, node in enumerate(filter(is_check, nodes))}
+    if not checks:
+        return list(outputs)
+    wrt = {x for node in nodes for x in differentiated(node)}
+
+    def drop(node: Node, inputs: tuple[Node, ...]) -> Node | None:
+        if node not in checks:
+            return None
+        return make("check", inputs[:1], checks[node]) if node in wrt else inputs[0]
+
+    return rebuild(outputs, {}, drop)
+
+
+def with_checks(outputs: Sequence[Node], checked: Sequence[Node]) -> list[Node]:
+    """Outputs the first of which depends on the checks that other expressions depend on, too.
+
+    Raises
+    ------
+    GraphError
+        If one of the expressions depends on no check, or there is no output.
+    """
+    for node in checked:
+        if not any(map(is_check, toposort([node]))):
+            raise GraphError(
+                build_message(
+                    f"no check is made where {describe(node)} is computed",
+                    hint='checks=[...] takes what dt.check(condition, "message") returns',
+                )
+            )
+    if not outputs:
+        raise GraphError("a function without outputs makes no checks; make a check the output")
+    first, *others = outputs
+    there = set(toposort(outputs))
+    for node in toposort(checked):
+        if is_check(node) and node not in there:
+            first = make("check", (first, node.inputs[1]), node.attrs)
+    return [first, *others]
+
+
+def unchecked(node: Node) -> Node:
+    """The tensor that checks are attached to."""
+    while node.kind == "check":
+        node = node.inputs[0]
+    return node

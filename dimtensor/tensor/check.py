@@ -1,0 +1,72 @@
+"""Checks: conditions that are evaluated with what depends on them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dimtensor.errors import InputError
+from dimtensor.graph import make
+from dimtensor.tensor.shell import as_node, wrap
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+
+def check(condition: Any, message: str, value: Any = None) -> DimTensor:
+    """Ask that a condition be true wherever a tensor is used.
+
+    A check is an effect, not a part of the value: a function whose outputs depend on the checked
+    tensor evaluates it, even where the value itself is not needed (multiplied by zero, say), on
+    every backend, in gradients, and for every position of a batched call.
+
+    Parameters
+    ----------
+    condition : DimTensor of bool
+        All its elements must be true. Its dims need not be those of `value`.
+    message : str
+        What the error says; where the condition has dims, the labels of elements that are false
+        are added.
+    value : DimTensor, optional
+        What the check is attached to; by default the condition itself.
+
+    Returns
+    -------
+    DimTensor
+        `value`: same dims, dtype, labels and derivatives.
+
+    Raises
+    ------
+    DtypeError
+        If the condition is not of bool.
+    InputError
+        If the message is no text.
+
+    See Also
+    --------
+    dimtensor.function : ``checks=`` drops checks, and adds those that no output depends on.
+
+    Notes
+    -----
+    A function whose check fails raises :class:`dimtensor.CheckError` and returns nothing. A
+    log density of which one fails raises, too; to a sampler such a point is one of probability
+    zero.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> country = dt.Dim("country", coords=["Italy", "Kenya", "USA"])
+    >>> rate = dt.tensor("rate", dims=country)
+    >>> safe = dt.check(rate > 0, "rates are positive", rate)
+    >>> float(dt.log(safe).sum().eval({rate: [1.0, 1.0, 1.0]}))
+    0.0
+    >>> dt.log(safe).sum().eval({rate: [1.0, 0.0, -1.0]})
+    Traceback (most recent call last):
+    dimtensor.errors.CheckError: rates are positive
+      false: 2 of 3 elements
+      at: country='Kenya'; country='USA'
+    """
+    if not isinstance(message, str) or not message.strip():
+        raise InputError(f"the message of a check is a text that is not empty, not {message!r}")
+    asked = as_node(condition, [as_node(value)] if value is not None else [], "the condition")
+    given = asked if value is None else as_node(value, [asked], "the value of a check")
+    return wrap(make("check", (given, asked), message))
