@@ -16,7 +16,7 @@ def to_blackjax(model: LogDensity) -> Callable[[Any], Any]:
     """The log density as a pure function of a JAX vector.
 
     It computes in 64 bits whatever JAX's flag says, and returns a value of the dtype of the vector,
-    so that it fits into the loops of samplers in 32 bits, too.
+    so that it fits into the loops of samplers in 32 bits, too. Where a check fails it is -inf.
     """
     jax = require("jax", "jax", "to_blackjax")
     positional = model.functions.get("logp_on_jax").positional
@@ -24,7 +24,10 @@ def to_blackjax(model: LogDensity) -> Callable[[Any], Any]:
     pure, size = positional.raw, model.size
 
     def exact(x: Any) -> Any:
-        return pure(x, *fixed)[0]
+        value, *fine = pure(x, *fixed)
+        for one in fine:  # a pure function cannot raise; a sampler rejects the point
+            value = jax.numpy.where(one, value, -jax.numpy.inf)
+        return value
 
     @jax.custom_jvp
     def in_dtype_of(x: Any) -> Any:

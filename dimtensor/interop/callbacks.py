@@ -22,6 +22,8 @@ def callback(size_, x_, gradient_, value_, table_):
             return -1
         size = intp(size_)
         results = inner(carray(x_, (size,)){arrays})
+        if not ({fine}):
+            return 2
         value, gradient = asarray(results[0]).item(), results[1]
         out = carray(gradient_, (size,))
         for at in range(size):
@@ -44,6 +46,8 @@ def callback(size_, size_out_, x_, out_, table_):
         if size_ != table[0]:
             return -1
         results = inner(carray(x_, (intp(size_),)){arrays})
+        if not ({fine}):
+            return -3
         values = results[0]
         if values.size != size_out_:
             return -1
@@ -74,7 +78,9 @@ def table_of(size: int, arrays: Sequence[np.ndarray]) -> np.ndarray:
     return np.array(entries, dtype=np.uint64)
 
 
-def gradient_callback(inner: Any, arrays: Sequence[np.ndarray], first: int = 1) -> Any:
+def gradient_callback(
+    inner: Any, arrays: Sequence[np.ndarray], first: int = 1, checks: Sequence[int] = ()
+) -> Any:
     """A C function that computes value and gradient.
 
     Parameters
@@ -84,33 +90,45 @@ def gradient_callback(inner: Any, arrays: Sequence[np.ndarray], first: int = 1) 
     arrays : sequence of ndarray
     first : int
         Where in the table the arrays begin.
+    checks : sequence of int
+        Which results must be true; where one is not the point is refused, as one where the value is
+        not finite.
 
     Returns
     -------
     numba CFunc
         ``int64 f(uint64 size, double *x, double *gradient, double *value, void *table)``.
     """
-    return _compile(_GRADIENT, "qppp", inner, arrays, first)
+    return _compile(_GRADIENT, "qppp", inner, arrays, first, checks)
 
 
-def vector_callback(inner: Any, arrays: Sequence[np.ndarray], first: int = 1) -> Any:
+def vector_callback(
+    inner: Any, arrays: Sequence[np.ndarray], first: int = 1, checks: Sequence[int] = ()
+) -> Any:
     """A C function from a vector to a vector; parameters as of :func:`gradient_callback`.
+
+    Where a check is false it fails for good: what is asked for is a draw, and not a proposal.
 
     Returns
     -------
     numba CFunc
         ``int64 f(uint64 size, uint64 size_out, double *x, double *out, void *table)``.
     """
-    return _compile(_VECTOR, "qqpp", inner, arrays, first)
+    return _compile(_VECTOR, "qqpp", inner, arrays, first, checks)
 
 
 def copy_callback() -> Any:
     """A C function with the signature of :func:`vector_callback` that copies the vector."""
-    return _compile(_COPY, "qqpp", None, (), 1)
+    return _compile(_COPY, "qqpp", None, (), 1, ())
 
 
 def _compile(
-    template: str, signature: str, inner: Any, arrays: Sequence[np.ndarray], at: int
+    template: str,
+    signature: str,
+    inner: Any,
+    arrays: Sequence[np.ndarray],
+    at: int,
+    checks: Sequence[int],
 ) -> Any:
     import warnings
 
@@ -135,7 +153,8 @@ def _compile(
         expressions += f", typed_{number}({view})"
         at += 1 + array.ndim
     namespace = dict(names)
-    exec(template.format(entries=at, arrays=expressions), namespace)
+    fine = " and ".join(f"asarray(results[{place}]).item()" for place in checks) or "True"
+    exec(template.format(entries=at, arrays=expressions, fine=fine), namespace)
     kinds = {"q": types.uint64, "p": types.CPointer(types.double)}
     c_signature = types.int64(*(kinds[letter] for letter in signature), types.voidptr)
     with warnings.catch_warnings():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -62,7 +63,16 @@ def sample(
 
 
 def _no_start(model: LogDensity, start: np.ndarray) -> CheckError:
-    value, gradient = model.logp_and_grad(start)
+    try:
+        value, gradient = model.logp_and_grad(start)
+    except CheckError as error:
+        return CheckError(
+            build_message(
+                "sample: a check of the log density fails around the point where the chains start",
+                [("there", str(error).replace("\n", "\n  "))],
+                "start elsewhere with initial={...}",
+            )
+        )
     broken = [name for name, g in zip(model.names, gradient, strict=True) if not np.isfinite(g)]
     return CheckError(
         build_message(
@@ -149,7 +159,8 @@ class _Record:
 
 def _compiled(model: LogDensity, start: np.ndarray, record: _Record) -> Any:
     require("nutpie", "sampling", "to_nutpie")
-    model.logp_and_grad(start)  # chains start at the same time; only one should compile
+    with suppress(CheckError):  # chains start around this point, where checks may hold
+        model.logp_and_grad(start)  # they start at the same time; only one should compile
     build = _machine_code if model.backend == "numba" else _python_code
     return build(model, _starting_points(start), record)
 
@@ -177,7 +188,7 @@ def _python_code(model: LogDensity, starting_points: Callable, record: _Record) 
 
     return from_pyfunc(
         ndim=model.size,
-        make_logp_fn=lambda: model.logp_and_grad,
+        make_logp_fn=lambda: _refusing(model),
         make_expand_fn=lambda seed1, seed2, chain: expand,
         expanded_dtypes=[np.dtype("float64")] * len(record.names),
         expanded_shapes=record.shapes,
@@ -186,6 +197,19 @@ def _python_code(model: LogDensity, starting_points: Callable, record: _Record) 
         dims=record.dims,
         make_initial_point_fn=starting_points,
     )
+
+
+def _refusing(model: LogDensity) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
+    """Value and gradient; a point where a check fails is refused, and the chain goes on."""
+
+    def logp(x: np.ndarray) -> tuple[float, np.ndarray]:
+        try:
+            return model.logp_and_grad(x)
+        except CheckError as error:
+            error.is_recoverable = True  # type: ignore[attr-defined]  # nutpie asks for it
+            raise
+
+    return logp
 
 
 def _machine_code(model: LogDensity, starting_points: Callable, record: _Record) -> Any:
@@ -229,8 +253,9 @@ def _callback(
     positional = functions.get(kind).positional
     arrays = [*functions.late_lengths(kind), *positional.fixed]
     types = tuple(str(numba.typeof(array)) for array in arrays)
+    checks = functions.checks(kind)
     key = (positional.raw, types, first)
-    return _cached(functions, key, lambda: make(positional.raw, arrays, first)), arrays
+    return _cached(functions, key, lambda: make(positional.raw, arrays, first, checks)), arrays
 
 
 def _cached(functions: Any, key: Any, make: Callable[[], Any]) -> Any:

@@ -117,6 +117,12 @@ class ModelFunctions:
             return positional
         return lambda x: positional(x, *lengths)
 
+    def checks(self, kind: str) -> range:
+        """Places of the checks among the results of the code of a numeric function."""
+        program = self.get(kind)._code.program
+        first = len(program.outputs) - len(program.checks)
+        return range(first, len(program.outputs))
+
     def labelled(self, kind: str, *values: Any) -> Any:
         """Result of a function that carries labels."""
         return self.get(kind)(*values, *self._late_values(kind))
