@@ -152,9 +152,10 @@ def with_checks(outputs: Sequence[Node], checked: Sequence[Node]) -> list[Node]:
     if not outputs:
         raise GraphError("a function without outputs makes no checks; make a check the output")
     first, *others = outputs
-    there = set(toposort(outputs))
+    made = {(node.inputs[1], node.attrs) for node in toposort(outputs) if is_check(node)}
     for node in toposort(checked):
-        if is_check(node) and node not in there:
+        if is_check(node) and (node.inputs[1], node.attrs) not in made:
+            made.add((node.inputs[1], node.attrs))
             first = make("check", (first, node.inputs[1]), node.attrs)
     return [first, *others]
 

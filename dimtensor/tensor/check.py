@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dimtensor.errors import InputError
 from dimtensor.graph import make
 from dimtensor.tensor.shell import as_node, wrap
@@ -67,6 +69,8 @@ def check(condition: Any, message: str, value: Any = None) -> DimTensor:
     """
     if not isinstance(message, str) or not message.strip():
         raise InputError(f"the message of a check is a text that is not empty, not {message!r}")
-    asked = as_node(condition, [as_node(value)] if value is not None else [], "the condition")
-    given = asked if value is None else as_node(value, [asked], "the value of a check")
-    return wrap(make("check", (given, asked), message))
+    given = None if value is None else as_node(value, what="the value of a check")
+    # a labelled array takes the dims of the value, a number never its dtype
+    beside = [] if given is None or isinstance(condition, (bool, np.bool_)) else [given]
+    asked = as_node(condition, beside, "the condition of a check")
+    return wrap(make("check", (asked if given is None else given, asked), message))
