@@ -1,7 +1,8 @@
-"""Run benchmark cases: one process per contender, results compared before times are printed."""
+"""Run benchmark cases: a process per contender, results compared before times are printed."""
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import json
 import os
@@ -10,29 +11,46 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 
 HERE = Path(__file__).parent
-CASES = ("radon", "normal", "effect", "import", "build")
+CASES = ("radon", "normal", "effect", "glm", "mixture", "gp", "import", "build")
 CONTENDERS = ("hand", "dimtensor-numba", "dimtensor-jax", "jax", "pytensor")
-REPEATS = 25
+ROUNDS = 9
+SAMPLES = 3
+SAMPLE_SECONDS = 0.01
+# Samplers run a chain on each core, so what counts is the speed of one thread.
+ONE_THREAD = {
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "NPROC": "1",  # the threads of XLA
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
+}
 
 
-def time_call(call, *arguments) -> float:
-    """Median microseconds of a call."""
+def calls_per_sample(call, *arguments) -> int:
+    """How many calls take about as long as a sample should."""
     call(*arguments)
     number, elapsed = 1, 0.0
-    while elapsed < 0.01:
-        number *= 2
+    while True:
         started = time.perf_counter()
         for _ in range(number):
             call(*arguments)
         elapsed = time.perf_counter() - started
-    number = max(1, int(number * 0.01 / elapsed))
+        if elapsed >= SAMPLE_SECONDS:
+            return max(1, int(number * SAMPLE_SECONDS / elapsed))
+        number *= 2
+
+
+def time_call(number: int, call, *arguments) -> float:
+    """Median microseconds of a call in some samples of `number` calls."""
     samples = []
-    for _ in range(REPEATS):
+    for _ in range(SAMPLES):
         started = time.perf_counter()
         for _ in range(number):
             call(*arguments)
@@ -40,22 +58,22 @@ def time_call(call, *arguments) -> float:
     return statistics.median(samples) * 1e6
 
 
-def work(case: str, n: int, who: str, target: str) -> None:
-    """In a process of its own: compile, time, and leave results and times behind."""
-    module = importlib.import_module(f"cases.{case}")
-    problem = module.problem(n)
-    prepare = getattr(module, who.replace("-", "_"))
-    import_libraries(who)
-    started = time.perf_counter()
-    call, arguments = prepare(problem)
-    results = call(*arguments)
-    flat = [np.asarray(result, dtype=float).ravel() for result in results]
-    compile_s = time.perf_counter() - started
-    us = time_call(call, *arguments)
-    np.savez(target, compile_s=compile_s, us=us, results=np.concatenate(flat))
+def environment(folder: str | Path) -> dict[str, str]:
+    """Variables for a process with one thread and its own compilation caches in a folder."""
+    flags = f"base_compiledir={folder}/pytensor," + os.environ.get("PYTENSOR_FLAGS", "")
+    found = {
+        **os.environ,
+        **ONE_THREAD,
+        "PYTENSOR_FLAGS": flags.rstrip(","),
+        "NUMBA_CACHE_DIR": f"{folder}/numba",
+        "DIMTENSOR_CACHE_DIR": f"{folder}/dimtensor",
+    }
+    found.pop("PYTHONDONTWRITEBYTECODE", None)
+    return found
 
 
 def import_libraries(who: str) -> None:
+    """Import what a contender needs, so that this is not counted as compiling."""
     if who.startswith("dimtensor"):
         import dimtensor  # noqa: F401
     if who.endswith("jax"):
@@ -69,48 +87,112 @@ def import_libraries(who: str) -> None:
         import numba  # noqa: F401
 
 
-def compare(case: str, n: int) -> list[dict]:
-    """Times of all contenders, after their results are found to agree."""
-    found = {}
-    for who in CONTENDERS:
-        with tempfile.TemporaryDirectory() as folder:
+def prepared(case: str, n: int, who: str):
+    """The call of a contender and its arguments."""
+    module = importlib.import_module(f"cases.{case}")
+    return getattr(module, who.replace("-", "_"))(module.problem(n))
+
+
+def flattened(results) -> np.ndarray:
+    """All results of a call in one vector."""
+    return np.concatenate([np.asarray(result, dtype=float).ravel() for result in results])
+
+
+def work(case: str, n: int, who: str, target: str) -> None:
+    """In a process of its own: compile, leave the results behind, then time when asked to."""
+    channel = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what libraries print is not an answer
+    module = importlib.import_module(f"cases.{case}")
+    problem = module.problem(n)
+    prepare = getattr(module, who.replace("-", "_"))
+    import_libraries(who)
+    started = time.perf_counter()
+    call, arguments = prepare(problem)
+    results = flattened(call(*arguments))
+    compile_s = time.perf_counter() - started
+    np.savez(target, compile_s=compile_s, results=results)
+    number = calls_per_sample(call, *arguments)
+    print("ready", file=channel, flush=True)
+    for _ in sys.stdin:
+        print(time_call(number, call, *arguments), file=channel, flush=True)
+
+
+class Worker:
+    """A process that has compiled a case for one contender and waits to be asked for a time."""
+
+    def __init__(self, case: str, n: int, who: str):
+        self.who = who
+        self.times: list[float] = []
+        with tempfile.TemporaryDirectory() as folder:  # empty caches: all is compiled now
             target = f"{folder}/result.npz"
-            # empty caches: what is compiled here is compiled now
-            flags = f"base_compiledir={folder}/pytensor," + os.environ.get("PYTENSOR_FLAGS", "")
-            environment = {
-                **os.environ,
-                "PYTENSOR_FLAGS": flags.rstrip(","),
-                "NUMBA_CACHE_DIR": f"{folder}/numba",
-                "DIMTENSOR_CACHE_DIR": f"{folder}/dimtensor",
-            }
             command = [sys.executable, __file__, "--work", case, str(n), who, target]
-            subprocess.run(command, check=True, env=environment, cwd=HERE)
+            self.process = subprocess.Popen(
+                command,
+                env=environment(folder),
+                cwd=HERE,
+                text=True,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+            )
+            if self.process.stdout.readline() != "ready\n":
+                sys.exit(f"{who} failed on {case}, n={n}")
             with np.load(target) as stored:
-                found[who] = {key: stored[key] for key in stored.files}
-    reference = found["hand"]["results"]
-    for who, result in found.items():
-        np.testing.assert_allclose(
-            result["results"], reference, rtol=1e-9, atol=1e-9 * np.abs(reference).max(),
-            err_msg=f"{who} on {case}, n={n}",
-        )  # fmt: skip
+                self.compile_s = float(stored["compile_s"])
+                self.results = stored["results"]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def ask(self) -> None:
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        self.times.append(float(self.process.stdout.readline()))
+
+
+def check_agreement(case: str, n: int, who: str, results, reference) -> None:
+    np.testing.assert_allclose(
+        results, reference, rtol=1e-9, atol=1e-9 * np.abs(reference).max(),
+        err_msg=f"{who} on {case}, n={n}",
+    )  # fmt: skip
+
+
+def compare(case: str, n: int, contenders: Sequence[str] = CONTENDERS) -> list[dict]:
+    """Times of contenders, after their results are found to agree with those of the first, `hand`.
+
+    They are timed in turns, so that what else the machine does disturbs all of them alike.
+    """
+    with ExitStack() as stack:
+        workers = [stack.enter_context(Worker(case, n, who)) for who in contenders]
+        for worker in workers:
+            check_agreement(case, n, worker.who, worker.results, workers[0].results)
+        for _ in range(ROUNDS):
+            for worker in workers:
+                worker.ask()
+    hand = np.array(workers[0].times)
     return [
         {
             "case": case,
             "n": n,
-            "who": who,
-            "compile_s": round(float(result["compile_s"]), 3),
-            "us": round(float(result["us"]), 2),
+            "who": worker.who,
+            "compile_s": round(worker.compile_s, 3),
+            "us": round(statistics.median(worker.times), 2),
+            "of_hand": round(float(np.median(np.array(worker.times) / hand)), 2),
         }
-        for who, result in found.items()
+        for worker in workers
     ]
 
 
-def run_case(case: str) -> None:
+def run_case(case: str, contenders: Sequence[str]) -> None:
     module = importlib.import_module(f"cases.{case}_" if case == "import" else f"cases.{case}")
     if hasattr(module, "measure"):
         lines = module.measure()
     else:
-        lines = (line for n in module.SIZES for line in compare(case, n))
+        lines = (line for n in module.SIZES for line in compare(case, n, contenders))
     for line in lines:
         print(json.dumps(line), flush=True)
 
@@ -121,9 +203,12 @@ if __name__ == "__main__":
         case, n, who, target = sys.argv[2:]
         work(case, int(n), who, target)
     else:
-        asked = sys.argv[1:] or list(CASES)
-        unknown = [case for case in asked if case not in CASES]
-        if unknown:
-            sys.exit(f"there is no case {unknown[0]!r}; cases: {', '.join(CASES)}")
-        for case in asked:
-            run_case(case)
+        parser = argparse.ArgumentParser(description=__doc__)
+        parser.add_argument("case", nargs="*", choices=[*CASES, []], help="all if none is named")
+        parser.add_argument(
+            "--who", nargs="*", default=CONTENDERS[1:], choices=CONTENDERS, help="beside hand"
+        )
+        options = parser.parse_args()
+        contenders = list(dict.fromkeys(["hand", *options.who]))
+        for case in options.case or CASES:
+            run_case(case, contenders)
