@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from dimtensor.compile.code import with_dims
 from dimtensor.compile.data import title_of
 from dimtensor.compile.function import CompiledFunction, free_inputs
 from dimtensor.compile.function import function as _function
+from dimtensor.compile.stateful import StatefulFunction, stateful
 from dimtensor.dims import Dim, as_dim_tuple
 from dimtensor.errors import GraphError, InputError, build_message, did_you_mean, listing
 from dimtensor.graph import Node
@@ -23,14 +24,39 @@ _explored: OrderedDict[tuple, CompiledFunction] = OrderedDict()
 _KEPT = 64
 
 
+@overload
 def function(
     inputs: Any,
     outputs: Any,
     backend: str = "numba",
     *,
+    updates: None = None,
     kernels: bool = True,
     checks: bool | DimTensor | Sequence[DimTensor] = True,
-) -> CompiledFunction:
+) -> CompiledFunction: ...
+
+
+@overload
+def function(
+    inputs: Any,
+    outputs: Any,
+    backend: str = "numba",
+    *,
+    updates: Mapping[DimTensor, Any],
+    kernels: bool = True,
+    checks: bool | DimTensor | Sequence[DimTensor] = True,
+) -> StatefulFunction: ...
+
+
+def function(
+    inputs: Any,
+    outputs: Any,
+    backend: str = "numba",
+    *,
+    updates: Mapping[DimTensor, Any] | None = None,
+    kernels: bool = True,
+    checks: bool | DimTensor | Sequence[DimTensor] = True,
+) -> CompiledFunction | StatefulFunction:
     """Compile outputs to a function of inputs.
 
     Parameters
@@ -42,6 +68,9 @@ def function(
         What the function returns, in the same structure.
     backend : {"numba", "jax", "python"}
         ``python`` interprets the graph and compiles nothing: for exploring and testing.
+    updates : mapping of DimTensor to DimTensor, optional
+        Named tensors that are state, and are no inputs, with what takes their place: expressions of
+        states and inputs with the dims and the dtype of the state.
     kernels : bool
         On numba, whether everything is written as one function of loop nests. Without, PyTensor
         writes a function for every operation: slower to compile and to run, and something to
@@ -57,9 +86,15 @@ def function(
         Called with positional or keyword arguments: DataArrays (dims and labels in any order),
         Series, ndarrays of up to one dimension, pairs ``(dims, ndarray)``, numbers. Results are
         DataArrays. An input with additional dims batches the call over them.
+    StatefulFunction
+        With `updates`: ``f.step(state, *inputs)`` returns the next state and the outputs, and keeps
+        nothing; ``f.start(name=value)`` gives an object that holds the state, and that is called
+        with the inputs.
 
     Raises
     ------
+    DimError, DtypeError
+        If an update has other dims, or another dtype, than its state.
     GraphError
         If the outputs depend on inputs that are not given, or on a length that nothing tells, or
         if no check is made in one of `checks`.
@@ -72,7 +107,21 @@ def function(
     >>> f = dt.function([x], x * 2, backend="python")
     >>> f(np.array([1.0, 2.0])).sel(k="b").item()
     4.0
+
+    A running total, as a pure step and as an object:
+
+    >>> total = dt.tensor("total", dims=k)
+    >>> add = dt.function([x], x.sum(), updates={total: total + x}, backend="python")
+    >>> state, _ = add.step({"total": np.zeros(2)}, np.array([1.0, 2.0]))
+    >>> running = add.start(state)
+    >>> float(running(x=np.array([1.0, 1.0])))
+    2.0
+    >>> running.state["total"].values.tolist()
+    [2.0, 3.0]
     """
+    if updates is not None:
+        changes = {as_node(s): as_node(following, [as_node(s)]) for s, following in updates.items()}
+        return stateful(inputs, outputs, changes, backend, kernels, checks)
     return _function(inputs, outputs, backend, kernels, checks)
 
 

@@ -1,0 +1,372 @@
+"""Functions with state: pure steps from state and inputs to state and outputs, and what holds one.
+
+A step changes nothing: the state goes in and the next one comes out. Who wants to keep it somewhere
+asks for a :class:`StateHolder`.
+"""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dimtensor.compile.boundary import as_labelled, axis_names, is_dataarray
+from dimtensor.compile.function import CompiledFunction, Structure, as_node, function
+from dimtensor.compile.positional import PositionalFunction
+from dimtensor.dims import Dim, dim_set
+from dimtensor.errors import (
+    DimError,
+    DtypeError,
+    GraphError,
+    InputError,
+    LabelError,
+    build_message,
+    did_you_mean,
+    listing,
+)
+from dimtensor.graph import Node
+from dimtensor.graph.infer import describe
+
+State = dict[str, Any]
+
+
+class StatefulFunction:
+    """A pure function ``(state, inputs) -> (state, outputs)``, made by :func:`dimtensor.function`.
+
+    A state is a dict of DataArrays by the names of the state tensors. It has their dims and dtypes,
+    and so has the next one. Additional dims batch the steps, as those of inputs do.
+
+    Attributes
+    ----------
+    function : CompiledFunction
+        Takes the states and then the inputs; returns the next states and then the outputs, in a
+        list.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> total, x = dt.scalar("total"), dt.scalar("x")
+    >>> f = dt.function([x], total * 2, updates={total: total + x}, backend="python")
+    >>> state, twice = f.step({"total": 1.0}, 10.0)
+    >>> float(state["total"]), float(twice)
+    (11.0, 2.0)
+    >>> running = f.start(total=0.0)
+    >>> [float(running(x)) for x in (1.0, 2.0, 3.0)]
+    [0.0, 2.0, 6.0]
+    >>> float(running.state["total"])
+    6.0
+    """
+
+    def __init__(self, function: CompiledFunction, states: Sequence[Node], structure: Structure):
+        self.function = function
+        self._states = {str(node.name): node for node in states}
+        self._structure = structure
+        self._readers: dict[str, CompiledFunction] = {}
+
+    @property
+    def state_names(self) -> tuple[str, ...]:
+        """Names of the state tensors, in the order of the updates."""
+        return tuple(self._states)
+
+    @property
+    def backend(self) -> str:
+        """What runs the code: ``numba``, ``jax`` or ``python``."""
+        return self.function.backend
+
+    @property
+    def stats(self) -> dict[str, float]:
+        """Seconds that the steps of compiling took so far, by step."""
+        return self.function.stats
+
+    @property
+    def positional(self) -> PositionalFunction:
+        """The step on plain arrays: states and inputs in, next states and outputs out."""
+        return self.function.positional
+
+    def step(self, state: Mapping[Any, Any], /, *args: Any, **kwargs: Any) -> tuple[State, Any]:
+        """The next state and the outputs; nothing is kept, and the state that is given not changed.
+
+        Parameters
+        ----------
+        state : mapping of str (or DimTensor) to value
+            Values as for any input. What a step returns is one.
+        *args, **kwargs
+            The inputs.
+
+        Returns
+        -------
+        dict of str to DataArray, outputs
+
+        Raises
+        ------
+        InputError
+            If states or inputs are missing, unknown or malformed.
+        DimError
+            If a state would get other dims than it has, because another state or an input has
+            additional dims.
+        CheckError
+            If a check fails.
+        """
+        values = self._ordered(state)
+        results = self.function(*values, *args, **kwargs)
+        following = {}
+        for (name, node), value, result in zip(self._states.items(), values, results, strict=False):
+            _require_same_dims(node, value, result)
+            result.name = name
+            following[name] = result
+        outputs = results[len(values) :]
+        if self._structure.kind == "dict":
+            for name, result in zip(self._structure.keys, outputs, strict=True):
+                result.name = name
+        return following, self._structure.rebuild(outputs)
+
+    def start(self, state: Mapping[Any, Any] | None = None, /, **by_name: Any) -> StateHolder:
+        """An object that holds a state and steps from it when it is called.
+
+        Parameters
+        ----------
+        state : mapping of str (or DimTensor) to value, optional
+            The state to start from.
+        **by_name
+            The same by name.
+
+        Raises
+        ------
+        InputError, DimError, LabelError, DtypeError
+            If a state is missing, unknown, or no value of its tensor.
+        """
+        given = self._named({**(state or {}), **by_name})
+        values = dict(zip(self._states, self._ordered(given), strict=True))
+        return StateHolder(self, self._read(values))
+
+    def with_data(
+        self, data: Mapping[Any, Any] | None = None, /, **by_name: Any
+    ) -> StatefulFunction:
+        """The same function on other data, without compiling again.
+
+        See :class:`~dimtensor.compile.function.CompiledFunction`.
+        """
+        changed = self.function.with_data(data, **by_name)
+        return StatefulFunction(changed, [*self._states.values()], self._structure)
+
+    def _named(self, state: Mapping[Any, Any]) -> State:
+        """Values by names of states.
+
+        Raises
+        ------
+        InputError
+            If there is no such state.
+        """
+        if not isinstance(state, Mapping):
+            raise InputError(
+                f"a state is a mapping from names to values, not a {type(state).__name__}: "
+                f"the states are {self._known()}"
+            )
+        named = {}
+        for key, value in state.items():
+            name = key if isinstance(key, str) else as_node(key).name
+            if name not in self._states:
+                guess = did_you_mean(name, self.state_names)
+                raise InputError(
+                    build_message(
+                        f"the function has no state {name!r}{guess}", [("states", self._known())]
+                    )
+                )
+            named[name] = value
+        return named
+
+    def _ordered(self, state: Mapping[Any, Any]) -> list[Any]:
+        """Values of all states in order.
+
+        Raises
+        ------
+        InputError
+            If one is missing.
+        """
+        named = self._named(state)
+        missing = [name for name in self._states if name not in named]
+        if missing:
+            raise InputError(
+                build_message(
+                    f"the state lacks {listing(missing)}",
+                    [("given", listing(named)), ("states", self._known())],
+                )
+            )
+        return [named[name] for name in self._states]
+
+    def _known(self) -> str:
+        return ", ".join(f"{name} {dim_set(node.dims)}" for name, node in self._states.items())
+
+    def _read(self, values: State) -> State:
+        """Values as a step returns them: DataArrays of their own, with dims and labels in order."""
+        read = {}
+        for name, value in values.items():
+            node = self._states[name]
+            if node.categories is not None and node.categories._labels() is None:
+                read[name] = copy.deepcopy(value)  # its labels come with the inputs
+                continue
+            reader = self._readers.get(name)
+            if reader is None:
+                reader = self._readers[name] = function([node], [node], "python")
+            (read[name],) = reader(value)
+        return read
+
+    def __reduce__(self) -> tuple:
+        return (StatefulFunction, (self.function, [*self._states.values()], self._structure))
+
+    def __repr__(self) -> str:
+        return f"<StatefulFunction of {self._known() or 'no state'}: {self.function!r}>"
+
+
+class StateHolder:
+    """A stateful function and the state from which it goes on.
+
+    A call steps from the state that is held and holds the next one; it returns the outputs. Where a
+    step fails the state stays what it was. Calls from several threads run one after another. A copy
+    goes its own way from the same state.
+
+    Attributes
+    ----------
+    function : StatefulFunction
+    """
+
+    def __init__(self, function: StatefulFunction, state: State):
+        self.function = function
+        # arrays in it are never written to, so copies of the holder may share them
+        self._state = dict(state)
+        self._lock = threading.Lock()
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        with self._lock:
+            self._state, outputs = self.function.step(self._state, *args, **kwargs)
+        return outputs
+
+    @property
+    def state(self) -> State:
+        """A copy of the state: a dict of DataArrays by name."""
+        return {
+            name: value.copy() if is_dataarray(value) else copy.deepcopy(value)
+            for name, value in self._state.items()
+        }
+
+    def set_state(self, state: Mapping[Any, Any] | None = None, /, **by_name: Any) -> None:
+        """Go on from other values of all or some of the states.
+
+        Parameters
+        ----------
+        state : mapping of str (or DimTensor) to value, optional
+        **by_name
+            The same by name.
+
+        Raises
+        ------
+        InputError, DimError, LabelError, DtypeError
+            If there is no such state, or something is no value of it; then nothing is set.
+        """
+        function = self.function
+        values = function._read(function._named({**(state or {}), **by_name}))
+        with self._lock:
+            self._state = {**self._state, **values}
+
+    def __copy__(self) -> StateHolder:
+        return StateHolder(self.function, self._state)
+
+    def __deepcopy__(self, memo: Any) -> StateHolder:
+        return StateHolder(self.function, self._state)
+
+    def __reduce__(self) -> tuple:
+        return (StateHolder, (self.function, self._state))
+
+    def __repr__(self) -> str:
+        sizes = (f"{name} {dict(getattr(v, 'sizes', {}))}" for name, v in self._state.items())
+        return f"<StateHolder of {', '.join(sizes) or 'no state'} on {self.function.backend}>"
+
+
+def stateful(
+    inputs: Any,
+    outputs: Any,
+    updates: Mapping[Node, Node],
+    backend: str = "numba",
+    kernels: bool = True,
+    checks: Any = True,
+) -> StatefulFunction:
+    """Compile a function with state; see :func:`dimtensor.function`.
+
+    Parameters
+    ----------
+    updates : mapping of Node to Node
+        What takes the place of each state.
+    """
+    sources = inputs if isinstance(inputs, (list, tuple)) else [inputs]
+    given = [source for source in sources if not isinstance(source, Dim)]
+    for state, following in updates.items():
+        _check_update(state, following)
+        if state in map(as_node, given):
+            raise GraphError(
+                f"{state.name!r} has an update, so it is a state, and stands among the inputs, too"
+            )
+    structure, values = Structure.of(outputs)
+    compiled = function(
+        [*updates, *sources], [*updates.values(), *values], backend, kernels, checks
+    )
+    return StatefulFunction(compiled, [*updates], structure)
+
+
+def _check_update(state: Node, following: Node) -> None:
+    if state.kind != "input" or state.name is None:
+        raise GraphError(
+            build_message(
+                f"a state is a named input, {describe(state)} is none",
+                hint='dt.tensor("name", dims=...) makes one',
+            )
+        )
+    details = [
+        ("state", f"{dim_set(state.dims)} {state.dtype}"),
+        ("update", f"{dim_set(following.dims)} {following.dtype}"),
+    ]
+    if state.dims != following.dims:
+        raise DimError(
+            build_message(
+                f"state {state.name!r} has an update of other dims",
+                details,
+                "declare the state with all dims that it needs; expand the update over a dim "
+                "that it lacks",
+            )
+        )
+    if state.dtype != following.dtype:
+        raise DtypeError(
+            build_message(
+                f"state {state.name!r} has an update of another dtype",
+                details,
+                f'declare the state with dtype="{following.dtype}", or use astype on the update',
+            )
+        )
+    if state.categories is not following.categories:
+        raise LabelError(
+            build_message(
+                f"state {state.name!r} and its update do not hold labels of the same dim",
+                [("state", describe(state)), ("update", describe(following))],
+            )
+        )
+
+
+def _require_same_dims(state: Node, value: Any, result: Any) -> None:
+    """Check that a state comes out with the dims with which it went in."""
+    if is_dataarray(value):
+        before = value.dims
+    else:
+        labelled = as_labelled(value, state.dims, "the state")
+        before = tuple(axis_names(state.dims).values()) if labelled is None else labelled.names
+    if set(before) != set(result.dims):
+        raise DimError(
+            build_message(
+                f"state {state.name!r} changes its dims in a step",
+                [
+                    ("went in", "{" + ", ".join(map(str, before)) + "}"),
+                    ("came out", "{" + ", ".join(map(str, result.dims)) + "}"),
+                ],
+                "where another state or an input has additional dims, start from a state that "
+                "has them, too",
+            )
+        )
