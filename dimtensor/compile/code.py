@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 from dimtensor.backends import Executable, check_backend, compile_positional
+from dimtensor.compile import cache
+from dimtensor.compile.fingerprint import describe_graph
+from dimtensor.compile.forms import FormlessError
 from dimtensor.compile.ports import LengthPort, Port, TensorPort
-from dimtensor.compile.program import Program, build_program
+from dimtensor.compile.program import Program, build_program, check_inputs, masks_for_labels
+from dimtensor.compile.recipe import Recipe, lower_description, program_of
 from dimtensor.dims import Binding, Dim, union
 from dimtensor.errors import GraphError
 from dimtensor.graph import Node, make, toposort
@@ -17,6 +23,17 @@ from dimtensor.graph.substitute import substitute
 
 # PyTensor's rewriting and the registration of ops are not made for several threads
 _compiling = threading.RLock()
+
+# JAX has a cache of its own, and compiles for every set of lengths; interpreting is not compiled
+_DESCRIBED = frozenset({"numba"})
+
+
+class _Lowered(NamedTuple):
+    """The positional graph of a description that code is still to be made of."""
+
+    key: str | None
+    recipe: Recipe
+    program: Program
 
 
 class Code:
@@ -48,22 +65,56 @@ class Code:
         self.kernels = kernels
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
-        started = time.perf_counter()
+        self._lowered: _Lowered | None = None
+        self._stats: dict[str, float] = {}
+        self._compiled: dict[tuple, tuple[Program, Executable]] = {}
         with _compiling:
-            self.program = build_program(self.inputs, self.outputs)
-        self._seconds = time.perf_counter() - started
+            self.program = self._find_program()
         self.ports: tuple[Port, ...] = tuple(
             LengthPort(source) if isinstance(source, Dim) else TensorPort(source, slot.dims)
             for source, slot in zip(self.inputs, self.program.slots, strict=False)
         )
-        self._compiled: dict[tuple, tuple[Program, Executable]] = {}
         self._batched: dict[tuple, Code] = {}
+
+    def _find_program(self) -> Program:
+        """The program: of code that is there already, else lowered.
+
+        Code of some backends is made of the description of the graph, so that equal descriptions
+        share it. Where there is none, and for the other backends, it is made of the graph.
+        """
+        started = time.perf_counter()
+        if self.backend in _DESCRIBED and self.kernels:
+            check_inputs(self.inputs, self.outputs)
+            with contextlib.suppress(FormlessError):
+                return self._from_description(started)
+        program = build_program(self.inputs, self.outputs)
+        self._stats = {"lower": time.perf_counter() - started}
+        return program
+
+    def _from_description(self, started: float) -> Program:
+        masks = masks_for_labels(self.outputs)
+        description = describe_graph(self.inputs, self.outputs, masks)
+        key = cache.key_of(description, self.backend) if cache.is_on() else None
+        kept = cache.find(key, description) if key is not None else None
+        if kept is not None:
+            program = program_of(description, kept.recipe, self.inputs, self.outputs)
+            self._compiled[()] = program, kept.executable
+            self._stats = {"cache": time.perf_counter() - started}
+            return program
+        lowered, recipe = lower_description(description)
+        program = program_of(description, recipe, self.inputs, self.outputs)
+        self._lowered = _Lowered(key, recipe, lowered)
+        self._stats = {"lower": time.perf_counter() - started}
+        return program
 
     @property
     def stats(self) -> dict[str, float]:
-        """Seconds that the steps of lowering and compiling took so far."""
-        total = {"lower": self._seconds}
-        for _, executable in list(self._compiled.values()):
+        """Seconds that the steps of lowering and compiling took so far.
+
+        Of code that was there already, it is the time to find and load it, as ``cache``.
+        """
+        total = dict(self._stats)
+        for _, executable in list(self._compiled.values()) if "cache" not in total else ():
             for step, seconds in executable.stats.items():
                 total[step] = total.get(step, 0.0) + seconds
         return total
@@ -85,12 +136,19 @@ class Code:
         return found
 
     def _compile(self, lengths: Mapping[Dim, int]) -> tuple[Program, Executable]:
-        program = self.program
-        if lengths:
-            program = build_program(self.inputs, self.outputs, lengths, order=program.order)
+        program = graph = self.program
+        if self._lowered is not None:
+            graph = self._lowered.program
+        elif lengths:
+            program = graph = build_program(self.inputs, self.outputs, lengths, order=program.order)
         executable = compile_positional(
-            self.backend, program.inputs, program.outputs, program.static, self.kernels
+            self.backend, graph.inputs, graph.outputs, program.static, self.kernels
         )
+        if self._lowered is not None:
+            key, recipe, _ = self._lowered
+            self._lowered = None
+            if key is not None:
+                cache.keep(key, cache.Kept(recipe, executable))
         return program, executable
 
     def known_lengths(self, binding: Binding) -> dict[Dim, int]:

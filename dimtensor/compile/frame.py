@@ -15,7 +15,7 @@ from dimtensor.compile.lengths import bind_relabelled
 from dimtensor.compile.outputs import Labeller
 from dimtensor.compile.program import Program
 from dimtensor.dims import Binding, Dim
-from dimtensor.graph.attrs import LabelPosition
+from dimtensor.graph import Node
 
 
 class Limit(NamedTuple):
@@ -105,11 +105,11 @@ def _aliases(results: Sequence[np.ndarray], others: list[np.ndarray]) -> list[bo
 
 
 def located(program: Program, binding: Binding) -> list[np.ndarray]:
-    """Positions of the labels that a program looks up when data arrives."""
+    """What a program takes after inputs and data: it is worked out when these are there."""
     return [
         locate(slot.source, binding)
         for slot in program.slots
-        if isinstance(slot.source, LabelPosition)
+        if not isinstance(slot.source, (Node, Dim))
     ]
 
 

@@ -1,17 +1,18 @@
-"""Look-ups at the call: positions of labels of dims that get their labels with the data."""
+"""Look-ups at the call: what code takes beside inputs and data."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from dimtensor.compile.arguments import Source, value_of
 from dimtensor.dims import Binding, Dim
 from dimtensor.dims.selection import LateSlice, is_position, no_labels
 from dimtensor.errors import PositionError
 from dimtensor.graph.attrs import LabelPosition
 
 
-def locate(source: object, binding: Binding) -> np.ndarray:
-    """Value of a hidden input.
+def locate(source: LabelPosition | Source, binding: Binding) -> np.ndarray:
+    """Value of a hidden input: a position of labels that arrived, or what a fingerprint leaves out.
 
     Raises
     ------
@@ -20,7 +21,8 @@ def locate(source: object, binding: Binding) -> np.ndarray:
     PositionError
         If no labels arrived and the integer is outside of the dim.
     """
-    assert isinstance(source, LabelPosition)
+    if not isinstance(source, LabelPosition):
+        return value_of(source, binding)
     if source.role in ("one", "many"):
         positions = _positions(source, binding)
         return np.asarray(positions if source.role == "many" else positions[0], dtype=np.int64)

@@ -9,6 +9,7 @@ from typing import Any
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.traversal import graph_inputs
 
+from dimtensor.compile.arguments import Source
 from dimtensor.compile.lengths import Requirement, length_requirements, relabelled_dims
 from dimtensor.dims import Dim, Dims, SelDim
 from dimtensor.dims.selection import Mask
@@ -30,13 +31,14 @@ from dimtensor.lower.verify import verify_program
 class Slot:
     """One positional input.
 
-    ``source`` is the input or data node it stands for, the Dim whose length it is, or the label
-    position that is looked up when data arrives. ``dims`` are its axes, in order.
+    ``source`` is the input or data node it stands for, the Dim whose length it is, or what its
+    value is worked out from when data arrives. ``dims`` are its axes, in order. There is no
+    variable where the code is there already.
     """
 
-    source: Node | Dim | LabelPosition
+    source: Node | Dim | LabelPosition | Source
     dims: Dims
-    variable: Variable
+    variable: Variable | None = None
 
 
 @dataclass
@@ -48,7 +50,8 @@ class Program:
     slots : list of Slot
         The positional inputs: given inputs, dims given as inputs, data, label positions.
     outputs : list of Variable
-        First those asked for, then masks (needed for labels), then checks.
+        First those asked for, then masks (needed for labels), then checks. Empty where the code is
+        there already.
     output_dims : list of tuple of Dim
         Axes of the outputs asked for, in order.
     masks : list of Node
@@ -77,7 +80,7 @@ class Program:
 
     @property
     def inputs(self) -> list[Variable]:
-        return [slot.variable for slot in self.slots]
+        return [slot.variable for slot in self.slots if slot.variable is not None]
 
     @property
     def messages(self) -> list[str]:
@@ -107,7 +110,7 @@ def build_program(
         If the outputs need an input that is not given, or a length that nothing tells.
     """
     lengths = dict(lengths or {})
-    _check_inputs(inputs, outputs)
+    check_inputs(inputs, outputs)
     order = order or plan_axes(outputs, lengths)
     nodes = toposort(outputs)
     data = [node for node in nodes if node.kind == "data"]
@@ -116,7 +119,9 @@ def build_program(
         slots[source] = _slot(source, order, lengths)
 
     def leaf(node: Node, dims: Dims) -> Variable:
-        return slots[node].variable
+        variable = slots[node].variable
+        assert variable is not None
+        return variable
 
     known: dict[Dim, Any] = dict(lengths)
     for source in inputs:
@@ -127,8 +132,8 @@ def build_program(
         if isinstance(source, Node):  # an input that no output needs may yet tell a length
             for axis, dim in enumerate(slots[source].dims):
                 if dim.length is None and dim not in used:
-                    known.setdefault(dim, slots[source].variable.shape[axis])
-    masks = _masks_for_labels(outputs)
+                    known.setdefault(dim, leaf(source, ()).shape[axis])
+    masks = masks_for_labels(outputs)
     lowering = Lowering([*outputs, *masks], order, leaf, known, check_shapes=True)
     variables = lowering.run()
     for position, variable in lowering.hidden.items():
@@ -142,14 +147,22 @@ def build_program(
         order=order,
         masks=masks,
         checks=[check for _, check in checks],
-        indexed=_indexed_leaves(nodes),
-        requirements=length_requirements(nodes),
-        relabelled=relabelled_dims(nodes),
-        static=not any(has_run_time_length(dim) for node in nodes for dim in _dims_within(node)),
+        **host_side(outputs),
     )
     if full_checks():
         verify_program(program.inputs, program.outputs, program.messages)
     return program
+
+
+def host_side(outputs: Sequence[Node]) -> dict[str, Any]:
+    """What is checked of a call before code runs, and whether values decide about lengths."""
+    nodes = toposort(outputs)
+    return {
+        "indexed": _indexed_leaves(nodes),
+        "requirements": length_requirements(nodes),
+        "relabelled": relabelled_dims(nodes),
+        "static": not any(has_run_time_length(dim) for node in nodes for dim in _dims_within(node)),
+    }
 
 
 def _slot(source: Node | Dim, order: AxisOrder, lengths: Mapping[Dim, int]) -> Slot:
@@ -162,8 +175,14 @@ def _slot(source: Node | Dim, order: AxisOrder, lengths: Mapping[Dim, int]) -> S
     return Slot(source, dims, named_variable(source.name, source.dtype, shape))
 
 
-def _check_inputs(inputs: Sequence[Node | Dim], outputs: Sequence[Node]) -> None:
-    """Every leaf is given, once, and every name stands for one input."""
+def check_inputs(inputs: Sequence[Node | Dim], outputs: Sequence[Node]) -> None:
+    """Check that every leaf is given, once, and that every name stands for one input.
+
+    Raises
+    ------
+    GraphError
+        If not.
+    """
     given = [source for source in inputs if isinstance(source, Node)]
     names: dict[str, Node] = {}
     for node in given:
@@ -215,7 +234,8 @@ def _mask_keys(dim: Dim) -> Iterable[Node]:
         yield from _mask_keys(parent)
 
 
-def _masks_for_labels(outputs: Sequence[Node]) -> list[Node]:
+def masks_for_labels(outputs: Sequence[Node]) -> list[Node]:
+    """The masks that the labels of outputs depend on."""
     keys = [key for node in outputs for dim in node.dims for key in _mask_keys(dim)]
     return list(dict.fromkeys(keys))
 

@@ -1,0 +1,132 @@
+"""The cache of compiled code: in memory for this process, in a folder for others.
+
+Code is found by the fingerprint of a graph, the backend and the environment. What is found is used
+without lowering, rewriting or generating anything. Values of data are neither in the key nor in
+the entry.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from collections import OrderedDict
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dimtensor.backends import Executable
+from dimtensor.backends.folders import cache_folder
+from dimtensor.backends.stored import load, stored_form
+from dimtensor.compile.fingerprint import Description
+from dimtensor.compile.recipe import Recipe, recipe_of
+from dimtensor.compile.store import DEFAULT_LIMIT, Entry, Store
+from dimtensor.compile.versions import environment
+
+# functions that are kept in memory; one is some ten kilobytes
+_KEPT = 256
+
+_kept: OrderedDict[str, Kept] = OrderedDict()
+_lock = threading.Lock()
+
+
+class Kept(NamedTuple):
+    """Code, and how to use it for a graph of its fingerprint."""
+
+    recipe: Recipe
+    executable: Executable
+
+
+def is_on() -> bool:
+    """Whether anything is kept: the environment variable ``DIMTENSOR_CACHE`` is not 0."""
+    return os.environ.get("DIMTENSOR_CACHE", "").strip() != "0"
+
+
+def key_of(description: Description, backend: str) -> str:
+    """The key of the code that a backend makes for a graph."""
+    text = f"{backend} {environment()} {description.fingerprint}"
+    return hashlib.blake2b(text.encode(), digest_size=20).hexdigest()
+
+
+def code_store() -> Store | None:
+    """The store of code on disk; None where there is no folder to write to."""
+    folder = cache_folder()
+    return None if folder is None else Store(folder / "code", limit())
+
+
+def limit() -> int:
+    """Most bytes on disk: ``DIMTENSOR_CACHE_LIMIT`` megabytes, by default 512."""
+    try:
+        return int(float(os.environ["DIMTENSOR_CACHE_LIMIT"]) * 2**20)
+    except (KeyError, ValueError, OverflowError):
+        return DEFAULT_LIMIT
+
+
+def find(key: str, description: Description) -> Kept | None:
+    """The code of a key, from memory or from disk."""
+    with _lock:
+        kept = _kept.get(key)
+        if kept is not None:
+            _kept.move_to_end(key)
+            return kept
+    store = code_store()
+    entry = store.read(key) if store is not None else None
+    if store is None or entry is None:
+        return None
+    kept = _loaded(entry)
+    if kept is None or not kept.recipe.fits(description):
+        store.discard(key)
+        return None
+    _remember(key, kept)
+    return kept
+
+
+def keep(key: str, kept: Kept) -> None:
+    """Keep code, on disk where it can be stored."""
+    _remember(key, kept)
+    stored = stored_form(kept.executable)
+    store = code_store() if stored is not None else None
+    if store is None or stored is None:
+        return
+    constants = [np.ascontiguousarray(one) for one in kept.executable.constants]
+    if any(one.dtype.kind not in "biufc" for one in constants):
+        return
+    about = {
+        "recipe": kept.recipe,
+        "kind": stored.kind,
+        "constants": [[one.dtype.str, np.shape(one)] for one in kept.executable.constants],
+    }
+    store.write(key, Entry(about, (stored.data, *(one.tobytes() for one in constants))))
+
+
+def forget() -> None:
+    """Forget what is in memory."""
+    with _lock:
+        _kept.clear()
+
+
+def _remember(key: str, kept: Kept) -> None:
+    with _lock:
+        _kept[key] = kept
+        _kept.move_to_end(key)
+        while len(_kept) > _KEPT:
+            _kept.popitem(last=False)
+
+
+def _loaded(entry: Entry) -> Kept | None:
+    """The code of an entry; None where the entry is whole, but is not what is expected of it."""
+    try:
+        about = entry.about
+        code, *blobs = entry.blobs
+        described = zip(about["constants"], blobs, strict=True)
+        constants = [_array(dtype, shape, data) for (dtype, shape), data in described]
+        executable = load(about["kind"], code, constants)
+        return Kept(recipe_of(about["recipe"]), executable)
+    except Exception:  # whatever is wrong with an entry, it can be made again
+        return None
+
+
+def _array(dtype: str, shape: Any, data: bytes) -> np.ndarray:
+    if np.dtype(dtype).kind not in "biufc":
+        raise TypeError(f"a constant is not of dtype {dtype}")
+    return np.frombuffer(bytearray(data), dtype=dtype).reshape(tuple(shape))

@@ -1,0 +1,410 @@
+"""Fingerprints: graphs that differ in what code does not depend on have the same one.
+
+The description of a graph is its dims and nodes by number, each in the form of
+:mod:`~dimtensor.compile.forms`. Code is made from the description alone
+(:mod:`~dimtensor.compile.rebuild`), so what the description lacks cannot be in the code, and equal
+descriptions have the same code. The numbers do not depend on names, nor on what was made first:
+nodes and dims are coloured by their forms and by how they are used, and numbered by colour.
+Where colours do not tell two things apart, exchanging them gives the same graph, nearly always;
+where not, equal graphs get two descriptions, and nothing is lost but time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from typing import Any
+
+from dimtensor.compile.forms import (
+    Argument,
+    Chosen,
+    Cut,
+    Place,
+    Unordered,
+    dim_form,
+    node_form,
+    parts,
+)
+from dimtensor.dims import Dim, Dims
+from dimtensor.graph import Node, toposort
+from dimtensor.lower import plan_axes
+
+# how often colours are told to neighbours
+_ROUNDS = 2
+
+
+@dataclass(frozen=True)
+class Description:
+    """A graph by numbers, and what of this graph the numbers stand for.
+
+    Attributes
+    ----------
+    form : dict
+        All that code depends on; numbers, texts, tuples and dicts only.
+    dims : list of Dim
+    nodes : list of Node
+        Every node after its inputs.
+    data : list of Node
+        In the order in which code takes their values, after the inputs.
+    arguments : list of Node, Chosen, Place or Dim
+        What code takes after the data: positions of labels, positions, lengths.
+    cuts : list of Cut
+    """
+
+    form: dict[str, Any]
+    dims: list[Dim]
+    nodes: list[Node]
+    data: list[Node]
+    arguments: list[Any]
+    cuts: list[Cut]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The digest of the form."""
+        text = json.dumps(self.form, separators=(",", ":"))
+        return hashlib.blake2b(text.encode(), digest_size=20).hexdigest()
+
+
+def describe_graph(
+    inputs: Sequence[Node | Dim], outputs: Sequence[Node], masks: Sequence[Node] = ()
+) -> Description:
+    """The description of a graph.
+
+    Parameters
+    ----------
+    inputs : sequence of Node or Dim
+        The inputs of a function, in order.
+    outputs : sequence of Node
+    masks : sequence of Node
+        What is computed beside the outputs.
+
+    Raises
+    ------
+    FormlessError
+        If the graph has something that only this process knows.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> def total(name, length):
+    ...     x = dt.tensor("x", dims=dt.Dim(name, length=length))
+    ...     return describe_graph([x.node], [(x * 2).sum().node]).fingerprint
+    >>> total("a", 100) == total("b", 200)
+    True
+    >>> total("a", 100) == total("a", 2)
+    False
+    """
+    return _Writer(inputs, outputs, masks).description()
+
+
+class _DimForms(dict[Dim, tuple]):
+    """The forms of dims, each worked out once."""
+
+    def __init__(self, masks: set[Node]):
+        super().__init__()
+        self._masks = masks
+
+    def __missing__(self, dim: Dim) -> tuple:
+        form = self[dim] = dim_form(dim, self._masks)
+        return form
+
+    def parents(self, dim: Dim) -> Dims:
+        """The dims that the form of a dim refers to."""
+        return () if self[dim][0] == "plain" else dim.parents
+
+    def with_parents(self, dim: Dim) -> Iterator[Dim]:
+        for parent in self.parents(dim):
+            yield from self.with_parents(parent)
+        yield dim
+
+    def masks(self, dim: Dim) -> Iterator[Node]:
+        """The masks that the form of a dim refers to."""
+        form = self[dim]
+        if form[0] == "mask":
+            yield form[2]
+        for parent in self.parents(dim):
+            yield from self.masks(parent)
+
+    def named_by(self, dim: Dim) -> Dim:
+        """The dim by whose number a dim is named when the graph is rebuilt."""
+        while self[dim][0] in ("slice", "mask", "pad", "sorted"):
+            (dim,) = dim.parents
+        return dim
+
+
+class _Colours:
+    """Numbers that tell nodes and dims apart by what they are and by how they are used."""
+
+    def __init__(
+        self,
+        nodes: Sequence[Node],
+        forms: dict[Node, tuple],
+        dim_forms: _DimForms,
+        given: dict[Node, int],
+    ):
+        self._forms = forms
+        self._dim_forms = dim_forms
+        self._given = given
+        self.nodes: dict[Node, int] = {}
+        self.dims: dict[Dim, int] = {}
+        for node in nodes:
+            self._colour_node(node)
+        uses = self._uses(nodes)
+        for _ in range(_ROUNDS):
+            self._refine(uses)
+
+    def _colour_node(self, node: Node) -> int:
+        known = self.nodes.get(node)
+        if known is None:
+            self.nodes[node] = hash((_text(node.kind), self._given.get(node, -1)))  # till done
+            known = self.nodes[node] = hash(
+                (
+                    self._given.get(node, -1),
+                    _text(node.dtype),
+                    self.of(self._forms[node]),
+                    *sorted(map(self.dim, node.dims)),
+                )
+            )
+        return known
+
+    def dim(self, dim: Dim) -> int:
+        known = self.dims.get(dim)
+        if known is None:
+            known = self.dims[dim] = self.of(self._dim_forms[dim])
+        return known
+
+    def of(self, form: Any) -> int:
+        """The colour of a form: equal in every process."""
+        if type(form) is Unordered:
+            return hash((1, *sorted(map(self.of, form))))
+        if isinstance(form, str):
+            return _text(form)
+        if isinstance(form, Node):
+            return self._colour_node(form)
+        if isinstance(form, Dim):
+            return self.dim(form)
+        if isinstance(form, Chosen):
+            return hash((2, self.dim(form.dim)))
+        if isinstance(form, (Place, Cut)):
+            return 3
+        if type(form) is tuple:
+            return hash((4, *map(self.of, form)))
+        return form if type(form) is int else _text(repr(form))
+
+    def _uses(self, nodes: Sequence[Node]) -> list[tuple[Node, int, Any]]:
+        found = []
+        for node in nodes:
+            for place, part in parts(self._forms[node]):
+                if isinstance(part, (Dim, Node)):
+                    found.append((node, place, part))
+            found += [(node, 0, dim) for dim in node.dims]
+            if node.categories is not None:
+                found.append((node, 1, node.categories))
+        return found
+
+    def _refine(self, uses: Sequence[tuple[Node, int, Any]]) -> None:
+        heard: dict[Any, list[int]] = {}
+        for node, place, part in uses:
+            own = self.nodes[part] if isinstance(part, Node) else self.dim(part)
+            heard.setdefault(part, []).append(hash((place, self.nodes[node])))
+            heard.setdefault(node, []).append(hash((place, own)))
+        for one, colours in heard.items():
+            table: Any = self.nodes if isinstance(one, Node) else self.dims
+            table[one] = hash((table[one], *sorted(colours)))
+
+
+@lru_cache(maxsize=4096)
+def _text(text: str) -> int:
+    """A number for a text; Python's own hash of it is another one in every process."""
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=7).digest())
+
+
+@dataclass
+class _Writer:
+    """Numbers a graph."""
+
+    inputs: Sequence[Node | Dim]
+    outputs: Sequence[Node]
+    masks: Sequence[Node]
+    numbers: dict[Any, int] = field(default_factory=dict)
+    nodes: list[Node] = field(default_factory=list)
+    arguments: dict[Argument, int] = field(default_factory=dict)
+    cuts: dict[Cut, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        given = [source for source in self.inputs if isinstance(source, Node)]
+        roots = [*given, *self.outputs, *self.masks]
+        self.known = set(found := toposort(roots))
+        self.forms = {node: node_form(node) for node in found}
+        self.dim_forms = _DimForms(self.known)
+        order = {node: at for at, node in enumerate(given)}
+        self.colours = _Colours(found, self.forms, self.dim_forms, order)
+        for root in roots:
+            self._number_from(root)
+        self.dims = self._number_dims()
+
+    def description(self) -> Description:
+        masks = sorted(self.masks, key=lambda node: self.numbers[node])
+        entries = [self._entry(node) for node in self.nodes]
+        dims = [self._written(self.dim_forms[dim]) for dim in self.dims]
+        data = [node for node in self.nodes if node.kind == "data"]
+        late = [node for node in self.nodes if node.kind == "label_position"]
+        arguments = list(self.arguments)
+        lengths = self._lengths(arguments)
+        form = {
+            "dims": dims,
+            "nodes": entries,
+            "inputs": [self._ref(source) for source in self.inputs],
+            "data": [self._ref(node) for node in (*data, *late)],
+            "arguments": [[self._ref(dim) for dim in one.dims] for one in arguments],
+            "lengths": [self._ref(dim) for dim in lengths],
+            "cuts": [self._ref(cut.dim) for cut in self.cuts],
+            "outputs": [self._ref(node) for node in self.outputs],
+            "masks": [self._ref(node) for node in masks],
+            "order": self._axis_order(),
+        }
+        return Description(
+            form, self.dims, self.nodes, data, [*late, *arguments, *lengths], list(self.cuts)
+        )
+
+    # -- numbers ---------------------------------------------------------------------------------
+
+    def _number_from(self, root: Node) -> None:
+        """Number the nodes below one, every node after its inputs and the masks of its dims."""
+        stack: list[tuple[Node, bool]] = [(root, False)]
+        open_: set[Node] = set()
+        while stack:
+            node, ready = stack.pop()
+            if node in self.numbers:
+                continue
+            if ready:
+                self.numbers[node] = len(self.nodes)
+                self.nodes.append(node)
+            elif node not in open_:
+                open_.add(node)
+                stack.append((node, True))
+                below = list(self._below(node))
+                stack += [(one, False) for one in reversed(below) if one not in self.numbers]
+
+    def _below(self, node: Node) -> Iterator[Node]:
+        for dim in sorted(_dims_of(node, self.forms[node]), key=self._dim_key):
+            yield from self.dim_forms.masks(dim)
+        yield from self._nodes_in(self.forms[node])
+
+    def _nodes_in(self, form: Any) -> Iterator[Node]:
+        if isinstance(form, Node):
+            yield form
+        elif type(form) is Unordered:
+            for part in sorted(form, key=self._part_key):
+                yield from self._nodes_in(part)
+        elif type(form) is tuple:
+            for part in form:
+                yield from self._nodes_in(part)
+
+    def _part_key(self, part: Any) -> tuple:
+        first = part[0] if type(part) is tuple else part
+        if isinstance(first, Dim):
+            return self._dim_key(first)
+        return (self.colours.nodes[first], first.serial)
+
+    def _dim_key(self, dim: Dim) -> tuple:
+        return (self.colours.dim(dim), dim.sort_key)
+
+    def _number_dims(self) -> list[Dim]:
+        """Dims in the order in which they occur, the factors of products in theirs.
+
+        What is computed of a product depends on the order of its factors, which is that of their
+        names.
+        """
+        found: dict[Dim, None] = {}
+        sources = [(source,) for source in self.inputs if isinstance(source, Dim)]
+        for dims in (*sources, *(_dims_of(node, self.forms[node]) for node in self.nodes)):
+            for dim in sorted(dims, key=self._dim_key):
+                for one in self.dim_forms.with_parents(dim):
+                    found[one] = None
+        before: dict[Dim, set[Dim]] = {dim: set() for dim in found}
+        after: dict[Dim, list[Dim]] = {dim: [] for dim in found}
+        place = {dim: at for at, dim in enumerate(found)}
+        for dim in found:
+            parents = self.dim_forms.parents(dim)
+            pairs = [(parent, dim) for parent in parents]
+            if self.dim_forms[dim][0] == "product":
+                pairs += pairwise(map(self.dim_forms.named_by, parents))
+            for first, second in pairs:
+                if first not in before[second] and first is not second:
+                    before[second].add(first)
+                    after[first].append(second)
+        order: list[Dim] = []
+        ready = [(place[dim], dim) for dim in found if not before[dim]]
+        heapq.heapify(ready)
+        while ready:
+            _, dim = heapq.heappop(ready)
+            self.numbers[dim] = len(order)
+            order.append(dim)
+            for later in after[dim]:
+                before[later].discard(dim)
+                if not before[later]:
+                    heapq.heappush(ready, (place[later], later))
+        return order
+
+    # -- what is written ---------------------------------------------------------------------------
+
+    def _entry(self, node: Node) -> tuple:
+        categories = None if node.categories is None else self._ref(node.categories)
+        dims = sorted(self.numbers[dim] for dim in node.dims)
+        return (self._written(self.forms[node]), dims, node.dtype, categories)
+
+    def _written(self, form: Any) -> Any:
+        if isinstance(form, (Dim, Node, Chosen, Place, Cut)):
+            return self._ref(form)
+        if type(form) is Unordered:
+            return tuple(self._written(part) for part in sorted(form, key=self._number))
+        if type(form) is tuple:
+            return tuple(map(self._written, form))
+        return form
+
+    def _number(self, part: Any) -> int:
+        return self.numbers[part[0] if type(part) is tuple else part]
+
+    def _ref(self, one: Any) -> dict[str, int]:
+        if isinstance(one, (Chosen, Place)):
+            return {"argument": self.arguments.setdefault(one, len(self.arguments))}
+        if isinstance(one, Cut):
+            return {"cut": self.cuts.setdefault(one, len(self.cuts))}
+        return {"dim" if isinstance(one, Dim) else "node": self.numbers[one]}
+
+    def _lengths(self, arguments: Iterable[Argument]) -> list[Dim]:
+        """Dims whose lengths are known, but not to the code, and that no array tells."""
+        told: set[Dim] = {dim for argument in arguments for dim in argument.dims}
+        told |= {d for node in self.nodes if self.forms[node] == ("leaf",) for d in node.dims}
+        told |= {dim.unrenamed for dim in told}
+        told |= {source for source in self.inputs if isinstance(source, Dim)}
+        return [
+            dim
+            for dim in self.dims
+            if dim.length is not None and self.dim_forms[dim] == ("plain", -1) and dim not in told
+        ]
+
+    def _axis_order(self) -> list[int]:
+        """The layout plan, which depends on how lengths compare."""
+        plan = plan_axes(self.outputs)
+        used = {self.numbers[dim]: dim for node in self.nodes for dim in node.dims}
+
+        def key(number: int) -> tuple:
+            rank, *rest = plan.key(used[number])
+            return (rank, number) if rank else (rank, *rest)
+
+        return sorted(used, key=key)
+
+
+def _dims_of(node: Node, form: tuple) -> set[Dim]:
+    dims = {part for _, part in parts(form) if isinstance(part, Dim)}
+    dims.update(node.dims)
+    if node.categories is not None:
+        dims.add(node.categories)
+    return dims

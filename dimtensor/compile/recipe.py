@@ -1,0 +1,122 @@
+"""Recipes: what the call boundary must know of code that was made for an equal graph.
+
+Lowering finds out which ends of slices code takes as arguments, and which masks and checks it
+gives beside the outputs. A recipe has this by number; with the graph at hand it becomes a
+:class:`~dimtensor.compile.program.Program`, without lowering.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from dimtensor.compile.arguments import end_of, source_of
+from dimtensor.compile.fingerprint import Description
+from dimtensor.compile.forms import FormlessError
+from dimtensor.compile.program import Program, Slot, build_program, host_side
+from dimtensor.compile.rebuild import rebuild_graph
+from dimtensor.dims import Dim
+from dimtensor.errors import DimtensorError
+from dimtensor.graph import Node
+from dimtensor.graph.attrs import LabelPosition
+from dimtensor.graph.checks import Check
+from dimtensor.lower.order import AxisOrder
+
+_ROLES = ("start", "stop", "length")
+
+
+class Recipe(NamedTuple):
+    """How the arguments and results of code follow from a description.
+
+    Attributes
+    ----------
+    ends : tuple of (int, str)
+        The last arguments: of which cut, and which end.
+    masks : tuple of int
+        Numbers of the nodes that are computed after the outputs.
+    checks : tuple of (int, int or None)
+        Numbers of the nodes and dims of the checks.
+    """
+
+    ends: tuple[tuple[int, str], ...]
+    masks: tuple[int, ...]
+    checks: tuple[tuple[int, int | None], ...]
+
+    def fits(self, description: Description) -> bool:
+        """Whether all numbers stand for something."""
+        nodes, dims = len(description.nodes), len(description.dims)
+        return (
+            all(0 <= cut < len(description.cuts) and role in _ROLES for cut, role in self.ends)
+            and all(0 <= mask < nodes for mask in self.masks)
+            and all(0 <= n < nodes and (d is None or 0 <= d < dims) for n, d in self.checks)
+        )
+
+
+def recipe_of(found: Any) -> Recipe:
+    """A recipe read from a file.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is none.
+    """
+    ends, masks, checks = found
+    return Recipe(
+        tuple((int(cut), str(role)) for cut, role in ends),
+        tuple(map(int, masks)),
+        tuple((int(node), None if dim is None else int(dim)) for node, dim in checks),
+    )
+
+
+def lower_description(description: Description) -> tuple[Program, Recipe]:
+    """The positional graph of a description, and how to use what is made of it.
+
+    Raises
+    ------
+    FormlessError
+        If the graph can be lowered only with what the description leaves out.
+    """
+    graph = rebuild_graph(description)
+    try:
+        program = build_program(graph.inputs, graph.outputs, order=graph.order)
+    except DimtensorError as error:
+        raise FormlessError(f"the graph cannot be lowered without names: {error}") from error
+    numbers = graph.numbers
+    ends = []
+    for slot in program.slots[len(graph.inputs) :]:
+        position = slot.source
+        assert isinstance(position, LabelPosition)
+        ends.append((position.labels[0], position.role))
+    checks = [
+        (numbers[check.node], None if check.about is None else numbers[check.about])
+        for check in program.checks
+    ]
+    masks = [numbers[mask] for mask in program.masks]
+    return program, Recipe(tuple(ends), tuple(masks), tuple(checks))
+
+
+def program_of(
+    description: Description,
+    recipe: Recipe,
+    inputs: Sequence[Node | Dim],
+    outputs: Sequence[Node],
+) -> Program:
+    """The program of the graph that was described, without its positional graph."""
+    dims = description.dims
+    order = AxisOrder({dims[n]: (0, at) for at, n in enumerate(description.form["order"])})
+    slots = [Slot(s, order.sort(s.dims) if isinstance(s, Node) else ()) for s in inputs]
+    slots += [Slot(node, order.sort(node.dims)) for node in description.data]
+    for argument in description.arguments:
+        own = () if isinstance(argument, Dim) else argument.dims
+        slots.append(Slot(source_of(argument), own))
+    slots += [Slot(end_of(description.cuts[cut], role), ()) for cut, role in recipe.ends]
+    nodes = description.nodes
+    return Program(
+        slots=slots,
+        outputs=[],
+        output_dims=[order.sort(node.dims) for node in outputs],
+        order=order,
+        masks=[nodes[mask] for mask in recipe.masks],
+        checks=[Check(nodes[n], None if d is None else dims[d]) for n, d in recipe.checks],
+        **host_side(outputs),
+    )

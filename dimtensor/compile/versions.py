@@ -1,0 +1,63 @@
+"""Everything beside the graph that code depends on: programs, their versions, the processor."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import sys
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+# the layers whose sources decide what code is made of a graph
+_LAYERS = ("errors.py", "dims", "graph", "ops", "lower", "kernels", "backends", "compile")
+_PACKAGES = ("numpy", "pytensor", "llvmlite", "numba")
+
+
+@cache
+def environment() -> str:
+    """The digest of what is installed and of the processor."""
+    import llvmlite.binding as llvm
+    import pytensor
+
+    features = llvm.get_host_cpu_features()
+    parts = [
+        sys.implementation.cache_tag or sys.version,
+        platform.system(),
+        platform.machine(),
+        llvm.get_host_cpu_name(),
+        *(f"{name}{'+' if features[name] else '-'}" for name in sorted(features)),
+        *map(_version, _PACKAGES),
+        str(pytensor.config.floatX),
+        str(pytensor.config.cast_policy),
+        sources(Path(__file__).parent.parent),
+    ]
+    return hashlib.blake2b("\n".join(parts).encode(), digest_size=16).hexdigest()
+
+
+def _version(package: str) -> str:
+    module = sys.modules.get(package)
+    known = getattr(module, "__version__", None)
+    if known is None:
+        try:
+            known = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            known = "none"
+    return f"{package} {known}"
+
+
+def sources(package: Path) -> str:
+    """The digest of the names, sizes and times of the sources, so that edited ones never meet code
+    that they would not make.
+    """
+    lines = []
+    for layer in _LAYERS:
+        top = package / layer
+        for folder, _, names in os.walk(top) if top.is_dir() else [(str(package), [], [layer])]:
+            for name in names:
+                if name.endswith(".py"):
+                    path = os.path.join(folder, name)
+                    about = os.stat(path)
+                    lines.append(f"{path} {about.st_size} {about.st_mtime_ns}")
+    return hashlib.blake2b("\n".join(sorted(lines)).encode(), digest_size=16).hexdigest()
