@@ -16,6 +16,7 @@ from pytensor.graph.rewriting.db import RewriteDatabaseQuery
 from dimtensor.kernels.emit import Emitter, NumbaFunction
 from dimtensor.kernels.plan import Plan
 from dimtensor.kernels.splits import split_as_slices
+from dimtensor.kernels.sums import factor_sums
 
 # reassociation lets reductions vectorise, reciprocals take divisions out of loops; NaN and
 # infinities keep their meaning
@@ -43,6 +44,7 @@ def rewritten(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> Functi
     )
     optdb.query(query).rewrite(graph)
     split_as_slices(graph)
+    factor_sums(graph)
     return graph
 
 

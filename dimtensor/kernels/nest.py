@@ -37,6 +37,7 @@ class Nest:
         self.loops = list(loops.values())
         self.sinks: list[_Sink] = []
         self.results: list[tuple[Variable, Place]] = []
+        self._partials: dict[tuple[str, str], str] = {}
 
     # -- what is computed -------------------------------------------------------------------------
 
@@ -122,7 +123,7 @@ class Nest:
         for name, text, loops in self.scope.temporaries:
             before[level(loops)].append(f"{name} = {text}")
         inner: list[str] = []
-        for sink in self.sinks:
+        for sink in sorted(self.sinks, key=lambda sink: -level(_kept(sink))):
             self._write_sink(sink, order, level, before, inner, after)
         before[depth] += inner
         self._write_levels(order, before, after)
@@ -146,7 +147,7 @@ class Nest:
         if sink.kind == "scatter":
             inner.append(f"{place} {sink.operation} {value}")
             return
-        kept = {loop for term in sink.index for loop in term.loops}
+        kept = _kept(sink)
         deepest = level(kept)
         if kept == set(order):
             inner.append(f"{place} = {value}")
@@ -156,7 +157,16 @@ class Nest:
             return
         total = place if isinstance(sink.place, str) else self.e.fresh("a")
         before[deepest].append(f"{total} = {identity(sink.operation, sink.dtype)}")
-        inner.append(combine(sink.operation, total, value, sink.dtype))
+        # the innermost loop adds up in a variable of its own, which sums over more loops share
+        partial = self._partials.get((value, sink.operation))
+        if partial is None:
+            partial = total if deepest == len(order) - 1 else self.e.fresh("a")
+            self._partials[value, sink.operation] = partial
+            if partial != total:
+                before[-2].append(f"{partial} = {identity(sink.operation, sink.dtype)}")
+            inner.append(combine(sink.operation, partial, value, sink.dtype))
+        if partial != total:
+            after[-2].append(combine(sink.operation, total, partial, sink.dtype))
         if not isinstance(sink.place, str):
             if kept == set(order[:deepest]):
                 after[deepest].append(f"{place} = {total}")
@@ -174,6 +184,11 @@ class Nest:
                 lines.append(f"{indent}for {order[at]} in range({self.e.loop_lengths[order[at]]}):")
         for at in range(len(order), -1, -1):
             lines += ["    " * at + line for line in after[at]]
+
+
+def _kept(sink: _Sink) -> set[str]:
+    """Loops that a result is not reduced over."""
+    return {loop for term in sink.index for loop in term.loops}
 
 
 def _cost(order: tuple[str, ...], accesses: list[tuple[frozenset, ...]]) -> float:
