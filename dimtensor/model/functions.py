@@ -119,9 +119,10 @@ class ModelFunctions:
 
     def checks(self, kind: str) -> range:
         """Places of the checks among the results of the code of a numeric function."""
-        program = self.get(kind)._code.program
-        first = len(program.outputs) - len(program.checks)
-        return range(first, len(program.outputs))
+        compiled = self.get(kind)
+        program = compiled._code.program
+        first = len(compiled.output_nodes) + len(program.masks)
+        return range(first, first + len(program.checks))
 
     def labelled(self, kind: str, *values: Any) -> Any:
         """Result of a function that carries labels."""
