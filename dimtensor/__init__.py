@@ -20,6 +20,7 @@ from dimtensor.errors import MissingExtraError as MissingExtraError
 from dimtensor.errors import PositionError as PositionError
 from dimtensor.interop.align import align as align
 from dimtensor.interop.align import reindex as reindex
+from dimtensor.interop.pytensor import pytensor_mode as pytensor_mode
 from dimtensor.tensor import linalg as linalg
 from dimtensor.tensor.apply import apply as apply
 from dimtensor.tensor.autodiff import grad as grad

@@ -1,0 +1,341 @@
+"""A compilation mode for PyTensor: any positional graph through the kernel compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from typing import Any
+
+import numpy as np
+from pytensor.compile.aliasing import Supervisor, insert_deepcopy
+from pytensor.compile.io import In, Out
+from pytensor.compile.mode import NUMBA, Mode, optdb
+from pytensor.compile.ops import DeepCopyOp, ViewOp
+from pytensor.configdefaults import config
+from pytensor.graph.basic import Variable
+from pytensor.graph.fg import FunctionGraph
+from pytensor.graph.replace import clone_replace
+from pytensor.graph.rewriting.db import RewriteDatabaseQuery
+from pytensor.link.basic import JITLinker
+from pytensor.link.numba.linker import NumbaLinker
+from pytensor.scalar.basic import ScalarType
+from pytensor.tensor.basic import scalar_from_tensor
+from pytensor.tensor.type import DenseTensorType, TensorType
+
+# What `kernels.compiler.rewritten` applies, and what graphs that are not made by dimtensor need:
+# duplicates merged, wrapped graphs opened, named dims lowered, scans simplified.
+_INCLUDED = (
+    *("canonicalize", "stabilize", "specialize", "introduce_explicit_core_shape_blockwise"),
+    *("merge", "inline_ofg_expansion", "minimum_compile", "scan", "scan_save_mem_no_prealloc"),
+)
+# Graphs inside of operations are run by PyTensor: they are rewritten for it when it is linked.
+_INNER = "compile_inner_graph"
+_EXCLUDED = ("inplace", "fusion", "cxx_only", "scan_reduce_trace_prealloc", _INNER)
+
+
+def pytensor_mode(strict: bool = False) -> Mode:
+    """A PyTensor mode that compiles functions to loop nests, as `dimtensor.function` does.
+
+    Pass it wherever PyTensor or PyMC take a ``mode``. It is an ordinary `Mode`: ``including`` and
+    ``excluding`` choose rewrites, functions can be copied, pickled and profiled, shared variables
+    are updated. Nothing is registered with PyTensor.
+
+    A graph that the kernel compiler has no rule for (random generators, sparse matrices, typed
+    lists) is compiled by PyTensor's numba linker as a whole. So is, when it is called, a function
+    whose arguments do not fit its loops, for instance an update whose value turns out to have
+    length 1: the result, or the error, is PyTensor's.
+
+    Parameters
+    ----------
+    strict : bool
+        Raise where PyTensor's linker would be used.
+
+    Returns
+    -------
+    pytensor.compile.mode.Mode
+
+    Raises
+    ------
+    UnsupportedGraph
+        Not by this function but by ``pytensor.function``, or by the first call of what it made: if
+        ``strict``, and the kernel compiler has no rule for the graph.
+        It is ``dimtensor.kernels.plan.UnsupportedGraph``.
+
+    See Also
+    --------
+    dimtensor.function : The same for expressions with named dims.
+
+    Notes
+    -----
+    ``f.vm.jit_fn`` is a `LoopNests`: its ``source`` is the code that runs, its ``reason`` says why
+    PyTensor's linker is used instead.
+
+    Examples
+    --------
+    >>> import pytensor
+    >>> import pytensor.tensor as pt
+    >>> x = pt.vector("x")
+    >>> f = pytensor.function([x], (x**2).sum(), mode=dt.pytensor_mode())
+    >>> float(f([1.0, 2.0]))
+    5.0
+    """
+    query = RewriteDatabaseQuery(include=_INCLUDED, exclude=_EXCLUDED)
+    return Mode(linker=LoopNestLinker(strict=strict), optimizer=query)
+
+
+class LoopNestLinker(JITLinker):
+    """Links a rewritten graph as one function of loop nests.
+
+    Parameters
+    ----------
+    strict : bool
+        Raise for a graph that has no rule, instead of linking it with PyTensor's numba linker.
+    """
+
+    # the mode's query says it all: numba's own rewrites fuse what is fused here
+    required_rewrites: tuple[str, ...] = ()
+    incompatible_rewrites: tuple[str, ...] = ("cxx_only", "fusion", "inplace", _INNER)
+
+    def __init__(self, *, strict: bool = False, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.strict = strict
+
+    def accept(self, fgraph: Any, no_recycling: Any = None, profile: Any = None) -> Any:
+        linker = copy(self)  # PyTensor's own would forget that it is strict
+        linker.fgraph = None
+        return super(LoopNestLinker, linker).accept(fgraph, no_recycling, profile)
+
+    def fgraph_convert(self, fgraph: FunctionGraph, **kwargs: Any) -> FunctionGraph:
+        return fgraph
+
+    def jit_compile(self, fgraph: FunctionGraph) -> LoopNests:
+        return LoopNests(fgraph, self.strict)
+
+    def create_thunk_inputs(self, storage_map: dict[Variable, list[Any]]) -> list[Any]:
+        assert self.fgraph is not None
+        return [storage_map[v] for v in self.fgraph.inputs]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(strict={self.strict})"
+
+
+class LoopNests:
+    """What a linked graph calls: the kernel, or PyTensor's own function where that must do.
+
+    Attributes
+    ----------
+    source : str or None
+        Source of the kernel.
+    reason : str or None
+        Why PyTensor's function is used.
+    stats : dict
+        Seconds that compiling took.
+    """
+
+    def __init__(self, fgraph: FunctionGraph, strict: bool = False):
+        self._fgraph = fgraph
+        self._strict = strict
+        self._other: Callable[..., Any] | None = None
+        self.source: str | None = None
+        self.reason: str | None = None
+        self.stats: dict[str, float] = {}
+        self._run = self._compiled()
+
+    def __call__(self, *values: Any) -> Any:
+        return self._run(*values)
+
+    def _compiled(self) -> Callable[..., Any]:
+        from dimtensor.kernels.compiler import kernel_of
+        from dimtensor.kernels.guards import GuardedEmitter
+        from dimtensor.kernels.plan import UnsupportedGraph
+
+        if not self._fgraph.outputs:
+            return lambda *values: None
+        try:
+            border = _Border(self._fgraph)
+            kernel = kernel_of(border.graph, GuardedEmitter)
+        except (UnsupportedGraph, NotImplementedError) as error:
+            return self._through_pytensor(error)
+        self.source, self.stats = kernel.source, kernel.stats
+        return self._first_call(kernel.function, kernel.constants, border)
+
+    def _first_call(
+        self, function: Callable[..., Any], constants: tuple[Any, ...], border: _Border
+    ) -> Callable[..., Any]:
+        """What numba cannot type it says when the function is called first."""
+        checked = self._checked(function, constants, border)
+
+        def first(*values: Any) -> Any:
+            from numba.core.errors import NumbaError
+
+            try:
+                result = checked(*values)
+            except NumbaError as error:
+                self._run = self._through_pytensor(error)
+                return self._run(*values)
+            self._run = checked
+            return result
+
+        return first
+
+    def _checked(
+        self, function: Callable[..., Any], constants: tuple[Any, ...], border: _Border
+    ) -> Callable[..., Any]:
+        from dimtensor.kernels.guards import UNFIT
+
+        taken, given = border.taken, border.given
+
+        def run(*values: Any) -> Any:
+            arrays = values if taken is None else taken(values)
+            try:
+                results = function(*arrays, *constants)
+            except ValueError as error:
+                if self._strict or error.args != (UNFIT,):
+                    raise
+                return self._pytensors()(*values)
+            return given(results)
+
+        return run
+
+    def _through_pytensor(self, error: Exception) -> Callable[..., Any]:
+        if self._strict:
+            from dimtensor.kernels.plan import UnsupportedGraph
+
+            if isinstance(error, UnsupportedGraph):
+                raise error
+            raise UnsupportedGraph(str(error)) from error
+        self.source, self.reason = None, str(error)
+        return self._pytensors()
+
+    def _pytensors(self) -> Callable[..., Any]:
+        if self._other is None:
+            self._other = link_with_pytensor(self._fgraph)
+        return self._other
+
+
+class _Border:
+    """A graph of dense arrays only, and how values cross into it and out of it."""
+
+    def __init__(self, fgraph: FunctionGraph):
+        from dimtensor.kernels.plan import UnsupportedGraph
+        from dimtensor.kernels.splits import split_as_slices
+
+        inputs = [_dense_input(v) for v in fgraph.inputs]
+        replaced = {
+            v: inside
+            for v, (_, inside) in zip(fgraph.inputs, inputs, strict=True)
+            if inside is not v
+        }
+        peeled = [_peeled(v) for v in fgraph.outputs]
+        outputs = clone_replace(peeled, replaced) if replaced else peeled
+        for v in [v for v, _ in inputs] + outputs:
+            if not isinstance(v.type, DenseTensorType):
+                raise UnsupportedGraph(f"a value of type {v.type}")
+        distinct = list(dict.fromkeys(outputs))
+        self.graph = FunctionGraph([v for v, _ in inputs], distinct, clone=True)
+        _open_borders(self.graph)
+        _rewrite_inner_graphs(self.graph)
+        split_as_slices(self.graph)
+        scalars = [at for at, v in enumerate(fgraph.inputs) if isinstance(v.type, ScalarType)]
+        self.taken = _arrays_of(scalars) if scalars else None
+        self.given = _results(self.graph.outputs, [distinct.index(v) for v in outputs])
+
+
+def _dense_input(variable: Variable) -> tuple[Variable, Variable]:
+    """An array to be passed in, and what stands for the variable in the graph."""
+    kind = variable.type
+    if isinstance(kind, ScalarType):
+        array = TensorType(kind.dtype, ())()
+        return array, scalar_from_tensor(array)
+    if type(kind).__name__ == "XTensorType":
+        from pytensor.xtensor.basic import xtensor_from_tensor
+
+        array = TensorType(kind.dtype, kind.shape)()
+        return array, xtensor_from_tensor(array, dims=kind.dims)
+    return variable, variable
+
+
+def _peeled(variable: Variable) -> Variable:
+    """An output without copies, because kernels give arrays of their own, and without dim names."""
+    node = variable.owner
+    while node is not None and (
+        isinstance(node.op, (DeepCopyOp, ViewOp)) or type(node.op).__name__ == "XTensorFromTensor"
+    ):
+        variable = node.inputs[0]
+        node = variable.owner
+    return variable
+
+
+def _open_borders(graph: FunctionGraph) -> None:
+    """Take out of a graph what turns an array into an array with names and back."""
+    for node in graph.toposort():
+        inner = node.inputs[0].owner if node.inputs else None
+        if (
+            type(node.op).__name__ == "TensorFromXTensor"
+            and inner is not None
+            and type(inner.op).__name__ == "XTensorFromTensor"
+        ):
+            graph.replace(node.outputs[0], inner.inputs[0], reason="open_borders")
+
+
+def _rewrite_inner_graphs(graph: FunctionGraph) -> None:
+    """Rewrite the graphs inside of operations for PyTensor's numba linker, which runs them."""
+    if not any(
+        hasattr(node.op, "fgraph") or hasattr(node.op, "core_op") for node in graph.apply_nodes
+    ):
+        return
+    graph._compile_mode = NUMBA  # type: ignore[attr-defined]
+    try:
+        with config.change_flags(mode=NUMBA):
+            optdb.query(RewriteDatabaseQuery(include=[_INNER])).rewrite(graph)
+    finally:
+        del graph._compile_mode  # type: ignore[attr-defined]
+
+
+def _arrays_of(scalars: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
+    def taken(values: Sequence[Any]) -> Sequence[Any]:
+        arrays = list(values)
+        for at in scalars:
+            arrays[at] = np.asarray(arrays[at])
+        return arrays
+
+    return taken
+
+
+def _results(
+    outputs: Sequence[Variable], places: Sequence[int]
+) -> Callable[[tuple[Any, ...]], Sequence[Any]]:
+    """Arrays for all outputs, no two of which share memory."""
+    scalars = [(at, v.type.dtype) for at, v in enumerate(outputs) if v.type.ndim == 0]
+    repeated = len(set(places)) < len(places)
+    if not scalars and not repeated:
+        return lambda results: results
+
+    def given(results: tuple[Any, ...]) -> Sequence[Any]:
+        arrays = list(results)
+        for at, dtype in scalars:
+            arrays[at] = np.asarray(arrays[at], dtype)
+        if not repeated:
+            return arrays
+        seen: set[int] = set()
+        spread = []
+        for at in places:
+            spread.append(arrays[at].copy() if at in seen else arrays[at])
+            seen.add(at)
+        return spread
+
+    return given
+
+
+def link_with_pytensor(fgraph: FunctionGraph) -> Callable[..., Any]:
+    """The function that PyTensor's numba linker makes of a graph."""
+    supervisor = getattr(fgraph, "_supervisor", None)
+    protected = fgraph.inputs if supervisor is None else supervisor.protected
+    graph, memo = fgraph.clone_get_equiv(attach_feature=False)
+    graph.attach_feature(Supervisor(memo[v] for v in protected))
+    with config.change_flags(mode=NUMBA):
+        NUMBA.optimizer.rewrite(graph)
+    insert_deepcopy(graph, [In(v) for v in graph.inputs], [Out(v) for v in graph.outputs])
+    linker = NumbaLinker()
+    function: Callable[..., Any] = linker.jit_compile(linker.fgraph_convert(graph))
+    return function

@@ -1,0 +1,228 @@
+"""Checks of lengths and positions, for graphs whose arguments nobody has checked.
+
+What `dimtensor.function` runs is checked by name before it is called. A positional graph of
+somebody else's is not: a loop over two arrays of different lengths would read past the end of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.graph.traversal import ancestors
+from pytensor.tensor.basic import Alloc, MakeVector
+from pytensor.tensor.elemwise import Elemwise
+from pytensor.tensor.shape import Shape, SpecifyShape
+from pytensor.tensor.subtensor import (
+    AdvancedIncSubtensor,
+    AdvancedSubtensor,
+    IncSubtensor,
+    Subtensor,
+)
+
+from dimtensor.kernels.elements import Term, entries_of
+from dimtensor.kernels.emit import Emitter, Scope
+from dimtensor.kernels.extents import constant_int, gather_layout, selection_of
+from dimtensor.kernels.plan import Group, Plan, Task, UnsupportedGraph
+
+# the whole message of the ValueError that says: this graph was compiled for other arguments
+UNFIT = "the kernel does not fit the lengths or positions of its arguments"
+OUTSIDE = "index is out of bounds"
+
+
+class GuardedEmitter(Emitter):
+    """Writes checks in front of the loops that rely on them.
+
+    A kernel raises a `ValueError` with the message `UNFIT` before it reads or writes anything
+    outside of an array, and an `IndexError` for a position that no axis has. What does not fit may
+    still have a meaning (an update with a value of run-time length 1, a negative position in a
+    slice): PyTensor's implementation of the same graph tells.
+    """
+
+    def __init__(self, plan: Plan):
+        super().__init__(plan)
+        self._rank = {node: rank for rank, node in enumerate(plan.order)}
+        self._guarded: set[Variable] = set()
+        self._compared: set[tuple[str, str]] = set()
+        self._defined: dict[str, str] = {}
+        self._ranges: set[tuple] = set()
+
+    def length(self, variable: Variable, axis: int) -> str:
+        known = super().length(variable, axis)
+        if self.lines and self.lines[-1].startswith(f"{known} = "):
+            self._defined[known] = self.lines[-1].removeprefix(f"{known} = ")
+        return known
+
+    def _call(self, task: Task) -> None:
+        assert task.node is not None
+        self._guard(task.node.inputs)
+        super()._call(task)
+        for variable in task.node.outputs:
+            if variable in self.places:
+                self._guarded.add(variable)
+                self._compare_shape(variable)
+
+    def _nest(self, group: Group) -> None:
+        self._guard(v for task in group.tasks for v in _computed_by(task))
+        super()._nest(group)
+
+    def _returned(self, variable: Variable) -> str:
+        self._guard([variable])
+        return super()._returned(variable)
+
+    def _guard(self, variables: Iterable[Variable]) -> None:
+        """Write the checks of everything that is computed on the way to some variables."""
+        new = [v for v in ancestors(variables, blockers=self._guarded) if v not in self._guarded]
+        self._guarded.update(new)
+        for variable in new:
+            if variable.owner is None and variable in self.places:
+                self._compare_shape(variable)
+        nodes = {v.owner for v in new if v.owner is not None}
+        for node in sorted(nodes, key=self._rank.__getitem__):
+            self._guard_node(node)
+
+    def _guard_node(self, node: Apply) -> None:
+        op = node.op
+        if isinstance(op, Alloc):
+            for axis, length in enumerate(node.inputs[1:]):
+                self._compare(self.element(length, (), self.top).text, node.outputs[0], axis)
+        elif isinstance(op, SpecifyShape):
+            for axis, length in enumerate(node.inputs[1:]):
+                own = self.length(node.inputs[0], axis)
+                self._compare(own, node.outputs[0], axis)
+                if getattr(length.type, "ndim", None) == 0:
+                    self._require_equal(own, self.element(length, (), self.top).text)
+        elif isinstance(op, Subtensor) and node in self.plan.inline:
+            self._guard_basic(node)
+        elif isinstance(op, IncSubtensor) and self.plan.is_scatter(node):
+            self._guard_basic(selection_of(node).owner)
+        elif isinstance(op, AdvancedSubtensor) and node in self.plan.inline:
+            self._guard_gather(node)
+        elif isinstance(op, AdvancedIncSubtensor) and self.plan.is_scatter(node):
+            self._guard_gather(node)
+
+    # -- lengths ----------------------------------------------------------------------------------
+
+    def _compare_shape(self, variable: Variable) -> None:
+        """Compare the lengths of a stored array with those of what it is used with."""
+        place = self.place(variable)
+        for axis in range(variable.type.ndim):
+            self._compare(place.length(axis), variable, axis)
+
+    def _compare(self, text: str, variable: Variable, axis: int) -> None:
+        """Compare a length with that of the class of an axis."""
+        self._require_equal(text, self.length(variable, axis))
+
+    def _require_equal(self, one: str, two: str) -> None:
+        if one not in (two, self._defined.get(two)) and (one, two) not in self._compared:
+            self._compared.add((one, two))
+            self._refuse_if(f"{one} != {two}")
+
+    def _refuse_if(self, condition: str, message: str = UNFIT) -> None:
+        error = "ValueError" if message == UNFIT else "IndexError"
+        self.lines.append(f"if {condition}:")
+        self.lines.append(f"    raise {error}({message!r})")
+
+    # -- positions --------------------------------------------------------------------------------
+
+    def _guard_basic(self, node: Apply) -> None:
+        """Single positions are inside, and slices as long as what they are used with."""
+        x = node.inputs[0]
+        out_axis = 0
+        for axis, entry in enumerate(entries_of(node.op, x.type.ndim)):
+            if isinstance(entry, slice):
+                if entry != slice(None):
+                    length = self._derived_length(node.outputs[0], out_axis)
+                    assert length is not None
+                    self._compare(length, node.outputs[0], out_axis)
+                out_axis += 1
+                continue
+            length = self.length(x, axis)
+            position = constant_int(node.inputs[1 + entry])
+            if position is None:
+                text = self.element(node.inputs[1 + entry], (), self.top).text
+                self._refuse_if(f"{text} >= {length} or {text} < -{length}", OUTSIDE)
+            else:
+                self._require_longer(position, position, length)
+
+    def _require_longer(self, low: int, high: int, length: str) -> None:
+        """All positions between two known ones are inside."""
+        least = max(high + 1, -low)
+        if not length.isdigit():
+            self._refuse_if(f"{length} < {least}", OUTSIDE)
+        elif int(length) < least:
+            raise UnsupportedGraph(f"positions from {low} to {high} of {length}")
+
+    def _guard_gather(self, node: Apply) -> None:
+        x = node.inputs[0]
+        if gather_layout(node) is None:
+            return
+        update = isinstance(node.op, AdvancedIncSubtensor)
+        indices = node.inputs[2:] if update else node.inputs[1:]
+        wraps = update or self._wraps(x)
+        for axis, entry in enumerate(entries_of(node.op, x.type.ndim)):
+            if not isinstance(entry, slice):
+                self._guard_positions(indices[entry], self.length(x, axis), wraps)
+
+    def _wraps(self, x: Variable) -> bool:
+        """Whether numba itself counts a negative position from the end."""
+        stack = [x]
+        while stack:
+            v = stack.pop()
+            if v in self.places or isinstance(v, Constant) or not getattr(v.type, "ndim", 0):
+                continue
+            if v.owner is None or isinstance(v.owner.op, (Subtensor, MakeVector, Shape)):
+                return False
+            many = isinstance(v.owner.op, Elemwise)
+            stack.extend(v.owner.inputs if many else v.owner.inputs[:1])
+        return True
+
+    def _guard_positions(self, index: Variable, length: str, wraps: bool) -> None:
+        key = (index, length, wraps)
+        if key in self._ranges:
+            return
+        self._ranges.add(key)
+        if isinstance(index, Constant):
+            positions = np.asarray(index.data)
+            if positions.size:
+                low, high = int(positions.min()), int(positions.max())
+                self._require_longer(low, high, length)
+                if low < 0 and not wraps:
+                    raise UnsupportedGraph("negative positions in a slice")
+            return
+        outside, negative = self.fresh("b"), self.fresh("b")
+        self.lines += [f"{outside} = False", f"{negative} = False"]
+        self._walk(index, outside, negative, length)
+        self._refuse_if(outside, OUTSIDE)
+        if not wraps:
+            self._refuse_if(negative)
+
+    def _walk(self, index: Variable, outside: str, negative: str, length: str) -> None:
+        """Loops over all positions that an index holds."""
+        scope = Scope(self)
+        terms, depth = [], 0
+        heads = []
+        for axis, static in enumerate(index.type.shape):
+            if static == 1:
+                terms.append(Term("0"))
+                continue
+            name = self.fresh("j")
+            heads.append(f"{'    ' * depth}for {name} in range({self.length(index, axis)}):")
+            terms.append(Term(name, frozenset({name})))
+            depth += 1
+        value = self.element(index, tuple(terms), scope)
+        indent = "    " * depth
+        self.lines += heads
+        self.lines += [f"{indent}{name} = {text}" for name, text, _ in scope.temporaries]
+        position = self.fresh("p")
+        self.lines += [
+            f"{indent}{position} = np.int64({value.text})",
+            f"{indent}{outside} |= ({position} >= {length}) | ({position} < -{length})",
+            f"{indent}{negative} |= {position} < 0",
+        ]
+
+
+def _computed_by(task: Task) -> Iterator[Variable]:
+    yield task.target
+    yield from (task.node.outputs if task.node is not None else ())

@@ -1,0 +1,359 @@
+"""The PyTensor mode against PyTensor's own Python mode and NumPy."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytensor
+import pytensor.tensor as pt
+import pytest
+from pytensor import shared
+from pytensor.compile.io import In, Out
+
+import dimtensor as dt
+from dimtensor.kernels.plan import UnsupportedGraph
+
+pytestmark = pytest.mark.compiled
+
+STRICT = dt.pytensor_mode(strict=True)
+LOOSE = dt.pytensor_mode()
+PYTHON = "FAST_COMPILE"
+
+
+def nests(function):
+    """What a function runs."""
+    return function.vm.jit_fn
+
+
+def agree(inputs, outputs, *argument_lists, mode=STRICT, rtol=1e-10):
+    """Compile in both modes and compare the results of every call."""
+    ours = pytensor.function(inputs, outputs, mode=mode, on_unused_input="ignore")
+    theirs = pytensor.function(inputs, outputs, mode=PYTHON, on_unused_input="ignore")
+    for arguments in argument_lists:
+        before = [np.array(a) for a in arguments]
+        for got, expected in zip(ours(*arguments), theirs(*arguments), strict=True):
+            assert isinstance(got, np.ndarray)
+            assert got.dtype == expected.dtype
+            assert got.shape == expected.shape
+            np.testing.assert_allclose(got, expected, rtol=rtol, atol=1e-12)
+        for argument, old in zip(arguments, before, strict=True):
+            np.testing.assert_array_equal(argument, old)
+    return ours
+
+
+def test_elementwise_broadcasts_and_reductions(rng):
+    x, m, s = pt.vector("x"), pt.matrix("m"), pt.scalar("s")
+    outputs = [
+        pt.exp(x) * m - s,
+        m.sum(axis=0),
+        m.sum(axis=1) / s,
+        pt.log1p(x**2).sum(),
+        (m > x).sum(),
+        pt.switch(m > s, m, x).prod(axis=1),
+        x[:, None] - x[None, :],
+        m.T,
+        pt.sigmoid(m).mean(),
+        pt.any(m > 2, axis=1),
+    ]
+    first = (rng.normal(size=4), rng.normal(size=(3, 4)), np.array(0.7))
+    second = (rng.normal(size=1), rng.normal(size=(2, 1)), np.array(-1.3))
+    empty = (np.zeros(0), np.zeros((2, 0)), np.array(2.0))
+    agree([x, m, s], outputs, first, second, empty)
+
+
+def test_selections_and_updates(rng):
+    x, m, at = pt.vector("x"), pt.matrix("m"), pt.lvector("at")
+    i = pt.lscalar("i")
+    outputs = [
+        x[at],
+        m[at],
+        m[at, at],
+        m[:, at].sum(axis=0),
+        x[i],
+        x[1:],
+        x[::-1],
+        m[-1],
+        x[1:][at - 1],
+        pt.set_subtensor(x[at], 7.0),
+        pt.inc_subtensor(m[at], x),
+        pt.set_subtensor(m[1:3], 0.5),
+        pt.inc_subtensor(x[i], 2.0),
+        pt.grad((m[at] ** 2).sum(), m),
+    ]
+    square = rng.normal(size=(4, 4))
+    # FAST_COMPILE looks positions up one after the other, as NumPy does
+    agree([x, m, at, i], outputs, (rng.normal(size=4), square, np.array([1, 2, 1]), 3))
+
+
+def test_negative_positions_count_from_the_end(rng):
+    x, at, i = pt.vector("x"), pt.lvector("at"), pt.lscalar("i")
+    f = agree(
+        [x, at, i], [x[at], x[i], pt.inc_subtensor(x[at], 1.0)], (rng.normal(size=4), [-1, 0], -2)
+    )
+    assert nests(f).reason is None
+    # in a slice numba would count from the end of the whole
+    agree([x, at], [x[1:][at]], (rng.normal(size=4), np.array([-1, 0, -3])), mode=LOOSE)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "int32", "uint8", "bool", "complex128"])
+def test_dtypes(rng, dtype):
+    x, s = pt.vector("x", dtype=dtype), pt.scalar("s", dtype=dtype)
+    outputs = [
+        x * s,
+        x.sum(),
+        x[::-1],
+        pt.eq(x, s),
+        x.astype("float64") + 0.5 if dtype != "complex128" else x.real,
+        s,
+    ]
+    values = rng.integers(0, 2, size=5).astype(dtype)
+    agree([x, s], outputs, (values, values[1]), rtol=1e-6)
+
+
+def test_unused_constant_repeated_and_returned_inputs(rng):
+    x, unused = pt.vector("x"), pt.matrix("unused")
+    doubled = x * 2
+    constant = pt.constant(np.arange(3.0))
+    f = agree(
+        [x, unused],
+        [x, doubled, doubled, x, constant, pt.constant(2), x.sum(), constant],
+        (rng.normal(size=3), np.ones((2, 2))),
+    )
+    value = np.arange(3.0)
+    results = f(value, np.ones((1, 1)))
+    arrays = [*results, value]
+    for at, one in enumerate(arrays):
+        assert not any(np.shares_memory(one, other) for other in arrays[at + 1 :])
+    results[4][:] = 9.0
+    np.testing.assert_array_equal(f(value, np.ones((1, 1)))[4], np.arange(3.0))
+
+
+def test_without_inputs_and_without_outputs():
+    assert pytensor.function([], pt.arange(4).sum() + 1, mode=STRICT)() == 7
+    assert pytensor.function([], [], mode=STRICT)() == []
+    count = shared(1.0)
+    step = pytensor.function([], updates={count: count * 2}, mode=STRICT)
+    step()
+    step()
+    assert count.get_value() == 4.0
+    assert isinstance(count.get_value(borrow=True), np.ndarray)
+
+
+def test_shared_variables_updates_and_givens(rng):
+    x, w = pt.vector("x"), pt.vector("w")
+    a, b = shared(np.arange(3.0), name="a"), shared(np.ones(3), name="b")
+    loss = ((a * w - b) ** 2).sum()
+    f = pytensor.function(
+        [x],
+        [loss, pt.grad(loss, a)],
+        givens={w: x + 1},
+        updates={a: b, b: a},
+        mode=STRICT,
+    )
+    value = rng.normal(size=3)
+    expected = np.arange(3.0) * (value + 1) - 1
+    total, slope = f(value)
+    np.testing.assert_allclose(total, (expected**2).sum())
+    np.testing.assert_allclose(slope, 2 * expected * (value + 1))
+    np.testing.assert_array_equal(a.get_value(), np.ones(3))
+    np.testing.assert_array_equal(b.get_value(), np.arange(3.0))
+    a.set_value(np.zeros(2))
+    b.set_value(np.ones(2))
+    assert f(value[:2])[0] == 2.0
+
+
+def test_default_updates_and_random_generators():
+    generator = shared(np.random.default_rng(3))
+    after, draws = pt.random.normal(size=4, rng=generator, return_next_rng=True)
+    with pytest.warns(DeprecationWarning, match="default_update"):
+        generator.default_update = after
+    f = pytensor.function([], draws, mode=LOOSE)
+    assert "RandomGenerator" in nests(f).reason
+    oracle = np.random.default_rng(3)
+    np.testing.assert_allclose(f(), oracle.normal(size=4))
+    np.testing.assert_allclose(f(), oracle.normal(size=4))
+    with pytest.raises(UnsupportedGraph, match="RandomGenerator"):
+        pytensor.function([], draws, mode=STRICT)
+
+
+def test_sparse_matrices_are_pytensors(rng):
+    sparse = pytest.importorskip("pytensor.sparse")
+    scipy_sparse = pytest.importorskip("scipy.sparse")
+    m, x = sparse.csr_matrix("m"), pt.matrix("x")
+    f = pytensor.function([m, x], sparse.dot(m, x), mode=LOOSE)
+    dense, other = np.diag([1.0, 2.0]), rng.normal(size=(2, 3))
+    np.testing.assert_allclose(f(scipy_sparse.csr_matrix(dense), other), dense @ other)
+    assert nests(f).source is None
+
+
+def test_scan_runs_inside(rng):
+    x, start = pt.vector("x"), pt.scalar("start")
+    states = pytensor.scan(
+        lambda v, state: state * 0.5 + v, sequences=[x], outputs_info=[start], return_updates=False
+    )
+    slope = pt.grad(states[-1], start)
+    f = agree(
+        [x, start], [states, states[-1] * 2, slope], (rng.normal(size=5), np.array(0.3)), mode=LOOSE
+    )
+    assert nests(f).reason is None
+
+
+def test_wrapped_graphs_and_what_has_no_rule(rng):
+    m, x = pt.matrix("m"), pt.vector("x")
+    outputs = [
+        m @ x,
+        m.T @ m,
+        pt.logsumexp(m, axis=1),
+        pt.special.log_softmax(m, axis=0),
+        pt.concatenate([x, x * 2]),
+        pt.stack([x, x]).sum(axis=0),
+        m.reshape((-1,)),
+        pt.cumsum(x),
+        m.max(axis=0),
+        pt.argmax(x),
+    ]
+    f = agree([m, x], outputs, (rng.normal(size=(3, 3)), rng.normal(size=3)), mode=LOOSE)
+    assert nests(f).reason is None
+
+
+@pytest.mark.slow
+def test_linear_algebra(rng):
+    m, x = pt.matrix("m"), pt.vector("x")
+    spd = m @ m.T + 3 * pt.eye(m.shape[0])
+    outputs = [
+        pt.linalg.cholesky(spd),
+        pt.linalg.solve(spd, x),
+        pt.linalg.slogdet(spd)[1],
+        pt.sort(x),
+        pt.grad(pt.linalg.cholesky(spd).sum(), m),
+    ]
+    f = agree([m, x], outputs, (rng.normal(size=(3, 3)), rng.normal(size=3)), mode=LOOSE, rtol=1e-7)
+    assert nests(f).reason is None
+
+
+def test_lengths_that_differ_are_pytensors_errors():
+    x, y, m = pt.vector("x"), pt.vector("y"), pt.matrix("m")
+    f = pytensor.function([x, y], x * y, mode=LOOSE)
+    with pytest.raises(ValueError, match="incompatible"):
+        f(np.ones(3), np.ones(2))
+    np.testing.assert_array_equal(f(np.ones(2), np.ones(2)), np.ones(2))
+    f = pytensor.function([x, y], x * y, mode=STRICT)
+    with pytest.raises(ValueError, match="does not fit"):
+        f(np.ones(3), np.ones(1))
+    f = pytensor.function([m, x, y], (m @ x)[1:] + pt.zeros(3) + y, mode=STRICT)
+    np.testing.assert_array_equal(f(np.ones((4, 2)), np.ones(2), np.ones(3)), np.full(3, 3.0))
+    for arguments in [((4, 2), 2, 4), ((5, 2), 2, 3), ((3, 2), 2, 3)]:
+        with pytest.raises(ValueError, match="does not fit"):
+            f(*map(np.ones, arguments))
+
+
+def test_an_update_may_be_broadcast_when_it_is_called(rng):
+    m, x = pt.matrix("m"), pt.vector("x")
+    f = pytensor.function([m, x], pt.inc_subtensor(m[1:], x), mode=LOOSE)
+    matrix = rng.normal(size=(3, 2))
+    for value in (rng.normal(size=2), rng.normal(size=1)):
+        expected = matrix.copy()
+        expected[1:] += value
+        np.testing.assert_allclose(f(matrix, value), expected)
+
+
+def test_positions_outside_raise():
+    x, at, i = pt.vector("x"), pt.lvector("at"), pt.lscalar("i")
+    f = pytensor.function([x, at], [x[at], pt.set_subtensor(x[at], 1.0)], mode=STRICT)
+    for positions in ([0, 3], [-4]):
+        with pytest.raises(IndexError, match="out of bounds"):
+            f(np.ones(3), positions)
+    g = pytensor.function([x, i], [x[i] + x[2]], mode=STRICT)
+    assert g(np.ones(3), -3) == [2.0]
+    for length, position in ((2, 0), (3, 3), (3, -4)):
+        with pytest.raises(IndexError, match="out of bounds"):
+            g(np.ones(length), position)
+
+
+def test_shapes_that_are_promised_are_checked():
+    x = pt.vector("x")
+    f = pytensor.function([x], pt.specify_shape(x, 3) * 2, mode=LOOSE)
+    np.testing.assert_array_equal(f(np.ones(3)), np.full(3, 2.0))
+    with pytest.raises(AssertionError, match="SpecifyShape"):
+        f(np.ones(2))
+
+
+def test_arrays_of_any_layout(rng):
+    m, x = pt.matrix("m"), pt.vector("x")
+    f = pytensor.function([m, x], [m * x, m.sum(axis=1)], mode=STRICT)
+    matrix, vector = rng.normal(size=(3, 4)), rng.normal(size=8)
+    frozen = vector[:4].copy()
+    frozen.flags.writeable = False
+    for a, b in [
+        (matrix, vector[:4]),
+        (np.asfortranarray(matrix), vector[::2]),
+        (matrix[:, ::-1], vector[3::-1]),
+        (matrix, frozen),
+    ]:
+        product, total = f(a, b)
+        np.testing.assert_allclose(product, a * b)
+        np.testing.assert_allclose(total, a.sum(axis=1))
+
+
+def test_functions_are_copied_pickled_printed_and_profiled(rng):
+    x = pt.vector("x")
+    total = shared(0.0, name="total")
+    f = pytensor.function(
+        [x], x.sum() * 2, updates={total: total + x.sum()}, mode=STRICT, profile=True
+    )
+    assert f(np.ones(3)) == 6.0
+    assert f.profile.fct_callcount == 1
+    assert "Sum" in f.dprint(file="str")
+    other = shared(10.0)
+    copied = f.copy(swap={total: other})
+    assert copied(np.ones(2)) == 4.0
+    assert (total.get_value(), other.get_value()) == (3.0, 12.0)
+    assert f.copy(delete_updates=True)(np.ones(2)) == 4.0
+    loaded = pickle.loads(pickle.dumps(pytensor.function([x], x * 2, mode=STRICT)))
+    np.testing.assert_array_equal(loaded(np.ones(2)), [2.0, 2.0])
+    assert nests(loaded).reason is None
+    mode = pickle.loads(pickle.dumps(STRICT))
+    assert mode.linker.strict
+    assert mode.including("fast_run").linker.strict
+
+
+def test_what_arguments_are_taken():
+    x, y = pt.fvector("x"), pt.dscalar("y")
+    f = pytensor.function(
+        [x, In(y, mutable=True)], Out(x * y, borrow=True), mode=STRICT, allow_input_downcast=True
+    )
+    np.testing.assert_array_equal(f([1.0, 2.0], 2), [2.0, 4.0])
+    np.testing.assert_array_equal(f(np.ones(2), y=3), [3.0, 3.0])
+    with pytest.raises(TypeError, match="Wrong number of dimensions"):
+        f(np.ones((2, 2)), 1.0)
+    f.trust_input = True
+    np.testing.assert_array_equal(f(np.ones(2, "float32"), np.array(4.0)), [4.0, 4.0])
+
+
+def test_scalars_and_named_dims_cross_the_border(rng):
+    import pytensor.scalar as ps
+
+    xtensor = pytest.importorskip("pytensor.xtensor")
+    s = ps.float64("s")
+    a, b = xtensor.xtensor("a", dims=("row", "column")), xtensor.xtensor("b", dims=("column",))
+    f = pytensor.function(
+        [s, a, b], [pt.tensor_from_scalar(s) * 2, a + b, (a * b).sum("row").values], mode=STRICT
+    )
+    left, right = rng.normal(size=(2, 3)), rng.normal(size=3)
+    doubled, total, summed = f(1.5, left, right)
+    assert doubled == 3.0
+    np.testing.assert_allclose(total, left + right)
+    np.testing.assert_allclose(summed, (left * right).sum(axis=0))
+
+
+def test_nothing_is_registered():
+    from pytensor.compile.mode import predefined_linkers, predefined_modes
+
+    assert not any(
+        "LoopNest" in repr(value)
+        for value in [*predefined_modes.values(), *predefined_linkers.values()]
+    )
+    with pytensor.config.change_flags(mode=STRICT):
+        x = pt.vector("x")
+        assert nests(pytensor.function([x], x + 1)).source is not None
