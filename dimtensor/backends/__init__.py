@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,18 +13,43 @@ from dimtensor.errors import GraphError, did_you_mean
 BACKENDS = ("numba", "jax", "python")
 
 
-class Executable(NamedTuple):
+def _as_it_is(array: Any) -> Any:
+    return array
+
+
+@dataclass(frozen=True)
+class Executable:
     """A positional graph that runs.
 
-    ``call`` takes one array per input and gives a sequence of arrays; ``raw`` is what the backend
-    itself calls it: a numba dispatcher, a pure JAX function, a Python function. After the inputs
-    ``raw`` takes the arrays in ``constants``.
+    Attributes
+    ----------
+    call : callable
+        Takes one array per input and gives a sequence of arrays.
+    stats : dict of str to float
+        Seconds that the steps of making it took.
+    constants : tuple of array
+        What ``raw`` takes after the inputs.
+    place : callable
+        Makes of an array that many calls have in common what ``call`` takes soonest.
+    kernel : Kernel, optional
+        The kernel that ``call`` runs.
     """
 
     call: Callable[..., Sequence[Any]]
-    raw: Any
+    given_raw: Any
     stats: dict[str, float]
     constants: tuple[Any, ...] = ()
+    place: Callable[[Any], Any] = _as_it_is
+    kernel: Any = None
+
+    @property
+    def raw(self) -> Any:
+        """What the backend itself calls the function.
+
+        A numba dispatcher (made when it is first asked for, if numba is not what runs the kernel),
+        a pure JAX function, or a Python function.
+        """
+        return self.kernel.function if self.given_raw is None else self.given_raw
 
 
 def check_backend(backend: str) -> str:

@@ -8,11 +8,14 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from dimtensor.backends import Executable
 
 
 @cache
-def _register_ops() -> None:
+def register_ops() -> None:
+    """Teach PyTensor's numba dispatcher our operations."""
     import numba
     import numpy as np
     from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_default_op_cache_key
@@ -130,13 +133,13 @@ def compile_positional(
     """
     from dimtensor.kernels.plan import UnsupportedGraph
 
-    _register_ops()
     if kernels:
         try:
             return _through_kernels(inputs, outputs)
         except UnsupportedGraph:
             if os.environ.get("DIMTENSOR_STRICT_KERNELS"):
                 raise
+    register_ops()
     return _through_pytensor(inputs, outputs)
 
 
@@ -145,21 +148,30 @@ def _through_kernels(inputs: Sequence[Any], outputs: Sequence[Any]) -> Executabl
 
     shared = _shared_variables(outputs, set(inputs))
     kernel = compile_kernel([*inputs, *shared], outputs)
-    function = kernel.function
+    kernel.before_numba = register_ops
+    constants = (*(v.get_value(borrow=True) for v in shared), *kernel.constants)
+    native = kernel.native
+    if native is not None and not shared:
+        call = native.bind(kernel.constants)
+        return Executable(call, None, kernel.stats, constants, kernel=kernel)
+    run = _with_values(kernel, shared)
+    if native is None:
+        run = _TimedFirstCall(run, kernel.stats)
+    return Executable(run, None, kernel.stats, constants, kernel=kernel)
+
+
+def _with_values(kernel: Any, shared: Sequence[Any]) -> Callable[..., Any]:
+    """The kernel as a function of the inputs; shared variables have their values of the call."""
     fixed = kernel.constants
-    if shared:
+    function = kernel.function if kernel.native is None else kernel.native.bind()
+    if not shared and not fixed:
+        return function
 
-        def run(*arrays: Any) -> Any:
-            values = (v.get_value(borrow=True) for v in shared)
-            return function(*arrays, *values, *fixed)
-    elif fixed:
+    def run(*arrays: Any) -> Any:
+        values = (np.ascontiguousarray(v.get_value(borrow=True)) for v in shared)
+        return function(*arrays, *values, *fixed)
 
-        def run(*arrays: Any) -> Any:
-            return function(*arrays, *fixed)
-    else:
-        run = function
-    constants = (*(v.get_value(borrow=True) for v in shared), *fixed)
-    return Executable(_TimedFirstCall(run, kernel.stats), function, kernel.stats, constants)
+    return run
 
 
 def _through_pytensor(inputs: Sequence[Any], outputs: Sequence[Any]) -> Executable:

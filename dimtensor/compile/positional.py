@@ -38,7 +38,9 @@ class PositionalFunction:
     [3.0, 3.0]
     """
 
-    __slots__ = ("_call", "_data", "_n_outputs", "fixed", "input_dims", "output_dims", "raw")
+    __slots__ = (
+        "_call", "_data", "_executable", "_n_outputs", "fixed", "input_dims", "output_dims",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -51,13 +53,18 @@ class PositionalFunction:
     ):
         self.input_dims = [slot.dims for slot in program.slots[:n_inputs]]
         self.output_dims = program.output_dims
-        self.raw = executable.raw
-        self._data = tuple(fixed)
+        self._executable = executable
+        self._data = tuple(map(executable.place, fixed))
         self.fixed = (*fixed, *executable.constants)
         self._n_outputs = n_outputs
         self._call: Callable[..., Sequence[Any]] = executable.call
         if specialise is not None:
             self._call = _Specialised([slot.dims for slot in program.slots], specialise)
+
+    @property
+    def raw(self) -> Any:
+        """What the backend calls the function."""
+        return self._executable.raw
 
     def __call__(self, *arrays: np.ndarray) -> Sequence[np.ndarray]:
         return self._call(*arrays, *self._data)[: self._n_outputs]

@@ -1,19 +1,25 @@
-"""From a positional graph to a jitted function."""
+"""From a positional graph to a compiled function."""
 
 from __future__ import annotations
 
 import math
+import os
 import time
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from pytensor.compile.mode import optdb
 from pytensor.graph.basic import Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.rewriting.db import RewriteDatabaseQuery
+from pytensor.scalar.basic import ScalarOp
 
 from dimtensor.kernels.emit import Emitter, NumbaFunction
+from dimtensor.kernels.native.code import NativeKernel, native_code
+from dimtensor.kernels.native.translate import ArgumentType
+from dimtensor.kernels.native.values import NotNative
 from dimtensor.kernels.plan import Plan
 from dimtensor.kernels.splits import split_as_slices
 from dimtensor.kernels.sums import factor_sums
@@ -24,13 +30,62 @@ FASTMATH = {"reassoc", "contract", "nsz", "arcp", "afn"}
 _WITH_CORE_SHAPE = "introduce_explicit_core_shape_blockwise"
 
 
-class Kernel(NamedTuple):
-    """A compiled positional graph."""
+class Kernel:
+    """A compiled positional graph.
 
-    function: Any
-    constants: tuple[np.ndarray, ...]
-    source: str
-    stats: dict[str, float]
+    Attributes
+    ----------
+    source : str
+        The function of loop nests.
+    constants : tuple of ndarray
+        Arrays of the graph that it takes after the inputs.
+    stats : dict of str to float
+        Seconds that its making took, by step.
+    native : NativeKernel or None
+        Its machine code, where LLVM is given the source directly.
+    """
+
+    def __init__(self, emitter: Emitter, arguments: Sequence[Variable], stats: dict[str, float]):
+        self.stats = stats
+        self.source = emitter.source()
+        self.constants = tuple(array for _, array in emitter.constants)
+        self.before_numba: Callable[[], None] | None = None
+        self._namespace = emitter.namespace
+        self._arguments = list(arguments)
+        self.native = self._native()
+
+    def _native(self) -> NativeKernel | None:
+        if os.environ.get("DIMTENSOR_NATIVE") == "0":
+            return None
+        operations = {
+            name: (value.node.op, value.node.outputs[0].type.dtype)
+            for name, value in self._namespace.items()
+            if isinstance(value, NumbaFunction) and isinstance(value.node.op, ScalarOp)
+        }
+        try:
+            types = [ArgumentType(v.type.dtype, v.type.shape) for v in self._arguments]
+            types += [ArgumentType(a.dtype.name, a.shape) for a in self.constants]
+            started = time.perf_counter()
+            kernel = NativeKernel(native_code(self.source, types, operations))
+            self.stats["jit"] = time.perf_counter() - started
+        except NotNative:
+            if os.environ.get("DIMTENSOR_NATIVE") == "strict":
+                raise
+            return None
+        return kernel
+
+    @cached_property
+    def function(self) -> Any:
+        """A function of numba, compiled when it is first called."""
+        import numba
+
+        if self.before_numba is not None:
+            self.before_numba()
+        namespace: dict[str, Any] = {"np": np, "math": math}
+        for name, value in self._namespace.items():
+            namespace[name] = value.make() if hasattr(value, "make") else value
+        exec(compile(self.source, "<dimtensor kernel>", "exec"), namespace)
+        return numba.njit(namespace["kernel"], fastmath=FASTMATH, error_model="numpy", nogil=True)
 
 
 def rewritten(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> FunctionGraph:
@@ -59,11 +114,14 @@ def compile_kernel(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> K
     started = time.perf_counter()
     graph = rewritten(inputs, outputs)
     rewrite = time.perf_counter() - started
-    kernel = kernel_of(graph)
-    return kernel._replace(stats={"rewrite": rewrite, **kernel.stats})
+    return kernel_of(graph, stats={"rewrite": rewrite})
 
 
-def kernel_of(graph: FunctionGraph, emitter_type: type[Emitter] = Emitter) -> Kernel:
+def kernel_of(
+    graph: FunctionGraph,
+    emitter_type: type[Emitter] = Emitter,
+    stats: dict[str, float] | None = None,
+) -> Kernel:
     """Compile a graph that is rewritten already.
 
     Raises
@@ -71,16 +129,8 @@ def kernel_of(graph: FunctionGraph, emitter_type: type[Emitter] = Emitter) -> Ke
     UnsupportedGraph
         As `compile_kernel`.
     """
-    import numba
-
+    stats = {} if stats is None else stats
     started = time.perf_counter()
-    emitter = emitter_type(Plan(graph))
-    source = emitter.source()
-    namespace: dict[str, Any] = {"np": np, "math": math}
-    for name, value in emitter.namespace.items():
-        namespace[name] = value.make() if isinstance(value, NumbaFunction) else value
-    exec(compile(source, "<dimtensor kernel>", "exec"), namespace)
-    function = numba.njit(namespace["kernel"], fastmath=FASTMATH, error_model="numpy", nogil=True)
-    stats = {"kernel": time.perf_counter() - started}
-    constants = tuple(array for _, array in emitter.constants)
-    return Kernel(function, constants, source, stats)
+    kernel = Kernel(emitter_type(Plan(graph)), graph.inputs, stats)
+    stats["kernel"] = time.perf_counter() - started - stats.get("jit", 0.0)
+    return kernel

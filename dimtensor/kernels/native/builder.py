@@ -1,0 +1,298 @@
+"""Text of one LLVM function: registers, blocks, variables, control flow."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from dimtensor.kernels.native.values import (
+    BOOL,
+    I64,
+    NotNative,
+    Scalar,
+    Value,
+    constant,
+    promoted,
+    scalar_of,
+)
+
+# the flags of kernels.compiler.FASTMATH
+FAST = "reassoc contract nsz arcp afn"
+_INTEGER_OPS = {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor"}
+_FLOAT_OPS = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
+_COMPARE = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+
+
+class Declarations:
+    """Functions that the module calls: those of LLVM, of the C library and others by address."""
+
+    def __init__(self) -> None:
+        self.lines: dict[str, str] = {}
+        self.externals: dict[str, str] = {}
+
+    def function(self, name: str, result: str, arguments: Sequence[str], traits: str = "") -> str:
+        """Declare a function that every process has."""
+        self.lines.setdefault(name, f"declare {result} @{name}({', '.join(arguments)}){traits}")
+        return f"@{name}"
+
+    def external(self, name: str, where: str, result: str, arguments: Sequence[str]) -> str:
+        """Declare a function whose address is looked up when the code is loaded."""
+        self.externals[name] = where
+        return self.function(name, result, arguments, " nounwind willreturn memory(none)")
+
+
+class Builder:
+    """Writes the body of a function, instruction by instruction."""
+
+    def __init__(self, declarations: Declarations):
+        self.declarations = declarations
+        self.entry: list[str] = []
+        self.lines: list[str] = []
+        self._names = itertools.count()
+        self._scopes = 0
+
+    # -- text --------------------------------------------------------------------------------------
+
+    def register(self) -> str:
+        return f"%r{next(self._names)}"
+
+    def label(self, hint: str) -> str:
+        return f"{hint}{next(self._names)}"
+
+    def write(self, text: str) -> None:
+        self.lines.append("  " + text)
+
+    def let(self, text: str) -> str:
+        """An instruction that gives something."""
+        name = self.register()
+        self.lines.append(f"  {name} = {text}")
+        return name
+
+    def begin(self, label: str) -> None:
+        self.lines.append(f"{label}:")
+
+    def jump(self, label: str) -> None:
+        self.write(f"br label %{label}")
+
+    def branch(self, condition: Value, then: str, otherwise: str) -> None:
+        self.write(f"br i1 {condition.text}, label %{then}, label %{otherwise}")
+
+    def slot(self, llvm_type: str, count: int = 1, align: int = 8) -> str:
+        """Memory of the function's own frame."""
+        name = self.register()
+        self.entry.append(f"  {name} = alloca {llvm_type}, i64 {count}, align {align}")
+        return name
+
+    @contextmanager
+    def when(self, condition: Value, hint: str = "if") -> Iterator[None]:
+        """A block that runs only if a condition holds."""
+        then, done = self.label(hint), self.label("end")
+        self.branch(condition, then, done)
+        self.begin(then)
+        yield
+        self.jump(done)
+        self.begin(done)
+
+    # -- numbers -----------------------------------------------------------------------------------
+
+    def cast(self, value: Value, to: Scalar) -> Value:
+        """A number in another type, as NumPy converts it."""
+        of = value.type
+        if of == to:
+            return value
+        if to.kind == "b":
+            if of.kind == "f":
+                zero = constant(0.0, of).text
+                return Value(self.let(f"fcmp une {of.llvm} {value.text}, {zero}"), to)
+            return Value(self.let(f"icmp ne {of.llvm} {value.text}, 0"), to)
+        if of.kind == "f":
+            if to.kind == "f":
+                operation = "fpext" if to.bits > of.bits else "fptrunc"
+            else:
+                operation = "fptosi" if to.kind == "i" else "fptoui"
+        elif to.kind == "f":
+            operation = "sitofp" if of.kind == "i" else "uitofp"
+        elif to.bits == of.bits:
+            return Value(value.text, to, value.position)
+        elif to.bits < of.bits:
+            operation = "trunc"
+        else:
+            operation = "sext" if of.kind == "i" else "zext"
+        if value.text.lstrip("-").isdigit() and operation in ("sext", "zext"):
+            return constant(int(value.text), to)
+        text = self.let(f"{operation} {of.llvm} {value.text} to {to.llvm}")
+        return Value(text, to, value.position and to.kind != "f")
+
+    def arithmetic(self, operator: str, a: Value, b: Value, type_: Scalar | None = None) -> Value:
+        """A sum, difference, product, quotient or bitwise combination."""
+        type_ = type_ or promoted(a.type, b.type)
+        if operator == "/" and type_.kind != "f":
+            type_ = scalar_of("float64")
+        trusted = a.position and b.position
+        a, b = self.cast(a, type_), self.cast(b, type_)
+        if type_.kind == "f":
+            if operator not in _FLOAT_OPS:
+                raise NotNative(f"{operator} of floats")
+            text = f"{_FLOAT_OPS[operator]} {FAST} {type_.llvm} {a.text}, {b.text}"
+            return Value(self.let(text), type_)
+        if type_.kind == "b" and operator not in "&|^":
+            raise NotNative(f"{operator} of truth values")
+        if operator not in _INTEGER_OPS:
+            raise NotNative(f"{operator} of integers")
+        folded = _fold(operator, a.text, b.text)
+        if folded is not None:
+            return Value(str(folded), type_, trusted)
+        exact = " nsw" if trusted and operator in "+-*" else ""
+        text = f"{_INTEGER_OPS[operator]}{exact} {type_.llvm} {a.text}, {b.text}"
+        return Value(self.let(text), type_, trusted)
+
+    def floor_divide(self, a: Value, b: Value) -> tuple[Value, Value]:
+        """Quotient rounded down and remainder of integers; of a division by zero both are 0."""
+        type_ = promoted(a.type, b.type)
+        a, b = self.cast(a, type_), self.cast(b, type_)
+        t, zero = type_.llvm, constant(0, type_)
+        by_zero = self.compare("==", b, zero)
+        divisor = self.select(by_zero, constant(1, type_), b)
+        if type_.kind == "u":
+            quotient = self.let(f"udiv {t} {a.text}, {divisor.text}")
+            rest = self.let(f"urem {t} {a.text}, {divisor.text}")
+        else:
+            # the one quotient that overflows, of the least integer by -1
+            least = constant(-(1 << (type_.bits - 1)), type_)
+            minus = self.compare("==", divisor, constant(-1, type_))
+            both = self.let(f"and i1 {self.compare('==', a, least).text}, {minus.text}")
+            divisor = self.select(Value(both, BOOL), constant(1, type_), divisor)
+            raw = self.let(f"sdiv {t} {a.text}, {divisor.text}")
+            left = self.let(f"srem {t} {a.text}, {divisor.text}")
+            signs = self.let(f"xor {t} {left}, {divisor.text}")
+            apart = self.let(f"icmp slt {t} {signs}, 0")
+            some = self.let(f"icmp ne {t} {left}, 0")
+            down = self.let(f"and i1 {apart}, {some}")
+            one = self.let(f"zext i1 {down} to {t}") if t != "i1" else down
+            quotient = self.let(f"sub {t} {raw}, {one}")
+            more = self.let(f"select i1 {down}, {t} {divisor.text}, {t} 0")
+            rest = self.let(f"add {t} {left}, {more}")
+        trusted = a.position and b.position
+        found = (Value(quotient, type_, trusted), Value(rest, type_, trusted))
+        return (self.select(by_zero, zero, found[0]), self.select(by_zero, zero, found[1]))
+
+    def negate(self, a: Value) -> Value:
+        if a.type.kind == "f":
+            return Value(self.let(f"fneg {FAST} {a.type.llvm} {a.text}"), a.type)
+        if a.text.lstrip("-").isdigit():
+            return constant(-int(a.text), a.type)
+        return Value(self.let(f"sub {a.type.llvm} 0, {a.text}"), a.type)
+
+    def compare(self, operator: str, a: Value, b: Value) -> Value:
+        type_ = promoted(a.type, b.type)
+        a, b = self.cast(a, type_), self.cast(b, type_)
+        code = _COMPARE[operator]
+        if type_.kind == "f":
+            # a comparison with nan is false, but "different" is true
+            code = "une" if code == "ne" else f"o{code}"
+            return Value(self.let(f"fcmp {code} {type_.llvm} {a.text}, {b.text}"), BOOL)
+        if code not in ("eq", "ne"):
+            code = ("s" if type_.kind == "i" else "u") + code
+        return Value(self.let(f"icmp {code} {type_.llvm} {a.text}, {b.text}"), BOOL)
+
+    def select(self, condition: Value, then: Value, otherwise: Value) -> Value:
+        type_ = promoted(then.type, otherwise.type)
+        trusted = then.position and otherwise.position
+        then, otherwise = self.cast(then, type_), self.cast(otherwise, type_)
+        t = type_.llvm
+        text = f"select i1 {condition.text}, {t} {then.text}, {t} {otherwise.text}"
+        return Value(self.let(text), type_, trusted)
+
+    def extreme(self, which: str, a: Value, b: Value) -> Value:
+        """Smaller or larger of two integers."""
+        return self.select(self.compare("<" if which == "min" else ">", a, b), a, b)
+
+    def call(
+        self, function: str, result: Scalar, arguments: Sequence[Value], fast: str = ""
+    ) -> Value:
+        operands = ", ".join(f"{a.type.llvm} {a.text}" for a in arguments)
+        return Value(self.let(f"call {fast}{result.llvm} {function}({operands})"), result)
+
+    # -- memory ------------------------------------------------------------------------------------
+
+    def load(self, pointer: str, type_: Scalar, scope: int | None = None) -> Value:
+        apart = "" if scope is None else self._apart(scope)
+        text = self.let(f"load {type_.memory}, ptr {pointer}, align {type_.size}{apart}")
+        if type_.kind == "b":
+            text = self.let(f"icmp ne i8 {text}, 0")
+        return Value(text, type_)
+
+    def store(self, pointer: str, value: Value, scope: int | None = None) -> None:
+        text = value.text
+        if value.type.kind == "b":
+            text = self.let(f"zext i1 {text} to i8")
+        apart = "" if scope is None else self._apart(scope)
+        memory, size = value.type.memory, value.type.size
+        self.write(f"store {memory} {text}, ptr {pointer}, align {size}{apart}")
+
+    def scope(self) -> int:
+        """A new scope: what is in it shares no memory with what is in others."""
+        self._scopes += 1
+        return self._scopes
+
+    @staticmethod
+    def _apart(scope: int) -> str:
+        return f", !alias.scope !{3 * scope + 2}, !noalias !{3 * scope + 3}"
+
+    def metadata(self) -> list[str]:
+        """What the scopes are, for the end of the module."""
+        scopes = range(self._scopes + 1)
+        lines = ['!0 = distinct !{!0, !"arrays"}']
+        for scope in scopes:
+            others = ", ".join(f"!{3 * other + 1}" for other in scopes if other != scope)
+            lines.append(f"!{3 * scope + 1} = distinct !{{!{3 * scope + 1}, !0}}")
+            lines.append(f"!{3 * scope + 2} = !{{!{3 * scope + 1}}}")
+            lines.append(f"!{3 * scope + 3} = !{{{others}}}")
+        return lines
+
+    def element(self, pointer: str, type_: Scalar, offset: Value) -> str:
+        """Address of an element."""
+        return self.let(f"getelementptr inbounds {type_.memory}, ptr {pointer}, i64 {offset.text}")
+
+    def product(self, lengths: Sequence[Value]) -> Value:
+        total = constant(1, I64)
+        for length in lengths:
+            total = self.arithmetic("*", total, length)
+        return total
+
+    # -- loops -------------------------------------------------------------------------------------
+
+    def loop(self, start: Value, stop: Value, step: Value, body: Callable[..., None]) -> None:
+        """Count from start, up to stop or, with a negative step, down to it.
+
+        ``body`` gets the counter, and the labels to jump to for the next round and to leave.
+        """
+        check, inside = self.label("loop"), self.label("body")
+        following, after = self.label("next"), self.label("after")
+        down = step.text.startswith("-")
+        if not step.text.lstrip("-").isdigit():
+            raise NotNative("a loop whose step is not a number")
+        counter = self.slot("i64")
+        self.write(f"store i64 {start.text}, ptr {counter}, align 8")
+        self.jump(check)
+        self.begin(check)
+        at = Value(self.let(f"load i64, ptr {counter}, align 8"), I64, start.position and not down)
+        self.branch(self.compare(">" if down else "<", at, stop), inside, after)
+        self.begin(inside)
+        body(at, following, after)
+        self.jump(following)
+        self.begin(following)
+        moved = self.let(f"add nsw i64 {at.text}, {step.text}")
+        self.write(f"store i64 {moved}, ptr {counter}, align 8")
+        self.jump(check)
+        self.begin(after)
+
+
+def _fold(operator: str, a: str, b: str) -> int | None:
+    if operator == "*" and "0" in (a, b):
+        return 0
+    if not (a.lstrip("-").isdigit() and b.lstrip("-").isdigit()):
+        return None
+    x, y = int(a), int(b)
+    return {"+": x + y, "-": x - y, "*": x * y, "&": x & y, "|": x | y, "^": x ^ y}[operator]

@@ -1,0 +1,169 @@
+"""Native kernels: compiled from source, stored as bytes, loaded as functions."""
+
+from __future__ import annotations
+
+import ast
+import ctypes
+import json
+import struct
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dimtensor.kernels.native import machine
+from dimtensor.kernels.native.externals import address_of
+from dimtensor.kernels.native.translate import ArgumentType, ResultType, Translator
+from dimtensor.kernels.native.values import NotNative
+from dimtensor.kernels.native.wrapper import (
+    TABLE,
+    addresses,
+    layout_is_known,
+    python_function,
+    wrapper,
+)
+
+_MAGIC = b"dimtensor kernel 1\n"
+
+
+class NativeCode(NamedTuple):
+    """Machine code of a kernel, and what its users must know.
+
+    Attributes
+    ----------
+    object : bytes
+        An object file for this processor, with the functions ``kernel`` (see
+        :mod:`~dimtensor.kernels.native.translate`) and ``call`` (see
+        :mod:`~dimtensor.kernels.native.wrapper`).
+    arguments, results : tuple
+        Types of what it takes and gives.
+    externals : dict of str to str
+        Functions of other libraries that it calls, by symbol.
+    source : str
+        What it was made of.
+    """
+
+    object: bytes
+    arguments: tuple[ArgumentType, ...]
+    results: tuple[ResultType, ...]
+    externals: dict[str, str]
+    source: str
+
+    def to_bytes(self) -> bytes:
+        """Everything, to be stored; no code of Python is in it."""
+        header = {
+            "arguments": [[a.dtype, list(a.shape)] for a in self.arguments],
+            "results": [list(r) for r in self.results],
+            "externals": self.externals,
+            "source": self.source,
+        }
+        text = json.dumps(header).encode()
+        return _MAGIC + struct.pack("<Q", len(text)) + text + self.object
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> NativeCode:
+        """What :meth:`to_bytes` gave.
+
+        Raises
+        ------
+        ValueError
+            If the bytes are something else.
+        """
+        start = len(_MAGIC) + 8
+        if data[: len(_MAGIC)] != _MAGIC or len(data) < start:
+            raise ValueError("these bytes are not a kernel")
+        (size,) = struct.unpack("<Q", data[len(_MAGIC) : start])
+        header = json.loads(data[start : start + size])
+        return cls(
+            data[start + size :],
+            tuple(ArgumentType(dtype, tuple(shape)) for dtype, shape in header["arguments"]),
+            tuple(ResultType(*result) for result in header["results"]),
+            dict(header["externals"]),
+            header["source"],
+        )
+
+
+def translated(
+    source: str, arguments: Sequence[ArgumentType], operations: Mapping[str, tuple[Any, str]]
+) -> tuple[str, NativeCode]:
+    """LLVM text of a kernel and of its wrapper, and all of the code but the object.
+
+    Raises
+    ------
+    NotNative
+        If there is something in the source that is left to numba.
+    """
+    function = ast.parse(source).body[0]
+    assert isinstance(function, ast.FunctionDef)
+    found = Translator(function, arguments, operations).translate("kernel")
+    outer = wrapper("kernel", arguments, found.results, found.messages)
+    declared = ("declare void @llvm.memcpy.p0.p0.i64(", "declare noalias ptr @malloc(")
+    more = [
+        line
+        for line in (
+            "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
+            "declare noalias ptr @malloc(i64) nounwind",
+        )
+        if not any(line.startswith(d) and d in found.text for d in declared)
+    ]
+    text = "\n".join([*more, found.text, outer])
+    code = NativeCode(b"", tuple(arguments), found.results, found.externals, source)
+    return text, code
+
+
+def native_code(
+    source: str, arguments: Sequence[ArgumentType], operations: Mapping[str, tuple[Any, str]]
+) -> NativeCode:
+    """Compile the source of a kernel.
+
+    Parameters
+    ----------
+    source : str
+        One function; what it may consist of is in ``docs/design/native.md``.
+    arguments : sequence of ArgumentType
+    operations : mapping of str to (scalar op, dtype)
+        Names in the source that stand for scalar operations of PyTensor, and what they give.
+
+    Raises
+    ------
+    NotNative
+        If there is something in it that is left to numba.
+    """
+    if not layout_is_known():
+        raise NotNative("arrays of this process have another layout")
+    text, code = translated(source, arguments, operations)
+    return code._replace(object=machine.object_code(text))
+
+
+class NativeKernel:
+    """A native kernel in memory.
+
+    Parameters
+    ----------
+    code : NativeCode
+
+    Raises
+    ------
+    NotNative
+        If a function that it calls is not there.
+    """
+
+    def __init__(self, code: NativeCode):
+        if not layout_is_known():
+            raise NotNative("arrays of this process have another layout")
+        self.code = code
+        for symbol, where in code.externals.items():
+            machine.add_external(symbol, address_of(where))
+        self._loaded = machine.Loaded(code.object)
+        table = addresses()
+        ctypes.memmove(self._loaded.variable(TABLE), table, ctypes.sizeof(table))
+
+    @cached_property
+    def address(self) -> int:
+        """Address of the kernel, a C function of two tables of 64-bit words."""
+        return self._loaded.address("kernel")
+
+    def bind(self, fixed: Sequence[np.ndarray] = ()) -> Any:
+        """A function of Python that takes the arrays before those that are fixed."""
+        return python_function(self._loaded.address("call"), fixed, self)

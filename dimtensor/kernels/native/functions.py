@@ -1,0 +1,308 @@
+"""Functions of numbers: those of the source by name, and PyTensor's scalar operations.
+
+Special functions are those of the C library, or SciPy's own (``scipy.special.cython_special``):
+their addresses are looked up when code is loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dimtensor.kernels.native.builder import FAST, Builder
+from dimtensor.kernels.native.values import (
+    BOOL,
+    F64,
+    I64,
+    SCALARS,
+    NotNative,
+    Scalar,
+    Value,
+    constant,
+)
+
+# what LLVM itself knows
+_INTRINSICS = {
+    "exp": "exp", "log": "log", "sin": "sin", "cos": "cos", "sqrt": "sqrt", "floor": "floor",
+    "ceil": "ceil", "trunc": "trunc", "fabs": "fabs", "exp2": "exp2", "log2": "log2",
+    "log10": "log10", "rint": "rint",
+}  # fmt: skip
+# of one argument, in the C library
+_C_LIBRARY = {
+    "log1p", "expm1", "tanh", "sinh", "cosh", "tan", "asin", "acos", "atan", "asinh", "acosh",
+    "atanh", "erf", "erfc",
+}  # fmt: skip
+_ALIASES = {
+    "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh",
+    "arctanh": "atanh", "abs": "fabs",
+}  # fmt: skip
+# class of the scalar operation → name in SciPy, number of operands
+_SPECIAL = {
+    "Erfcx": ("erfcx", 1), "Erfinv": ("erfinv", 1), "Erfcinv": ("erfcinv", 1),
+    "Gamma": ("gamma", 1), "GammaLn": ("gammaln", 1), "Psi": ("psi", 1),
+    "GammaInc": ("gammainc", 2), "GammaIncC": ("gammaincc", 2),
+    "GammaIncInv": ("gammaincinv", 2), "GammaIncCInv": ("gammainccinv", 2),
+    "BetaInc": ("betainc", 3), "BetaIncInv": ("betaincinv", 3),
+    "I0": ("i0", 1), "I1": ("i1", 1), "J0": ("j0", 1), "J1": ("j1", 1),
+    "Jv": ("jv", 2), "Ive": ("ive", 2), "Kve": ("kve", 2),
+}  # fmt: skip
+_UNARY = {
+    "Exp": "exp", "Log": "log", "Log2": "log2", "Log10": "log10", "Log1p": "log1p",
+    "Expm1": "expm1", "Exp2": "exp2", "Sin": "sin", "Cos": "cos", "Tan": "tan", "Sinh": "sinh",
+    "Cosh": "cosh", "Tanh": "tanh", "ArcSin": "asin", "ArcCos": "acos", "ArcTan": "atan",
+    "ArcSinh": "asinh", "ArcCosh": "acosh", "ArcTanh": "atanh", "Sqrt": "sqrt", "Floor": "floor",
+    "Ceil": "ceil", "Trunc": "trunc", "Erf": "erf", "Erfc": "erfc",
+    "RoundHalfToEven": "rint",
+}  # fmt: skip
+_COMPARISONS = {"LT": "<", "GT": ">", "LE": "<=", "GE": ">=", "EQ": "==", "NEQ": "!="}
+_ARITHMETIC = {
+    "Add": "+",
+    "Mul": "*",
+    "Sub": "-",
+    "TrueDiv": "/",
+    "AND": "&",
+    "OR": "|",
+    "XOR": "^",
+}
+
+
+def float_function(b: Builder, name: str, x: Value) -> Value:
+    """A function of the C library or of LLVM, of one float."""
+    name = _ALIASES.get(name, name)
+    if x.type.kind != "f":
+        x = b.cast(x, F64)
+    t = x.type.llvm
+    if name in _INTRINSICS:
+        suffix = f"f{x.type.bits}"
+        called = b.declarations.function(f"llvm.{_INTRINSICS[name]}.{suffix}", t, [t])
+        return b.call(called, x.type, [x], FAST + " ")
+    if name not in _C_LIBRARY:
+        raise NotNative(f"the function {name}")
+    wide = b.cast(x, F64)
+    traits = " nounwind willreturn memory(none)"
+    called = b.declarations.function(name, "double", ["double"], traits)
+    return b.cast(b.call(called, F64, [wide]), x.type)
+
+
+def named(b: Builder, name: str, operands: Sequence[Value]) -> Value:
+    """A call in the source: ``math.exp(x)``, ``np.float64(x)``, ``min(a, b)``.
+
+    Raises
+    ------
+    NotNative
+        If there is no such function here.
+    """
+    module, _, function = name.rpartition(".")
+    if module in ("math", "np"):
+        if function in SCALARS and len(operands) == 1:
+            return b.cast(operands[0], SCALARS[function])
+        if function in ("isnan", "isfinite", "isinf") and len(operands) == 1:
+            return _classify(b, function, operands[0])
+        if len(operands) == 1:
+            return float_function(b, function, operands[0])
+    if not module:
+        if function == "abs" and len(operands) == 1:
+            return _absolute(b, operands[0])
+        if function in ("min", "max") and len(operands) == 2:
+            if "f" in (operands[0].type.kind, operands[1].type.kind):
+                raise NotNative(f"{function} of floats")
+            return b.extreme(function, *operands)
+        casts = {"float": F64, "int": I64, "bool": BOOL}
+        if function in casts and len(operands) == 1:
+            return b.cast(operands[0], casts[function])
+    raise NotNative(f"the function {name} of {len(operands)} operands")
+
+
+def _absolute(b: Builder, x: Value) -> Value:
+    if x.type.kind == "f":
+        return float_function(b, "fabs", x)
+    if x.type.kind == "i":
+        return b.select(b.compare("<", x, constant(0, x.type)), b.negate(x), x)
+    return x
+
+
+def _classify(b: Builder, which: str, x: Value) -> Value:
+    if x.type.kind != "f":
+        return constant(which == "isfinite", BOOL)
+    if which == "isnan":
+        return b.compare("!=", x, x)
+    size = float_function(b, "fabs", x)
+    infinity = constant(float("inf"), x.type)
+    if which == "isinf":
+        return b.compare("==", size, infinity)
+    return b.compare("<", size, infinity)
+
+
+# -- PyTensor's scalar operations ------------------------------------------------------------------
+
+
+def scalar_operation(b: Builder, op: Any, operands: Sequence[Value], out: Scalar) -> Value:
+    """A scalar operation of PyTensor, of operands of any types, with the dtype that it gives.
+
+    Raises
+    ------
+    NotNative
+        If it has no rule here.
+    """
+    name = type(op).__name__
+    rule = _RULES.get(name)
+    if rule is not None:
+        result = rule(b, list(operands), out)
+    elif name in _ARITHMETIC:
+        result = operands[0] if len(operands) > 1 else b.cast(operands[0], out)
+        for operand in operands[1:]:
+            result = b.arithmetic(_ARITHMETIC[name], b.cast(result, out), b.cast(operand, out), out)
+    elif name in _COMPARISONS:
+        result = b.compare(_COMPARISONS[name], *operands)
+    elif name in _UNARY:
+        if out.kind != "f":  # a whole number is its own floor
+            result = operands[0]
+        else:
+            result = float_function(b, _UNARY[name], b.cast(operands[0], out))
+    elif name in _SPECIAL:
+        result = _special(b, name, operands)
+    else:
+        raise NotNative(f"the scalar operation {name}")
+    return b.cast(result, out)
+
+
+def _special(b: Builder, name: str, operands: Sequence[Value]) -> Value:
+    function, count = _SPECIAL[name]
+    if len(operands) != count:
+        raise NotNative(f"{name} of {len(operands)} operands")
+    called = b.declarations.external(
+        f"dimtensor.{function}", f"scipy.special:{function}:{count}", "double",
+        [*["double"] * count, "i32"],
+    )  # fmt: skip
+    # SciPy's functions take a flag of Cython's at the end
+    flag = Value("0", SCALARS["int32"])
+    return b.call(called, F64, [*(b.cast(x, F64) for x in operands), flag])
+
+
+def _extreme(operator: str) -> Callable[..., Value]:
+    def rule(b: Builder, x: list[Value], out: Scalar) -> Value:
+        first, second = (b.cast(v, out) for v in x)
+        better = b.compare(operator, first, second)
+        if out.kind == "f":  # nan of either operand goes through
+            missing = b.compare("!=", first, first)
+            better = Value(b.let(f"or i1 {better.text}, {missing.text}"), BOOL)
+        return b.select(better, first, second)
+
+    return rule
+
+
+def _sign(b: Builder, x: list[Value], out: Scalar) -> Value:
+    (v,) = x
+    zero = constant(0, v.type)
+    positive = b.select(b.compare(">", v, zero), constant(1, v.type), v)
+    if v.type.kind in "ub":
+        return positive
+    return b.select(b.compare("<", v, zero), constant(-1, v.type), positive)
+
+
+def _switch(b: Builder, x: list[Value], out: Scalar) -> Value:
+    return b.select(b.cast(x[0], BOOL), b.cast(x[1], out), b.cast(x[2], out))
+
+
+def _power(b: Builder, x: list[Value], out: Scalar) -> Value:
+    if out.kind != "f":
+        raise NotNative("integer powers")
+    t = out.llvm
+    called = b.declarations.function(f"llvm.pow.f{out.bits}", t, [t, t])
+    return b.call(called, out, [b.cast(v, out) for v in x], FAST + " ")
+
+
+def _clip(b: Builder, x: list[Value], out: Scalar) -> Value:
+    v, low, high = (b.cast(each, out) for each in x)
+    raised = b.select(b.compare("<", v, low), low, v)
+    return b.select(b.compare(">", v, high), high, raised)
+
+
+def _integer_division(b: Builder, x: list[Value], out: Scalar) -> Value:
+    if out.kind == "f":
+        quotient = b.arithmetic("/", b.cast(x[0], out), b.cast(x[1], out))
+        return float_function(b, "floor", quotient)
+    return b.floor_divide(b.cast(x[0], out), b.cast(x[1], out))[0]
+
+
+def _remainder(b: Builder, x: list[Value], out: Scalar) -> Value:
+    if out.kind == "f":
+        raise NotNative("the remainder of floats")
+    return b.floor_divide(b.cast(x[0], out), b.cast(x[1], out))[1]
+
+
+def _invert(b: Builder, x: list[Value], out: Scalar) -> Value:
+    ones = "true" if out.kind == "b" else "-1"
+    return Value(b.let(f"xor {out.llvm} {b.cast(x[0], out).text}, {ones}"), out)
+
+
+def _sigmoid(b: Builder, x: list[Value], out: Scalar) -> Value:
+    """1 / (1 + exp(-x)), which is 0 where the exponential overflows."""
+    one = constant(1.0, out)
+    grown = float_function(b, "exp", b.negate(b.cast(x[0], out)))
+    return b.arithmetic("/", one, b.arithmetic("+", one, grown))
+
+
+def _softplus(b: Builder, x: list[Value], out: Scalar) -> Value:
+    """log(1 + exp(x)) = max(x, 0) + log1p(exp(-|x|)), without overflow; nan goes through."""
+    v = b.cast(x[0], out)
+    size = float_function(b, "exp", b.negate(float_function(b, "fabs", v)))
+    zero = constant(0.0, out)
+    above = b.select(b.compare("<", v, zero), zero, v)
+    return b.arithmetic("+", above, float_function(b, "log1p", size))
+
+
+def _log1mexp(b: Builder, x: list[Value], out: Scalar) -> Value:
+    """log(1 - exp(x)) for x < 0, by the formula that is accurate there.
+
+    M. Mächler, Accurately Computing log(1 - exp(-|a|)), 2012, equation 7.
+    """
+    v = b.cast(x[0], out)
+    near = float_function(b, "log", b.negate(float_function(b, "expm1", v)))
+    far = float_function(b, "log1p", b.negate(float_function(b, "exp", v)))
+    return b.select(b.compare("<", v, constant(-0.6931471805599453, out)), far, near)
+
+
+def _arctan2(b: Builder, x: list[Value], out: Scalar) -> Value:
+    traits = " nounwind willreturn memory(none)"
+    called = b.declarations.function("atan2", "double", ["double", "double"], traits)
+    return b.call(called, F64, [b.cast(v, F64) for v in x])
+
+
+def _sqr(b: Builder, x: list[Value], out: Scalar) -> Value:
+    v = b.cast(x[0], out)
+    return v if out.kind == "b" else b.arithmetic("*", v, v)
+
+
+def _round_away(b: Builder, x: list[Value], out: Scalar) -> Value:
+    if out.kind != "f":
+        return x[0]
+    called = b.declarations.function(f"llvm.round.f{out.bits}", out.llvm, [out.llvm])
+    return b.call(called, out, [b.cast(x[0], out)])
+
+
+_RULES: dict[str, Callable[[Builder, list[Value], Scalar], Value]] = {
+    "Abs": lambda b, x, out: _absolute(b, x[0]),
+    "ArcTan2": _arctan2,
+    "Cast": lambda b, x, out: b.cast(x[0], out),
+    "Clip": _clip,
+    "Identity": lambda b, x, out: x[0],
+    "IntDiv": _integer_division,
+    "Invert": _invert,
+    "IsInf": lambda b, x, out: _classify(b, "isinf", x[0]),
+    "IsNan": lambda b, x, out: _classify(b, "isnan", x[0]),
+    "Log1mexp": _log1mexp,
+    "Maximum": _extreme(">"),
+    "Minimum": _extreme("<"),
+    "Mod": _remainder,
+    "Neg": lambda b, x, out: b.negate(b.cast(x[0], out)),
+    "Pow": _power,
+    "Reciprocal": lambda b, x, out: b.arithmetic("/", constant(1, out), b.cast(x[0], out)),
+    "RoundHalfAwayFromZero": _round_away,
+    "Second": lambda b, x, out: x[1],
+    "Sigmoid": _sigmoid,
+    "Sign": _sign,
+    "Softplus": _softplus,
+    "Sqr": _sqr,
+    "Switch": _switch,
+}

@@ -1,0 +1,136 @@
+"""Machine code: LLVM compiles the text of a module to an object file, and loads object files.
+
+Nothing here needs numba; llvmlite is the part of it that binds LLVM.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from functools import cache
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from dimtensor.kernels.native.values import NotNative
+
+_lock = threading.RLock()
+
+
+@cache
+def _target() -> Any:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm.Target.from_default_triple()
+
+
+def _target_machine() -> Any:
+    return _target().create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=host_features(), opt=3, jit=True, reloc="default",
+        codemodel="jitdefault",
+    )  # fmt: skip
+
+
+@cache
+def host_features() -> str:
+    """What the processor can do, as LLVM writes it."""
+    return llvm.get_host_cpu_features().flatten()
+
+
+@cache
+def host_name() -> str:
+    """The processor, as LLVM names it."""
+    return llvm.get_host_cpu_name()
+
+
+def optimised(text: str) -> tuple[Any, Any]:
+    """A module of LLVM text after its optimisation, and the machine that it is for.
+
+    Raises
+    ------
+    NotNative
+        If the text is no LLVM, which is a mistake in the translation.
+    """
+    with _lock:
+        machine = _target_machine()
+        try:
+            module = llvm.parse_assembly(text)
+            module.verify()
+        except RuntimeError as error:
+            raise NotNative(f"LLVM does not take the code: {error}") from error
+        module.triple = machine.triple
+        module.data_layout = str(machine.target_data)
+        options = llvm.create_pipeline_tuning_options(speed_level=3)
+        options.loop_vectorization = True
+        options.slp_vectorization = True
+        passes = llvm.create_pass_builder(machine, options)
+        passes.getModulePassManager().run(module, passes)
+        return module, machine
+
+
+def object_code(text: str) -> bytes:
+    """An object file made of LLVM text."""
+    module, machine = optimised(text)
+    return machine.emit_object(module)
+
+
+def assembly(text: str) -> str:
+    """What the object file of LLVM text consists of, to be read."""
+    module, machine = optimised(text)
+    return machine.emit_assembly(module)
+
+
+class Loaded:
+    """An object file in memory; its functions live as long as it does."""
+
+    def __init__(self, code: bytes):
+        with _lock:
+            _symbols()
+            holder = llvm.parse_assembly("")
+            holder.triple = _target().triple
+            self._engine = llvm.create_mcjit_compiler(holder, _target_machine())
+            self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+            self._engine.finalize_object()
+
+    def address(self, name: str) -> int:
+        """Address of a function.
+
+        Raises
+        ------
+        NotNative
+            If there is none of that name.
+        """
+        with _lock:
+            address = self._engine.get_function_address(name)
+        if not address:
+            raise NotNative(f"the code has no function {name}")
+        return address
+
+    def variable(self, name: str) -> int:
+        """Address of a global variable."""
+        with _lock:
+            return self._engine.get_global_value_address(name)
+
+
+@cache
+def _symbols() -> None:
+    """Functions of the C library and of Python that LLVM might not find by itself."""
+    library = ctypes.CDLL(None)
+    names = (
+        "exp log sin cos exp2 log2 log10 pow log1p expm1 tanh sinh cosh tan asin acos atan asinh "
+        "acosh atanh erf erfc atan2 expf logf sinf cosf exp2f log2f log10f powf floor ceil trunc "
+        "rint round floorf ceilf truncf rintf roundf malloc free memset memcpy memmove calloc fmod"
+    )
+    for name in names.split():
+        try:
+            function = getattr(library, name)
+        except AttributeError:
+            continue
+        address = ctypes.cast(function, ctypes.c_void_p).value
+        if address:
+            llvm.add_symbol(name, address)
+
+
+def add_external(symbol: str, address: int) -> None:
+    """Tell where a function is that the code calls under a name."""
+    llvm.add_symbol(symbol, address)

@@ -1,0 +1,112 @@
+"""Types of values: numbers as LLVM has them, and arrays of numbers, contiguous in C order."""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+import numpy as np
+
+
+class NotNative(Exception):
+    """The source of a kernel has something that is left to numba."""
+
+
+class Scalar(NamedTuple):
+    """A type of numbers.
+
+    ``kind`` is one of ``f`` (floats), ``i`` and ``u`` (integers), ``b`` (truth values, one bit in
+    registers and one byte in memory).
+    """
+
+    name: str
+    kind: str
+    bits: int
+
+    @property
+    def llvm(self) -> str:
+        """In a register."""
+        if self.kind == "f":
+            return "double" if self.bits == 64 else "float"
+        return "i1" if self.kind == "b" else f"i{self.bits}"
+
+    @property
+    def memory(self) -> str:
+        """In an array."""
+        return "i8" if self.kind == "b" else self.llvm
+
+    @property
+    def size(self) -> int:
+        """Bytes in an array."""
+        return max(self.bits, 8) // 8
+
+    @property
+    def number(self) -> int:
+        """NumPy's number of the type."""
+        return np.dtype(self.name).num
+
+
+SCALARS = {
+    name: Scalar(name, "u" if name.startswith("u") else name[0], int(name.lstrip("uintfloa")))
+    for name in (
+        "float64", "float32", "int64", "int32", "int16", "int8",
+        "uint64", "uint32", "uint16", "uint8",
+    )
+}  # fmt: skip
+SCALARS["bool"] = Scalar("bool", "b", 1)
+SCALARS["bool_"] = SCALARS["bool"]
+F64, I64, BOOL = SCALARS["float64"], SCALARS["int64"], SCALARS["bool"]
+
+
+def scalar_of(name: str) -> Scalar:
+    """The type of a dtype.
+
+    Raises
+    ------
+    NotNative
+        If it is none of ours: complex numbers, half floats.
+    """
+    found = SCALARS.get(name)
+    if found is None:
+        raise NotNative(f"numbers of dtype {name}")
+    return found
+
+
+class Value(NamedTuple):
+    """A number in a register, or a constant.
+
+    ``position`` says that it can be trusted as a position in an array: it is made of lengths, loop
+    counters and numbers only, so it is not one that is counted from the end.
+    """
+
+    text: str
+    type: Scalar
+    position: bool = False
+
+
+class Array(NamedTuple):
+    """A contiguous array: its first element, type and lengths.
+
+    Arrays of one ``scope`` may share memory; 0 is that of the arguments, which are never written.
+    """
+
+    pointer: str
+    type: Scalar
+    shape: tuple[Value, ...]
+    scope: int = 0
+
+
+def constant(value: float | int | bool, type_: Scalar) -> Value:
+    """A number as LLVM writes it."""
+    if type_.kind == "f":
+        number = float(np.dtype(type_.name).type(value))
+        bits = struct.unpack("<Q", struct.pack("<d", number))[0]
+        return Value(f"0x{bits:016X}", type_)
+    if type_.kind == "b":
+        return Value("true" if value else "false", type_)
+    return Value(str(int(value)), type_, int(value) >= 0)
+
+
+def promoted(*types: Scalar) -> Scalar:
+    """The type in which numbers of these types meet, as NumPy has it."""
+    return scalar_of(np.result_type(*(t.name for t in types)).name)

@@ -1,0 +1,336 @@
+"""The function that Python calls: it reads arrays where NumPy keeps their parts, and makes arrays.
+
+It is a function of the C type ``METH_FASTCALL``. What it is bound to (``self``) is a tuple of
+arrays that follow those of the call. Arguments that are not arrays of the right type, number of
+axes and known lengths, contiguous and aligned, are a ``TypeError`` that tells which. Python's lock
+is not held while the kernel runs.
+
+The layout of NumPy's array objects is part of its stable binary interface (``PyArrayObject_fields``
+in ``numpy/ndarraytypes.h``); :func:`layout_is_known` checks it in the running process.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from dimtensor.kernels.native.externals import capsule_address
+from dimtensor.kernels.native.translate import ArgumentType, ResultType
+from dimtensor.kernels.native.values import scalar_of
+
+# where the parts of array objects, array types and tuples are, in bytes
+_DATA, _NDIM, _SHAPE, _DESCR, _FLAGS = 16, 24, 32, 56, 64
+_BYTE_ORDER, _TYPE_NUMBER = 26, 28
+_SIZE, _ITEMS = 16, 24
+_CONTIGUOUS_ALIGNED, _OWN_DATA = 0x101, 0x4
+_NEW_FLAGS = 0x501  # contiguous, aligned, writeable
+_METH_FASTCALL = 0x80
+_PYARRAY_TYPE, _PYARRAY_NEW = 2, 93  # in NumPy's table of functions
+
+TABLE = "addresses"
+_ADDRESSES = (
+    "PyEval_SaveThread",
+    "PyEval_RestoreThread",
+    "PyErr_SetString",
+    "PyFloat_FromDouble",
+    "PyLong_FromLongLong",
+    "PyBool_FromLong",
+    "PyTuple_New",
+    "Py_DecRef",
+    "TypeError",
+    "ValueError",
+    "MemoryError",
+    "ndarray",
+    "PyArray_New",
+)
+
+
+@cache
+def addresses() -> Any:
+    """The table that the code finds Python's and NumPy's functions in, to be copied into it."""
+    import numpy._core._multiarray_umath as umath
+
+    found = {"ndarray": id(np.ndarray)}
+    for name in _ADDRESSES:
+        if name.startswith("Py") and name != "PyArray_New":
+            found[name] = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
+        elif name.endswith("Error"):
+            found[name] = id(getattr(__import__("builtins"), name))
+    functions = ctypes.c_void_p * (_PYARRAY_NEW + 1)
+    table = functions.from_address(capsule_address(umath._ARRAY_API, None))
+    found["PyArray_New"] = table[_PYARRAY_NEW] or 0
+    if table[_PYARRAY_TYPE] != id(np.ndarray):
+        raise RuntimeError("NumPy's table of functions is not as expected")
+    return (ctypes.c_uint64 * len(_ADDRESSES))(*(found[name] for name in _ADDRESSES))
+
+
+@cache
+def layout_is_known() -> bool:
+    """Whether arrays of this process have their parts where the code looks for them."""
+    if sys.implementation.name != "cpython" or object.__basicsize__ != 16:
+        return False
+    array = np.arange(6.0).reshape(2, 3)
+    at = id(array)
+    shape = ctypes.c_void_p.from_address(at + _SHAPE).value or 0
+    descr = ctypes.c_void_p.from_address(at + _DESCR).value
+    pair = (array, None)
+    try:
+        addresses()
+    except (RuntimeError, AttributeError, ImportError):
+        return False
+    return (
+        ctypes.c_void_p.from_address(at + _DATA).value == array.ctypes.data
+        and ctypes.c_int.from_address(at + _NDIM).value == 2
+        and descr == id(array.dtype)
+        and [ctypes.c_int64.from_address(shape + 8 * k).value for k in (0, 1)] == [2, 3]
+        and ctypes.c_int.from_address(at + _FLAGS).value == array.flags.num
+        and ctypes.c_int.from_address(id(array.dtype) + _TYPE_NUMBER).value == array.dtype.num
+        and ctypes.c_char.from_address(id(array.dtype) + _BYTE_ORDER).value == b"="
+        and ctypes.c_int64.from_address(id(pair) + _SIZE).value == 2
+        and ctypes.c_void_p.from_address(id(pair) + _ITEMS).value == at
+    )
+
+
+class _MethodDef(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+def python_function(address: int, fixed: Sequence[np.ndarray], owner: Any) -> Any:
+    """A function of Python at an address, bound to some arrays; it keeps ``owner`` alive."""
+    definition = _MethodDef(b"kernel", address, _METH_FASTCALL, None)
+    new = ctypes.pythonapi.PyCFunction_NewEx
+    new.restype = ctypes.py_object
+    new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
+    return new(ctypes.addressof(definition), tuple(fixed), (owner, definition))
+
+
+class _Text:
+    """Lines of the wrapper."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.globals: list[str] = []
+        self.count = 0
+
+    def let(self, text: str) -> str:
+        self.count += 1
+        self.lines.append(f"  %w{self.count} = {text}")
+        return f"%w{self.count}"
+
+    def do(self, text: str) -> None:
+        self.lines.append("  " + text)
+
+    def at(self, pointer: str, offset: int | str) -> str:
+        return self.let(f"getelementptr inbounds i8, ptr {pointer}, i64 {offset}")
+
+    def load(self, type_: str, pointer: str, offset: int = 0) -> str:
+        return self.let(f"load {type_}, ptr {self.at(pointer, offset) if offset else pointer}")
+
+    def function(self, name: str) -> str:
+        return self.load("ptr", f"@{TABLE}", 8 * _ADDRESSES.index(name))
+
+    def label(self, name: str) -> None:
+        self.lines.append(f"{name}:")
+
+    def string(self, text: str) -> str:
+        data = text.encode() + b"\0"
+        name = f"@text{len(self.globals)}"
+        body = "".join(f"\\{byte:02X}" for byte in data)
+        self.globals.append(f'{name} = private constant [{len(data)} x i8] c"{body}"')
+        return name
+
+
+def wrapper(
+    kernel: str,
+    arguments: Sequence[ArgumentType],
+    results: Sequence[ResultType],
+    messages: Sequence[str],
+) -> str:
+    """LLVM of the function ``call`` around a kernel."""
+    t = _Text()
+    words = sum(1 + len(a.shape) for a in arguments)
+    room = sum(1 + r.ndim for r in results)
+    t.label("entry")
+    t.do(f"%objects = alloca [{max(len(arguments), 1)} x ptr]")
+    t.do(f"%in = alloca [{max(words, 1)} x i64]")
+    t.do(f"%out = alloca [{max(room, 1)} x i64]")
+    t.do(f"%numbers = alloca [{max(len(results), 1)} x i64]")
+    _gather(t, len(arguments))
+    offset = 0
+    for at, argument in enumerate(arguments):
+        _read(t, at, argument, offset)
+        offset += 1 + len(argument.shape)
+    offset = 0
+    for at, result in enumerate(results):
+        place = t.at("%out", 8 * offset)
+        if result.ndim:
+            t.do(f"store ptr null, ptr {place}")
+        else:
+            t.do(f"store ptr {t.at('%numbers', 8 * at)}, ptr {place}")
+        offset += 1 + result.ndim
+    state = t.let(f"call ptr {t.function('PyEval_SaveThread')}()")
+    code = t.let(f"call i32 @{kernel}(ptr %in, ptr %out)")
+    t.do(f"call void {t.function('PyEval_RestoreThread')}(ptr {state})")
+    fine = t.let(f"icmp eq i32 {code}, 0")
+    t.do(f"br i1 {fine}, label %made, label %failed")
+    _make(t, results)
+    _fail(t, code, results, messages)
+    head = [
+        *t.globals,
+        f"@{TABLE} = global [{len(_ADDRESSES)} x ptr] zeroinitializer",
+        "define ptr @call(ptr %self, ptr %args, i64 %count) nounwind {",
+    ]
+    return "\n".join([*head, *t.lines, "}", ""])
+
+
+def _gather(t: _Text, total: int) -> None:
+    """All objects in one list: those of the call, then those that the function is bound to."""
+    bound = t.load("i64", "%self", _SIZE)
+    given = t.let(f"add i64 %count, {bound}")
+    right = t.let(f"icmp eq i64 {given}, {total}")
+    t.do(f"br i1 {right}, label %counted, label %miscounted")
+    t.label("miscounted")
+    text = t.string(f"the kernel takes {total} arrays in all")
+    t.do(f"call void {t.function('PyErr_SetString')}(ptr {t.function('TypeError')}, ptr {text})")
+    t.do("ret ptr null")
+    t.label("counted")
+    first = t.let("shl i64 %count, 3")
+    t.do(f"call void @llvm.memcpy.p0.p0.i64(ptr %objects, ptr %args, i64 {first}, i1 false)")
+    rest = t.at("%objects", first)
+    items, size = t.at("%self", _ITEMS), t.let(f"shl i64 {bound}, 3")
+    t.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {rest}, ptr {items}, i64 {size}, i1 false)")
+
+
+def _read(t: _Text, at: int, argument: ArgumentType, offset: int) -> None:
+    """Check one array and note its parts in the table."""
+    item = t.load("ptr", "%objects", 8 * at)
+    kind = t.load("ptr", item, 8)
+    checks = [(kind, "ptr", t.function("ndarray"))]
+
+    def check(last: bool) -> None:
+        parts = [t.let(f"icmp eq {type_} {found}, {wanted}") for found, type_, wanted in checks]
+        fine = parts[0]
+        for part in parts[1:]:
+            fine = t.let(f"and i1 {fine}, {part}")
+        following = f"{'fine' if last else 'array'}{at}"
+        t.do(f"br i1 {fine}, label %{following}, label %wrong{at}")
+        if last:
+            t.label(f"wrong{at}")
+            text = t.string(_expected(at, argument))
+            error = t.function("TypeError")
+            t.do(f"call void {t.function('PyErr_SetString')}(ptr {error}, ptr {text})")
+            t.do("ret ptr null")
+        t.label(following)
+        checks.clear()
+
+    check(last=False)
+    dtype = scalar_of(argument.dtype)
+    descr = t.load("ptr", item, _DESCR)
+    checks.append((t.load("i32", item, _NDIM), "i32", str(len(argument.shape))))
+    checks.append((t.load("i32", descr, _TYPE_NUMBER), "i32", str(dtype.number)))
+    order = "=" if dtype.size > 1 else "|"
+    checks.append((t.load("i8", descr, _BYTE_ORDER), "i8", str(ord(order))))
+    flags = t.let(f"and i32 {t.load('i32', item, _FLAGS)}, {_CONTIGUOUS_ALIGNED}")
+    checks.append((flags, "i32", str(_CONTIGUOUS_ALIGNED)))
+    t.do(f"store ptr {t.load('ptr', item, _DATA)}, ptr {t.at('%in', 8 * offset)}")
+    check_shape = argument.shape
+    if check_shape:
+        # the lengths are read after the number of axes is known
+        parts = [t.let(f"icmp eq {type_} {found}, {wanted}") for found, type_, wanted in checks]
+        fine = parts[0]
+        for part in parts[1:]:
+            fine = t.let(f"and i1 {fine}, {part}")
+        t.do(f"br i1 {fine}, label %shaped{at}, label %wrong{at}")
+        t.label(f"shaped{at}")
+        checks.clear()
+        shape = t.load("ptr", item, _SHAPE)
+        for axis, length in enumerate(check_shape):
+            found = t.load("i64", shape, 8 * axis)
+            t.do(f"store i64 {found}, ptr {t.at('%in', 8 * (offset + 1 + axis))}")
+            if length is not None:
+                checks.append((found, "i64", str(length)))
+        if not checks:
+            checks.append(("0", "i64", "0"))
+    check(last=True)
+
+
+def _expected(at: int, argument: ArgumentType) -> str:
+    shape = ", ".join("any" if length is None else str(length) for length in argument.shape)
+    return (
+        f"argument {at} of the kernel is not a contiguous array of dtype {argument.dtype} and "
+        f"shape ({shape})"
+    )
+
+
+def _make(t: _Text, results: Sequence[ResultType]) -> None:
+    """Objects of the results, in a tuple."""
+    t.label("made")
+    found = t.let(f"call ptr {t.function('PyTuple_New')}(i64 {len(results)})")
+    offset = 0
+    for at, result in enumerate(results):
+        place = t.at("%out", 8 * offset)
+        if result.ndim or result.boxed:
+            made = _new_array(t, result, place, at)
+        else:
+            made = _new_number(t, result, t.at("%numbers", 8 * at))
+        t.do(f"store ptr {made}, ptr {t.at(found, _ITEMS + 8 * at)}")
+        offset += 1 + result.ndim
+    t.do(f"ret ptr {found}")
+
+
+def _new_array(t: _Text, result: ResultType, place: str, at: int) -> str:
+    dtype = scalar_of(result.dtype)
+    data = t.load("ptr", place)
+    if result.boxed:
+        kept = t.let("call ptr @malloc(i64 8)")
+        t.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {kept}, ptr {data}, i64 8, i1 false)")
+        data = kept
+    made = t.let(
+        f"call ptr {t.function('PyArray_New')}(ptr {t.function('ndarray')}, i32 {result.ndim}, "
+        f"ptr {t.at(place, 8)}, i32 {dtype.number}, ptr null, ptr {data}, i32 0, "
+        f"i32 {_NEW_FLAGS}, ptr null)"
+    )
+    flags = t.at(made, _FLAGS)
+    owned = t.let(f"or i32 {t.load('i32', flags)}, {_OWN_DATA}")
+    t.do(f"store i32 {owned}, ptr {flags}")
+    return made
+
+
+def _new_number(t: _Text, result: ResultType, place: str) -> str:
+    if result.dtype == "float64":
+        number = t.load("double", place)
+        return t.let(f"call ptr {t.function('PyFloat_FromDouble')}(double {number})")
+    if result.dtype == "int64":
+        number = t.load("i64", place)
+        return t.let(f"call ptr {t.function('PyLong_FromLongLong')}(i64 {number})")
+    if result.dtype == "bool":
+        number = t.let(f"zext i8 {t.load('i8', place)} to i64")
+        return t.let(f"call ptr {t.function('PyBool_FromLong')}(i64 {number})")
+    raise AssertionError(f"a plain number of dtype {result.dtype}")
+
+
+def _fail(t: _Text, code: str, results: Sequence[ResultType], messages: Sequence[str]) -> None:
+    """Free what was made, and raise."""
+    t.label("failed")
+    offset = 0
+    for result in results:
+        if result.ndim:
+            t.do(f"call void @free(ptr {t.load('ptr', t.at('%out', 8 * offset))})")
+        offset += 1 + result.ndim
+    error, text = t.function("MemoryError"), t.string("there is no memory for an array")
+    for number, message in enumerate(messages, start=2):
+        said = t.let(f"icmp eq i32 {code}, {number}")
+        error = t.let(f"select i1 {said}, ptr {t.function('ValueError')}, ptr {error}")
+        text = t.let(f"select i1 {said}, ptr {t.string(message)}, ptr {text}")
+    t.do(f"call void {t.function('PyErr_SetString')}(ptr {error}, ptr {text})")
+    t.do("ret ptr null")
