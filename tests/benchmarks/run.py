@@ -18,11 +18,14 @@ from pathlib import Path
 import numpy as np
 
 HERE = Path(__file__).parent
-CASES = ("radon", "normal", "effect", "glm", "mixture", "gp", "import", "build")
+CASES = (
+    "radon", "normal", "effect", "glm", "mixture", "gp",
+    "latency", "call", "memory", "import", "build",
+)  # fmt: skip
 CONTENDERS = ("hand", "dimtensor-numba", "dimtensor-jax", "jax", "pytensor")
 ROUNDS = 9
-SAMPLES = 3
-SAMPLE_SECONDS = 0.01
+SAMPLES = 10
+SAMPLE_SECONDS = 0.003
 # Samplers run a chain on each core, so what counts is the speed of one thread.
 ONE_THREAD = {
     "OPENBLAS_NUM_THREADS": "1",
@@ -48,18 +51,24 @@ def calls_per_sample(call, *arguments) -> int:
 
 
 def time_call(number: int, call, *arguments) -> float:
-    """Median microseconds of a call in some samples of `number` calls."""
+    """Microseconds of a call, the least of some samples: what else happens only adds to them.
+
+    A call with an attribute ``inner`` is a loop of so many calls of what is to be timed.
+    """
     samples = []
     for _ in range(SAMPLES):
         started = time.perf_counter()
         for _ in range(number):
             call(*arguments)
         samples.append((time.perf_counter() - started) / number)
-    return statistics.median(samples) * 1e6
+    return min(samples) * 1e6 / getattr(call, "inner", 1)
 
 
 def environment(folder: str | Path) -> dict[str, str]:
-    """Variables for a process with one thread and its own compilation caches in a folder."""
+    """Variables for a process with one thread and its own compilation caches in a folder.
+
+    JAX keeps nothing between processes unless it is asked to; all that it compiles is to be kept.
+    """
     flags = f"base_compiledir={folder}/pytensor," + os.environ.get("PYTENSOR_FLAGS", "")
     found = {
         **os.environ,
@@ -67,6 +76,9 @@ def environment(folder: str | Path) -> dict[str, str]:
         "PYTENSOR_FLAGS": flags.rstrip(","),
         "NUMBA_CACHE_DIR": f"{folder}/numba",
         "DIMTENSOR_CACHE_DIR": f"{folder}/dimtensor",
+        "JAX_COMPILATION_CACHE_DIR": f"{folder}/jax",
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
     }
     found.pop("PYTHONDONTWRITEBYTECODE", None)
     return found
@@ -85,12 +97,6 @@ def import_libraries(who: str) -> None:
         import pytensor.tensor  # noqa: F401
     if who == "hand":
         import numba  # noqa: F401
-
-
-def prepared(case: str, n: int, who: str):
-    """The call of a contender and its arguments."""
-    module = importlib.import_module(f"cases.{case}")
-    return getattr(module, who.replace("-", "_"))(module.problem(n))
 
 
 def flattened(results) -> np.ndarray:
@@ -161,8 +167,8 @@ def check_agreement(case: str, n: int, who: str, results, reference) -> None:
     )  # fmt: skip
 
 
-def compare(case: str, n: int, contenders: Sequence[str] = CONTENDERS) -> list[dict]:
-    """Times of contenders, after their results are found to agree with those of the first, `hand`.
+def compare(case: str, n: int, contenders: Sequence[str]) -> list[dict]:
+    """Times of contenders, after their results are found to agree with those of the first.
 
     They are timed in turns, so that what else the machine does disturbs all of them alike.
     """
@@ -173,7 +179,7 @@ def compare(case: str, n: int, contenders: Sequence[str] = CONTENDERS) -> list[d
         for _ in range(ROUNDS):
             for worker in workers:
                 worker.ask()
-    hand = np.array(workers[0].times)
+    reference = np.array(workers[0].times)
     return [
         {
             "case": case,
@@ -181,14 +187,17 @@ def compare(case: str, n: int, contenders: Sequence[str] = CONTENDERS) -> list[d
             "who": worker.who,
             "compile_s": round(worker.compile_s, 3),
             "us": round(statistics.median(worker.times), 2),
-            "of_hand": round(float(np.median(np.array(worker.times) / hand)), 2),
+            "ratio": round(float(np.median(np.array(worker.times) / reference)), 2),
         }
         for worker in workers
     ]
 
 
-def run_case(case: str, contenders: Sequence[str]) -> None:
+def run_case(case: str, chosen: Sequence[str] | None) -> None:
     module = importlib.import_module(f"cases.{case}_" if case == "import" else f"cases.{case}")
+    contenders = getattr(module, "CONTENDERS", CONTENDERS)
+    if chosen is not None:  # the first one is what the others are compared with
+        contenders = [who for who in contenders if who in chosen or who == contenders[0]]
     if hasattr(module, "measure"):
         lines = module.measure()
     else:
@@ -204,11 +213,11 @@ if __name__ == "__main__":
         work(case, int(n), who, target)
     else:
         parser = argparse.ArgumentParser(description=__doc__)
-        parser.add_argument("case", nargs="*", choices=[*CASES, []], help="all if none is named")
-        parser.add_argument(
-            "--who", nargs="*", default=CONTENDERS[1:], choices=CONTENDERS, help="beside hand"
-        )
+        parser.add_argument("case", nargs="*", help=f"of {', '.join(CASES)}; all if none is named")
+        parser.add_argument("--who", help="contenders, separated by commas, beside the first one")
         options = parser.parse_args()
-        contenders = list(dict.fromkeys(["hand", *options.who]))
+        unknown = [case for case in options.case if case not in CASES]
+        if unknown:
+            parser.error(f"there is no case {unknown[0]!r}; cases: {', '.join(CASES)}")
         for case in options.case or CASES:
-            run_case(case, contenders)
+            run_case(case, options.who and options.who.split(","))

@@ -77,15 +77,15 @@ def hand(p):
     return (lambda *args: f(*args, county, uranium, floor, y)), _arguments(p)
 
 
-def _dimtensor(p, backend):
+def _dimtensor(p, backend, names=("county", "coefficient", "obs")):
     import dimtensor as dt
 
     def normal(x, mean, sd):
         return (-0.5 * ((x - mean) / sd) ** 2 - dt.log(sd) - 0.5 * LOG_2PI).sum()
 
-    county = dt.Dim("county", length=COUNTIES)
-    coefficient = dt.Dim("coefficient", coords=["uranium", "floor"])
-    obs = dt.Dim("obs")
+    county = dt.Dim(names[0], length=COUNTIES)
+    coefficient = dt.Dim(names[1], coords=["uranium", "floor"])
+    obs = dt.Dim(names[2])
     of = dt.data(p["county"], dims=obs, categories=county, name="county")
     uranium = dt.data(p["uranium"], dims=obs, name="uranium")
     floor = dt.data(p["floor"], dims=obs, name="floor")
@@ -95,9 +95,9 @@ def _dimtensor(p, backend):
     mu, spread, sigma = dt.scalar("mu"), dt.scalar("spread"), dt.scalar("sigma")
     level = mu + spread * effect
     mean = (
-        level.sel(county=of)
-        + slope.sel(coefficient="uranium") * uranium
-        + slope.sel(coefficient="floor") * floor
+        level.sel({county: of})
+        + slope.sel({coefficient: "uranium"}) * uranium
+        + slope.sel({coefficient: "floor"}) * floor
     )
     logp = (
         normal(y, mean, sigma)
