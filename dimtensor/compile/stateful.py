@@ -160,7 +160,7 @@ class StatefulFunction:
         """
         if not isinstance(state, Mapping):
             raise InputError(
-                f"a state is a mapping from names to values, not a {type(state).__name__}: "
+                f"a state is a mapping of names to values, not {type(state).__name__}: "
                 f"the states are {self._known()}"
             )
         named = {}

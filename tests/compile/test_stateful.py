@@ -219,7 +219,7 @@ def test_states_that_are_given_wrong():
         f.step({"s": np.zeros(3)}, VALUES[0])
     with pytest.raises(dt.InputError, match=r"no state 'm'(.|\n)*s {country}, n {}"):
         f.start({"s": np.zeros(3)}, m=0)
-    with pytest.raises(dt.InputError, match=r"a state is a mapping from names to values, not"):
+    with pytest.raises(dt.InputError, match=r"a state is a mapping of names to values, not tuple"):
         f.step((np.zeros(3), 0), VALUES[0])
     with pytest.raises(dt.InputError, match=r"'s' is a scalar, the tensor has dims {country}"):
         f.start(s=0.0, n=0)

@@ -414,6 +414,42 @@ def function_of_a_number():
 
 
 @building
+def check_of_numbers():
+    dt.check(X, "x is there")
+
+
+@building
+def check_without_a_message():
+    dt.check(X > 0, "")
+
+
+@building
+def check_that_makes_no_check():
+    dt.function([X], X, backend="python", checks=[X > 0])
+
+
+@building
+def state_of_other_dims():
+    dt.function([X], X, updates={Y: X + Y})
+
+
+@building
+def state_of_another_dtype():
+    count = dt.int64("count")
+    dt.function([], [], updates={count: count / 2})
+
+
+@building
+def state_among_the_inputs():
+    dt.function([X], X, updates={X: X * 2})
+
+
+@building
+def state_that_is_computed():
+    dt.function([X, Y], X, updates={EFFECT: EFFECT * 2})
+
+
+@building
 def unknown_backend():
     dt.function([X], X, backend="nubma")
 
@@ -609,3 +645,33 @@ def evaluation_without_an_input(backend):
 @calling
 def evaluation_with_an_unknown_input(backend):
     dt.evaluate(EFFECT, {X: np.zeros(3), "yy": np.zeros(5)}, backend)
+
+
+# -- checks and states -------------------------------------------------------------------------
+
+
+@calling
+def check_failed(backend):
+    safe = dt.check(EFFECT > 0, "effects are positive", X)
+    dt.function([X, Y], safe * 2, backend)([1.0, -1.0, 3.0], [-4.0, 1.0, 1.0, 1.0, -2.0])
+
+
+@calling
+def state_missing(backend):
+    dt.function([Y], X, backend, updates={X: X + 1}).step({}, np.zeros(5))
+
+
+@calling
+def state_unknown(backend):
+    dt.function([Y], X, backend, updates={X: X + 1}).start(xx=np.zeros(3))
+
+
+@calling
+def state_that_is_no_mapping(backend):
+    dt.function([Y], X, backend, updates={X: X + 1}).step(np.zeros(3), np.zeros(5))
+
+
+@calling
+def state_that_grows(backend):
+    draws = xr.DataArray(np.zeros((2, 3)), dims=["draw", "country"])
+    dt.function([X], X, backend, updates={LATE: LATE + X.sum()}).step({"late": [1.0]}, draws)

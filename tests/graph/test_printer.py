@@ -76,6 +76,7 @@ def every_kind():
         dt.jvp(dt.exp(b), [b], [dt.ones(age)]),
         dt.from_shaped(pt.vector("v", shape=(3,)), dt.Dim()),
         make_pad(b),
+        dt.check(b > 0, "b > 0", effect),
     ]
 
 
@@ -90,7 +91,14 @@ def test_the_hierarchical_model_is_printed():
 def test_every_kind_is_printed():
     expressions = every_kind()
     kinds = {node.kind for x in expressions for node in dt.walk(x)}
-    assert kinds >= {"label_position", "group_position", "update", "jacobian", "pushforward"}
+    assert kinds >= {
+        "label_position",
+        "group_position",
+        "update",
+        "jacobian",
+        "pushforward",
+        "check",
+    }
     check_golden("dprint_every_kind.txt", dt.dprint(expressions, file="str"))
 
 

@@ -100,6 +100,7 @@ def _broken_attrs():
     data = dt.data(np.zeros(5), dims=AGE).node
     loose = forged(data)
     loose.attrs = type("Loose", (), dict(vars(data.attrs), values=np.zeros(5), name=None))()
+    checked = dt.check(lone_tensor() > 0, "positive", lone_tensor()).node
     other = data.attrs.__class__("d", (COUNTRY,), np.zeros(3))
     object.__setattr__(other, "dims", (AGE,))
     wrong_shape = matrix.attrs._replace(dims=(AGE, OBS))
@@ -148,6 +149,9 @@ def _broken_attrs():
         "jacobian": (forged(dt.jacobian(dt.exp(lone_tensor()), lone_tensor()).node, inputs=(lone,)),
                      "takes 2 inputs, not 1"),
         "input": (forged(lone, inputs=(lone,)), "takes 0 inputs"),
+        "check, message": (forged(checked, attrs=None), "None is the attribute of a check of 2"),
+        "check, number": (forged(checked, inputs=checked.inputs[:1]), "of a check of 1 inputs"),
+        "check, inputs": (forged(checked, inputs=checked.inputs * 2), "takes 1 or 2 inputs, not 4"),
         "data, values": (loose, "can be overwritten"),
         "data, lengths": (forged(data, attrs=other), "has length 5, its axis 3"),
         "shaped": (forged(matrix, attrs=wrong_shape), "has length 5, its axis 3"),
@@ -189,6 +193,7 @@ def sound_graphs():
         a[a > 0].sum(),
         dt.from_shaped(pt.matrix("m", shape=(3, None)), [COUNTRY, OBS]).sum(OBS),
         dt.jvp(dt.exp(a), [a], [dt.ones(COUNTRY)]),
+        dt.check(a > 0, "positive", looked_up),
     ]
 
 
