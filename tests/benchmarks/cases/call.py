@@ -17,9 +17,6 @@ CONTENDERS = (
     "dimtensor-labelled",
     "dimtensor-arrays",
     "dimtensor-positional",
-    "dimtensor-in-numba",
-    "dimtensor-address",
-    "dimtensor-jax",
 )
 
 
