@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dimtensor.backends import Executable
+from dimtensor.backends import Executable, compile_positional
 from dimtensor.backends.folders import cache_folder
-from dimtensor.backends.stored import load, stored_form
+from dimtensor.backends.stored import Stored, load, stored_form
 from dimtensor.compile.fingerprint import Description
-from dimtensor.compile.recipe import Recipe, recipe_of
+from dimtensor.compile.recipe import Recipe, lower_description, recipe_of
 from dimtensor.compile.store import DEFAULT_LIMIT, Entry, Store
 from dimtensor.compile.versions import environment
 
@@ -44,7 +44,8 @@ def is_on() -> bool:
 
 def key_of(description: Description, backend: str) -> str:
     """The key of the code that a backend makes for a graph."""
-    text = f"{backend} {environment()} {description.fingerprint}"
+    switch = os.environ.get("DIMTENSOR_NATIVE", "")
+    text = f"{backend} {switch} {environment()} {description.fingerprint}"
     return hashlib.blake2b(text.encode(), digest_size=20).hexdigest()
 
 
@@ -62,7 +63,7 @@ def limit() -> int:
         return DEFAULT_LIMIT
 
 
-def find(key: str, description: Description) -> Kept | None:
+def find(key: str, description: Description, backend: str) -> Kept | None:
     """The code of a key, from memory or from disk."""
     with _lock:
         kept = _kept.get(key)
@@ -73,7 +74,7 @@ def find(key: str, description: Description) -> Kept | None:
     entry = store.read(key) if store is not None else None
     if store is None or entry is None:
         return None
-    kept = _loaded(entry)
+    kept = _loaded(entry, description, backend)
     if kept is None or not kept.recipe.fits(description):
         store.discard(key)
         return None
@@ -113,14 +114,19 @@ def _remember(key: str, kept: Kept) -> None:
             _kept.popitem(last=False)
 
 
-def _loaded(entry: Entry) -> Kept | None:
+def _loaded(entry: Entry, description: Description, backend: str) -> Kept | None:
     """The code of an entry; None where the entry is whole, but is not what is expected of it."""
     try:
         about = entry.about
         code, *blobs = entry.blobs
         described = zip(about["constants"], blobs, strict=True)
         constants = [_array(dtype, shape, data) for (dtype, shape), data in described]
-        executable = load(about["kind"], code, constants)
+
+        def make_raw() -> Any:
+            program, _ = lower_description(description)
+            return compile_positional(backend, program.inputs, program.outputs).raw
+
+        executable = load(Stored(about["kind"], code), constants, make_raw)
         return Kept(recipe_of(about["recipe"]), executable)
     except Exception:  # whatever is wrong with an entry, it can be made again
         return None

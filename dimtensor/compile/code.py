@@ -95,7 +95,7 @@ class Code:
         masks = masks_for_labels(self.outputs)
         description = describe_graph(self.inputs, self.outputs, masks)
         key = cache.key_of(description, self.backend) if cache.is_on() else None
-        kept = cache.find(key, description) if key is not None else None
+        kept = cache.find(key, description, self.backend) if key is not None else None
         if kept is not None:
             program = program_of(description, kept.recipe, self.inputs, self.outputs)
             self._compiled[()] = program, kept.executable

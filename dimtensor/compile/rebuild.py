@@ -199,8 +199,12 @@ class _Reader:
                 found.append(IndexItem(dim, item[1], len(indexers)))
                 indexers.append(self._value(item[2]))
         attrs: Any = tuple(found)
-        node = make(kind, (*self._value(operands), *indexers), (*mode, attrs) if mode else attrs)
-        return node, pairs if kind == "index" else {}
+        if kind == "index":
+            return make(kind, (*self._value(operands), *indexers), attrs), pairs
+        x, value = self._value(operands)
+        selected = {wanted: inferred for inferred, wanted in pairs.items()}
+        value = _with_dims(value, tuple(selected.get(dim, dim) for dim in value.dims), selected)
+        return make(kind, (x, value, *indexers), (*mode, attrs)), {}
 
 
 def _apply_attrs(

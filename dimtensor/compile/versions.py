@@ -7,7 +7,7 @@ import os
 import platform
 import sys
 from functools import cache
-from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 
 # the layers whose sources decide what code is made of a graph
@@ -37,14 +37,18 @@ def environment() -> str:
 
 
 def _version(package: str) -> str:
+    """The version of a package; of one that is not imported, the file that says so.
+
+    What the package's metadata say takes longer to find out than to load code.
+    """
     module = sys.modules.get(package)
-    known = getattr(module, "__version__", None)
-    if known is None:
-        try:
-            known = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            known = "none"
-    return f"{package} {known}"
+    if module is not None:
+        return f"{package} {module.__version__}"
+    spec = find_spec(package)
+    if spec is None or spec.origin is None:
+        return f"no {package}"
+    about = os.stat(spec.origin)
+    return f"{spec.origin} {about.st_size} {about.st_mtime_ns}"
 
 
 def sources(package: Path) -> str:
