@@ -15,6 +15,8 @@ from pytensor.tensor.subtensor import (
     Subtensor,
 )
 
+from dimtensor.kernels.signatures import same_axes
+
 Axis = tuple[Variable, int]
 
 
@@ -80,6 +82,9 @@ class Extents:
             gap = out.type.ndim - value.type.ndim
             for axis in range(value.type.ndim):
                 self._unify((out, axis + gap), (value, axis))
+        else:
+            for one, two in same_axes(node):
+                self._unify(one, two)
 
     def _unify_gather(self, node: Apply) -> None:
         layout = gather_layout(node)

@@ -1,0 +1,124 @@
+"""What is known of operations that are called: what they read, and which axes agree in length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.tensor.basic import AllocDiag, ARange, ExtractDiag, Eye, Join, Nonzero
+from pytensor.tensor.blas import BatchedDot
+from pytensor.tensor.blockwise import Blockwise, BlockwiseWithCoreShape
+from pytensor.tensor.elemwise import DimShuffle
+from pytensor.tensor.extra_ops import CumOp
+from pytensor.tensor.linalg import Cholesky, SolveTriangular
+from pytensor.tensor.math import Argmax, Dot
+from pytensor.tensor.shape import Reshape
+from pytensor.tensor.sort import ArgSortOp, SortOp
+
+from dimtensor.ops.linalg import Inverse
+
+# their rules write loops over expressions of elements
+_BY_ELEMENT = (CumOp, Join, Argmax, ExtractDiag, AllocDiag, ARange, Eye)
+_SHAPE_KEEPING = (CumOp, SortOp, ArgSortOp, Cholesky, Inverse)
+
+
+def batched(node: Apply) -> Apply:
+    """The Blockwise node that a node wraps, or the node itself."""
+    if isinstance(node.op, BlockwiseWithCoreShape):
+        (inner,) = node.op.fgraph.apply_nodes
+        return inner
+    return node
+
+
+def core_op(node: Apply) -> object:
+    """The op that works on the trailing axes."""
+    op = batched(node).op
+    return op.core_op if isinstance(op, Blockwise) else op
+
+
+def array_inputs(node: Apply) -> list[Variable]:
+    """Inputs of a call that have to be arrays; of all others single elements are read."""
+    op = core_op(node)
+    if isinstance(node.op, _BY_ELEMENT) or isinstance(op, AllocDiag):
+        return []
+    if isinstance(node.op, Reshape):
+        inputs = node.inputs[:1]
+    elif isinstance(node.op, BlockwiseWithCoreShape) and has_core_axes(node):
+        inputs = node.inputs[: len(batched(node).inputs)]
+    else:
+        inputs = node.inputs
+    if of_one_real_dtype([*inputs, *node.outputs]):
+        may_be_turned = {SolveTriangular: 1, Dot: 2, BatchedDot: 2}.get(type(op), 0)
+        inputs = [turned(v)[0] if at < may_be_turned else v for at, v in enumerate(inputs)]
+    return [v for v in inputs if not isinstance(v, Constant)]
+
+
+def has_core_axes(node: Apply) -> bool:
+    """Whether all inputs of a Blockwise node are more than numbers."""
+    return all(batched(node).op.inputs_sig)
+
+
+def of_one_real_dtype(variables: Sequence[Variable]) -> bool:
+    """Whether all are float64, or all are float32: what the library's linear algebra takes."""
+    return {getattr(v.type, "dtype", None) for v in variables} in ({"float64"}, {"float32"})
+
+
+def reads_elements(node: Apply, number: int) -> bool:
+    """Whether a call reads elements of an input at constant positions, as of a shape."""
+    if isinstance(node.op, Reshape):
+        return number == 1
+    if isinstance(node.op, BlockwiseWithCoreShape) and has_core_axes(node):
+        return number >= len(batched(node).inputs)
+    return False
+
+
+def turned(variable: Variable) -> tuple[Variable, bool]:
+    """The matrices that matrices are the transposes of, and whether they are."""
+    node = variable.owner
+    if node is not None and isinstance(node.op, DimShuffle):
+        order, ndim = list(node.op.new_order), node.inputs[0].type.ndim
+        if ndim >= 2 and order == [*range(ndim - 2), ndim - 1, ndim - 2]:
+            return node.inputs[0], True
+    return variable, False
+
+
+def same_axes(node: Apply) -> list[tuple[tuple[Variable, int], tuple[Variable, int]]]:
+    """Pairs of axes of a call that have the same length."""
+    op, out = core_op(node), node.outputs[0]
+    if isinstance(op, _SHAPE_KEEPING):
+        x = node.inputs[0]
+        return [((x, axis), (out, axis)) for axis in range(out.type.ndim)]
+    if isinstance(node.op, Join):
+        return [
+            ((x, axis), (out, axis))
+            for x in node.inputs
+            for axis in range(out.type.ndim)
+            if axis != node.op.axis
+        ]
+    if isinstance(node.op, Argmax):
+        x = node.inputs[0]
+        reduced = range(x.type.ndim) if node.op.axis is None else node.op.axis
+        kept = [axis for axis in range(x.type.ndim) if axis not in reduced]
+        return [((x, source), (out, axis)) for axis, source in enumerate(kept)]
+    if isinstance(node.op, Nonzero):
+        return [((out, 0), (other, 0)) for other in node.outputs[1:]]
+    if isinstance(batched(node).op, Blockwise):
+        return _same_cores(node)
+    return []
+
+
+def _same_cores(node: Apply) -> list[tuple[tuple[Variable, int], tuple[Variable, int]]]:
+    """Axes that a gufunc signature names alike, and batch axes."""
+    blockwise = batched(node)
+    pairs, first = [], {}
+    for variable, core in [
+        *zip(node.inputs, blockwise.op.inputs_sig, strict=False),
+        *zip(node.outputs, blockwise.op.outputs_sig, strict=True),
+    ]:
+        batch = variable.type.ndim - len(core)
+        # batch axes are aligned at their ends, which is where the core begins
+        keys = [*range(-batch, 0), *core]
+        for axis, key in enumerate(keys):
+            if variable.type.shape[axis] != 1 or key in core:
+                pairs.append((first.setdefault(key, (variable, axis)), (variable, axis)))
+    return pairs
