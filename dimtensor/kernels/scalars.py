@@ -124,10 +124,10 @@ def combine(reduction: str, total: str, value: str, dtype: str) -> str:
         return f"{total} += {value}"
     if reduction == "Mul":
         return f"{total} *= {value}"
-    if reduction == "AND":
-        return f"{total} = {total} and {value}"
+    if reduction == "AND":  # `and` would be a jump, and the loop none that vectorises
+        return f"{total} = {total} & {value}"
     if reduction == "OR":
-        return f"{total} = {total} or {value}"
+        return f"{total} = {total} | {value}"
     sign = ">" if reduction == "Maximum" else "<"
     nan = f" or {value} != {value}" if dtype.startswith("float") else ""
     return f"{total} = {value} if ({value} {sign} {total}{nan}) else {total}"
