@@ -15,6 +15,8 @@ _STRICT = "on_opt_error=raise"
 os.environ["PYTENSOR_FLAGS"] = ",".join(filter(None, [os.environ.get("PYTENSOR_FLAGS"), _STRICT]))
 # Results do not depend on the machine's accelerator, unless a run asks for one.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+# Nothing is left in the user's cache, nor taken from there; tests of caches name a folder.
+os.environ.setdefault("DIMTENSOR_CACHE", "0")
 # Figures are written, never shown.
 os.environ.setdefault("MPLBACKEND", "agg")
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Sequence
+import weakref
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from dimtensor.backends import Executable
-from dimtensor.backends.jax_eager import eager_function
+from dimtensor.backends.jax_cache import persistent_cache
+
+# arrays on the device by the id of the host's, for as long as that is alive
+_placed: dict[int, tuple[weakref.ref, Any]] = {}
 
 
 @cache
@@ -66,41 +71,108 @@ def compile_positional(inputs: Sequence[Any], outputs: Sequence[Any], static: bo
 
     Where a length follows from values (`static` is False) nothing is jitted.
 
+    ``raw`` is pure and computes in 64 bits where JAX is in its 64-bit mode, in 32 elsewhere;
+    ``call`` computes in 64 bits whatever the mode.
+
     The statistics are seconds: ``rewrite`` (PyTensor) and ``jit`` (tracing and XLA, measured at
     the first call).
     """
     started = time.perf_counter()
-    import jax
-
-    funcify = _dispatch()
-    from pytensor.compile.mode import get_mode
     from pytensor.graph.fg import FunctionGraph
 
-    known = set(inputs)
-    shared = _shared_variables(outputs, known)
-    graph = FunctionGraph([*inputs, *shared], list(outputs), clone=True)
-    get_mode("JAX").optimizer.rewrite(graph)
-    _drop_errors(graph)
-    with jax.enable_x64(True):  # constants of the graph become JAX arrays here
-        pure = funcify(graph) if static else eager_function(graph, funcify)
-    stats = {"rewrite": time.perf_counter() - started}
-    jitted = jax.jit(pure) if static else pure
-    state = {"first": True}
+    from dimtensor.backends.jax_graph import graph_function
+    from dimtensor.backends.jax_indexing import own_translation
 
-    def raw(*arrays: Any) -> Any:
+    funcify = _dispatch()
+    shared = _shared_variables(outputs, set(inputs))
+    graph = FunctionGraph([*inputs, *shared], list(outputs), clone=True)
+    _rewrites().rewrite(graph)
+    _drop_errors(graph)
+
+    def translate(node: Any) -> Callable[..., Any]:
+        return own_translation(node) or funcify(node.op, node=node, storage_map={})
+
+    pure = graph_function(graph, translate, host=not static)
+    stats = {"rewrite": time.perf_counter() - started}
+
+    def with_shared(*arrays: Any) -> Any:
         return pure(*arrays, *(v.get_value(borrow=True) for v in shared))
 
-    def call(*arrays: Any) -> list[np.ndarray]:
-        begun = time.perf_counter()
-        with jax.enable_x64(True):
-            results = jitted(*arrays, *(v.get_value(borrow=True) for v in shared))
-            results = [np.asarray(result) for result in results]
-        if state["first"]:
-            state["first"] = False
-            stats["jit"] = time.perf_counter() - begun
-        return results
+    call = _Call(pure, [v.get_value for v in shared], static, stats)
+    return Executable(call, with_shared if shared else pure, stats, place=place)
 
-    return Executable(call, raw if shared else pure, stats)
+
+@cache
+def _rewrites() -> Any:
+    from pytensor.compile.mode import get_mode
+
+    # XLA finds by itself what can be written over
+    return get_mode("JAX").excluding("inplace").optimizer
+
+
+class _Call:
+    """Runs a function of JAX arrays on NumPy's, in 64 bits, jitted where lengths are known."""
+
+    def __init__(
+        self,
+        pure: Callable[..., Any],
+        shared: Sequence[Callable[..., Any]],
+        static: bool,
+        stats: dict[str, float],
+    ):
+        import jax
+
+        self._run = jax.jit(pure) if static else pure
+        self._shared = shared
+        self._stats = stats
+        self._in_64_bits = jax.enable_x64
+        self._compiling = threading.Lock()
+        self._compiled = not static
+
+    def __call__(self, *arrays: Any) -> list[np.ndarray]:
+        if self._shared:
+            arrays = (*arrays, *[value(borrow=True) for value in self._shared])
+        if not self._compiled:
+            self._compile(arrays)
+        # numbers of NumPy are turned into JAX's here, by the mode of the thread
+        with self._in_64_bits(True):
+            return [np.asarray(result) for result in self._run(*arrays)]
+
+    def _compile(self, arrays: Sequence[Any]) -> None:
+        """Compile for these arrays ahead of the call, which finds the result in JAX's caches.
+
+        What runs during a call may compile functions of its own, in a callback, so the place of
+        the persistent cache is not to be held then.
+        """
+        with self._compiling:
+            if self._compiled:
+                return
+            started = time.perf_counter()
+            with self._in_64_bits(True):
+                lowered = self._run.lower(*arrays)
+                with persistent_cache():
+                    lowered.compile()
+            self._stats["jit"] = time.perf_counter() - started
+            self._compiled = True
+
+
+def place(array: Any) -> Any:
+    """The array on JAX's device; for read-only arrays the same one again.
+
+    Data are as they were when they came here first: writing into the memory beneath a read-only
+    view changes nothing.
+    """
+    import jax
+
+    key = id(array)
+    known = _placed.get(key)
+    if known is not None and known[0]() is array:
+        return known[1]
+    with jax.enable_x64(True):
+        placed = jax.numpy.array(array)
+    if not array.flags.writeable:
+        _placed[key] = (weakref.ref(array, lambda _: _placed.pop(key, None)), placed)
+    return placed
 
 
 def _drop_errors(graph: Any) -> None:

@@ -54,7 +54,9 @@ class Frame:
         If lengths and labels contradict each other or what the function does with them.
     """
 
-    __slots__ = ("aliases", "binding", "executable", "fixed", "labellers", "limits", "program")
+    __slots__ = (
+        "_placed", "aliases", "binding", "executable", "fixed", "labellers", "limits", "program",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -71,11 +73,12 @@ class Frame:
         self.labellers = labellers
         self.limits = check_indexers(program, data, n_inputs, binding)
         self.fixed = (*data, *located(program, binding))
+        self._placed = tuple(map(executable.place, self.fixed))
         self.aliases: list[bool] | None = None
 
     def run(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Results, masks and checks; what may share memory with something else is copied."""
-        results = [np.asarray(one) for one in self.executable.call(*arrays, *self.fixed)]
+        results = [np.asarray(one) for one in self.executable.call(*arrays, *self._placed)]
         if self.aliases is None:
             self.aliases = _aliases(results, [*arrays, *self.fixed])
         if True in self.aliases:

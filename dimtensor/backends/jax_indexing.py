@@ -1,0 +1,183 @@
+"""Views, look-ups and updates on JAX, as one writes them by hand.
+
+They take the place of PyTensor's translations in our functions alone: PyTensor's own functions keep
+theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from pytensor.graph.basic import Constant
+from pytensor.tensor.elemwise import DimShuffle
+from pytensor.tensor.subtensor import (
+    AdvancedIncSubtensor,
+    AdvancedSubtensor,
+    IncSubtensor,
+    indices_from_subtensor,
+)
+
+# A padded addend is one pass over the tensor that fuses with its neighbours, an update in place
+# touches the slice alone but stands by itself: it pays where the slice is a small part of much.
+_SMALL = 4096
+_SMALL_PART = 8
+
+
+def own_translation(node: Any) -> Callable[..., Any] | None:
+    """What runs a node, if this module has something to say about it."""
+    make = _TRANSLATIONS.get(type(node.op))
+    return None if make is None else make(node)
+
+
+def _dimshuffle(node: Any) -> Callable[..., Any]:
+    """Axes are dropped and made as such: a reshape would hide from ``vmap`` and shardings."""
+    import jax.numpy as jnp
+
+    op = node.op
+    dropped, kept = tuple(op.drop), list(op.shuffle)
+    order = [at - sum(drop < at for drop in dropped) for at in kept]
+    added = tuple(op.augment)
+
+    def dimshuffle(x: Any) -> Any:
+        x = jnp.asarray(x)
+        if dropped:
+            x = jnp.squeeze(x, dropped)
+        if order != sorted(order):
+            x = jnp.transpose(x, order)
+        return jnp.expand_dims(x, added) if added else x
+
+    return dimshuffle
+
+
+def _gather(node: Any) -> Callable[..., Any] | None:
+    op = node.op
+    if _has_mask(node.inputs[1:]):
+        return None
+    hints = _hints(op, node.inputs[1:])
+
+    def gather(x: Any, *arrays: Any) -> Any:
+        import jax.numpy as jnp
+
+        at = jnp.asarray(x).at[tuple(indices_from_subtensor(arrays, op.idx_list))]
+        return at.get(mode="promise_in_bounds", **hints)
+
+    return gather
+
+
+def _scatter(node: Any) -> Callable[..., Any] | None:
+    """An update through arrays of positions.
+
+    Positions are known to be inside: those that are data or inputs are checked before the call,
+    those computed are clipped. Said so, the derivative of the update is a plain look-up.
+    """
+    op = node.op
+    if _has_mask(node.inputs[2:]):
+        return None
+    hints = _hints(op, node.inputs[2:])
+
+    def scatter(x: Any, y: Any, *arrays: Any) -> Any:
+        import jax.numpy as jnp
+
+        x, y = jnp.asarray(x), jnp.asarray(y)
+        indices = tuple(indices_from_subtensor(arrays, op.idx_list))
+        alone = indices[0] if len(indices) == 1 else indices
+        op._check_runtime_broadcast_of_vector_index(node, x, y, alone)
+        update = x.at[indices].set if op.set_instead_of_inc else x.at[indices].add
+        return update(y, mode="promise_in_bounds", **hints)
+
+    return scatter
+
+
+def _has_mask(indices: list[Any]) -> bool:
+    return any(getattr(index.type, "dtype", None) == "bool" for index in indices)
+
+
+def _hints(op: Any, variables: list[Any]) -> dict[str, bool]:
+    """What is known of positions that are one constant vector."""
+    indices = indices_from_subtensor(variables, op.idx_list)
+    arrays = [index for index in indices if not isinstance(index, slice)]
+    if len(arrays) != 1 or not isinstance(arrays[0], Constant):
+        return {}
+    positions = np.asarray(arrays[0].data)
+    if positions.ndim != 1 or positions.size == 0 or positions.min() < 0:
+        return {}
+    steps = np.diff(positions.astype(np.int64))
+    return {
+        "indices_are_sorted": bool((steps >= 0).all()),
+        "unique_indices": len(np.unique(positions)) == len(positions),
+    }
+
+
+def _increment(node: Any) -> Callable[..., Any] | None:
+    """Adding to a slice: the addend is padded with zeros, as in JAX's own derivatives."""
+    op = node.op
+    if op.set_instead_of_inc:
+        return None
+
+    def increment(x: Any, y: Any, *arrays: Any) -> Any:
+        import jax.numpy as jnp
+
+        x, y = jnp.asarray(x), jnp.asarray(y)
+        indices = tuple(indices_from_subtensor(arrays, op.idx_list))
+        slices = _static_slices(indices, x.shape)
+        if slices is None:
+            return x.at[indices].add(y)
+        lengths = [len(range(n)[part]) for n, part in zip(x.shape, slices, strict=True)]
+        size = int(np.prod(lengths))
+        if size == 0 or (x.size > _SMALL and size * _SMALL_PART < x.size):
+            return x.at[indices].add(y)
+        shown = [n for n, index in zip(lengths, _whole(indices, x.ndim), strict=True)
+                 if isinstance(index, slice)]  # fmt: skip
+        return x + _padded(jnp.broadcast_to(y, shown).reshape(lengths), slices, x.shape)
+
+    return increment
+
+
+def _whole(indices: tuple[Any, ...], ndim: int) -> tuple[Any, ...]:
+    return (*indices, *[slice(None)] * (ndim - len(indices)))
+
+
+def _static_slices(indices: tuple[Any, ...], shape: tuple[int, ...]) -> list[slice] | None:
+    """Slices that select what the indices do, integers as slices of one; None if traced."""
+    found = []
+    for index, n in zip(_whole(indices, len(shape)), shape, strict=True):
+        parts = (index.start, index.stop, index.step) if isinstance(index, slice) else (index,)
+        if not all(part is None or isinstance(part, (int, np.integer)) for part in parts):
+            return None
+        if isinstance(index, slice):
+            found.append(index)
+        elif -n <= index < n:
+            found.append(slice(int(index) % n, int(index) % n + 1))
+        else:
+            return None
+    return found
+
+
+def _padded(y: Any, slices: list[slice], shape: tuple[int, ...]) -> Any:
+    """Zeros of a shape with an array in some slices."""
+    import jax
+
+    edges = []
+    backwards = []
+    for axis, (part, n) in enumerate(zip(slices, shape, strict=True)):
+        at = range(n)[part]
+        if at.step < 0:
+            backwards.append(axis)
+            at = at[::-1]
+        interior = at.step - 1 if len(at) > 1 else 0
+        edges.append((at[0], n - 1 - at[-1], interior))
+    if backwards:
+        y = jax.lax.rev(y, backwards)
+    # the zero that leaves every number as it is, another zero included
+    zero = np.array(-0.0 if y.dtype.kind in "fc" else 0, y.dtype)
+    return jax.lax.pad(y, zero, edges)
+
+
+_TRANSLATIONS: dict[type, Callable[[Any], Callable[..., Any] | None]] = {
+    DimShuffle: _dimshuffle,
+    AdvancedSubtensor: _gather,
+    AdvancedIncSubtensor: _scatter,
+    IncSubtensor: _increment,
+}

@@ -1,0 +1,112 @@
+"""The persistent cache of XLA's compilations: whole entries or none, JAX's settings as before."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from dimtensor.backends.jax_cache import XlaCache
+
+
+def test_an_entry_comes_back(tmp_path):
+    cache = XlaCache(tmp_path / "below")
+    assert cache.get("one") is None
+    cache.put("one", b"code")
+    assert cache.get("one") == b"code"
+    assert XlaCache(tmp_path / "below").get("one") == b"code"
+    assert cache.get("other") is None
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed", "emptied"])
+def test_a_damaged_entry_is_none_and_is_replaced(damage, tmp_path):
+    cache = XlaCache(tmp_path)
+    cache.put("one", b"code" * 100)
+    (path,) = tmp_path.iterdir()
+    stored = path.read_bytes()
+    changed = stored[:-1] + bytes([stored[-1] ^ 1])
+    path.write_bytes({"cut": stored[:-9], "changed": changed, "emptied": b""}[damage])
+    assert cache.get("one") is None
+    cache.put("one", b"code")
+    assert cache.get("one") == b"code"
+
+
+def test_what_was_used_longest_ago_makes_room(tmp_path):
+    cache = XlaCache(tmp_path, limit=1000)
+    for at, key in enumerate(["old", "used", "new"]):
+        cache.put(key, bytes(300))
+        os.utime(cache._file(key), (at, at))
+    cache.get("old")
+    cache.put("last", bytes(300))
+    assert [cache.get(key) is not None for key in ("old", "used", "new", "last")] == [
+        True, False, True, True,
+    ]  # fmt: skip
+
+
+def test_a_disk_that_fails_is_no_error(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    cache = XlaCache(tmp_path / "file")
+    cache.put("one", b"code")
+    assert cache.get("one") is None
+
+
+def test_keys_that_are_no_names_are_not_kept(tmp_path):
+    cache = XlaCache(tmp_path / "below")
+    cache.put("../one", b"code")
+    assert cache.get("../one") is None
+    assert list(tmp_path.iterdir()) == []
+
+
+SCRIPT = """
+import warnings; warnings.simplefilter("error")
+import sys
+import numpy as np
+import dimtensor as dt
+import jax
+from jax._src import compilation_cache
+
+def settings():
+    names = ("jax_enable_x64", "jax_compilation_cache_dir", "jax_enable_compilation_cache",
+             "jax_persistent_cache_min_compile_time_secs",
+             "jax_persistent_cache_min_entry_size_bytes")
+    own = jax.config.values["jax_compilation_cache_dir"] is None
+    return [jax.config.values[name] for name in names], own and compilation_cache._cache
+
+hits = []
+jax.monitoring.register_event_listener(lambda event, **kwargs: hits.append(event))
+before = settings()
+x = dt.tensor("x", dims=dt.Dim("d"))
+f = dt.function([x], [(dt.exp(x) * 3).sum(), x + 1], backend="jax")
+assert settings() == before
+results = f(np.full(3, 1e-12))
+assert settings() == before
+assert results[1].dtype == "float64"
+assert (results[1].values - 1).max() > 0
+print(sum(event.endswith("cache_hits") for event in hits))
+print(jax.numpy.ones(2).dtype, jax.config.jax_enable_x64)
+"""
+
+
+def run(folder, **environment):
+    environment = {**os.environ, "DIMTENSOR_CACHE_DIR": str(folder), **environment}
+    result = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(SCRIPT)],
+        env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    hits, modes = result.stdout.splitlines()
+    assert modes == "float32 False"
+    return int(hits)
+
+
+@pytest.mark.compiled
+def test_a_second_process_does_not_compile_again_and_none_changes_settings(tmp_path):
+    ours = tmp_path / "ours"
+    assert run(ours, DIMTENSOR_CACHE="1") == 0
+    assert len(list((ours / "jax").iterdir())) == 1
+    assert run(ours, DIMTENSOR_CACHE="1") == 1
+    # the user's own takes the place of ours
+    theirs = tmp_path / "theirs"
+    run(tmp_path / "unused", DIMTENSOR_CACHE="1", JAX_COMPILATION_CACHE_DIR=str(theirs))
+    assert not (tmp_path / "unused" / "jax").exists()
