@@ -82,6 +82,8 @@ def _product(
         joint = ctx.order.sort({*x[1], *y[1]})
         product = ctx.align(*x, joint) * ctx.align(*y, joint)
         return _sum_out(ctx, product, joint, needed)
+    if ctx.order.sort((*left, *right))[0] in right:  # the result is to have its columns first
+        x, y, left, right = y, x, right, left
     a = _grouped(ctx, *x, (batch, left, summed))
     b = _grouped(ctx, *y, (batch, summed, right))
     product = a @ b if batch else pt.dot(a, b)
@@ -98,9 +100,15 @@ def _grouped(
     """Axes in three groups, each group one axis; an empty first group is left out.
 
     An empty second or third group is left out where there is no batch (a vector), else it is an
-    axis of length 1.
+    axis of length 1. Where the axes lie in groups, columns before rows, the matrix is transposed
+    after each group became one axis, which copies nothing.
     """
     batch, *matrix = groups
+    turned = tuple(dim for group in (batch, *matrix[::-1]) for dim in group)
+    if dims == turned and any(len(group) > 1 for group in groups) and all(matrix):
+        parts = ([batch] if batch else []) + matrix[::-1]
+        shape = [_joint_length(ctx, part) for part in parts]
+        return pt.reshape(variable, shape, ndim=len(shape)).swapaxes(-1, -2)
     moved = transpose(variable, dims, tuple(dim for group in groups for dim in group))
     kept = [group for group in matrix if group or batch]
     parts = ([batch] if batch else []) + kept
