@@ -7,6 +7,7 @@ somebody else's is not: a loop over two arrays of different lengths would read p
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 from pytensor.graph.basic import Apply, Constant, Variable
@@ -63,9 +64,9 @@ class GuardedEmitter(Emitter):
                 self._guarded.add(variable)
                 self._compare_shape(variable)
 
-    def _nest(self, group: Group) -> None:
+    def _nest(self, group: Group, *rest: Any) -> None:
         self._guard(v for task in group.tasks for v in _computed_by(task))
-        super()._nest(group)
+        super()._nest(group, *rest)
 
     def _returned(self, variable: Variable) -> str:
         self._guard([variable])
