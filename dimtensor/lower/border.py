@@ -6,9 +6,13 @@ made of them can come back, through ``from_shaped``, as a function of the inputs
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytensor.tensor as pt
 from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.traversal import graph_inputs
+from pytensor.raise_op import CheckAndRaise
 
 from dimtensor.graph import Node
 
@@ -32,3 +36,31 @@ def roots_of(variable: Variable) -> dict[Variable, Node | None]:
         for root in graph_inputs([variable])
         if not isinstance(root, Constant)
     }
+
+
+def without_assertions(
+    inputs: Sequence[Variable], output: Variable
+) -> tuple[list[Variable], Variable, list[tuple[Variable, str]]]:
+    """A positional graph and, apart from it, the conditions that were asserted in it.
+
+    Returns
+    -------
+    list of Variable, Variable, list of (Variable, str)
+        Inputs and output of a copy, and scalars of bool with their messages, innermost first.
+    """
+    graph = FunctionGraph(list(inputs), [output], clone=True)
+    asserted = [node for node in graph.toposort() if isinstance(node.op, CheckAndRaise)]
+    if not asserted:
+        return list(inputs), output, []
+    conditions = [
+        (pt.neq(condition, 0), node.op.msg or "an assertion in a positional graph failed")
+        for node in asserted
+        for condition in node.inputs[1:]
+    ]
+    for condition, _ in conditions:
+        graph.add_output(condition)
+    for node in asserted:
+        graph.replace(node.outputs[0], node.inputs[0])
+    result, *flags = graph.outputs
+    messages = [message for _, message in conditions]
+    return list(graph.inputs), result, list(zip(flags, messages, strict=True))

@@ -17,7 +17,7 @@ from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import ApplyAttrs, ShapedAttrs
 from dimtensor.graph.dtypes import valid_dtype
 from dimtensor.lower import AxisOrder, Lowering, transpose
-from dimtensor.lower.border import named_variable, roots_of, stand_for
+from dimtensor.lower.border import named_variable, roots_of, stand_for, without_assertions
 from dimtensor.lower.lift import LiftedGraph
 from dimtensor.tensor.shell import wrap
 
@@ -134,13 +134,17 @@ def from_shaped(
 def _of_inputs(
     variable: Any, dims: Dims, roots: Mapping[Any, Node | None], categories: Dim | None
 ) -> DimTensor:
-    """A positional variable made of what ``to_shaped`` gave, as a function of the inputs again."""
+    """A positional variable made of what ``to_shaped`` gave, as a function of the inputs again.
+
+    What is asserted in the positional graph becomes a check again.
+    """
     nodes = tuple(
         node or from_shaped(root, [Dim() for _ in range(root.type.ndim)]).node
         for root, node in roots.items()
     )
+    inputs, output, asserted = without_assertions(list(roots), variable)
     attrs = ApplyAttrs(
-        function=LiftedGraph(list(roots), [variable]),
+        function=LiftedGraph(inputs, [output]),
         core_in=tuple(node.attrs.dims if node.kind == "shaped" else node.dims for node in nodes),
         core_out=dims,
         dtype=valid_dtype(variable.type.dtype),
@@ -148,4 +152,9 @@ def _of_inputs(
         name="from_shaped",
     )
     result = make("apply", nodes, attrs)
+    for condition, message in asserted:
+        flag = attrs._replace(
+            function=LiftedGraph(inputs, [condition]), core_out=(), dtype="bool", name="assert"
+        )
+        result = make("check", (result, make("apply", nodes, flag)), message)
     return wrap(result if categories is None else make("codes", (result,), categories))

@@ -186,6 +186,17 @@ def test_other_data():
     assert (state["s"].values.tolist(), float(total)) == ([1.0, 2.0, 3.0], 0.0)
 
 
+def test_lengths_among_the_inputs():
+    late = dt.tensor("late", dims=OBS)
+    f = dt.function([OBS], dt.length(OBS), "python", updates={late: late + dt.arange(OBS)})
+    running = f.start(late=[1.0, 1.0])
+    assert int(running(2)) == 2
+    running(obs=["p", "q"])
+    assert running.state["late"].to_series().to_dict() == {"p": 1.0, "q": 3.0}
+    with pytest.raises(dt.DimError, match=r"obs"):
+        running(3)
+
+
 # -- mistakes --------------------------------------------------------------------------------------
 
 

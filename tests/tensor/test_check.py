@@ -180,6 +180,14 @@ def test_what_a_mask_leaves_has_its_labels():
     assert float(f(values[:2])) == 1.0
 
 
+def test_labels_that_arrive_with_the_data():
+    f = function([Y], dt.check(Y.sel(obs=["q", "p"]) > 0, "late", Y) * 2)
+    values = xr.DataArray([1.0, -1.0, -3.0], dims="obs", coords={"obs": list("pqr")})
+    with pytest.raises(dt.CheckError, match=r"^late\n  false: 1 of 2 elements\n  at: obs='q'$"):
+        f(values)
+    assert f(abs(values)).values.tolist() == [2.0, 2.0, 6.0]
+
+
 def test_masks_that_are_checked():
     mask = dt.check(Y < 10, "small", Y > 0)
     kept = Y[mask]
@@ -289,6 +297,26 @@ def test_an_assertion_in_positional_graphs():
     assert f(GOOD) == 0
     with pytest.raises(AssertionError, match=r"x is positive"):
         f(BAD)
+
+
+@pytest.mark.parametrize(
+    "backend", ["python", *(pytest.param(b, marks=pytest.mark.compiled) for b in ("numba", "jax"))]
+)
+def test_what_comes_back_from_a_positional_graph_is_checked(backend):
+    twice = SAFE.to_shaped([COUNTRY]) * 2
+    small = pytensor.raise_op.Assert("small")(twice, (twice < 100).all(), twice[0] > -100)
+    back = dt.from_shaped(small, dims=COUNTRY)
+    f = dt.function([X], [back * 0, dt.grad((back**2).sum(), X)], backend)
+    nothing, gradient = f(GOOD)
+    assert not nothing.any()
+    np.testing.assert_allclose(gradient, 8 * GOOD)
+    draws = xr.DataArray([GOOD, GOOD, BAD], dims=("draw", "country"))
+    with pytest.raises(dt.CheckError, match=r"^x is positive$"):
+        f(BAD)
+    with pytest.raises(dt.CheckError, match=r"^x is positive\n  false: 1 of 3 .*\n  at: draw=2$"):
+        f(draws)
+    with pytest.raises(dt.CheckError, match=r"^small$"):
+        f(100 * GOOD)
 
 
 def test_evaluation():
