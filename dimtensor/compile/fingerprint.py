@@ -146,10 +146,12 @@ class _Colours:
         forms: dict[Node, tuple],
         dim_forms: _DimForms,
         given: dict[Node, int],
+        axes: dict[Dim, int],
     ):
         self._forms = forms
         self._dim_forms = dim_forms
         self._given = given
+        self._axes = axes
         self.nodes: dict[Node, int] = {}
         self.dims: dict[Dim, int] = {}
         for node in nodes:
@@ -175,7 +177,8 @@ class _Colours:
     def dim(self, dim: Dim) -> int:
         known = self.dims.get(dim)
         if known is None:
-            known = self.dims[dim] = self.of(self._dim_forms[dim])
+            form = self.of(self._dim_forms[dim])
+            known = self.dims[dim] = hash((form, self._axes.get(dim, -1)))
         return known
 
     def of(self, form: Any) -> int:
@@ -242,8 +245,11 @@ class _Writer:
         self.known = set(found := toposort(roots))
         self.forms = {node: node_form(node) for node in found}
         self.dim_forms = _DimForms(self.known)
+        plan = plan_axes(self.outputs)
+        used = {dim for node in toposort(self.outputs) for dim in node.dims}
+        self.axes = {dim: at for at, dim in enumerate(plan.sort(used))}
         order = {node: at for at, node in enumerate(given)}
-        self.colours = _Colours(found, self.forms, self.dim_forms, order)
+        self.colours = _Colours(found, self.forms, self.dim_forms, order, self.axes)
         for root in roots:
             self._number_from(root)
         self.dims = self._number_dims()
@@ -391,15 +397,10 @@ class _Writer:
         ]
 
     def _axis_order(self) -> list[int]:
-        """The layout plan, which depends on how lengths compare."""
-        plan = plan_axes(self.outputs)
-        used = {self.numbers[dim]: dim for node in self.nodes for dim in node.dims}
-
-        def key(number: int) -> tuple:
-            rank, *rest = plan.key(used[number])
-            return (rank, number) if rank else (rank, *rest)
-
-        return sorted(used, key=key)
+        """The layout plan, which depends on how lengths compare; last what only inputs have."""
+        order = list(map(self.numbers.__getitem__, self.axes))
+        others = {self.numbers[dim] for node in self.nodes for dim in node.dims} - set(order)
+        return [*order, *sorted(others)]
 
 
 def _dims_of(node: Node, form: tuple) -> set[Dim]:
