@@ -1,0 +1,94 @@
+"""Log densities with checks: they raise, and samplers pass over the points where one fails."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+import pytest
+
+import dimtensor as dt
+
+DOUBLES = ctypes.POINTER(ctypes.c_double)
+COUNTRY = dt.Dim("country", coords=["Italy", "Kenya", "USA"])
+GOOD, BAD = np.array([1.0, 2.0, 3.0]), np.array([1.0, -2.0, 3.0])
+BACKENDS = ["numba", "jax"]
+
+
+def half_normal(backend, limit=1.0):
+    x = dt.tensor("x", dims=COUNTRY)
+    safe = dt.check(x < limit, "x is below the limit", x)
+    return dt.LogDensity(-0.5 * (safe**2).sum(), {x: dt.real}, backend=backend)
+
+
+@pytest.mark.parametrize(
+    "backend", ["python", *(pytest.param(name, marks=pytest.mark.compiled) for name in BACKENDS)]
+)
+def test_a_log_density_raises(backend):
+    model = half_normal(backend)
+    value, gradient = model.logp_and_grad(-GOOD)
+    assert (value, gradient.tolist()) == (-7.0, [1.0, 2.0, 3.0])
+    for function in (model.logp, model.logp_and_grad):
+        with pytest.raises(dt.CheckError, match=r"x is below the limit"):
+            function(BAD)
+    with pytest.raises(dt.CheckError, match=r"x is below the limit"):
+        model.logp(GOOD)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("backend", ["numba", "python"])
+def test_nutpie_refuses_points_where_a_check_fails(backend):
+    """A normal variable that is cut off at 1 has mean -phi(1) / Phi(1), here -0.2876."""
+    pytest.importorskip("nutpie")
+    options = {"progress_bar": False, "seed": 5, "chains": 2}
+    model = half_normal(backend)
+    draws = 500 if backend == "numba" else 50
+    posterior = dt.sample(model, draws=draws, tune=200, **options)["posterior"]["x"]
+    assert posterior.max() < 1
+    if backend == "numba":
+        assert abs(float(posterior.mean()) + 0.2876) < 0.1
+    impossible = half_normal(backend, limit=-100.0)
+    with pytest.raises(dt.CheckError, match=r"around the point where the chains start\n  .*limit"):
+        dt.sample(impossible, draws=5, tune=5, **options)
+
+
+@pytest.mark.compiled
+def test_codes_of_callbacks():
+    """What machine code returns to a sampler: 0, above it to go on elsewhere, below it to stop."""
+    pytest.importorskip("nutpie")
+    x = dt.tensor("x", dims=COUNTRY)
+    recorded = {"twice": dt.check(x < 2.5, "small", 2 * x)}
+    logp = -0.5 * (dt.check(x > 0, "positive", x) ** 2).sum()
+    model = dt.LogDensity(logp, {x: dt.real}, deterministics=recorded)
+    compiled = model.to_nutpie()
+    gradient, value, expanded = np.zeros(3), np.zeros(1), np.zeros(6)
+    table = compiled.user_data.ctypes.data
+
+    def run(point):
+        x = np.array(point)
+        density = compiled.compiled_logp_func.ctypes(
+            3, *(array.ctypes.data_as(DOUBLES) for array in (x, gradient, value)), table
+        )
+        record = compiled.compiled_expand_func.ctypes(
+            3, 6, x.ctypes.data_as(DOUBLES), expanded.ctypes.data_as(DOUBLES), table
+        )
+        return density, record
+
+    assert run([0.5, 1.0, 2.0]) == (0, 0)
+    assert (value[0], gradient.tolist()) == (-2.625, [-0.5, -1.0, -2.0])
+    assert expanded.tolist() == [0.5, 1.0, 2.0, 1.0, 2.0, 4.0]
+    assert run([0.5, -1.0, 2.0]) == (2, 0)
+    assert run([0.5, 1.0, 3.0]) == (0, -3)
+    with pytest.raises(dt.CheckError, match=r"small\n  false: 1 of 3 .*\n  at: country='USA'"):
+        model.constrain(np.array([0.5, 1.0, 3.0]))
+
+
+@pytest.mark.compiled
+def test_a_pure_jax_function_is_minus_infinity():
+    jax = pytest.importorskip("jax")
+    log_density = half_normal("python").to_blackjax()
+    assert float(log_density(-GOOD.astype("float32"))) == -7.0
+    for function in (log_density, jax.jit(log_density)):
+        assert float(function(GOOD.astype("float32"))) == -np.inf
+    points = np.stack([-GOOD, BAD]).astype("float32")
+    assert jax.vmap(log_density)(points).tolist() == [-7.0, -np.inf]
