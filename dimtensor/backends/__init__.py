@@ -33,6 +33,8 @@ class Executable:
         Makes of an array that many calls have in common what ``call`` takes soonest.
     kernel : Kernel, optional
         The kernel that ``call`` runs.
+    native : NativeKernel, optional
+        Its machine code, which takes the inputs and then the arrays in ``constants``.
     """
 
     call: Callable[..., Sequence[Any]]
@@ -41,6 +43,7 @@ class Executable:
     constants: tuple[Any, ...] = ()
     place: Callable[[Any], Any] = _as_it_is
     kernel: Any = None
+    native: Any = None
 
     @property
     def raw(self) -> Any:

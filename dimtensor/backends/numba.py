@@ -153,7 +153,7 @@ def _through_kernels(inputs: Sequence[Any], outputs: Sequence[Any]) -> Executabl
     native = kernel.native
     if native is not None and not shared:
         call = native.bind(kernel.constants)
-        return Executable(call, None, kernel.stats, constants, kernel=kernel)
+        return Executable(call, None, kernel.stats, constants, kernel=kernel, native=native)
     run = _with_values(kernel, shared)
     if native is None:
         run = _TimedFirstCall(run, kernel.stats)

@@ -22,25 +22,36 @@ class LoadedKernel:
     Parameters
     ----------
     make : callable
-        Gives numba's function; it lowers and compiles the graph anew.
+        Gives an executable; it lowers and compiles the graph anew.
     """
 
-    def __init__(self, make: Callable[[], Any]):
+    def __init__(self, make: Callable[[], Executable], native: Any = None):
         self._make = make
+        self.source = native.code.source if native is not None else None
 
     @cached_property
+    def _made(self) -> Any:
+        return self._make()
+
+    @property
     def function(self) -> Any:
         """A function of numba."""
-        return self._make()
+        return self._made.raw
+
+    @property
+    def assembly(self) -> str:
+        """The machine code as text."""
+        return self._made.kernel.assembly
 
 
 def stored_form(executable: Executable) -> Stored | None:
     """The code of an executable as bytes; None where it lives in this process only."""
-    native = getattr(executable.kernel, "native", None)
-    return None if native is None else Stored("native", native.code.to_bytes())
+    if executable.native is None:
+        return None
+    return Stored("native", executable.native.code.to_bytes())
 
 
-def load(stored: Stored, constants: Sequence[Any], make_raw: Callable[[], Any]) -> Executable:
+def load(stored: Stored, constants: Sequence[Any], make: Callable[[], Executable]) -> Executable:
     """The executable that bytes stand for.
 
     Parameters
@@ -48,26 +59,28 @@ def load(stored: Stored, constants: Sequence[Any], make_raw: Callable[[], Any]) 
     stored : Stored
     constants : sequence of ndarray
         What the code takes after the inputs.
-    make_raw : callable
-        Gives what `Executable.raw` is.
+    make : callable
+        Gives the executable anew, for what is not stored.
 
     Raises
     ------
     Exception
         Of any type, if they are not what a loader of this kind takes.
     """
-    call = _LOADERS[stored.kind](stored.data, constants)
-    kernel = LoadedKernel(make_raw)
-    return Executable(call, None, {}, tuple(constants), kernel=kernel)
+    call, native = _LOADERS[stored.kind](stored.data, constants)
+    kernel = LoadedKernel(make, native)
+    return Executable(call, None, {}, tuple(constants), kernel=kernel, native=native)
 
 
-def _load_native(data: bytes, constants: Sequence[Any]) -> Callable[..., Sequence[Any]]:
+Loader = Callable[[bytes, Sequence[Any]], tuple[Callable[..., Sequence[Any]], Any]]
+
+
+def _load_native(data: bytes, constants: Sequence[Any]) -> tuple[Callable[..., Any], Any]:
     from dimtensor.kernels.native.code import NativeCode, NativeKernel
 
-    return NativeKernel(NativeCode.from_bytes(data)).bind(constants)
+    native = NativeKernel(NativeCode.from_bytes(data))
+    return native.bind(constants), native
 
 
-# by the kind of the code: they get its bytes and its constants
-_LOADERS: dict[str, Callable[[bytes, Sequence[Any]], Callable[..., Sequence[Any]]]] = {
-    "native": _load_native
-}
+# by the kind of the code: they get its bytes and its constants, and give the call and the kernel
+_LOADERS: dict[str, Loader] = {"native": _load_native}

@@ -122,11 +122,11 @@ def _loaded(entry: Entry, description: Description, backend: str) -> Kept | None
         described = zip(about["constants"], blobs, strict=True)
         constants = [_array(dtype, shape, data) for (dtype, shape), data in described]
 
-        def make_raw() -> Any:
+        def make() -> Executable:
             program, _ = lower_description(description)
-            return compile_positional(backend, program.inputs, program.outputs).raw
+            return compile_positional(backend, program.inputs, program.outputs)
 
-        executable = load(Stored(about["kind"], code), constants, make_raw)
+        executable = load(Stored(about["kind"], code), constants, make)
         return Kept(recipe_of(about["recipe"]), executable)
     except Exception:  # whatever is wrong with an entry, it can be made again
         return None

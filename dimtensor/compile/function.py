@@ -11,10 +11,10 @@ import numpy as np
 from dimtensor.compile.code import Code
 from dimtensor.compile.data import bind_data, title_of
 from dimtensor.compile.failures import failure
-from dimtensor.compile.frame import Frame, check_indexers, complete, located
+from dimtensor.compile.frame import Frame, complete
+from dimtensor.compile.levels import Levels
 from dimtensor.compile.outputs import Labeller
 from dimtensor.compile.ports import Reading, batch_names
-from dimtensor.compile.positional import PositionalFunction
 from dimtensor.dims import Dim
 from dimtensor.errors import (
     GraphError,
@@ -46,7 +46,7 @@ def as_node(value: Any) -> Node:
     return node
 
 
-class CompiledFunction:
+class CompiledFunction(Levels):
     """A function of labelled values, made by :func:`dimtensor.function`.
 
     Call it with the inputs in order, by name, or both. DataArrays come in any order of dims and of
@@ -237,31 +237,7 @@ class CompiledFunction:
             replaced[node] = copy.deepcopy(value)  # type: ignore[index]
         return CompiledFunction(self._code, self._structure, replaced)
 
-    # -- below the labels ------------------------------------------------------------------------
-
-    @property
-    def positional(self) -> PositionalFunction:
-        """The function of plain arrays beneath, for callers that loop.
-
-        Raises
-        ------
-        PositionError, DimError, LabelError
-            If the data contradict each other, or labels that are looked up come with inputs.
-        """
-        code, n = self._code, len(self._code.inputs)
-        binding = self._data_binding.copy()
-        complete(binding, code.program)
-        check_indexers(code.program, self._data, n, binding)
-        lengths = code.known_lengths(binding)
-        program, executable = code.compiled(lengths)
-        fixed = [*self._data, *located(program, binding)]
-        specialise = None
-        if code.specialises and len(lengths) < len(code.open_dims):
-
-            def specialise(found: dict[Dim, int]) -> Any:
-                return code.compiled({d: found[d] for d in code.open_dims if d in found})[1]
-
-        return PositionalFunction(program, executable, n, len(code.outputs), fixed, specialise)
+    # -- for those who look at it -----------------------------------------------------------------
 
     def __reduce__(self) -> tuple:
         code = self._code

@@ -8,23 +8,37 @@ from typing import Any
 import numpy as np
 
 from dimtensor.backends import Executable
+from dimtensor.compile.failures import failure
+from dimtensor.compile.frame import located
 from dimtensor.compile.program import Program
-from dimtensor.dims import Dim, Dims
+from dimtensor.dims import Binding, Dim, Dims, dim_set
+from dimtensor.errors import InputError, build_message
+from dimtensor.graph import Node
 
 
 class PositionalFunction:
-    """Plain arrays in, plain arrays out; nothing is checked, aligned or labelled.
+    """Plain arrays in, plain arrays out; nothing is aligned or labelled.
 
-    The arrays have the dtypes and the dims of the inputs, contiguous, axes in the order that is
-    stated. The results have their axes in the order that is stated, too, and may be views.
+    The arrays have the dtypes and the dims of the inputs, axes in the order that is stated. The
+    results have their axes in the order that is stated, too, and may be views. Lengths are not
+    checked by name; checks of the function (:func:`dimtensor.check`) are made.
+
+    Parameters
+    ----------
+    program : Program
+    executable : Executable
+    inputs : sequence of Node or Dim
+    n_outputs : int
+    data : sequence of ndarray
+    binding : Binding
+        What the data tell of dims.
+    specialise : callable, optional
+        Gives the executable for lengths, where there is one for each.
 
     Attributes
     ----------
     input_dims, output_dims : list of tuple of Dim
         The order in which the arrays have their axes.
-    raw : callable
-        What the backend calls the function: a numba dispatcher, a pure JAX function, a Python
-        function. It takes the inputs and then the arrays of `fixed`, and returns the outputs first.
     fixed : tuple of ndarray
         Data and large constants, in the order in which `raw` takes them.
 
@@ -38,36 +52,99 @@ class PositionalFunction:
     [3.0, 3.0]
     """
 
-    __slots__ = (
-        "_call", "_data", "_executable", "_n_outputs", "fixed", "input_dims", "output_dims",
-    )  # fmt: skip
-
     def __init__(
         self,
         program: Program,
         executable: Executable,
-        n_inputs: int,
+        inputs: Sequence[Node | Dim],
         n_outputs: int,
-        fixed: Sequence[Any],
+        data: Sequence[np.ndarray],
+        binding: Binding,
         specialise: Callable[[dict[Dim, int]], Executable] | None = None,
     ):
-        self.input_dims = [slot.dims for slot in program.slots[:n_inputs]]
+        held = [*data, *located(program, binding)]
+        self.program = program
+        self.executable = executable
+        self.binding = binding
+        self.input_dims = [slot.dims for slot in program.slots[: len(inputs)]]
         self.output_dims = program.output_dims
-        self._executable = executable
-        self._data = tuple(map(executable.place, fixed))
-        self.fixed = (*fixed, *executable.constants)
+        self.fixed = (*held, *executable.constants)
+        self._inputs = inputs
+        self._held = held
         self._n_outputs = n_outputs
+        self._first_check = n_outputs + len(program.masks)
+        self._extra = bool(program.masks or program.checks)
         self._call: Callable[..., Sequence[Any]] = executable.call
-        if specialise is not None:
+        self._data = tuple(map(executable.place, held))
+        if executable.native is not None:
+            self._call, self._data = executable.native.bind(self.fixed), ()
+        elif specialise is not None:
             self._call = _Specialised([slot.dims for slot in program.slots], specialise)
 
     @property
     def raw(self) -> Any:
-        """What the backend calls the function."""
-        return self._executable.raw
+        """What the backend calls the function.
+
+        A numba dispatcher, a pure JAX function, a Python function. It takes the inputs and then the
+        arrays of `fixed`, and returns the outputs first.
+        """
+        return self.executable.raw
+
+    @property
+    def conditions(self) -> range:
+        """Places of the conditions of checks among the results of `raw`."""
+        return range(self._first_check, self._first_check + len(self.program.checks))
 
     def __call__(self, *arrays: np.ndarray) -> Sequence[np.ndarray]:
-        return self._call(*arrays, *self._data)[: self._n_outputs]
+        try:
+            results = self._call(*arrays, *self._data)
+        except TypeError as error:
+            results = self._call(*self._admitted(arrays, error), *self._data)
+        if self._extra:
+            fine = results[self._first_check :]
+            if not all(fine):
+                values = [*arrays, *self._held]
+                raise failure(self.program, self._inputs, fine, values, self.binding)
+            return results[: self._n_outputs]
+        return results
+
+    def _admitted(self, arrays: Sequence[Any], error: TypeError) -> list[np.ndarray]:
+        """The arrays as the code takes them: it takes contiguous ones of its dtypes only.
+
+        Raises
+        ------
+        InputError
+            If their number or the numbers of axes are not right, or a value would be changed.
+        """
+        if len(arrays) != len(self._inputs):
+            raise InputError(
+                f"the function takes {len(self._inputs)} arrays, {len(arrays)} are given"
+            ) from error
+        admitted = []
+        for at, (array, source, dims) in enumerate(
+            zip(arrays, self._inputs, self.input_dims, strict=True)
+        ):
+            dtype = np.dtype("int64" if isinstance(source, Dim) else source.dtype)
+            array = np.asarray(array)
+            known = [dim.length for dim in dims]
+            fits = array.ndim == len(dims) and all(
+                length in (None, given) for length, given in zip(known, array.shape, strict=True)
+            )
+            if not fits or not np.can_cast(array.dtype, dtype, "safe"):
+                raise InputError(
+                    build_message(
+                        f"array {at} is not what the function takes",
+                        [
+                            ("given", f"dtype {array.dtype}, shape {array.shape}"),
+                            ("expected", f"dtype {dtype}, axes {dim_set(dims)} in this order"),
+                        ],
+                    )
+                ) from error
+            admitted.append(np.require(array, dtype, ["C", "A"]).reshape(array.shape))
+        same = all(one is other for one, other in zip(admitted, arrays, strict=True))
+        if same:  # nothing was wrong with them
+            raise error
+        return admitted
 
 
 class _Specialised:
@@ -82,11 +159,14 @@ class _Specialised:
         shapes = tuple(map(np.shape, arrays))
         call = self._calls.get(shapes)
         if call is None:
-            lengths = {
-                dim: length
-                for dims, shape in zip(self._dims, shapes, strict=True)
-                for dim, length in zip(dims, shape, strict=True)
-                if dim.length is None
-            }
-            call = self._calls[shapes] = self._specialise(lengths).call
+            call = self._calls[shapes] = self._specialise(self.lengths(shapes)).call
         return call(*arrays)
+
+    def lengths(self, shapes: Sequence[tuple[int, ...]]) -> dict[Dim, int]:
+        """Lengths that arrays tell."""
+        return {
+            dim: length
+            for dims, shape in zip(self._dims, shapes, strict=True)
+            for dim, length in zip(dims, shape, strict=True)
+            if dim.length is None
+        }

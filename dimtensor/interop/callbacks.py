@@ -1,200 +1,158 @@
-"""C callbacks around functions compiled by numba, for samplers that call machine code.
+"""Callbacks for nutpie, whose sampler calls machine code.
 
-A callback gets a pointer to a table of unsigned integers: first the number of elements of the
-vector, then for each array that the function takes after the vector its address and its shape. So
-one compiled callback works on all data of the same types, whatever their lengths.
+Both callbacks get the address of one table of 64-bit words: the size of the vector, the address and
+the closure of the :class:`~dimtensor.backends.c_function.CFunction` of value and gradient, those of
+the one that expands a draw (0 where the draw itself is kept), and the size of what is expanded.
+They are the same machine code for every model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ctypes
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-# value and gradient; returns 0, or what is wrong: below 0 for good, above 0 at this point only
-_GRADIENT = """
-def callback(size_, x_, gradient_, value_, table_):
-    try:
-        table = carray(table_, ({entries},), uint64)
-        if size_ != table[0]:
-            return -1
-        size = intp(size_)
-        results = inner(carray(x_, (size,)){arrays})
-        if not ({fine}):
-            return 2
-        value, gradient = asarray(results[0]).item(), results[1]
-        out = carray(gradient_, (size,))
-        for at in range(size):
-            out[at] = gradient[at]
-            if not isfinite(out[at]):
-                return 3
-        carray(value_, (1,))[0] = value
-        if not isfinite(value):
-            return 4
-    except Exception:
-        return 1
-    return 0
+from dimtensor.backends.c_function import CFunction
+from dimtensor.kernels.native import machine
+
+# value and gradient give 0, or what is wrong: below 0 for good, above 0 at this point only;
+# expanding fails for good where it does: what is asked for is a draw, and not a proposal
+_TEXT = """
+declare double @llvm.fabs.f64(double)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+
+define i64 @gradient(i64 %size, ptr %x, ptr %gradient, ptr %value, ptr %table) nounwind {
+entry:
+  %arrays = alloca [1 x ptr]
+  %results = alloca [2 x ptr]
+  %expected = load i64, ptr %table
+  %right = icmp eq i64 %size, %expected
+  br i1 %right, label %run, label %wrong
+wrong:
+  ret i64 -1
+run:
+  store ptr %x, ptr %arrays
+  store ptr %value, ptr %results
+  %second = getelementptr ptr, ptr %results, i64 1
+  store ptr %gradient, ptr %second
+  %at1 = getelementptr i64, ptr %table, i64 1
+  %function = load ptr, ptr %at1
+  %at2 = getelementptr i64, ptr %table, i64 2
+  %closure = load ptr, ptr %at2
+  %code = call i32 %function(ptr %arrays, ptr %results, ptr %closure)
+  %fine = icmp eq i32 %code, 0
+  br i1 %fine, label %look, label %failed
+failed:
+  %refused = icmp eq i32 %code, -1
+  %why = select i1 %refused, i64 2, i64 1
+  ret i64 %why
+look:
+  %v = load double, ptr %value
+  %av = call double @llvm.fabs.f64(double %v)
+  %finite = fcmp olt double %av, 0x7FF0000000000000
+  br i1 %finite, label %check, label %infinite
+infinite:
+  ret i64 4
+check:
+  %i = phi i64 [ 0, %look ], [ %next, %again ]
+  %more = icmp ult i64 %i, %size
+  br i1 %more, label %one, label %done
+one:
+  %place = getelementptr double, ptr %gradient, i64 %i
+  %g = load double, ptr %place
+  %ag = call double @llvm.fabs.f64(double %g)
+  %good = fcmp olt double %ag, 0x7FF0000000000000
+  br i1 %good, label %again, label %steep
+again:
+  %next = add i64 %i, 1
+  br label %check
+steep:
+  ret i64 3
+done:
+  ret i64 0
+}
+
+define i64 @expand(i64 %size, i64 %room, ptr %x, ptr %out, ptr %table) nounwind {
+entry:
+  %arrays = alloca [1 x ptr]
+  %results = alloca [1 x ptr]
+  %expected = load i64, ptr %table
+  %at5 = getelementptr i64, ptr %table, i64 5
+  %expanded = load i64, ptr %at5
+  %one = icmp eq i64 %size, %expected
+  %two = icmp eq i64 %room, %expanded
+  %right = and i1 %one, %two
+  br i1 %right, label %run, label %wrong
+wrong:
+  ret i64 -1
+run:
+  %at3 = getelementptr i64, ptr %table, i64 3
+  %function = load ptr, ptr %at3
+  %none = icmp eq ptr %function, null
+  br i1 %none, label %copy, label %call
+copy:
+  %bytes = shl i64 %size, 3
+  call void @llvm.memcpy.p0.p0.i64(ptr %out, ptr %x, i64 %bytes, i1 false)
+  ret i64 0
+call:
+  store ptr %x, ptr %arrays
+  store ptr %out, ptr %results
+  %at4 = getelementptr i64, ptr %table, i64 4
+  %closure = load ptr, ptr %at4
+  %code = call i32 %function(ptr %arrays, ptr %results, ptr %closure)
+  %fine = icmp eq i32 %code, 0
+  br i1 %fine, label %done, label %failed
+failed:
+  %refused = icmp eq i32 %code, -1
+  %why = select i1 %refused, i64 -3, i64 -2
+  ret i64 %why
+done:
+  ret i64 0
+}
 """
 
-# from one vector to another
-_VECTOR = """
-def callback(size_, size_out_, x_, out_, table_):
-    try:
-        table = carray(table_, ({entries},), uint64)
-        if size_ != table[0]:
-            return -1
-        results = inner(carray(x_, (intp(size_),)){arrays})
-        if not ({fine}):
-            return -3
-        values = results[0]
-        if values.size != size_out_:
-            return -1
-        out = carray(out_, (intp(size_out_),))
-        for at in range(values.size):
-            out[at] = values[at]
-    except Exception:
-        return -2
-    return 0
-"""
 
-_COPY = """
-def callback(size_, size_out_, x_, out_, table_):
-    if size_ != size_out_:
-        return -1
-    x, out = carray(x_, (intp(size_),)), carray(out_, (intp(size_),))
-    for at in range(intp(size_)):
-        out[at] = x[at]
-    return 0
-"""
+class Callback(NamedTuple):
+    """A callback; `ctypes` is the function of Python that calls it."""
 
+    address: int
+    arguments: str
 
-def table_of(size: int, arrays: Sequence[np.ndarray]) -> np.ndarray:
-    """The table that a callback reads its arrays from; they must outlive it."""
-    entries = [size]
-    for array in arrays:
-        entries += [array.ctypes.data, *array.shape]
-    return np.array(entries, dtype=np.uint64)
-
-
-def gradient_callback(
-    inner: Any, arrays: Sequence[np.ndarray], first: int = 1, checks: Sequence[int] = ()
-) -> Any:
-    """A C function that computes value and gradient.
-
-    Parameters
-    ----------
-    inner : numba dispatcher
-        Takes the vector and arrays of these types, returns value and gradient first.
-    arrays : sequence of ndarray
-    first : int
-        Where in the table the arrays begin.
-    checks : sequence of int
-        Which results must be true; where one is not the point is refused, as one where the value is
-        not finite.
-
-    Returns
-    -------
-    numba CFunc
-        ``int64 f(uint64 size, double *x, double *gradient, double *value, void *table)``.
-    """
-    return _compile(_GRADIENT, "qppp", inner, arrays, first, checks)
-
-
-def vector_callback(
-    inner: Any, arrays: Sequence[np.ndarray], first: int = 1, checks: Sequence[int] = ()
-) -> Any:
-    """A C function from a vector to a vector; parameters as of :func:`gradient_callback`.
-
-    Where a check is false it fails for good: what is asked for is a draw, and not a proposal.
-
-    Returns
-    -------
-    numba CFunc
-        ``int64 f(uint64 size, uint64 size_out, double *x, double *out, void *table)``.
-    """
-    return _compile(_VECTOR, "qqpp", inner, arrays, first, checks)
-
-
-def copy_callback() -> Any:
-    """A C function with the signature of :func:`vector_callback` that copies the vector."""
-    return _compile(_COPY, "qqpp", None, (), 1, ())
-
-
-def _compile(
-    template: str,
-    signature: str,
-    inner: Any,
-    arrays: Sequence[np.ndarray],
-    at: int,
-    checks: Sequence[int],
-) -> Any:
-    import warnings
-
-    import numba
-    from numba import types
-
-    names: dict[str, Any] = {
-        "asarray": np.asarray,
-        "as_pointer": _as_pointer(),
-        "carray": numba.carray,
-        "inner": inner,
-        "intp": np.intp,
-        "isfinite": np.isfinite,
-        "uint64": np.uint64,
-    }
-    expressions = ""
-    for number, array in enumerate(arrays):
-        names[f"typed_{number}"] = _with_type(numba.typeof(array))
-        names[f"dtype_{number}"] = array.dtype
-        shape = "".join(f"intp(table[{at + 1 + axis}])," for axis in range(array.ndim))
-        view = f"carray(as_pointer(table[{at}]), ({shape}), dtype_{number})"
-        expressions += f", typed_{number}({view})"
-        at += 1 + array.ndim
-    namespace = dict(names)
-    fine = " and ".join(f"asarray(results[{place}]).item()" for place in checks) or "True"
-    exec(template.format(entries=at, arrays=expressions, fine=fine), namespace)
-    kinds = {"q": types.uint64, "p": types.CPointer(types.double)}
-    c_signature = types.int64(*(kinds[letter] for letter in signature), types.voidptr)
-    with warnings.catch_warnings():
-        # a callback is made from text and closes over a dispatcher: numba has nowhere to keep it
-        warnings.filterwarnings("ignore", message="Cannot cache compiled function")
-        return numba.cfunc(c_signature)(namespace["callback"])
+    @property
+    def ctypes(self) -> Any:
+        """For tests: sizes are numbers, pointers are addresses or pointers of ctypes."""
+        kinds = {"q": ctypes.c_uint64, "p": ctypes.c_void_p}
+        types = [kinds[letter] for letter in self.arguments]
+        return ctypes.CFUNCTYPE(ctypes.c_int64, *types)(self.address)
 
 
 @cache
-def _as_pointer() -> Any:
-    """An intrinsic that takes an address for a pointer."""
-    from numba import types
-    from numba.core import cgutils
-    from numba.extending import intrinsic
-
-    @intrinsic
-    def as_pointer(typing, address):
-        def codegen(context, builder, signature, args):
-            return builder.inttoptr(args[0], cgutils.voidptr_t)
-
-        return types.voidptr(address), codegen
-
-    return as_pointer
+def _loaded() -> machine.Loaded:
+    return machine.Loaded(machine.object_code(_TEXT))
 
 
-@cache
-def _with_type(array_type: Any) -> Any:
-    """An intrinsic that takes an array for one of exactly this type.
+def gradient_callback() -> Callback:
+    """Value and gradient.
 
-    numba's carray gives writeable arrays only. An inner function that has been compiled for
-    read-only data would be compiled again for those.
+    ``int64 f(uint64 size, double *x, double *gradient, double *value, void *table)``
     """
-    from numba.extending import intrinsic
+    return Callback(_loaded().address("gradient"), "qpppp")
 
-    @intrinsic
-    def with_type(typing, array):
-        def codegen(context, builder, signature, args):
-            context.nrt.incref(builder, signature.args[0], args[0])
-            return args[0]
 
-        return array_type(array), codegen
+def expand_callback() -> Callback:
+    """What is kept of a draw.
 
-    return with_type
+    ``int64 f(uint64 size, uint64 size_out, double *x, double *out, void *table)``
+    """
+    return Callback(_loaded().address("expand"), "qqppp")
+
+
+def table_of(
+    size: int, gradient: CFunction, expanded: CFunction | None, size_out: int
+) -> np.ndarray:
+    """The table of both callbacks; the functions must outlive it."""
+    expand = (0, 0) if expanded is None else (expanded.address, expanded.closure)
+    words = [size, gradient.address, gradient.closure, *expand, size_out]
+    return np.array(words, dtype=np.uint64)

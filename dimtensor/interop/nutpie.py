@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.errors import CheckError, build_message, listing
-from dimtensor.interop.callbacks import (
-    copy_callback,
-    gradient_callback,
-    table_of,
-    vector_callback,
-)
+from dimtensor.interop.callbacks import expand_callback, gradient_callback, table_of
 from dimtensor.interop.extras import require
 from dimtensor.model.assembly import FLAT
 from dimtensor.model.records import label_text, spread_over, without_multiindex
@@ -217,13 +212,9 @@ def _machine_code(model: LogDensity, starting_points: Callable, record: _Record)
     from nutpie.compile_pymc import CompiledPyMCModel
 
     functions = model.functions
-    logp, arrays = _callback(functions, "logp_and_grad", gradient_callback, 1)
-    if record.flat:
-        expand = _cached(functions, "copy", copy_callback)
-    else:  # nutpie gives one table to both
-        first = len(table_of(model.size, arrays))
-        expand, more = _callback(functions, "record", vector_callback, first)
-        arrays += more
+    gradient = functions.c_function("logp_and_grad")
+    expanded = None if record.flat else functions.c_function("record")
+    table = table_of(model.size, gradient, expanded, record.size)
     stops = np.cumsum([int(np.prod(shape)) for shape in record.shapes])
     slices = [slice(a, b) for a, b in zip([0, *stops[:-1]], stops, strict=True)]
     return CompiledPyMCModel(
@@ -231,35 +222,15 @@ def _machine_code(model: LogDensity, starting_points: Callable, record: _Record)
         dims=record.dims,
         _coords=record.coords,
         _shapes=dict(zip(record.names, record.shapes, strict=True)),
-        compiled_logp_func=logp,
-        compiled_expand_func=expand,
+        compiled_logp_func=gradient_callback(),
+        compiled_expand_func=expand_callback(),
         initial_point_func=starting_points,
-        shared_data={str(at): array for at, array in enumerate(arrays)},
+        # nutpie keeps what is here as long as it samples
+        shared_data={"functions": (gradient, expanded)},
         shared_var_keys={},
-        user_data=table_of(model.size, arrays),
+        user_data=table,
         n_expanded=record.size,
         shape_info=(record.names, slices, record.shapes),
         logp_func=None,
         expand_func=None,
     )
-
-
-def _callback(
-    functions: Any, kind: str, make: Callable, first: int
-) -> tuple[Any, list[np.ndarray]]:
-    """The callback of one of the model's functions, and the arrays that it reads."""
-    import numba
-
-    positional = functions.get(kind).positional
-    arrays = [*functions.late_lengths(kind), *positional.fixed]
-    types = tuple(str(numba.typeof(array)) for array in arrays)
-    checks = functions.checks(kind)
-    key = (positional.raw, types, first)
-    return _cached(functions, key, lambda: make(positional.raw, arrays, first, checks)), arrays
-
-
-def _cached(functions: Any, key: Any, make: Callable[[], Any]) -> Any:
-    callbacks = functions.shared.setdefault("callbacks", {})
-    if key not in callbacks:
-        callbacks[key] = make()
-    return callbacks[key]

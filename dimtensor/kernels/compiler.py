@@ -17,7 +17,8 @@ from pytensor.graph.rewriting.db import RewriteDatabaseQuery
 from pytensor.scalar.basic import ScalarOp
 
 from dimtensor.kernels.emit import Emitter, NumbaFunction
-from dimtensor.kernels.native.code import NativeKernel, native_code
+from dimtensor.kernels.native.code import NativeKernel, native_code, translated
+from dimtensor.kernels.native.machine import assembly
 from dimtensor.kernels.native.translate import ArgumentType
 from dimtensor.kernels.native.values import NotNative
 from dimtensor.kernels.plan import Plan
@@ -54,14 +55,18 @@ class Kernel:
         self._arguments = list(arguments)
         self.native = self._native()
 
-    def _native(self) -> NativeKernel | None:
-        if os.environ.get("DIMTENSOR_NATIVE") == "0":
-            return None
-        operations = {
+    def _operations(self) -> dict[str, tuple[ScalarOp, str]]:
+        """Names in the source that stand for scalar operations of PyTensor, and what they give."""
+        return {
             name: (value.node.op, value.node.outputs[0].type.dtype)
             for name, value in self._namespace.items()
             if isinstance(value, NumbaFunction) and isinstance(value.node.op, ScalarOp)
         }
+
+    def _native(self) -> NativeKernel | None:
+        if os.environ.get("DIMTENSOR_NATIVE") == "0":
+            return None
+        operations = self._operations()
         try:
             types = [ArgumentType(v.type.dtype, v.type.shape) for v in self._arguments]
             types += [ArgumentType(a.dtype.name, a.shape) for a in self.constants]
@@ -73,6 +78,14 @@ class Kernel:
                 raise
             return None
         return kernel
+
+    @property
+    def assembly(self) -> str:
+        """The machine code as text, without the functions around it."""
+        if self.native is None:
+            return "\n".join(self.function.inspect_asm().values())
+        types, operations = self.native.code.arguments, self._operations()
+        return assembly(translated(self.source, types, operations).text)
 
     @cached_property
     def function(self) -> Any:

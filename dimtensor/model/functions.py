@@ -17,6 +17,7 @@ from dimtensor.model.supports import Bounded
 from dimtensor.tensor.evaluate import substitute
 
 if TYPE_CHECKING:
+    from dimtensor.backends.c_function import CFunction
     from dimtensor.tensor.core import DimTensor
 
 NUMERIC = ("logp", "logp_and_grad", "logp_on_jax", "record")
@@ -117,12 +118,10 @@ class ModelFunctions:
             return positional
         return lambda x: positional(x, *lengths)
 
-    def checks(self, kind: str) -> range:
-        """Places of the checks among the results of the code of a numeric function."""
-        compiled = self.get(kind)
-        program = compiled._code.program
-        first = len(compiled.output_nodes) + len(program.masks)
-        return range(first, first + len(program.checks))
+    def c_function(self, kind: str) -> CFunction:
+        """A numeric function for machine code: of a vector, into given buffers."""
+        size = sum(parameter.size(self.binding) for parameter in self.parameters)
+        return self.get(kind).c_function((size,), held=self.late_lengths(kind))
 
     def labelled(self, kind: str, *values: Any) -> Any:
         """Result of a function that carries labels."""

@@ -14,7 +14,13 @@ import numpy as np
 
 from dimtensor.kernels.native import machine
 from dimtensor.kernels.native.externals import address_of
-from dimtensor.kernels.native.translate import ArgumentType, ResultType, Translator
+from dimtensor.kernels.native.flat import closure_table, flat
+from dimtensor.kernels.native.translate import (
+    ArgumentType,
+    ResultType,
+    Translation,
+    Translator,
+)
 from dimtensor.kernels.native.values import NotNative
 from dimtensor.kernels.native.wrapper import (
     TABLE,
@@ -25,6 +31,11 @@ from dimtensor.kernels.native.wrapper import (
 )
 
 _MAGIC = b"dimtensor kernel 1\n"
+# what the functions around a kernel call
+_DECLARED = (
+    "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
+    "declare noalias ptr @malloc(i64) nounwind",
+)
 
 
 class NativeCode(NamedTuple):
@@ -34,8 +45,8 @@ class NativeCode(NamedTuple):
     ----------
     object : bytes
         An object file for this processor, with the functions ``kernel`` (see
-        :mod:`~dimtensor.kernels.native.translate`) and ``call`` (see
-        :mod:`~dimtensor.kernels.native.wrapper`).
+        :mod:`~dimtensor.kernels.native.translate`), ``call`` and ``flat`` (see the modules
+        :mod:`~dimtensor.kernels.native.wrapper` and :mod:`~dimtensor.kernels.native.flat`).
     arguments, results : tuple
         Types of what it takes and gives.
     externals : dict of str to str
@@ -86,8 +97,8 @@ class NativeCode(NamedTuple):
 
 def translated(
     source: str, arguments: Sequence[ArgumentType], operations: Mapping[str, tuple[Any, str]]
-) -> tuple[str, NativeCode]:
-    """LLVM text of a kernel and of its wrapper, and all of the code but the object.
+) -> Translation:
+    """LLVM of a kernel, without the functions around it.
 
     Raises
     ------
@@ -96,20 +107,7 @@ def translated(
     """
     function = ast.parse(source).body[0]
     assert isinstance(function, ast.FunctionDef)
-    found = Translator(function, arguments, operations).translate("kernel")
-    outer = wrapper("kernel", arguments, found.results, found.messages)
-    declared = ("declare void @llvm.memcpy.p0.p0.i64(", "declare noalias ptr @malloc(")
-    more = [
-        line
-        for line in (
-            "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
-            "declare noalias ptr @malloc(i64) nounwind",
-        )
-        if not any(line.startswith(d) and d in found.text for d in declared)
-    ]
-    text = "\n".join([*more, found.text, outer])
-    code = NativeCode(b"", tuple(arguments), found.results, found.externals, source)
-    return text, code
+    return Translator(function, arguments, operations).translate("kernel")
 
 
 def native_code(
@@ -132,8 +130,17 @@ def native_code(
     """
     if not layout_is_known():
         raise NotNative("arrays of this process have another layout")
-    text, code = translated(source, arguments, operations)
-    return code._replace(object=machine.object_code(text))
+    found = translated(source, arguments, operations)
+    text = "\n".join(
+        [
+            *(line for line in _DECLARED if line not in found.text),
+            found.text,
+            wrapper("kernel", arguments, found.results, found.messages),
+            flat("kernel", arguments, found.results),
+        ]
+    )
+    made = machine.object_code(text)
+    return NativeCode(made, tuple(arguments), found.results, found.externals, source)
 
 
 class NativeKernel:
@@ -163,6 +170,22 @@ class NativeKernel:
     def address(self) -> int:
         """Address of the kernel, a C function of two tables of 64-bit words."""
         return self._loaded.address("kernel")
+
+    @cached_property
+    def flat_address(self) -> int:
+        """Address of the function for other machine code (:mod:`dimtensor.kernels.native.flat`)."""
+        return self._loaded.address("flat")
+
+    def closure(
+        self,
+        shapes: Sequence[Sequence[int]],
+        fixed: Sequence[np.ndarray],
+        n_results: int,
+        first_condition: int,
+    ) -> np.ndarray:
+        """What that function takes beside arrays and results; the arrays must outlive it."""
+        types = self.code.arguments
+        return closure_table(types, shapes, fixed, n_results, first_condition)
 
     def bind(self, fixed: Sequence[np.ndarray] = ()) -> Any:
         """A function of Python that takes the arrays before those that are fixed."""

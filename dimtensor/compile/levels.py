@@ -1,0 +1,287 @@
+"""What lies beneath the labels of a compiled function: for callers that bring their own loops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dimtensor.compile.code import Code
+from dimtensor.compile.frame import check_indexers, complete
+from dimtensor.compile.positional import PositionalFunction
+from dimtensor.dims import Binding, Dim, dim_set
+from dimtensor.errors import GraphError, InputError, build_message
+from dimtensor.graph import Node
+
+if TYPE_CHECKING:
+    from dimtensor.backends.c_function import CFunction
+
+
+class Levels:
+    """The levels of a compiled function below its labels.
+
+    All of them take what the function takes, in the same order, as plain arrays with their axes in
+    the order of ``positional.input_dims``, and give what it gives, with axes in the order of
+    ``positional.output_dims``. None of them holds state.
+    """
+
+    _code: Code
+    _data: list[np.ndarray]
+    _data_binding: Binding
+
+    def _positional_of(self, code: Code) -> PositionalFunction:
+        n = len(code.inputs)
+        binding = self._data_binding.copy()
+        complete(binding, code.program)
+        check_indexers(code.program, self._data, n, binding)
+        lengths = code.known_lengths(binding)
+        program, executable = code.compiled(lengths)
+        specialise = None
+        if code.specialises and len(lengths) < len(code.open_dims):
+
+            def specialise(found: dict[Dim, int]) -> Any:
+                return code.compiled({d: found[d] for d in code.open_dims if d in found})[1]
+
+        return PositionalFunction(
+            program, executable, code.inputs, len(code.outputs), self._data, binding, specialise
+        )
+
+    @cached_property
+    def positional(self) -> PositionalFunction:
+        """The function of plain arrays.
+
+        Raises
+        ------
+        PositionError, DimError, LabelError
+            If the data contradict each other, or labels that are looked up come with inputs.
+        """
+        return self._positional_of(self._code)
+
+    @property
+    def fixed(self) -> tuple[np.ndarray, ...]:
+        """Data and large constants: what `numba` takes after the inputs."""
+        return self._positional_on("numba").fixed
+
+    @cached_property
+    def numba(self) -> Any:
+        """The function for other functions that numba compiles.
+
+        It takes the arrays of the inputs and then those of `fixed`: data are never part of code.
+        It returns a tuple; outputs without dims are numbers. Where a check of the function fails it
+        raises ``ValueError``.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> x = dt.tensor("x", dims=dt.Dim("n"))
+        >>> f = dt.function([x], [(x**2).sum()])
+        >>> f.numba  # doctest: +SKIP
+        CPUDispatcher(<function kernel at 0x...>)
+        """
+        positional = self._positional_on("numba")
+        if not positional.program.masks and not positional.program.checks:
+            return positional.raw
+        return _checked(positional)
+
+    @property
+    def address(self) -> int:
+        """Address of a C function: buffers in, results written into given buffers.
+
+        ``int32_t f(void *const *arrays, void *const *results, const uint64_t *closure)``, called
+        with the addresses of the arrays of the inputs, contiguous, the addresses of buffers for the
+        outputs, which must not overlap with anything else, and with `closure`. It needs no lock of
+        Python's and may run in several threads. It returns 0; -1 where a check fails, and
+        another number if there is no memory for its temporaries.
+
+        Raises
+        ------
+        InputError
+            If the length of a dim comes with the inputs: use `c_function`.
+        """
+        return self._c_function.address
+
+    @property
+    def closure(self) -> int:
+        """Address of what the C function takes last; valid as long as this function lives."""
+        return self._c_function.closure
+
+    @cached_property
+    def _c_function(self) -> CFunction:
+        return self.c_function()
+
+    def c_function(self, *shapes: Sequence[int], held: Sequence[np.ndarray] = ()) -> CFunction:
+        """The C function for inputs of some shapes, with its own closure.
+
+        Parameters
+        ----------
+        *shapes : sequence of int
+            One per input, axes in the order of ``positional.input_dims``. They can be left out
+            where all lengths are known from dims and data.
+        held : sequence of ndarray
+            Values of the last inputs, which are then no arguments of the C function.
+
+        Returns
+        -------
+        CFunction
+            With the attributes ``address`` and ``closure``, as of this function.
+
+        Raises
+        ------
+        InputError
+            If a length is not known, or not that of the dim.
+        """
+        from dimtensor.backends.c_function import CFunction
+
+        positional = self._positional_on("numba")
+        n = len(self._code.inputs) - len(held)
+        sources, axes = self._code.inputs[:n], positional.input_dims[:n]
+        if not shapes:
+            shapes = tuple(tuple(_length(dim, positional.binding) for dim in dims) for dims in axes)
+        if len(shapes) != n:
+            raise InputError(f"the C function takes {n} arrays, there are {len(shapes)} shapes")
+        given = []
+        for source, dims, shape in zip(sources, axes, shapes, strict=True):
+            known = [dim.bound_length(positional.binding) for dim in dims]
+            if len(shape) != len(dims) or any(
+                length not in (None, n) for length, n in zip(known, shape, strict=True)
+            ):
+                raise InputError(f"an array of dims {dim_set(dims)} cannot have shape {shape}")
+            given.append(np.empty(tuple(shape), _dtype(source)))
+        fixed = [
+            np.require(value, _dtype(source), ["C", "A"])
+            for value, source in zip(held, self._code.inputs[n:], strict=True)
+        ]
+        results = [
+            (node.dtype, len(dims))
+            for node, dims in zip(self._code.outputs, positional.output_dims, strict=True)
+        ]
+        fixed += positional.fixed
+        return CFunction(positional.executable, given, fixed, results, positional.conditions)
+
+    @cached_property
+    def jax(self) -> PureFunction:
+        """The function as a pure one for JAX: for ``jit``, ``grad``, ``vmap`` and ``shard_map``.
+
+        It takes arrays of the inputs and returns a tuple of those of the outputs. It computes in 64
+        bits where JAX's 64-bit mode is on. Checks cannot raise inside of it: see
+        :meth:`PureFunction.conditions`.
+        """
+        return PureFunction(self)
+
+    @property
+    def source(self) -> str:
+        """The source of the loop nests, to be read.
+
+        Raises
+        ------
+        GraphError
+            If the backend has none.
+        """
+        return self._kernel("source").source
+
+    @property
+    def assembly(self) -> str:
+        """The machine code of the loop nests for this processor, to be read.
+
+        Raises
+        ------
+        GraphError
+            If the backend has none.
+        """
+        return self._kernel("assembly").assembly
+
+    def _kernel(self, what: str) -> Any:
+        kernel = self.positional.executable.kernel
+        if kernel is None:
+            raise GraphError(
+                f"functions of this backend or without kernels have no {what}; for JAX, look at "
+                "jax.make_jaxpr(f.jax)(*arrays)"
+            )
+        return kernel
+
+    def _positional_on(self, backend: str) -> PositionalFunction:
+        """The function of plain arrays on a backend, whatever the backend of this one."""
+        if self._code.backend == backend:
+            return self.positional
+        known = self.__dict__.setdefault("_elsewhere", {})
+        if backend not in known:
+            code = self._code
+            known[backend] = self._positional_of(
+                Code(code.inputs, code.outputs, backend, code.kernels)
+            )
+        return known[backend]
+
+
+class PureFunction:
+    """A function of arrays that JAX can transform; lengths are those of the arrays."""
+
+    def __init__(self, function: Levels):
+        self._function = function
+        code = function._code
+        self._code = code if code.backend == "jax" else Code(code.inputs, code.outputs, "jax")
+
+    def __call__(self, *arrays: Any) -> tuple[Any, ...]:
+        return self._results(arrays)[: len(self._code.outputs)]
+
+    def conditions(self, *arrays: Any) -> tuple[Any, ...]:
+        """Truth values of the checks of the function."""
+        first = len(self._code.outputs) + len(self._code.program.masks)
+        return self._results(arrays)[first:]
+
+    def _results(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
+        import jax.numpy as jnp
+
+        code, function = self._code, self._function
+        if len(arrays) != len(code.inputs):
+            raise InputError(f"the function takes {len(code.inputs)} arrays, not {len(arrays)}")
+        binding = function._data_binding.copy()
+        arrays = [jnp.asarray(array) for array in arrays]
+        for slot, array in zip(code.program.slots, arrays, strict=False):
+            if array.ndim != len(slot.dims):
+                raise InputError(
+                    f"an array of dims {dim_set(slot.dims)} has {array.ndim} axes instead of "
+                    f"{len(slot.dims)}"
+                )
+            for dim, length in zip(slot.dims, array.shape, strict=True):
+                binding.add_length(dim, length, "an array")
+        complete(binding, code.program)
+        program, executable = code.compiled(code.known_lengths(binding))
+        held = PositionalFunction(
+            program, executable, code.inputs, len(code.outputs), function._data, binding
+        )
+        return tuple(executable.raw(*arrays, *held.fixed))
+
+
+def _dtype(source: Node | Dim) -> str:
+    return "int64" if isinstance(source, Dim) else source.dtype
+
+
+def _length(dim: Dim, binding: Binding) -> int:
+    length = dim.bound_length(binding)
+    if length is None:
+        raise InputError(
+            build_message(
+                f"the length of {dim.title} comes with the inputs, a C function has to know it",
+                hint="give the shapes of the inputs: f.c_function(*shapes)",
+            )
+        )
+    return length
+
+
+def _checked(positional: PositionalFunction) -> Any:
+    """A function of numba around another: it raises where a check fails, and gives the outputs."""
+    import numba
+
+    n = len(positional.input_dims) + len(positional.fixed)
+    arguments = ", ".join(f"x{at}" for at in range(n))
+    lines = [f"def checked({arguments}):", f"    found = inner({arguments})"]
+    for place, check in zip(positional.conditions, positional.program.checks, strict=True):
+        lines.append(f"    if not found[{place}]:")
+        lines.append(f"        raise ValueError({check.message!r})")
+    results = "".join(f"found[{at}], " for at in range(len(positional.output_dims)))
+    lines.append(f"    return ({results})")
+    namespace: dict[str, Any] = {"inner": positional.raw}
+    exec("\n".join(lines), namespace)
+    return numba.njit(namespace["checked"], nogil=True)
