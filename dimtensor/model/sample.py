@@ -73,7 +73,8 @@ def sample(
     InputError
         If a number is below 1, or the initial values lie outside of their supports.
     CheckError
-        If the log density is not finite where the chains start.
+        If the log density is not finite where the chains start, or a check of it fails there; if a
+        check of something that is recorded fails.
 
     References
     ----------
