@@ -70,6 +70,18 @@ class Place:
         return f"{self.name}[{', '.join([*self.leading, '...'])}]"
 
 
+def new_array(shape: str, dtype: str, start: str | Place | None) -> str:
+    """Source of a new array: empty, full of a number, or a copy."""
+    if isinstance(start, Place):
+        return f"{start.whole}.copy()"
+    numpy = "np.bool_" if dtype == "bool" else f"np.{dtype}"
+    if start is None:
+        return f"np.empty({shape}, dtype={numpy})"
+    if start in ("0.0", "0", "False"):
+        return f"np.zeros({shape}, dtype={numpy})"
+    return f"np.full({shape}, {start}, dtype={numpy})"
+
+
 def loops_of(terms: Sequence[Term]) -> frozenset:
     return frozenset().union(*(term.loops for term in terms)) if terms else frozenset()
 
@@ -123,7 +135,7 @@ def _shape(e: Emitter, node: Apply, index: tuple[Term, ...], scope: Scope) -> Te
     if index[0].text.isdigit():
         return Term(e.length(x, int(index[0].text)))
     lengths = [e.length(x, axis) for axis in range(x.type.ndim)]
-    return scope.temporary(f"({', '.join(lengths)},)[{index[0].text}]", index[0].loops)
+    return scope.temporary(f"({', '.join(lengths)},)[{index[0].text}]", index[0].loops, "int64")
 
 
 def _make_vector(e: Emitter, node: Apply, index: tuple[Term, ...], scope: Scope) -> Term:
@@ -131,7 +143,7 @@ def _make_vector(e: Emitter, node: Apply, index: tuple[Term, ...], scope: Scope)
         return e.element(node.inputs[int(index[0].text)], (), scope)
     dtype = node.outputs[0].type.dtype
     items = [f"np.{dtype}({e.element(v, (), scope).text})" for v in node.inputs]
-    return scope.temporary(f"({', '.join(items)},)[{index[0].text}]", index[0].loops)
+    return scope.temporary(f"({', '.join(items)},)[{index[0].text}]", index[0].loops, dtype)
 
 
 def entries_of(op: Any, ndim: int) -> list:

@@ -22,6 +22,7 @@ from dimtensor.kernels.elements import (
     entries_of,
     gather_index,
     loops_of,
+    new_array,
     restrict,
     rule_of,
     slice_ends,
@@ -59,18 +60,20 @@ class Scope:
         self.emitter = emitter
         self.memo: dict[tuple, Term] = {}
         self.temporaries: list[tuple[str, str, frozenset]] = []
+        self.dtypes: dict[str, str] = {}
         self.accesses: list[tuple[frozenset, ...]] = []
 
-    def temporary(self, text: str, loops: frozenset) -> Term:
+    def temporary(self, text: str, loops: frozenset, dtype: str) -> Term:
         name = self.emitter.fresh("t")
         self.temporaries.append((name, text, loops))
+        self.dtypes[name] = dtype
         return Term(name, loops)
 
 
 class TopScope(Scope):
     """Scalars outside of all loops, written as soon as they are needed."""
 
-    def temporary(self, text: str, loops: frozenset) -> Term:
+    def temporary(self, text: str, loops: frozenset, dtype: str) -> Term:
         name = self.emitter.fresh("s")
         self.emitter.lines.append(f"{name} = {text}")
         return Term(name)
@@ -196,11 +199,11 @@ class Emitter:
 
     def write(self) -> None:
         """Write all groups of the plan."""
-        for group in self.plan.groups:
+        for number, group in enumerate(self.plan.groups):
             if group.is_call:
                 self._call(group.tasks[0])
             else:
-                self._nest(group)
+                self._nest(group, number)
         for variable, place in self.destinations.items():
             if self.places.get(variable) is not place:
                 self.lines.append(f"{place.everything} = {self._argument(variable)}")
@@ -243,20 +246,36 @@ class Emitter:
             A number that it is filled with, or an array that it is a copy of.
         """
         self.owned.add(variable)
-        lengths = [self.length(variable, axis) for axis in range(variable.type.ndim)]
+        lengths = self._shape(variable)
         place = self.destinations.get(variable)
         if place is None:
             early = all(n.isdigit() or n in self._early_lengths for n in lengths)
             place = Place(self.fresh("v"), early=early)
             shape, dtype = f"({', '.join(lengths)},)", variable.type.dtype
             if not early or self.early is self.lines:
-                self.lines.append(f"{place.name} = {_new_array(shape, dtype, start)}")
+                self.lines.append(f"{place.name} = {new_array(shape, dtype, start)}")
                 return place
-            self.early.append(f"{place.name} = {_new_array(shape, dtype, None)}")
+            self.early.append(f"{place.name} = {new_array(shape, dtype, None)}")
         if start is not None:
             text = start.whole if isinstance(start, Place) else start
             self.lines.append(f"{place.everything} = {text}")
         return place
+
+    def is_free_after(self, variable: Variable, number: int, target: Variable) -> bool:
+        """Whether the memory of an array may be overwritten by one that a group makes of it."""
+        return (
+            variable in self.owned
+            and variable.type.dtype == target.type.dtype
+            and variable.type.ndim == target.type.ndim
+            and variable not in self.graph.outputs
+            and variable not in self.destinations
+            and target not in self.destinations
+            and self.plan.last_reader(variable) == number
+            and self._shape(variable) == self._shape(target)
+        )
+
+    def _shape(self, variable: Variable) -> list[str]:
+        return [self.length(variable, axis) for axis in range(variable.type.ndim)]
 
     # -- lengths ----------------------------------------------------------------------------------
 
@@ -340,7 +359,9 @@ class Emitter:
         if known is None:
             place = self.place(variable)
             scope.accesses.append(tuple(term.loops for term in index))
-            known = scope.memo[key] = scope.temporary(place.at(index), loops_of(index))
+            known = scope.memo[key] = scope.temporary(
+                place.at(index), loops_of(index), variable.type.dtype
+            )
         return known
 
     def computed(self, variable: Variable, index: tuple[Term, ...], scope: Scope) -> Term:
@@ -363,7 +384,7 @@ class Emitter:
             text = f"{function}({', '.join(term.text for term in operands)})"
         elif text in [term.text for term in operands]:
             return operands[[term.text for term in operands].index(text)]
-        return scope.temporary(text, loops_of(operands))
+        return scope.temporary(text, loops_of(operands), out)
 
     # -- calls ------------------------------------------------------------------------------------
 
@@ -413,10 +434,10 @@ class Emitter:
 
     # -- loop nests -------------------------------------------------------------------------------
 
-    def _nest(self, group: Group) -> None:
+    def _nest(self, group: Group, number: int) -> None:
         loops = {item: f"i{at}" for at, item in enumerate(group.space)}
         scope = Scope(self)
-        nest = Nest(self, scope, loops)
+        nest = Nest(self, scope, loops, number)
         for task in group.tasks:
             index = self._iterate(task, loops)
             if task.kind == "store":
@@ -461,14 +482,3 @@ class Emitter:
         if isinstance(node.op, Subtensor):
             return basic_index(self, node, index, scope)
         return gather_index(self, node, index, scope)
-
-
-def _new_array(shape: str, dtype: str, start: str | Place | None) -> str:
-    if isinstance(start, Place):
-        return f"{start.whole}.copy()"
-    numpy = "np.bool_" if dtype == "bool" else f"np.{dtype}"
-    if start is None:
-        return f"np.empty({shape}, dtype={numpy})"
-    if start in ("0.0", "0", "False"):
-        return f"np.zeros({shape}, dtype={numpy})"
-    return f"np.full({shape}, {start}, dtype={numpy})"

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.tensor.basic import Alloc
 
-from dimtensor.kernels.elements import Place, Term
-from dimtensor.kernels.scalars import combine, identity, literal
+from dimtensor.kernels import strips
+from dimtensor.kernels.elements import Place, Term, new_array
+from dimtensor.kernels.scalars import combine, identity, is_call, literal
 
 if TYPE_CHECKING:
     from dimtensor.kernels.emit import Emitter, Scope
@@ -21,29 +23,45 @@ _MOST_LOOPS_TO_PERMUTE = 5
 @dataclass
 class _Sink:
     kind: str
-    place: Place | str  # an array, or a scalar's name
+    target: Variable
     index: tuple[Any, ...]
     value: Any
-    dtype: str
     operation: str = ""
+    node: Apply | None = None
+    place: Place | str = ""  # an array, or a scalar's name
+
+    @property
+    def dtype(self) -> str:
+        return self.target.type.dtype
+
+    @property
+    def kept(self) -> set[str]:
+        """Loops that the result is not reduced over."""
+        return {loop for term in self.index for loop in term.loops}
+
+    @property
+    def text(self) -> str:
+        return self.place if isinstance(self.place, str) else self.place.at(self.index)
 
 
 class Nest:
     """Collects what a nest stores, then writes it."""
 
-    def __init__(self, emitter: Emitter, scope: Scope, loops: dict):
+    def __init__(self, emitter: Emitter, scope: Scope, loops: dict, number: int):
         self.e = emitter
         self.scope = scope
         self.loops = list(loops.values())
+        self.number = number
         self.sinks: list[_Sink] = []
-        self.results: list[tuple[Variable, Place]] = []
         self._partials: dict[tuple[str, str], str] = {}
+        self._afterwards: list[str] = []
+        self._places: dict[Variable, Place] = {}
+        self._reused: set[str] = set()
 
     # -- what is computed -------------------------------------------------------------------------
 
     def store(self, target: Variable, index: tuple[Term, ...], value: Term) -> None:
-        place = self._array(target, None)
-        self.sinks.append(_Sink("store", place, index, value, target.type.dtype))
+        self.sinks.append(_Sink("store", target, index, value))
 
     def reduce(self, node: Apply, kept: tuple[Term, ...], value: Term) -> None:
         target = node.outputs[0]
@@ -53,14 +71,7 @@ class Nest:
             value = Term(f"np.{dtype}({value.text})", value.loops)
         if operation in ("Maximum", "Minimum"):
             self._refuse_empty(node)
-        deepest = {loop for term in kept for loop in term.loops}
-        if target.type.ndim == 0:
-            place: Place | str = self.e.fresh("s")
-            self.e.scalars[target] = Term(place)
-        else:
-            start = None if deepest == set(self.loops) else identity(operation, dtype)
-            place = self._array(target, start)
-        self.sinks.append(_Sink("reduce", place, kept, value, dtype, operation))
+        self.sinks.append(_Sink("reduce", target, kept, value, operation, node))
 
     def _refuse_empty(self, node: Apply) -> None:
         x = node.inputs[0]
@@ -74,32 +85,98 @@ class Nest:
                 )
 
     def scatter(self, node: Apply, places: tuple[Term, ...], value: Term) -> None:
-        target = node.outputs[0]
-        place = self._updated(node)
-        self.results.append((target, place))
         operation = "=" if node.op.set_instead_of_inc else "+="
-        self.sinks.append(_Sink("scatter", place, places, value, target.type.dtype, operation))
+        self.sinks.append(_Sink("scatter", node.outputs[0], places, value, operation, node))
 
-    def _array(self, target: Variable, start: str | None) -> Place:
-        """A new array, filled where elements are accumulated in it."""
-        place = self.e.allocate(target, start)
-        self.results.append((target, place))
-        return place
+    # -- where it is stored -----------------------------------------------------------------------
 
-    def _updated(self, node: Apply) -> Place:
+    def _provide(self, sink: _Sink, order: list[str], names: set[str]) -> None:
+        """Memory for a result."""
+        if sink.kind == "scatter":
+            sink.place = self._updated(sink, order, names)
+        elif sink.target.type.ndim == 0:
+            sink.place = self.e.fresh("s")
+            self.e.scalars[sink.target] = Term(sink.place)
+        elif sink.kind == "reduce":
+            full = sink.kept == set(order)
+            start = None if full else identity(sink.operation, sink.dtype)
+            sink.place = self.e.allocate(sink.target, start)
+        else:
+            sink.place = self._overwritten(sink) or self.e.allocate(sink.target)
+
+    def _overwritten(self, sink: _Sink) -> Place | None:
+        """An array that is read for the last time, element by element where this is stored."""
+        own = tuple(term.text for term in sink.index)
+        read: dict[Variable, set] = {}
+        for variable, index, *computed in self.scope.memo:
+            if not computed:
+                read.setdefault(variable, set()).add(index)
+        for variable, indices in read.items():
+            if indices != {own} or not self.e.is_free_after(variable, self.number, sink.target):
+                continue
+            place = self.e.places[variable]
+            if place.name not in self._reused:
+                self._reused.add(place.name)
+                self.e.owned.add(sink.target)
+                return place
+        return None
+
+    def _updated(self, sink: _Sink, order: list[str], names: set[str]) -> Place:
         """The array that an update works on: a new one, a copy, or one that nobody else reads."""
-        x, target = node.inputs[0], node.outputs[0]
+        assert sink.node is not None
+        x, target = sink.node.inputs[0], sink.target
         made = x.owner
         if x not in self.e.places and made is not None and isinstance(made.op, Alloc):
             value = made.inputs[0]
             assert isinstance(value, Constant)
-            return self.e.allocate(target, literal(value.data.reshape(()), x.type.dtype))
+            number = literal(value.data.reshape(()), x.type.dtype)
+            if number == "0.0" and sink.operation == "+=" and self._is_serial(sink, names):
+                return self._ways(sink, order)
+            return self.e.allocate(target, number)
         source = self.e.place(x)
         alone = len(self.e.graph.clients.get(x, ())) == 1 and x in self.e.owned
         if alone and target not in self.e.destinations:
             self.e.owned.add(target)
             return source
         return self.e.allocate(target, source)
+
+    def _is_serial(self, sink: _Sink, names: set[str]) -> bool:
+        """Whether an update may meet the same element again: where it is depends on data."""
+        return sink.kind == "scatter" and any(
+            not names.isdisjoint(strips.Line(term.text).uses) for term in sink.index
+        )
+
+    def _ways(self, sink: _Sink, order: list[str]) -> Place:
+        """Several arrays to add up in by turns, if they are small beside what is added."""
+        e = self.e
+        lengths = [e.length(sink.target, axis) for axis in range(sink.target.type.ndim)]
+        size, steps = " * ".join(lengths), " * ".join(e.loop_lengths[loop] for loop in order)
+        ways = strips.WAYS
+        if size.replace(" * ", "").isdigit() and steps.replace(" * ", "").isdigit():
+            if ways * math.prod(map(int, size.split(" * "))) > math.prod(
+                map(int, steps.split(" * "))
+            ):
+                return e.allocate(sink.target, "0.0")
+            mask = str(ways - 1)
+        else:
+            mask = e.fresh("m")
+            e.lines.append(f"{mask} = {ways - 1} if {ways} * {size} <= {steps} else 0")
+        place = e.allocate(sink.target, "0.0")
+        name = e.fresh("w")
+        count = str(ways) if mask.isdigit() else f"{mask} + 1"
+        shape = f"({', '.join([count, *lengths])},)"
+        e.lines.append(f"{name} = {new_array(shape, sink.dtype, '0.0')}")
+        counters = [e.fresh("i") for _ in lengths]
+        at = "".join(f", {counter}" for counter in counters)
+        way = e.fresh("k")
+        lines = [f"for {way} in range({count}):"]
+        for depth, (counter, length) in enumerate(zip(counters, lengths, strict=True)):
+            lines.append(f"{'    ' * (depth + 1)}for {counter} in range({length}):")
+        indent = "    " * (len(lengths) + 1)
+        lines.append(f"{indent}{place.at([Term(c) for c in counters])} += {name}[{way}{at}]")
+        self._afterwards += lines
+        self._places[sink.target] = place
+        return Place(name, (f"{order[-1]} & {mask}",), early=False)
 
     # -- writing ----------------------------------------------------------------------------------
 
@@ -120,51 +197,65 @@ class Nest:
         def level(loops: Any) -> int:
             return max((order.index(loop) + 1 for loop in loops), default=0)
 
+        inner = []
         for name, text, loops in self.scope.temporaries:
-            before[level(loops)].append(f"{name} = {text}")
-        inner: list[str] = []
-        for sink in sorted(self.sinks, key=lambda sink: -level(_kept(sink))):
-            self._write_sink(sink, order, level, before, inner, after)
-        before[depth] += inner
+            if level(loops) == depth:
+                dtype = self.scope.dtypes[name]
+                inner.append(strips.Line(f"{name} = {text}", name, dtype, is_call(text)))
+            else:
+                before[level(loops)].append(f"{name} = {text}")
+        names = {line.name for line in inner if line.name is not None}
+        for sink in self.sinks:
+            self._provide(sink, order, names)
+        for line in inner:
+            line.is_load = line.text.endswith("]") and line.uses.isdisjoint(names | self._reused)
+        for sink in sorted(self.sinks, key=lambda sink: -level(sink.kept)):
+            text = self._sink_line(sink, order, level, before, after)
+            if text is not None:
+                inner.append(strips.Line(text, is_serial=self._is_serial(sink, names)))
+        if depth and strips.pays(inner, length := self.e.loop_lengths[order[-1]]):
+            written, made = strips.write(inner, order[-1], length, self.e.fresh)
+            self.e.early += made
+            before[depth - 1] += written
+            del order[-1]
+        else:
+            before[depth] += [line.text for line in inner]
         self._write_levels(order, before, after)
-        for target, place in self.results:
-            self.e.places[target] = place
+        self.e.lines += self._afterwards
+        for sink in self.sinks:
+            if isinstance(sink.place, Place):
+                self.e.places[sink.target] = self._places.get(sink.target, sink.place)
 
-    def _write_sink(
+    def _sink_line(
         self,
         sink: _Sink,
         order: list[str],
         level: Any,
         before: list[list[str]],
-        inner: list[str],
         after: list[list[str]],
-    ) -> None:
-        place = sink.place if isinstance(sink.place, str) else sink.place.at(sink.index)
-        value = sink.value.text
-        if sink.kind == "store":
-            inner.append(f"{place} = {value}")
-            return
+    ) -> str | None:
+        """What a result needs in the innermost loop, if anything; also what is around it."""
+        place, value = sink.text, sink.value.text
         if sink.kind == "scatter":
-            inner.append(f"{place} {sink.operation} {value}")
-            return
-        kept = _kept(sink)
+            return f"{place} {sink.operation} {value}"
+        kept = sink.kept
         deepest = level(kept)
-        if kept == set(order):
-            inner.append(f"{place} = {value}")
-            return
+        if sink.kind == "store" or kept == set(order):
+            return f"{place} = {value}"
         if deepest == len(order):
-            inner.append(combine(sink.operation, place, value, sink.dtype))
-            return
+            return combine(sink.operation, place, value, sink.dtype)
+        start = identity(sink.operation, sink.dtype)
         total = place if isinstance(sink.place, str) else self.e.fresh("a")
-        before[deepest].append(f"{total} = {identity(sink.operation, sink.dtype)}")
+        before[deepest].append(f"{total} = {start}")
         # the innermost loop adds up in a variable of its own, which sums over more loops share
+        line = None
         partial = self._partials.get((value, sink.operation))
         if partial is None:
             partial = total if deepest == len(order) - 1 else self.e.fresh("a")
             self._partials[value, sink.operation] = partial
             if partial != total:
-                before[-2].append(f"{partial} = {identity(sink.operation, sink.dtype)}")
-            inner.append(combine(sink.operation, partial, value, sink.dtype))
+                before[-2].append(f"{partial} = {start}")
+            line = combine(sink.operation, partial, value, sink.dtype)
         if partial != total:
             after[-2].append(combine(sink.operation, total, partial, sink.dtype))
         if not isinstance(sink.place, str):
@@ -172,6 +263,7 @@ class Nest:
                 after[deepest].append(f"{place} = {total}")
             else:
                 after[deepest].append(combine(sink.operation, place, total, sink.dtype))
+        return line
 
     def _write_levels(
         self, order: list[str], before: list[list[str]], after: list[list[str]]
@@ -184,11 +276,6 @@ class Nest:
                 lines.append(f"{indent}for {order[at]} in range({self.e.loop_lengths[order[at]]}):")
         for at in range(len(order), -1, -1):
             lines += ["    " * at + line for line in after[at]]
-
-
-def _kept(sink: _Sink) -> set[str]:
-    """Loops that a result is not reduced over."""
-    return {loop for term in sink.index for loop in term.loops}
 
 
 def _cost(order: tuple[str, ...], accesses: list[tuple[frozenset, ...]]) -> float:

@@ -29,8 +29,32 @@ from dimtensor.kernels.extents import (
 REDUCTIONS = frozenset({"Add", "Mul", "Maximum", "Minimum", "AND", "OR"})
 # scalar operations that are cheaper to repeat than to store and load
 CHEAP = frozenset(
-    {"Abs", "Add", "AND", "Cast", "EQ", "GE", "GT", "Identity", "Invert", "IsInf", "IsNan", "LE"}
-    | {"LT", "Maximum", "Minimum", "Mul", "Neg", "NEQ", "OR", "Reciprocal", "Second", "Sqr"}
+    {
+        "Abs",
+        "Add",
+        "AND",
+        "Cast",
+        "EQ",
+        "GE",
+        "GT",
+        "Identity",
+        "Invert",
+        "IsInf",
+        "IsNan",
+        "LE",
+    }
+    | {
+        "LT",
+        "Maximum",
+        "Minimum",
+        "Mul",
+        "Neg",
+        "NEQ",
+        "OR",
+        "Reciprocal",
+        "Second",
+        "Sqr",
+    }
     | {"Sqrt", "Sub", "Switch", "TrueDiv", "XOR"}
 )
 
@@ -78,10 +102,18 @@ class Group:
 
 
 class Plan:
-    """Tasks of a graph, in groups, in an order in which they can run."""
+    """Tasks of a graph, in groups, in an order in which they can run.
 
-    def __init__(self, graph: FunctionGraph):
+    Parameters
+    ----------
+    graph : FunctionGraph
+    fuse : bool
+        Whether tasks share loop nests; otherwise each has its own, to compare with.
+    """
+
+    def __init__(self, graph: FunctionGraph, fuse: bool = True):
         self.graph = graph
+        self.fuse = fuse
         self.extents = Extents(graph)
         self.order = list(graph.toposort())
         self.inline = {n for n in self.order if self._is_inline(n)}
@@ -235,6 +267,13 @@ class Plan:
             return list(task.target.owner.inputs)
         return list(task.node.inputs)
 
+    def last_reader(self, variable: Variable) -> int:
+        """The last group that reads a stored array, -1 if a call does, which may keep a view."""
+        readers = [at for at, group in enumerate(self.groups) if variable in group.reads]
+        if not readers or any(self.groups[at].is_call for at in readers):
+            return -1
+        return readers[-1]
+
     def _available(self, variable: Variable, reads: set[Variable]) -> int:
         """The first group that may read a variable; collects the stored arrays behind it."""
         stack, earliest, seen = [variable], 0, set()
@@ -255,7 +294,7 @@ class Plan:
         return earliest
 
     def _place(self, task: Task, earliest: int, reads: set[Variable]) -> int:
-        if task.kind != "call":
+        if task.kind != "call" and self.fuse:
             for number in range(earliest, len(self.groups)):
                 group = self.groups[number]
                 if group.is_call or sorted(map(_key, group.space)) != sorted(map(_key, task.space)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,6 +29,14 @@ _FLOAT = {
 _NARY = {"Add": " + ", "Mul": " * "}
 _COMPARE = {"LT": "<", "GT": ">", "LE": "<=", "GE": ">=", "EQ": "==", "NEQ": "!="}
 _BOOL = {"AND": "&", "OR": "|", "XOR": "^"}
+
+
+_CALL = re.compile(r"\b(f\d+|math\.(?!sqrt)\w+|np\.(log|log1p))\(")
+
+
+def is_call(text: str) -> bool:
+    """Whether an expression calls a function that works on one number at a time."""
+    return _CALL.search(text) is not None
 
 
 def literal(value: Any, dtype: str) -> str:
