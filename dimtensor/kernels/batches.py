@@ -1,7 +1,8 @@
-"""Operations on trailing axes, sorts and matrix products: loops over a batch around one call."""
+"""Operations on trailing axes, sorts and matrix products: loops over a batch around a template."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytensor.graph.basic import Apply, Variable
@@ -17,93 +18,112 @@ from dimtensor.kernels.calls import (
     CallRule,
     Loops,
     finish,
-    helper,
     loops_over,
     new_scope,
     on_diagonal,
     set_length,
     write_loops,
 )
-from dimtensor.kernels.elements import ZERO, Place, Term
+from dimtensor.kernels.elements import Place, Term
 from dimtensor.kernels.signatures import batched, core_op, has_core_axes, of_one_real_dtype, turned
+from dimtensor.kernels.templates import Access, inlined
 from dimtensor.ops.group import GroupPosition
 from dimtensor.ops.linalg import Det, Inverse, SLogDet
 
 if TYPE_CHECKING:
     from dimtensor.kernels.emit import Emitter
 
-_SMALL = 8  # the largest static size that is left to loops; see intrinsics.SCRATCH
+_SMALL = 8  # the largest static size of matrices that is left to loops
 
 
 class Core(NamedTuple):
-    """What is called for each position of a batch.
+    """What is written for each position of a batch.
 
     Attributes
     ----------
-    function : str
-        A function of the library. It is given inputs, outputs that have axes, and flags, and
-        returns the outputs that have none.
-    flags : tuple of str
-    columns : tuple of int
-        Numbers of the inputs and, after them, outputs that are vectors to be seen as matrices.
-    arrays : tuple of Variable, optional
-        What is read in the place of the inputs.
+    template : str
+    inputs : mapping of str to Variable
+        By parameter. After them come the outputs that have axes, each as ``out``.
+    numbers : mapping of str to str
+    whole : tuple of str
+        Parameters that must be arrays by themselves, because BLAS or LAPACK is given them.
     """
 
-    function: str
-    flags: tuple[str, ...] = ()
-    columns: tuple[int, ...] = ()
-    arrays: tuple[Variable, ...] = ()
+    template: str
+    inputs: Mapping[str, Variable]
+    numbers: Mapping[str, str]
+    whole: tuple[str, ...] = ()
 
 
-def _core(node: Apply, n_inputs: int) -> Core | None:
-    """The library's function for a node, if it has one."""
-    op, inputs, outputs = core_op(node), node.inputs[:n_inputs], node.outputs
+def _core(e: Emitter, node: Apply, n_inputs: int) -> Core | None:
+    """The template of a node, if it has one."""
+    op, inputs, out = core_op(node), node.inputs[:n_inputs], node.outputs[0]
     if isinstance(op, GroupPosition):
-        return Core("group_position", (repr(op.which == "first"), repr(op.which == "max")))
-    if not of_one_real_dtype([*inputs, *outputs]):
-        return None
+        x, codes, _ = inputs
+        numbers = {"n": _last(e, x), "n_groups": _last(e, out)}
+        flags = {"first": repr(op.which == "first"), "largest": repr(op.which == "max")}
+        return Core("group_position", {"x": x, "codes": codes}, {**numbers, **flags})
     if isinstance(op, (Dot, BatchedDot)):
-        return _product(inputs, outputs[0])
-    n = inputs[0].type.shape[-1] if inputs[0].type.ndim else None
-    small = n is not None and n <= _SMALL
-    size = (str(n),) if small else ()
+        return _product(e, inputs, out)
+    if not of_one_real_dtype([*inputs, *node.outputs]):
+        return None
+    size = inputs[0].type.shape[-1] if inputs[0].type.ndim else None
+    suffix = "_loops" if size is not None and size <= _SMALL else ""
     if isinstance(op, Cholesky) and op.lower:
-        return Core("small_cholesky" if small else "cholesky", size)
-    if isinstance(op, Inverse):
-        return Core("small_inverse" if small else "inverse", size)
-    if isinstance(op, Det):
-        return Core("small_det" if small else "det", size)
-    if isinstance(op, SLogDet):
-        return Core("small_slogdet" if small else "slogdet", size)
+        n = {"n": _last(e, inputs[0])}
+        return Core("cholesky" + suffix, {"x": inputs[0]}, n, () if suffix else ("out",))
+    for kind, name in ((Inverse, "inverse"), (Det, "det"), (SLogDet, "slogdet")):
+        if isinstance(op, kind):
+            return Core(name + suffix, {"x": inputs[0]}, {"n": _last(e, inputs[0])})
     if isinstance(op, Solve) and op.assume_a == "gen":
-        columns = (1, 2) if op.b_ndim == 1 else ()
-        return Core("small_solve" if small else "solve", size, columns)
+        a, b = inputs
+        numbers = {"n": _last(e, a), "columns": "1" if op.b_ndim == 1 else _last(e, b)}
+        return Core("solve" + suffix, {"a": a, "b": b}, numbers)
     if isinstance(op, SolveTriangular):
-        return _triangular(op, inputs, size)
+        return _triangular(e, op, inputs, suffix)
     return None
 
 
-def _triangular(op: Any, inputs: list[Variable], size: tuple[str, ...]) -> Core:
-    a, is_turned = turned(inputs[0])
-    flags = (repr(bool(op.lower)), repr(is_turned), repr(bool(op.unit_diagonal)))
-    arrays = (a, inputs[1])
-    if size:
-        columns = (1, 2) if op.b_ndim == 1 else ()
-        return Core("small_solve_triangular", (*size, *flags), columns, arrays)
-    if op.b_ndim == 1:
-        return Core("solve_triangular_vector", flags, arrays=arrays)
-    return Core("solve_triangular", flags, arrays=arrays)
+def _last(e: Emitter, variable: Variable, axis: int = -1) -> str:
+    return e.length(variable, axis % variable.type.ndim)
 
 
-def _product(inputs: list[Variable], out: Variable) -> Core | None:
-    (a, a_turned), (b, b_turned) = turned(inputs[0]), turned(inputs[1])
-    if inputs[0].type.ndim < 2 or inputs[1].type.ndim < 2:
+def _triangular(e: Emitter, op: Any, inputs: list[Variable], suffix: str) -> Core:
+    (a, is_turned), b = turned(inputs[0]), inputs[1]
+    lower, unit = bool(op.lower), bool(op.unit_diagonal)
+    numbers = {"n": _last(e, a), "unit": repr(unit)}
+    arrays = {"a": a, "b": b}
+    flags = {"lower": repr(lower), "turned": repr(is_turned)}
+    if op.b_ndim == 1 and not suffix:
+        return Core("solve_triangular_vector", arrays, {**numbers, **flags})
+    numbers["columns"] = "1" if op.b_ndim == 1 else _last(e, b)
+    if suffix:
+        return Core("solve_triangular_loops", arrays, {**numbers, **flags})
+    letters = {
+        "uplo": _letter("U" if lower != is_turned else "L"),
+        "trans": _letter("T" if is_turned else "N"),
+        "diag": _letter("U" if unit else "N"),
+    }
+    return Core("solve_triangular", arrays, {**numbers, **letters}, ("a", "out"))
+
+
+def _letter(letter: str) -> str:
+    return str(ord(letter))
+
+
+def _product(e: Emitter, inputs: list[Variable], out: Variable) -> Core | None:
+    if any(v.type.ndim < 2 or v.type.dtype.startswith("complex") for v in inputs):
         return None
-    lengths = [*inputs[0].type.shape[-2:], *inputs[1].type.shape[-2:]]
-    small = all(n is not None and n <= _SMALL for n in lengths)
-    name = "small_dot" if small else "dot"
-    return Core(name, (repr(a_turned), repr(b_turned)), arrays=(a, b))
+    real = of_one_real_dtype([*inputs, out])
+    (a, a_turned), (b, b_turned) = (turned(v) if real else (v, False) for v in inputs)
+    numbers = {"m": _last(e, out, -2), "n": _last(e, out), "inner": _last(e, inputs[0])}
+    small = all(length.isdigit() and int(length) <= _SMALL for length in numbers.values())
+    if small or not real:
+        flags = {"a_turned": repr(a_turned), "b_turned": repr(b_turned)}
+        return Core("dot_loops", {"a": a, "b": b}, {**numbers, **flags})
+    numbers |= {"a_letter": _letter("T" if a_turned else "N"), "a_width": _last(e, a)}
+    numbers |= {"b_letter": _letter("T" if b_turned else "N"), "b_width": _last(e, b)}
+    return Core("dot", {"a": a, "b": b}, numbers, ("a", "b", "out"))
 
 
 def _on_cores(e: Emitter, node: Apply) -> None:
@@ -112,24 +132,21 @@ def _on_cores(e: Emitter, node: Apply) -> None:
         on_diagonal(e, node)
         return
     n_inputs = len(inner.inputs)
-    out = node.outputs[0]
-    batch = out.type.ndim
+    batch = node.outputs[0].type.ndim
     if isinstance(inner.op, Blockwise):
         batch -= len(inner.op.outputs_sig[0])
     elif isinstance(inner.op, BatchedDot):
         batch -= 2
     else:
         batch = 0
-    core = _core(node, n_inputs)
-    if core is None and batch == 0:
-        e.call_numba(node if inner is node else _unbatched(node))
-        return
     _settle_lengths(e, node, n_inputs, batch)
-    index = _batch_index(e, node, batch)
-    if core is None:
-        _write_foreign(e, node, n_inputs, index)
+    core = _core(e, node, n_inputs)
+    if core is not None:
+        _write_core(e, node, core, batch)
+    elif batch == 0:
+        e.call_numba(node if inner is node else _unbatched(node))
     else:
-        _write_core(e, node, core, n_inputs, index)
+        _write_foreign(e, node, n_inputs, batch)
 
 
 def _unbatched(node: Apply) -> Apply:
@@ -150,64 +167,73 @@ def _settle_lengths(e: Emitter, node: Apply, n_inputs: int, batch: int) -> None:
                 set_length(e, out, axis, asked)
 
 
-def _batch_index(e: Emitter, node: Apply, batch: int) -> tuple[tuple[Term, ...], Loops]:
+def _batch_index(e: Emitter, out: Variable, batch: int) -> tuple[tuple[Term, ...], Loops]:
     """Positions in a batch, and the loops over them."""
-    index, loops = loops_over(e, node.outputs[0])
-    loops = [loop for loop in loops if loop[0] in {term.text for term in index[:batch]}]
-    return index[:batch], loops
+    index, loops = loops_over(e, out)
+    walked = {term.text for term in index[:batch]}
+    return index[:batch], [loop for loop in loops if loop[0] in walked]
 
 
-def _part(e: Emitter, place: Place, variable: Variable, index: tuple[Term, ...], core: int) -> str:
-    """Source of a core of an array, broadcast over the batch."""
-    own = index[len(index) - (variable.type.ndim - core) :] if variable.type.ndim > core else ()
-    texts = [
-        ZERO.text if length == 1 else term.text
-        for term, length in zip(own, variable.type.shape, strict=False)
-    ]
-    texts = [*place.leading, *texts]
-    if not texts:
-        return place.name
-    return f"{helper(e, 'part')}({place.name}, ({', '.join(texts)},))"
+def _access(place: Place, variable: Variable, index: tuple[Term, ...], core: int) -> Access:
+    """A core of an array, broadcast over the batch; a template sees a vector as a column."""
+    batch = variable.type.ndim - core
+    own = index[len(index) - batch :] if batch else ()
+    lengths = variable.type.shape
+    leading = ["0" if n == 1 else term.text for term, n in zip(own, lengths, strict=False)]
+    return Access(place.name, (*place.leading, *leading, *range(core)))
 
 
 def _core_ndims(node: Apply, n_inputs: int, batch: int) -> list[int]:
     """Numbers of core axes of inputs and outputs."""
-    inner = batched(node)
-    if isinstance(inner.op, Blockwise):
-        return [len(core) for core in (*inner.op.inputs_sig, *inner.op.outputs_sig)]
+    op = batched(node).op
+    if isinstance(op, Blockwise):
+        return [len(core) for core in (*op.inputs_sig, *op.outputs_sig)]
     return [v.type.ndim - batch for v in (*node.inputs[:n_inputs], *node.outputs)]
 
 
-def _write_core(
-    e: Emitter, node: Apply, core: Core, n_inputs: int, where: tuple[tuple[Term, ...], Loops]
-) -> None:
-    index, loops = where
-    ndims = _core_ndims(node, n_inputs, len(index))
-    body, arguments, results = [], [], []
-    inputs = core.arrays or node.inputs[:n_inputs]
-    for number, (variable, ndim) in enumerate(zip(inputs, ndims, strict=False)):
-        text = _part(e, e.place(variable), variable, index, ndim)
-        arguments.append(_seen(e, text, number in core.columns))
-    for number, out in enumerate(node.outputs, start=n_inputs):
-        if ndims[number] == 0:
-            results.append(_result_of(e, out, index))
+def _write_core(e: Emitter, node: Apply, core: Core, batch: int) -> None:
+    index, loops = _batch_index(e, node.outputs[0], batch)
+    ndims = _core_ndims(node, len(batched(node).inputs), batch)
+    before: list[str] = []
+    after: list[str] = []
+    arrays: dict[str, Access] = {}
+    results: list[str] = []
+    used = [
+        *zip(core.inputs, core.inputs.values(), ndims, strict=False),
+        *(("out", v, n) for v, n in zip(node.outputs, ndims[-len(node.outputs) :], strict=True)),
+    ]
+    for name, variable, ndim in used:
+        if name == "out" and ndim == 0:
+            results.append(_result_of(e, variable, index))
             continue
-        place = e.allocate(out)
-        finish(e, out, place)
-        text = _part(e, place, out, index, ndims[number])
-        arguments.append(_seen(e, text, number in core.columns))
-    function = helper(e, core.function)
-    call = f"{function}({', '.join([*arguments, *core.flags])})"
-    body.append(f"{', '.join(results)} = {call}" if results else call)
-    write_loops(e, loops, new_scope(e), body)
+        if name == "out":
+            finish(e, variable, e.allocate(variable))
+        access = _access(e.place(variable), variable, index, ndim)
+        if name in core.whole and any(isinstance(p, str) for p in access.pattern):
+            given, access = access, _apart(e, variable, ndim)
+            lines = after if name == "out" else before
+            source, target = (access, given) if name == "out" else (given, access)
+            numbers = {"n": _last(e, variable, -2), "columns": _last(e, variable)}
+            copies = {"x": source, "out": target}
+            lines += inlined(e, "copied", copies, numbers, variable.type.dtype)
+        arrays[name] = access
+    dtype = node.inputs[0].type.dtype
+    body = inlined(e, core.template, arrays, core.numbers, dtype, results)
+    write_loops(e, loops, new_scope(e), [*before, *body, *after])
 
 
-def _seen(e: Emitter, text: str, as_column: bool) -> str:
-    return f"{helper(e, 'as_column')}({text})" if as_column else text
+def _apart(e: Emitter, variable: Variable, ndim: int) -> Access:
+    """Memory for one core of an array."""
+    name = e.fresh("v")
+    lengths = [_last(e, variable, axis) for axis in range(-ndim, 0)]
+    early = all(length.isdigit() or e.is_early(length) for length in lengths)
+    lines = e.early if early else e.lines
+    lines.append(f"{name} = np.empty(({', '.join(lengths)},), dtype=np.{variable.type.dtype})")
+    return Access(name, tuple(range(ndim)))
 
 
 def _result_of(e: Emitter, out: Variable, index: tuple[Term, ...]) -> str:
-    """Where a number that a function returns goes."""
+    """Where a number goes."""
     if out.type.ndim == 0:
         name = e.fresh("s")
         e.scalars[out] = Term(name)
@@ -217,17 +243,16 @@ def _result_of(e: Emitter, out: Variable, index: tuple[Term, ...]) -> str:
     return place.at(index)
 
 
-def _write_foreign(
-    e: Emitter, node: Apply, n_inputs: int, where: tuple[tuple[Term, ...], Loops]
-) -> None:
+def _write_foreign(e: Emitter, node: Apply, n_inputs: int, batch: int) -> None:
     """Call PyTensor's function for the core, and copy what it gives."""
-    index, loops = where
+    index, loops = _batch_index(e, node.outputs[0], batch)
     inner = batched(node)
-    ndims = _core_ndims(node, n_inputs, len(index))
-    arguments = [
-        _part(e, e.place(v), v, index, ndim)
-        for v, ndim in zip(node.inputs[:n_inputs], ndims, strict=False)
-    ]
+    ndims = _core_ndims(node, n_inputs, batch)
+    arguments = []
+    for variable, ndim in zip(node.inputs[:n_inputs], ndims, strict=False):
+        access = _access(e.place(variable), variable, index, ndim)
+        fixed = [p for p in access.pattern if isinstance(p, str)]
+        arguments.append(f"{access.name}[{', '.join(fixed)}]" if fixed else access.name)
     function = e.numba_function(inner.op._create_dummy_core_node(inner.inputs))
     names = [e.fresh("r") for _ in node.outputs]
     body = [f"{', '.join(names)} = {function}({', '.join(arguments)})"]
@@ -245,21 +270,17 @@ def _write_foreign(
 def _sort(e: Emitter, node: Apply) -> None:
     (x,), (out,), axis = node.inputs, node.outputs, node.op.axis
     place = e.allocate(out)
-    source, function = e.place(x), "sort_line" if isinstance(node.op, SortOp) else "argsort_line"
     index, loops = loops_over(e, out)
-    others = [term for at, term in enumerate(index) if at != axis]
-    loops = [loop for loop in loops if loop[0] in {term.text for term in others}]
-    lines = [_line(e, p, axis, others) for p in (source, place)]
-    write_loops(e, loops, new_scope(e), [f"{helper(e, function)}({', '.join(lines)})"])
+    loops = [loop for loop in loops if loop[0] != index[axis].text]
+    pattern = [0 if at == axis else term.text for at, term in enumerate(index)]
+    arrays = {
+        name: Access(where.name, (*where.leading, *pattern))
+        for name, where in (("x", e.place(x)), ("out", place))
+    }
+    template = "sort_line" if isinstance(node.op, SortOp) else "argsort_line"
+    body = inlined(e, template, arrays, {"n": e.length(x, axis)}, x.type.dtype)
+    write_loops(e, loops, new_scope(e), body)
     finish(e, out, place)
-
-
-def _line(e: Emitter, place: Place, axis: int, others: list[Term]) -> str:
-    texts = [*place.leading, *(term.text for term in others)]
-    if not texts:
-        return place.name
-    at = f"({', '.join(texts)},)"
-    return f"{helper(e, 'line')}({place.name}, {axis + len(place.leading)}, {at})"
 
 
 RULES: list[tuple[Any, CallRule]] = [

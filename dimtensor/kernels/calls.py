@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytensor.graph.basic import Apply, Variable
+from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.tensor.basic import AllocDiag, ARange, ExtractDiag, Eye, Join, Nonzero
 from pytensor.tensor.extra_ops import CumOp
 from pytensor.tensor.math import Argmax
@@ -23,22 +23,16 @@ CallRule = Callable[["Emitter", Apply], None]
 Loops = list[tuple[str, str]]
 
 
-class Helper(NamedTuple):
-    """A function of the library, fetched when it is asked for: it wakes numba."""
+class Routine(NamedTuple):
+    """A subroutine of LAPACK or BLAS that the source calls."""
 
     name: str
 
     def make(self) -> Any:
-        """The jitted function."""
-        from dimtensor.kernels import library
+        """What numba calls."""
+        from dimtensor.kernels import fortran
 
-        return getattr(library, self.name)
-
-
-def helper(e: Emitter, name: str) -> str:
-    """Name of a function of the library in the source."""
-    e.namespace[name] = Helper(name)
-    return name
+        return getattr(fortran, self.name)
 
 
 def loops_over(e: Emitter, variable: Variable) -> tuple[tuple[Term, ...], Loops]:
@@ -68,7 +62,7 @@ def write_loops(
     """
     order = [name for name, _ in loops]
     inside: list[list[str]] = [[] for _ in range(len(order) + 1)]
-    for name, text, used in scope.temporaries:
+    for name, text, used, *_ in scope.temporaries:
         depth = max((order.index(loop) + 1 for loop in used), default=0)
         inside[depth].append(f"{name} = {text}")
     for depth, lines in (before or {}).items():
@@ -232,32 +226,48 @@ def _added(e: Emitter, start: str, length: str) -> str:
 
 
 def _reshape(e: Emitter, node: Apply) -> None:
-    """A view of an array that is contiguous, or of a copy that is."""
+    """A view: all arrays are contiguous."""
     (x, shape), (out,) = node.inputs, node.outputs
-    total, known, open_axis = e.fresh("n"), [], None
-    lengths: list[str] = []
-    for axis in range(out.type.ndim):
-        static = out.type.shape[axis]
-        asked = e.element(shape, (Term(str(axis)),), e.top).text
-        if static is None and asked.lstrip("(").startswith("-1"):
-            open_axis = axis
-            lengths.append("")
-            continue
-        lengths.append(str(static) if static is not None else set_length(e, out, axis, asked))
-        known.append(lengths[-1])
-    size = " * ".join(e.length(x, axis) for axis in range(x.type.ndim)) or "1"
+    if x.type.ndim == 0 or out.type.ndim == 0:
+        _reshape_number(e, x, out)
+        return
+    total = e.fresh("n")
+    size = " * ".join(e.length(x, axis) for axis in range(x.type.ndim))
     e.lines.append(f"{total} = {size}")
-    product = " * ".join(known) or "1"
-    if open_axis is not None:
-        lengths[open_axis] = set_length(e, out, open_axis, f"{total} // ({product})")
-        product = f"{product} * {lengths[open_axis]}"
-    e.lines.append(f"if {total} != {product}:")
-    e.lines.append("    raise ValueError('an array can only be reshaped to as many elements')")
+    lengths = _asked_lengths(e, shape, out, total)
+    if any(length is None for length in (*x.type.shape, *out.type.shape)):
+        e.lines.append(f"if {total} != {' * '.join(lengths)}:")
+        e.lines.append("    raise ValueError('a reshape keeps the number of elements')")
     name = e.fresh("v")
-    e.lines.append(f"{name} = {helper(e, 'reshaped')}({e.place(x).whole}, ({', '.join(lengths)},))")
-    if x in e.owned and len(e.graph.clients.get(x, ())) == 1:
-        e.owned.add(out)
+    e.lines.append(f"{name} = {e.place(x).whole}.reshape(({', '.join(lengths)},))")
     finish(e, out, Place(name, early=False))
+
+
+def _reshape_number(e: Emitter, x: Variable, out: Variable) -> None:
+    value = e.element(x, (ZERO,) * x.type.ndim, e.top)
+    if out.type.ndim == 0:
+        e.scalars[out] = value
+        return
+    place = e.allocate(out)
+    e.lines.append(f"{place.at([ZERO] * out.type.ndim)} = {value.text}")
+    finish(e, out, place)
+
+
+def _asked_lengths(e: Emitter, shape: Variable, out: Variable, total: str) -> list[str]:
+    """Lengths that a reshape asks for; one of -1 is what is left."""
+    lengths: list[str | None] = []
+    for axis, static in enumerate(out.type.shape):
+        if static is not None:
+            lengths.append(str(static))
+            continue
+        asked = e.element(shape, (Term(str(axis)),), e.top).text
+        is_open = asked in ("(-1)", "-1") or isinstance(shape, Constant)
+        lengths.append(None if is_open else set_length(e, out, axis, asked))
+    known = " * ".join(length for length in lengths if length is not None) or "1"
+    return [
+        set_length(e, out, axis, f"{total} // max({known}, 1)") if length is None else length
+        for axis, length in enumerate(lengths)
+    ]
 
 
 # -- constructors and diagonals --------------------------------------------------------------------
@@ -349,49 +359,97 @@ def on_diagonal(e: Emitter, node: Apply) -> None:
 # -- slices with computed ends ---------------------------------------------------------------------
 
 
-def _slices(e: Emitter, node: Apply, source: str, first: int) -> str:
-    """A view of an array, by a basic selection."""
+def _walk(e: Emitter, node: Apply, first: int) -> list[tuple[str, str, str] | str]:
+    """For every axis of what is selected from, where a slice starts, its step and its length.
+
+    For a position, the position. Slices are as those of Python: ends are clipped to the array.
+    """
     x = node.inputs[0]
-    texts = []
-    for entry in entries_of(node.op, x.type.ndim):
+    found: list[tuple[str, str, str] | str] = []
+    for axis, entry in enumerate(entries_of(node.op, x.type.ndim)):
+        length = e.length(x, axis)
         if not isinstance(entry, slice):
-            texts.append(e.element(node.inputs[first + entry], (), e.top).text)
+            at = e.element(node.inputs[first + entry], (), e.top).text
+            found.append(_named(e, f"{at} if {at} >= 0 else {at} + {length}"))
             continue
-        ends = [
-            "" if end is None else e.element(node.inputs[first + end], (), e.top).text
+        start, stop, step = (
+            None if end is None else e.element(node.inputs[first + end], (), e.top).text
             for end in (entry.start, entry.stop, entry.step)
-        ]
-        texts.append(":".join(ends if ends[2] else ends[:2]))
-    view = e.fresh("v")
-    e.lines.append(f"{view} = {source}[{', '.join(texts)}]")
-    return view
+        )
+        found.append(_slice_walk(e, start, stop, step, length))
+    return found
+
+
+def _slice_walk(
+    e: Emitter, start: str | None, stop: str | None, step: str | None, length: str
+) -> tuple[str, str, str]:
+    if step is None:
+        low = "0" if start is None else _clipped(e, start, length, "0", length)
+        high = length if stop is None else _clipped(e, stop, length, "0", length)
+        return low, "1", _named(e, f"max({high} - {low}, 0)")
+    # forwards ends lie between 0 and the length, backwards between -1 and the length - 1
+    step = _named(e, f"np.int64({step})")
+    least = _named(e, f"0 if {step} > 0 else -1")
+    most = _named(e, f"{length} + {least}")
+    low = _named(e, f"{least} if {step} > 0 else {most}")
+    high = _named(e, f"{most} if {step} > 0 else {least}")
+    if start is not None:
+        low = _clipped(e, start, length, least, most)
+    if stop is not None:
+        high = _clipped(e, stop, length, least, most)
+    forwards = f"({high} - {low} + {step} - 1) // {step}"
+    count = f"{forwards} if {step} > 0 else ({low} - {high} - {step} - 1) // (-{step})"
+    return low, step, _named(e, f"max({count}, 0)")
+
+
+def _clipped(e: Emitter, end: str, length: str, least: str, most: str) -> str:
+    end = _named(e, f"np.int64({end})")
+    end = _named(e, f"{end} + {length} if {end} < 0 else {end}")
+    return _named(e, f"min(max({end}, {least}), {most})")
+
+
+def _named(e: Emitter, text: str) -> str:
+    name = e.fresh("n")
+    e.lines.append(f"{name} = {text}")
+    return name
+
+
+def _along(walk: tuple[str, str, str], term: Term) -> Term:
+    low, step, _ = walk
+    walked = term.text if step == "1" else f"{step} * {term.text}"
+    return Term(walked if low == "0" else f"{low} + {walked}", term.loops)
 
 
 def _slice(e: Emitter, node: Apply) -> None:
-    view = _slices(e, node, e.place(node.inputs[0]).whole, 1)
-    if node.outputs[0].type.ndim:
-        finish(e, node.outputs[0], Place(view, early=False))
-    else:
-        e.scalars[node.outputs[0]] = Term(view)
+    x, (out,) = node.inputs[0], node.outputs
+    walks = _walk(e, node, 1)
+    slices = [walk for walk in walks if isinstance(walk, tuple)]
+    for axis, walk in enumerate(slices):
+        set_length(e, out, axis, walk[2])
+    index, loops = loops_over(e, out)
+    terms = iter(index)
+    source = [_along(w, next(terms)) if isinstance(w, tuple) else Term(w) for w in walks]
+    place = e.allocate(out)
+    body = [f"{place.at(index)} = {e.place(x).at(source)}"]
+    write_loops(e, loops, new_scope(e), body)
+    finish(e, out, place)
 
 
 def _update_slice(e: Emitter, node: Apply) -> None:
     x, value, (out,) = node.inputs[0], node.inputs[1], node.outputs
     place = e.allocate(out, e.place(x))
-    view = _slices(e, node, place.whole, 2)
-    ndim = sum(isinstance(entry, slice) for entry in entries_of(node.op, x.type.ndim))
-    names = [e.fresh("i") for _ in range(ndim)]
-    loops = [(name, f"{view}.shape[{axis}]") for axis, name in enumerate(names)]
-    operator = "=" if node.op.set_instead_of_inc else "+="
-    gap = ndim - value.type.ndim
-    own = tuple(
-        ZERO if length == 1 else Term(names[gap + axis], frozenset({names[gap + axis]}))
-        for axis, length in enumerate(value.type.shape)
-    )
+    walks = _walk(e, node, 2)
+    slices = [walk for walk in walks if isinstance(walk, tuple)]
+    index = [Term(name, frozenset({name})) for name in (e.fresh("i") for _ in slices)]
+    loops = [(term.text, walk[2]) for term, walk in zip(index, slices, strict=True)]
+    gap = len(index) - value.type.ndim
+    own = [ZERO if n == 1 else index[gap + at] for at, n in enumerate(value.type.shape)]
     scope = new_scope(e)
-    element = e.element(value, own, scope).text
-    target = f"{view}[{', '.join(names)}]" if names else f"{view}[()]"
-    write_loops(e, loops, scope, [f"{target} {operator} {element}"])
+    element = e.element(value, tuple(own), scope).text
+    terms = iter(index)
+    target = [_along(w, next(terms)) if isinstance(w, tuple) else Term(w) for w in walks]
+    operator = "=" if node.op.set_instead_of_inc else "+="
+    write_loops(e, loops, scope, [f"{place.at(target)} {operator} {element}"])
     finish(e, out, place)
 
 

@@ -14,6 +14,7 @@ from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.subtensor import Subtensor
 from pytensor.tensor.type import TensorType
 
+from dimtensor.kernels.batches import call_rule
 from dimtensor.kernels.elements import (
     ZERO,
     Place,
@@ -35,8 +36,6 @@ from dimtensor.kernels.plan import (
     Plan,
     Task,
     UnsupportedGraph,
-    is_matrix_product,
-    untransposed,
 )
 from dimtensor.kernels.scalars import expression, literal
 
@@ -299,6 +298,20 @@ class Emitter:
             self._lengths[cls] = known
         return known
 
+    def is_early(self, length: str) -> bool:
+        """Whether a name is that of a length that is known before the loop around the block."""
+        return self.early is self.lines or length in self._early_lengths
+
+    def name_length(self, variable: Variable, axis: int, text: str) -> str:
+        """Say how long an axis is, unless it is known."""
+        cls = self.plan.extents.find((variable, axis))
+        if cls not in self._lengths:
+            known = text.isidentifier() or text.isdigit()
+            name = self._lengths[cls] = text if known else self.fresh("n")
+            if not known:
+                self.lines.append(f"{name} = {text}")
+        return self._lengths[cls]
+
     def _length_text(self, members: Sequence[Axis]) -> tuple[str, bool]:
         """Source of a length, and whether it is known before the loop around the block."""
         for variable, axis in members:
@@ -389,14 +402,16 @@ class Emitter:
     # -- calls ------------------------------------------------------------------------------------
 
     def _call(self, task: Task) -> None:
+        assert task.node is not None
+        rule = call_rule(task.node)
+        if rule is None:
+            self.call_numba(task.node)
+        else:
+            rule(self, task.node)
+
+    def call_numba(self, node: Apply) -> None:
         """What has no rule is called through PyTensor's numba implementation."""
-        node = task.node
-        assert node is not None
-        if is_matrix_product(node):
-            self._matrix_product(node)
-            return
-        function = self.fresh("f")
-        self.shared.namespace[function] = NumbaFunction(node)
+        function = self.numba_function(node)
         arguments = [self._argument(variable) for variable in node.inputs]
         results = [self.fresh("v") for _ in node.outputs]
         targets = ", ".join(results)
@@ -413,15 +428,11 @@ class Emitter:
             else:
                 self.places[variable] = Place(name, early=False)
 
-    def _matrix_product(self, node: Apply) -> None:
-        """A product of matrices is left to the BLAS that numba calls; transposes cost nothing."""
-        operands = []
-        for variable in node.inputs:
-            stored, transposed = untransposed(variable)
-            operands.append(self.place(stored).whole + (".T" if transposed else ""))
-        name = self.fresh("v")
-        self.lines.append(f"{name} = np.dot({', '.join(operands)})")
-        self.places[node.outputs[0]] = Place(name, early=False)
+    def numba_function(self, node: Apply) -> str:
+        """Name of PyTensor's numba function of a node."""
+        name = self.fresh("f")
+        self.namespace[name] = NumbaFunction(node)
+        return name
 
     def _argument(self, variable: Variable) -> str:
         if isinstance(variable.type, ScalarType):

@@ -1,219 +1,267 @@
-"""Functions that kernels call, in Python that numba compiles quickly.
+"""Templates: algorithms that :mod:`dimtensor.kernels.templates` writes into kernels.
 
-They write to arrays that they are given. Matrices are in row order, which for LAPACK is the
-transpose. Those named ``small_`` are for static sizes up to 8: they call nothing and allocate
-nothing. What has no value is nan. Imported only when numba is.
+They are never run from here. Parameters are arrays, numbers, and flags, which are ``True`` or
+``False`` when a template is written; ``DTYPE`` is the dtype of the numbers, and another template is
+called like a function. Memory is asked for by ``np.empty`` in a statement by itself. Fortran's
+subroutines see matrices in row order as their transposes; 78, 84, 76, 85 and 82 are its letters
+N, T, L, U and R. Statements are those that
+``docs/design/native.md`` lists; a number that is returned is not first given a call.
 """
 
-from __future__ import annotations
+# mypy: ignore-errors
+# ruff: noqa: F821, F841
 
 import math
 
-import numba
 import numpy as np
-
-from dimtensor.kernels import intrinsics
-from dimtensor.kernels.intrinsics import as_column as as_column
-from dimtensor.kernels.intrinsics import contiguous, gemm, getrf, getrs, potrf, scratch, trsm
-from dimtensor.kernels.intrinsics import line as line
-from dimtensor.kernels.intrinsics import part as part
-from dimtensor.kernels.intrinsics import reshaped as reshaped
-
-_compiled = numba.njit(
-    fastmath={"reassoc", "contract", "nsz", "arcp", "afn"},
-    error_model="numpy",
-    nogil=True,
-    no_cpython_wrapper=True,
-    no_cfunc_wrapper=True,
-)
-_L, _U, _N, _T, _R = (ord(letter) for letter in "LUNTR")
 
 # -- sorting ---------------------------------------------------------------------------------------
 
-_RUN = 16  # so many elements are sorted by insertion
 
+def sort_line(x, out, n):
+    """Sort a vector into another one; nan comes last.
 
-@_compiled
-def sort_line(x, out):
-    """Sort a vector into another one; nan comes last."""
-    n = x.shape[0]
-    a = np.empty(n, x.dtype)
-    count, last = 0, n
+    A merge sort from the bottom up, of runs of 16 that are sorted by insertion.
+    """
+    rows = np.empty((2, n), dtype=DTYPE)
+    count = 0
+    last = n
     for i in range(n):
         value = x[i]
         if value == value:
-            a[count] = value
+            rows[0, count] = value
             count += 1
         else:
             last -= 1
             out[last] = value
-    for low in range(0, count, _RUN):
-        for i in range(low + 1, min(low + _RUN, count)):
-            value, at = a[i], i
-            while at > low and value < a[at - 1]:
-                a[at] = a[at - 1]
+    for start in range(0, count, 16):
+        for i in range(start + 1, min(start + 16, count)):
+            value = rows[0, i]
+            at = i
+            while at > start and value < rows[0, at - 1]:
+                rows[0, at] = rows[0, at - 1]
                 at -= 1
-            a[at] = value
-    if count > _RUN:
-        b = np.empty(n, x.dtype)
-        width = _RUN
-        while width < count:
-            for low in range(0, count, 2 * width):
-                middle, high = min(low + width, count), min(low + 2 * width, count)
-                left, right, at = low, middle, low
-                while left < middle and right < high:
-                    one, two = a[left], a[right]
-                    second = two < one
-                    b[at] = two if second else one
-                    right += second
-                    left += not second
-                    at += 1
-                while left < middle:
-                    b[at] = a[left]
-                    left += 1
-                    at += 1
-                while right < high:
-                    b[at] = a[right]
+            rows[0, at] = value
+    source = 0
+    width = 16
+    while width < count:
+        for block in range((count + 2 * width - 1) // (2 * width)):
+            low = 2 * width * block
+            middle = min(low + width, count)
+            high = min(low + 2 * width, count)
+            left = low
+            right = middle
+            for to in range(low, high):
+                take = left >= middle
+                if not take and right < high:
+                    take = rows[source, right] < rows[source, left]
+                if take:
+                    rows[1 - source, to] = rows[source, right]
                     right += 1
-                    at += 1
-            a, b = b, a
-            width *= 2
+                else:
+                    rows[1 - source, to] = rows[source, left]
+                    left += 1
+        source = 1 - source
+        width *= 2
     for i in range(count):
-        out[i] = a[i]
+        out[i] = rows[source, i]
 
 
-@_compiled
-def argsort_line(x, out):
+def argsort_line(x, out, n):
     """Positions of the elements of a vector in the order of their sizes; stable, nan last."""
-    n = x.shape[0]
-    a, order = np.empty(n, x.dtype), np.empty(n, np.int64)
+    rows = np.empty((2, n), dtype=DTYPE)
+    order = np.empty((2, n), dtype=np.int64)
     count = 0
     for i in range(n):
         if x[i] == x[i]:
-            a[count], order[count] = x[i], i
+            rows[0, count] = x[i]
+            order[0, count] = i
             count += 1
     last = count
     for i in range(n):
         if x[i] != x[i]:
             out[last] = i
             last += 1
-    for low in range(0, count, _RUN):
-        for i in range(low + 1, min(low + _RUN, count)):
-            value, number, at = a[i], order[i], i
-            while at > low and value < a[at - 1]:
-                a[at], order[at] = a[at - 1], order[at - 1]
+    for start in range(0, count, 16):
+        for i in range(start + 1, min(start + 16, count)):
+            value = rows[0, i]
+            number = order[0, i]
+            at = i
+            while at > start and value < rows[0, at - 1]:
+                rows[0, at] = rows[0, at - 1]
+                order[0, at] = order[0, at - 1]
                 at -= 1
-            a[at], order[at] = value, number
-    if count > _RUN:
-        b, other = np.empty(n, x.dtype), np.empty(n, np.int64)
-        width = _RUN
-        while width < count:
-            for low in range(0, count, 2 * width):
-                middle, high = min(low + width, count), min(low + 2 * width, count)
-                left, right, at = low, middle, low
-                while left < middle and right < high:
-                    one, two = a[left], a[right]
-                    second = two < one
-                    b[at] = two if second else one
-                    other[at] = order[right] if second else order[left]
-                    right += second
-                    left += not second
-                    at += 1
-                while left < middle:
-                    b[at], other[at] = a[left], order[left]
-                    left += 1
-                    at += 1
-                while right < high:
-                    b[at], other[at] = a[right], order[right]
+            rows[0, at] = value
+            order[0, at] = number
+    source = 0
+    width = 16
+    while width < count:
+        for block in range((count + 2 * width - 1) // (2 * width)):
+            low = 2 * width * block
+            middle = min(low + width, count)
+            high = min(low + 2 * width, count)
+            left = low
+            right = middle
+            for to in range(low, high):
+                take = left >= middle
+                if not take and right < high:
+                    take = rows[source, right] < rows[source, left]
+                if take:
+                    rows[1 - source, to] = rows[source, right]
+                    order[1 - source, to] = order[source, right]
                     right += 1
-                    at += 1
-            a, b = b, a
-            order, other = other, order
-            width *= 2
+                else:
+                    rows[1 - source, to] = rows[source, left]
+                    order[1 - source, to] = order[source, left]
+                    left += 1
+        source = 1 - source
+        width *= 2
     for i in range(count):
-        out[i] = order[i]
+        out[i] = order[source, i]
 
 
-@_compiled
-def group_position(x, codes, groups, out, first, largest):
+def group_position(x, codes, out, n, n_groups, first, largest):
     """Position of the first, smallest or largest element of each group, or -1."""
-    n_groups = groups.shape[0]
     for group in range(n_groups):
         out[group] = -1
-    for i in range(x.shape[0]):
-        group = codes[i]
-        if group < 0 or group >= n_groups:
-            continue
-        if out[group] < 0:
-            out[group] = i
-        elif not first:
-            best, value = x[out[group]], x[i]
-            if best != best:
-                continue
-            if value != value or (value > best if largest else value < best):
-                out[group] = i
-
-
-# -- linear algebra --------------------------------------------------------------------------------
-
-
-@_compiled
-def _fill(out, value):
-    for i in range(out.shape[0]):
-        for j in range(out.shape[1]):
-            out[i, j] = value
-
-
-@_compiled
-def small_cholesky(x, out, n):
-    """Lower factor, of the lower triangle of `x`."""
     for i in range(n):
-        for j in range(i + 1):
+        of = codes[i]
+        if of >= 0 and of < n_groups:
+            at = out[of]
+            if at < 0:
+                out[of] = i
+            elif not first:
+                best = x[at]
+                value = x[i]
+                if largest:
+                    if best == best and (value != value or value > best):
+                        out[of] = i
+                else:
+                    if best == best and (value != value or value < best):
+                        out[of] = i
+
+
+# -- parts of linear algebra -----------------------------------------------------------------------
+
+
+def fill(out, n, columns):
+    for i in range(n):
+        for c in range(columns):
+            out[i, c] = np.nan
+
+
+def copied(x, out, n, columns):
+    for i in range(n):
+        for c in range(columns):
+            out[i, c] = x[i, c]
+
+
+def identity(out, n):
+    for i in range(n):
+        for c in range(n):
+            out[i, c] = 0
+        out[i, i] = 1
+
+
+def eliminate(a, b, n, columns):
+    """Make `a` upper triangular by rows, with partial pivoting, and do the same to `b`.
+
+    The sign of the swaps, or 0 if a pivot is 0.
+    """
+    sign = 1
+    for k in range(n):
+        pivot = k
+        for i in range(k + 1, n):
+            if abs(a[i, k]) > abs(a[pivot, k]):
+                pivot = i
+        if a[pivot, k] == 0:
+            sign = 0
+        if pivot != k:
+            sign = -sign
+            for j in range(k, n):
+                kept = a[k, j]
+                a[k, j] = a[pivot, j]
+                a[pivot, j] = kept
+            for c in range(columns):
+                moved = b[k, c]
+                b[k, c] = b[pivot, c]
+                b[pivot, c] = moved
+        for i in range(k + 1, n):
+            factor = a[i, k] / a[k, k]
+            for j in range(k + 1, n):
+                a[i, j] -= factor * a[k, j]
+            for c in range(columns):
+                b[i, c] -= factor * b[k, c]
+    return sign
+
+
+def substitute_back(a, out, n, columns):
+    for step in range(n):
+        i = n - 1 - step
+        for j in range(i + 1, n):
+            for c in range(columns):
+                out[i, c] -= a[i, j] * out[j, c]
+        for c in range(columns):
+            out[i, c] /= a[i, i]
+
+
+def is_finite(x, n):
+    finite = True
+    for i in range(n):
+        for j in range(n):
+            if not math.isfinite(x[i, j]):
+                finite = False
+    return finite
+
+
+# -- Cholesky factors ------------------------------------------------------------------------------
+
+
+def cholesky_loops(x, out, n):
+    """Lower factor, of the lower triangle of `x`."""
+    failed = False
+    for i in range(n):
+        for j in range(i):
             total = x[i, j]
             for k in range(j):
                 total -= out[i, k] * out[j, k]
-            if j < i:
-                out[i, j] = total / out[j, j]
-            elif total > 0:
-                out[i, i] = math.sqrt(total)
-            else:
-                _fill(out, np.nan)
-                return
+            out[i, j] = total / out[j, j]
+        square = x[i, i]
+        for k in range(i):
+            square -= out[i, k] * out[i, k]
+        if not square > 0:
+            failed = True
+        out[i, i] = math.sqrt(square)
         for j in range(i + 1, n):
             out[i, j] = 0
+    if failed:
+        fill(out, n, n)
 
 
-@_compiled
-def cholesky(x, out):
-    """Lower factor, of the lower triangle of `x`."""
-    n = x.shape[0]
-    if x.shape[1] != n:
-        raise ValueError("a Cholesky factor is of a square matrix")
+def cholesky(x, out, n):
     for i in range(n):
         for j in range(i + 1):
             out[i, j] = x[i, j]
         for j in range(i + 1, n):
             out[i, j] = 0
-    if n > 0 and potrf(_U, n, out, n) != 0:
-        _fill(out, np.nan)
+    failed = potrf(85, n, out, max(n, 1))
+    if failed != 0:
+        fill(out, n, n)
 
 
-@_compiled
-def _zero_on_diagonal(a, n, unit):
-    if not unit:
-        for i in range(n):
-            if a[i, i] == 0:
-                return True
-    return False
+# -- triangular systems ----------------------------------------------------------------------------
 
 
-@_compiled
-def small_solve_triangular(a, b, out, n, lower, turned, unit):
-    """Solution of ``m @ out = b``, where m is a triangle of `a` or of its transpose."""
-    columns = b.shape[1]
-    if _zero_on_diagonal(a, n, unit):
-        _fill(out, np.nan)
-        return
+def zero_on_diagonal(a, n):
+    zero = False
+    for i in range(n):
+        if a[i, i] == 0:
+            zero = True
+    return zero
+
+
+def solve_triangular_loops(a, b, out, n, columns, lower, turned, unit):
+    """Solution of ``m @ out = b``, m a triangle of `a` or, if `turned`, its transpose."""
     for step in range(n):
         i = step if lower else n - 1 - step
         for c in range(columns):
@@ -226,40 +274,16 @@ def small_solve_triangular(a, b, out, n, lower, turned, unit):
         if not unit:
             for c in range(columns):
                 out[i, c] /= a[i, i]
+    if not unit:
+        zero = zero_on_diagonal(a, n)
+        if zero:
+            fill(out, n, columns)
 
 
-@_compiled
-def solve_triangular(a, b, out, lower, turned, unit):
-    """As `small_solve_triangular`, by BLAS."""
-    n, columns = b.shape
-    if a.shape[0] != n or a.shape[1] != n:
-        raise ValueError("a triangular system has a square matrix, as long as the right-hand side")
-    if _zero_on_diagonal(a, n, unit):
-        _fill(out, np.nan)
-        return
-    for i in range(n):
-        for c in range(columns):
-            out[i, c] = b[i, c]
-    if n == 0 or columns == 0:
-        return
-    uplo = _U if lower != turned else _L
-    trans = _T if turned else _N
-    diag = _U if unit else _N
-    trsm(_R, uplo, trans, diag, columns, n, 1.0, contiguous(a), n, out, columns)
-
-
-@_compiled
-def solve_triangular_vector(a, b, out, lower, turned, unit):
-    """As `small_solve_triangular`, for one right-hand side; walks `a` in order."""
-    n = b.shape[0]
-    if a.shape[0] != n or a.shape[1] != n:
-        raise ValueError("a triangular system has a square matrix, as long as the right-hand side")
-    if _zero_on_diagonal(a, n, unit):
-        for i in range(n):
-            out[i] = np.nan
-        return
-    for i in range(n):
-        out[i] = b[i]
+def solve_triangular_vector(a, b, out, n, lower, turned, unit):
+    """As above, for one right-hand side; walks `a` in order."""
+    for at in range(n):
+        out[at] = b[at]
     for step in range(n):
         i = step if lower else n - 1 - step
         if turned:
@@ -272,243 +296,167 @@ def solve_triangular_vector(a, b, out, lower, turned, unit):
             total = out[i]
             for j in range(0 if lower else i + 1, i if lower else n):
                 total -= a[i, j] * out[j]
-            out[i] = total if unit else total / a[i, i]
+            if not unit:
+                total /= a[i, i]
+            out[i] = total
+    if not unit:
+        zero = zero_on_diagonal(a, n)
+        if zero:
+            for at in range(n):
+                out[at] = np.nan
 
 
-@_compiled
-def _eliminate(a, n, b, columns):
-    """Make `a` upper triangular by rows, doing the same to `b`; the sign of the swaps, or 0."""
-    sign = 1
-    for k in range(n):
-        pivot = k
-        for i in range(k + 1, n):
-            if abs(a[i, k]) > abs(a[pivot, k]):
-                pivot = i
-        if a[pivot, k] == 0:
-            return 0
-        if pivot != k:
-            sign = -sign
-            for j in range(n):
-                a[k, j], a[pivot, j] = a[pivot, j], a[k, j]
-            for c in range(columns):
-                b[k, c], b[pivot, c] = b[pivot, c], b[k, c]
-        for i in range(k + 1, n):
-            factor = a[i, k] / a[k, k]
-            for j in range(k + 1, n):
-                a[i, j] -= factor * a[k, j]
-            for c in range(columns):
-                b[i, c] -= factor * b[k, c]
-    return sign
+def solve_triangular(a, b, out, n, columns, uplo, trans, diag, unit):
+    copied(b, out, n, columns)
+    done = trsm(82, uplo, trans, diag, columns, n, 1.0, a, max(n, 1), out, max(columns, 1))
+    if not unit:
+        zero = zero_on_diagonal(a, n)
+        if zero:
+            fill(out, n, columns)
 
 
-@_compiled
-def _substitute_back(a, n, out, columns):
-    for step in range(n):
-        i = n - 1 - step
-        for j in range(i + 1, n):
-            for c in range(columns):
-                out[i, c] -= a[i, j] * out[j, c]
-        for c in range(columns):
-            out[i, c] /= a[i, i]
+# -- systems, inverses, determinants ---------------------------------------------------------------
 
 
-@_compiled
-def _copied(x, work, n):
-    for i in range(n):
-        for j in range(n):
-            work[i, j] = x[i, j]
+def solve_loops(a, b, out, n, columns):
+    work = np.empty((n, n), dtype=DTYPE)
+    copied(a, work, n, n)
+    copied(b, out, n, columns)
+    sign = eliminate(work, out, n, columns)
+    substitute_back(work, out, n, columns)
+    if sign == 0:
+        fill(out, n, columns)
 
 
-@_compiled
-def small_solve(a, b, out, n):
-    """Solution of ``a @ out = b``, with partial pivoting."""
-    work, columns = scratch(out), b.shape[1]
-    _copied(a, work, n)
-    for i in range(n):
-        for c in range(columns):
-            out[i, c] = b[i, c]
-    if _eliminate(work, n, out, columns) == 0:
-        _fill(out, np.nan)
-        return
-    _substitute_back(work, n, out, columns)
-
-
-@_compiled
-def small_inverse(x, out, n):
-    """Inverse, with partial pivoting."""
-    work = scratch(out)
-    _copied(x, work, n)
-    for i in range(n):
-        for j in range(n):
-            out[i, j] = 1 if i == j else 0
-    if _eliminate(work, n, out, n) == 0:
-        _fill(out, np.nan)
-        return
-    _substitute_back(work, n, out, n)
-
-
-@_compiled
-def _factors(a, n, pivots):
-    """A copy of `a` that LAPACK has factored: its transpose, for LAPACK; and what it reports."""
-    if a.shape[0] != n or a.shape[1] != n:
-        raise ValueError("a linear system has a square matrix, as long as the right-hand side")
-    work = np.empty((n, n), a.dtype)
-    _copied(a, work, n)
-    return work, getrf(n, n, work, n, pivots)
-
-
-@_compiled
-def solve(a, b, out):
-    """Solution of ``a @ out = b``, by LAPACK."""
-    n, columns = b.shape
-    if n == 0 or columns == 0:
-        return
-    pivots = np.empty(n, np.int32)
-    work, failed = _factors(a, n, pivots)
-    if failed != 0:
-        _fill(out, np.nan)
-        return
-    turned = np.empty((columns, n), out.dtype)
+def solve(a, b, out, n, columns):
+    work = np.empty((n, n), dtype=DTYPE)
+    turned = np.empty((columns, n), dtype=DTYPE)
+    pivots = np.empty((n,), dtype=np.int32)
+    copied(a, work, n, n)
+    failed = getrf(n, n, work, max(n, 1), pivots)
     for i in range(n):
         for c in range(columns):
             turned[c, i] = b[i, c]
-    getrs(_T, n, columns, work, n, pivots, turned, n)
+    if failed == 0:
+        failed = getrs(84, n, columns, work, max(n, 1), pivots, turned, max(n, 1))
     for i in range(n):
         for c in range(columns):
             out[i, c] = turned[c, i]
-
-
-@_compiled
-def inverse(x, out):
-    """Inverse, by LAPACK."""
-    n = x.shape[0]
-    if n == 0:
-        return
-    pivots = np.empty(n, np.int32)
-    work, failed = _factors(x, n, pivots)
     if failed != 0:
-        _fill(out, np.nan)
-        return
+        fill(out, n, columns)
+
+
+def inverse_loops(x, out, n):
+    work = np.empty((n, n), dtype=DTYPE)
+    copied(x, work, n, n)
+    identity(out, n)
+    sign = eliminate(work, out, n, n)
+    substitute_back(work, out, n, n)
+    if sign == 0:
+        fill(out, n, n)
+
+
+def inverse(x, out, n):
+    work = np.empty((n, n), dtype=DTYPE)
+    pivots = np.empty((n,), dtype=np.int32)
+    copied(x, work, n, n)
+    failed = getrf(n, n, work, max(n, 1), pivots)
+    identity(out, n)
+    if failed == 0:
+        failed = getrs(78, n, n, work, max(n, 1), pivots, out, max(n, 1))
+    if failed != 0:
+        fill(out, n, n)
+
+
+def det_loops(x, n):
+    work = np.empty((n, n), dtype=DTYPE)
+    copied(x, work, n, n)
+    sign = eliminate(work, work, n, 0)
+    product = DTYPE(sign) + DTYPE(0)
     for i in range(n):
-        for j in range(n):
-            out[i, j] = 1 if i == j else 0
-    getrs(_N, n, n, work, n, pivots, out, n)
+        if sign != 0:
+            product *= work[i, i]
+    finite = is_finite(x, n)
+    if not finite:
+        product = DTYPE(np.nan)
+    return (product,)
 
 
-@_compiled
-def _finite(x):
-    for i in range(x.shape[0]):
-        for j in range(x.shape[1]):
-            if not math.isfinite(x[i, j]):
-                return False
-    return True
-
-
-@_compiled
-def _signed_diagonal(x, n):
-    """What `det` and `slogdet` need of a large matrix: its factors and the sign of the swaps."""
-    pivots = np.empty(n, np.int32)
-    work, _ = _factors(x, n, pivots)
-    sign = 1
+def det(x, n):
+    work = np.empty((n, n), dtype=DTYPE)
+    pivots = np.empty((n,), dtype=np.int32)
+    copied(x, work, n, n)
+    failed = getrf(n, n, work, max(n, 1), pivots)
+    product = DTYPE(1) + DTYPE(0)
     for i in range(n):
+        product *= work[i, i]
+        if pivots[i] != i + 1:
+            product = -product
+    finite = is_finite(x, n)
+    if not finite:
+        product = DTYPE(np.nan)
+    return (product,)
+
+
+def slogdet_loops(x, n):
+    work = np.empty((n, n), dtype=DTYPE)
+    copied(x, work, n, n)
+    swaps = eliminate(work, work, n, 0)
+    sign = DTYPE(swaps) + DTYPE(0)
+    log = DTYPE(0) + DTYPE(0)
+    for i in range(n):
+        log += np.log(abs(work[i, i]))
+        if work[i, i] < 0:
+            sign = -sign
+    if swaps == 0:
+        log = DTYPE(-np.inf)
+    finite = is_finite(x, n)
+    if not finite:
+        sign = DTYPE(np.nan)
+        log = DTYPE(np.nan)
+    return sign, log
+
+
+def slogdet(x, n):
+    work = np.empty((n, n), dtype=DTYPE)
+    pivots = np.empty((n,), dtype=np.int32)
+    copied(x, work, n, n)
+    failed = getrf(n, n, work, max(n, 1), pivots)
+    sign = DTYPE(1) + DTYPE(0)
+    log = DTYPE(0) + DTYPE(0)
+    for i in range(n):
+        log += np.log(abs(work[i, i]))
+        if work[i, i] < 0:
+            sign = -sign
         if pivots[i] != i + 1:
             sign = -sign
-    return work, sign
+    if failed != 0:
+        sign = DTYPE(0)
+        log = DTYPE(-np.inf)
+    finite = is_finite(x, n)
+    if not finite:
+        sign = DTYPE(np.nan)
+        log = DTYPE(np.nan)
+    return sign, log
 
 
-@_compiled
-def _product(work, n, sign):
-    total = work.dtype.type(sign)
-    for i in range(n):
-        total *= work[i, i]
-    return total
+# -- products --------------------------------------------------------------------------------------
 
 
-@_compiled
-def _sign_and_log(work, n, sign):
-    kind = work.dtype.type
-    total = kind(0)
-    for i in range(n):
-        value = work[i, i]
-        if value == 0:
-            return kind(0), kind(-np.inf)
-        if value < 0:
-            sign = -sign
-        total += np.log(abs(value))
-    return kind(sign), total
-
-
-@_compiled
-def small_det(x, n):
-    work = scratch(x)
-    _copied(x, work, n)
-    if not _finite(x):
-        return x.dtype.type(np.nan)
-    sign = _eliminate(work, n, work, 0)
-    return _product(work, n, sign) if sign != 0 else x.dtype.type(0)
-
-
-@_compiled
-def det(x):
-    n = x.shape[0]
-    if not _finite(x):
-        return x.dtype.type(np.nan)
-    work, sign = _signed_diagonal(x, n)
-    return _product(work, n, sign)
-
-
-@_compiled
-def small_slogdet(x, n):
-    kind = x.dtype.type
-    if not _finite(x):
-        return kind(np.nan), kind(np.nan)
-    work = scratch(x)
-    _copied(x, work, n)
-    sign = _eliminate(work, n, work, 0)
-    if sign == 0:
-        return kind(0), kind(-np.inf)
-    return _sign_and_log(work, n, sign)
-
-
-@_compiled
-def slogdet(x):
-    kind = x.dtype.type
-    if not _finite(x):
-        return kind(np.nan), kind(np.nan)
-    work, sign = _signed_diagonal(x, x.shape[0])
-    return _sign_and_log(work, x.shape[0], sign)
-
-
-@_compiled
-def small_dot(a, b, out, a_turned, b_turned):
+def dot_loops(a, b, out, m, n, inner, a_turned, b_turned):
     """Product of small matrices, either of them read as its transpose."""
-    inner = a.shape[0] if a_turned else a.shape[1]
-    for i in range(out.shape[0]):
-        for c in range(out.shape[1]):
+    for i in range(m):
+        for c in range(n):
             out[i, c] = 0
         for k in range(inner):
             factor = a[k, i] if a_turned else a[i, k]
-            for c in range(out.shape[1]):
+            for c in range(n):
                 out[i, c] += factor * (b[c, k] if b_turned else b[k, c])
 
 
-@_compiled
-def dot(a, b, out, a_turned, b_turned):
-    """Product of matrices by BLAS, either of them read as its transpose."""
-    m, n = out.shape
-    inner = a.shape[0] if a_turned else a.shape[1]
-    if inner != (b.shape[1] if b_turned else b.shape[0]):
-        raise ValueError("the columns of one matrix are not as many as the rows of the other")
-    if m == 0 or n == 0:
-        return
-    if inner == 0:
-        _fill(out, 0)
-        return
-    one, two = contiguous(a), contiguous(b)
-    gemm(
-        _T if b_turned else _N, _T if a_turned else _N, n, m, inner,
-        1.0, two, two.shape[1], one, one.shape[1], 0.0, out, n,
+def dot(a, b, out, m, n, inner, a_letter, b_letter, a_width, b_width):
+    """Product by BLAS. To it, the transpose of the result is that of `b` by that of `a`."""
+    done = gemm(
+        b_letter, a_letter, n, m, inner,
+        1.0, b, max(b_width, 1), a, max(a_width, 1), 0.0, out, max(n, 1),
     )  # fmt: skip
-
-
-register_symbols = intrinsics.register_symbols

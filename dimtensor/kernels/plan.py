@@ -8,7 +8,6 @@ from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.tensor.basic import Alloc, MakeVector, ScalarFromTensor, TensorFromScalar
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
-from pytensor.tensor.math import Dot
 from pytensor.tensor.shape import Shape, Shape_i, SpecifyShape
 from pytensor.tensor.subtensor import (
     AdvancedIncSubtensor,
@@ -25,36 +24,13 @@ from dimtensor.kernels.extents import (
     gather_layout,
     selection_of,
 )
+from dimtensor.kernels.signatures import array_inputs, reads_elements
 
 REDUCTIONS = frozenset({"Add", "Mul", "Maximum", "Minimum", "AND", "OR"})
 # scalar operations that are cheaper to repeat than to store and load
 CHEAP = frozenset(
-    {
-        "Abs",
-        "Add",
-        "AND",
-        "Cast",
-        "EQ",
-        "GE",
-        "GT",
-        "Identity",
-        "Invert",
-        "IsInf",
-        "IsNan",
-        "LE",
-    }
-    | {
-        "LT",
-        "Maximum",
-        "Minimum",
-        "Mul",
-        "Neg",
-        "NEQ",
-        "OR",
-        "Reciprocal",
-        "Second",
-        "Sqr",
-    }
+    {"Abs", "Add", "AND", "Cast", "EQ", "GE", "GT", "Identity", "Invert", "IsInf", "IsNan", "LE"}
+    | {"LT", "Maximum", "Minimum", "Mul", "Neg", "NEQ", "OR", "Reciprocal", "Second", "Sqr"}
     | {"Sqrt", "Sub", "Switch", "TrueDiv", "XOR"}
 )
 
@@ -159,10 +135,8 @@ class Plan:
         for node in self.order:
             if node not in self.inline:
                 self.stored.update(node.outputs)
-                if is_matrix_product(node):
-                    self.stored.update(untransposed(v)[0] for v in node.inputs)
-                elif not (self.is_reduction(node) or self.is_scatter(node)):
-                    self.stored.update(v for v in node.inputs if not _free(v))
+                if not (self.is_reduction(node) or self.is_scatter(node)):
+                    self.stored.update(array_inputs(node))
                 elif self.is_scatter(node) and not _is_fill(node.inputs[0]):
                     self.stored.add(node.inputs[0])
                 continue
@@ -175,7 +149,8 @@ class Plan:
                 if node.inputs[0].type.ndim and self._costs(node.inputs[0]):
                     self.stored.add(node.inputs[0])
             elif isinstance(node.op, (MakeVector, Shape)):
-                if any(not _scalar_reader(c) for c, _ in clients[out] if c != "output"):
+                readers = [(c, at) for c, at in clients[out] if c != "output"]
+                if any(not (_scalar_reader(c) or reads_elements(c, at)) for c, at in readers):
                     self.stored.add(out)
         self.stored.update(v for v in outputs if not isinstance(v, Constant))
         self.stored = {v for v in self.stored if not isinstance(v, Constant)}
@@ -316,10 +291,6 @@ def _scalar(variable: Variable) -> bool:
     return type(variable.type).__name__ == "ScalarType"
 
 
-def _free(variable: Variable) -> bool:
-    return isinstance(variable, Constant)
-
-
 def _is_composite(op: Elemwise) -> bool:
     return type(op.scalar_op).__name__ in ("Composite", "ScalarLoop")
 
@@ -372,19 +343,3 @@ def _simple_slices(node: Apply) -> bool:
 def is_expensive(node: Apply) -> bool:
     """Whether an element costs a call of a library function."""
     return isinstance(node.op, Elemwise) and type(node.op.scalar_op).__name__ not in CHEAP
-
-
-def is_matrix_product(node: Apply) -> bool:
-    """Whether a node multiplies two float matrices."""
-    return isinstance(node.op, Dot) and all(
-        v.type.ndim == 2 and v.type.dtype == node.outputs[0].type.dtype in ("float64", "float32")
-        for v in node.inputs
-    )
-
-
-def untransposed(variable: Variable) -> tuple[Variable, bool]:
-    """The matrix that a matrix is the transpose of, and whether it is."""
-    node = variable.owner
-    if node is not None and isinstance(node.op, DimShuffle) and node.op.new_order == (1, 0):
-        return node.inputs[0], True
-    return variable, False

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dimtensor.kernels.native.builder import Builder
+from dimtensor.kernels.native.fortran import ROUTINES, call_routine
 from dimtensor.kernels.native.functions import named, scalar_operation
 from dimtensor.kernels.native.values import (
     BOOL,
@@ -195,6 +196,10 @@ class Expressions:
             operands = [self.number(each) for each in node.args]
             return scalar_operation(self.b, op, operands, scalar_of(dtype))
         name = ast.unparse(node.func)
+        if name in ROUTINES:
+            given = [self.arrays.get(getattr(each, "id", "")) for each in node.args]
+            pairs = zip(given, node.args, strict=True)
+            return call_routine(self.b, name, [a or self.number(each) for a, each in pairs])
         if name == "len" and len(node.args) == 1:
             return self.array(node.args[0]).shape[0]
         return named(self.b, name, [self.number(each) for each in node.args])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 from functools import cache
 from typing import Any
 
@@ -16,7 +17,8 @@ def address_of(where: str) -> int:
     Parameters
     ----------
     where : str
-        ``"scipy.special:psi:1"``: SciPy's psi of one double.
+        ``"scipy.special:psi:1"``: SciPy's psi of one double; ``"lapack:dpotrf:5"``: a subroutine of
+        its LAPACK.
 
     Raises
     ------
@@ -26,7 +28,15 @@ def address_of(where: str) -> int:
     kind, name, count = where.split(":")
     if kind == "scipy.special":
         return _of_cython_special(name, int(count))
+    if kind in ("lapack", "blas"):
+        return _of_scipy_linalg(kind, name)
     raise NotNative(f"functions of {kind}")
+
+
+def _of_scipy_linalg(library: str, name: str) -> int:
+    module = importlib.import_module(f"scipy.linalg.cython_{library}")
+    capsule = module.__pyx_capi__[name]
+    return capsule_address(capsule, _name_of(capsule))
 
 
 def _of_cython_special(name: str, count: int) -> int:
