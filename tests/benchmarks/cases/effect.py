@@ -30,11 +30,11 @@ def hand(p):
     import numba
 
     y = p["y"]
+    nk, ni, nj = y.shape  # constants of the code
     constant = 0.5 * math.log(2 * math.pi)
 
     @numba.njit(fastmath={"reassoc", "contract", "nsz"})
     def f(a, b, c, sigma, y):
-        nk, ni, nj = y.shape
         ga, gb, gc = np.zeros(ni), np.zeros(nj), np.zeros(nk)
         sd = sigma[()]
         w = 1.0 / (sd * sd)

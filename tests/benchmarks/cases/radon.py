@@ -46,24 +46,40 @@ def hand(p):
         mu, spread, sigma = mu_[()], spread_[()], sigma_[()]
         n, groups = y.shape[0], effect.shape[0]
         level = np.empty(groups)
-        sums = np.zeros(groups)
         value = 0.0
         for g in range(groups):
             level[g] = mu + spread * effect[g]
             value -= 0.5 * effect[g] * effect[g]
         b0, b1 = slope[0], slope[1]
-        q, g0, g1 = 0.0, 0.0, 0.0
-        for i in range(n):
+        # four elements at a time, each with sums of its own: one need not wait for another's
+        sums = np.zeros((groups, 4))
+        q0 = q1 = q2 = q3 = u0 = u1 = u2 = u3 = f0 = f1 = f2 = f3 = 0.0
+        for block in range(n // 4):
+            i = np.uint64(block) * np.uint64(4)
+            j, k, m = i + np.uint64(1), i + np.uint64(2), i + np.uint64(3)
+            di = y[i] - (level[county[i]] + b0 * uranium[i] + b1 * floor[i])
+            dj = y[j] - (level[county[j]] + b0 * uranium[j] + b1 * floor[j])
+            dk = y[k] - (level[county[k]] + b0 * uranium[k] + b1 * floor[k])
+            dm = y[m] - (level[county[m]] + b0 * uranium[m] + b1 * floor[m])
+            q0, q1, q2, q3 = q0 + di * di, q1 + dj * dj, q2 + dk * dk, q3 + dm * dm
+            u0, u1 = u0 + di * uranium[i], u1 + dj * uranium[j]
+            u2, u3 = u2 + dk * uranium[k], u3 + dm * uranium[m]
+            f0, f1 = f0 + di * floor[i], f1 + dj * floor[j]
+            f2, f3 = f2 + dk * floor[k], f3 + dm * floor[m]
+            sums[county[i], 0] += di
+            sums[county[j], 1] += dj
+            sums[county[k], 2] += dk
+            sums[county[m], 3] += dm
+        for i in range(n // 4 * 4, n):
             d = y[i] - (level[county[i]] + b0 * uranium[i] + b1 * floor[i])
-            q += d * d
-            g0 += d * uranium[i]
-            g1 += d * floor[i]
-            sums[county[i]] += d
+            q0, u0, f0 = q0 + d * d, u0 + d * uranium[i], f0 + d * floor[i]
+            sums[county[i], 0] += d
+        q, g0, g1 = (q0 + q1) + (q2 + q3), (u0 + u1) + (u2 + u3), (f0 + f1) + (f2 + f3)
         w = 1.0 / (sigma * sigma)
         g_effect = np.empty(groups)
         g_mu, g_spread = 0.0, 0.0
         for g in range(groups):
-            s = sums[g] * w
+            s = (sums[g, 0] + sums[g, 1] + sums[g, 2] + sums[g, 3]) * w
             g_effect[g] = s * spread - effect[g]
             g_mu += s
             g_spread += s * effect[g]
