@@ -89,15 +89,16 @@ def jax(p):
 
     y = jnp.asarray(p["y"])
 
-    def logp(a, b, c, sigma):
+    # the logarithm inside of the sum would be computed for each element
+    def logp(a, b, c, sigma, y):
         mu = a[None, :, None] + b[None, None, :] + c[:, None, None]
         z = (y - mu) / sigma
-        return jnp.sum(-0.5 * z * z - jnp.log(sigma) - 0.5 * np.log(2 * np.pi))
+        return -0.5 * jnp.sum(z * z) - y.size * (jnp.log(sigma) + 0.5 * np.log(2 * np.pi))
 
     f = jax.jit(jax.value_and_grad(logp, (0, 1, 2, 3)))
 
     def call(*arguments):
-        value, gradients = jax.block_until_ready(f(*arguments))
+        value, gradients = jax.block_until_ready(f(*arguments, y))
         return value, *gradients
 
     return call, tuple(map(jnp.asarray, _arguments(p)))

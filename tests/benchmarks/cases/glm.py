@@ -131,14 +131,14 @@ def jax(p):
 
     x, y = jnp.asarray(p["x"]), jnp.asarray(p["y"])
 
-    def logp(intercept, slope):
+    def logp(intercept, slope, x, y):
         eta = intercept + x @ slope
         return jnp.sum(y * eta - jax.nn.softplus(eta)) - 0.5 * jnp.sum(slope**2)
 
     f = jax.jit(jax.value_and_grad(logp, (0, 1)))
 
     def call(*arguments):
-        value, gradients = jax.block_until_ready(f(*arguments))
+        value, gradients = jax.block_until_ready(f(*arguments, x, y))
         return value, *gradients
 
     return call, tuple(map(jnp.asarray, _arguments(p)))

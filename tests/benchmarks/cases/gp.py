@@ -136,7 +136,7 @@ def jax(p):
     n = len(p["x"])
     square, identity = (x[:, None] - x[None, :]) ** 2, jnp.eye(n)
 
-    def logp(amplitude, scale, noise):
+    def logp(amplitude, scale, noise, square, identity, y):
         covariance = amplitude**2 * jnp.exp(-0.5 * square / scale**2) + noise**2 * identity
         root = jnp.linalg.cholesky(covariance)
         z = solve_triangular(root, y, lower=True)
@@ -145,7 +145,7 @@ def jax(p):
     f = jax.jit(jax.value_and_grad(logp, (0, 1, 2)))
 
     def call(*arguments):
-        value, gradients = jax.block_until_ready(f(*arguments))
+        value, gradients = jax.block_until_ready(f(*arguments, square, identity, y))
         return value, *gradients
 
     return call, tuple(map(jnp.asarray, _arguments(p)))

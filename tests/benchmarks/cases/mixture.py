@@ -117,7 +117,7 @@ def jax(p):
 
     y = jnp.asarray(p["y"])
 
-    def logp(logit, mean, sd):
+    def logp(logit, mean, sd, y):
         z = (y - mean[:, None]) / sd[:, None]  # observations last: they are contiguous
         base = jax.nn.log_softmax(logit) - jnp.log(sd) - HALF_LOG_2PI
         return jnp.sum(jax.nn.logsumexp(base[:, None] - 0.5 * z * z, axis=0))
@@ -125,7 +125,7 @@ def jax(p):
     f = jax.jit(jax.value_and_grad(logp, (0, 1, 2)))
 
     def call(*arguments):
-        value, gradients = jax.block_until_ready(f(*arguments))
+        value, gradients = jax.block_until_ready(f(*arguments, y))
         return value, *gradients
 
     return call, tuple(map(jnp.asarray, _arguments(p)))

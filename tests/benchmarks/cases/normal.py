@@ -60,14 +60,15 @@ def jax(p):
 
     y = jnp.asarray(p["y"])
 
-    def logp(mu, sigma):
+    # the logarithm inside of the sum would be computed for each element: thirty times slower
+    def logp(mu, sigma, y):
         z = (y - mu) / sigma
-        return jnp.sum(-0.5 * z * z - jnp.log(sigma) - 0.5 * np.log(2 * np.pi))
+        return -0.5 * jnp.sum(z * z) - y.size * (jnp.log(sigma) + 0.5 * np.log(2 * np.pi))
 
     f = jax.jit(jax.value_and_grad(logp, (0, 1)))
 
     def call(mu, sigma):
-        value, gradients = jax.block_until_ready(f(mu, sigma))
+        value, gradients = jax.block_until_ready(f(mu, sigma, y))
         return value, *gradients
 
     return call, (jnp.asarray(p["mu"]), jnp.asarray(p["sigma"]))

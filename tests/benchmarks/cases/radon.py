@@ -140,12 +140,13 @@ def jax(p):
     import jax
     import jax.numpy as jnp
 
-    county, uranium, floor, y = (jnp.asarray(p[key]) for key in ("county", "uranium", "floor", "y"))
+    data = [jnp.asarray(p[key]) for key in ("county", "uranium", "floor", "y")]
 
     def normal(x, mean, sd):
-        return jnp.sum(-0.5 * ((x - mean) / sd) ** 2 - jnp.log(sd) - 0.5 * LOG_2PI)
+        z = (x - mean) / sd
+        return -0.5 * jnp.sum(z * z) - z.size * (jnp.log(sd) + 0.5 * LOG_2PI)
 
-    def logp(effect, slope, mu, spread, sigma):
+    def logp(effect, slope, mu, spread, sigma, county, uranium, floor, y):
         level = mu + spread * effect
         mean = level[county] + slope[0] * uranium + slope[1] * floor
         return (
@@ -160,7 +161,7 @@ def jax(p):
     f = jax.jit(jax.value_and_grad(logp, (0, 1, 2, 3, 4)))
 
     def call(*arguments):
-        value, gradients = jax.block_until_ready(f(*arguments))
+        value, gradients = jax.block_until_ready(f(*arguments, *data))
         return value, *gradients
 
     return call, tuple(map(jnp.asarray, _arguments(p)))
