@@ -216,7 +216,9 @@ class Translator(Expressions):
             raise NotNative("a call for its effect")
 
     def _assign(self, node: ast.Assign) -> None:
-        (target,) = node.targets
+        target = node.targets[0]
+        if len(node.targets) > 1 or isinstance(target, (ast.Tuple, ast.List)):
+            raise NotNative("an assignment to several names")
         if isinstance(target, ast.Name):
             if not self._makes_array(target.id, node.value):
                 self.set_variable(target.id, self.number(node.value))
@@ -225,7 +227,7 @@ class Translator(Expressions):
             value = self.b.cast(self.number(node.value), array.type)
             self.b.store(place, value, array.scope)
         else:
-            raise NotNative("an assignment to several names")
+            raise NotNative("an assignment to something else")
 
     def _augassign(self, node: ast.AugAssign) -> None:
         if isinstance(node.target, ast.Name):

@@ -1,0 +1,376 @@
+"""Kernels compiled without numba: the same source, run by Python and by NumPy's rules."""
+
+import ctypes
+import gc
+import math
+import sys
+import threading
+import weakref
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dimtensor.kernels.native.code import NativeCode, NativeKernel, native_code, translated
+from dimtensor.kernels.native.translate import ArgumentType
+from dimtensor.kernels.native.values import NotNative
+
+pytestmark = pytest.mark.compiled
+
+F, I = "float64", "int64"  # noqa: E741
+
+
+def types_of(*arrays):
+    return [ArgumentType(a.dtype.name, (None,) * a.ndim) for a in arrays]
+
+
+def compiled(source, *arrays, types=None):
+    return NativeKernel(native_code(source, types or types_of(*arrays), {}))
+
+
+def both(source, *arrays):
+    """Results of the machine code and of Python."""
+    namespace = {"np": np, "math": math}
+    exec(source, namespace)
+    with np.errstate(all="ignore"):
+        expected = namespace["kernel"](*(a.copy() for a in arrays))
+    return compiled(source, *arrays).bind()(*arrays), expected
+
+
+def check(source, *arrays, rtol=1e-13):
+    found, expected = both(source, *arrays)
+    assert len(found) == len(expected)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=rtol, atol=0)
+    return found
+
+
+def scalar(value, dtype=F):
+    return np.asarray(value, dtype)
+
+
+SUM = """
+def kernel(x):
+    n0 = x.shape[0]
+    s = 0.0
+    v = np.empty((n0,), dtype=np.float64)
+    for i in range(n0):
+        t = x[i]
+        s += t
+        v[i] = t * 2.0
+    return (s, v, )
+"""
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 17, 1000])
+def test_a_loop(n, rng):
+    total, doubled = check(SUM, rng.normal(size=n), rtol=1e-12)
+    assert isinstance(total, float)
+    assert doubled.flags.owndata
+    assert doubled.flags.writeable
+    assert doubled.flags.c_contiguous
+
+
+def test_statements_and_expressions(rng):
+    source = """
+def kernel(x, k, flag):
+    n0 = x.shape[0]
+    n1 = x.shape[1]
+    out = np.full((n1, n0), 3.0, dtype=np.float64)
+    counts = np.zeros((4,), dtype=np.int64)
+    rows = np.empty((2, 2,), dtype=np.float64)
+    rows[0, 0] = 1.0
+    rows[1, 1] = 2.0
+    rows[0, 1] = rows[1, 0] = 0.5
+    return (n0, )
+"""
+    with pytest.raises(NotNative, match="several names"):
+        translated(
+            source, types_of(rng.normal(size=(2, 3)), np.arange(3), scalar(True, "bool")), {}
+        )
+    source = """
+def kernel(x, k, flag):
+    yes = flag[()]
+    n0 = x.shape[0]
+    n1 = x.shape[1]
+    out = np.full((n1, n0), 3.0, dtype=np.float64)
+    counts = np.zeros((4,), dtype=np.int64)
+    best = -np.inf
+    low = np.inf
+    seen = False
+    steps = 0
+    for i in range(n0):
+        for j in range(n1 - 1, -1, -1):
+            t = x[i, j]
+            if t < 0.0:
+                out[j, i] = -t
+                continue
+            elif t > 2.0:
+                break
+            else:
+                out[j, i] += math.sqrt(t) if yes else t ** 2
+            best = t if (t > best or t != t) else best
+            low = min(j, i) + (low if low < t else t)
+            seen = seen or t == 0.5
+        counts[k[i]] += 1
+    while steps * 3 < n0 and not seen:
+        steps += 2
+    rest = (-7) % 3 + (n0 - 11) // 4
+    chosen = (n0, n1, 5,)[steps % 3]
+    return (out, counts, best, low, seen, steps, rest, chosen, x.copy(), np.asarray(7), )
+"""
+    x = rng.normal(size=(5, 4)) * 1.5
+    k = np.array([0, -1, 2, 1, -4])
+    for flag in (True, False):
+        found = check(source, x, k, scalar(flag, "bool"))
+    assert type(found[4]) is bool
+    assert type(found[5]) is int
+    assert isinstance(found[9], np.ndarray)
+    assert found[9].dtype == np.int64
+    assert not np.may_share_memory(found[8], x)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_functions(dtype, rng):
+    names = ["exp", "log", "log1p", "expm1", "sin", "cos", "tan", "tanh", "sinh", "cosh", "sqrt"]
+    names += ["floor", "ceil", "log2", "log10", "exp2", "arcsin", "arccos", "arctan", "arcsinh"]
+    names += ["arctanh", "trunc", "abs"]
+    calls = "".join(f"        v[i, {at}] = np.{name}(x[i])\n" for at, name in enumerate(names))
+    source = f"""
+def kernel(x):
+    v = np.empty((x.shape[0], {len(names)}), dtype=np.float64)
+    for i in range(x.shape[0]):
+{calls}    return (v, )
+"""
+    x = rng.uniform(0.01, 0.99, 7).astype(dtype)
+    check(source, x, rtol=1e-13 if dtype == "float64" else 1e-6)
+
+
+@given(
+    a=st.integers(-(2**40), 2**40),
+    b=st.one_of(st.integers(-50, 50), st.integers(-(2**40), 2**40)),
+)
+def test_division_of_integers_rounds_down(a, b):
+    call = _division()
+    quotient, rest = call(scalar(a, I), scalar(b, I))
+    assert (quotient, rest) == ((a // b, a % b) if b else (0, 0))
+
+
+_kept: dict = {}
+
+
+def _division():
+    if "division" not in _kept:
+        source = "def kernel(a, b):\n    return (a[()] // b[()], a[()] % b[()], )\n"
+        _kept["division"] = compiled(source, scalar(1, I), scalar(1, I)).bind()
+    return _kept["division"]
+
+
+def test_nan_and_infinity_keep_their_meaning():
+    source = """
+def kernel(x):
+    s = 0.0
+    c = 0
+    for i in range(x.shape[0]):
+        s += x[i]
+        c += 1 if x[i] != x[i] else 0
+    return (s, c, 1.0 / x[0], -1.0 / x[0], )
+"""
+    x = np.array([0.0, np.nan, np.inf, 1.0])
+    total, count, plus, minus = compiled(source, x).bind()(x)
+    assert np.isnan(total)
+    assert count == 1
+    assert (plus, minus) == (np.inf, -np.inf)
+    x = np.array([1.0, np.inf, -2.0])
+    assert compiled(source, x).bind()(x)[0] == np.inf
+
+
+def test_arguments_that_are_not_what_the_code_takes(rng):
+    f = compiled(SUM, types=[ArgumentType(F, (4,))]).bind()
+    x = rng.normal(size=4)
+    text = r"argument 0 of the kernel is not a contiguous array of dtype float64 and shape \(4\)"
+    swapped = x.astype(">f8")
+    for bad in (
+        1.0, [1.0] * 4, x[:3], x[None], np.repeat(x, 2)[::2], x.astype("float32"),
+        x.view(I), swapped, None, np.float64(2.0),
+    ):  # fmt: skip
+        with pytest.raises(TypeError, match=text):
+            f(bad)
+    with pytest.raises(TypeError, match="takes 1 arrays in all"):
+        f()
+    with pytest.raises(TypeError, match="takes 1 arrays in all"):
+        f(x, x)
+    frozen = x.copy()
+    frozen.flags.writeable = False
+    assert f(frozen)[0] == f(x)[0]
+
+
+def test_errors_of_the_source_are_raised_and_nothing_leaks(rng):
+    source = """
+def kernel(x):
+    v = np.zeros((x.shape[0],), dtype=np.float64)
+    w = np.zeros((x.shape[0] * 3,), dtype=np.float64)
+    for i in range(x.shape[0]):
+        if x[i] < 0.0:
+            raise ValueError('below zero')
+        if x[i] > 9.0:
+            raise ValueError('above nine')
+        v[i] = x[i] + w[i]
+    return (v, )
+"""
+    f = compiled(source, np.zeros(1)).bind()
+    x = rng.random(100_000)
+    resource = pytest.importorskip("resource")
+    for bad, text in ((-1.0, "below zero"), (10.0, "above nine")):
+        y = x.copy()
+        y[-1] = bad
+        for _ in range(20):
+            with pytest.raises(ValueError, match=text):
+                f(y)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for _ in range(300):
+        f(x)
+        with pytest.raises(ValueError, match="above nine"):
+            f(y)
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert grown < 30_000  # kilobytes; two arrays of every call would be 960,000
+
+
+def test_references_are_counted(rng):
+    f = compiled(SUM, np.zeros(1)).bind()
+    x = rng.normal(size=5)
+    before = sys.getrefcount(x)
+    for _ in range(10):
+        total, doubled = f(x)
+    assert sys.getrefcount(x) == before
+    assert sys.getrefcount(doubled) == 2
+    bound = compiled(SUM, np.zeros(1)).bind((x,))
+    assert bound()[0] == total
+    assert sys.getrefcount(x) == before + 1
+    del bound
+    gc.collect()
+    assert sys.getrefcount(x) == before
+
+
+def test_a_kernel_lives_as_long_as_its_function():
+    kernel = compiled(SUM, np.zeros(1))
+    gone = weakref.ref(kernel)
+    f = kernel.bind()
+    del kernel
+    gc.collect()
+    assert gone() is not None
+    assert f(np.ones(3))[0] == 3.0
+    del f
+    gc.collect()
+    assert gone() is None
+
+
+def test_bytes_and_back(rng):
+    x = rng.normal(size=8)
+    code = native_code(SUM, types_of(x), {})
+    again = NativeCode.from_bytes(code.to_bytes())
+    assert again == code
+    assert NativeKernel(again).bind()(x)[0] == NativeKernel(code).bind()(x)[0]
+    for bad in (b"", b"something else", code.to_bytes()[:40]):
+        with pytest.raises(ValueError, match=r"."):
+            NativeCode.from_bytes(bad)
+
+
+def test_buffers_are_given_to_the_flat_function(rng):
+    source = """
+def kernel(x, y):
+    v = np.zeros((x.shape[0],), dtype=np.float64)
+    w = np.zeros((x.shape[0],), dtype=np.float64)
+    s = 0.0
+    for i in range(x.shape[0]):
+        v[i] = x[i] * y[i]
+        w[i] = -x[i]
+        s += x[i]
+    return (s, v, w, s > 0.0, )
+"""
+    x, y = rng.random(6), rng.normal(size=6)
+    kernel = compiled(source, x, y)
+    call = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 3)(kernel.flat_address)
+    total, product = np.zeros(()), np.zeros(6)
+    closure = kernel.closure([x.shape], [y], n_results=2, first_condition=3)
+
+    def run(array):
+        arrays = np.array([array.ctypes.data], np.uint64)
+        results = np.array([total.ctypes.data, product.ctypes.data], np.uint64)
+        return call(arrays.ctypes.data, results.ctypes.data, closure.ctypes.data)
+
+    assert run(x) == 0
+    np.testing.assert_allclose(total, x.sum(), rtol=1e-14)
+    np.testing.assert_array_equal(product, x * y)
+    assert run(-x) == -1  # the condition is false
+
+
+def test_the_lock_of_python_is_released():
+    source = """
+def kernel(x):
+    s = 0.0
+    for i in range(x.shape[0]):
+        for j in range(20000):
+            s += math.sin(x[i] + j)
+    return (s, )
+"""
+    x = np.zeros(200)
+    f = compiled(source, x).bind()
+    ticks = 0
+    done = threading.Event()
+
+    def work():
+        f(x)
+        done.set()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    while not done.is_set():
+        ticks += 1
+        done.wait(0.001)
+    thread.join()
+    assert ticks > 3
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        ("a, b = f(x)", "several names"),
+        ("y = x[1:]", "Slice"),
+        ("print(x)", "for its effect"),
+        ("y = unknown(x[0])", "the function unknown"),
+        ("y = 'text'", "the constant"),
+        ("for i in x:\n        pass", "something else than a range"),
+        ("for i in range(3):\n        y = np.empty((2,), dtype=np.float64)", "made in a loop"),
+        ("z = 0\n    z = 1.5", "of types int64 and float64"),
+        ("z = np.zeros((2,), dtype=np.complex128)", "complex128"),
+    ],
+)
+def test_what_is_left_to_numba(lines, reason):
+    source = f"def kernel(x):\n    {lines}\n    return (1.0, )\n"
+    with pytest.raises(NotNative, match=reason):
+        translated(source, [ArgumentType(F, (None,))], {})
+
+
+def test_inner_loops_are_vectorised():
+    """The generated assembly of a sum of squares has instructions that add several numbers."""
+    import platform
+
+    from dimtensor.kernels.native.machine import assembly
+
+    if platform.machine() not in ("x86_64", "AMD64"):
+        pytest.skip("the names of the instructions are those of x86-64")
+    source = """
+def kernel(x, y):
+    s = 0.0
+    v = np.empty((x.shape[0],), dtype=np.float64)
+    for i in range(x.shape[0]):
+        d = x[i] - y[i]
+        s += d * d
+        v[i] = 2.0 * d
+    return (s, v, )
+"""
+    text = assembly(translated(source, [ArgumentType(F, (None,))] * 2, {}).text)
+    assert "subpd" in text
+    assert "mulpd" in text or "fmadd231pd" in text or "fmadd213pd" in text
