@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
 from dimtensor.errors import InputError
-from dimtensor.graph import Node
-from dimtensor.graph.printer import graph_text
+from dimtensor.graph import Node, toposort
+from dimtensor.graph.printer import References, graph_text
+from dimtensor.lower import plan_axes
 
 
 def nodes_of(x: Any) -> list[Node] | dict[str, Node]:
@@ -38,7 +39,7 @@ def _node_of(x: Any) -> Node:
     return node
 
 
-def dprint(x: Any, file: IO[str] | str | None = None) -> str | None:
+def dprint(x: Any, file: IO[str] | str | None = None, layout: bool = False) -> str | None:
     """Print the graph of an expression: every operation once, with its dims, lengths and dtype.
 
     Parameters
@@ -46,6 +47,9 @@ def dprint(x: Any, file: IO[str] | str | None = None) -> str | None:
     x : DimTensor, CompiledFunction, or list or dict of DimTensor
     file : text stream or "str", optional
         Where to print, by default to standard output; ``"str"`` returns the text instead.
+    layout : bool
+        Whether to add the order in which compiled code has the axes of all arrays, the innermost
+        one, along which memory is contiguous, last.
 
     Returns
     -------
@@ -72,8 +76,19 @@ def dprint(x: Any, file: IO[str] | str | None = None) -> str | None:
       %1 = sum(%0, over={country})    {}           float64
     outputs: %1
     """
-    text = graph_text(nodes_of(x))
+    nodes = nodes_of(x)
+    text = graph_text(nodes)
+    if layout:
+        text += (
+            f"\nlayout: {_layout_text(list(nodes.values() if isinstance(nodes, dict) else nodes))}"
+        )
     if file == "str":
         return text
     print(text, file=file or sys.stdout)  # type: ignore[arg-type]
     return None
+
+
+def _layout_text(nodes: list[Node]) -> str:
+    names = References(nodes)
+    dims = {dim for node in toposort(nodes) for dim in node.dims}
+    return " < ".join(names.dim(dim) for dim in plan_axes(nodes).sort(dims))

@@ -154,13 +154,16 @@ def _joint_indices(
     remaining = without(dims, arrays)
     all_dims = {dim for _, own in arrays.values() for dim in own}
     target = ctx.order.sort(all_dims)
-    shared = tuple(dim for dim in remaining if dim in all_dims)
-    rest = without(remaining, shared)
-    indices = [ctx.align(variable, own, target) for variable, own in arrays.values()]
-    indices += [
-        ctx.align(pt.arange(ctx.length(dim), dtype="int64"), (dim,), target) for dim in shared
-    ]
-    return indices, (*arrays, *shared), target, rest
+    rest = tuple(dim for dim in remaining if dim not in all_dims)
+    indexed = without(dims, rest)
+    indices = []
+    for dim in indexed:
+        if dim in arrays:
+            variable, own = arrays[dim]
+        else:
+            variable, own = pt.arange(ctx.length(dim), dtype="int64"), (dim,)
+        indices.append(ctx.align(variable, own, target))
+    return indices, indexed, target, rest
 
 
 @lowers("update")
