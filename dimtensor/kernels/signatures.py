@@ -102,9 +102,23 @@ def same_axes(node: Apply) -> list[tuple[tuple[Variable, int], tuple[Variable, i
         return [((x, source), (out, axis)) for axis, source in enumerate(kept)]
     if isinstance(node.op, Nonzero):
         return [((out, 0), (other, 0)) for other in node.outputs[1:]]
+    if isinstance(node.op, (Dot, BatchedDot)):
+        return _same_in_product(node)
     if isinstance(batched(node).op, Blockwise):
         return _same_cores(node)
     return []
+
+
+def _same_in_product(node: Apply) -> list[tuple[tuple[Variable, int], tuple[Variable, int]]]:
+    (a, b), (out,) = node.inputs, node.outputs
+    inner_of_b = max(b.type.ndim - 2, 0)
+    pairs = [((a, a.type.ndim - 1), (b, inner_of_b))]
+    pairs += [((a, axis), (out, axis)) for axis in range(a.type.ndim - 1)]
+    if b.type.ndim > 1:
+        pairs.append(((b, b.type.ndim - 1), (out, out.type.ndim - 1)))
+    if isinstance(node.op, BatchedDot):
+        pairs.append(((a, 0), (b, 0)))
+    return pairs
 
 
 def _same_cores(node: Apply) -> list[tuple[tuple[Variable, int], tuple[Variable, int]]]:
