@@ -1,0 +1,35 @@
+"""Random programs with checks: the same values, failures found, and nothing left once dropped."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+import dimtensor as dt
+from dimtensor.graph.checks import without_checks
+from dimtensor.testing.programs import Program, assert_same
+from dimtensor.testing.strategies import programs
+
+
+def checked(program: Program, condition: dt.DimTensor) -> list[dt.DimTensor]:
+    """All values of a program whose inputs are checked."""
+    return program.tensors([dt.check(condition, "as asked", i.tensor) for i in program.inputs])
+
+
+@settings(
+    max_examples=100,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(programs())
+def test_checks_are_apart_from_values(program: Program) -> None:
+    fine = dt.bool("fine")
+    plain, guarded = program.tensors(), checked(program, fine)
+    assert without_checks([x.node for x in guarded]) == [x.node for x in plain]
+    f = dt.function([fine, *program.symbolic], guarded, backend="python")
+    for at, (one, other) in enumerate(zip(f(True, *program.given), program.arrays(), strict=True)):
+        assert_same(one, other, f"v{at}", 1e-9)
+    with pytest.raises(dt.CheckError, match=r"^as asked$"):
+        f(False, *program.given)
