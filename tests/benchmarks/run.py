@@ -167,6 +167,10 @@ def check_agreement(case: str, n: int, who: str, results, reference) -> None:
     )  # fmt: skip
 
 
+def three_digits(number: float) -> float:
+    return float(f"{number:.3g}")
+
+
 def compare(case: str, n: int, contenders: Sequence[str]) -> list[dict]:
     """Times of contenders, after their results are found to agree with those of the first.
 
@@ -186,8 +190,8 @@ def compare(case: str, n: int, contenders: Sequence[str]) -> list[dict]:
             "n": n,
             "who": worker.who,
             "compile_s": round(worker.compile_s, 3),
-            "us": round(statistics.median(worker.times), 2),
-            "ratio": round(float(np.median(np.array(worker.times) / reference)), 2),
+            "us": three_digits(statistics.median(worker.times)),
+            "ratio": three_digits(np.median(np.array(worker.times) / reference)),
         }
         for worker in workers
     ]

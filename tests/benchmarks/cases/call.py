@@ -17,6 +17,9 @@ CONTENDERS = (
     "dimtensor-labelled",
     "dimtensor-arrays",
     "dimtensor-positional",
+    "dimtensor-in-numba",
+    "dimtensor-address",
+    "dimtensor-jax",
 )
 
 
@@ -116,6 +119,36 @@ def dimtensor_positional(p):
 
 def dimtensor_in_numba(p):
     return _loop(_dimtensor(p).numba, len(p)), p
+
+
+def dimtensor_address(p):
+    """The C function called from a jitted loop, with tables of addresses made beforehand."""
+    import ctypes
+
+    import numba
+
+    f = _dimtensor(p)
+    word = ctypes.c_int64
+    compute = ctypes.CFUNCTYPE(ctypes.c_int32, word, word, word)(f.address)
+    closure = f.closure
+    total = np.empty(LENGTH)
+    arrays = np.array([x.ctypes.data for x in p])
+    results = np.array([total.ctypes.data])
+
+    @numba.njit
+    def loop(arrays, results):
+        failed = 0
+        for _ in range(INNER):
+            failed += compute(arrays.ctypes.data, results.ctypes.data, closure)
+        return failed
+
+    def call():
+        assert loop(arrays, results) == 0
+        return (total,)
+
+    call.inner = INNER
+    call.kept = f  # the code lives as long as the function
+    return call, ()
 
 
 def dimtensor_jax(p):
