@@ -24,6 +24,7 @@ from dimtensor.compile.forms import (
     Argument,
     Chosen,
     Cut,
+    FormlessError,
     Place,
     Unordered,
     dim_form,
@@ -32,7 +33,7 @@ from dimtensor.compile.forms import (
 )
 from dimtensor.dims import Dim, Dims
 from dimtensor.graph import Node, toposort
-from dimtensor.lower import plan_axes
+from dimtensor.lower import AxisOrder, plan_axes
 
 # how often colours are told to neighbours
 _ROUNDS = 2
@@ -146,12 +147,12 @@ class _Colours:
         forms: dict[Node, tuple],
         dim_forms: _DimForms,
         given: dict[Node, int],
-        axes: dict[Dim, int],
+        plan: AxisOrder,
     ):
         self._forms = forms
         self._dim_forms = dim_forms
         self._given = given
-        self._axes = axes
+        self._plan = plan
         self.nodes: dict[Node, int] = {}
         self.dims: dict[Dim, int] = {}
         for node in nodes:
@@ -169,7 +170,7 @@ class _Colours:
                     self._given.get(node, -1),
                     _text(node.dtype),
                     self.of(self._forms[node]),
-                    *sorted(map(self.dim, node.dims)),
+                    *map(self.dim, self._plan.sort(node.dims)),
                 )
             )
         return known
@@ -177,8 +178,7 @@ class _Colours:
     def dim(self, dim: Dim) -> int:
         known = self.dims.get(dim)
         if known is None:
-            form = self.of(self._dim_forms[dim])
-            known = self.dims[dim] = hash((form, self._axes.get(dim, -1)))
+            known = self.dims[dim] = self.of(self._dim_forms[dim])
         return known
 
     def of(self, form: Any) -> int:
@@ -205,9 +205,9 @@ class _Colours:
             for place, part in parts(self._forms[node]):
                 if isinstance(part, (Dim, Node)):
                     found.append((node, place, part))
-            found += [(node, 0, dim) for dim in node.dims]
+            found += [(node, -at, dim) for at, dim in enumerate(self._plan.sort(node.dims), 1)]
             if node.categories is not None:
-                found.append((node, 1, node.categories))
+                found.append((node, 0, node.categories))
         return found
 
     def _refine(self, uses: Sequence[tuple[Node, int, Any]]) -> None:
@@ -245,11 +245,9 @@ class _Writer:
         self.known = set(found := toposort(roots))
         self.forms = {node: node_form(node) for node in found}
         self.dim_forms = _DimForms(self.known)
-        plan = plan_axes(self.outputs)
-        used = {dim for node in toposort(self.outputs) for dim in node.dims}
-        self.axes = {dim: at for at, dim in enumerate(plan.sort(used))}
+        self.plan = plan_axes(self.outputs)
         order = {node: at for at, node in enumerate(given)}
-        self.colours = _Colours(found, self.forms, self.dim_forms, order, self.axes)
+        self.colours = _Colours(found, self.forms, self.dim_forms, order, self.plan)
         for root in roots:
             self._number_from(root)
         self.dims = self._number_dims()
@@ -333,29 +331,14 @@ class _Writer:
             for dim in sorted(dims, key=self._dim_key):
                 for one in self.dim_forms.with_parents(dim):
                     found[one] = None
-        before: dict[Dim, set[Dim]] = {dim: set() for dim in found}
-        after: dict[Dim, list[Dim]] = {dim: [] for dim in found}
-        place = {dim: at for at, dim in enumerate(found)}
+        pairs: list[tuple[Dim, Dim]] = []
         for dim in found:
             parents = self.dim_forms.parents(dim)
-            pairs = [(parent, dim) for parent in parents]
+            pairs += [(parent, dim) for parent in parents]
             if self.dim_forms[dim][0] == "product":
                 pairs += pairwise(map(self.dim_forms.named_by, parents))
-            for first, second in pairs:
-                if first not in before[second] and first is not second:
-                    before[second].add(first)
-                    after[first].append(second)
-        order: list[Dim] = []
-        ready = [(place[dim], dim) for dim in found if not before[dim]]
-        heapq.heapify(ready)
-        while ready:
-            _, dim = heapq.heappop(ready)
-            self.numbers[dim] = len(order)
-            order.append(dim)
-            for later in after[dim]:
-                before[later].discard(dim)
-                if not before[later]:
-                    heapq.heappush(ready, (place[later], later))
+        order = _first_that_fits(list(found), pairs)
+        self.numbers.update((dim, number) for number, dim in enumerate(order))
         return order
 
     # -- what is written ---------------------------------------------------------------------------
@@ -397,10 +380,32 @@ class _Writer:
         ]
 
     def _axis_order(self) -> list[int]:
-        """The layout plan, which depends on how lengths compare; last what only inputs have."""
-        order = list(map(self.numbers.__getitem__, self.axes))
-        others = {self.numbers[dim] for node in self.nodes for dim in node.dims} - set(order)
-        return [*order, *sorted(others)]
+        """The layout plan: a total order, but only of dims that are axes of one variable.
+
+        It depends on how lengths compare; those of other dims need not compare in the same way.
+        """
+        pairs: list[tuple[Dim, Dim]] = []
+        met: dict[Dim, None] = {}
+        for node in self.nodes:
+            for dims in _dims_beside(node, self.forms[node]):
+                axes = self.plan.sort(dims)
+                met.update(dict.fromkeys(axes))
+                pairs += pairwise(axes)
+        used = sorted(met, key=self.numbers.__getitem__)
+        return [self.numbers[dim] for dim in _first_that_fits(used, pairs)]
+
+
+def _dims_beside(node: Node, form: tuple) -> Iterator[Iterable[Dim]]:
+    """Dims that are axes of one variable where a node is lowered."""
+    yield node.dims
+    for one in node.inputs:
+        yield one.dims
+    if node.kind == "dot":
+        yield set().union(*(i.dims for i in node.inputs))
+    elif node.kind in ("index", "update"):
+        indexers = node.inputs[1 if node.kind == "index" else 2 :]
+        chosen = (part.dim for _, part in parts(form) if isinstance(part, Chosen))
+        yield set(chosen).union(*(i.dims for i in indexers))
 
 
 def _dims_of(node: Node, form: tuple) -> set[Dim]:
@@ -409,3 +414,27 @@ def _dims_of(node: Node, form: tuple) -> set[Dim]:
     if node.categories is not None:
         dims.add(node.categories)
     return dims
+
+
+def _first_that_fits(dims: Sequence[Dim], pairs: Iterable[tuple[Dim, Dim]]) -> list[Dim]:
+    """Dims in their order, but the first of every pair before the second."""
+    place = {dim: at for at, dim in enumerate(dims)}
+    before: dict[Dim, set[Dim]] = {dim: set() for dim in dims}
+    after: dict[Dim, list[Dim]] = {dim: [] for dim in dims}
+    for first, second in pairs:
+        if first is not second and first not in before[second]:
+            before[second].add(first)
+            after[first].append(second)
+    ready = [place[dim] for dim in dims if not before[dim]]
+    heapq.heapify(ready)
+    order: list[Dim] = []
+    while ready:
+        dim = dims[heapq.heappop(ready)]
+        order.append(dim)
+        for later in after[dim]:
+            before[later].discard(dim)
+            if not before[later]:
+                heapq.heappush(ready, place[later])
+    if len(order) < len(dims):
+        raise FormlessError("names order the dims of this graph in a circle")
+    return order

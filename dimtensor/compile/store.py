@@ -62,9 +62,9 @@ class Store:
     --------
     >>> import tempfile
     >>> store = Store(Path(tempfile.mkdtemp()))
-    >>> store.write("abc", Entry({"kind": "text"}, (b"hello",)))
+    >>> store.write("one", Entry({"kind": "text"}, (b"hello",)))
     True
-    >>> store.read("abc").blobs, store.read("abd")
+    >>> store.read("one").blobs, store.read("two")
     ((b'hello',), None)
     """
 

@@ -311,6 +311,7 @@ SAME: dict[str, Callable[[], list[tuple[list, list, Oracle]]]] = {
         _hierarchical(85, 919, ("county", "obs"), 0),
         _hierarchical(12, 5000, ("group", "y"), 1),
         _hierarchical(85, 5000, ("z", "a"), 2),
+        _hierarchical(20, 15, ("group", "time"), 3),
     ],
     "a log density": lambda: [_two_vectors(20, 30), _two_vectors(33, 44), _two_vectors(100, 500)],
     "selections": lambda: [_selections(60), _selections(90), _selections(600)],
