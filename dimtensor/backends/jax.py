@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 import time
-import weakref
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-import numpy as np
-
 from dimtensor.backends import Executable
-from dimtensor.backends.jax_cache import persistent_cache
-
-# arrays on the device by the id of the host's, for as long as that is alive
-_placed: dict[int, tuple[weakref.ref, Any]] = {}
+from dimtensor.backends.jax_call import HostCall, place
 
 
 @cache
@@ -98,7 +91,7 @@ def compile_positional(inputs: Sequence[Any], outputs: Sequence[Any], static: bo
     def with_shared(*arrays: Any) -> Any:
         return pure(*arrays, *(v.get_value(borrow=True) for v in shared))
 
-    call = _Call(pure, [v.get_value for v in shared], static, stats)
+    call = HostCall(pure, [v.get_value for v in shared], static, stats)
     return Executable(call, with_shared if shared else pure, stats, place=place)
 
 
@@ -108,71 +101,6 @@ def _rewrites() -> Any:
 
     # XLA finds by itself what can be written over
     return get_mode("JAX").excluding("inplace").optimizer
-
-
-class _Call:
-    """Runs a function of JAX arrays on NumPy's, in 64 bits, jitted where lengths are known."""
-
-    def __init__(
-        self,
-        pure: Callable[..., Any],
-        shared: Sequence[Callable[..., Any]],
-        static: bool,
-        stats: dict[str, float],
-    ):
-        import jax
-
-        self._run = jax.jit(pure) if static else pure
-        self._shared = shared
-        self._stats = stats
-        self._in_64_bits = jax.enable_x64
-        self._compiling = threading.Lock()
-        self._compiled = not static
-
-    def __call__(self, *arrays: Any) -> list[np.ndarray]:
-        if self._shared:
-            arrays = (*arrays, *[value(borrow=True) for value in self._shared])
-        if not self._compiled:
-            self._compile(arrays)
-        # numbers of NumPy are turned into JAX's here, by the mode of the thread
-        with self._in_64_bits(True):
-            return [np.asarray(result) for result in self._run(*arrays)]
-
-    def _compile(self, arrays: Sequence[Any]) -> None:
-        """Compile for these arrays ahead of the call, which finds the result in JAX's caches.
-
-        What runs during a call may compile functions of its own, in a callback, so the place of
-        the persistent cache is not to be held then.
-        """
-        with self._compiling:
-            if self._compiled:
-                return
-            started = time.perf_counter()
-            with self._in_64_bits(True):
-                lowered = self._run.lower(*arrays)
-                with persistent_cache():
-                    lowered.compile()
-            self._stats["jit"] = time.perf_counter() - started
-            self._compiled = True
-
-
-def place(array: Any) -> Any:
-    """The array on JAX's device; for read-only arrays the same one again.
-
-    Data are as they were when they came here first: writing into the memory beneath a read-only
-    view changes nothing.
-    """
-    import jax
-
-    key = id(array)
-    known = _placed.get(key)
-    if known is not None and known[0]() is array:
-        return known[1]
-    with jax.enable_x64(True):
-        placed = jax.numpy.array(array)
-    if not array.flags.writeable:
-        _placed[key] = (weakref.ref(array, lambda _: _placed.pop(key, None)), placed)
-    return placed
 
 
 def _drop_errors(graph: Any) -> None:
