@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -19,11 +20,14 @@ def _dispatch() -> Any:
     """
     import jax
 
-    before = jax.config.jax_enable_x64
+    found: list[bool] = []  # in a thread of its own, where the mode is not that of a context here
+    reader = threading.Thread(target=lambda: found.append(jax.config.jax_enable_x64))
+    reader.start()
+    reader.join()
     try:
         from pytensor.link.jax.dispatch import jax_funcify
     finally:
-        jax.config.update("jax_enable_x64", before)
+        jax.config.update("jax_enable_x64", found[0])
     _register_ops(jax_funcify)
     return jax_funcify
 
