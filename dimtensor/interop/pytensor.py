@@ -12,14 +12,15 @@ from pytensor.compile.io import In, Out
 from pytensor.compile.mode import NUMBA, Mode, optdb
 from pytensor.compile.ops import DeepCopyOp, ViewOp
 from pytensor.configdefaults import config
-from pytensor.graph.basic import Variable
+from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.replace import clone_replace
 from pytensor.graph.rewriting.db import RewriteDatabaseQuery
 from pytensor.link.basic import JITLinker
 from pytensor.link.numba.linker import NumbaLinker
 from pytensor.scalar.basic import ScalarType
-from pytensor.tensor.basic import scalar_from_tensor
+from pytensor.tensor.basic import Split, scalar_from_tensor
+from pytensor.tensor.shape import specify_shape
 from pytensor.tensor.type import DenseTensorType, TensorType
 
 # What `kernels.compiler.rewritten` applies, and what graphs that are not made by dimtensor need:
@@ -235,6 +236,7 @@ class _Border:
         self.graph = FunctionGraph([v for v, _ in inputs], distinct, clone=True)
         _open_borders(self.graph)
         _rewrite_inner_graphs(self.graph)
+        _promise_lengths_of_splits(self.graph)
         split_as_slices(self.graph)
         scalars = [at for at, v in enumerate(fgraph.inputs) if isinstance(v.type, ScalarType)]
         self.taken = _arrays_of(scalars) if scalars else None
@@ -276,6 +278,18 @@ def _open_borders(graph: FunctionGraph) -> None:
             and type(inner.op).__name__ == "XTensorFromTensor"
         ):
             graph.replace(node.outputs[0], inner.inputs[0], reason="open_borders")
+
+
+def _promise_lengths_of_splits(graph: FunctionGraph) -> None:
+    """Say how long it is what is split: slices of too many elements would leave some out."""
+    for node in graph.toposort():
+        if isinstance(node.op, Split) and isinstance(node.inputs[1], Constant):
+            x, sizes = node.inputs
+            axis = node.op.axis % x.type.ndim
+            if x.type.shape[axis] is None:
+                lengths: list[int | None] = [None] * x.type.ndim
+                lengths[axis] = int(np.sum(sizes.data))
+                graph.change_node_input(node, 0, specify_shape(x, lengths), reason="splits")
 
 
 def _rewrite_inner_graphs(graph: FunctionGraph) -> None:

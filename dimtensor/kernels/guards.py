@@ -21,11 +21,13 @@ from pytensor.tensor.subtensor import (
     IncSubtensor,
     Subtensor,
 )
+from pytensor.tensor.utils import _parse_gufunc_signature
 
 from dimtensor.kernels.elements import Term, entries_of
 from dimtensor.kernels.emit import Emitter, Scope
 from dimtensor.kernels.extents import constant_int, gather_layout, selection_of
 from dimtensor.kernels.plan import Group, Plan, Task, UnsupportedGraph
+from dimtensor.kernels.signatures import batched
 
 # the whole message of the ValueError that says: this graph was compiled for other arguments
 UNFIT = "the kernel does not fit the lengths or positions of its arguments"
@@ -55,9 +57,16 @@ class GuardedEmitter(Emitter):
             self._defined[known] = self.lines[-1].removeprefix(f"{known} = ")
         return known
 
+    def _derived_length(self, variable: Variable, axis: int) -> str | None:
+        node = variable.owner
+        if node is not None and isinstance(node.op, SpecifyShape):
+            return self.length(node.inputs[0], axis)
+        return super()._derived_length(variable, axis)
+
     def _call(self, task: Task) -> None:
         assert task.node is not None
         self._guard(task.node.inputs)
+        self._compare_cores(task.node)
         super()._call(task)
         for variable in task.node.outputs:
             if variable in self.places:
@@ -124,6 +133,19 @@ class GuardedEmitter(Emitter):
         error = "ValueError" if message == UNFIT else "IndexError"
         self.lines.append(f"if {condition}:")
         self.lines.append(f"    raise {error}({message!r})")
+
+    def _compare_cores(self, node: Apply) -> None:
+        """Compare the lengths that a signature gives one name, such as both of a square matrix."""
+        signature = getattr(batched(node).op, "inputs_sig", None)
+        if signature is None:
+            text = getattr(node.op, "gufunc_signature", None)
+            signature = _parse_gufunc_signature(text)[0] if text else ()
+        lengths: dict[str, str] = {}
+        for variable, core in zip(node.inputs, signature, strict=False):
+            batch = variable.type.ndim - len(core)
+            for axis, name in enumerate(core, batch):
+                length = self.length(variable, axis)
+                self._require_equal(length, lengths.setdefault(name, length))
 
     # -- positions --------------------------------------------------------------------------------
 

@@ -248,6 +248,23 @@ def test_lengths_that_differ_are_pytensors_errors():
             f(*map(np.ones, arguments))
 
 
+def test_lengths_inside_of_linear_algebra_and_splits_are_checked():
+    m, n, x = pt.matrix("m"), pt.matrix("n"), pt.vector("x")
+    outputs = [m @ n, pt.linalg.cholesky(n), *pt.split(x, [2, 1])]
+    f = pytensor.function([m, n, x], outputs, mode=STRICT)
+    square = np.eye(2)
+    product, factor, first, second = f(square, square, np.arange(3.0))
+    assert product.tolist() == factor.tolist() == square.tolist()
+    assert (first.tolist(), second.tolist()) == ([0.0, 1.0], [2.0])
+    for arguments in [
+        (np.eye(3), square, np.ones(3)),
+        (square, np.ones((2, 1)), np.ones(3)),
+        (square, square, np.ones(4)),
+    ]:
+        with pytest.raises(ValueError, match="does not fit"):
+            f(*arguments)
+
+
 def test_an_update_may_be_broadcast_when_it_is_called(rng):
     m, x = pt.matrix("m"), pt.vector("x")
     f = pytensor.function([m, x], pt.inc_subtensor(m[1:], x), mode=LOOSE)
@@ -357,3 +374,15 @@ def test_nothing_is_registered():
     with pytensor.config.change_flags(mode=STRICT):
         x = pt.vector("x")
         assert nests(pytensor.function([x], x + 1)).source is not None
+
+
+def test_a_pymc_model_gives_the_same(rng):
+    pm = pytest.importorskip("pymc")
+    group = rng.integers(0, 3, size=20)
+    with pm.Model() as model:
+        scale = pm.HalfNormal("scale")
+        effect = pm.Normal("effect", 0, scale, shape=3)
+        pm.Normal("y", effect[group], 1, observed=rng.normal(size=20))
+    point = {name: value + 0.3 for name, value in model.initial_point().items()}
+    for compiled in (model.compile_logp, model.compile_dlogp):
+        np.testing.assert_allclose(compiled(mode=STRICT)(point), compiled(mode=PYTHON)(point))
