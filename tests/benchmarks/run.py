@@ -41,10 +41,10 @@ def calls_per_sample(call, *arguments) -> int:
     call(*arguments)
     number, elapsed = 1, 0.0
     while True:
-        started = time.perf_counter()
+        started = time.process_time()
         for _ in range(number):
             call(*arguments)
-        elapsed = time.perf_counter() - started
+        elapsed = time.process_time() - started
         if elapsed >= SAMPLE_SECONDS:
             return max(1, int(number * SAMPLE_SECONDS / elapsed))
         number *= 2
@@ -53,14 +53,16 @@ def calls_per_sample(call, *arguments) -> int:
 def time_call(number: int, call, *arguments) -> float:
     """Microseconds of a call, the least of some samples: what else happens only adds to them.
 
+    This is the time of the processor in all threads of the process. With one thread that computes
+    it is what passes on an idle machine, and a busy one does not add to it the time of others.
     A call with an attribute ``inner`` is a loop of so many calls of what is to be timed.
     """
     samples = []
     for _ in range(SAMPLES):
-        started = time.perf_counter()
+        started = time.process_time()
         for _ in range(number):
             call(*arguments)
-        samples.append((time.perf_counter() - started) / number)
+        samples.append((time.process_time() - started) / number)
     return min(samples) * 1e6 / getattr(call, "inner", 1)
 
 
