@@ -3,7 +3,8 @@
 ``state`` says what the caches on disk hold: nothing (``cold``), this very function (``warm``), or
 the same with other names of dims (``renamed``), other lengths (``resized``), other data
 (``swapped``). Libraries are imported and bytecode is compiled beforehand. ``us`` is a later call:
-what comes from a cache is to be as fast as what is compiled.
+what comes from a cache is to be as fast as what is compiled. ``cpu_s`` are seconds of the
+processor, to which a busy machine adds less than to those that pass.
 
 The lines of ``demo`` are of ``examples/radon.py``, the import included: ``posterior_s`` is what
 passes until the posterior is there, tables and pictures excluded.
@@ -56,17 +57,17 @@ def _contender(radon, who, state):
 
 
 def once(who, state):
-    """In a process of its own: print seconds, microseconds of a later call, and results."""
+    """In a process of its own: print seconds, those of the processor, a later call, results."""
     run, radon = importlib.import_module("run"), importlib.import_module("cases.radon")
     p = _problem(radon, state)
     run.import_libraries(who)
     prepare = _contender(radon, who, state)
-    started = time.perf_counter()
+    started, busy = time.perf_counter(), time.process_time()
     call, arguments = prepare(p)
     results = run.flattened(call(*arguments))
-    seconds = time.perf_counter() - started
+    seconds, busy = time.perf_counter() - started, time.process_time() - busy
     us = run.time_call(run.calls_per_sample(call, *arguments), call, *arguments)
-    print(json.dumps([seconds, us, results.tolist()]))
+    print(json.dumps([seconds, busy, us, results.tolist()]))
 
 
 def _run(command, folder):
@@ -98,13 +99,14 @@ def _first_gradients():
                     check_agreement(f"latency, {state}", HOUSES, who, results, expected[problem])
                     found[who, state].append(times)
     for (who, state), times in found.items():
-        seconds, us = (statistics.median(column) for column in zip(*times, strict=True))
+        seconds, busy, us = (statistics.median(column) for column in zip(*times, strict=True))
         yield {
             "case": "latency",
             "n": 700 if state == "resized" else HOUSES,
             "who": who,
             "state": state,
             "compile_s": round(seconds, 3),
+            "cpu_s": round(busy, 3),
             "us": round(us, 2),
         }
 
