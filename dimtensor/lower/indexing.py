@@ -140,6 +140,10 @@ def _gather(
             axis = dims.index(dim)
             return pt.take(x, variable, axis=axis), (*dims[:axis], *own, *dims[axis + 1 :])
     indices, indexed, target, rest = _joint_indices(ctx, dims, arrays)
+    first = dims.index(indexed[0])
+    if dims[first : first + len(indexed)] == indexed:  # what is beside each other stays in place
+        before, after = dims[:first], dims[first + len(indexed) :]
+        return x[(*[slice(None)] * first, *indices)], (*before, *target, *after)
     moved = transpose(x, dims, (*indexed, *rest))
     return moved[tuple(indices)], (*target, *rest)
 

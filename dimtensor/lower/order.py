@@ -88,7 +88,8 @@ def plan_axes(outputs: Iterable[Node], lengths: Mapping[Dim, int] | None = None)
     >>> taste, seen = dt.tensor("taste", dims=[user, k]), dt.tensor("seen", dims=obs, dtype="int64")
     >>> print(plan_axes([(taste * 2).node]))  # the longest innermost
     k < user
-    >>> print(plan_axes([taste.isel(user=seen).sum("k").node]))  # rows that are looked up, whole
+    >>> loss = (taste.isel(user=seen).sum("k") ** 2).sum()
+    >>> print(plan_axes([dt.grad(loss, taste).node]))  # whole rows are written
     user < obs < k
     """
     roots = tuple(outputs)

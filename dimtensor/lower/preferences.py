@@ -14,12 +14,14 @@ from typing import NamedTuple
 from dimtensor.dims import Dim, Dims, ProductDim, SelDim, without
 from dimtensor.graph import Node
 from dimtensor.graph.infer import jacobian_dims, mask_dim
+from dimtensor.graph.walk import differentiated
 
 # each measured as what is lost by the wrong order, see docs/design/layout.md
 _SHORT_INNERMOST = 6
 _SUMMED_INNERMOST = 5
 _EXTREME_INNERMOST = 60
-_ROW_OUTSIDE = 15
+_COLUMN_WRITTEN = 15
+_ROW_ACROSS = 4
 _REREAD = 1
 _RUNNING_INNERMOST = 8
 _COPY = 10
@@ -35,8 +37,8 @@ class Preference(NamedTuple):
     cost: Cost
 
 
-def preferences(nodes: Sequence[Node], ranks: Mapping[Dim, int]) -> list[Preference]:
-    """What all nodes of a graph ask for.
+class Graph:
+    """What preferences depend on beside a node and its inputs.
 
     Parameters
     ----------
@@ -45,6 +47,28 @@ def preferences(nodes: Sequence[Node], ranks: Mapping[Dim, int]) -> list[Prefere
     ranks : mapping of Dim to int
         Ranks of the lengths of all dims.
     """
+
+    def __init__(self, nodes: Sequence[Node], ranks: Mapping[Dim, int]):
+        self.ranks = ranks
+        self._differentiated = {wrt for node in nodes for wrt in differentiated(node)}
+        if self._differentiated:
+            for node in nodes:
+                if not self._differentiated.isdisjoint(node.inputs):
+                    self._differentiated.add(node)
+
+    def elements(self, dims: Iterable[Dim]) -> int:
+        """About how many elements a tensor has."""
+        exponent = sum(self.ranks[dim] + 1 for dim in dims)
+        return 1 << min(3 * exponent, 400)
+
+    def has_gradient(self, node: Node) -> bool:
+        """Whether a derivative is taken that may pass a node."""
+        return node in self._differentiated
+
+
+def preferences(nodes: Sequence[Node], ranks: Mapping[Dim, int]) -> list[Preference]:
+    """What all nodes of a graph, in topological order, ask for."""
+    graph = Graph(nodes, ranks)
     found: dict[tuple, Preference] = {}
     walked: dict[Dims, None] = {}
     for node in nodes:
@@ -52,39 +76,32 @@ def preferences(nodes: Sequence[Node], ranks: Mapping[Dim, int]) -> list[Prefere
             walked[node.dims] = None
         rule = _RULES.get(node.kind)
         if rule is not None:
-            for key, preference in rule(node, ranks):
+            for key, preference in rule(node, graph):
                 # a loop that computes several results walks its operands once
                 found.setdefault(key, preference)
     for dims in walked:
-        preference = _long_innermost(dims, ranks)
+        preference = _long_innermost(dims, graph)
         if preference is not None:
             found["long", dims] = preference
     return list(found.values())
 
 
-def elements(dims: Iterable[Dim], ranks: Mapping[Dim, int]) -> int:
-    """About how many elements a tensor has."""
-    exponent = sum(ranks[dim] + 1 for dim in dims)
-    return 1 << min(3 * exponent, 400)
-
-
 Found = Iterable[tuple[tuple, Preference]]
 
 
-def _long_innermost(dims: Dims, ranks: Mapping[Dim, int]) -> Preference | None:
+def _long_innermost(dims: Dims, graph: Graph) -> Preference | None:
+    ranks = graph.ranks
     longest = max(ranks[dim] for dim in dims)
-    size = elements(dims, ranks)
+    size = graph.elements(dims)
     # the shorter, the worse, but not by much
     cost = {d: (_SHORT_INNERMOST + min(longest - ranks[d], 3)) * size for d in dims}
     cost = {dim: c for dim, c in cost.items() if ranks[dim] < longest}
     return Preference(dims, lambda order: cost.get(order[-1], 0)) if cost else None
 
 
-def _not_innermost(
-    dims: Dims, bad: Iterable[Dim], weight: int, ranks: Mapping[Dim, int]
-) -> Preference:
+def _not_innermost(dims: Dims, bad: Iterable[Dim], weight: int, graph: Graph) -> Preference:
     unwanted = frozenset(bad)
-    cost = weight * elements(dims, ranks)
+    cost = weight * graph.elements(dims)
     return Preference(dims, lambda order: cost if order[-1] in unwanted else 0)
 
 
@@ -98,64 +115,64 @@ def _last(dims: Dims, core: Dims, cost: int) -> Preference:
     return Preference(dims, lambda order: 0 if order[len(order) - n :] == core else cost)
 
 
-def _broadcast(whole: Dims, part: Dims, ranks: Mapping[Dim, int]) -> Found:
+def _broadcast(whole: Dims, part: Dims, graph: Graph) -> Found:
     """Dims that a smaller operand or result lacks are inside of its own, so that it is read once.
 
     Vectors are left out: they stay in the cache.
     """
     if not 2 <= len(part) < len(whole):
         return
-    cost = _REREAD * elements(whole, ranks)
+    cost = _REREAD * graph.elements(whole)
     for inner in without(whole, part):
         for outer in part:
             yield ("broadcast", part, outer, inner), _before(outer, inner, cost)
 
 
-def _elemwise(node: Node, ranks: Mapping[Dim, int]) -> Found:
+def _elemwise(node: Node, graph: Graph) -> Found:
     if len(node.dims) > 2:
         for x in node.inputs:
-            yield from _broadcast(node.dims, x.dims, ranks)
+            yield from _broadcast(node.dims, x.dims, graph)
 
 
-def _reduce(node: Node, ranks: Mapping[Dim, int]) -> Found:
+def _reduce(node: Node, graph: Graph) -> Found:
     name, reduced = node.attrs
     dims = node.inputs[0].dims
     if reduced and len(reduced) < len(dims):
         extreme = name in ("max", "min", "supremum")
         weight = _EXTREME_INNERMOST if extreme else _SUMMED_INNERMOST
-        yield ("reduce", dims, reduced, extreme), _not_innermost(dims, reduced, weight, ranks)
-        yield from _broadcast(dims, node.dims, ranks)
+        yield ("reduce", dims, reduced, extreme), _not_innermost(dims, reduced, weight, graph)
+        yield from _broadcast(dims, node.dims, graph)
 
 
-def _cumulate(node: Node, ranks: Mapping[Dim, int]) -> Found:
+def _cumulate(node: Node, graph: Graph) -> Found:
     dims, along = node.dims, node.attrs[1]
     if len(dims) > 1:
-        yield ("run", dims, along), _not_innermost(dims, (along,), _RUNNING_INNERMOST, ranks)
+        yield ("run", dims, along), _not_innermost(dims, (along,), _RUNNING_INNERMOST, graph)
 
 
-def _arg_reduce(node: Node, ranks: Mapping[Dim, int]) -> Found:
+def _arg_reduce(node: Node, graph: Graph) -> Found:
     dims = node.inputs[0].dims
     if len(dims) > 1:
-        yield ("core", node), _last(dims, (node.attrs[1],), _COPY * elements(dims, ranks))
+        yield ("core", node), _last(dims, (node.attrs[1],), _COPY * graph.elements(dims))
 
 
-def _sort(node: Node, ranks: Mapping[Dim, int]) -> Found:
+def _sort(node: Node, graph: Graph) -> Found:
     dim, positions = node.attrs
-    return _same_order(node, node.inputs[0].dims, node.dims, {dim: positions}, ranks)
+    return _same_order(node, node.inputs[0].dims, node.dims, {dim: positions}, graph)
 
 
-def _relabel(node: Node, ranks: Mapping[Dim, int]) -> Found:
-    return _same_order(node, node.inputs[0].dims, node.dims, dict(node.attrs), ranks)
+def _relabel(node: Node, graph: Graph) -> Found:
+    return _same_order(node, node.inputs[0].dims, node.dims, dict(node.attrs), graph)
 
 
 def _same_order(
-    node: Node, dims: Dims, others: Dims, mapping: Mapping[Dim, Dim], ranks: Mapping[Dim, int]
+    node: Node, dims: Dims, others: Dims, mapping: Mapping[Dim, Dim], graph: Graph
 ) -> Found:
     """Two sets of dims, one made of the other, are in the same order."""
     if len(dims) < 2 or not mapping:
         return
     one, two = frozenset(dims), frozenset(others)
-    cost = _TRANSPOSED_READ * elements(dims, ranks)
+    cost = _TRANSPOSED_READ * graph.elements(dims)
 
     def differs(order: Dims) -> int:
         before = [mapping.get(dim, dim) for dim in order if dim in one]
@@ -164,7 +181,7 @@ def _same_order(
     yield ("same", node), Preference(tuple(dict.fromkeys((*dims, *others))), differs)
 
 
-def _index(node: Node, ranks: Mapping[Dim, int]) -> Found:
+def _index(node: Node, graph: Graph) -> Found:
     source, *indexers = node.inputs
     kinds = {item.kind for item in node.attrs}
     if kinds <= {"select", "mask"}:
@@ -174,50 +191,53 @@ def _index(node: Node, ranks: Mapping[Dim, int]) -> Found:
             else mask_dim(item.dim, indexers[item.payload])
             for item in node.attrs
         }
-        return _same_order(node, source.dims, node.dims, taken, ranks)
-    return _selection(node, source.dims, node.dims, node.attrs, indexers, ranks)
+        return _same_order(node, source.dims, node.dims, taken, graph)
+    return _rows(source.dims, node.attrs, indexers, graph.has_gradient(source), graph)
 
 
-def _update(node: Node, ranks: Mapping[Dim, int]) -> Found:
-    source, value, *indexers = node.inputs
-    items = node.attrs[1]
-    return _selection(node, source.dims, value.dims, items, indexers, ranks)
+def _update(node: Node, graph: Graph) -> Found:
+    source, _, *indexers = node.inputs
+    return _rows(source.dims, node.attrs[1], indexers, True, graph)
 
 
-def _selection(
-    node: Node,
-    source: Dims,
-    selected: Dims,
-    items: Sequence,
-    indexers: Sequence[Node],
-    ranks: Mapping[Dim, int],
+def _rows(
+    source: Dims, items: Sequence, indexers: Sequence[Node], written: bool, graph: Graph
 ) -> Found:
-    """Gathered rows lie in memory one by one: what is not looked up is inside of what is."""
-    gathered = tuple(item.dim for item in items if item.kind == "tensor")
-    if not gathered:
+    """What is looked up lies in memory in rows, if the innermost loop is over rows; else across.
+
+    Rows that are written, by an update or by the gradient of a look-up, are to be innermost:
+    elements at places that data tell cannot be written several at a time.
+    """
+    looked_up = tuple(item.dim for item in items if item.kind == "tensor")
+    own = {d for item in items if item.kind == "tensor" for d in indexers[item.payload].dims}
+    rest = frozenset(dim for dim in source if dim not in looked_up and dim not in own)
+    if not looked_up or not rest:
         return
-    own = {dim for item in items if item.kind == "tensor" for dim in indexers[item.payload].dims}
-    rest = [dim for dim in source if dim not in gathered and dim not in own]
-    cost = _ROW_OUTSIDE * elements({*selected, *rest, *own}, ranks)
-    for inner in rest:
-        for outer in (*gathered, *own):
-            yield ("gather", source, gathered, outer, inner), _before(outer, inner, cost)
+    size = graph.elements({*rest, *own})
+    dims = tuple(dict.fromkeys((*source, *own)))
+    walked, stored = rest | own, frozenset(source)
+
+    def cost(order: Dims) -> int:
+        in_rows = [dim for dim in order if dim in walked][-1] in rest
+        lie_in_rows = [dim for dim in order if dim in stored][-1] in rest
+        across = _COLUMN_WRITTEN * size if written and not in_rows else 0
+        return across + (_ROW_ACROSS * size if in_rows != lie_in_rows else 0)
+
+    yield ("rows", dims, looked_up, written), Preference(dims, cost)
 
 
-def _merge(node: Node, ranks: Mapping[Dim, int]) -> Found:
-    return _product(node, node.inputs[0].dims, node.dims, node.attrs, ranks)
+def _merge(node: Node, graph: Graph) -> Found:
+    return _product(node, node.inputs[0].dims, node.dims, node.attrs, graph)
 
 
-def _split(node: Node, ranks: Mapping[Dim, int]) -> Found:
-    return _product(node, node.dims, node.inputs[0].dims, node.attrs, ranks)
+def _split(node: Node, graph: Graph) -> Found:
+    return _product(node, node.dims, node.inputs[0].dims, node.attrs, graph)
 
 
-def _product(
-    node: Node, apart: Dims, together: Dims, product: ProductDim, ranks: Mapping[Dim, int]
-) -> Found:
+def _product(node: Node, apart: Dims, together: Dims, product: ProductDim, graph: Graph) -> Found:
     """Factors are beside each other, in the order of the product, where the product is."""
     factors = frozenset(product.factors)
-    cost = _COPY * elements(apart, ranks)
+    cost = _COPY * graph.elements(apart)
     joint = tuple(dict.fromkeys((*apart, *together)))
     one, two = frozenset(apart), frozenset(together)
 
@@ -232,7 +252,7 @@ def _product(
     yield ("product", node), Preference(joint, differs)
 
 
-def _dot(node: Node, ranks: Mapping[Dim, int]) -> Found:
+def _dot(node: Node, graph: Graph) -> Found:
     if len(node.inputs) != 2:
         return
     x, y = (i.dims for i in node.inputs)
@@ -243,7 +263,7 @@ def _dot(node: Node, ranks: Mapping[Dim, int]) -> Found:
     if not (summed and left and right):
         joint = tuple(dict.fromkeys((*x, *y)))
         if node.attrs and len(node.attrs) < len(joint):
-            yield ("dot", node), _not_innermost(joint, node.attrs, _SUMMED_INNERMOST, ranks)
+            yield ("dot", node), _not_innermost(joint, node.attrs, _SUMMED_INNERMOST, graph)
         return
     operands = {
         "left": (batch, left, summed),
@@ -252,14 +272,14 @@ def _dot(node: Node, ranks: Mapping[Dim, int]) -> Found:
     }
     for role, groups in operands.items():
         if batch or any(len(group) > 1 for group in groups):
-            yield ("dot", role, node), _in_blocks(groups, ranks)
+            yield ("dot", role, node), _in_blocks(groups, graph)
 
 
-def _in_blocks(groups: tuple[Dims, Dims, Dims], ranks: Mapping[Dim, int]) -> Preference:
+def _in_blocks(groups: tuple[Dims, Dims, Dims], graph: Graph) -> Preference:
     """The batch first, then the dims of rows beside each other and those of columns."""
     batch, one = frozenset(groups[0]), frozenset(groups[1])
     dims = tuple(dim for group in groups for dim in group)
-    cost = _COPY * elements(dims, ranks)
+    cost = _COPY * graph.elements(dims)
     b, n = len(batch), len(one)
 
     def differs(order: Dims) -> int:
@@ -271,32 +291,32 @@ def _in_blocks(groups: tuple[Dims, Dims, Dims], ranks: Mapping[Dim, int]) -> Pre
     return Preference(dims, differs)
 
 
-def _apply(node: Node, ranks: Mapping[Dim, int]) -> Found:
+def _apply(node: Node, graph: Graph) -> Found:
     """Core axes are the last ones."""
     attrs = node.attrs
     for number, (x, core) in enumerate(zip(node.inputs, attrs.core_in, strict=True)):
         if core and len(x.dims) > 1:
-            cost = _COPY * elements(x.dims, ranks)
+            cost = _COPY * graph.elements(x.dims)
             yield ("core", attrs.function, x, core, number), _last(x.dims, core, cost)
     if attrs.core_out and len(node.dims) > 1:
-        cost = _COPY * elements(node.dims, ranks)
+        cost = _COPY * graph.elements(node.dims)
         yield ("core", node), _last(node.dims, attrs.core_out, cost)
 
 
-def _group_position(node: Node, ranks: Mapping[Dim, int]) -> Found:
+def _group_position(node: Node, graph: Graph) -> Found:
     _, along, groups = node.attrs
     for x, core in ((node.inputs[0], along), (node.inputs[1], along), (node, groups)):
         if len(x.dims) > 1 and core in x.dims:
-            yield ("core", x, core), _last(x.dims, (core,), _COPY * elements(x.dims, ranks))
+            yield ("core", x, core), _last(x.dims, (core,), _COPY * graph.elements(x.dims))
 
 
-def _jacobian(node: Node, ranks: Mapping[Dim, int]) -> Found:
+def _jacobian(node: Node, graph: Graph) -> Found:
     y, wrt = node.inputs
     renames = dict(jacobian_dims(y.dims, wrt.dims))
     columns = tuple(renames.get(dim, dim) for dim in wrt.dims)
     if y.dims and columns:
         first = frozenset(y.dims)
-        cost = _TRANSPOSED_READ * elements(node.dims, ranks)
+        cost = _TRANSPOSED_READ * graph.elements(node.dims)
         n = len(y.dims)
         yield (
             ("jacobian", node),

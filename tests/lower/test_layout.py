@@ -88,11 +88,15 @@ def test_plans_as_text() -> None:
     check_golden("layouts.txt", "\n".join(lines))
 
 
-def test_rows_that_are_looked_up_are_whole() -> None:
+def test_rows_that_are_written_are_whole() -> None:
     user, k, obs = dt.Dim("user", length=500), dt.Dim("k", length=4), dt.Dim("obs")
     taste, of = dt.tensor("taste", dims=[k, user]), dt.tensor("of", dims=obs, dtype="int64")
     assert str(plan_axes([taste.node])) == "k < user"
-    assert str(plan_axes([taste.isel(user=of).sum("k").node])) == "user < obs < k"
+    effect = taste.isel(user=of).sum("k")
+    assert str(plan_axes([effect.node])) == "k < user < obs"
+    gradient = dt.grad((effect**2).sum(), taste)
+    assert str(plan_axes([gradient.node])) == "user < obs < k"
+    assert str(plan_axes([taste.isel(user=of).inc(1.0).node])) == "user < obs < k"
 
 
 def test_factors_of_a_product_are_beside_each_other_in_its_order() -> None:
@@ -251,7 +255,7 @@ def test_the_text_of_a_graph_has_the_plan() -> None:
     user, k, obs = dt.Dim("user", length=500), dt.Dim("k", length=4), dt.Dim("obs")
     taste, of = dt.tensor("taste", dims=[k, user]), dt.tensor("of", dims=obs, dtype="int64")
     text = dt.dprint(taste.isel(user=of), file="str", layout=True)
-    assert text.splitlines()[-1] == "layout: user < obs < k"
+    assert text.splitlines()[-1] == "layout: k < user < obs"
 
 
 # -- copies at the boundary ----------------------------------------------------------------------
