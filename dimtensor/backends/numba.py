@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dimtensor.backends import Executable
+from dimtensor.backends.progress import announced
 
 
 @cache
@@ -217,7 +218,8 @@ class _TimedFirstCall:
 
     def _first(self, *arrays: Any) -> Any:
         started = time.perf_counter()
-        result = self._function(*arrays)
+        with announced("with numba what has no machine code yet"):
+            result = self._function(*arrays)
         self._stats["jit"] = time.perf_counter() - started
         self._run = self._function
         return result

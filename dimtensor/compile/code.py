@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from dimtensor.backends import Executable, check_backend, compile_positional
+from dimtensor.backends.progress import announced
 from dimtensor.compile import cache
 from dimtensor.compile.fingerprint import describe_graph
 from dimtensor.compile.forms import FormlessError
@@ -132,7 +133,8 @@ class Code:
             with _compiling:
                 found = self._compiled.get(key)
                 if found is None:
-                    found = self._compiled[key] = self._compile(lengths)
+                    with announced(f"a function of {len(self.inputs)} inputs for {self.backend}"):
+                        found = self._compiled[key] = self._compile(lengths)
         return found
 
     def _compile(self, lengths: Mapping[Dim, int]) -> tuple[Program, Executable]:

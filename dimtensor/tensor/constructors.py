@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dimtensor.backends.progress import wake_soon
 from dimtensor.compile.boundary import as_dtype, as_labelled, is_dataarray, is_pandas, what_is_in
 from dimtensor.compile.boundary import label_positions as _label_positions
 from dimtensor.dims import (
@@ -68,6 +69,7 @@ def tensor(
     >>> dt.tensor("effect", dims=country).sizes
     {'country': 2}
     """
+    wake_soon()
     if name is not None and not (isinstance(name, str) and name):
         raise InputError(f"the name of a tensor is a non-empty string, not {name!r}")
     dtype = "int64" if categories is not None else valid_dtype(dtype)
