@@ -215,11 +215,11 @@ class GuardedEmitter(Emitter):
                     raise UnsupportedGraph("negative positions in a slice")
             return
         outside, negative = self.fresh("b"), self.fresh("b")
-        self.lines += [f"{outside} = False", f"{negative} = False"]
+        self.lines += [f"{outside} = np.int64(0)", f"{negative} = np.int64(0)"]
         self._walk(index, outside, negative, length)
-        self._refuse_if(outside, OUTSIDE)
+        self._refuse_if(f"{outside} < 0", OUTSIDE)
         if not wraps:
-            self._refuse_if(negative)
+            self._refuse_if(f"{negative} < 0")
 
     def _walk(self, index: Variable, outside: str, negative: str, length: str) -> None:
         """Loops over all positions that an index holds."""
@@ -241,8 +241,9 @@ class GuardedEmitter(Emitter):
         position = self.fresh("p")
         self.lines += [
             f"{indent}{position} = np.int64({value.text})",
-            f"{indent}{outside} |= ({position} >= {length}) | ({position} < -{length})",
-            f"{indent}{negative} |= {position} < 0",
+            # one sign tells of all positions, without a comparison for each
+            f"{indent}{outside} |= ({position} + {length}) | ({length} - 1 - {position})",
+            f"{indent}{negative} |= {position}",
         ]
 
 
