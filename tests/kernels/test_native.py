@@ -131,6 +131,41 @@ def kernel(x, k, flag):
     assert not np.may_share_memory(found[8], x)
 
 
+def test_arrays_in_loops(rng):
+    """A filter: a state that is a vector, rows that are read, rows that are written."""
+    source = """
+def kernel(x, start, turn):
+    n = x.shape[0]
+    m = start.shape[0]
+    state = start.copy()
+    trace = np.zeros((n, m), dtype=np.float64)
+    fresh = np.empty((m,), dtype=np.float64)
+    sizes = np.empty((n,), dtype=np.float64)
+    for t in range(n):
+        row = np.zeros((m + t % 2, 2), dtype=np.float64)
+        work = np.full((3,), 1.0, dtype=np.float64)
+        for i in range(m):
+            total = x[t, i]
+            for j in range(m):
+                total += turn[i, j] * state[j]
+            fresh[i] = math.tanh(total) + work[i % 3]
+            row[i, 1] += total
+        state[...] = fresh
+        trace[t, ...] = state
+        work[...] = 0.5
+        s = 0.0
+        for i in range(row.shape[0]):
+            s += row[i, 0] + row[i, 1] + work[0]
+        sizes[t] = s
+        if t == 3:
+            trace[t] = 7.0
+    return (state, trace, sizes, trace[0].copy(), )
+"""
+    for n in (1, 7):
+        x, turn = rng.normal(size=(n, 4)), rng.normal(size=(4, 4))
+        check(source, x, rng.normal(size=4), turn, rtol=1e-11)
+
+
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_functions(dtype, rng):
     names = ["exp", "log", "log1p", "expm1", "sin", "cos", "tan", "tanh", "sinh", "cosh", "sqrt"]
@@ -342,7 +377,7 @@ def kernel(x):
         ("y = unknown(x[0])", "the function unknown"),
         ("y = 'text'", "the constant"),
         ("for i in x:\n        pass", "something else than a range"),
-        ("for i in range(3):\n        y = np.empty((2,), dtype=np.float64)", "made in a loop"),
+        ("y = np.empty((2,), dtype=np.float64)\n    y = x.copy()", "in several places"),
         ("z = 0\n    z = 1.5", "of types int64 and float64"),
         ("z = np.zeros((2,), dtype=np.complex128)", "complex128"),
     ],

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Mapping
 
 from dimtensor.kernels.native.builder import Builder
-from dimtensor.kernels.native.expressions import Expressions
+from dimtensor.kernels.native.expressions import Expressions, leading_positions
 from dimtensor.kernels.native.values import (
     BOOL,
     I64,
@@ -55,7 +55,7 @@ class Arrays(Expressions):
     def _makes_array(self, name: str, node: ast.expr) -> bool:
         """Bind a name to an array, if that is what the expression is."""
         if isinstance(node, ast.Name) and node.id in self.arrays:
-            if self._depth or self._assigned.get(name, 1) > 1:
+            if self._assigned.get(name, 1) > 1:
                 raise NotNative("a name that stands for several arrays")
             self.arrays[name] = self.arrays[node.id]
             return True
@@ -75,8 +75,6 @@ class Arrays(Expressions):
             self._copy(array, source)
         elif isinstance(node.func, ast.Attribute) and node.func.attr == "reshape":
             source = self.array(node.func.value)
-            if self._depth:
-                raise NotNative("an array that is made in a loop")
             lengths = node.args[0] if len(node.args) == 1 else ast.Tuple(node.args, ast.Load())
             self.arrays[name] = source._replace(shape=self._shape(lengths))
             return True
@@ -84,6 +82,19 @@ class Arrays(Expressions):
             return False
         self.arrays[name] = array
         return True
+
+    def assign_part(self, target: Array, node: ast.expr) -> None:
+        """Give all elements of an array the values of another, or one number."""
+        source = self.arrays.get(node.id) if isinstance(node, ast.Name) else None
+        if isinstance(node, ast.Subscript):
+            array = self.array(node.value)
+            source = None if len(leading_positions(node)) == len(array.shape) else self.part(node)
+        if source is None:
+            self._fill(target, self.b.cast(self.number(node), target.type))
+        elif source.type != target.type or len(source.shape) != len(target.shape):
+            raise NotNative("an array that takes another of other dtype or axes")
+        else:
+            self._copy(target, source)
 
     def _dtype(self, node: ast.Call) -> Scalar:
         given = [k.value for k in node.keywords if k.arg == "dtype"]
@@ -96,12 +107,15 @@ class Arrays(Expressions):
         return tuple(self.integer(part) for part in parts)
 
     def _make(self, name: str, type_: Scalar, shape: tuple[Value, ...]) -> Array:
-        """Memory for an array: of a result, of the frame, or from the heap."""
-        if self._depth or self._assigned.get(name, 1) > 1:
-            raise NotNative("an array that is made in a loop")
+        """Memory for an array: of a result, of the frame, or from the heap.
+
+        What is made in a loop is gone when it is made again.
+        """
+        result = self._result_of(name)
+        if self._assigned.get(name, 1) > 1 or (self._depth and result is not None):
+            raise NotNative("an array that is made in several places")
         b = self.b
         count = b.product(shape)
-        result = self._result_of(name)
         if result is None and count.text.isdigit():
             size = int(count.text) * type_.size
             if size <= _FRAME_BYTES:
@@ -114,6 +128,10 @@ class Arrays(Expressions):
         slot = b.slot("ptr")
         b.entry.append(f"  store ptr null, ptr {slot}, align 8")
         self._heap.append(slot)
+        if self._depth:
+            b.declarations.function("free", "void", ["ptr"], " nounwind")
+            b.write(f"call void @free(ptr {b.let(f'load ptr, ptr {slot}, align 8')})")
+            b.write(f"store ptr null, ptr {slot}, align 8")
         pointer = self._allocate(size_value)
         b.write(f"store ptr {pointer}, ptr {slot}, align 8")
         return Array(pointer, type_, shape, b.scope())
@@ -218,7 +236,7 @@ def _aliases(function: ast.FunctionDef) -> dict[str, str]:
     found: dict[str, str] = {}
     for node in function.body:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name):
-            (target,) = node.targets
+            target = node.targets[0]
             if isinstance(target, ast.Name):
                 found[target.id] = found.get(node.value.id, node.value.id)
     return found

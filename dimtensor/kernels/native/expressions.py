@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dimtensor.kernels.native.builder import Builder
@@ -210,7 +210,20 @@ class Expressions:
         """The array that a name stands for."""
         if isinstance(node, ast.Name) and node.id in self.arrays:
             return self.arrays[node.id]
+        if isinstance(node, ast.Subscript):
+            return self.part(node)
         raise NotNative(f"{ast.unparse(node)} where an array is asked for")
+
+    def part(self, node: ast.Subscript) -> Array:
+        """What an array has at its first positions: ``x[i]`` or ``x[i, ...]`` of a matrix."""
+        array, parts = self.array(node.value), leading_positions(node)
+        if len(parts) >= len(array.shape):
+            raise NotNative("an element where an array is asked for")
+        own, inner = array.shape[: len(parts)], array.shape[len(parts) :]
+        offset = self._offset(parts, own)
+        offset = self.b.arithmetic("*", offset, self.b.product(inner))
+        pointer = self.b.element(array.pointer, array.type, offset)
+        return array._replace(pointer=pointer, shape=inner)
 
     def _number_subscript(self, node: ast.Subscript) -> Value:
         if isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
@@ -232,17 +245,20 @@ class Expressions:
 
     def place(self, node: ast.Subscript) -> tuple[Array, str]:
         """Address of an element."""
-        array = self.array(node.value)
-        index = node.slice
-        parts = index.elts if isinstance(index, ast.Tuple) else [index]
+        array, parts = self.array(node.value), leading_positions(node)
         if len(parts) != len(array.shape):
             raise NotNative("a selection of more than an element")
+        offset = self._offset(parts, array.shape)
+        return array, self.b.element(array.pointer, array.type, offset)
+
+    def _offset(self, parts: Sequence[ast.expr], lengths: Sequence[Value]) -> Value:
+        """How many elements there are before a position along the first axes."""
         offset = constant(0, I64)
-        for part, length in zip(parts, array.shape, strict=True):
+        for part, length in zip(parts, lengths, strict=True):
             position = self._position(self.integer(part), length)
             offset = self.b.arithmetic("*", offset, length) if offset.text != "0" else offset
             offset = position if offset.text == "0" else self.b.arithmetic("+", offset, position)
-        return array, self.b.element(array.pointer, array.type, offset)
+        return offset
 
     def _position(self, position: Value, length: Value) -> Value:
         """A position; one below zero is counted from the end."""
@@ -252,6 +268,21 @@ class Expressions:
         moved = self.b.let(f"add i64 {position.text}, {length.text}")
         chosen = self.b.select(negative, Value(moved, I64), position)
         return chosen._replace(position=True)
+
+
+def leading_positions(node: ast.Subscript) -> list[ast.expr]:
+    """The positions of a selection, without what takes the remaining axes whole."""
+    index = node.slice
+    parts = list(index.elts) if isinstance(index, ast.Tuple) else [index]
+    while parts and _takes_all(parts[-1]):
+        parts.pop()
+    return parts
+
+
+def _takes_all(part: ast.expr) -> bool:
+    if isinstance(part, ast.Slice):
+        return part.lower is None and part.upper is None and part.step is None
+    return isinstance(part, ast.Constant) and part.value is Ellipsis
 
 
 def _is_safe(node: ast.expr, looked_at: frozenset | set = frozenset()) -> bool:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from dimtensor.kernels.native.arrays import Arrays
 from dimtensor.kernels.native.builder import Builder, Declarations
+from dimtensor.kernels.native.expressions import leading_positions
 from dimtensor.kernels.native.values import (
     I64,
     Array,
@@ -200,6 +201,9 @@ class Translator(Arrays):
             if not self._makes_array(target.id, node.value):
                 self.set_variable(target.id, self.number(node.value))
         elif isinstance(target, ast.Subscript):
+            if len(leading_positions(target)) < len(self.array(target.value).shape):
+                self.assign_part(self.part(target), node.value)
+                return
             array, place = self.place(target)
             value = self.b.cast(self.number(node.value), array.type)
             self.b.store(place, value, array.scope)
