@@ -37,7 +37,7 @@ from dimtensor.kernels.plan import (
     Task,
     UnsupportedGraph,
 )
-from dimtensor.kernels.scalars import expression, literal
+from dimtensor.kernels.scalars import expression, is_call, literal
 
 
 class NumbaFunction(NamedTuple):
@@ -60,6 +60,7 @@ class Scope:
         self.memo: dict[tuple, Term] = {}
         self.temporaries: list[tuple[str, str, frozenset]] = []
         self.dtypes: dict[str, str] = {}
+        self.calls: set[str] = set()
         self.accesses: list[tuple[frozenset, ...]] = []
 
     def temporary(self, text: str, loops: frozenset, dtype: str) -> Term:
@@ -397,7 +398,10 @@ class Emitter:
             text = f"{function}({', '.join(term.text for term in operands)})"
         elif text in [term.text for term in operands]:
             return operands[[term.text for term in operands].index(text)]
-        return scope.temporary(text, loops_of(operands), out)
+        term = scope.temporary(text, loops_of(operands), out)
+        if is_call(op):
+            scope.calls.add(term.text)
+        return term
 
     # -- calls ------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from pytensor.tensor.basic import Alloc
 
 from dimtensor.kernels import strips
 from dimtensor.kernels.elements import Place, Term, new_array
-from dimtensor.kernels.scalars import combine, identity, is_call, literal
+from dimtensor.kernels.scalars import combine, identity, literal
 
 if TYPE_CHECKING:
     from dimtensor.kernels.emit import Emitter, Scope
@@ -201,7 +201,8 @@ class Nest:
         for name, text, loops in self.scope.temporaries:
             if level(loops) == depth:
                 dtype = self.scope.dtypes[name]
-                inner.append(strips.Line(f"{name} = {text}", name, dtype, is_call(text)))
+                call = name in self.scope.calls
+                inner.append(strips.Line(f"{name} = {text}", name, dtype, call))
             else:
                 before[level(loops)].append(f"{name} = {text}")
         names = {line.name for line in inner if line.name is not None}

@@ -24,15 +24,10 @@ from dimtensor.kernels.extents import (
     gather_layout,
     selection_of,
 )
+from dimtensor.kernels.scalars import CHEAP
 from dimtensor.kernels.signatures import array_inputs, reads_elements
 
 REDUCTIONS = frozenset({"Add", "Mul", "Maximum", "Minimum", "AND", "OR"})
-# scalar operations that are cheaper to repeat than to store and load
-CHEAP = frozenset(
-    {"Abs", "Add", "AND", "Cast", "EQ", "GE", "GT", "Identity", "Invert", "IsInf", "IsNan", "LE"}
-    | {"LT", "Maximum", "Minimum", "Mul", "Neg", "NEQ", "OR", "Reciprocal", "Second", "Sqr"}
-    | {"Sqrt", "Sub", "Switch", "TrueDiv", "XOR"}
-)
 
 
 class UnsupportedGraph(Exception):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,12 +30,26 @@ _COMPARE = {"LT": "<", "GT": ">", "LE": "<=", "GE": ">=", "EQ": "==", "NEQ": "!=
 _BOOL = {"AND": "&", "OR": "|", "XOR": "^"}
 
 
-_CALL = re.compile(r"\b(f\d+|math\.(?!sqrt)\w+|np\.(log|log1p))\(")
+# scalar operations that are cheaper to repeat than to store and load
+CHEAP = frozenset(
+    {"Abs", "Add", "AND", "Cast", "EQ", "GE", "GT", "Identity", "Invert", "IsInf", "IsNan", "LE"}
+    | {"LT", "Maximum", "Minimum", "Mul", "Neg", "NEQ", "OR", "Reciprocal", "Second", "Sqr"}
+    | {"Sqrt", "Sub", "Switch", "TrueDiv", "XOR"}
+)
+# of the expensive operations, those that do not keep LLVM from vectorising the loop around them:
+# arithmetic (see native.elementary), and functions of which it knows that it may call them for each
+# number of a vector
+_WIDENED = frozenset(
+    {"Exp", "Log", "Log1p", "Sigmoid", "Softplus", "Sign", "Floor", "Ceil", "Trunc", "Clip"}
+    | {"RoundHalfToEven", "Sin", "Cos", "Tan", "Sinh", "Cosh", "Tanh", "ArcSin", "ArcCos"}
+    | {"ArcTan", "Exp2", "Log2", "Log10", "Pow", "IntDiv", "Mod"}
+)
 
 
-def is_call(text: str) -> bool:
-    """Whether an expression calls a function that works on one number at a time."""
-    return _CALL.search(text) is not None
+def is_call(op: Any) -> bool:
+    """Whether a scalar op is a call that keeps LLVM from vectorising what is around it."""
+    name = type(op).__name__
+    return name not in CHEAP and name not in _WIDENED
 
 
 def literal(value: Any, dtype: str) -> str:

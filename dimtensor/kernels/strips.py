@@ -49,12 +49,15 @@ class Line:
 
 
 def pays(lines: Sequence[Line], length: str) -> bool:
-    """Whether a loop is to be run in strips: there is an update by data, and more than that."""
+    """Whether a loop is to be run in strips: there is something serial, and more than that.
+
+    The measurements are in ``docs/design/kernels.md``.
+    """
     if length.isdigit() and int(length) < _FEWEST:
         return False
-    updates = any(line.is_serial and line.name is None for line in lines)
+    serial = any(line.is_serial for line in lines)
     others = sum(not line.is_serial and not line.is_load for line in lines)
-    return updates and others > 1
+    return serial and others > 1
 
 
 def stages(lines: Sequence[Line]) -> list[int]:

@@ -48,14 +48,14 @@ def operation(node):
     return call
 
 
-def compile_interpreted(inputs, outputs):
+def compile_interpreted(inputs, outputs, **options):
     """In place of the interpreter of graphs: the interpreter of their kernels' source."""
     from pytensor.graph.traversal import graph_inputs
 
     from dimtensor.backends import Executable
 
     shared = [v for v in graph_inputs(outputs) if hasattr(v, "get_value")]
-    run = interpreted([*inputs, *shared], outputs)
+    run = interpreted([*inputs, *shared], outputs, **options)
 
     def call(*arrays):
         arrays = [*map(np.asarray, arrays), *(v.get_value() for v in shared)]

@@ -51,6 +51,7 @@ class Builder:
         self.lines: list[str] = []
         self._names = itertools.count()
         self._scopes = 0
+        self.depth = 0  # of loops around what is written
 
     # -- text --------------------------------------------------------------------------------------
 
@@ -280,7 +281,9 @@ class Builder:
         at = Value(self.let(f"load i64, ptr {counter}, align 8"), I64, start.position and not down)
         self.branch(self.compare(">" if down else "<", at, stop), inside, after)
         self.begin(inside)
+        self.depth += 1
         body(at, following, after)
+        self.depth -= 1
         self.jump(following)
         self.begin(following)
         moved = self.let(f"add nsw i64 {at.text}, {step.text}")

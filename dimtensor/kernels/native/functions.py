@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dimtensor.kernels.native.builder import FAST, Builder
+from dimtensor.kernels.native.elementary import vectorisable
 from dimtensor.kernels.native.values import (
     BOOL,
     F64,
@@ -72,6 +73,8 @@ def float_function(b: Builder, name: str, x: Value) -> Value:
     if x.type.kind != "f":
         x = b.cast(x, F64)
     t = x.type.llvm
+    if b.depth and x.type == F64 and (inner := vectorisable(b, name)) is not None:
+        return b.call(inner, F64, [x])
     if name in _INTRINSICS:
         suffix = f"f{x.type.bits}"
         called = b.declarations.function(f"llvm.{_INTRINSICS[name]}.{suffix}", t, [t])

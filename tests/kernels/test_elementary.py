@@ -1,0 +1,82 @@
+"""Exponential and logarithm in kernels, against Python's decimal numbers of 40 digits."""
+
+import decimal
+
+import numpy as np
+import pytensor.tensor as pt
+import pytest
+
+from dimtensor.kernels.compiler import compile_kernel
+
+pytestmark = pytest.mark.compiled
+
+decimal.getcontext().prec = 40
+rng = np.random.default_rng(0)
+N = 400
+WIDE = np.exp(rng.uniform(-740, 709, N))
+SPECIAL = np.array(
+    [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 710.0, -746.0, 5e-324, 1e308, 1e-320, -1e300]
+)
+
+
+def log1p(x):
+    # of a sum with 1, 40 digits would be too few
+    return (1 + x).ln() if abs(x) > 1e-12 else x - x * x / 2 + x * x * x / 3
+
+
+CASES = {
+    "exp": (
+        pt.exp,
+        decimal.Decimal.exp,
+        np.concatenate([rng.normal(size=N), rng.uniform(-745, 709.7, N), rng.normal(size=N) / 1e9]),
+        1.0,
+    ),
+    "log": (
+        pt.log,
+        decimal.Decimal.ln,
+        np.concatenate([rng.uniform(0.5, 2, N), WIDE, 1 + rng.normal(size=N) / 1e5]),
+        1.0,
+    ),
+    "log1p": (
+        pt.log1p,
+        log1p,
+        np.concatenate([rng.uniform(-1, 3, N), WIDE, rng.normal(size=N) / 1e5, -rng.random(N)]),
+        2.0,
+    ),
+}
+
+
+def function(operation):
+    x = pt.dvector("x")
+    kernel = compile_kernel([x], [operation(x)])
+    assert kernel.native is not None
+    return kernel.native.bind()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_errors_in_units_of_the_last_place(name):
+    operation, exact, values, most = CASES[name]
+    (found,) = function(operation)(values)
+    for x, value in zip(values, found, strict=True):
+        expected = exact(decimal.Decimal(float(x)))
+        unit = decimal.Decimal(float(np.spacing(abs(float(expected)))))
+        assert abs(decimal.Decimal(float(value)) - expected) <= decimal.Decimal(most) * unit, x
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_special_numbers(name):
+    with np.errstate(all="ignore"):
+        expected = getattr(np, name)(SPECIAL)
+    (found,) = function(CASES[name][0])(SPECIAL)
+    np.testing.assert_allclose(found, expected, rtol=4e-16, atol=0)
+
+
+@pytest.mark.parametrize("operation", [pt.sigmoid, pt.softplus])
+def test_functions_made_of_them(operation):
+    values = rng.uniform(-800, 800, N)
+    with np.errstate(all="ignore"):
+        expected = (
+            1 / (1 + np.exp(-values)) if operation is pt.sigmoid else np.logaddexp(0.0, values)
+        )
+    (found,) = function(operation)(values)
+    np.testing.assert_allclose(found, expected, rtol=1e-15, atol=1e-300)

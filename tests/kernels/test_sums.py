@@ -1,0 +1,121 @@
+"""Sums out of which factors and terms are taken: the same numbers, from fewer operations."""
+
+import numpy as np
+import pytensor
+import pytensor.tensor as pt
+import pytest
+
+from tests.kernels.interpret import interpreted
+
+rng = np.random.default_rng(0)
+x, y = pt.dvector("x"), pt.dvector("y")
+m = pt.dmatrix("m")
+s, c = pt.dscalar("s"), pt.dscalar("c")
+codes = pt.lvector("codes")
+d = x - c
+VALUES = {
+    x: rng.normal(size=5),
+    y: rng.normal(size=5),
+    m: rng.normal(size=(4, 5)),
+    s: np.asarray(1.7),
+    c: np.asarray(-0.3),
+    codes: np.array([0, 3, 1, 3, -1]),
+}
+X, Y, M, S, C = (VALUES[v] for v in (x, y, m, s, c))
+D = X - C
+SUMS = {
+    "constant": ((3.0 * x * y).sum(), 3 * (X * Y).sum()),
+    "square": (((d / s) ** 2).sum(), ((D / S) ** 2).sum()),
+    "terms": ((c - 0.5 * (d / s) ** 2 - pt.log(s)).sum(), (C - (D / S) ** 2 / 2 - np.log(S)).sum()),
+    "powers": ((d * (d / s) * (x / s)).sum(), (D * D * X / S**2).sum()),
+    "fraction": ((s / (y * y * s * s)).sum(), (1 / (Y * Y * S)).sum()),
+    "difference": ((x - c).sum(), D.sum()),
+    "two terms": ((s * x * y + c * pt.exp(x)).sum(), (S * X * Y + C * np.exp(X)).sum()),
+    "rows": ((m * m * x[None, :]).sum(axis=0), (M * M * X).sum(axis=0)),
+    "rows and terms": ((s * pt.exp(m) + x).sum(axis=0), (S * np.exp(M) + X).sum(axis=0)),
+    "broadcast": ((c * x[None, :] * y[None, :] + s * m**2).sum(), (C * X * Y + S * M**2).sum()),
+    "sums of a sum": (m.sum(axis=0).sum() + s * m.sum(axis=1).max(), M.sum() + S * M.sum(1).max()),
+    "negative": ((-(s * x * y)).sum(), -(S * X * Y).sum()),
+}
+
+
+def run(outputs):
+    inputs = [v for v in VALUES if v in pytensor.graph.traversal.graph_inputs(outputs)]
+    function = interpreted(inputs, outputs)
+    return function(*(VALUES[v] for v in inputs)), function.source
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_values(name):
+    graph, expected = SUMS[name]
+    (found,), _ = run([graph])
+    np.testing.assert_allclose(found, expected, rtol=1e-13)
+
+
+def loops(source):
+    """Lines in loops."""
+    return [line.strip() for line in source.splitlines() if line.startswith("        ")]
+
+
+def test_no_logarithm_and_no_division_in_the_loop():
+    total = (-0.5 * ((x - c) / s) ** 2 - pt.log(s) - 0.9).sum()
+    (value, _, _), source = run([total, *pytensor.grad(total, [c, s])])
+    np.testing.assert_allclose(value, (-0.5 * (D / S) ** 2 - np.log(S) - 0.9).sum())
+    inner = "\n".join(loops(source))
+    assert "log" not in inner
+    assert "/" not in inner
+    # the sum of squares is the same for the value and the gradient
+    assert inner.count("+=") == 2
+
+
+def test_a_difference_that_cancels_is_summed_as_it_is():
+    large = 1e12 + rng.random(1000)
+    function = interpreted([x, c], [(x - c).sum()])
+    exact = float(np.sum(large.astype(np.longdouble) - 1e12))
+    np.testing.assert_allclose(function(large, np.asarray(1e12))[0], exact, rtol=1e-12)
+
+
+def test_a_factor_of_what_is_added_up_by_group():
+    zeros = pt.zeros(4)
+    added = pt.inc_subtensor(zeros[codes], x / s / s)
+    (found,), source = run([added])
+    expected = np.zeros(4)
+    np.add.at(expected, VALUES[codes], X / S**2)
+    np.testing.assert_allclose(found, expected, rtol=1e-14)
+    assert source.index("/") > source.rindex("+=")
+
+
+def test_sums_over_no_elements():
+    total = (2.0 * (x - c) ** 2 / s - pt.log(s)).sum()
+    function = interpreted([x, c, s], [total])
+    assert function(np.zeros(0), np.asarray(1.0), np.asarray(2.0))[0] == 0.0
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_what_is_not_finite_stays_so(value):
+    total = (-0.5 * ((x - c) / s) ** 2 - pt.log(s)).sum()
+    function = interpreted([x, c, s], [total])
+    array = np.array([1.0, value, 2.0])
+    assert not np.isfinite(function(array, np.asarray(0.0), np.asarray(1.0))[0])
+    assert not np.isfinite(function(X, np.asarray(0.0), np.asarray(0.0))[0])
+    assert not np.isfinite(function(X, np.asarray(value), np.asarray(1.0))[0])
+
+
+def test_small_scales_do_not_divide_by_zero():
+    # the square of the scale is 0
+    total = ((x / s) ** 2).sum()
+    function = interpreted([x, s], [total])
+    assert function(np.array([0.0, 1e-150]), np.asarray(1e-170))[0] == pytest.approx(1e40)
+
+
+def test_partial_sums_are_shared():
+    total = ((m - y[None, :]) ** 2).sum()
+    rows = (m - y[None, :]).sum(axis=1)
+    columns, everything = (m - y[None, :]).sum(axis=0), (m - y[None, :]).sum()
+    found, source = run([total, rows, columns, everything])
+    difference = M - Y
+    expected = [(difference**2).sum(), difference.sum(1), difference.sum(0), difference.sum()]
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+    innermost = [line for line in source.splitlines() if line.startswith(" " * 12)]
+    assert sum("+=" in line for line in innermost) == 3
