@@ -1,0 +1,93 @@
+"""An interpreter of positional graphs: it performs the nodes in order and compiles nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.graph.traversal import io_toposort
+
+
+class Interpreter:
+    """A Python function of a positional graph.
+
+    Parameters
+    ----------
+    inputs, outputs : sequence of pytensor variables
+        Shared variables that the graph reaches have their values of the call.
+
+    Notes
+    -----
+    What is given back may be a view of an input, or an input itself.
+    """
+
+    def __init__(self, inputs: Sequence[Variable], outputs: Sequence[Variable]):
+        nodes = io_toposort(inputs, outputs)
+        used = [*(v for node in nodes for v in node.inputs), *outputs]
+        self._inputs, self._outputs = list(inputs), list(outputs)
+        self._constants = {v: v.data for v in used if isinstance(v, Constant)}
+        self._shared = {v for v in used if hasattr(v, "get_value")}.difference(inputs)
+        self._steps = [(_perform_of(node), node, node.inputs, node.outputs) for node in nodes]
+
+    def __call__(self, *arrays: Any) -> list[Any]:
+        values = dict(self._constants)
+        values.update((v, v.get_value(borrow=True)) for v in self._shared)
+        values.update(zip(self._inputs, arrays, strict=True))
+        for perform, node, node_inputs, node_outputs in self._steps:
+            storage: list[list[Any]] = [[None] for _ in node_outputs]
+            perform(node, [values[v] for v in node_inputs], storage)
+            for variable, cell in zip(node_outputs, storage, strict=True):
+                values[variable] = cell[0]
+        return [values[v] for v in self._outputs]
+
+
+def _perform_of(node: Apply) -> Callable[..., None]:
+    from pytensor.tensor.blockwise import Blockwise
+    from pytensor.tensor.elemwise import Elemwise
+
+    if isinstance(node.op, Blockwise):
+        return _perform_batch
+    if isinstance(node.op, Elemwise) and len(node.inputs) + len(node.outputs) > 32:
+        return _perform_wide
+    return node.op.perform
+
+
+def _perform_batch(node: Any, inputs: list[Any], storage: list[list[Any]]) -> None:
+    """An op over leading axes, which NumPy's vectorize refuses where one of them is empty."""
+    op = node.op
+    cores = [value.ndim - len(core) for value, core in zip(inputs, op.inputs_sig, strict=True)]
+    batch = np.broadcast_shapes(*(v.shape[:n] for v, n in zip(inputs, cores, strict=True)))
+    if 0 not in batch:
+        op.perform(node, inputs, storage)
+        return
+    # the op itself tells the shapes of its outputs, of an input that none refuses
+    one = [
+        value[(0,) * n] if 0 not in value.shape[:n] else _unit(value.shape[n:], value.dtype)
+        for value, n in zip(inputs, cores, strict=True)
+    ]
+    core_node = op._create_dummy_core_node(node.inputs)
+    cells: list[list[Any]] = [[None] for _ in storage]
+    core_node.op.perform(core_node, one, cells)
+    for cell, (result,) in zip(storage, cells, strict=True):
+        cell[0] = np.empty((*batch, *np.shape(result)), dtype=np.asarray(result).dtype)
+
+
+def _unit(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """An identity matrix, or ones; zeros for integers, which may be positions."""
+    if dtype.kind in "iu":
+        return np.zeros(shape, dtype=dtype)
+    return np.eye(*shape, dtype=dtype) if len(shape) == 2 else np.ones(shape, dtype=dtype)
+
+
+def _perform_wide(node: Any, inputs: list[Any], storage: list[list[Any]]) -> None:
+    """An elementwise op of more operands than a NumPy ufunc takes, element by element."""
+    arrays = np.broadcast_arrays(*inputs)
+    results = [np.empty(arrays[0].shape, dtype=v.type.dtype) for v in node.outputs]
+    for at in np.ndindex(arrays[0].shape):
+        values = node.op.scalar_op.impl(*(array[at] for array in arrays))
+        for result, value in zip(results, values if len(results) > 1 else (values,), strict=True):
+            result[at] = value
+    for cell, result in zip(storage, results, strict=True):
+        cell[0] = result

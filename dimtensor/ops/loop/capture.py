@@ -1,0 +1,182 @@
+"""What the body of a loop reaches outside, and what it does to its states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pytensor.tensor as pt
+from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.graph.fg import FrozenFunctionGraph
+from pytensor.graph.traversal import ancestors, io_toposort
+from pytensor.raise_op import CheckAndRaise
+from pytensor.scalar.basic import upcast
+from pytensor.tensor.random.type import RandomType
+from pytensor.tensor.type import TensorType
+
+from dimtensor.errors import DtypeError, GraphError, build_message
+
+
+def captured_by(inner: Sequence[Variable], outputs: Sequence[Variable]) -> list[Variable]:
+    """Variables outside that outputs need beside the inner ones, in the order of their use.
+
+    What does not depend on the inner variables is captured whole, so that it is computed once. Two
+    things stay inside: scalar constants, and checks, which must not fail where no step runs.
+    """
+    nodes = io_toposort(list(inner), list(outputs))
+    inside = set(inner)
+    depends = set(inner)
+    for node in nodes:
+        if isinstance(node.op, CheckAndRaise) or any(v in depends for v in node.inputs):
+            depends.update(node.outputs)
+    used: list[Variable] = []
+    stack: list[Variable] = []
+
+    def need(variables: Iterable[Variable]) -> None:
+        for variable in variables:
+            if variable in inside:
+                continue
+            inside.add(variable)
+            if variable in depends:
+                stack.append(variable)
+            elif not _is_small_constant(variable):
+                used.append(variable)
+
+    need(outputs)
+    while stack:
+        need(stack.pop().owner.inputs)
+    return used
+
+
+def _is_small_constant(variable: Variable) -> bool:
+    if not isinstance(variable, Constant):
+        return False
+    return not isinstance(variable.type, TensorType) or variable.data.ndim == 0
+
+
+def freeze(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> FrozenFunctionGraph:
+    """The frozen graph from inputs to outputs; equal nodes are one."""
+    return FrozenFunctionGraph.from_io(list(inputs), list(outputs), dedup_nodes=True)
+
+
+def as_state(x: Any) -> Variable:
+    """The initial value of a state; Python's numbers become int64 and floats."""
+    if isinstance(x, Variable):
+        return x
+    if isinstance(x, (bool, np.bool_)):
+        return pt.constant(x)
+    if isinstance(x, int):
+        return pt.constant(x, dtype="int64")
+    return pt.as_tensor_variable(x)
+
+
+def as_result(x: Any) -> Variable:
+    """What a step gave, as a variable."""
+    return x if isinstance(x, Variable) else pt.as_tensor_variable(x)
+
+
+def common_type(number: int, before: Variable, after: Variable) -> Any:
+    """Type of a state that starts as one variable and, after a step, is another.
+
+    Raises
+    ------
+    DtypeError
+        If the step narrows the dtype.
+    GraphError
+        If it changes the type, the number of axes or a length.
+    """
+    old, new = before.type, after.type
+    if not isinstance(old, TensorType) or not isinstance(new, TensorType):
+        if old != new:
+            raise _changed(GraphError, "its type", number, before, after)
+        return old
+    if old.ndim != new.ndim:
+        raise _changed(GraphError, "its number of axes", number, before, after)
+    dtype = upcast(old.dtype, new.dtype)
+    if dtype == old.dtype and dtype != new.dtype:
+        raise _changed(DtypeError, "its dtype to a narrower one", number, before, after)
+    if any(n != m and None not in (n, m) for n, m in zip(old.shape, new.shape, strict=True)):
+        raise _changed(GraphError, "its shape", number, before, after)
+    lengths = zip(old.shape, new.shape, strict=True)
+    return TensorType(dtype, [m if n is None else n for n, m in lengths])
+
+
+def _changed(
+    error: type[Exception], what: str, number: int, before: Variable, after: Variable
+) -> Exception:
+    name = f" ({before.name})" if before.name else ""
+    return error(
+        build_message(
+            f"a step changes state {number}{name}: {what}",
+            [("went in", _described(before)), ("came out", _described(after))],
+            "a state keeps dtype, axes and lengths; cast the initial value, or what comes out",
+        )
+    )
+
+
+def _described(variable: Variable) -> str:
+    if not isinstance(variable.type, TensorType):
+        return str(variable.type)
+    shape = ", ".join("?" if n is None else str(n) for n in variable.type.shape)
+    return f"{variable.type.dtype} of shape ({shape})"
+
+
+def converted(variable: Variable, wanted: Any) -> Variable:
+    """The variable with the dtype and the static shape of a type."""
+    if not isinstance(wanted, TensorType):
+        return variable
+    if variable.type.dtype != wanted.dtype:
+        variable = pt.cast(variable, wanted.dtype)
+    return wanted.filter_variable(variable)
+
+
+def check_generators(
+    inner: Sequence[Variable],
+    next_states: Sequence[Variable],
+    outputs: Sequence[Variable],
+    again: Callable[[], Sequence[Variable]] | None = None,
+) -> None:
+    """Refuse draws from a generator whose advanced state is not returned.
+
+    Parameters
+    ----------
+    inner, next_states, outputs : sequence of variables
+        What the step got, the states that it returned, and all that it returned.
+    again : callable, optional
+        Runs the step once more. Nodes that are others then were made by the step; a draw that
+        depends on nothing the step got can also have been made outside, where it is in order.
+
+    Raises
+    ------
+    GraphError
+        If there is one: each step would draw the same numbers.
+    """
+    returned = set(ancestors([v for v in next_states if isinstance(v.type, RandomType)]))
+    dropped = [node for node in io_toposort(list(inner), list(outputs)) if _draws(node)]
+    dropped = [node for node in dropped if not returned.intersection(node.outputs)]
+    if not dropped:
+        return
+    depends = set(inner)
+    for node in io_toposort(list(inner), list(outputs)):
+        if any(v in depends for v in node.inputs):
+            depends.update(node.outputs)
+    inside = [node for node in dropped if depends.intersection(node.outputs)]
+    if not inside and again is not None:
+        outside = {v.owner for v in ancestors(again())}
+        inside = [node for node in dropped if node not in outside]
+    for node in inside[:1]:
+        generator = next(v for v in node.inputs if isinstance(v.type, RandomType))
+        raise GraphError(
+            build_message(
+                f"a step draws from the generator {generator} and does not return what becomes "
+                "of it: every step would draw the same numbers",
+                [("went in", str(generator)), ("drawn by", str(node.op)), ("came out", "nothing")],
+                "make the generator a state, and return the one that the draw gives",
+            )
+        )
+
+
+def _draws(node: Apply) -> bool:
+    types = [[isinstance(v.type, RandomType) for v in vs] for vs in (node.inputs, node.outputs)]
+    return any(types[0]) and any(types[1])

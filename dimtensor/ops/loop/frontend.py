@@ -1,0 +1,500 @@
+"""Front doors: loops from Python functions, or from graphs that exist already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import pytensor.tensor as pt
+from pytensor.graph.basic import Variable
+from pytensor.graph.traversal import io_toposort
+from pytensor.tensor.type import TensorType
+
+from dimtensor.errors import DtypeError, GraphError, build_message
+from dimtensor.ops.loop.capture import (
+    as_result,
+    as_state,
+    captured_by,
+    check_generators,
+    common_type,
+    converted,
+    freeze,
+)
+from dimtensor.ops.loop.op import Loop, Scan
+
+# a dtype widens at most from bool over integers and floats to complex
+_MOST_TRIALS = 16
+
+
+class ScanResult(NamedTuple):
+    """What a scan gives.
+
+    Attributes
+    ----------
+    states : list of variable
+        The states after the last step.
+    traces : list of variable
+        What each step gave, along a first axis.
+    n_done : variable or None
+        How many steps ran, of a loop that can stop.
+    """
+
+    states: list[Variable]
+    traces: list[Variable]
+    n_done: Variable | None
+
+
+class WhileResult(NamedTuple):
+    """What a while loop gives.
+
+    Attributes
+    ----------
+    states : list of variable
+        The states after the last step.
+    n_done : variable or None
+        How many steps ran, of a loop with ``max_steps``.
+    finished : variable or None
+        Whether the condition ended the loop, of a loop with ``max_steps``.
+    """
+
+    states: list[Variable]
+    n_done: Variable | None
+    finished: Variable | None
+
+
+def scan(
+    step: Callable[..., Any],
+    init: Sequence[Any] = (),
+    sequences: Sequence[Any] = (),
+    n_steps: Any = None,
+    *,
+    reverse: bool = False,
+    stops: bool = False,
+    inverse: Callable[..., Any] | None = None,
+    truncate: int | None = None,
+    checkpoint: int | Sequence[int] | None = None,
+) -> ScanResult:
+    """Run a step along the first axis of sequences, with states that go from step to step.
+
+    Parameters
+    ----------
+    step : callable
+        ``step(states, elements)`` gets the states and the elements of the sequences, in lists, and
+        returns ``(next states, trace elements)``; with `stops`,
+        ``(next states, trace elements, go on)``. What else it reaches is captured by itself.
+    init : sequence of variable, array, number or generator
+        The initial states, of any type. A state of a dtype that the step widens starts widened.
+    sequences : sequence of variable or array
+        All of one length along the first axis.
+    n_steps : int or integer scalar, optional
+        Needed where there is no sequence.
+    reverse : bool
+        Whether steps run from the last element to the first. Traces are in the order of the
+        sequences.
+    stops : bool
+        Whether the step says, by a bool scalar, whether to go on.
+    inverse : callable, optional
+        ``inverse(states, elements)`` gives the states before a step from those after it. The
+        gradient then stores no states.
+    truncate : int, optional
+        How many of the last steps the gradient goes back.
+    checkpoint : int or sequence of int, optional
+        Levels of nested segments, or their numbers of steps, from the innermost: the gradient
+        stores the states at the start of segments and computes the others again.
+
+    Returns
+    -------
+    ScanResult
+
+    Raises
+    ------
+    DtypeError
+        If a step narrows the dtype of a state.
+    GraphError
+        If a step changes the type or a static length of a state, if it draws from a generator and
+        does not return it, or if the number of steps is not known.
+
+    Examples
+    --------
+    >>> import numpy as np, pytensor.tensor as pt
+    >>> x = pt.dvector("x")
+    >>> scale = pt.dscalar("scale")
+    >>> result = scan(lambda s, e: ([s[0] * scale + e[0]], [s[0]]), [0], [x])
+    >>> feed = {x: np.array([1.0, 2.0, 3.0]), scale: 2.0}
+    >>> result.states[0].eval(feed).tolist()
+    11.0
+    >>> result.traces[0].eval(feed).tolist()
+    [0.0, 1.0, 4.0]
+    """
+    sequences = [pt.as_tensor_variable(x) for x in sequences]
+    n_steps = _number_of_steps(n_steps, sequences)
+    elements = [_element(x, number) for number, x in enumerate(sequences)]
+    initial = [as_state(x) for x in init]
+    states, next_states, traced, go_on = _settled(
+        lambda states: _called(step, states, elements, stops), initial, elements
+    )
+    before = None if inverse is None else _inverted(inverse, states, elements)
+    return build_scan(
+        n_steps, states, elements, next_states, traced, initial, sequences,
+        go_on=go_on, reverse=reverse, inverse=before, truncate=truncate, checkpoint=checkpoint,
+    )  # fmt: skip
+
+
+def build_scan(
+    n_steps: Any,
+    states: Sequence[Variable],
+    elements: Sequence[Variable],
+    next_states: Sequence[Variable],
+    traced: Sequence[Variable],
+    init: Sequence[Variable],
+    sequences: Sequence[Variable],
+    *,
+    go_on: Variable | None = None,
+    go: Any = True,
+    reverse: bool = False,
+    inverse: Sequence[Variable] | None = None,
+    truncate: int | None = None,
+    checkpoint: int | Sequence[int] | None = None,
+    histories: bool = True,
+) -> ScanResult:
+    """A scan from the graph of its step.
+
+    Parameters
+    ----------
+    n_steps : int or integer scalar
+    states, elements : sequence of variable
+        Variables that stand for the states and the elements of sequences in the graph. They need
+        not be roots of it.
+    next_states, traced : sequence of variable
+        What a step gives.
+    init, sequences : sequence of variable
+    go_on : variable, optional
+        Bool scalar, whether to go on after a step.
+    go : bool or variable
+        Whether the first step runs, where there is `go_on`.
+    reverse, truncate, checkpoint
+        As in `scan`.
+    inverse : sequence of variable, optional
+        The states before a step, in terms of `states`, which then are those after it.
+    histories : bool
+        Whether the node also traces what its gradient needs. What nobody uses is dropped later.
+
+    Returns
+    -------
+    ScanResult
+    """
+    if checkpoint is not None:
+        from dimtensor.ops.loop.checkpoint import checkpointed
+
+        return checkpointed(
+            n_steps, states, elements, next_states, traced, init, sequences,
+            go_on=go_on, go=go, reverse=reverse, inverse=inverse, truncate=truncate,
+            checkpoint=checkpoint,
+        )  # fmt: skip
+    states, elements = list(states), list(elements)
+    init = [converted(x, v.type) for x, v in zip(init, states, strict=True)]
+    next_states = [converted(x, v.type) for x, v in zip(next_states, states, strict=True)]
+    stops = go_on is not None
+    outputs = [*next_states, *traced]
+    if histories and inverse is None:
+        outputs += _histories(states, elements, outputs, outputs[len(states) :])
+    n_traces = len(outputs) - len(states)
+    if stops:
+        outputs.append(go_on)
+    captured = captured_by([*states, *elements], [*outputs, *(inverse or ())])
+    inner = [*states, *elements, *captured]
+    op = Scan(
+        freeze(inner, outputs),
+        len(states),
+        len(elements),
+        n_traces,
+        stops=stops,
+        reverse=reverse,
+        inverse=None if inverse is None else freeze(inner, inverse),
+        truncate=truncate,
+    )
+    results = op.split_outputs(op(n_steps, *([go] if stops else []), *init, *sequences, *captured))
+    return ScanResult(results.states, results.traces[: len(traced)], results.n_done)
+
+
+def _histories(
+    states: list[Variable], elements: list[Variable], outputs: list[Variable], known: list[Variable]
+) -> list[Variable]:
+    """What a gradient needs of each step: the states before it, and draws from generators.
+
+    A generator cannot be traced, so what is drawn from it is.
+    """
+    found = [v for v in states if isinstance(v.type, TensorType)]
+    generators = {v for v in states if not isinstance(v.type, TensorType)}
+    if generators:
+        found += drawn_within([*states, *elements], generators, outputs)
+    return [v for v in found if v not in known]
+
+
+def drawn_within(
+    inner: Sequence[Variable], generators: set[Variable], outputs: Sequence[Variable]
+) -> list[Variable]:
+    """Tensors that nodes of a graph compute from what is not a tensor."""
+    drawn: list[Variable] = []
+    opaque = set(generators)
+    for node in io_toposort(list(inner), list(outputs)):
+        if opaque.intersection(node.inputs):
+            tensors = [isinstance(v.type, TensorType) for v in node.outputs]
+            drawn += [v for v, tensor in zip(node.outputs, tensors, strict=True) if tensor]
+            opaque.update(v for v, tensor in zip(node.outputs, tensors, strict=True) if not tensor)
+    return drawn
+
+
+def while_loop(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    init: Sequence[Any],
+    max_steps: Any = None,
+    *,
+    inverse: Callable[..., Any] | None = None,
+    truncate: int | None = None,
+) -> WhileResult:
+    """Run a step as long as a condition on the states is true.
+
+    Parameters
+    ----------
+    cond : callable
+        ``cond(states)`` gives a bool scalar.
+    body : callable
+        ``body(states)`` gives the next states.
+    init : sequence of variable, array, number or generator
+    max_steps : int or integer scalar, optional
+        After how many steps the loop ends in any case. It makes the loop differentiable.
+    inverse : callable, optional
+        ``inverse(states)`` gives the states before a step from those after it. It makes the loop
+        differentiable with memory that does not grow with the steps.
+    truncate : int, optional
+        How many of the last steps the gradient goes back.
+
+    Returns
+    -------
+    WhileResult
+
+    Examples
+    --------
+    >>> import pytensor.tensor as pt
+    >>> a = pt.dscalar("a")
+    >>> root = while_loop(
+    ...     lambda s: abs(s[0] * s[0] - a) > 1e-12, lambda s: [(s[0] + a / s[0]) / 2], [a], 50
+    ... )
+    >>> round(float(root.states[0].eval({a: 2.0})), 6), int(root.n_done.eval({a: 2.0}))
+    (1.414214, 5)
+    """
+    initial = [as_state(x) for x in init]
+
+    def step(states: list[Variable], elements: list[Variable]) -> tuple[Any, Any, Any]:
+        after = [as_result(x) for x in _as_list(body(list(states)))]
+        if len(after) != len(states):
+            raise _other_count(states, after)
+        return after, [], cond(after)
+
+    states, next_states, _, go_on = _settled(
+        lambda states: _called(step, states, [], True), initial, []
+    )
+    assert go_on is not None
+    initial = [converted(x, v.type) for x, v in zip(initial, states, strict=True)]
+    go = _condition(cond(initial))
+    before = None
+    if inverse is not None:
+        before = _inverted(lambda s, e: inverse(s), states, [])
+    if max_steps is None:
+        if truncate is not None:
+            raise GraphError("the gradient of a loop is truncated where it has max_steps")
+        found = build_loop(states, next_states, go_on, go, initial, inverse=before)
+        return WhileResult(found, None, None)
+    result = build_scan(
+        max_steps, states, [], next_states, [], initial, [],
+        go_on=go_on, go=go, inverse=before, truncate=truncate,
+    )  # fmt: skip
+    return WhileResult(result.states, result.n_done, pt.invert(_condition(cond(result.states))))
+
+
+def build_loop(
+    states: Sequence[Variable],
+    next_states: Sequence[Variable],
+    go_on: Variable,
+    go: Any,
+    init: Sequence[Variable],
+    *,
+    inverse: Sequence[Variable] | None = None,
+) -> list[Variable]:
+    """A `Loop` from the graph of its step; parameters as in `build_scan`."""
+    states = list(states)
+    if inverse is not None:  # the gradient runs as many steps back
+        count = pt.lscalar("steps")
+        states = [count, *states]
+        next_states = [count + 1, *next_states]
+        inverse = [count - 1, *inverse]
+        init = [pt.constant(0, dtype="int64"), *init]
+    init = [converted(x, v.type) for x, v in zip(init, states, strict=True)]
+    outputs = [converted(x, v.type) for x, v in zip(next_states, states, strict=True)]
+    captured = captured_by(states, [*outputs, go_on, *(inverse or ())])
+    inner = [*states, *captured]
+    op = Loop(
+        freeze(inner, [*outputs, go_on]),
+        len(states),
+        None if inverse is None else freeze(inner, inverse),
+    )
+    results = op(go, *init, *captured)
+    return results[1:] if inverse is not None else results
+
+
+def fori_loop(
+    lower: Any,
+    upper: Any,
+    body: Callable[..., Any],
+    init: Sequence[Any],
+    *,
+    inverse: Callable[..., Any] | None = None,
+    truncate: int | None = None,
+    checkpoint: int | Sequence[int] | None = None,
+) -> list[Variable]:
+    """Run a step for each integer of a range.
+
+    Parameters
+    ----------
+    lower, upper : int or integer scalar
+        The first integer, and the one after the last.
+    body : callable
+        ``body(i, states)`` gives the next states.
+    init : sequence of variable, array, number or generator
+    inverse : callable, optional
+        ``inverse(i, states)`` gives the states before step i from those after it.
+    truncate, checkpoint
+        As in `scan`.
+
+    Returns
+    -------
+    list of variable
+        The final states.
+
+    Examples
+    --------
+    >>> import pytensor.tensor as pt
+    >>> n = pt.lscalar("n")
+    >>> fori_loop(0, n, lambda i, s: [s[0] + i], [0])[0].eval({n: 5}).tolist()
+    10
+    """
+    lower, upper = as_state(lower), as_state(upper)
+    n_steps = pt.cast(upper - lower, "int64")
+    if all(hasattr(v, "data") for v in (lower, upper)):
+        n_steps = pt.constant(int(upper.data) - int(lower.data), dtype="int64")
+    before = None
+    if inverse is not None:
+
+        def before(states: list[Variable], elements: list[Variable]) -> list[Any]:
+            i = states[0] - 1
+            return [i, *_as_list(inverse(i, states[1:]))]
+
+    result = scan(
+        lambda s, e: ([s[0] + 1, *_as_list(body(s[0], s[1:]))], []),
+        [pt.cast(lower, "int64"), *init],
+        n_steps=n_steps, inverse=before, truncate=truncate, checkpoint=checkpoint,
+    )  # fmt: skip
+    return result.states[1:]
+
+
+def _number_of_steps(n_steps: Any, sequences: Sequence[Variable]) -> Variable:
+    if n_steps is not None:
+        return as_state(n_steps)
+    lengths = {x.type.shape[0] for x in sequences if x.type.ndim} - {None}
+    if len(lengths) > 1:
+        raise GraphError(
+            build_message(
+                "the sequences of a loop are of several lengths",
+                [(f"sequence {at}", str(x.type)) for at, x in enumerate(sequences)],
+            )
+        )
+    if lengths:
+        return pt.constant(lengths.pop(), dtype="int64")
+    if not sequences:
+        raise GraphError("a loop without sequences needs n_steps")
+    return sequences[0].shape[0]
+
+
+def _element(sequence: Variable, number: int) -> Variable:
+    if sequence.type.ndim == 0:
+        raise GraphError(f"sequence {number} is a scalar: it has no axis to loop over")
+    return sequence[0].type(f"{sequence.name or f'sequence {number}'}[t]")
+
+
+def _called(
+    step: Callable[..., Any], states: list[Variable], elements: list[Variable], stops: bool
+) -> tuple[list[Variable], list[Variable], Variable | None]:
+    returned = step(list(states), list(elements))
+    if not isinstance(returned, tuple) or len(returned) != 2 + stops:
+        wanted = (
+            "(next states, trace elements, go on)" if stops else "(next states, trace elements)"
+        )
+        raise GraphError(f"the step of a loop returns {wanted}, not {returned!r}")
+    after, traced = (_as_list(part) for part in returned[:2])
+    if len(after) != len(states):
+        raise _other_count(states, after)
+    go_on = _condition(returned[2]) if stops else None
+    return [as_result(x) for x in after], [as_result(x) for x in traced], go_on
+
+
+def _settled(
+    call: Callable[[list[Variable]], tuple[list[Variable], list[Variable], Variable | None]],
+    initial: list[Variable],
+    elements: list[Variable],
+) -> tuple[list[Variable], list[Variable], list[Variable], Variable | None]:
+    """States of types that the step keeps, and what it makes of them."""
+    types = [v.type for v in initial]
+    for _ in range(_MOST_TRIALS):
+        states = [
+            kind(v.name or f"state {at}")
+            for at, (v, kind) in enumerate(zip(initial, types, strict=True))
+        ]
+        next_states, traced, go_on = call(states)
+        merged = [
+            common_type(at, before, after)
+            for at, (before, after) in enumerate(zip(states, next_states, strict=True))
+        ]
+        if merged == types:
+            break
+        types = merged
+    outputs = _flat((next_states, traced, go_on))
+    check_generators([*states, *elements], next_states, outputs, lambda: _flat(call(states)))
+    return states, next_states, traced, go_on
+
+
+def _flat(results: tuple[list[Variable], list[Variable], Variable | None]) -> list[Variable]:
+    after, traced, go_on = results
+    return [*after, *traced, *([] if go_on is None else [go_on])]
+
+
+def _inverted(
+    inverse: Callable[..., Any], states: list[Variable], elements: list[Variable]
+) -> list[Variable]:
+    if not all(isinstance(v.type, TensorType) for v in states):
+        raise GraphError("a loop with a state that is no tensor has no inverse")
+    before = [as_result(x) for x in _as_list(inverse(list(states), list(elements)))]
+    if len(before) != len(states):
+        raise _other_count(states, before)
+    return [converted(x, v.type) for x, v in zip(before, states, strict=True)]
+
+
+def _other_count(states: Sequence[Any], after: Sequence[Any]) -> GraphError:
+    return GraphError(
+        build_message(
+            f"{len(states)} states went into a step and {len(after)} came out",
+            [("went in", list(states)), ("came out", list(after))],
+        )
+    )
+
+
+def _condition(x: Any) -> Variable:
+    x = pt.as_tensor_variable(x)
+    if x.type.ndim != 0 or x.type.dtype != "bool":
+        raise DtypeError(f"a condition is a bool scalar, not {x.type}")
+    return x
+
+
+def _as_list(x: Any) -> list[Any]:
+    return list(x) if isinstance(x, (list, tuple)) else [x]

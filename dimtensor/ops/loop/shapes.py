@@ -1,0 +1,83 @@
+"""Lengths of traces, before a loop runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.graph.replace import clone_replace
+from pytensor.graph.traversal import graph_inputs
+from pytensor.tensor.rewriting.shape import ShapeFeature
+from pytensor.tensor.shape import Shape_i
+
+
+def lengths_of(variables: Sequence[Variable]) -> list[tuple[Variable, ...]]:
+    """Lengths of the axes of each variable, computed without it where that can be."""
+    feature = ShapeFeature()
+    return [tuple(feature.shape_tuple(v)) for v in variables]
+
+
+def scan_shapes(op: Any, node: Apply, shapes: Sequence[Any]) -> list[Any]:
+    """Shapes of the outputs of a `Scan` node.
+
+    States keep their shapes. The shape of a trace's element is moved out of the body if it follows
+    from shapes, and from values that are captured.
+    """
+    given = op.split_inputs(node.inputs)
+    by_role = op.split_inputs(shapes)
+    outputs = op.split_outputs(node.outputs)
+    graph = op.body.unfreeze()
+    states, elements, captured = op.split_body_inputs(graph.inputs)
+    known = dict(zip(captured, given.captured, strict=True))
+    for variable, shape in zip(
+        [*states, *elements],
+        [*by_role.states, *(shape[1:] for shape in by_role.sequences)],
+        strict=True,
+    ):
+        if shape is not None:
+            known.update({Shape_i(axis)(variable): n for axis, n in enumerate(shape)})
+
+    def outside(variable: Variable, trace: Variable, axis: int) -> Variable:
+        (length,) = _replaced_by_structure([variable], known)
+        if any(v in length_leaves for v in graph_inputs([length]) if not isinstance(v, Constant)):
+            return Shape_i(axis)(trace)
+        return length
+
+    length_leaves = {*states, *elements, *captured}
+    traced = lengths_of(graph.outputs[op.n_states : op.n_states + op.n_traces])
+    from pytensor.tensor import maximum
+
+    n_steps = maximum(given.n_steps, 0)
+    if isinstance(given.n_steps, Constant):
+        n_steps = given.n_steps
+    return [
+        *by_role.states,
+        *(
+            (n_steps, *(outside(n, trace, axis + 1) for axis, n in enumerate(lengths)))
+            for trace, lengths in zip(outputs.traces, traced, strict=True)
+        ),
+        *([()] if op.stops else []),
+    ]
+
+
+def _replaced_by_structure(
+    variables: Sequence[Variable], replace: dict[Variable, Variable]
+) -> list[Variable]:
+    """The variables with expressions replaced, wherever equal ones occur."""
+    by_key = {_key(old): new for old, new in replace.items()}
+    found = {}
+    from pytensor.graph.traversal import ancestors
+
+    for variable in ancestors(variables):
+        new = by_key.get(_key(variable))
+        if new is not None:
+            found[variable] = new
+    return clone_replace(list(variables), replace=found)
+
+
+def _key(variable: Variable) -> Any:
+    node = variable.owner
+    if node is not None and isinstance(node.op, Shape_i):
+        return node.op.i, node.inputs[0]
+    return variable
