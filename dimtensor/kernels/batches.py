@@ -25,6 +25,7 @@ from dimtensor.kernels.calls import (
     write_loops,
 )
 from dimtensor.kernels.elements import Place, Term
+from dimtensor.kernels.loops import RULES as LOOP_RULES
 from dimtensor.kernels.signatures import batched, core_op, has_core_axes, of_one_real_dtype, turned
 from dimtensor.kernels.templates import Access, inlined
 from dimtensor.ops.group import GroupPosition
@@ -294,7 +295,7 @@ def call_rule(node: Apply) -> CallRule | None:
     """How a node that is called is written; None for PyTensor's numba implementation."""
     if isinstance(batched(node).op, Blockwise) and not has_core_axes(node):
         return None
-    for kinds, rule in (*RULES, *CALL_RULES):
+    for kinds, rule in (*RULES, *CALL_RULES, *LOOP_RULES):
         if isinstance(node.op, kinds):
             return rule
     return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -38,6 +39,8 @@ from dimtensor.kernels.plan import (
     UnsupportedGraph,
 )
 from dimtensor.kernels.scalars import expression, is_call, literal
+
+_NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 class NumbaFunction(NamedTuple):
@@ -155,6 +158,7 @@ class Emitter:
         self.owned: set[Variable] = set()
         self._lengths: dict[Axis, str] = {}
         self._early_lengths: set[str] = set()
+        self.known_before: set[str] = set()  # numbers that a block finds before its loop
         self.loop_lengths: dict[str, str] = {}
         self._classes = plan.extents.classes()
         self.top = TopScope(self)
@@ -299,9 +303,10 @@ class Emitter:
             self._lengths[cls] = known
         return known
 
-    def is_early(self, length: str) -> bool:
-        """Whether a name is that of a length that is known before the loop around the block."""
-        return self.early is self.lines or length in self._early_lengths
+    def is_early(self, text: str) -> bool:
+        """Whether a length or number is known before the loop around the block."""
+        names = set(_NAME.findall(text)) - {"max", "min"}
+        return self.early is self.lines or names <= (self._early_lengths | self.known_before)
 
     def name_length(self, variable: Variable, axis: int, text: str) -> str:
         """Say how long an axis is, unless it is known."""
@@ -309,8 +314,11 @@ class Emitter:
         if cls not in self._lengths:
             known = text.isidentifier() or text.isdigit()
             name = self._lengths[cls] = text if known else self.fresh("n")
+            early = self.is_early(text)
+            if early:
+                self._early_lengths.add(name)
             if not known:
-                self.lines.append(f"{name} = {text}")
+                (self.early if early else self.lines).append(f"{name} = {text}")
         return self._lengths[cls]
 
     def _length_text(self, members: Sequence[Axis]) -> tuple[str, bool]:
@@ -326,7 +334,7 @@ class Emitter:
         for variable, axis in members:
             text = self._derived_length(variable, axis)
             if text is not None:
-                return text, False
+                return text, self.is_early(text)
         raise UnsupportedGraph(f"the length of axis {members[0][1]} of {members[0][0]}")
 
     def _derived_length(self, variable: Variable, axis: int) -> str | None:

@@ -41,6 +41,7 @@ class Arrays(Expressions):
         self._returned = returned.value.elts if isinstance(returned.value, ast.Tuple) else []
         self._aliases = _aliases(function)
         self._assigned = _assignments(function)
+        self._values = _values(function)
 
     def _word(self, table: str, at: int) -> str:
         """Address of a word of a table."""
@@ -172,15 +173,25 @@ class Arrays(Expressions):
         return sum(1 + self._ndim(item) for item in self._returned[:at])
 
     def _ndim(self, item: ast.expr) -> int:
-        """Axes of a result, told before it is computed."""
-        if isinstance(item, ast.Call) and isinstance(item.func, ast.Attribute):
-            item = item.func.value if item.func.attr == "copy" else ast.Constant(0)
+        """Axes of what is returned or assigned, told before it is computed; 0 for a number."""
+        if isinstance(item, ast.Call):
+            called = ast.unparse(item.func)
+            if called in ("np.empty", "np.zeros", "np.full"):
+                shape = item.args[0]
+                return len(shape.elts) if isinstance(shape, ast.Tuple) else 1
+            if isinstance(item.func, ast.Attribute) and item.func.attr == "copy":
+                return self._ndim(item.func.value)
+            if isinstance(item.func, ast.Attribute) and item.func.attr == "reshape":
+                shape = item.args[0] if len(item.args) == 1 else ast.Tuple(item.args, ast.Load())
+                return len(shape.elts) if isinstance(shape, ast.Tuple) else 1
+        if isinstance(item, ast.Subscript):
+            return max(self._ndim(item.value) - len(leading_positions(item)), 0)
         if not isinstance(item, ast.Name):
             return 0
-        name = self._aliases.get(item.id, item.id)
-        if name in self.arrays:
-            return len(self.arrays[name].shape)
-        return _made_ndim(self.function, name)
+        if item.id in self.arrays:
+            return len(self.arrays[item.id].shape)
+        value = self._values.get(item.id)
+        return 0 if value is None else self._ndim(value)
 
     def _clear(self, array: Array) -> None:
         b = self.b
@@ -242,16 +253,10 @@ def _aliases(function: ast.FunctionDef) -> dict[str, str]:
     return found
 
 
-def _made_ndim(function: ast.FunctionDef, name: str) -> int:
-    """Axes of the array that a name is going to be; 0 for a number."""
+def _values(function: ast.FunctionDef) -> dict[str, ast.expr]:
+    """What names are given outside of loops, at first."""
+    found: dict[str, ast.expr] = {}
     for node in function.body:
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-            (target,) = node.targets
-            if not (isinstance(target, ast.Name) and target.id == name):
-                continue
-            called = ast.unparse(node.value.func)
-            if called in ("np.empty", "np.zeros", "np.full"):
-                shape = node.value.args[0]
-                return len(shape.elts) if isinstance(shape, ast.Tuple) else 1
-            raise NotNative(f"the number of axes of {ast.unparse(node.value)}")
-    return 0
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            found.setdefault(node.targets[0].id, node.value)
+    return found

@@ -361,7 +361,7 @@ def _integer_scalar(x: Any) -> Variable:
 
 
 def _bool_scalar(x: Any) -> Variable:
-    x = pt.as_tensor_variable(x)
+    x = pt.as_tensor_variable(np.bool_(x) if isinstance(x, bool) else x)
     if x.type.ndim != 0 or x.type.dtype != "bool":
         raise TypeError(f"whether a loop starts is a bool scalar, not {x.type}")
     return x
