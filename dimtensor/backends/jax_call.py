@@ -113,7 +113,7 @@ class _Packing:
         ]
         self._pure = pure
         # set when the function is traced
-        self._spans: list[tuple[int, slice, tuple[int, ...]]] = []
+        self._spans: list[tuple[int, Any, tuple[int, ...] | None]] = []
         self._apart: list[int] = []
         self.jitted = jax.jit(self._run)
 
@@ -139,11 +139,10 @@ class _Packing:
         if not self._spans:
             return [np.asarray(result) for result in results]
         joined, *others = map(np.asarray, results)
-        if not others:
-            return [joined[span].reshape(shape) for _, span, shape in self._spans]
         found: list[Any] = [None] * (len(self._spans) + len(others))
         for at, span, shape in self._spans:
-            found[at] = joined[span].reshape(shape)
+            part = joined[span]
+            found[at] = part if shape is None else part.reshape(shape)
         for at, other in zip(self._apart, others, strict=True):
             found[at] = other
         return found
@@ -168,9 +167,11 @@ class _Packing:
         stops = np.cumsum([results[at].size for at in small]).tolist()
         starts = [0, *stops[:-1]]
         self._apart = [at for at in range(len(results)) if at not in small]
+        shapes = [results[at].shape for at in small]
         self._spans = [
-            (at, slice(start, stop), results[at].shape)
-            for at, start, stop in zip(small, starts, stops, strict=True)
+            # a number and an ellipsis make a view without axes
+            (at, slice(start, stop) if shape else (start, ...), shape if len(shape) > 1 else None)
+            for at, start, stop, shape in zip(small, starts, stops, shapes, strict=True)
         ]
         joined = jnp.concatenate([results[at].ravel() for at in small])
         return joined, *[results[at] for at in self._apart]
