@@ -9,7 +9,8 @@ from pytensor.graph.basic import Apply, Variable
 from pytensor.tensor.basic import AllocDiag
 from pytensor.tensor.blas import BatchedDot
 from pytensor.tensor.blockwise import Blockwise, BlockwiseWithCoreShape
-from pytensor.tensor.linalg import Cholesky, Solve, SolveTriangular
+from pytensor.tensor.linalg import Cholesky, LUFactor, Solve, SolveTriangular
+from pytensor.tensor.linalg.decomposition.lu import PivotToPermutations
 from pytensor.tensor.math import Dot
 from pytensor.tensor.sort import ArgSortOp, SortOp
 
@@ -17,6 +18,7 @@ from dimtensor.kernels.calls import RULES as CALL_RULES
 from dimtensor.kernels.calls import (
     CallRule,
     Loops,
+    call_numba,
     finish,
     loops_over,
     new_scope,
@@ -25,7 +27,6 @@ from dimtensor.kernels.calls import (
     write_loops,
 )
 from dimtensor.kernels.elements import Place, Term
-from dimtensor.kernels.loops import RULES as LOOP_RULES
 from dimtensor.kernels.signatures import batched, core_op, has_core_axes, of_one_real_dtype, turned
 from dimtensor.kernels.templates import Access, inlined
 from dimtensor.ops.group import GroupPosition
@@ -44,16 +45,19 @@ class Core(NamedTuple):
     ----------
     template : str
     inputs : mapping of str to Variable
-        By parameter. After them come the outputs that have axes, each as ``out``.
+        By parameter.
     numbers : mapping of str to str
     whole : tuple of str
         Parameters that must be arrays by themselves, because BLAS or LAPACK is given them.
+    outputs : tuple of str
+        Parameters of the outputs, as far as they have axes.
     """
 
     template: str
     inputs: Mapping[str, Variable]
     numbers: Mapping[str, str]
     whole: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ("out", "out")
 
 
 def _core(e: Emitter, node: Apply, n_inputs: int) -> Core | None:
@@ -66,6 +70,11 @@ def _core(e: Emitter, node: Apply, n_inputs: int) -> Core | None:
         return Core("group_position", {"x": x, "codes": codes}, {**numbers, **flags})
     if isinstance(op, (Dot, BatchedDot)):
         return _product(e, inputs, out)
+    if isinstance(op, PivotToPermutations) and op.inverse:
+        return Core("permutation", {"pivots": inputs[0]}, {"n": _last(e, inputs[0])})
+    if isinstance(op, LUFactor) and of_one_real_dtype([*inputs, out]):
+        numbers = {"n": _last(e, inputs[0])}
+        return Core("lu_factor", {"x": inputs[0]}, numbers, outputs=("out", "pivots"))
     if not of_one_real_dtype([*inputs, *node.outputs]):
         return None
     size = inputs[0].type.shape[-1] if inputs[0].type.ndim else None
@@ -145,7 +154,7 @@ def _on_cores(e: Emitter, node: Apply) -> None:
     if core is not None:
         _write_core(e, node, core, batch)
     elif batch == 0:
-        e.call_numba(node if inner is node else _unbatched(node))
+        call_numba(e, node if inner is node else _unbatched(node))
     else:
         _write_foreign(e, node, n_inputs, batch)
 
@@ -201,13 +210,13 @@ def _write_core(e: Emitter, node: Apply, core: Core, batch: int) -> None:
     results: list[str] = []
     used = [
         *zip(core.inputs, core.inputs.values(), ndims, strict=False),
-        *(("out", v, n) for v, n in zip(node.outputs, ndims[-len(node.outputs) :], strict=True)),
+        *zip(core.outputs, node.outputs, ndims[-len(node.outputs) :], strict=False),
     ]
     for name, variable, ndim in used:
-        if name == "out" and ndim == 0:
+        if name in core.outputs and ndim == 0:
             results.append(_result_of(e, variable, index))
             continue
-        if name == "out":
+        if name in core.outputs:
             finish(e, variable, e.allocate(variable))
         access = _access(e.place(variable), variable, index, ndim)
         if name in core.whole and any(isinstance(p, str) for p in access.pattern):
@@ -288,14 +297,15 @@ RULES: list[tuple[Any, CallRule]] = [
     ((SortOp, ArgSortOp), _sort),
     ((Blockwise, BlockwiseWithCoreShape, BatchedDot), _on_cores),
     ((Dot, Cholesky, Inverse, Det, SLogDet, Solve, SolveTriangular, GroupPosition), _on_cores),
+    ((LUFactor, PivotToPermutations), _on_cores),
 ]
 
 
-def call_rule(node: Apply) -> CallRule | None:
-    """How a node that is called is written; None for PyTensor's numba implementation."""
+def call_rule(node: Apply) -> CallRule:
+    """How a node that is called is written."""
     if isinstance(batched(node).op, Blockwise) and not has_core_axes(node):
-        return None
-    for kinds, rule in (*RULES, *CALL_RULES, *LOOP_RULES):
+        return call_numba
+    for kinds, rule in (*RULES, *CALL_RULES):
         if isinstance(node.op, kinds):
             return rule
-    return None
+    return call_numba

@@ -6,13 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.scalar.basic import ScalarType
 from pytensor.tensor.basic import AllocDiag, ARange, ExtractDiag, Eye, Join, Nonzero
 from pytensor.tensor.extra_ops import CumOp
 from pytensor.tensor.math import Argmax
 from pytensor.tensor.shape import Reshape
 from pytensor.tensor.subtensor import IncSubtensor, Subtensor
+from pytensor.tensor.type import TensorType
 
 from dimtensor.kernels.elements import ZERO, Place, Term, entries_of
+from dimtensor.kernels.plan import UnsupportedGraph
 from dimtensor.kernels.scalars import identity
 from dimtensor.kernels.signatures import core_op
 
@@ -91,6 +94,28 @@ def set_length(e: Emitter, variable: Variable, axis: int, text: str) -> str:
 
 def finish(e: Emitter, variable: Variable, place: Place) -> None:
     e.places[variable] = place
+
+
+def call_numba(e: Emitter, node: Apply) -> None:
+    """What has no rule is called through PyTensor's numba implementation."""
+    arguments = [e.argument(variable) for variable in node.inputs]
+    results = [e.fresh("v") for _ in node.outputs]
+    e.lines.append(f"{', '.join(results)} = {e.numba_function(node)}({', '.join(arguments)})")
+    for variable, name in zip(node.outputs, results, strict=True):
+        if isinstance(variable.type, ScalarType):
+            e.scalars[variable] = Term(name)
+        elif not isinstance(variable.type, TensorType):
+            raise UnsupportedGraph(f"a result of type {variable.type}")
+        elif variable.type.ndim == 0:
+            scalar = e.fresh("s")
+            e.lines.append(f"{scalar} = np.asarray({name})[()]")
+            e.scalars[variable] = Term(scalar)
+        else:
+            ordered = name
+            if variable.type.ndim > 1:  # LAPACK's results are in column order
+                ordered = e.fresh("v")
+                e.lines.append(f"{ordered} = np.ascontiguousarray({name})")
+            finish(e, variable, Place(ordered, early=False))
 
 
 # -- running sums and products ---------------------------------------------------------------------

@@ -210,7 +210,7 @@ class Emitter:
                 self._nest(group, number)
         for variable, place in self.destinations.items():
             if self.places.get(variable) is not place:
-                self.lines.append(f"{place.everything} = {self._argument(variable)}")
+                self.lines.append(f"{place.everything} = {self.argument(variable)}")
 
     def scalar(self, variable: Variable) -> Term:
         """A variable without axes."""
@@ -415,30 +415,7 @@ class Emitter:
 
     def _call(self, task: Task) -> None:
         assert task.node is not None
-        rule = call_rule(task.node)
-        if rule is None:
-            self.call_numba(task.node)
-        else:
-            rule(self, task.node)
-
-    def call_numba(self, node: Apply) -> None:
-        """What has no rule is called through PyTensor's numba implementation."""
-        function = self.numba_function(node)
-        arguments = [self._argument(variable) for variable in node.inputs]
-        results = [self.fresh("v") for _ in node.outputs]
-        targets = ", ".join(results)
-        self.lines.append(f"{targets} = {function}({', '.join(arguments)})")
-        for variable, name in zip(node.outputs, results, strict=True):
-            if isinstance(variable.type, ScalarType):
-                self.scalars[variable] = Term(name)
-            elif not isinstance(variable.type, TensorType):
-                raise UnsupportedGraph(f"a result of type {variable.type}")
-            elif variable.type.ndim == 0:
-                scalar = self.fresh("s")
-                self.lines.append(f"{scalar} = np.asarray({name})[()]")
-                self.scalars[variable] = Term(scalar)
-            else:
-                self.places[variable] = Place(name, early=False)
+        call_rule(task.node)(self, task.node)
 
     def numba_function(self, node: Apply) -> str:
         """Name of PyTensor's numba function of a node."""
@@ -446,7 +423,8 @@ class Emitter:
         self.namespace[name] = NumbaFunction(node)
         return name
 
-    def _argument(self, variable: Variable) -> str:
+    def argument(self, variable: Variable) -> str:
+        """What a function of numba is given for a variable."""
         if isinstance(variable.type, ScalarType):
             return self.element(variable, (), self.top).text
         if not isinstance(variable.type, TensorType):

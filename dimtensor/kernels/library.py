@@ -440,6 +440,30 @@ def slogdet(x, n):
     return sign, log
 
 
+def lu_factor(x, out, pivots, n):
+    """Both triangles in one matrix, and the row that each row was swapped with."""
+    work = np.empty((n, n), dtype=DTYPE)
+    ones = np.empty((n,), dtype=np.int32)
+    for i in range(n):
+        for j in range(n):
+            work[j, i] = x[i, j]
+    failed = getrf(n, n, work, max(n, 1), ones)
+    for i in range(n):
+        for j in range(n):
+            out[i, j] = work[j, i]
+        pivots[i] = ones[i] - 1
+
+
+def permutation(pivots, out, n):
+    """Order of rows that swaps one after another lead to."""
+    for i in range(n):
+        out[i] = i
+    for i in range(n):
+        kept = out[i]
+        out[i] = out[pivots[i]]
+        out[pivots[i]] = kept
+
+
 # -- products --------------------------------------------------------------------------------------
 
 
