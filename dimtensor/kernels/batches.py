@@ -27,6 +27,7 @@ from dimtensor.kernels.calls import (
     write_loops,
 )
 from dimtensor.kernels.elements import Place, Term
+from dimtensor.kernels.loops import RULES as LOOP_RULES
 from dimtensor.kernels.signatures import batched, core_op, has_core_axes, of_one_real_dtype, turned
 from dimtensor.kernels.templates import Access, inlined
 from dimtensor.ops.group import GroupPosition
@@ -84,7 +85,8 @@ def _core(e: Emitter, node: Apply, n_inputs: int) -> Core | None:
         return Core("cholesky" + suffix, {"x": inputs[0]}, n, () if suffix else ("out",))
     for kind, name in ((Inverse, "inverse"), (Det, "det"), (SLogDet, "slogdet")):
         if isinstance(op, kind):
-            return Core(name + suffix, {"x": inputs[0]}, {"n": _last(e, inputs[0])})
+            whole = () if suffix or kind is not Inverse else ("out",)
+            return Core(name + suffix, {"x": inputs[0]}, {"n": _last(e, inputs[0])}, whole)
     if isinstance(op, Solve) and op.assume_a == "gen":
         a, b = inputs
         numbers = {"n": _last(e, a), "columns": "1" if op.b_ndim == 1 else _last(e, b)}
@@ -305,7 +307,7 @@ def call_rule(node: Apply) -> CallRule:
     """How a node that is called is written."""
     if isinstance(batched(node).op, Blockwise) and not has_core_axes(node):
         return call_numba
-    for kinds, rule in (*RULES, *CALL_RULES):
+    for kinds, rule in (*RULES, *CALL_RULES, *LOOP_RULES):
         if isinstance(node.op, kinds):
             return rule
     return call_numba
