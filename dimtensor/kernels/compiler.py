@@ -10,7 +10,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from pytensor.compile.mode import optdb
+from pytensor.compile.mode import Mode, optdb
+from pytensor.conditional import IfElse
 from pytensor.graph.basic import Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.rewriting.db import RewriteDatabaseQuery
@@ -110,6 +111,10 @@ def rewritten(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> Functi
         # what is for PyTensor's C code looks for a BLAS to link, and warns where there is none
         exclude=["inplace", "fusion", "cxx_only"],
     )
+    if any(isinstance(node.op, IfElse) for node in graph.apply_nodes):
+        # what only one branch needs moves into it; branches are rewritten in the same way
+        query = query.including("lazy_ifelse")
+        graph._compile_mode = Mode(linker="py", optimizer=query)
     optdb.query(query).rewrite(graph)
     split_as_slices(graph)
     factor_sums(graph)

@@ -1,4 +1,4 @@
-"""Loops: their bodies are blocks inside of a ``for`` or ``while``.
+"""Loops and conditionals: their bodies are blocks inside of ``for``, ``while`` or ``if``.
 
 States without axes are variables, others are arrays that are made once and overwritten. Elements of
 sequences are read, and those of traces written, where they lie. What a body computes of a state is
@@ -11,6 +11,8 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from pytensor.compile.ops import DeepCopyOp
+from pytensor.conditional import LazyIfElse
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.tensor.type import TensorType
@@ -19,6 +21,7 @@ from dimtensor.kernels.calls import CallRule, set_length
 from dimtensor.kernels.elements import Place, Term
 from dimtensor.kernels.plan import Plan, UnsupportedGraph
 from dimtensor.kernels.scalars import literal
+from dimtensor.ops.loop.conditional import Conditional
 from dimtensor.ops.loop.op import Loop, Scan
 
 if TYPE_CHECKING:
@@ -153,10 +156,10 @@ def _scan(e: Emitter, node: Apply) -> None:
     for out, element in traces:
         _store(block, names[out], at, element)
     block.assign(list(zip(graph.outputs[: op.n_states], places, strict=True)))
-    lengths = {out: _element_lengths(block, element) for out, element in traces}
+    lengths = {out: _known_lengths(block, element) for out, element in traces}
     e.lines += block.lines_before()
     for out, _ in traces:
-        _new_trace(e, names[out], out, [n, *lengths[out]], zero=op.stops)
+        _new_array(e, names[out], out, [n, *lengths[out]], zero=op.stops)
     if op.stops:
         _stopping(e, block, given.go, made.n_done, graph.outputs[-1])
     e.lines.append(f"for {step} in range({n}):")
@@ -199,16 +202,16 @@ def _store(block: _Block, name: str, at: str, element: Variable) -> None:
         block.tail.append(f"{name}[{at}, ...] = {place.whole}")
 
 
-def _element_lengths(block: _Block, element: Variable) -> list[str]:
-    """Lengths of what a trace holds, which have to be known before the loop."""
+def _known_lengths(block: _Block, element: Variable) -> list[str]:
+    """Lengths of what a block gives, which have to be known before it."""
     lengths = [block.inner.length(element, axis) for axis in range(element.type.ndim)]
     if not all(map(block.inner.is_early, lengths)):
-        raise UnsupportedGraph("a trace whose lengths are computed in the loop")
+        raise UnsupportedGraph("lengths of a result that its block computes")
     return lengths
 
 
-def _new_trace(e: Emitter, name: str, out: Variable, lengths: Sequence[str], zero: bool) -> None:
-    """Make the array of a trace, outside of the loops around where its lengths are known there."""
+def _new_array(e: Emitter, name: str, out: Variable, lengths: Sequence[str], zero: bool) -> None:
+    """Make an array that blocks fill, before the loops around if its lengths are known there."""
     lengths = [set_length(e, out, axis, length) for axis, length in enumerate(lengths)]
     dtype = "np.bool_" if out.type.dtype == "bool" else f"np.{out.type.dtype}"
     lines = e.early if all(map(e.is_early, lengths)) else e.lines
@@ -248,4 +251,58 @@ def _loop(e: Emitter, node: Apply) -> None:
     e.lines += block.lines_inside()
 
 
-RULES: list[tuple[Any, CallRule]] = [(Scan, _scan), (Loop, _loop)]
+def _conditional(e: Emitter, node: Apply) -> None:
+    """Only the branch that is taken runs; both put their results in the same places."""
+    condition, *given = node.inputs
+    graphs = _branches(node.op)
+    names = [e.fresh("v" if out.type.ndim else "s") for out in node.outputs]
+    blocks = []
+    for graph in graphs:
+        destinations = {
+            variable: Place(name)
+            for variable, name in zip(graph.outputs, names, strict=True)
+            if variable.type.ndim and variable.owner is not None
+        }
+        block = _Block(e, graph, destinations)
+        block.capture(graph.inputs, given)
+        block.write()
+        for variable, name in zip(graph.outputs, names, strict=True):
+            if variable.type.ndim == 0:
+                value = _typed(block.inner.scalar(variable).text, variable)
+                block.tail.append(f"{name} = {value}")
+            elif block.inner.place(variable).name != name:
+                block.tail.append(f"{name}[...] = {block.inner.place(variable).whole}")
+        blocks.append(block)
+    shapes = [_known_lengths(blocks[0], variable) for variable in graphs[0].outputs]
+    for block in blocks:
+        e.lines += block.lines_before()
+    for out, name, lengths in zip(node.outputs, names, shapes, strict=True):
+        if out.type.ndim:
+            _new_array(e, name, out, lengths, zero=False)
+            e.places[out] = Place(name, early=e.early is e.lines)
+            e.owned.add(out)
+        else:
+            e.scalars[out] = Term(name)
+    e.lines.append(f"if {e.scalar(condition).text}:")
+    e.lines += blocks[0].lines_inside()
+    e.lines.append("else:")
+    e.lines += blocks[1].lines_inside()
+
+
+def _branches(op: Any) -> list[FunctionGraph]:
+    """The graphs of both branches, without copies: results have memory of their own anyway."""
+    if isinstance(op, Conditional):
+        return [op.then_branch.unfreeze(), op.else_branch.unfreeze()]
+    graphs = [branch.fgraph.unfreeze() for branch in (op.true_branch, op.false_branch)]
+    for graph in graphs:
+        for node in graph.toposort():
+            if isinstance(node.op, DeepCopyOp):
+                graph.replace(node.outputs[0], node.inputs[0], reason="results_are_stored")
+    return graphs
+
+
+RULES: list[tuple[Any, CallRule]] = [
+    (Scan, _scan),
+    (Loop, _loop),
+    ((Conditional, LazyIfElse), _conditional),
+]

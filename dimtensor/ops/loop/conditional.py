@@ -1,0 +1,306 @@
+"""Conditional: one of two frozen graphs runs, and so does one of their derivatives.
+
+PyTensor's ``ifelse`` takes what the branches have computed, and moves nodes that one branch alone
+needs into it when it compiles. What a gradient shares with the branch is then needed by two
+conditionals and stays outside. Here the branches are graphs, and the gradient of a conditional is
+the conditional of the gradients of its branches, which compute again what they need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pytensor
+import pytensor.tensor as pt
+from pytensor.gradient import DisconnectedType, disconnected_type
+from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.graph.fg import FrozenFunctionGraph
+from pytensor.graph.op import HasInnerGraph, Op
+from pytensor.graph.traversal import ancestors
+from pytensor.tensor.type import TensorType
+
+from dimtensor.errors import GraphError, build_message
+from dimtensor.ops.interpret import Interpreter
+from dimtensor.ops.loop.capture import as_result, converted, freeze
+
+
+class Conditional(Op, HasInnerGraph):
+    """One of two branches.
+
+    Parameters
+    ----------
+    then_branch, else_branch : FrozenFunctionGraph
+        With the same types of inputs, and the same types of outputs.
+
+    Notes
+    -----
+    Inputs of a node are a bool scalar and what the branches take. Only the branch that is taken
+    runs. The lengths of an output are those of the branch.
+    """
+
+    __props__ = ("then_branch", "else_branch")
+
+    def __init__(self, then_branch: FrozenFunctionGraph, else_branch: FrozenFunctionGraph):
+        for a, b in zip(then_branch.outputs, else_branch.outputs, strict=True):
+            if not (a.type.is_super(b.type) and b.type.is_super(a.type)):
+                raise TypeError(f"one branch gives {a.type}, the other {b.type}")
+        if [v.type for v in then_branch.inputs] != [v.type for v in else_branch.inputs]:
+            raise TypeError("the branches take inputs of different types")
+        self.then_branch = then_branch
+        self.else_branch = else_branch
+
+    @property
+    def fgraph(self) -> FrozenFunctionGraph:
+        return self.then_branch
+
+    @property
+    def inner_graphs(self) -> dict[str, FrozenFunctionGraph]:
+        return {"then": self.then_branch, "else": self.else_branch}
+
+    def __str__(self) -> str:
+        return type(self).__name__
+
+    def __call__(self, *inputs: Any, **kwargs: Any) -> list[Variable]:  # type: ignore[override]
+        """The outputs, in a list also where there is one."""
+        return super().__call__(*inputs, **{**kwargs, "return_list": True})  # type: ignore
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__props__}
+
+    @cached_property
+    def _run(self) -> tuple[Interpreter, Interpreter]:
+        graphs = [graph.unfreeze() for graph in (self.else_branch, self.then_branch)]
+        return tuple(Interpreter(graph.inputs, graph.outputs) for graph in graphs)  # type: ignore
+
+    def make_node(self, condition: Any, *inputs: Any) -> Apply:
+        condition = pt.as_tensor_variable(
+            np.bool_(condition) if isinstance(condition, bool) else condition
+        )
+        if condition.type.ndim != 0 or condition.type.dtype != "bool":
+            raise TypeError(f"a condition is a bool scalar, not {condition.type}")
+        types = [v.type for v in self.then_branch.inputs]
+        given = [type_.filter_variable(x) for type_, x in zip(types, inputs, strict=True)]
+        outputs = [v.type() for v in self.then_branch.outputs]
+        return Apply(self, [condition, *given], outputs)
+
+    def perform(self, node: Apply, inputs: Any, output_storage: Any) -> None:
+        condition, *given = inputs
+        for cell, value, variable in zip(
+            output_storage, self._run[bool(condition)](*given), node.outputs, strict=True
+        ):
+            tensor = isinstance(variable.type, TensorType)
+            cell[0] = np.array(value, dtype=variable.type.dtype) if tensor else value
+
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[False] * len(self.then_branch.outputs), *self._connections]
+
+    @cached_property
+    def _connections(self) -> list[list[bool]]:
+        """For each input that is not the condition, which outputs depend on it."""
+        behind = [
+            (set(ancestors([a])), set(ancestors([b])))
+            for a, b in zip(self.then_branch.outputs, self.else_branch.outputs, strict=True)
+        ]
+        pairs = zip(self.then_branch.inputs, self.else_branch.inputs, strict=True)
+        return [[x in a or y in b for a, b in behind] for x, y in pairs]
+
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+        condition, *given = inputs
+        at = [
+            number
+            for number, (c, out) in enumerate(zip(cotangents, outputs, strict=True))
+            if not isinstance(c.type, DisconnectedType) and _is_float(out)
+        ]
+        wrt = [number for number, x in enumerate(given) if _is_float(x)]
+        connected = self._connections
+        wrt = [number for number in wrt if any(connected[number][k] for k in at)]
+        answers: list[Variable] = [disconnected_type() for _ in inputs]
+        if not at or not wrt:
+            return answers
+        branches = [_derivative(g, at, wrt) for g in (self.then_branch, self.else_branch)]
+        slopes = Conditional(*branches)(condition, *given, *(cotangents[k] for k in at))
+        for number, slope in zip(wrt, slopes, strict=True):
+            answers[number + 1] = slope
+        for number, x in enumerate(given):
+            if not _is_float(x) and any(connected[number]):
+                answers[number + 1] = x.zeros_like(dtype="float64")
+        return answers
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+        condition, *given = inputs
+        moved = [
+            number
+            for number, tangent in enumerate(tangents[1:])
+            if not isinstance(tangent.type, DisconnectedType) and _is_float(given[number])
+        ]
+        if not moved:
+            return [disconnected_type() for _ in outputs]
+        branches = [_tangents(g, moved) for g in (self.then_branch, self.else_branch)]
+        op = Conditional(*branches)
+        return op(condition, *given, *(tangents[number + 1] for number in moved))
+
+
+def _is_float(variable: Variable) -> bool:
+    return isinstance(variable.type, TensorType) and variable.type.dtype.startswith(
+        ("float", "complex")
+    )
+
+
+def _derivative(
+    branch: FrozenFunctionGraph, at: Sequence[int], wrt: Sequence[int]
+) -> FrozenFunctionGraph:
+    """Cotangents of inputs of a branch, as a graph of its inputs and the cotangents of outputs."""
+    graph = branch.unfreeze()
+    cotangents = [graph.outputs[k].type() for k in at]
+    slopes = pytensor.gradient.grad(
+        None,
+        [graph.inputs[k] for k in wrt],
+        known_grads=_summed([graph.outputs[k] for k in at], cotangents),
+        disconnected_inputs="ignore",
+        return_disconnected="zero",
+    )
+    wanted = [graph.inputs[k].type for k in wrt]
+    slopes = [_of_type(slope, type_) for slope, type_ in zip(slopes, wanted, strict=True)]
+    return freeze([*graph.inputs, *cotangents], slopes)
+
+
+def _summed(outputs: Sequence[Variable], cotangents: Sequence[Variable]) -> dict:
+    """Cotangents by output; an output that is there twice has the sum."""
+    known: dict[Variable, Variable] = {}
+    for output, cotangent in zip(outputs, cotangents, strict=True):
+        known[output] = known[output] + cotangent if output in known else cotangent
+    return known
+
+
+def _of_type(variable: Variable, wanted: Any) -> Variable:
+    """The variable as one of exactly this type: two branches must agree."""
+    variable = converted(variable, wanted)
+    if variable.type != wanted:
+        variable = pt.specify_shape(variable, wanted.shape)
+    return variable
+
+
+def _tangents(branch: FrozenFunctionGraph, moved: Sequence[int]) -> FrozenFunctionGraph:
+    graph = branch.unfreeze()
+    tangents = [graph.inputs[k].type() for k in moved]
+    results = pytensor.gradient.pushforward(
+        list(graph.outputs),
+        [graph.inputs[k] for k in moved],
+        tangents,
+        disconnected_outputs="ignore",
+        return_disconnected="zero",
+        use_op_pushforward=True,
+    )
+    results = [
+        _of_type(result, out.type) for result, out in zip(results, graph.outputs, strict=True)
+    ]
+    return freeze([*graph.inputs, *tangents], results)
+
+
+def conditional(
+    condition: Any,
+    then_function: Callable[..., Any],
+    else_function: Callable[..., Any],
+    operands: Sequence[Any] = (),
+) -> list[Variable]:
+    """Run one of two functions.
+
+    Parameters
+    ----------
+    condition : bool scalar variable
+    then_function, else_function : callable
+        Get the operands and give a sequence of variables of equal dtypes and numbers of axes; what
+        they reach outside is captured by itself.
+    operands : sequence of variables
+
+    Returns
+    -------
+    list of variable
+
+    Raises
+    ------
+    GraphError
+        If the branches give different numbers of results, or results of different types.
+
+    Examples
+    --------
+    >>> import pytensor.tensor as pt
+    >>> x = pt.dscalar("x")
+    >>> (root,) = conditional(x > 0, lambda: [pt.sqrt(x)], lambda: [0.0 * x])
+    >>> float(root.eval({x: 9.0}, mode="FAST_COMPILE"))
+    3.0
+    """
+    given = [pt.as_tensor_variable(x) if not isinstance(x, Variable) else x for x in operands]
+    inner = [x.type() for x in given]
+    mark = _age(pt.constant(0).clone())
+    results = [[as_result(x) for x in f(*inner)] for f in (then_function, else_function)]
+    if len(results[0]) != len(results[1]):
+        raise GraphError(f"one branch gives {len(results[0])} results, the other {len(results[1])}")
+    types = [_common(k, a, b) for k, (a, b) in enumerate(zip(*results, strict=True))]
+    results = [[_of_type(x, t) for x, t in zip(xs, types, strict=True)] for xs in results]
+    outside = _made_before(mark, inner, [x for xs in results for x in xs])
+    bound = [x.type() for x in outside]
+    graphs = [
+        freeze([*inner, *bound], _replaced(xs, dict(zip(outside, bound, strict=True))))
+        for xs in results
+    ]
+    return Conditional(*graphs)(condition, *given, *outside)
+
+
+def _age(variable: Variable) -> int:
+    """Variables are numbered as they are made."""
+    return int(variable.auto_name.removeprefix("auto_"))
+
+
+def _made_before(
+    mark: int, inner: Sequence[Variable], outputs: Sequence[Variable]
+) -> list[Variable]:
+    """What branches reach outside: what a branch makes belongs to it, and may never be computed."""
+    found: dict[Variable, None] = {}
+    seen, stack = set(inner), list(reversed(outputs))
+    while stack:
+        variable = stack.pop()
+        if variable in seen:
+            continue
+        seen.add(variable)
+        if isinstance(variable, Constant):
+            continue
+        if variable.owner is None or _age(variable) < mark:
+            found[variable] = None
+        else:
+            stack.extend(reversed(variable.owner.inputs))
+    return list(found)
+
+
+def _replaced(outputs: Sequence[Variable], pairs: dict[Variable, Variable]) -> list[Variable]:
+    from pytensor.graph.replace import clone_replace
+
+    return list(clone_replace(list(outputs), pairs)) if pairs else list(outputs)
+
+
+def _common(number: int, one: Variable, other: Variable) -> Any:
+    """Type of a result of both branches."""
+    a, b = one.type, other.type
+    if not isinstance(a, TensorType) or not isinstance(b, TensorType) or a.ndim != b.ndim:
+        if a == b:
+            return a
+        raise _different(number, a, b)
+    lengths = []
+    for n, m in zip(a.shape, b.shape, strict=True):
+        if n != m and None not in (n, m):
+            raise _different(number, a, b)
+        lengths.append(m if n is None else n)
+    dtype = pytensor.scalar.upcast(a.dtype, b.dtype)
+    return TensorType(dtype, lengths)
+
+
+def _different(number: int, one: Any, other: Any) -> GraphError:
+    return GraphError(
+        build_message(
+            f"the branches give different things as result {number}",
+            [("then", one), ("else", other)],
+        )
+    )
