@@ -29,6 +29,7 @@ class Levels:
 
     _code: Code
     _data: list[np.ndarray]
+    _data_nodes: list[Node]
     _data_binding: Binding
 
     def _positional_of(self, code: Code) -> PositionalFunction:
@@ -221,6 +222,9 @@ class PureFunction:
         self._function = function
         code = function._code
         self._code = code if code.backend == "jax" else Code(code.inputs, code.outputs, "jax")
+        # each code has an order of its own in which it takes data
+        held = dict(zip(function._data_nodes, function._data, strict=True))
+        self._data = [held[s.source] for s in self._code.program.slots if s.source in held]
 
     def __call__(self, *arrays: Any) -> tuple[Any, ...]:
         return self._results(arrays)[: len(self._code.outputs)]
@@ -249,7 +253,7 @@ class PureFunction:
         complete(binding, code.program)
         program, executable = code.compiled(code.known_lengths(binding))
         held = PositionalFunction(
-            program, executable, code.inputs, len(code.outputs), function._data, binding
+            program, executable, code.inputs, len(code.outputs), self._data, binding
         )
         return tuple(executable.raw(*arrays, *held.fixed))
 
