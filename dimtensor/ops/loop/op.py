@@ -64,7 +64,7 @@ class _LoopOp(Op, HasInnerGraph):
         return state
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        from dimtensor.ops.loop.gradient import connections
+        from dimtensor.ops.loop.connection import connections
 
         return connections(self)
 

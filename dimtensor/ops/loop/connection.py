@@ -1,0 +1,84 @@
+"""Which outputs of a loop depend differentiably on which of its inputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pytensor.graph.basic import Variable
+from pytensor.graph.op import io_connection_pattern
+
+
+def is_continuous(variable: Variable) -> bool:
+    """Whether there are derivatives with respect to a variable."""
+    return getattr(variable.type, "dtype", "object").startswith(("float", "complex"))
+
+
+def body_pattern(op: Any) -> list[list[bool]]:
+    """For each input of the body, which of its outputs have a derivative with respect to it."""
+    pattern = op.__dict__.get("pattern")
+    if pattern is None:
+        inputs, outputs = op.body.inputs, op.body.outputs
+        connected = io_connection_pattern(inputs, outputs)
+        pattern = [
+            [
+                joined and is_continuous(x) and is_continuous(y)
+                for joined, y in zip(row, outputs, strict=True)
+            ]
+            for row, x in zip(connected, inputs, strict=True)
+        ]
+        op.__dict__["pattern"] = pattern
+    return pattern
+
+
+def connections(op: Any) -> list[list[bool]]:
+    """For each input of a loop, which of its outputs have a derivative with respect to it."""
+    pattern = body_pattern(op)
+    n = op.n_states
+    # a Loop has no traces, and a bool scalar before its states
+    n_traces, stops = getattr(op, "n_traces", 0), getattr(op, "stops", False)
+    rows = []
+    for number, x in enumerate(op.body.inputs):
+        reached = reached_states(op, [pattern[number][k] for k in range(n)])
+        if number < n:
+            reached = [r or k == number for k, r in enumerate(reached)]
+            reached = reached_states(op, reached)
+            reached[number] = is_continuous(x)
+        traced = [
+            pattern[number][n + k] or any(reached[i] and pattern[i][n + k] for i in range(n))
+            for k in range(n_traces)
+        ]
+        rows.append([*reached, *traced, *([False] if stops else [])])
+    # the number of steps, and whether the first runs
+    before = [[False] * (n + n_traces + stops)] * (1 + stops)
+    return [*before, *rows]
+
+
+def reached_states(op: Any, start: list[bool]) -> list[bool]:
+    """States that depend, after some steps, on the states that are marked."""
+    pattern = body_pattern(op)
+    reached = list(start)
+    stack = [i for i, marked in enumerate(start) if marked]
+    while stack:
+        i = stack.pop()
+        for k in range(op.n_states):
+            if pattern[i][k] and not reached[k]:
+                reached[k] = True
+                stack.append(k)
+    return reached
+
+
+def states_that_reach(op: Any, states: list[bool], traces: list[bool]) -> list[bool]:
+    """States on which the marked final states and traces depend."""
+    pattern = body_pattern(op)
+    n = op.n_states
+    found = [
+        states[i] or any(on and pattern[i][n + k] for k, on in enumerate(traces)) for i in range(n)
+    ]
+    stack = [k for k in range(n) if found[k]]
+    while stack:
+        k = stack.pop()
+        for i in range(n):
+            if pattern[i][k] and not found[i]:
+                found[i] = True
+                stack.append(i)
+    return found
