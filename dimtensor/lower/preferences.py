@@ -14,6 +14,7 @@ from typing import NamedTuple
 from dimtensor.dims import Dim, Dims, ProductDim, SelDim, without
 from dimtensor.graph import Node
 from dimtensor.graph.infer import jacobian_dims, mask_dim
+from dimtensor.graph.regions import split_inputs
 from dimtensor.graph.walk import differentiated
 
 # each measured as what is lost by the wrong order, see docs/design/layout.md
@@ -22,6 +23,7 @@ _SUMMED_INNERMOST = 5
 _EXTREME_INNERMOST = 60
 _COLUMN_WRITTEN = 15
 _ROW_ACROSS = 4
+_REDUCED_INSIDE = 2
 _REREAD = 1
 _RUNNING_INNERMOST = 8
 _COPY = 10
@@ -115,8 +117,12 @@ def _last(dims: Dims, core: Dims, cost: int) -> Preference:
     return Preference(dims, lambda order: 0 if order[len(order) - n :] == core else cost)
 
 
+def _first(dims: Dims, dim: Dim, cost: int) -> Preference:
+    return Preference(dims, lambda order: 0 if order[0] is dim else cost)
+
+
 def _broadcast(whole: Dims, part: Dims, graph: Graph) -> Found:
-    """Dims that a smaller operand or result lacks are inside of its own, so that it is read once.
+    """Dims that a smaller operand lacks are inside of its own, so that it is read once.
 
     Vectors are left out: they stay in the cache.
     """
@@ -141,7 +147,11 @@ def _reduce(node: Node, graph: Graph) -> Found:
         extreme = name in ("max", "min", "supremum")
         weight = _EXTREME_INNERMOST if extreme else _SUMMED_INNERMOST
         yield ("reduce", dims, reduced, extreme), _not_innermost(dims, reduced, weight, graph)
-        yield from _broadcast(dims, node.dims, graph)
+        if len(dims) > 2:
+            cost = _REDUCED_INSIDE * graph.elements(dims)
+            for inner in node.dims:
+                for outer in reduced:
+                    yield ("outside", dims, outer, inner), _before(outer, inner, cost)
 
 
 def _cumulate(node: Node, graph: Graph) -> Found:
@@ -310,6 +320,16 @@ def _group_position(node: Node, graph: Graph) -> Found:
             yield ("core", x, core), _last(x.dims, (core,), _COPY * graph.elements(x.dims))
 
 
+def _loop(node: Node, graph: Graph) -> Found:
+    """The dim of a loop is the first of its sequences and traces."""
+    over = node.attrs.over
+    if over is None:
+        return
+    for x in (*split_inputs(node.attrs, node.inputs).sequences, node):
+        if over in x.dims and len(x.dims) > 1:
+            yield ("first", x), _first(x.dims, over, _COPY * graph.elements(x.dims))
+
+
 def _jacobian(node: Node, graph: Graph) -> Found:
     y, wrt = node.inputs
     renames = dict(jacobian_dims(y.dims, wrt.dims))
@@ -340,4 +360,5 @@ _RULES: dict[str, Callable[[Node, Mapping[Dim, int]], Found]] = {
     "apply": _apply,
     "group_position": _group_position,
     "jacobian": _jacobian,
+    "loop": _loop,
 }
