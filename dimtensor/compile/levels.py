@@ -32,11 +32,17 @@ class Levels:
     _data_nodes: list[Node]
     _data_binding: Binding
 
+    def _data_for(self, code: Code) -> list[np.ndarray]:
+        """The data in the order in which some code takes them: each code has one of its own."""
+        held = dict(zip(self._data_nodes, self._data, strict=True))
+        return [held[slot.source] for slot in code.program.slots if slot.source in held]
+
     def _positional_of(self, code: Code) -> PositionalFunction:
         n = len(code.inputs)
+        data = self._data_for(code)
         binding = self._data_binding.copy()
         complete(binding, code.program)
-        check_indexers(code.program, self._data, n, binding)
+        check_indexers(code.program, data, n, binding)
         lengths = code.known_lengths(binding)
         program, executable = code.compiled(lengths)
         specialise = None
@@ -46,7 +52,7 @@ class Levels:
                 return code.compiled({d: found[d] for d in code.open_dims if d in found})[1]
 
         return PositionalFunction(
-            program, executable, code.inputs, len(code.outputs), self._data, binding, specialise
+            program, executable, code.inputs, len(code.outputs), data, binding, specialise
         )
 
     @cached_property
@@ -222,9 +228,7 @@ class PureFunction:
         self._function = function
         code = function._code
         self._code = code if code.backend == "jax" else Code(code.inputs, code.outputs, "jax")
-        # each code has an order of its own in which it takes data
-        held = dict(zip(function._data_nodes, function._data, strict=True))
-        self._data = [held[s.source] for s in self._code.program.slots if s.source in held]
+        self._data = function._data_for(self._code)
 
     def __call__(self, *arrays: Any) -> tuple[Any, ...]:
         return self._results(arrays)[: len(self._code.outputs)]

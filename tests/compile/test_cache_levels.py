@@ -22,11 +22,14 @@ def test_data_reach_their_places_on_every_level(order: tuple[int, ...]) -> None:
     total = x * 3.0
     for one in scaled:
         total = one + total
-    f = dt.function([x], [total.sum(), (HELD[order[0]] - HELD[order[1]]) * x])
+    outputs = [total.sum(), (HELD[order[0]] - HELD[order[1]]) * x]
+    f = dt.function([x], outputs)
     values = np.arange(4.0)
     held = [np.arange(4.0) + 10.0**at for at in range(3)]
     expected = values.sum() * 3 + sum(held[at].sum() * (at + 2.0) for at in range(3))
     difference = (held[order[0]] - held[order[1]]) * values
-    for found in (f(values), f.positional(values), f.jax(values)):
+    other = dt.function([x], outputs, backend="python")
+    numba = other.numba(values, *other.fixed)
+    for found in (f(values), f.positional(values), f.jax(values), numba):
         np.testing.assert_allclose(float(found[0]), expected)
         np.testing.assert_allclose(np.asarray(found[1]), difference)
