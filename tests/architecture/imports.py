@@ -21,7 +21,7 @@ LAYERS = (
     "model",
 )
 # They may import everything and are imported lazily.
-OUTSIDE = ("interop", "display", "testing")
+OUTSIDE = ("interop", "display", "testing", "__main__")
 # The dims and their graph are independent of how they are computed.
 WITHOUT_PYTENSOR = ("errors", "dims", "graph")
 
