@@ -242,8 +242,25 @@ def gather_index(
         variable = indices[entry]
         gap = ndim - variable.type.ndim
         own = tuple(by_index[gap + k] for k in range(variable.type.ndim))
-        result.append(e.element(variable, restrict(variable, own), scope))
+        position = e.element(variable, restrict(variable, own), scope)
+        if _is_part(e, x) and not position.text.isdigit():
+            # of an array, but not of a part of one, negative positions count from the right end
+            length = e.length(x, axis)
+            moved = f"({position.text} if {position.text} >= 0 else {position.text} + {length})"
+            position = scope.temporary(moved, position.loops, "int64")
+        result.append(position)
     return tuple(result)
+
+
+def _is_part(e: Emitter, variable: Variable) -> bool:
+    """Whether elements of a variable are read from a larger array."""
+    while variable not in e.places and variable.owner is not None:
+        if isinstance(variable.owner.op, Subtensor):
+            return True
+        if not isinstance(variable.owner.op, (DimShuffle, SpecifyShape)):
+            return False
+        variable = variable.owner.inputs[0]
+    return False
 
 
 _RULES: list[tuple[Any, Rule]] = [

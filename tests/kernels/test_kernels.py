@@ -191,3 +191,13 @@ def test_kernels_can_be_switched_off():
         np.testing.assert_allclose(one.values, other.values, rtol=1e-12)
     assert "kernel" in on.stats
     assert "kernel" not in off.stats
+
+
+@pytest.mark.parametrize("part", [slice(1, None), slice(None, None, -1), slice(1, -1)])
+def test_negative_positions_in_a_part_of_an_array(part):
+    """They count from the end of the part, whether it is stored or not."""
+    v, at = pt.dvector("v"), pt.lvector("at")
+    kernel = compile_kernel([v, at], [v[part][at] * 2.0])
+    values, positions = rng.normal(size=6), np.array([0, -1, 2, -2])
+    (found,) = kernel.native.bind(kernel.constants)(values, positions)
+    np.testing.assert_array_equal(found, values[part][positions] * 2.0)
