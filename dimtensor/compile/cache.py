@@ -56,7 +56,7 @@ def code_store() -> Store | None:
 
 
 def limit() -> int:
-    """Most bytes on disk: ``DIMTENSOR_CACHE_LIMIT`` megabytes, by default 512."""
+    """Most bytes on disk: ``DIMTENSOR_CACHE_LIMIT`` megabytes, by default 128."""
     try:
         return int(float(os.environ["DIMTENSOR_CACHE_LIMIT"]) * 2**20)
     except (KeyError, ValueError, OverflowError):

@@ -30,7 +30,8 @@ _ABANDONED = 3600.0
 # how far eviction goes below the limit, so that not every write evicts
 _EVICTED_TO = 0.8
 
-DEFAULT_LIMIT = 512 * 2**20
+# some ten thousand kernels, which take little to look through when one is added
+DEFAULT_LIMIT = 128 * 2**20
 
 
 class Entry(NamedTuple):

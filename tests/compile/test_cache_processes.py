@@ -254,7 +254,7 @@ def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["cache"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == str(folder)
-    assert lines[1].startswith("code       1 entry, 0.0 MB of at most 512.0 MB")
+    assert lines[1].startswith("code       1 entry, 0.0 MB of at most 128.0 MB")
     assert lines[2].startswith("jax        1 entry, 3.0 MB")
     assert main(["cache", "list"]) == 0
     assert entries(folder)[0].name in capsys.readouterr().out
@@ -282,4 +282,4 @@ def test_the_limit_is_that_of_the_environment(
     assert entries(folder) == []
     for text in ("many", "", "inf"):
         monkeypatch.setenv("DIMTENSOR_CACHE_LIMIT", text)
-        assert cache.limit() == 512 * 2**20
+        assert cache.limit() == 128 * 2**20
