@@ -19,7 +19,7 @@ from dimtensor.graph.walk import differentiated
 
 # each measured as what is lost by the wrong order, see docs/design/layout.md
 _SHORT_INNERMOST = 6
-_SUMMED_INNERMOST = 5
+_SUMMED_INNERMOST = 2
 _EXTREME_INNERMOST = 60
 _COLUMN_WRITTEN = 15
 _ROW_ACROSS = 4
@@ -117,8 +117,8 @@ def _last(dims: Dims, core: Dims, cost: int) -> Preference:
     return Preference(dims, lambda order: 0 if order[len(order) - n :] == core else cost)
 
 
-def _first(dims: Dims, dim: Dim, cost: int) -> Preference:
-    return Preference(dims, lambda order: 0 if order[0] is dim else cost)
+def _first(dims: Dims, wanted: Dims, cost: int) -> Preference:
+    return Preference(dims, lambda order: 0 if order[0] in wanted else cost)
 
 
 def _broadcast(whole: Dims, part: Dims, graph: Graph) -> Found:
@@ -149,9 +149,7 @@ def _reduce(node: Node, graph: Graph) -> Found:
         yield ("reduce", dims, reduced, extreme), _not_innermost(dims, reduced, weight, graph)
         if len(dims) > 2:
             cost = _REDUCED_INSIDE * graph.elements(dims)
-            for inner in node.dims:
-                for outer in reduced:
-                    yield ("outside", dims, outer, inner), _before(outer, inner, cost)
+            yield ("outside", dims, reduced), _first(dims, reduced, cost)
 
 
 def _cumulate(node: Node, graph: Graph) -> Found:
@@ -327,7 +325,7 @@ def _loop(node: Node, graph: Graph) -> Found:
         return
     for x in (*split_inputs(node.attrs, node.inputs).sequences, node):
         if over in x.dims and len(x.dims) > 1:
-            yield ("first", x), _first(x.dims, over, _COPY * graph.elements(x.dims))
+            yield ("first", x), _first(x.dims, (over,), _COPY * graph.elements(x.dims))
 
 
 def _jacobian(node: Node, graph: Graph) -> Found:
