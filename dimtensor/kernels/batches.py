@@ -13,6 +13,7 @@ from pytensor.tensor.linalg import Cholesky, LUFactor, Solve, SolveTriangular
 from pytensor.tensor.linalg.decomposition.lu import PivotToPermutations
 from pytensor.tensor.math import Dot
 from pytensor.tensor.sort import ArgSortOp, SortOp
+from pytensor.tensor.subtensor import AdvancedSubtensor
 
 from dimtensor.kernels.calls import RULES as CALL_RULES
 from dimtensor.kernels.calls import (
@@ -26,7 +27,7 @@ from dimtensor.kernels.calls import (
     set_length,
     write_loops,
 )
-from dimtensor.kernels.elements import Place, Term
+from dimtensor.kernels.elements import ZERO, Place, Term
 from dimtensor.kernels.loops import RULES as LOOP_RULES
 from dimtensor.kernels.signatures import batched, core_op, has_core_axes, of_one_real_dtype, turned
 from dimtensor.kernels.templates import Access, inlined
@@ -143,6 +144,9 @@ def _on_cores(e: Emitter, node: Apply) -> None:
     if isinstance(core_op(node), AllocDiag):
         on_diagonal(e, node)
         return
+    if isinstance(core_op(node), AdvancedSubtensor) and core_op(node).idx_list == (0,):
+        _rows(e, node)
+        return
     n_inputs = len(inner.inputs)
     batch = node.outputs[0].type.ndim
     if isinstance(inner.op, Blockwise):
@@ -159,6 +163,22 @@ def _on_cores(e: Emitter, node: Apply) -> None:
         call_numba(e, node if inner is node else _unbatched(node))
     else:
         _write_foreign(e, node, n_inputs, batch)
+
+
+def _rows(e: Emitter, node: Apply) -> None:
+    """Rows that each position of a batch chooses for itself."""
+    x, chosen, (out,) = node.inputs[0], node.inputs[1], node.outputs
+    _settle_lengths(e, node, 2, chosen.type.ndim - 1)
+    batch = chosen.type.ndim - 1
+    place = e.allocate(out)
+    index, loops = loops_over(e, out)
+    at = [ZERO if n == 1 else i for n, i in zip(chosen.type.shape, index, strict=False)]
+    row = Term(e.place(chosen).at(at))
+    source = [ZERO if n == 1 else i for n, i in zip(x.type.shape, index, strict=True)]
+    source[batch] = row
+    body = [f"{place.at(index)} = {e.place(x).at(source)}"]
+    write_loops(e, loops, new_scope(e), body)
+    finish(e, out, place)
 
 
 def _unbatched(node: Apply) -> Apply:

@@ -244,8 +244,12 @@ def cholesky(x, out, n):
             out[i, j] = x[i, j]
         for j in range(i + 1, n):
             out[i, j] = 0
-    failed = potrf(85, n, out, max(n, 1))
-    if failed != 0:
+    info = potrf(85, n, out, max(n, 1))
+    failed = info != 0
+    for i in range(n):  # of nan some versions of LAPACK report nothing
+        if not out[i, i] > 0:
+            failed = True
+    if failed:
         fill(out, n, n)
 
 
