@@ -1,13 +1,133 @@
-"""Other versions of a loop's node."""
+"""A `Scan` node taken apart, so that rewrites can change it and put it together again."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from pytensor.graph.basic import Variable
+from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.graph.replace import clone_replace
 
 from dimtensor.ops.loop.capture import freeze
 from dimtensor.ops.loop.op import Scan, ScanInputs
+
+
+@dataclass
+class State:
+    """A state: what it starts with, its variable in the body, what follows and what it ends with.
+
+    ``outputs`` are the outputs of the node that hold what it ends with.
+    """
+
+    init: Variable
+    variable: Variable
+    following: Variable
+    outputs: list[Variable]
+
+
+@dataclass
+class Given:
+    """An input that is no state: the variable outside, and its variable in the body."""
+
+    outside: Variable
+    variable: Variable
+
+
+@dataclass
+class Trace:
+    """An element that is traced, and the outputs of the node that hold its trace."""
+
+    element: Variable
+    outputs: list[Variable]
+
+
+class ScanGraph:
+    """The parts of a `Scan` node, its body as an ordinary graph.
+
+    Attributes
+    ----------
+    replaced : dict of variable to variable
+        Outputs of the node that something else takes the place of.
+    """
+
+    def __init__(self, node: Apply):
+        op = node.op
+        given, results = op.split_inputs(node.inputs), op.split_outputs(node.outputs)
+        inner = [v.type() for v in op.body.inputs]
+        outputs = op.body.bind(inner)
+        states, elements, captured = op.split_body_inputs(inner)
+        n, m = op.n_states, op.n_states + op.n_traces
+        self.n_steps, self.go, self.reverse = given.n_steps, given.go, op.reverse
+        self.states = [
+            State(init, v, following, [out])
+            for init, v, following, out in zip(
+                given.states, states, outputs[:n], results.states, strict=True
+            )
+        ]
+        self.elements = [Given(x, v) for x, v in zip(given.sequences, elements, strict=True)]
+        self.captured = [Given(x, v) for x, v in zip(given.captured, captured, strict=True)]
+        self.traces = [Trace(v, [out]) for v, out in zip(outputs[n:m], results.traces, strict=True)]
+        self.go_on = outputs[m] if op.stops else None
+        self.n_done = results.n_done
+        self.inner_rewritten = op.__dict__.get("inner_rewritten", False)
+        self.replaced: dict[Variable, Variable] = {}
+
+    @property
+    def runs(self) -> bool:
+        """Whether the loop is known to make a step."""
+        return isinstance(self.n_steps, Constant) and int(self.n_steps.data) > 0 and self.go is None
+
+    @property
+    def inner(self) -> list[Variable]:
+        return [part.variable for part in (*self.states, *self.elements, *self.captured)]
+
+    @property
+    def outputs(self) -> list[Variable]:
+        """What the body gives."""
+        return [
+            *(state.following for state in self.states),
+            *(trace.element for trace in self.traces),
+            *([] if self.go_on is None else [self.go_on]),
+        ]
+
+    def set_outputs(self, outputs: Sequence[Variable]) -> None:
+        found = iter(outputs)
+        for state in self.states:
+            state.following = next(found)
+        for trace in self.traces:
+            trace.element = next(found)
+        if self.go_on is not None:
+            self.go_on = next(found)
+
+    def substitute(self, replace: dict[Variable, Variable]) -> None:
+        """Put other variables in the place of some of the body."""
+        if replace:
+            self.set_outputs(clone_replace(self.outputs, replace))
+
+    def build(self) -> dict[Variable, Variable]:
+        """A node of these parts: what takes the place of the outputs of the old one."""
+        op = Scan(
+            freeze(self.inner, self.outputs),
+            len(self.states),
+            len(self.elements),
+            len(self.traces),
+            stops=self.go_on is not None,
+            reverse=self.reverse,
+        )
+        # not a property: loops that differ in it only are equal
+        op.__dict__["inner_rewritten"] = self.inner_rewritten
+        go = [] if self.go_on is None else [self.go]
+        outside = [part.outside for part in (*self.elements, *self.captured)]
+        results = op.split_outputs(
+            op(self.n_steps, *go, *(state.init for state in self.states), *outside)
+        )
+        replace = dict(self.replaced)
+        for parts, found in ((self.states, results.states), (self.traces, results.traces)):
+            for part, result in zip(parts, found, strict=True):
+                replace.update((out, result) for out in part.outputs)
+        if self.n_done is not None:
+            replace[self.n_done] = results.n_done
+        return replace
 
 
 def with_more_traces(op: Scan, given: ScanInputs, elements: Sequence[Variable]) -> list[Variable]:

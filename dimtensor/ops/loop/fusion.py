@@ -1,0 +1,82 @@
+"""Several loops as one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.graph.fg import FunctionGraph
+from pytensor.graph.traversal import ancestors
+
+from dimtensor.ops.loop.node import ScanGraph
+from dimtensor.ops.loop.op import Scan
+
+
+def share_steps(graph: FunctionGraph) -> bool:
+    """Nodes that make the same steps from the same inputs, and trace other things, are one."""
+    first: dict[Any, Apply] = {}
+    for node in _scans(graph):
+        op = node.op
+        n, m = op.n_states, op.n_states + op.n_traces
+        outputs = op.body.outputs
+        key = (outputs[:n], outputs[m:], op.n_sequences, op.stops, op.reverse, tuple(node.inputs))
+        known = first.setdefault(key, node)
+        if known is not node:
+            _join(graph, known, node, same_states=True)
+            return True
+    return False
+
+
+def fuse(graph: FunctionGraph) -> bool:
+    """Two loops over the same steps that do not depend on each other are one.
+
+    They read what they share once, and the processor works at both at a time.
+    """
+    found: dict[Any, list[Apply]] = {}
+    for node in _scans(graph):
+        if node.op.stops:
+            continue
+        others = found.setdefault((_steps_key(node.inputs[0]), node.op.reverse), [])
+        for other in others:
+            if not _depends(node, other) and not _depends(other, node):
+                _join(graph, other, node, same_states=False)
+                return True
+        others.append(node)
+    return False
+
+
+def _scans(graph: FunctionGraph) -> list[Apply]:
+    return [node for node in graph.toposort() if isinstance(node.op, Scan)]
+
+
+def _steps_key(n_steps: Variable) -> Any:
+    return int(n_steps.data) if isinstance(n_steps, Constant) else n_steps
+
+
+def _depends(node: Apply, other: Apply) -> bool:
+    """Whether a node needs what another gives."""
+    results = set(other.outputs)
+    return any(v in results for v in ancestors(node.inputs))
+
+
+def _join(graph: FunctionGraph, one: Apply, other: Apply, same_states: bool) -> None:
+    """Put one node in the place of two."""
+    first, second = ScanGraph(one), ScanGraph(other)
+    if same_states:
+        second.substitute(dict(zip(second.inner, first.inner, strict=True)))
+        for mine, its in zip(first.states, second.states, strict=True):
+            mine.outputs += its.outputs
+        if first.n_done is not None:
+            first.replaced[second.n_done] = first.n_done
+    else:
+        first.states += second.states
+        first.elements += second.elements
+        first.captured += second.captured
+    first.traces += second.traces
+    first.inner_rewritten &= second.inner_rewritten
+    replace = first.build()
+    if first.n_done is not None:
+        replace = {old: replace.get(new, new) for old, new in replace.items()}
+    for old, new in replace.items():
+        if old in graph.variables:
+            graph.replace(old, new, reason="loops", import_missing=True)

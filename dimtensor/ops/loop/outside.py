@@ -1,0 +1,91 @@
+"""What leaves a loop: code that no step changes, and whole loops that are array operations."""
+
+from __future__ import annotations
+
+from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.graph.replace import clone_replace, vectorize_graph
+from pytensor.graph.traversal import ancestors, io_toposort
+from pytensor.raise_op import CheckAndRaise
+from pytensor.tensor.basic import Alloc, alloc
+from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
+from pytensor.tensor.random.op import RandomVariable
+from pytensor.tensor.type import TensorType
+
+from dimtensor.ops.loop.node import Given, ScanGraph
+
+# they cost nothing where they are
+_VIEWS = (DimShuffle, Alloc)
+_ELEMENTWISE = (Elemwise, DimShuffle, CAReduce)
+
+
+def hoist(parts: ScanGraph) -> bool:
+    """Move what no step changes out of the body."""
+    nodes = io_toposort(parts.inner, parts.outputs)
+    moving = {part.variable for part in (*parts.states, *parts.elements)}
+    fixed: set[Variable] = {part.variable for part in parts.captured}
+    for node in nodes:
+        if not any(v in moving for v in node.inputs) and _may_leave(node, parts.runs):
+            if all(isinstance(v, Constant) or v in fixed for v in node.inputs):
+                fixed.update(node.outputs)
+                continue
+        moving.update(node.outputs)
+    outer = {part.variable for part in parts.captured}
+    needed = [v for node in nodes if node.outputs[0] in moving for v in node.inputs]
+    needed += parts.outputs
+    leaving: dict[Variable, None] = {}
+    while needed:
+        variable = needed.pop()
+        if variable not in fixed or variable in outer:
+            continue
+        if isinstance(variable.owner.op, _VIEWS):
+            needed += variable.owner.inputs
+        elif _depends_on(variable, outer):
+            leaving[variable] = None
+    if not leaving:
+        return False
+    outside = clone_replace(list(leaving), {part.variable: part.outside for part in parts.captured})
+    stand_ins = {v: v.type() for v in leaving}
+    parts.substitute(dict(stand_ins))
+    parts.captured += [Given(x, stand_ins[v]) for v, x in zip(leaving, outside, strict=True)]
+    reached = set(ancestors(parts.outputs))
+    parts.captured = [part for part in parts.captured if part.variable in reached]
+    return True
+
+
+def _may_leave(node: Apply, runs: bool) -> bool:
+    if isinstance(node.op, (CheckAndRaise, RandomVariable)):
+        return False
+    if not all(isinstance(v.type, TensorType) for v in node.outputs):
+        return False
+    if runs:
+        return True
+    # scalars cost nothing, also where the loop is empty; other operations can fail
+    scalars = all(v.type.ndim == 0 for v in node.outputs)
+    return isinstance(node.op, _VIEWS) or (scalars and isinstance(node.op, Elemwise))
+
+
+def _depends_on(variable: Variable, outer: set[Variable]) -> bool:
+    return any(v in outer for v in ancestors([variable]))
+
+
+def vectorise(parts: ScanGraph) -> dict[Variable, Variable] | None:
+    """A loop without states as operations on arrays, if those of the body are elementwise.
+
+    Returns
+    -------
+    dict of variable to variable, or None
+        What takes the place of the outputs of the node.
+    """
+    if parts.states or parts.go_on is not None or not parts.traces:
+        return None
+    if not all(isinstance(n.op, _ELEMENTWISE) for n in io_toposort(parts.inner, parts.outputs)):
+        return None
+    outputs = clone_replace(parts.outputs, {part.variable: part.outside for part in parts.captured})
+    # a variable that both varies and is captured varies
+    batched = vectorize_graph(outputs, {part.variable: part.outside for part in parts.elements})
+    replace = dict(parts.replaced)
+    for trace, before, after in zip(parts.traces, outputs, batched, strict=True):
+        if after.type.ndim == before.type.ndim:  # it depends on no sequence
+            after = alloc(before, parts.n_steps, *before.shape)
+        replace.update((out, after) for out in trace.outputs)
+    return replace
