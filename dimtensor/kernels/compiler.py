@@ -25,6 +25,7 @@ from dimtensor.kernels.native.values import NotNative
 from dimtensor.kernels.plan import Plan
 from dimtensor.kernels.splits import split_as_slices
 from dimtensor.kernels.sums import factor_sums
+from dimtensor.ops.loop.rewrites import rewrite_loops
 
 # reassociation lets reductions vectorise, reciprocals take divisions out of loops; NaN and
 # infinities keep their meaning
@@ -105,6 +106,14 @@ class Kernel:
 def rewritten(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> FunctionGraph:
     """The graph after the rewrites that are worth their time before loops are fused."""
     graph = FunctionGraph(list(inputs), list(outputs), clone=True)
+    rewrite_loops(graph, _rewrite)
+    _rewrite(graph)
+    rewrite_loops(graph, _rewrite)
+    return graph
+
+
+def _rewrite(graph: FunctionGraph) -> None:
+    """Rewrite a graph, or the body of a loop."""
     query = RewriteDatabaseQuery(
         # a batched operation is jitted once it is told the shape of what it gives
         include=["canonicalize", "stabilize", "specialize", _WITH_CORE_SHAPE],
@@ -118,7 +127,6 @@ def rewritten(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> Functi
     optdb.query(query).rewrite(graph)
     split_as_slices(graph)
     factor_sums(graph)
-    return graph
 
 
 def compile_kernel(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> Kernel:
