@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.tensor.basic import Alloc
 
-from dimtensor.kernels import strips
+from dimtensor.kernels import strips, unrolled
 from dimtensor.kernels.elements import Place, Term, new_array
 from dimtensor.kernels.scalars import combine, identity, literal
 
@@ -221,11 +221,33 @@ class Nest:
             del order[-1]
         else:
             before[depth] += [line.text for line in inner]
+            self._unroll(order, level, before, after)
         self._write_levels(order, before, after)
         self.e.lines += self._afterwards
         for sink in self.sinks:
             if isinstance(sink.place, Place):
                 self.e.places[sink.target] = self._places.get(sink.target, sink.place)
+
+    def _unroll(
+        self, order: list[str], level: Any, before: list[list[str]], after: list[list[str]]
+    ) -> None:
+        """Write the two innermost loops several rounds at a time, if those add to the same."""
+        kinds = {sink.kind for sink in self.sinks}
+        adds = any(
+            sink.kind == "reduce" and order[-1] in sink.kept and order[-2] not in sink.kept
+            for sink in self.sinks
+            if len(order) > 1
+        )
+        if not adds or "scatter" in kinds:
+            return
+        lengths = self.e.loop_lengths[order[-2]], self.e.loop_lengths[order[-1]]
+        count = unrolled.rounds(len(before[-1]) + len(before[-2]), lengths[0])
+        if count == 1:
+            return
+        body = before[-2], before[-1], after[-2]
+        written = unrolled.write((order[-2], order[-1]), lengths, body, count, self.e.fresh)
+        del order[-2:], before[-2:], after[-2:]
+        before[-1] += written
 
     def _sink_line(
         self,

@@ -118,4 +118,5 @@ def test_partial_sums_are_shared():
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
     innermost = [line for line in source.splitlines() if line.startswith(" " * 12)]
-    assert sum("+=" in line for line in innermost) == 3
+    # four rounds at a time, and what is left of them
+    assert sum("+=" in line for line in innermost) == (4 + 1) * 3

@@ -1,0 +1,59 @@
+"""Loops that are run several rounds at a time inside another one."""
+
+import numpy as np
+import pytensor.tensor as pt
+import pytest
+
+from tests.kernels.interpret import interpreted
+
+rng = np.random.default_rng(0)
+m, t = pt.dmatrix("m"), pt.dtensor3("t")
+a = pt.dvector("a")
+
+
+@pytest.mark.parametrize("rows", [0, 1, 3, 4, 5, 8, 11])
+def test_sums_over_rows(rows):
+    apart = m - a[:, None]
+    function = interpreted([m, a], [apart.sum(axis=0), (m * apart).max(axis=0)])
+    assert "// 4" in function.source
+    x, y = rng.normal(size=(rows, 6)), rng.normal(size=rows)
+    if rows:
+        total, largest = function(x, y)
+        np.testing.assert_allclose(total, (x - y[:, None]).sum(axis=0), rtol=1e-12)
+        np.testing.assert_array_equal(largest, (x * (x - y[:, None])).max(axis=0))
+
+
+@pytest.mark.parametrize("shape", [(2, 5, 3), (1, 4, 1), (3, 3, 7), (2, 0, 3), (0, 4, 2)])
+def test_sums_over_every_side_of_a_table(shape):
+    x = rng.normal(size=shape)
+    outputs = [t.sum(axis=(0, 1)), t.sum(axis=(0, 2)), t.sum(axis=(1, 2)), (t * t).sum()]
+    function = interpreted([t], outputs)
+    expected = [x.sum((0, 1)), x.sum((0, 2)), x.sum((1, 2)), (x * x).sum()]
+    for one, other in zip(function(x), expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14)
+
+
+def test_known_lengths_leave_no_rest():
+    for rows, loops in ((8, 2), (7, 4)):
+        x = pt.tensor("table", dtype="float64", shape=(rows, 6))
+        assert interpreted([x], [x.sum(axis=0)]).source.count("for ") == loops
+
+
+def test_few_rounds_and_long_bodies_are_left_alone():
+    few = pt.tensor("table", dtype="float64", shape=(3, 6))
+    assert "//" not in interpreted([few], [few.sum(axis=0)]).source
+    long = m
+    for _ in range(40):
+        long = pt.sin(long) + a[:, None]
+    assert "//" not in interpreted([m, a], [long.sum(axis=0)]).source
+
+
+def test_updates_by_data_keep_their_order():
+    at = pt.lmatrix("at")
+    zeros = pt.zeros(4)
+    outputs = [pt.set_subtensor(zeros[at], m), m.sum(axis=0)]
+    x, codes = rng.normal(size=(6, 5)), rng.integers(0, 4, size=(6, 5))
+    last, _ = interpreted([m, at], outputs)(x, codes)
+    expected = np.zeros(4)
+    expected[codes] = x
+    np.testing.assert_array_equal(last, expected)
