@@ -19,6 +19,8 @@ from dimtensor.kernels.native.values import (
 
 # the flags of kernels.compiler.FASTMATH
 FAST = "reassoc contract nsz arcp afn"
+# loops of up to so many rounds may be written out
+_WRITTEN_OUT = 8
 _INTEGER_OPS = {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor"}
 _FLOAT_OPS = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
 _COMPARE = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
@@ -51,6 +53,7 @@ class Builder:
         self.lines: list[str] = []
         self._names = itertools.count()
         self._scopes = 0
+        self._hints = 0
         self.depth = 0  # of loops around what is written
 
     # -- text --------------------------------------------------------------------------------------
@@ -250,7 +253,7 @@ class Builder:
             lines.append(f"!{3 * scope + 1} = distinct !{{!{3 * scope + 1}, !0}}")
             lines.append(f"!{3 * scope + 2} = !{{!{3 * scope + 1}}}")
             lines.append(f"!{3 * scope + 3} = !{{{others}}}")
-        return lines
+        return [*lines, *self._hint_lines()]
 
     def element(self, pointer: str, type_: Scalar, offset: Value) -> str:
         """Address of an element."""
@@ -288,8 +291,33 @@ class Builder:
         self.begin(following)
         moved = self.let(f"add nsw i64 {at.text}, {step.text}")
         self.write(f"store i64 {moved}, ptr {counter}, align 8")
-        self.jump(check)
+        self.write(f"br label %{check}{self._kept_together(start, stop, step)}")
         self.begin(after)
+
+    def _kept_together(self, start: Value, stop: Value, step: Value) -> str:
+        """Keep a loop of known length from being written out, unless it is a very short one.
+
+        LLVM writes such loops out first and then looks for loops to vectorise; what it finds is the
+        loop around, in which elements that should be read together are far apart.
+        """
+        if not (start.text.isdigit() and stop.text.isdigit()):
+            return ""
+        if len(range(int(start.text), int(stop.text), int(step.text))) <= _WRITTEN_OUT:
+            return ""
+        return f", !llvm.loop !{self.loop_hint()}"
+
+    def loop_hint(self) -> int:
+        """Number of a hint, which has to be one of a kind for each loop."""
+        self._hints += 1
+        return 1_000_000 + 2 * self._hints
+
+    def _hint_lines(self) -> list[str]:
+        lines = []
+        for number in range(1, self._hints + 1):
+            at = 1_000_000 + 2 * number
+            lines.append(f"!{at} = distinct !{{!{at}, !{at + 1}}}")
+            lines.append(f'!{at + 1} = !{{!"llvm.loop.unroll.disable"}}')
+        return lines
 
 
 def _fold(operator: str, a: str, b: str) -> int | None:
