@@ -33,10 +33,11 @@ def _dispatch() -> Any:
 
 
 def _register_ops(jax_funcify: Any) -> None:
-    from dimtensor.backends import jax_special
+    from dimtensor.backends import jax_loops, jax_special
     from dimtensor.ops.group import GroupPosition
 
     jax_special.register(jax_funcify)
+    jax_loops.register(jax_funcify, _translate)
 
     @jax_funcify.register(GroupPosition)
     def group_position(op, **kwargs):
@@ -78,18 +79,16 @@ def compile_positional(inputs: Sequence[Any], outputs: Sequence[Any], static: bo
     from pytensor.graph.fg import FunctionGraph
 
     from dimtensor.backends.jax_graph import graph_function
-    from dimtensor.backends.jax_indexing import own_translation
+    from dimtensor.ops.loop.rewrites import rewrite_loops
 
-    funcify = _dispatch()
+    _dispatch()
     shared = _shared_variables(outputs, set(inputs))
     graph = FunctionGraph([*inputs, *shared], list(outputs), clone=True)
-    _rewrites().rewrite(graph)
-    _drop_errors(graph)
+    rewrite_loops(graph, _rewrite)
+    _rewrite(graph)
+    rewrite_loops(graph, _rewrite)
 
-    def translate(node: Any) -> Callable[..., Any]:
-        return own_translation(node) or funcify(node.op, node=node, storage_map={})
-
-    pure = graph_function(graph, translate, host=not static)
+    pure = graph_function(graph, _translate, host=not static)
     stats = {"rewrite": time.perf_counter() - started}
 
     def with_shared(*arrays: Any) -> Any:
@@ -97,6 +96,19 @@ def compile_positional(inputs: Sequence[Any], outputs: Sequence[Any], static: bo
 
     call = HostCall(pure, [v.get_value for v in shared], static, stats)
     return Executable(call, with_shared if shared else pure, stats, place=place)
+
+
+def _translate(node: Any) -> Callable[..., Any]:
+    """What runs a node."""
+    from dimtensor.backends.jax_indexing import own_translation
+
+    return own_translation(node) or _dispatch()(node.op, node=node, storage_map={})
+
+
+def _rewrite(graph: Any) -> None:
+    """Rewrite a graph, or the body of a loop."""
+    _rewrites().rewrite(graph)
+    _drop_errors(graph)
 
 
 @cache

@@ -21,6 +21,7 @@ def register_ops() -> None:
     import numpy as np
     from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_default_op_cache_key
 
+    from dimtensor.backends import numba_loops
     from dimtensor.ops.group import GroupPosition
 
     @register_funcify_default_op_cache_key(GroupPosition)
@@ -48,6 +49,7 @@ def register_ops() -> None:
         return find
 
     _register_linalg()
+    numba_loops.register()
     del numba
 
 
@@ -179,7 +181,10 @@ def _through_pytensor(inputs: Sequence[Any], outputs: Sequence[Any]) -> Executab
     import pytensor
     from pytensor.compile.io import In, Out
 
+    from dimtensor.backends.numba_loops import with_loops_rewritten
+
     started = time.perf_counter()
+    outputs = with_loops_rewritten(inputs, outputs)
     function = pytensor.function(
         [In(v, borrow=True) for v in inputs],
         [Out(v, borrow=True) for v in outputs],

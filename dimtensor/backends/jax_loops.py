@@ -1,0 +1,137 @@
+"""Loops on JAX: ``lax.scan`` where the number of steps is known, ``lax.while_loop`` elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pytensor.graph.basic import Apply
+
+from dimtensor.backends.jax_graph import graph_function
+from dimtensor.errors import GraphError, build_message
+from dimtensor.ops.loop.op import Loop, Scan
+
+
+def register(jax_funcify: Any, translate: Callable[[Apply], Callable[..., Any]]) -> None:
+    """Teach PyTensor's dispatcher the loops; `translate` gives what runs a node of a body."""
+
+    def body_of(op: Any) -> Callable[..., tuple[Any, ...]]:
+        return graph_function(op.body.unfreeze(), translate)
+
+    jax_funcify.register(Scan)(lambda op, **kwargs: _scan(op, body_of(op)))
+    jax_funcify.register(Loop)(lambda op, **kwargs: _loop(op, body_of(op)))
+
+
+def _scan(op: Scan, body: Callable[..., tuple[Any, ...]]) -> Callable[..., Any]:
+    def run(*inputs: Any) -> list[Any]:
+        given = op.split_inputs(inputs)
+        length = _known_length(given.n_steps, given.sequences)
+        if op.stops:
+            return _stopping(op, body, given, length)
+        if length is None:
+            return _counted(op, body, given)
+        return _scanned(op, body, given, length)
+
+    return run
+
+
+def _known_length(n_steps: Any, sequences: Sequence[Any]) -> int | None:
+    """The number of steps if it does not follow from values: sequences have as many elements."""
+    import jax
+
+    if sequences:
+        return sequences[0].shape[0]
+    return None if isinstance(n_steps, jax.core.Tracer) else max(int(n_steps), 0)
+
+
+def _scanned(op: Scan, body: Callable[..., Any], given: Any, length: int) -> list[Any]:
+    import jax
+
+    def step(states: tuple[Any, ...], elements: tuple[Any, ...]) -> Any:
+        results = body(*states, *elements, *given.captured)
+        return results[: op.n_states], results[op.n_states :]
+
+    final, traces = jax.lax.scan(
+        step, _arrays(given.states), tuple(given.sequences), length, reverse=op.reverse
+    )
+    return [*final, *traces]
+
+
+def _counted(op: Scan, body: Callable[..., Any], given: Any) -> list[Any]:
+    """A loop whose number of steps follows from values."""
+    import jax
+
+    if op.n_traces:
+        raise _no_length(op)
+
+    def step(_: Any, states: tuple[Any, ...]) -> tuple[Any, ...]:
+        return body(*states, *given.captured)
+
+    return list(jax.lax.fori_loop(0, given.n_steps, step, _arrays(given.states)))
+
+
+def _stopping(op: Scan, body: Callable[..., Any], given: Any, length: int | None) -> list[Any]:
+    """A loop that may stop early: steps that do not run leave zeros in the traces."""
+    import jax
+    import jax.numpy as jnp
+
+    n, m = op.n_states, op.n_states + op.n_traces
+    if length is None and op.n_traces:
+        raise _no_length(op)
+    n_steps = jnp.asarray(given.n_steps if length is None else length, jnp.int32)
+    states = _arrays(given.states)
+    elements = [jax.ShapeDtypeStruct(x.shape[1:], x.dtype) for x in given.sequences]
+    shapes = jax.eval_shape(body, *states, *elements, *given.captured)[n:m]
+    traces = tuple(jnp.zeros((length, *x.shape), x.dtype) for x in shapes)
+
+    def goes_on(carry: Any) -> Any:
+        done, go, *_ = carry
+        return go & (done < n_steps)
+
+    def step(carry: Any) -> Any:
+        done, _, states, traces = carry
+        at = n_steps - 1 - done if op.reverse else done
+        elements = [jax.lax.dynamic_index_in_dim(x, at, 0, False) for x in given.sequences]
+        results = body(*states, *elements, *given.captured)
+        traces = tuple(
+            jax.lax.dynamic_update_index_in_dim(trace, x, at, 0)
+            for trace, x in zip(traces, results[n:m], strict=True)
+        )
+        return done + 1, results[m], results[:n], traces
+
+    start = (jnp.zeros((), jnp.int32), jnp.asarray(given.go), states, traces)
+    done, _, states, traces = jax.lax.while_loop(goes_on, step, start)
+    return [*states, *traces, done]
+
+
+def _loop(op: Loop, body: Callable[..., tuple[Any, ...]]) -> Callable[..., Any]:
+    def run(*inputs: Any) -> list[Any]:
+        import jax
+        import jax.numpy as jnp
+
+        given = op.split_inputs(inputs)
+
+        def step(carry: Any) -> Any:
+            *states, go = body(*carry[1], *given.captured)
+            return go, tuple(states)
+
+        start = (jnp.asarray(given.go), _arrays(given.states))
+        return list(jax.lax.while_loop(lambda carry: carry[0], step, start)[1])
+
+    return run
+
+
+def _arrays(states: Sequence[Any]) -> tuple[Any, ...]:
+    import jax.numpy as jnp
+
+    return tuple(jnp.asarray(x) for x in states)
+
+
+def _no_length(op: Scan) -> GraphError:
+    return GraphError(
+        build_message(
+            "JAX cannot trace a loop whose number of steps follows from values",
+            [("traces", op.n_traces)],
+            "give a number of steps that is known, and stop earlier; a gradient traces states",
+        )
+    )
