@@ -30,6 +30,7 @@ from dimtensor.tensor.autodiff import jvp as jvp
 from dimtensor.tensor.autodiff import value_and_grad as value_and_grad
 from dimtensor.tensor.autodiff import vjp as vjp
 from dimtensor.tensor.border import from_shaped as from_shaped
+from dimtensor.tensor.branches import if_else as if_else
 from dimtensor.tensor.check import check as check
 from dimtensor.tensor.constructors import arange as arange
 from dimtensor.tensor.constructors import bool as bool
@@ -89,6 +90,16 @@ from dimtensor.tensor.linalg import solve as solve
 from dimtensor.tensor.linalg import solve_triangular as solve_triangular
 from dimtensor.tensor.linalg import svd as svd
 from dimtensor.tensor.linalg import trace as trace
+from dimtensor.tensor.loops import cumulate as cumulate
+from dimtensor.tensor.loops import filter as filter
+from dimtensor.tensor.loops import lag as lag
+from dimtensor.tensor.loops import lead as lead
+from dimtensor.tensor.loops import map as map
+from dimtensor.tensor.loops import push as push
+from dimtensor.tensor.loops import reduce as reduce
+from dimtensor.tensor.loops import scan as scan
+from dimtensor.tensor.while_loops import fori_loop as fori_loop
+from dimtensor.tensor.while_loops import while_loop as while_loop
 
 # isort: split
 # After the elementwise functions: dt.real is a support that is also the function of that name.

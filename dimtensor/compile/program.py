@@ -19,6 +19,7 @@ from dimtensor.graph.attrs import LabelPosition
 from dimtensor.graph.checks import Check
 from dimtensor.graph.infer import describe
 from dimtensor.graph.verify import full_checks
+from dimtensor.graph.walk import with_regions
 from dimtensor.lower import Lowering, plan_axes
 from dimtensor.lower.border import named_variable
 from dimtensor.lower.empty import has_run_time_length
@@ -156,7 +157,7 @@ def build_program(
 
 def host_side(outputs: Sequence[Node]) -> dict[str, Any]:
     """What is checked of a call before code runs, and whether values decide about lengths."""
-    nodes = toposort(outputs)
+    nodes = with_regions(toposort(outputs))
     return {
         "indexed": _indexed_leaves(nodes),
         "requirements": length_requirements(nodes),

@@ -12,6 +12,7 @@ from dimtensor.dims.selection import LateLabels, LateSlice, Mask, Positions, Sli
 from dimtensor.errors import listing
 from dimtensor.graph import attrs as at
 from dimtensor.graph.node import Node
+from dimtensor.graph.regions import LoopAttrs, split_inputs
 
 DimRef = Callable[[Dim], str]
 
@@ -327,6 +328,62 @@ def _pushforward(node: Node, ref: DimRef) -> Call:
     return Call("jvp", operands, [])
 
 
+def _bound(node: Node, ref: DimRef) -> Call:
+    return Call("bound", [], [("", str(node.attrs.number))])
+
+
+def loop_name(attrs: LoopAttrs) -> str:
+    """What a loop is called."""
+    if attrs.over is not None:
+        return "scan"
+    return "while" if attrs.stops else "fori"
+
+
+def _loop(node: Node, ref: DimRef) -> Call:
+    attrs: LoopAttrs = node.attrs
+    given = split_inputs(attrs, node.inputs)
+    operands = [("steps", given.n_steps), ("go", given.go)]
+    operands = [(role, x) for role, x in operands if x is not None]
+    names = bound_names(node)
+    operands += list(zip(names[0], (*given.init, *given.sequences, *given.captured), strict=True))
+    options = [] if attrs.over is None else [("over", ref(attrs.over))]
+    for name in ("reverse", "checkpoint", "truncate"):
+        if getattr(attrs, name):
+            options.append((name, str(getattr(attrs, name))))
+    made, at = "state", attrs.output
+    if at >= attrs.n_states:
+        made, at = "trace", at - attrs.n_states
+    options.append((made, str(at)))
+    return Call(loop_name(attrs), operands, options)
+
+
+def _cond(node: Node, ref: DimRef) -> Call:
+    condition, *others = node.inputs
+    names = bound_names(node)[0]
+    operands = [("", condition), *zip(names, others, strict=True)]
+    return Call("if_else", operands, [("output", str(node.attrs.output))])
+
+
+def bound_names(node: Node) -> tuple[list[str], list[tuple[str, list[str], list[Node]]]]:
+    """How bound leaves of a loop or conditional are called, and its bodies: name and outputs."""
+    if node.kind == "cond":
+        names = [f"c{at}" for at in range(len(node.inputs) - 1)]
+        regions = [("then", node.attrs.then), ("else", node.attrs.otherwise)]
+        return names, [
+            (name, [str(at) for at in range(len(region.outputs))], list(region.outputs))
+            for name, region in regions
+        ]
+    attrs: LoopAttrs = node.attrs
+    counts = {"s": attrs.n_states, "x": attrs.n_sequences}
+    counts["c"] = len(attrs.region.bound) - sum(counts.values())
+    names = [f"{letter}{at}" for letter, count in counts.items() for at in range(count)]
+    results = [f"s{at}" for at in range(attrs.n_states)]
+    results += [f"y{at}" for at in range(attrs.n_traces)]
+    results += ["go on"] * attrs.stops
+    results += [f"s{at} before" for at in range(attrs.n_states * attrs.inverse)]
+    return names, [("body", results, list(attrs.region.outputs))]
+
+
 _CALLS: dict[str, Callable[[Node, DimRef], Call]] = {
     "input": _input,
     "data": _data,
@@ -358,4 +415,7 @@ _CALLS: dict[str, Callable[[Node, DimRef], Call]] = {
     "gradient": _gradient,
     "jacobian": _jacobian,
     "pushforward": _pushforward,
+    "bound": _bound,
+    "loop": _loop,
+    "cond": _cond,
 }

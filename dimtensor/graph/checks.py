@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 from dimtensor.dims import Dim
 from dimtensor.errors import DtypeError, GraphError, build_message
-from dimtensor.graph.infer import describe
+from dimtensor.graph.infer import constant_attrs, describe
 from dimtensor.graph.node import Node, NodeType, infers, make
+from dimtensor.graph.regions import regions_of
 from dimtensor.graph.substitute import rebuild
-from dimtensor.graph.walk import differentiated, toposort
+from dimtensor.graph.walk import differentiated, toposort, with_regions
 
 
 @infers("check")
@@ -59,8 +60,14 @@ class Check(NamedTuple):
 
     @property
     def condition(self) -> Node | None:
-        """The tensor whose elements must be true, where it is one that a user wrote."""
-        return self.node.inputs[1] if self.node.kind == "check" else None
+        """The tensor whose elements must be true, where it is one that a user wrote.
+
+        That of a check in a loop belongs to a step and is not there afterwards.
+        """
+        if self.node.kind != "check":
+            return None
+        condition = self.node.inputs[1]
+        return None if any(x.kind == "bound" for x in toposort([condition])) else condition
 
 
 def check_messages(node: Node) -> dict[Dim | None, str]:
@@ -119,7 +126,7 @@ def without_checks(outputs: Sequence[Node]) -> list[Node]:
     A checked tensor becomes the tensor. Only where a derivative is taken with respect to it a node
     stays in its place: the ways that lead through it are not all that lead to the tensor.
     """
-    nodes = toposort(outputs)
+    nodes = with_regions(toposort(outputs))
     checks = {node: number for number, node in enumerate(filter(is_check, nodes))}
     if not checks:
         return list(outputs)
@@ -142,7 +149,7 @@ def with_checks(outputs: Sequence[Node], checked: Sequence[Node]) -> list[Node]:
         If one of the expressions depends on no check, or there is no output.
     """
     for node in checked:
-        if not any(map(is_check, toposort([node]))):
+        if not any(map(is_check, with_regions(toposort([node])))):
             raise GraphError(
                 build_message(
                     f"no check is made where {describe(node)} is computed",
@@ -157,7 +164,17 @@ def with_checks(outputs: Sequence[Node], checked: Sequence[Node]) -> list[Node]:
         if is_check(node) and (node.inputs[1], node.attrs) not in made:
             made.add((node.inputs[1], node.attrs))
             first = make("check", (first, node.inputs[1]), node.attrs)
+    below = set(toposort(outputs))
+    for node in toposort(checked):
+        if regions_of(node) and node not in below and any(map(is_check, with_regions([node]))):
+            first = make("check", (first, _true_of(node)), "a loop runs")
     return [first, *others]
+
+
+def _true_of(node: Node) -> Node:
+    """A condition that depends on a node and holds."""
+    true = make("constant", (), constant_attrs(True, "bool"))
+    return make("elemwise", (make("elemwise", (node, node), "equal"), true), "logical_or")
 
 
 def unchecked(node: Node) -> Node:

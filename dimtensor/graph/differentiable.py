@@ -8,11 +8,19 @@ from dimtensor.errors import GraphError, build_message
 from dimtensor.graph.infer import describe
 from dimtensor.graph.node import Node
 from dimtensor.graph.optable import TABLE
+from dimtensor.graph.regions import LoopAttrs, regions_of, split_inputs
 from dimtensor.graph.walk import toposort
 
 
-def check_differentiable(y: Node, wrt: Sequence[Node]) -> None:
+def check_differentiable(y: Node, wrt: Sequence[Node], backward: bool = True) -> None:
     """Raise if y depends on `wrt` through an operand that has no known derivative.
+
+    Parameters
+    ----------
+    y : Node
+    wrt : sequence of Node
+    backward : bool
+        Whether the derivative runs from y to `wrt`, so that loops run backwards.
 
     Raises
     ------
@@ -39,6 +47,8 @@ def check_differentiable(y: Node, wrt: Sequence[Node]) -> None:
             if x in depends:
                 _check_operand(node, at)
                 reached.add(x)
+        if regions_of(node):
+            _check_regions(node, depends, backward)
 
 
 def _passes(node: Node) -> bool:
@@ -58,3 +68,46 @@ def _check_operand(node: Node, at: int) -> None:
                 "dt.stop_gradient(operand) takes it as a constant",
             )
         )
+
+
+def _check_regions(node: Node, depends: set[Node], backward: bool) -> None:
+    """Check the bodies of a loop or conditional, some inputs of which have derivatives."""
+    if node.kind == "cond":
+        moved = [x in depends for x in node.inputs[1:]]
+        for region in regions_of(node):
+            leaves = [x for x, moves in zip(region.bound, moved, strict=True) if moves]
+            check_differentiable(region.outputs[node.attrs.output], leaves, backward)
+        return
+    attrs: LoopAttrs = node.attrs
+    if backward and attrs.over is None and not attrs.counted and not attrs.inverse:
+        raise GraphError(
+            build_message(
+                "a while loop without max_steps has no gradient: how many steps to go back is not "
+                "known",
+                [("loop", describe(node))],
+                "pass max_steps, or inverse=, the step backwards; dt.jvp needs neither",
+            )
+        )
+    given = split_inputs(attrs, node.inputs)
+    inputs = (*given.init, *given.sequences, *given.captured)
+    leaves = {b for b, x in zip(attrs.region.bound, inputs, strict=True) if x in depends}
+    while True:
+        moved_on = set(leaves)
+        for state, after in zip(attrs.region.bound, attrs.next_states, strict=False):
+            if _depends(after, leaves):
+                moved_on.add(state)
+        if moved_on == leaves:
+            break
+        leaves = moved_on
+    wrt = [x for x in leaves if x.dtype[:5] == "float"]
+    for output in (*attrs.next_states, *attrs.traced):
+        if output.dtype[:5] == "float":
+            check_differentiable(output, wrt, backward)
+
+
+def _depends(y: Node, leaves: set[Node]) -> bool:
+    found = set(leaves)
+    for node in toposort([y]):
+        if node in found or (_passes(node) and any(x in found for x in node.inputs)):
+            found.add(node)
+    return y in found

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from dimtensor.dims import Dim, Dims
@@ -13,6 +15,7 @@ from dimtensor.graph.optable import TABLE
 
 _interned: weakref.WeakValueDictionary[tuple, Node] = weakref.WeakValueDictionary()
 _serial = itertools.count()
+_recorded: ContextVar[tuple[set[Node], ...]] = ContextVar("recorded", default=())
 
 
 class NodeType(NamedTuple):
@@ -102,8 +105,25 @@ def make(kind: str, inputs: tuple[Node, ...] = (), attrs: Hashable = None) -> No
         inputs = tuple(sorted(inputs, key=_serial_of))
     key = (kind, inputs, attrs)
     node = _interned.get(key)
-    if node is not None:
-        return node
+    if node is None:
+        node = _new(kind, inputs, attrs, key)
+    for nodes in _recorded.get():
+        nodes.add(node)
+    return node
+
+
+@contextmanager
+def recorded() -> Iterator[set[Node]]:
+    """All nodes that are made inside of the context, those that were there already among them."""
+    nodes: set[Node] = set()
+    token = _recorded.set((*_recorded.get(), nodes))
+    try:
+        yield nodes
+    finally:
+        _recorded.reset(token)
+
+
+def _new(kind: str, inputs: tuple[Node, ...], attrs: Hashable, key: tuple) -> Node:
     inference = INFERENCE.get(kind)
     if inference is None:
         raise GraphError(f"there is no node kind {kind!r}")

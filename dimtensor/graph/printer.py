@@ -15,9 +15,17 @@ from dimtensor.dims import Dim, SelDim
 from dimtensor.dims.dim import AnonymousDim
 from dimtensor.dims.selection import Mask, Positions
 from dimtensor.graph import attrs as at
-from dimtensor.graph.calls import attr_text, call_of, constant_text, dim_text, label_text
+from dimtensor.graph.calls import (
+    attr_text,
+    bound_names,
+    call_of,
+    constant_text,
+    dim_text,
+    label_text,
+)
 from dimtensor.graph.node import Node
 from dimtensor.graph.optable import TABLE
+from dimtensor.graph.regions import Region, regions_of
 from dimtensor.graph.walk import LEAF_KINDS, toposort
 
 # longest text of an operation that widens the column it is in
@@ -55,7 +63,7 @@ def graph_text(outputs: Sequence[Node] | Mapping[str, Node]) -> str:
     named = dict(outputs) if isinstance(outputs, Mapping) else None
     roots = list(named.values()) if named is not None else list(outputs)  # type: ignore[arg-type]
     names = References(roots)
-    lines = [_line(node, names) for node in names.printed]
+    lines = _lines(names)
     refs = [names.node(root) for root in roots]
     if named is not None:
         refs = [f"{key}: {ref}" for key, ref in zip(named, refs, strict=True)]
@@ -98,10 +106,18 @@ class References:
         Filled as dims are asked for, the dims that one is derived from before it.
     """
 
-    def __init__(self, outputs: Sequence[Node]):
+    def __init__(
+        self,
+        outputs: Sequence[Node],
+        bound: Mapping[Node, str] | None = None,
+        around: References | None = None,
+        prefix: str = "%",
+        first: int = 0,
+    ):
         self._order = CanonicalOrder(outputs)
-        self.dims: dict[Dim, str] = {}
-        self._namesakes: dict[str | None, int] = {}
+        self.dims: dict[Dim, str] = {} if around is None else around.dims
+        self._namesakes: dict[str | None, int] = {} if around is None else around._namesakes
+        bound = bound or {}
         nodes = self._order.toposort(outputs)
         self._nodes: dict[Node, str] = {}
         leaf_names = [node.name for node in nodes if node.kind in LEAF_KINDS]
@@ -111,20 +127,20 @@ class References:
             if label_text(node) is None:
                 used_otherwise.update(node.inputs)
         self.printed: list[Node] = []
-        numbered = 0
+        self.numbered = first
         for node in nodes:
             if node in labels and node not in used_otherwise:
                 continue
             inline = constant_text(node) if node.kind == "constant" else label_text(node)
-            if inline is not None:
-                self._nodes[node] = inline
+            if inline is not None or node in bound:
+                self._nodes[node] = bound[node] if inline is None else inline
                 continue
             self.printed.append(node)
             if node.name is not None and leaf_names.count(node.name) == 1:
                 self._nodes[node] = node.name if node.name.isidentifier() else repr(node.name)
             else:
-                self._nodes[node] = f"%{numbered}"
-                numbered += 1
+                self._nodes[node] = f"{prefix}{self.numbered}"
+                self.numbered += 1
 
     def node(self, node: Node) -> str:
         ref = self._nodes.get(node)
@@ -154,6 +170,38 @@ class References:
         return ref
 
 
+def _lines(names: References) -> list[tuple[str, str, str, str]]:
+    """One line per node, the bodies of a loop indented below the first node of the loop."""
+    lines = []
+    shown = set()
+    for node in names.printed:
+        lines.append(_line(node, names))
+        if not regions_of(node):
+            continue
+        key = (node.inputs, node.attrs._replace(output=0))
+        if key not in shown:
+            shown.add(key)
+            lines += _body_lines(node, names)
+    return lines
+
+
+def _body_lines(node: Node, around: References) -> list[tuple[str, str, str, str]]:
+    called, bodies = bound_names(node)
+    lines = []
+    first = 0
+    for (title, keys, outputs), region in zip(bodies, regions_of(node), strict=True):
+        bound = dict(zip(region.bound, called, strict=True))
+        names = References(outputs, bound, around, f"{around.node(node)}.", first)
+        first = names.numbered
+        lines.append((f"  {title}:", "", "", ""))
+        lines += [(f"    {ref}", *rest) for ref, *rest in _lines(names)]
+        results = ", ".join(
+            f"{key}: {names.node(output)}" for key, output in zip(keys, outputs, strict=True)
+        )
+        lines.append((f"    -> {results}", "", "", ""))
+    return lines
+
+
 def _line(node: Node, names: References) -> tuple[str, str, str, str]:
     call = call_of(node, names.dim)
     parts = [(f"{role}=" if role else "") + names.node(x) for role, x in names.operands(node)] + [
@@ -179,10 +227,10 @@ def _type_text(node: Node, ref: Any) -> str:
 
 
 def _columns(lines: list[tuple[str, str, str, str]]) -> list[str]:
-    ref_width = max(len(line[0]) for line in lines)
+    ref_width = max(len(line[0]) for line in lines if line[1])
     widths = [min(max(len(line[at]) for line in lines), _WIDEST) for at in (1, 2)]
     return [
-        f"{ref:<{ref_width}} = {text:<{widths[0]}}    {dims:<{widths[1]}} {dtype}"
+        f"{ref:<{ref_width}} = {text:<{widths[0]}}    {dims:<{widths[1]}} {dtype}" if text else ref
         for ref, text, dims, dtype in lines
     ]
 
@@ -269,6 +317,9 @@ class CanonicalOrder:
             return self._structure(value._key[:-1]) + self._structure([d for d, _ in value.labels])
         if isinstance(value, at.ShapedAttrs):
             return self._structure((value.name, str(value.variable.type), value.dims))
+        if isinstance(value, Region):
+            inner = CanonicalOrder(value.outputs)
+            return " ".join(inner._digests[node] for node in value.outputs)
         if isinstance(value, Positions):
             return str(value._key)
         if isinstance(value, (tuple, list)):

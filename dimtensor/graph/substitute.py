@@ -25,6 +25,7 @@ from dimtensor.graph.walk import toposort
 
 DimMap = Callable[[Dim], Dim]
 Replace = Callable[[Node, tuple[Node, ...]], Node | None]
+_WITH_REGIONS = frozenset({"loop", "cond"})
 
 
 def substitute(outputs: Sequence[Node], replacements: Mapping[Node, Node]) -> list[Node]:
@@ -56,7 +57,11 @@ def substitute(outputs: Sequence[Node], replacements: Mapping[Node, Node]) -> li
 
 
 def rebuild(
-    outputs: Sequence[Node], replacements: Mapping[Node, Node], replace: Replace | None = None
+    outputs: Sequence[Node],
+    replacements: Mapping[Node, Node],
+    replace: Replace | None = None,
+    dims: Mapping[Dim, Dim] | None = None,
+    nested: bool = True,
 ) -> list[Node]:
     """Outputs with nodes replaced, by what is given or by what a function gives.
 
@@ -66,9 +71,14 @@ def rebuild(
     replacements : mapping of Node to Node
     replace : callable, optional
         Gets a node and its new inputs; returns what takes its place, or None to keep it.
+    dims : mapping of Dim to Dim, optional
+        Dims that are exchanged for others.
+    nested : bool
+        Whether the function is asked of nodes in the bodies of loops, too.
     """
     done: dict[Node, Node] = dict(replacements)
-    mapping: dict[Dim, Dim] = {}
+    mapping: dict[Dim, Dim] = dict(dims or {})
+    loops: dict[Any, list[Node]] = {}
     for node in toposort(outputs):
         if node in done:
             continue
@@ -77,8 +87,21 @@ def rebuild(
         if instead is not None:
             done[node] = instead
             continue
-        if inputs == node.inputs and not any(map_dim(d, mapping) is not d for d in node.dims):
+        inner = replace if nested and node.kind in _WITH_REGIONS else None
+        if (
+            inputs == node.inputs
+            and not inner
+            and not any(map_dim(d, mapping) is not d for d in node.dims)
+        ):
             done[node] = node
+            continue
+        if node.kind in _WITH_REGIONS:
+            from dimtensor.graph.grown import rebuilt
+
+            key = (node.kind, inputs, node.attrs._replace(output=0))
+            if key not in loops:
+                loops[key] = rebuilt(node, inputs, mapping, inner)
+            done[node] = loops[key][node.attrs.output]
             continue
         done[node] = _rebuild(node, inputs, mapping)
     return [done[output] for output in outputs]

@@ -17,6 +17,8 @@ from dimtensor.graph import attrs as at
 from dimtensor.graph.dtypes import DTYPES
 from dimtensor.graph.node import INFERENCE, Node, make
 from dimtensor.graph.printer import node_text
+from dimtensor.graph.regions import LoopAttrs, Region, split_inputs
+from dimtensor.graph.walk import LEAF_KINDS, toposort
 
 AttrCheck = Callable[[Node], str | None]
 ATTR_CHECKS: dict[str, AttrCheck] = {}
@@ -179,7 +181,7 @@ def _count(node: Node, number: int) -> str | None:
     return None
 
 
-@attrs_of("input", "constant", "length", "positions", "label_position")
+@attrs_of("input", "constant", "length", "positions", "label_position", "bound")
 def _leaf(node: Node) -> str | None:
     return _count(node, 0)
 
@@ -340,3 +342,34 @@ def _jacobian(node: Node) -> str | None:
 @attrs_of("pushforward")
 def _pushforward(node: Node) -> str | None:
     return _count(node, 1 + 2 * node.attrs)
+
+
+@attrs_of("loop")
+def _loop(node: Node) -> str | None:
+    attrs: LoopAttrs = node.attrs
+    if attrs.n_traces < 0 or not 0 <= attrs.output < attrs.n_states + attrs.n_traces:
+        return f"output {attrs.output} of {attrs.n_states} states and {attrs.n_traces} traces"
+    expected = attrs.counted + attrs.stops + len(attrs.region.bound)
+    if attrs.over is None and attrs.n_sequences + attrs.n_traces:
+        return "sequences and traces belong to loops along a dim"
+    sequences = split_inputs(attrs, node.inputs).sequences
+    for x in sequences:
+        wrong = _lacking([attrs.over], node, x.dims, node_text(x))
+        if wrong is not None:
+            return wrong
+    return _count(node, expected) or _closed(attrs.region)
+
+
+@attrs_of("cond")
+def _cond(node: Node) -> str | None:
+    regions = (node.attrs.then, node.attrs.otherwise)
+    return _count(node, 1 + len(regions[0].bound)) or _closed(regions[0]) or _closed(regions[1])
+
+
+def _closed(region: Region) -> str | None:
+    """A complaint if a region depends on what is not bound in it, or is broken itself."""
+    verify_graph(region.outputs, full=True)
+    for node in toposort(region.outputs):
+        if node.kind in (*LEAF_KINDS, "bound") and node not in region.bound:
+            return f"its body depends on {node_text(node)}, which is outside of it"
+    return None

@@ -49,3 +49,15 @@ LEAF_KINDS = ("input", "data", "shaped")
 def leaves(outputs: Iterable[Node]) -> list[Node]:
     """Inputs, data and positional leaves that the outputs depend on."""
     return [node for node in toposort(outputs) if node.kind in LEAF_KINDS]
+
+
+def with_regions(nodes: Iterable[Node]) -> list[Node]:
+    """Nodes, and before each those of the bodies that it has."""
+    from dimtensor.graph.regions import regions_of
+
+    found: dict[Node, None] = {}
+    for node in nodes:
+        for region in regions_of(node):
+            found.update(dict.fromkeys(with_regions(toposort(region.outputs))))
+        found[node] = None
+    return list(found)

@@ -95,6 +95,13 @@ class Lowering:
                 self.variables[node] = self._lower(node)
         return [self.variables[node] for node in self._outputs]
 
+    def variable(self, output: Node) -> Variable:
+        """The variable of a node that is made of nodes of the graph."""
+        for node in toposort([output]):
+            if node not in self.variables:
+                self.variables[node] = self._lower(node)
+        return self.variables[output]
+
     def axes(self, node: Node) -> Dims:
         """Dims of the axes of a node's variable."""
         return self.order.sort(node.dims)

@@ -17,6 +17,7 @@ from typing import Any
 
 from dimtensor.dims import ConcatDim, Dim, Dims
 from dimtensor.graph import Node
+from dimtensor.graph.walk import with_regions
 from dimtensor.lower.preferences import Preference, preferences
 from dimtensor.lower.roles import Roles, in_order
 
@@ -105,7 +106,7 @@ def plan_axes(outputs: Iterable[Node], lengths: Mapping[Dim, int] | None = None)
 
 
 def _plan(roots: Sequence[Node], lengths: Mapping[Dim, int]) -> AxisOrder:
-    nodes = in_order(roots)
+    nodes = with_regions(in_order(roots))
     dims = tuple(dict.fromkeys(dim for node in nodes for dim in node.dims))
     if len(dims) < 2:
         return AxisOrder.of(dims)

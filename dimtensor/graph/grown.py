@@ -1,0 +1,243 @@
+"""Loops and conditionals rebuilt with other inputs, whose dims may be more than before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dimtensor.dims import Dim, Dims, union, without
+from dimtensor.errors import GraphError
+from dimtensor.graph.infer import constant_attrs
+from dimtensor.graph.node import Node, make
+from dimtensor.graph.regions import (
+    CondAttrs,
+    LoopAttrs,
+    LoopInputs,
+    Region,
+    bound_leaf,
+    loop_nodes,
+    numbered,
+    regions_of,
+    split_inputs,
+    stop_dims,
+)
+from dimtensor.graph.substitute import Replace, expand_node, map_dim, rebuild
+from dimtensor.graph.walk import toposort
+
+
+def rebuilt(
+    node: Node, inputs: tuple[Node, ...], mapping: dict[Dim, Dim], replace: Replace | None
+) -> list[Node]:
+    """All outputs of a loop or conditional with other inputs."""
+    if node.kind == "loop":
+        attrs: LoopAttrs = node.attrs
+        over = None if attrs.over is None else map_dim(attrs.over, mapping)
+        return _grown_loop(attrs._replace(over=over), inputs, mapping, replace)
+    return _grown_cond(node.attrs, inputs, mapping, replace)
+
+
+def _elemwise(name: str, *operands: Node) -> Node:
+    return make("elemwise", operands, name)
+
+
+# -- loops -----------------------------------------------------------------------------------------
+
+
+def _grown_loop(
+    attrs: LoopAttrs, inputs: tuple[Node, ...], mapping: dict[Dim, Dim], replace: Replace | None
+) -> list[Node]:
+    """A loop whose states have all the dims that a step gives them."""
+    given = split_inputs(attrs, inputs)
+    if given.n_steps is not None and given.n_steps.dims:
+        attrs, given = _counting_for_each(attrs, given)
+    over = () if attrs.over is None else (attrs.over,)
+    dims = [x.dims for x in given.init]
+    while True:
+        init = tuple(expand_node(x, d) for x, d in zip(given.init, dims, strict=True))
+        types = [
+            *((x.dims, x) for x in init),
+            *((without(x.dims, over), x) for x in given.sequences),
+            *((x.dims, x) for x in given.captured),
+        ]
+        bound = tuple(bound_leaf(at, d, x.dtype, x.categories) for at, (d, x) in enumerate(types))
+        leaves = dict(zip(attrs.region.bound, bound, strict=True))
+        outputs = rebuild(attrs.region.outputs, leaves, replace, mapping)
+        grown = attrs._replace(region=Region(tuple(outputs), bound))
+        after = _dims_after(grown, given, dims)
+        if after == dims:
+            break
+        dims = after
+    n = attrs.n_states
+    outputs[:n] = [expand_node(x, d) for x, d in zip(outputs[:n], dims, strict=True)]
+    if attrs.inverse:
+        outputs[-n:] = [expand_node(x, d) for x, d in zip(outputs[-n:], dims, strict=True)]
+    grown = attrs._replace(region=Region(tuple(outputs), bound))
+    return loop_nodes(grown, given._replace(init=init).inputs)
+
+
+def _dims_after(attrs: LoopAttrs, given: LoopInputs, dims: Sequence[Dims]) -> list[Dims]:
+    """The dims that states have after a step."""
+    along = stop_dims(attrs, given)
+    found = [[d, x.dims, along] for d, x in zip(dims, attrs.next_states, strict=True)]
+    for state, x in zip(found, attrs.before or (), strict=False):
+        state.append(x.dims)
+    return [union(state, "a loop") for state in found]
+
+
+def _counting_for_each(attrs: LoopAttrs, given: LoopInputs) -> tuple[LoopAttrs, LoopInputs]:
+    """A loop of as many steps as any position asks for, that stops for each after its own."""
+    if attrs.inverse:
+        raise GraphError("a loop with an inverse has the same number of steps everywhere")
+    counts = given.n_steps
+    n = attrs.n_states
+    zero, one = (make("constant", (), constant_attrs(v, "int64")) for v in (0, 1))
+    states = [*given.init, zero]
+    captured = (*given.captured, counts)
+    step = bound_leaf(n, (), "int64")
+    old = attrs.region.bound
+    moved = numbered([*old[:n], step, *old[n:], counts])
+    leaves = dict(zip(old, (*moved[:n], *moved[n + 1 : -1]), strict=True))
+    outputs = rebuild(attrs.region.outputs, leaves)
+    after = _elemwise("add", moved[n], one)
+    go_on = _elemwise("less", after, moved[-1])
+    go = _elemwise("greater", counts, zero)
+    if attrs.stops:
+        go_on = _elemwise("logical_and", go_on, outputs[-1])
+        go = _elemwise("logical_and", go, given.go)
+        outputs = outputs[:-1]
+    most = make("reduce", (_elemwise("maximum", counts, zero),), ("max", counts.dims))
+    region = Region((*outputs[:n], after, *outputs[n:], go_on), moved)
+    longer = attrs._replace(region=region, n_states=n + 1, stops=True)
+    return longer, LoopInputs(most, go, tuple(states), given.sequences, captured)
+
+
+def masked(attrs: LoopAttrs, inputs: tuple[Node, ...]) -> tuple[LoopAttrs, tuple[Node, ...]]:
+    """A loop that stops by dims as one that stops by a scalar: what has stopped keeps its state.
+
+    The last of its states says for each position whether it goes on. Checks of a step count where
+    it goes on only.
+    """
+    given = split_inputs(attrs, inputs)
+    along = stop_dims(attrs, given)
+    if attrs.inverse or attrs.n_traces:
+        raise GraphError("a loop that stops by dims has no inverse and no traces")
+    n = attrs.n_states
+    old = attrs.region.bound
+    moved = numbered([*old[:n], bound_leaf(n, along, "bool"), *old[n:]])
+    going = moved[n]
+    leaves = dict(zip(old, (*moved[:n], *moved[n + 1 :]), strict=True))
+    outputs = rebuild(attrs.region.outputs, leaves, _checks_where(going), nested=False)
+    *after, go_on = outputs
+    kept = [_elemwise("where", going, x, s) for x, s in zip(after, moved, strict=False)]
+    go_on = expand_node(_elemwise("logical_and", going, go_on), along)
+    some = make("reduce", (go_on,), ("any", along))
+    region = Region((*kept, go_on, some), moved)
+    go = expand_node(given.go, along)
+    start = make("reduce", (go,), ("any", along))
+    scalar = given._replace(go=start, init=(*given.init, go))
+    return attrs._replace(region=region, n_states=n + 1), scalar.inputs
+
+
+def _checks_where(condition: Node) -> Replace:
+    """Checks that count only where a condition is true."""
+    never = _elemwise("logical_not", condition)
+
+    def replace(node: Node, inputs: tuple[Node, ...]) -> Node | None:
+        if node.kind != "check" or len(inputs) != 2:
+            return None
+        return make("check", (inputs[0], _elemwise("logical_or", inputs[1], never)), node.attrs)
+
+    return replace
+
+
+# -- conditionals ----------------------------------------------------------------------------------
+
+
+def _grown_cond(
+    attrs: CondAttrs, inputs: tuple[Node, ...], mapping: dict[Dim, Dim], replace: Replace | None
+) -> list[Node]:
+    condition, *operands = inputs
+    bound = numbered(operands)
+    branches = []
+    for region in (attrs.then, attrs.otherwise):
+        leaves = dict(zip(region.bound, bound, strict=True))
+        branches.append(rebuild(region.outputs, leaves, replace, mapping))
+    return conditional(condition, branches, bound, tuple(operands))
+
+
+def conditional(
+    condition: Node,
+    branches: Sequence[Sequence[Node]],
+    bound: tuple[Node, ...],
+    operands: tuple[Node, ...],
+) -> list[Node]:
+    """Outputs of one of two branches: for a condition with dims, those of each position.
+
+    Parameters
+    ----------
+    condition : Node
+    branches : sequence of sequence of Node
+        What to compute where the condition is true, and where it is not.
+    bound, operands : tuple of Node
+        The leaves of the branches, and what they stand for.
+    """
+    pairs = list(zip(*branches, strict=True))
+    shared = [union([a.dims, b.dims], "if_else") for a, b in pairs]
+    regions = [
+        Region(tuple(expand_node(x, d) for x, d in zip(branch, shared, strict=True)), bound)
+        for branch in branches
+    ]
+    if condition.dims:
+        return _elementwise(condition, regions, operands)
+    return [
+        make("cond", (condition, *operands), CondAttrs(regions[0], regions[1], at))
+        for at in range(len(pairs))
+    ]
+
+
+def _elementwise(
+    condition: Node, regions: Sequence[Region], operands: tuple[Node, ...]
+) -> list[Node]:
+    """Both branches, and of each what counts.
+
+    A branch is not differentiated where it does not count: there its derivative need not exist.
+    Checks count where their branch does.
+    """
+    results = []
+    for at, region in enumerate(regions):
+        taken = _elemwise("logical_not", condition) if at else condition
+        apart = _elementwise_along(region.outputs, condition.dims)
+        gated = [
+            _elemwise("where", taken, x, _elemwise("stop_gradient", x))
+            if apart and x.dtype[:5] == "float"
+            else x
+            for x in operands
+        ]
+        leaves = dict(zip(region.bound, gated, strict=True))
+        results.append(rebuild(region.outputs, leaves, _checks_where(taken), nested=False))
+    return [_elemwise("where", condition, a, b) for a, b in zip(*results, strict=True)]
+
+
+def _elementwise_along(outputs: Sequence[Node], dims: Dims) -> bool:
+    """Whether positions along dims have nothing to do with each other."""
+    for node in toposort(outputs):
+        if regions_of(node):
+            if not all(_elementwise_along(r.outputs, dims) for r in regions_of(node)):
+                return False
+            if node.kind == "loop" and node.attrs.over in dims:
+                return False
+        elif node.kind in ("elemwise", "cast", "codes", "check", "constant", "bound", "expand"):
+            continue
+        elif any(dim in x.dims for x in node.inputs for dim in dims):
+            if node.kind != "reduce" or any(dim in dims for dim in node.attrs[1]):
+                return False
+    return True
+
+
+def loop_attrs(region: Region, n_states: int, **others: Any) -> LoopAttrs:
+    """Attributes of a loop; what is not given is not there."""
+    usual: dict[str, Any] = {
+        "n_sequences": 0, "over": None, "counted": False, "stops": False, "reverse": False,
+        "inverse": False, "truncate": None, "checkpoint": None, "output": 0,
+    }  # fmt: skip
+    return LoopAttrs(region, n_states, **{**usual, **others})

@@ -1,0 +1,315 @@
+"""Regions: the bodies of loops and the branches of conditionals, as nodes over bound leaves.
+
+A region is closed: all that it reaches outside is an input of the node that has it, and stands in
+it as a leaf of kind ``bound``, known by its number. Equal bodies are therefore one object, whatever
+they were traced from. While a Python function is traced its arguments are bound leaves with a token
+in place of the number.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from dimtensor.dims import Dim, Dims, SelDim, dim_set, sort_dims, without
+from dimtensor.dims.selection import Mask
+from dimtensor.errors import DimError, GraphError, build_message
+from dimtensor.graph.node import Node, NodeType, infers, make
+from dimtensor.graph.substitute import rebuild
+from dimtensor.graph.walk import LEAF_KINDS, differentiated, toposort
+
+_OUTSIDE = frozenset((*LEAF_KINDS, "bound", "label_position"))
+
+
+class BoundAttrs(NamedTuple):
+    """What stands in a region for an input of the node that has it, or for an argument of a step.
+
+    Of a region that is closed the number is that of the input; of a step that is being traced it
+    is -1, and the token tells leaves apart.
+    """
+
+    number: int
+    token: str | None
+    dims: Dims
+    dtype: str
+    categories: Dim | None = None
+
+
+class Region(NamedTuple):
+    """Nodes over bound leaves.
+
+    Attributes
+    ----------
+    outputs : tuple of Node
+    bound : tuple of Node
+        All bound leaves by number, those that the outputs do not use among them.
+    """
+
+    outputs: tuple[Node, ...]
+    bound: tuple[Node, ...]
+
+
+class LoopAttrs(NamedTuple):
+    """A loop, and which of its outputs a node is.
+
+    The inputs of the node are, in this order: the number of steps, if `counted`; a bool that says
+    whether the first step runs, if `stops`; initial states; sequences; what is captured. Bound
+    leaves of the region stand for states, elements of sequences and what is captured. Outputs of
+    the region are next states, elements of traces, whether to go on, if `stops`, and, if `inverse`,
+    the states before a step whose bound leaves are those after it.
+
+    Outputs of the loop are the final states and the traces. A loop that stops by a condition with
+    dims stops for each position of them on its own.
+    """
+
+    region: Region
+    n_states: int
+    n_sequences: int
+    over: Dim | None
+    counted: bool
+    stops: bool
+    reverse: bool
+    inverse: bool
+    truncate: int | None
+    checkpoint: int | tuple[int, ...] | None
+    output: int
+
+    @property
+    def n_traces(self) -> int:
+        return len(self.region.outputs) - self.n_states * (1 + self.inverse) - self.stops
+
+    @property
+    def next_states(self) -> tuple[Node, ...]:
+        return self.region.outputs[: self.n_states]
+
+    @property
+    def traced(self) -> tuple[Node, ...]:
+        return self.region.outputs[self.n_states : self.n_states + self.n_traces]
+
+    @property
+    def go_on(self) -> Node | None:
+        return self.region.outputs[self.n_states + self.n_traces] if self.stops else None
+
+    @property
+    def before(self) -> tuple[Node, ...] | None:
+        return self.region.outputs[-self.n_states :] if self.inverse else None
+
+
+class LoopInputs(NamedTuple):
+    """Inputs of a loop by role; nodes, or whatever stands for them."""
+
+    n_steps: Any
+    go: Any
+    init: tuple[Any, ...]
+    sequences: tuple[Any, ...]
+    captured: tuple[Any, ...]
+
+    @property
+    def inputs(self) -> tuple[Any, ...]:
+        first = [x for x in (self.n_steps, self.go) if x is not None]
+        return (*first, *self.init, *self.sequences, *self.captured)
+
+
+class CondAttrs(NamedTuple):
+    """A conditional on a scalar, and which of its outputs a node is.
+
+    The inputs of the node are the condition and what the bound leaves of both regions stand for.
+    """
+
+    then: Region
+    otherwise: Region
+    output: int
+
+
+def split_inputs(attrs: LoopAttrs, inputs: Sequence[Any]) -> LoopInputs:
+    """Inputs of a loop by role."""
+    rest = list(inputs)
+    n_steps = rest.pop(0) if attrs.counted else None
+    go = rest.pop(0) if attrs.stops else None
+    n, m = attrs.n_states, attrs.n_states + attrs.n_sequences
+    return LoopInputs(n_steps, go, tuple(rest[:n]), tuple(rest[n:m]), tuple(rest[m:]))
+
+
+def regions_of(node: Node) -> tuple[Region, ...]:
+    """The regions that a node has."""
+    if node.kind == "loop":
+        return (node.attrs.region,)
+    if node.kind == "cond":
+        return (node.attrs.then, node.attrs.otherwise)
+    return ()
+
+
+def stop_dims(attrs: LoopAttrs, given: LoopInputs) -> Dims:
+    """The dims along which a loop stops on its own for each position."""
+    if attrs.go_on is None:
+        return ()
+    return sort_dims({*attrs.go_on.dims, *given.go.dims})
+
+
+# -- making regions --------------------------------------------------------------------------------
+
+
+def placeholder(dims: Dims, dtype: str, categories: Dim | None = None) -> Node:
+    """A bound leaf that stands for an argument of a step while it is traced."""
+    return make("bound", (), BoundAttrs(-1, uuid.uuid4().hex, dims, dtype, categories))
+
+
+def bound_leaf(number: int, dims: Dims, dtype: str, categories: Dim | None = None) -> Node:
+    """The bound leaf of a number."""
+    return make("bound", (), BoundAttrs(number, None, dims, dtype, categories))
+
+
+def numbered(nodes: Iterable[Node]) -> tuple[Node, ...]:
+    """Bound leaves of the types of some nodes."""
+    return tuple(
+        bound_leaf(at, node.dims, node.dtype, node.categories) for at, node in enumerate(nodes)
+    )
+
+
+def close(
+    own: Sequence[Node], *outputs: Sequence[Node], made: set[Node] | None = None
+) -> tuple[list[Region], tuple[Node, ...]]:
+    """Regions of some outputs each, and what they reach outside, which is the same for all.
+
+    What does not depend on the leaves of its own is captured whole, so that it is computed once.
+    Numbers stay inside, and so do checks, which must not fail where no step runs.
+
+    Parameters
+    ----------
+    own : sequence of Node
+        Placeholders.
+    *outputs : sequence of Node
+        The outputs of each region.
+    made : set of Node, optional
+        Nodes that stay inside whatever they depend on, because they may never be computed.
+
+    Returns
+    -------
+    list of Region, tuple of Node
+    """
+    roots = [node for group in outputs for node in group]
+    nodes = toposort(roots)
+    inside = _inside(own, nodes) if made is None else _made_inside(own, nodes, made)
+    captured = {x for node in inside for x in node.inputs if x not in inside}
+    captured |= {node for node in roots if node not in inside}
+    captured = {node for node in captured if not _is_number(node)}
+    ordered = tuple(sorted(captured, key=lambda node: node.serial))
+    bound = numbered((*own, *ordered))
+    replace = dict(zip((*own, *ordered), bound, strict=True))
+    closed = rebuild(roots, replace)
+    regions = []
+    for group in outputs:
+        regions.append(Region(tuple(closed[: len(group)]), bound))
+        closed = closed[len(group) :]
+    return regions, ordered
+
+
+def _inside(own: Sequence[Node], nodes: Sequence[Node]) -> set[Node]:
+    """The nodes that are computed in every step, placeholders among them."""
+    inside = _dependent(set(own), nodes)
+    # a derivative needs all ways that lead to what it is taken with respect to
+    wrt = {x for node in nodes if node in inside for x in differentiated(node)} - inside
+    if wrt:
+        inside = _dependent({*own, *wrt}, nodes) - wrt
+    return inside
+
+
+def _made_inside(own: Sequence[Node], nodes: Sequence[Node], made: set[Node]) -> set[Node]:
+    made = {node for node in nodes if node in made and node.kind not in _OUTSIDE}
+    wrt = {x for node in made for x in differentiated(node)} - made
+    inside = _dependent({*own, *made, *wrt}, nodes, checks=False) - wrt
+    return inside | set(own)
+
+
+def _dependent(on: set[Node], nodes: Sequence[Node], checks: bool = True) -> set[Node]:
+    found = set(on)
+    for node in nodes:
+        if (
+            (checks and node.kind == "check")
+            or any(x in found for x in node.inputs)
+            or any(key in found for dim in node.dims for key in mask_keys(dim))
+        ):
+            found.add(node)
+    return found
+
+
+def mask_keys(dim: Dim) -> Iterable[Any]:
+    """The masks that a dim is made by."""
+    if isinstance(dim, SelDim) and isinstance(dim.selection, Mask):
+        yield dim.selection.key
+    for parent in dim.parents:
+        yield from mask_keys(parent)
+
+
+def _is_number(node: Node) -> bool:
+    if node.kind in ("codes", "cast"):
+        return _is_number(node.inputs[0])
+    return node.kind == "constant"
+
+
+def loop_nodes(attrs: LoopAttrs, inputs: tuple[Node, ...]) -> list[Node]:
+    """The nodes of all outputs of a loop."""
+    count = attrs.n_states + attrs.n_traces
+    return [make("loop", inputs, attrs._replace(output=at)) for at in range(count)]
+
+
+# -- inference -------------------------------------------------------------------------------------
+
+
+@infers("bound")
+def _bound(inputs: tuple[Node, ...], attrs: BoundAttrs) -> NodeType:
+    return NodeType(attrs.dims, attrs.dtype, attrs.categories)
+
+
+def _type(node: Node) -> NodeType:
+    return NodeType(node.dims, node.dtype, node.categories)
+
+
+@infers("loop")
+def _loop(inputs: tuple[Node, ...], attrs: LoopAttrs) -> NodeType:
+    given = split_inputs(attrs, inputs)
+    over = () if attrs.over is None else (attrs.over,)
+    expected = [
+        *map(_type, given.init),
+        *(_type(x)._replace(dims=without(x.dims, over)) for x in given.sequences),
+        *map(_type, given.captured),
+    ]
+    _same("an input", [_type(x) for x in attrs.region.bound], expected)
+    states = expected[: attrs.n_states]
+    _same("a state", [_type(x) for x in attrs.next_states], states)
+    if attrs.before is not None:
+        _same("a state before a step", [_type(x) for x in attrs.before], states)
+    along = stop_dims(attrs, given)
+    if any(dim not in state.dims for state in states for dim in along):
+        raise GraphError(f"a state lacks dims by which a loop stops: {dim_set(along)}")
+    if attrs.output < attrs.n_states:
+        return states[attrs.output]
+    element = attrs.traced[attrs.output - attrs.n_states]
+    for dim in over:
+        if dim in element.dims:
+            raise DimError(
+                build_message(
+                    f"what a step gives has {dim.title} already, the dim of the loop",
+                    [("given by a step", dim_set(element.dims)), ("loop over", repr(dim))],
+                    "rename it with rename_dim",
+                )
+            )
+    return NodeType(sort_dims((*element.dims, *over)), element.dtype, element.categories)
+
+
+def _same(what: str, found: Sequence[NodeType], expected: Sequence[NodeType]) -> None:
+    if list(found) != list(expected):
+        raise GraphError(f"{what} of a region is of another type: {found} for {expected}")
+
+
+@infers("cond")
+def _cond(inputs: tuple[Node, ...], attrs: CondAttrs) -> NodeType:
+    condition, *operands = inputs
+    if condition.dims or condition.dtype != "bool":
+        raise GraphError(f"the condition of a conditional is a bool scalar, not {condition}")
+    for region in (attrs.then, attrs.otherwise):
+        _same("an input", [_type(x) for x in region.bound], [_type(x) for x in operands])
+    found = [_type(x) for x in attrs.then.outputs]
+    _same("an output", found, [_type(x) for x in attrs.otherwise.outputs])
+    return found[attrs.output]

@@ -1,0 +1,184 @@
+"""Lowering of loops and conditionals: one positional op for all outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytensor.tensor as pt
+from pytensor.graph.basic import Variable
+
+from dimtensor.dims import Dim, Dims, without
+from dimtensor.errors import GraphError, build_message
+from dimtensor.graph import Node, toposort
+from dimtensor.graph.attrs import LabelPosition
+from dimtensor.graph.checks import Check, check_messages
+from dimtensor.graph.grown import masked
+from dimtensor.graph.infer import describe
+from dimtensor.graph.regions import LoopAttrs, Region, mask_keys, split_inputs, stop_dims
+from dimtensor.graph.walk import with_regions
+from dimtensor.lower.context import Lowering, lowers, transpose
+
+Results = list[tuple[Variable, Dims]]
+
+
+class RegionLowering(Lowering):
+    """Positional variables of a region.
+
+    Parameters
+    ----------
+    parent : Lowering
+        The lowering of the graph that the region is in: it knows the lengths of dims.
+    region : Region
+    bound : sequence of Variable
+        What bound leaves stand for, axes in the plan's order.
+    """
+
+    def __init__(self, parent: Lowering, region: Region, bound: Sequence[Variable]):
+        super().__init__(region.outputs, parent.order, parent._leaf)
+        self.parent = parent
+        self.differentiates = self.differentiates or parent.differentiates
+        self.variables.update(zip(region.bound, bound, strict=True))
+
+    def _lower(self, node: Node) -> Variable:
+        return self.variables[node] if node.kind == "bound" else super()._lower(node)
+
+    def _find_length(self, dim: Dim) -> Any:
+        if not any(key in self.variables for key in mask_keys(dim)):
+            try:
+                return self.parent.length(dim)
+            except GraphError:
+                for leaf, variable in self.variables.items():
+                    if leaf.kind == "bound" and dim in leaf.dims:
+                        axis = self.axes(leaf).index(dim)
+                        return variable.shape[axis]
+        return super()._find_length(dim)
+
+    def hidden_input(self, position: LabelPosition) -> Variable:
+        return self.parent.hidden_input(position)
+
+
+@lowers("bound")
+def bound(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
+    raise GraphError(
+        build_message(
+            "a value that belongs to a step of a loop is used outside of it",
+            [("value", describe(node))],
+            "what a step computes comes out as its state, or as what it gives for its trace",
+        )
+    )
+
+
+@lowers("loop")
+def loop(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
+    key = ("loop", node.inputs, node.attrs._replace(output=0))
+    results: Results | None = ctx.shared.get(key)
+    if results is None:
+        results = ctx.shared[key] = _loop(ctx, node.attrs, node.inputs)
+    return results[node.attrs.output]
+
+
+def _loop(ctx: Lowering, attrs: LoopAttrs, nodes: tuple[Node, ...]) -> Results:
+    from dimtensor.ops.loop import build_loop, build_scan
+
+    shown = attrs.n_states
+    if stop_dims(attrs, split_inputs(attrs, nodes)):
+        attrs, nodes = masked(attrs, nodes)
+    given = split_inputs(attrs, nodes)
+    n = attrs.n_states
+    leaves = attrs.region.bound
+    states = [_stand_in(ctx, leaf) for leaf in leaves[:n]]
+    elements = [_stand_in(ctx, leaf) for leaf in leaves[n : n + attrs.n_sequences]]
+    captured = [ctx.variable(x) for x in given.captured]
+    inner = RegionLowering(ctx, attrs.region, [*states, *elements, *captured])
+    outputs = inner.run()
+    after, traced = outputs[:n], outputs[n : n + attrs.n_traces]
+    go_on = outputs[n + attrs.n_traces] if attrs.stops else None
+    before = outputs[-n:] if attrs.inverse else None
+    init = [ctx.variable(x) for x in given.init]
+    for holds, _ in inner.checks:
+        so_far = pt.scalar(dtype="bool")
+        states.append(so_far)
+        after.append(pt.and_(so_far, holds))
+        init.append(pt.constant(np.bool_(True)))
+        if before is not None:
+            before.append(so_far)
+    go = ctx.variable(given.go) if attrs.stops else True
+    final: Sequence[Variable]
+    if attrs.over is None and not attrs.counted:
+        assert go_on is not None
+        final, traces = build_loop(states, after, go_on, go, init, inverse=before), []
+    else:
+        steps = ctx.variable(given.n_steps) if attrs.counted else _length(ctx, attrs.over)
+        result = build_scan(
+            steps, states, elements, after, traced, init,
+            [_along(ctx, x, attrs.over) for x in given.sequences],
+            go_on=go_on, go=go, reverse=attrs.reverse, inverse=before,
+            truncate=attrs.truncate, checkpoint=attrs.checkpoint,
+        )  # fmt: skip
+        final, traces = result.states, result.traces
+    for (_, check), holds in zip(inner.checks, final[n:], strict=True):
+        ctx.check(check.node, holds, check.about)
+    results = [(v, ctx.axes(x)) for v, x in zip(final, leaves[:shown], strict=False)]
+    for trace, element in zip(traces, attrs.traced, strict=True):
+        assert attrs.over is not None
+        results.append((trace, (attrs.over, *ctx.axes(element))))
+    return results
+
+
+def _stand_in(ctx: Lowering, leaf: Node) -> Variable:
+    """A variable for a state or an element of a sequence."""
+    lengths = ctx.shape(ctx.axes(leaf))
+    static = tuple(length if isinstance(length, int) else None for length in lengths)
+    return pt.tensor(dtype=leaf.dtype, shape=static)
+
+
+def _length(ctx: Lowering, over: Dim | None) -> Variable:
+    assert over is not None
+    return pt.as_tensor_variable(ctx.length(over), dtype="int64")
+
+
+def _along(ctx: Lowering, x: Node, over: Dim | None) -> Variable:
+    """A sequence with the dim of the loop as its first axis."""
+    assert over is not None
+    axes = ctx.axes(x)
+    return transpose(ctx.variable(x), axes, (over, *without(axes, [over])))
+
+
+@lowers("cond")
+def cond(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
+    key = ("cond", node.inputs, node.attrs._replace(output=0))
+    results: Results | None = ctx.shared.get(key)
+    if results is None:
+        results = ctx.shared[key] = _cond(ctx, node, inputs)
+    return results[node.attrs.output]
+
+
+def _cond(ctx: Lowering, node: Node, inputs: list[Variable]) -> Results:
+    from dimtensor.ops.loop.conditional import conditional
+
+    condition, *operands = inputs
+    checks: list[list[Check]] = [[], []]
+
+    def branch(at: int, bound: Sequence[Variable]) -> list[Variable]:
+        inner = RegionLowering(ctx, (node.attrs.then, node.attrs.otherwise)[at], bound)
+        outputs = inner.run()
+        checks[at] = [check for _, check in inner.checks]
+        other = [pt.constant(np.bool_(True)) for _ in checks[1 - at]]
+        own = [holds for holds, _ in inner.checks]
+        return [*outputs, *(other + own if at else own + other)]
+
+    if _may_ask(node.attrs.otherwise):
+        branch(1, [x.type() for x in operands])  # to know how many checks it asks for
+    results = conditional(
+        condition, lambda *bound: branch(0, bound), lambda *bound: branch(1, bound), operands
+    )
+    shown = node.attrs.then.outputs
+    for check, holds in zip(checks[0] + checks[1], results[len(shown) :], strict=True):
+        ctx.check(check.node, holds, check.about)
+    return [(v, ctx.axes(x)) for v, x in zip(results, shown, strict=False)]
+
+
+def _may_ask(region: Region) -> bool:
+    return any(check_messages(node) for node in with_regions(toposort(region.outputs)))
