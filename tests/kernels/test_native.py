@@ -409,3 +409,30 @@ def kernel(x, y):
     text = assembly(translated(source, [ArgumentType(F, (None,))] * 2, {}).text)
     assert "subpd" in text
     assert "mulpd" in text or "fmadd231pd" in text or "fmadd213pd" in text
+
+
+def test_the_order_of_sums():
+    """Free where a loop only adds up, as written where a round waits for the one before."""
+    text = translated(SUM, [ArgumentType(F, (None,))], {}).text
+    assert "fadd reassoc" in text
+    source = """
+def kernel(x):
+    s = 0.0
+    for i in range(x.shape[0]):
+        t = x[i] * 0.5
+        u = t + 1.0 + s * 0.9
+        s = u
+    total = 0.0
+    for i in range(x.shape[0]):
+        t = x[i] * 2.0
+        total += t
+    return (s, total, )
+"""
+    first, second = (
+        translated(source, [ArgumentType(F, (None,))], {})
+        .text.split("loop", 1)[1]
+        .split("after", 1)
+    )
+    assert "reassoc" not in first
+    assert "fadd reassoc" in second
+    check(source, np.arange(5.0))

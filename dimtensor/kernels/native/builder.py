@@ -19,6 +19,9 @@ from dimtensor.kernels.native.values import (
 
 # the flags of kernels.compiler.FASTMATH
 FAST = "reassoc contract nsz arcp afn"
+# where each round of a loop waits for the one before: LLVM's other order of a sum may put more
+# operations on the way from one round to the next than there were
+IN_ORDER = "contract nsz arcp afn"
 # loops of up to so many rounds may be written out
 _WRITTEN_OUT = 8
 _INTEGER_OPS = {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor"}
@@ -52,6 +55,7 @@ class Builder:
         self.entry: list[str] = []
         self.lines: list[str] = []
         self._names = itertools.count()
+        self.fast = FAST
         self._scopes = 0
         self._hints = 0
         self.depth = 0  # of loops around what is written
@@ -138,7 +142,7 @@ class Builder:
         if type_.kind == "f":
             if operator not in _FLOAT_OPS:
                 raise NotNative(f"{operator} of floats")
-            text = f"{_FLOAT_OPS[operator]} {FAST} {type_.llvm} {a.text}, {b.text}"
+            text = f"{_FLOAT_OPS[operator]} {self.fast} {type_.llvm} {a.text}, {b.text}"
             return Value(self.let(text), type_)
         if type_.kind == "b" and operator not in "&|^":
             raise NotNative(f"{operator} of truth values")
@@ -183,7 +187,7 @@ class Builder:
 
     def negate(self, a: Value) -> Value:
         if a.type.kind == "f":
-            return Value(self.let(f"fneg {FAST} {a.type.llvm} {a.text}"), a.type)
+            return Value(self.let(f"fneg {self.fast} {a.type.llvm} {a.text}"), a.type)
         if a.text.lstrip("-").isdigit():
             return constant(-int(a.text), a.type)
         return Value(self.let(f"sub {a.type.llvm} 0, {a.text}"), a.type)

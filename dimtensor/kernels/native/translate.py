@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from dimtensor.kernels.native.arrays import Arrays
-from dimtensor.kernels.native.builder import Builder, Declarations
+from dimtensor.kernels.native.builder import FAST, IN_ORDER, Builder, Declarations
 from dimtensor.kernels.native.expressions import leading_positions
 from dimtensor.kernels.native.values import (
     I64,
@@ -64,6 +64,7 @@ class Translator(Arrays):
         self.results: list[ResultType] = []
         self.messages: list[str] = []
         self._loops: list[tuple[str, str]] = []
+        self._levels: dict[str, int] = {}
 
     def translate(self, name: str) -> Translation:
         """The whole function."""
@@ -135,7 +136,7 @@ class Translator(Arrays):
             before = self.counters.get(name)
             self.counters[name] = at
             self._loops.append((following, after))
-            self._block(node.body)
+            self._round(node.body)
             self._loops.pop()
             if before is None:
                 del self.counters[name]
@@ -143,6 +144,21 @@ class Translator(Arrays):
                 self.counters[name] = before
 
         self.b.loop(start, stop, step, body)
+
+    def _round(self, body: Sequence[ast.stmt]) -> None:
+        """The body of a loop; whether it carries states decides about the order of sums."""
+        assigned = {
+            target.id
+            for statement in body
+            if isinstance(statement, ast.Assign)
+            for target in statement.targets
+            if isinstance(target, ast.Name)
+        }
+        carries = any(self._levels.get(name, self._depth + 1) <= self._depth for name in assigned)
+        before = self.b.fast
+        self.b.fast = IN_ORDER if carries else FAST
+        self._block(body)
+        self.b.fast = before
 
     def _while(self, node: ast.While) -> None:
         b = self.b
@@ -152,7 +168,7 @@ class Translator(Arrays):
         b.branch(self.truth(node.test), inside, after)
         b.begin(inside)
         self._loops.append((check, after))
-        self._block(node.body)
+        self._round(node.body)
         self._loops.pop()
         b.jump(check)
         b.begin(after)
@@ -291,6 +307,7 @@ class Translator(Arrays):
         if known is None:
             slot = self.b.slot(value.type.llvm, align=value.type.size)
             self.variables[name] = known = (slot, value.type)
+            self._levels[name] = self._depth
         slot, type_ = known
         if value.type != type_:
             if promoted(value.type, type_) != type_:
