@@ -142,7 +142,7 @@ class Nest:
 
     def _is_serial(self, sink: _Sink, names: set[str]) -> bool:
         """Whether an update may meet the same element again: where it is depends on data."""
-        return sink.kind == "scatter" and any(
+        return bool(self.loops and sink.kind == "scatter") and any(
             not names.isdisjoint(strips.Line(term.text).uses) for term in sink.index
         )
 

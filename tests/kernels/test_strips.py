@@ -81,6 +81,15 @@ def test_lengths_around_that_of_a_strip(length):
     )
 
 
+def test_an_update_without_a_loop():
+    one, at = (
+        pt.tensor("one", dtype="float64", shape=(1,)),
+        pt.tensor("at", dtype="int64", shape=(1,)),
+    )
+    outputs = [pt.inc_subtensor(pt.zeros(GROUPS)[at], one * one)]
+    check([one, at], outputs, [np.array([3.0]), np.array([2])])
+
+
 def test_what_is_serial_is_in_a_loop_of_its_own():
     source = interpreted(inputs_of(PROGRAMS["hierarchical"]), PROGRAMS["hierarchical"]).source
     loops = re.split(r"\n *for ", source)
