@@ -157,6 +157,7 @@ class Emitter:
         self.scalars: dict[Variable, Term] = {}
         self.owned: set[Variable] = set()
         self._lengths: dict[Axis, str] = {}
+        self._in_question: set[Axis] = set()
         self._early_lengths: set[str] = set()
         self.known_before: set[str] = set()  # numbers that a block finds before its loop
         self.loop_lengths: dict[str, str] = {}
@@ -292,7 +293,15 @@ class Emitter:
         known = self._lengths.get(cls)
         if known is None:
             members = self._classes.get(cls, [(variable, axis)])
-            text, early = self._length_text(members)
+            if cls in self._in_question:
+                raise UnsupportedGraph(
+                    f"the length of axis {axis} of {variable} follows from itself"
+                )
+            self._in_question.add(cls)
+            try:
+                text, early = self._length_text(members)
+            finally:
+                self._in_question.remove(cls)
             if text.isdigit():
                 known = text
             else:
@@ -332,7 +341,10 @@ class Emitter:
         for place, axis in sorted(stored, key=lambda item: not item[0].early):
             return place.length(axis), place.early
         for variable, axis in members:
-            text = self._derived_length(variable, axis)
+            try:
+                text = self._derived_length(variable, axis)
+            except UnsupportedGraph:  # one may follow from another that follows from it
+                continue
             if text is not None:
                 return text, self.is_early(text)
         raise UnsupportedGraph(f"the length of axis {members[0][1]} of {members[0][0]}")
