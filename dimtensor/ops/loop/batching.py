@@ -1,0 +1,241 @@
+"""Loops over batches: axes that are added to inputs go through the body.
+
+A loop that stops by values stops for each element of the batch on its own: it goes on as long as
+one does, and those that are done keep their states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytensor.tensor as pt
+from pytensor.graph.basic import Apply, Variable
+from pytensor.graph.replace import _vectorize_node, clone_replace, vectorize_graph
+from pytensor.raise_op import CheckAndRaise
+from pytensor.tensor.type import TensorType
+
+from dimtensor.ops.loop.frontend import build_loop, build_scan
+from dimtensor.ops.loop.op import Loop, Scan
+
+
+@_vectorize_node.register(Scan)
+def vectorize_scan(op: Scan, node: Apply, *inputs: Variable) -> list[Variable]:
+    """Outputs of a `Scan` node some of whose inputs have more axes, the first ones.
+
+    The number of steps has to be one for the whole batch; it is checked when the loop runs.
+    """
+    n_steps, *others = inputs
+    if n_steps.type.ndim:
+        n_steps = _one_number(n_steps, op.split_inputs(node.inputs), op.split_inputs(inputs))
+    inputs = (n_steps, *others)
+    if all(_same_axes(x, old) for x, old in zip(inputs, node.inputs, strict=True)):
+        return op(*inputs)
+    batch = _Batch.of(node.inputs, inputs)
+    step = _batched_step(op, batch, op.split_inputs(inputs), op.stops)
+    n = len(step.states)
+    result = build_scan(
+        inputs[0],
+        step.states,
+        step.elements,
+        step.outputs[:n],
+        step.outputs[n:],
+        step.init,
+        step.sequences,
+        go_on=step.go_on,
+        go=step.go if op.stops else True,
+        reverse=op.reverse,
+        inverse=step.inverse,
+        truncate=op.truncate,
+    )
+    cores = op.body.outputs[op.n_states :]
+    traces = [
+        pt.moveaxis(x, 0, batch.ndim) if x.type.ndim > core.type.ndim + 1 else x
+        for x, core in zip(result.traces, cores, strict=False)
+    ]
+    n_done = result.states[-1] if step.masked else result.n_done
+    return [*result.states[: op.n_states], *traces, *([n_done] if op.stops else [])]
+
+
+def _one_number(n_steps: Variable, before: Any, after: Any) -> Variable:
+    """The number of steps, of which there is one for each element of a batch."""
+    if after.sequences:  # it is their length
+        return after.sequences[0].shape[_added(after.sequences[0], before.sequences[0])]
+    numbers = pt.maximum(n_steps.ravel(), 0)
+    longest = pt.max(pt.concatenate([[0], numbers]))
+    check = CheckAndRaise(ValueError, "the number of steps of a loop is the same for a whole batch")
+    return check(longest, pt.all(pt.eq(numbers, longest)))
+
+
+def _added(after: Variable, before: Variable) -> int:
+    """How many axes a variable has more than another."""
+    return after.type.ndim - before.type.ndim if _is_tensor(before) else 0
+
+
+def _same_axes(after: Variable, before: Variable) -> bool:
+    return _added(after, before) == 0
+
+
+@_vectorize_node.register(Loop)
+def vectorize_loop(op: Loop, node: Apply, *inputs: Variable) -> list[Variable]:
+    """Outputs of a `Loop` node some of whose inputs have more axes, the first ones."""
+    batch = _Batch.of(node.inputs, inputs)
+    step = _batched_step(op, batch, op.split_inputs(inputs), True)
+    assert step.go_on is not None
+    inverse = step.inverse
+    if inverse is not None:  # it counts its steps already
+        parts = [step.states, step.outputs, step.init, inverse]
+        states, following, init, inverse = (part[1:] for part in parts)
+        results = build_loop(states, following, step.go_on, step.go, init, inverse=inverse)
+        return [results[0].owner.outputs[0], *results]
+    results = build_loop(step.states, step.outputs, step.go_on, step.go, step.init)
+    return results[: op.n_states]
+
+
+@dataclass
+class _Batch:
+    """The axes that inputs got in addition: how many, how long, and how long as far as known."""
+
+    ndim: int
+    shape: list[Variable]
+    static: list[int | None]
+
+    @classmethod
+    def of(cls, before: Sequence[Variable], after: Sequence[Variable]) -> _Batch:
+        counts = [_added(x, old) for x, old in zip(after, before, strict=True)]
+        ndim = max(counts)
+        shape: list[Variable] = []
+        static: list[int | None] = []
+        for axis in range(ndim):
+            lengths = [
+                (x.type.shape[axis - ndim + n], x, axis - ndim + n)
+                for x, n in zip(after, counts, strict=True)
+                if axis - ndim + n >= 0
+            ]
+            known = {n for n, *_ in lengths} - {1, None}
+            unknown = [x.shape[at] for n, x, at in lengths if n is None]
+            static.append(known.pop() if known else None if unknown else 1)
+            length = static[-1] if static[-1] is not None else _longest(unknown)
+            shape.append(pt.as_tensor_variable(length))
+        return cls(ndim, shape, static)
+
+    def full(self, x: Variable, core_ndim: int) -> Variable:
+        """The variable with all axes of the batch."""
+        added = x.type.ndim - core_ndim
+        if added == self.ndim and (1 not in x.type.shape[:added] or 1 in self.static):
+            return x
+        core = [x.shape[axis] for axis in range(added, x.type.ndim)]
+        return pt.alloc(x, *self.shape, *core)
+
+    def wider(self, x: Variable) -> Variable:
+        """A variable like this one, with the axes of the batch."""
+        return TensorType(x.type.dtype, (*self.static, *x.type.shape))(x.name)
+
+
+def _longest(lengths: Sequence[Variable]) -> Variable:
+    """The length of axes of which some may be of length one."""
+    longest = lengths[0]
+    for length in lengths[1:]:
+        longest = pt.switch(pt.eq(longest, 1), length, longest)
+    return longest
+
+
+@dataclass
+class _BatchedStep:
+    """A step for a batch; captured variables are those outside already."""
+
+    states: list[Variable]
+    elements: list[Variable]
+    outputs: list[Variable]
+    init: list[Variable]
+    sequences: list[Variable]
+    go: Any
+    go_on: Variable | None
+    inverse: list[Variable] | None
+    masked: bool = False
+
+
+def _batched_step(op: Any, batch: _Batch, given: Any, stops: bool) -> _BatchedStep:
+    inner = [v.type() for v in op.body.inputs]
+    outputs = op.body.bind(inner)
+    n, m = op.n_states, len(inner) - len(given.captured)
+    outside = [*given.states, *given.sequences, *given.captured]
+    axes = [v.type.ndim + (n <= i < m) if _is_tensor(v) else 0 for i, v in enumerate(inner)]
+    wide = {i for i, x in enumerate(outside) if _is_tensor(inner[i]) and x.type.ndim > axes[i]}
+    masked = stops and given.go.type.ndim > 0
+    while True:
+        variables = [batch.wider(v) if i in wide else v for i, v in enumerate(inner)]
+        replace = {inner[i]: variables[i] for i in wide}
+        found = vectorize_graph(outputs, replace) if replace else list(outputs)
+        masked = masked or (stops and found[-1].type.ndim > 0)
+        more = {
+            i
+            for i in range(n)
+            if _is_tensor(inner[i]) and (masked or found[i].type.ndim > inner[i].type.ndim)
+        }
+        if more <= wide:
+            break
+        wide |= more
+    found[:n] = [
+        batch.full(y, inner[i].type.ndim) if i in wide else y for i, y in enumerate(found[:n])
+    ]
+    before = None
+    if op.inverse is not None and not masked:
+        before = op.inverse.bind(inner)
+        before = vectorize_graph(before, replace) if replace else before
+        before = [
+            batch.full(y, v.type.ndim) if i in wide else y
+            for i, (y, v) in enumerate(zip(before, inner, strict=False))
+        ]
+    full = [batch.full(x, axes[i]) if i in wide else x for i, x in enumerate(outside)]
+    captured = dict(zip(variables[m:], full[m:], strict=True))
+    both = clone_replace([*found, *(before or ())], captured)
+    found, before = both[: len(found)], both[len(found) :] if before is not None else None
+    step = _BatchedStep(
+        variables[:n],
+        variables[n:m],
+        found[:-1] if stops else found,
+        full[:n],
+        [pt.moveaxis(x, batch.ndim, 0) if i + n in wide else x for i, x in enumerate(full[n:m])],
+        given.go,
+        found[-1] if stops else None,
+        before,
+    )
+    return _masked(step, batch, [v.type.ndim for v in op.body.outputs[n:-1]]) if masked else step
+
+
+def _masked(step: _BatchedStep, batch: _Batch, traced_ndim: Sequence[int]) -> _BatchedStep:
+    """A step after which those elements go on that go on themselves."""
+    assert step.go_on is not None
+    n = len(step.states)
+    on = TensorType("bool", batch.static)("on")
+    count = TensorType("int64", batch.static)("count")
+
+    def where(new: Variable, old: Variable) -> Variable:
+        if not _is_tensor(new):
+            return new
+        mask = pt.shape_padright(on, max(new.type.ndim, batch.ndim) - batch.ndim)
+        return pt.switch(mask, new, old)
+
+    following = [where(y, x) for y, x in zip(step.outputs[:n], step.states, strict=True)]
+    traced = [
+        where(batch.full(y, core_ndim), pt.zeros((), y.type.dtype))
+        for y, core_ndim in zip(step.outputs[n:], traced_ndim, strict=True)
+    ]
+    after = on & batch.full(step.go_on, 0)
+    return _BatchedStep(
+        [*step.states, on, count],
+        step.elements,
+        [*following, after, count + on, *traced],
+        [*step.init, batch.full(step.go, 0), pt.zeros(batch.shape, dtype="int64")],
+        step.sequences,
+        pt.any(batch.full(step.go, 0)),
+        pt.any(after),
+        None,
+        masked=True,
+    )
+
+
+def _is_tensor(variable: Variable) -> bool:
+    return isinstance(variable.type, TensorType)
