@@ -11,9 +11,10 @@ from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FrozenFunctionGraph
 from pytensor.graph.traversal import ancestors, io_toposort
 from pytensor.raise_op import CheckAndRaise
-from pytensor.scalar.basic import upcast
+from pytensor.scalar.basic import ScalarType, upcast
 from pytensor.tensor.random.type import RandomType
 from pytensor.tensor.type import TensorType
+from pytensor.tensor.type_other import NoneTypeT, SliceType
 
 from dimtensor.errors import DtypeError, GraphError, build_message
 
@@ -21,14 +22,14 @@ from dimtensor.errors import DtypeError, GraphError, build_message
 def captured_by(inner: Sequence[Variable], outputs: Sequence[Variable]) -> list[Variable]:
     """Variables outside that outputs need beside the inner ones, in the order of their use.
 
-    What does not depend on the inner variables is captured whole, so that it is computed once. Two
-    things stay inside: scalar constants, and checks, which must not fail where no step runs.
+    What does not depend on the inner variables is captured whole, so that it is computed once.
+    Scalar constants stay inside, and so do checks, which must not fail where no step runs.
     """
     nodes = io_toposort(list(inner), list(outputs))
     inside = set(inner)
     depends = set(inner)
     for node in nodes:
-        if isinstance(node.op, CheckAndRaise) or any(v in depends for v in node.inputs):
+        if _stays_inside(node) or any(v in depends for v in node.inputs):
             depends.update(node.outputs)
     used: list[Variable] = []
     stack: list[Variable] = []
@@ -40,7 +41,9 @@ def captured_by(inner: Sequence[Variable], outputs: Sequence[Variable]) -> list[
             inside.add(variable)
             if variable in depends:
                 stack.append(variable)
-            elif not _is_small_constant(variable):
+            elif _is_small_constant(variable):
+                stack.extend([variable] if variable.owner is not None else [])
+            else:
                 used.append(variable)
 
     need(outputs)
@@ -49,9 +52,20 @@ def captured_by(inner: Sequence[Variable], outputs: Sequence[Variable]) -> list[
     return used
 
 
+def _stays_inside(node: Apply) -> bool:
+    # indices are made where they are used
+    kinds = (ScalarType, SliceType, NoneTypeT)
+    return isinstance(node.op, CheckAndRaise) or any(
+        isinstance(v.type, kinds) for v in node.outputs
+    )
+
+
 def _is_small_constant(variable: Variable) -> bool:
+    """Whether a variable is a constant, or a number computed from constants."""
     if not isinstance(variable, Constant):
-        return False
+        if variable.owner is None or variable.type.ndim if _is_tensor(variable) else True:
+            return False
+        return all(_is_small_constant(v) for v in variable.owner.inputs)
     return not isinstance(variable.type, TensorType) or variable.data.ndim == 0
 
 
@@ -65,7 +79,7 @@ def as_state(x: Any) -> Variable:
     if isinstance(x, Variable):
         return x
     if isinstance(x, (bool, np.bool_)):
-        return pt.constant(x)
+        return pt.constant(np.asarray(x))
     if isinstance(x, int):
         return pt.constant(x, dtype="int64")
     return pt.as_tensor_variable(x)

@@ -238,7 +238,6 @@ def _run_back(op: Any, forward: _Forward, back: _Step) -> dict[tuple[str, int], 
     recomputed = _recomputed(op, wanted, before, back)
     outputs = [*wanted, *(before[i] for i in recomputed)]
     opaque = {v for v in back.states if not isinstance(v.type, TensorType)}
-    opaque |= {v for v in back.captured if not isinstance(v.type, TensorType)}
     drawn = drawn_within(back.inner, opaque, outputs) if opaque else []
     outputs = _replaced(outputs, {back.states[i]: before[i] for i in recomputed})
     stand_ins = {v: v.type() for v in drawn}

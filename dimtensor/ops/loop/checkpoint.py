@@ -1,0 +1,243 @@
+"""Gradients that store few states: nested loops over segments, whose steps are computed again.
+
+The states at the start of segments are stored, and the others of a segment are computed again when
+the gradient comes to it. With one level of segments of √n steps that is the schedule of Chen et
+al. (2016, section 4.1); with more levels, their recursion (section 4.4) with segments of equal
+lengths. The binomial schedule of Griewank and Walther (2000) computes fewer steps again for the
+same memory. Its segments are of unequal lengths, which loops in loops cannot have.
+
+References
+----------
+T. Chen, B. Xu, C. Zhang and C. Guestrin, "Training deep nets with sublinear memory cost", 2016,
+arXiv:1604.06174.
+
+A. Griewank and A. Walther, "Algorithm 799: revolve: an implementation of checkpointing for the
+reverse or adjoint mode of computational differentiation", ACM Transactions on Mathematical Software
+26, 2000.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytensor.tensor as pt
+from pytensor.graph.basic import Constant, Variable
+
+from dimtensor.errors import GraphError
+from dimtensor.ops.loop.capture import as_state
+from dimtensor.ops.loop.frontend import ScanResult, build_scan
+
+# more levels than that do not store less
+_MOST_LEVELS = 30
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """What the gradient of a loop costs.
+
+    Attributes
+    ----------
+    lengths : tuple of int
+        Numbers of steps of the segments, from the innermost.
+    stored : int
+        How many states are stored at once, at most.
+    steps : int
+        How often a step runs forward, the derivatives of steps not counted.
+    """
+
+    lengths: tuple[int, ...]
+    stored: int
+    steps: int
+
+
+def schedule(n_steps: int, checkpoint: int | Sequence[int] | None) -> Schedule:
+    """What the gradient of a loop costs with some checkpoints.
+
+    Parameters
+    ----------
+    n_steps : int
+    checkpoint : int, sequence of int or None
+        As in `scan`.
+
+    Examples
+    --------
+    >>> schedule(10_000, 2)
+    Schedule(lengths=(100,), stored=200, steps=20000)
+    >>> schedule(10_000, None)
+    Schedule(lengths=(), stored=10000, steps=10000)
+    """
+    lengths = tuple(int(n) for n in _lengths(n_steps, 1 if checkpoint is None else checkpoint))
+
+    def kept(n: int, depth: int) -> int:
+        """States that the forward loop stores."""
+        if depth == 0:
+            return n
+        count, rest = divmod(n, lengths[depth - 1])
+        return count + kept(rest, depth - 1)
+
+    def most(n: int, depth: int) -> int:
+        """States that are stored at once on the way back."""
+        if depth == 0:
+            return n
+        size = lengths[depth - 1]
+        count, rest = divmod(n, size)
+        within = most(size, depth - 1) if count else 0
+        return count + max(kept(rest, depth - 1) + within, most(rest, depth - 1))
+
+    def again(n: int, depth: int) -> int:
+        """Steps that run again."""
+        if depth == 0:
+            return 0
+        size = lengths[depth - 1]
+        count, rest = divmod(n, size)
+        return count * (size + again(size, depth - 1)) + again(rest, depth - 1)
+
+    depth = len(lengths)
+    return Schedule(lengths, most(n_steps, depth), n_steps + again(n_steps, depth))
+
+
+def levels_within(n_steps: int, memory: int) -> int:
+    """The fewest levels with which a gradient stores no more than so many states.
+
+    Raises
+    ------
+    GraphError
+        If there are none.
+
+    Examples
+    --------
+    >>> levels_within(1_000_000, 1_000), levels_within(1_000_000, 10_000)
+    (3, 2)
+    """
+    for levels in range(1, _MOST_LEVELS):
+        if schedule(n_steps, levels).stored <= memory:
+            return levels
+    least = min(schedule(n_steps, levels).stored for levels in range(1, _MOST_LEVELS))
+    raise GraphError(f"the gradient of {n_steps} steps stores {least} states or more, not {memory}")
+
+
+def _lengths(n_steps: Any, checkpoint: int | Sequence[int]) -> list[Any]:
+    """Numbers of steps of the segments, from the innermost; with `n_steps` they are variables."""
+    if not isinstance(checkpoint, int):
+        lengths = [int(n) for n in checkpoint]
+        if any(m < 1 or n % m or n == m for m, n in zip([1, *lengths], lengths, strict=False)):
+            raise GraphError(f"each segment is several of those within it, which {lengths} are not")
+        return lengths
+    if checkpoint < 1:
+        raise GraphError(f"a loop has one level or more, not {checkpoint}")
+    if isinstance(n_steps, Variable):
+        root = pt.cast(pt.ceil(n_steps ** (1 / checkpoint)), "int64")
+        length = pt.maximum(root, 1)
+    else:
+        length = 1
+        while length**checkpoint < n_steps:
+            length += 1
+    return [length**level for level in range(1, checkpoint)]
+
+
+def checkpointed(
+    n_steps: Any,
+    states: Sequence[Variable],
+    elements: Sequence[Variable],
+    next_states: Sequence[Variable],
+    traced: Sequence[Variable],
+    init: Sequence[Variable],
+    sequences: Sequence[Variable],
+    *,
+    checkpoint: int | Sequence[int],
+    go_on: Variable | None,
+    go: Any,
+    reverse: bool,
+    inverse: Sequence[Variable] | None,
+    truncate: int | None,
+) -> ScanResult:
+    """A scan in segments; parameters as in `build_scan`.
+
+    Raises
+    ------
+    GraphError
+        If the gradient is also to be truncated or to use an inverse, which store less without.
+    """
+    if inverse is not None or truncate is not None:
+        raise GraphError("a gradient with checkpoints is neither truncated nor has it an inverse")
+    if isinstance(n_steps, Constant):
+        n_steps = int(n_steps.data)
+    states, next_states, init = list(states), list(next_states), list(init)
+    if go_on is not None:
+        on, count = pt.scalar("on", dtype="bool"), pt.lscalar("count")
+        states += [on, count]
+        next_states += [go_on, count + 1]
+        init += [as_state(go), pt.constant(0, dtype="int64")]
+    loop = _Nested(
+        states, list(elements), next_states, list(traced), go_on is not None, reverse,
+        _lengths(n_steps, checkpoint),
+    )  # fmt: skip
+    final, traces = loop.run(n_steps, init, list(sequences), len(loop.lengths))
+    if go_on is None:
+        return ScanResult(final, traces, None)
+    return ScanResult(final[:-2], traces, final[-1])
+
+
+@dataclass
+class _Nested:
+    """A step, and the lengths of the segments that it runs in.
+
+    A loop that stops has two states more at the end: whether to go on, and how many steps ran.
+    """
+
+    states: list[Variable]
+    elements: list[Variable]
+    next_states: list[Variable]
+    traced: list[Variable]
+    stops: bool
+    reverse: bool
+    lengths: list[Any]
+
+    def run(
+        self, n_steps: Any, init: list[Variable], sequences: list[Variable], depth: int
+    ) -> tuple[list[Variable], list[Variable]]:
+        """Final states and traces of so many steps, in segments of `depth` levels."""
+        if depth == 0:
+            result = build_scan(
+                n_steps, self.states, self.elements, self.next_states, self.traced, init, sequences,
+                reverse=self.reverse, **self._stopping(self.next_states, init),
+            )  # fmt: skip
+            return result.states, result.traces
+        size = self.lengths[depth - 1]
+        count, rest = n_steps // size, n_steps % size
+        whole = count * size
+        start = rest if self.reverse else 0
+        segments = [_in_segments(x[start : start + whole], count, size) for x in sequences]
+        within = replace(
+            self,
+            states=[v.type(v.name) for v in self.states],
+            elements=[x[0].type() for x in segments],
+        )
+        final, traces = self.run(size, within.states, within.elements, depth - 1)
+        result = build_scan(
+            count, within.states, within.elements, final, traces, init, segments,
+            reverse=self.reverse, **self._stopping(final, init),
+        )  # fmt: skip
+        joined = [x.reshape((whole, *_lengths_after(x, 2))) for x in result.traces]
+        if isinstance(rest, int) and rest == 0:
+            return result.states, joined
+        others = [x[:rest] if self.reverse else x[whole:] for x in sequences]
+        final, traces = self.run(rest, result.states, others, depth - 1)
+        both = zip(traces, joined, strict=True)
+        return final, [
+            pt.concatenate([rest_, main] if self.reverse else [main, rest_]) for rest_, main in both
+        ]
+
+    def _stopping(self, following: list[Variable], init: list[Variable]) -> dict[str, Any]:
+        return {"go_on": following[-2], "go": init[-2]} if self.stops else {}
+
+
+def _in_segments(x: Variable, count: Any, size: Any) -> Variable:
+    return x.reshape((count, size, *_lengths_after(x, 1)))
+
+
+def _lengths_after(x: Variable, axis: int) -> list[Any]:
+    lengths = enumerate(x.type.shape[axis:], axis)
+    return [x.shape[at] if n is None else n for at, n in lengths]
