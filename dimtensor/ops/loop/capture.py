@@ -63,7 +63,7 @@ def _stays_inside(node: Apply) -> bool:
 def _is_small_constant(variable: Variable) -> bool:
     """Whether a variable is a constant, or a number computed from constants."""
     if not isinstance(variable, Constant):
-        if variable.owner is None or variable.type.ndim if _is_tensor(variable) else True:
+        if variable.owner is None or getattr(variable.type, "ndim", 1) > 0:
             return False
         return all(_is_small_constant(v) for v in variable.owner.inputs)
     return not isinstance(variable.type, TensorType) or variable.data.ndim == 0

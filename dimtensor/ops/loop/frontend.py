@@ -21,6 +21,7 @@ from dimtensor.ops.loop.capture import (
     freeze,
 )
 from dimtensor.ops.loop.op import Loop, Scan
+from dimtensor.ops.loop.split import split
 
 # a dtype widens at most from bool over integers and floats to complex
 _MOST_TRIALS = 16
@@ -195,6 +196,18 @@ def build_scan(
     init = [converted(x, v.type) for x, v in zip(init, states, strict=True)]
     next_states = [converted(x, v.type) for x, v in zip(next_states, states, strict=True)]
     stops = go_on is not None
+    if histories and inverse is None and truncate is None and not stops:
+        parts = split(states, elements, next_states, traced)
+        if parts is not None:
+            smaller = build_scan(
+                n_steps, [states[k] for k in parts.kept], elements,
+                [next_states[k] for k in parts.kept], parts.traced,
+                [init[k] for k in parts.kept], sequences, reverse=reverse,
+            )  # fmt: skip
+            finals, traces = parts.results(
+                init, smaller.states, smaller.traces, elements, sequences
+            )
+            return ScanResult(finals, traces, None)
     outputs = [*next_states, *traced]
     if histories and inverse is None:
         outputs += _histories(states, elements, outputs, outputs[len(states) :])

@@ -1,0 +1,210 @@
+"""What a step computes beside its states leaves the loop, and is computed for all steps at once.
+
+A log likelihood is written in the step that moves the state. Its logarithm and its division then
+wait for each other in every step, and so do those of the gradient. Computed from the traces of the
+states, after the loop, they vectorise, and the loop that goes back has the recursion of the states
+alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pytensor.tensor as pt
+from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.replace import vectorize_graph
+from pytensor.graph.traversal import io_toposort
+from pytensor.scalar.basic import Add
+from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
+from pytensor.tensor.type import TensorType
+
+_ELEMENTWISE = (Elemwise, DimShuffle, CAReduce)
+# what is not worth an array for each of its operands
+_CHEAP = frozenset(
+    {"Abs", "Add", "Cast", "EQ", "GE", "GT", "Identity", "LE", "LT", "Maximum", "Minimum", "Mul"}
+    | {"Neg", "NEQ", "Second", "Sqr", "Sub", "Switch"}
+)
+_MOST_LEAVES = 4
+# sums of what is cheap leave too: a step gets shorter; but each takes an array as long as the loop
+_MOST_SUMS = 6
+
+
+@dataclass
+class Split:
+    """A step without what leaves the loop.
+
+    Attributes
+    ----------
+    kept : list of int
+        Numbers of the states that stay states.
+    traced : list of variable
+        What the loop traces now.
+    """
+
+    kept: list[int]
+    traced: list[Variable]
+    _given: list[Variable]
+    _wanted: list[Variable]
+    _sums: dict[int, Variable]
+
+    def results(
+        self,
+        init: Sequence[Variable],
+        states: Sequence[Variable],
+        traces: Sequence[Variable],
+        elements: Sequence[Variable],
+        sequences: Sequence[Variable],
+    ) -> tuple[list[Variable], list[Variable]]:
+        """Final states and traces as the whole step has them, of those of the step that is left.
+
+        Parameters
+        ----------
+        init : sequence of variable
+            Of all states.
+        states, traces : sequence of variable
+            Results of the loop.
+        elements, sequences : sequence of variable
+        """
+        known = dict(zip(elements, sequences, strict=True))
+        known.update(zip(self._given, traces, strict=True))
+        everything = [*self._wanted, *self._sums.values()]
+        found = dict(zip(everything, _for_all_steps(everything, known), strict=True))
+        finals = dict(zip(self.kept, states, strict=True))
+        for number, term in self._sums.items():
+            start = init[number]
+            total = pt.sum(found[term], axis=0, dtype=start.type.dtype)
+            finals[number] = start + total
+        return [finals[k] for k in range(len(init))], [found[v] for v in self._wanted]
+
+
+def _for_all_steps(
+    variables: Sequence[Variable], known: dict[Variable, Variable]
+) -> list[Variable]:
+    direct = [known.get(v) for v in variables]
+    rest = [v for v, found in zip(variables, direct, strict=True) if found is None]
+    computed = iter(vectorize_graph(rest, known) if rest else ())
+    return [next(computed) if found is None else found for found in direct]
+
+
+def split(
+    states: Sequence[Variable],
+    elements: Sequence[Variable],
+    next_states: Sequence[Variable],
+    traced: Sequence[Variable],
+) -> Split | None:
+    """Find what can leave a loop; None if there is nothing that is worth it.
+
+    Parameters
+    ----------
+    states, elements : sequence of variable
+        What stands for states and elements in the step.
+    next_states, traced : sequence of variable
+        What a step gives.
+
+    Notes
+    -----
+    Two things leave. A trace that is computed by elementwise operations, one of them not cheap,
+    from a few other things that can be traced. And a state that only adds up what nobody else
+    needs: it is the sum of a trace.
+    """
+    sums = _sums(states, next_states, traced)
+    nodes = io_toposort([*states, *elements], [*next_states, *traced, *sums.values()])
+    depends = {*states, *elements}
+    for node in nodes:
+        if any(v in depends for v in node.inputs):
+            depends.update(node.outputs)
+    stops = {*states, *elements, *(v for k, v in enumerate(next_states) if k not in sums)}
+    if len(sums) > _MOST_SUMS:
+        sums = {k: v for k, v in sums.items() if _leaves(v, stops, depends)}
+    kept = [k for k in range(len(states)) if k not in sums]
+    stops.update(next_states[k] for k in kept)
+    given: list[Variable] = []
+    moved = False
+    for wanted in [*traced, *sums.values()]:
+        leaves = None if wanted in stops else _leaves(wanted, stops, depends)
+        if leaves is None or not all(v in elements or _traceable(v) for v in leaves):
+            leaves = [wanted]
+        elif leaves:
+            moved = True
+        given += [v for v in leaves if v not in given and v not in elements]
+        if not leaves:  # it depends on no step: the loop traces it as it is
+            given.append(wanted)
+    if not (moved or sums):
+        return None
+    return Split(kept, given, given, list(traced), sums)
+
+
+def _sums(
+    states: Sequence[Variable], next_states: Sequence[Variable], traced: Sequence[Variable]
+) -> dict[int, Variable]:
+    """States that are sums, and the terms that they add up."""
+    found: dict[int, Variable] = {}
+    for number, (state, following) in enumerate(zip(states, next_states, strict=True)):
+        node = following.owner
+        if node is None or not _is_real_scalar(state):
+            continue
+        if not (isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, Add)):
+            continue
+        terms = [v for v in node.inputs if v is not state]
+        if len(terms) != len(node.inputs) - 1:
+            continue
+        others = [v for k, v in enumerate(next_states) if k != number]
+        if state in _reached([*others, *traced, *terms], state):
+            continue
+        if following in _reached([*others, *traced], following):
+            continue
+        term = terms[0] if len(terms) == 1 else pt.add(*terms)
+        if term.type.ndim == 0 and term.type.dtype == state.type.dtype:
+            found[number] = term
+    return found
+
+
+def _is_real_scalar(variable: Variable) -> bool:
+    tensor = isinstance(variable.type, TensorType)
+    return tensor and variable.type.ndim == 0 and variable.type.dtype.startswith("float")
+
+
+def _reached(outputs: Sequence[Variable], goal: Variable) -> set[Variable]:
+    """What outputs depend on, as far as the search goes that looks for one variable."""
+    seen: set[Variable] = set()
+    stack = list(outputs)
+    while stack:
+        variable = stack.pop()
+        if variable in seen:
+            continue
+        seen.add(variable)
+        if variable is goal:
+            break
+        if variable.owner is not None:
+            stack.extend(variable.owner.inputs)
+    return seen
+
+
+def _leaves(
+    wanted: Variable, stops: set[Variable], depends: set[Variable]
+) -> list[Variable] | None:
+    """What a variable is computed from by elementwise operations; None if that is not worth it."""
+    leaves: list[Variable] = []
+    worth = False
+    seen: set[Variable] = set()
+    stack = [wanted]
+    while stack:
+        variable = stack.pop()
+        if variable in seen or variable not in depends or isinstance(variable, Constant):
+            continue
+        seen.add(variable)
+        node = variable.owner
+        if variable in stops or node is None or not isinstance(node.op, _ELEMENTWISE):
+            leaves.append(variable)
+            continue
+        if isinstance(node.op, Elemwise):
+            worth |= type(node.op.scalar_op).__name__ not in _CHEAP
+        stack.extend(node.inputs)
+    if not worth or len(leaves) > _MOST_LEAVES or wanted in leaves:
+        return None
+    return leaves
+
+
+def _traceable(variable: Variable) -> bool:
+    return isinstance(variable.type, TensorType)
