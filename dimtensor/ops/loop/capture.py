@@ -95,10 +95,8 @@ def common_type(number: int, before: Variable, after: Variable) -> Any:
 
     Raises
     ------
-    DtypeError
-        If the step narrows the dtype.
     GraphError
-        If it changes the type, the number of axes or a length.
+        If the step changes the type, the number of axes or a length.
     """
     old, new = before.type, after.type
     if not isinstance(old, TensorType) or not isinstance(new, TensorType):
@@ -107,13 +105,23 @@ def common_type(number: int, before: Variable, after: Variable) -> Any:
         return old
     if old.ndim != new.ndim:
         raise _changed(GraphError, "its number of axes", number, before, after)
-    dtype = upcast(old.dtype, new.dtype)
-    if dtype == old.dtype and dtype != new.dtype:
-        raise _changed(DtypeError, "its dtype to a narrower one", number, before, after)
     if any(n != m and None not in (n, m) for n, m in zip(old.shape, new.shape, strict=True)):
         raise _changed(GraphError, "its shape", number, before, after)
     lengths = zip(old.shape, new.shape, strict=True)
-    return TensorType(dtype, [m if n is None else n for n, m in lengths])
+    shape = [m if n is None else n for n, m in lengths]
+    return TensorType(upcast(old.dtype, new.dtype), shape)
+
+
+def check_dtype(number: int, before: Variable, after: Variable) -> None:
+    """Refuse a step that narrows the dtype of a state.
+
+    Raises
+    ------
+    DtypeError
+        If it does.
+    """
+    if isinstance(before.type, TensorType) and before.type.dtype != after.type.dtype:
+        raise _changed(DtypeError, "its dtype to a narrower one", number, before, after)
 
 
 def _changed(

@@ -10,21 +10,26 @@ from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import io_toposort
 from pytensor.tensor.type import TensorType
 
-from dimtensor.errors import DtypeError, GraphError, build_message
+from dimtensor.errors import GraphError
 from dimtensor.ops.loop.capture import (
     as_result,
     as_state,
     captured_by,
-    check_generators,
-    common_type,
     converted,
     freeze,
 )
 from dimtensor.ops.loop.op import Loop, Scan
 from dimtensor.ops.loop.split import split
-
-# a dtype widens at most from bool over integers and floats to complex
-_MOST_TRIALS = 16
+from dimtensor.ops.loop.steps import (
+    as_list,
+    called,
+    condition,
+    element,
+    inverted,
+    number_of_steps,
+    other_count,
+    settled,
+)
 
 
 class ScanResult(NamedTuple):
@@ -128,13 +133,13 @@ def scan(
     [0.0, 1.0, 4.0]
     """
     sequences = [pt.as_tensor_variable(x) for x in sequences]
-    n_steps = _number_of_steps(n_steps, sequences)
-    elements = [_element(x, number) for number, x in enumerate(sequences)]
+    n_steps = number_of_steps(n_steps, sequences)
+    elements = [element(x, number) for number, x in enumerate(sequences)]
     initial = [as_state(x) for x in init]
-    states, next_states, traced, go_on = _settled(
-        lambda states: _called(step, states, elements, stops), initial, elements
+    states, next_states, traced, go_on = settled(
+        lambda states: called(step, states, elements, stops), initial, elements
     )
-    before = None if inverse is None else _inverted(inverse, states, elements)
+    before = None if inverse is None else inverted(inverse, states, elements)
     return build_scan(
         n_steps, states, elements, next_states, traced, initial, sequences,
         go_on=go_on, reverse=reverse, inverse=before, truncate=truncate, checkpoint=checkpoint,
@@ -301,20 +306,20 @@ def while_loop(
     initial = [as_state(x) for x in init]
 
     def step(states: list[Variable], elements: list[Variable]) -> tuple[Any, Any, Any]:
-        after = [as_result(x) for x in _as_list(body(list(states)))]
+        after = [as_result(x) for x in as_list(body(list(states)))]
         if len(after) != len(states):
-            raise _other_count(states, after)
+            raise other_count(states, after)
         return after, [], cond(after)
 
-    states, next_states, _, go_on = _settled(
-        lambda states: _called(step, states, [], True), initial, []
+    states, next_states, _, go_on = settled(
+        lambda states: called(step, states, [], True), initial, []
     )
     assert go_on is not None
     initial = [converted(x, v.type) for x, v in zip(initial, states, strict=True)]
-    go = _condition(cond(initial))
+    go = condition(cond(initial))
     before = None
     if inverse is not None:
-        before = _inverted(lambda s, e: inverse(s), states, [])
+        before = inverted(lambda s, e: inverse(s), states, [])
     if max_steps is None:
         if truncate is not None:
             raise GraphError("the gradient of a loop is truncated where it has max_steps")
@@ -324,7 +329,7 @@ def while_loop(
         max_steps, states, [], next_states, [], initial, [],
         go_on=go_on, go=go, inverse=before, truncate=truncate,
     )  # fmt: skip
-    return WhileResult(result.states, result.n_done, pt.invert(_condition(cond(result.states))))
+    return WhileResult(result.states, result.n_done, pt.invert(condition(cond(result.states))))
 
 
 def build_loop(
@@ -402,112 +407,11 @@ def fori_loop(
 
         def before(states: list[Variable], elements: list[Variable]) -> list[Any]:
             i = states[0] - 1
-            return [i, *_as_list(inverse(i, states[1:]))]
+            return [i, *as_list(inverse(i, states[1:]))]
 
     result = scan(
-        lambda s, e: ([s[0] + 1, *_as_list(body(s[0], s[1:]))], []),
+        lambda s, e: ([s[0] + 1, *as_list(body(s[0], s[1:]))], []),
         [pt.cast(lower, "int64"), *init],
         n_steps=n_steps, inverse=before, truncate=truncate, checkpoint=checkpoint,
     )  # fmt: skip
     return result.states[1:]
-
-
-def _number_of_steps(n_steps: Any, sequences: Sequence[Variable]) -> Variable:
-    if n_steps is not None:
-        return as_state(n_steps)
-    lengths = {x.type.shape[0] for x in sequences if x.type.ndim} - {None}
-    if len(lengths) > 1:
-        raise GraphError(
-            build_message(
-                "the sequences of a loop are of several lengths",
-                [(f"sequence {at}", str(x.type)) for at, x in enumerate(sequences)],
-            )
-        )
-    if lengths:
-        return pt.constant(lengths.pop(), dtype="int64")
-    if not sequences:
-        raise GraphError("a loop without sequences needs n_steps")
-    return sequences[0].shape[0]
-
-
-def _element(sequence: Variable, number: int) -> Variable:
-    if sequence.type.ndim == 0:
-        raise GraphError(f"sequence {number} is a scalar: it has no axis to loop over")
-    return sequence[0].type(f"{sequence.name or f'sequence {number}'}[t]")
-
-
-def _called(
-    step: Callable[..., Any], states: list[Variable], elements: list[Variable], stops: bool
-) -> tuple[list[Variable], list[Variable], Variable | None]:
-    returned = step(list(states), list(elements))
-    if not isinstance(returned, tuple) or len(returned) != 2 + stops:
-        wanted = (
-            "(next states, trace elements, go on)" if stops else "(next states, trace elements)"
-        )
-        raise GraphError(f"the step of a loop returns {wanted}, not {returned!r}")
-    after, traced = (_as_list(part) for part in returned[:2])
-    if len(after) != len(states):
-        raise _other_count(states, after)
-    go_on = _condition(returned[2]) if stops else None
-    return [as_result(x) for x in after], [as_result(x) for x in traced], go_on
-
-
-def _settled(
-    call: Callable[[list[Variable]], tuple[list[Variable], list[Variable], Variable | None]],
-    initial: list[Variable],
-    elements: list[Variable],
-) -> tuple[list[Variable], list[Variable], list[Variable], Variable | None]:
-    """States of types that the step keeps, and what it makes of them."""
-    types = [v.type for v in initial]
-    for _ in range(_MOST_TRIALS):
-        states = [
-            kind(v.name or f"state {at}")
-            for at, (v, kind) in enumerate(zip(initial, types, strict=True))
-        ]
-        next_states, traced, go_on = call(states)
-        merged = [
-            common_type(at, before, after)
-            for at, (before, after) in enumerate(zip(states, next_states, strict=True))
-        ]
-        if merged == types:
-            break
-        types = merged
-    outputs = _flat((next_states, traced, go_on))
-    check_generators([*states, *elements], next_states, outputs, lambda: _flat(call(states)))
-    return states, next_states, traced, go_on
-
-
-def _flat(results: tuple[list[Variable], list[Variable], Variable | None]) -> list[Variable]:
-    after, traced, go_on = results
-    return [*after, *traced, *([] if go_on is None else [go_on])]
-
-
-def _inverted(
-    inverse: Callable[..., Any], states: list[Variable], elements: list[Variable]
-) -> list[Variable]:
-    if not all(isinstance(v.type, TensorType) for v in states):
-        raise GraphError("a loop with a state that is no tensor has no inverse")
-    before = [as_result(x) for x in _as_list(inverse(list(states), list(elements)))]
-    if len(before) != len(states):
-        raise _other_count(states, before)
-    return [converted(x, v.type) for x, v in zip(before, states, strict=True)]
-
-
-def _other_count(states: Sequence[Any], after: Sequence[Any]) -> GraphError:
-    return GraphError(
-        build_message(
-            f"{len(states)} states went into a step and {len(after)} came out",
-            [("went in", list(states)), ("came out", list(after))],
-        )
-    )
-
-
-def _condition(x: Any) -> Variable:
-    x = pt.as_tensor_variable(x)
-    if x.type.ndim != 0 or x.type.dtype != "bool":
-        raise DtypeError(f"a condition is a bool scalar, not {x.type}")
-    return x
-
-
-def _as_list(x: Any) -> list[Any]:
-    return list(x) if isinstance(x, (list, tuple)) else [x]
