@@ -23,6 +23,7 @@ from dimtensor.interop.align import reindex as reindex
 from dimtensor.interop.pytensor import pytensor_mode as pytensor_mode
 from dimtensor.tensor import linalg as linalg
 from dimtensor.tensor.apply import apply as apply
+from dimtensor.tensor.associative import associative_scan as associative_scan
 from dimtensor.tensor.autodiff import grad as grad
 from dimtensor.tensor.autodiff import hessian as hessian
 from dimtensor.tensor.autodiff import jacobian as jacobian
@@ -98,6 +99,7 @@ from dimtensor.tensor.loops import map as map
 from dimtensor.tensor.loops import push as push
 from dimtensor.tensor.loops import reduce as reduce
 from dimtensor.tensor.loops import scan as scan
+from dimtensor.tensor.ode import ode as ode
 from dimtensor.tensor.while_loops import fori_loop as fori_loop
 from dimtensor.tensor.while_loops import while_loop as while_loop
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 
 import pytensor
@@ -9,11 +10,12 @@ import pytensor.tensor as pt
 from pytensor.gradient import NullTypeGradError
 from pytensor.graph.basic import Variable
 from pytensor.graph.replace import vectorize_graph
+from pytensor.graph.traversal import ancestors
 
 from dimtensor.dims import Dims
 from dimtensor.errors import GraphError
 from dimtensor.graph import Node
-from dimtensor.graph.infer import jacobian_dims
+from dimtensor.graph.infer import describe, jacobian_dims
 from dimtensor.lower.context import Lowering, lowers
 
 
@@ -80,7 +82,20 @@ def _unit_cotangents(ctx: Lowering, dims: Dims, dtype: str) -> Variable:
 def pushforward(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
     n = node.attrs
     y, wrt, tangents = inputs[0], inputs[1 : 1 + n], inputs[1 + n :]
-    result = pytensor.gradient.pushforward(
-        y, list(wrt), list(tangents), disconnected_outputs="ignore"
-    )
-    return result, ctx.axes(node)
+    # twice backwards, which every op that has a gradient allows; loops run forwards only once
+    directions = [True, False] if _has_loops([y]) else [False]
+    for forward in directions:
+        with contextlib.suppress(NotImplementedError):
+            result = pytensor.gradient.pushforward(
+                y, list(wrt), list(tangents), disconnected_outputs="ignore",
+                use_op_pushforward=forward,
+            )  # fmt: skip
+            return result, ctx.axes(node)
+    raise GraphError(f"the forward derivative of {describe(node.inputs[0])} is not known")
+
+
+def _has_loops(outputs: Sequence[Variable]) -> bool:
+    from dimtensor.ops.loop import Loop, Scan
+
+    return any(v.owner is not None and isinstance(v.owner.op, (Loop, Scan))
+               for v in ancestors(outputs))  # fmt: skip

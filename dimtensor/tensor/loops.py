@@ -93,7 +93,7 @@ def _scan(
     inverse: Callable[..., Any] | None = None,
     truncate: int | None = None,
 ) -> tuple[Any, Any]:
-    dim, sequences, fill = _sequences(name, xs, over)
+    dim, sequences, fill = along_dim(name, xs, over)
     states = States(init, name)
     elements = [placeholder(without(x.dims, [dim]), x.dtype, x.categories) for x in sequences]
     shape: list[Any] = [None]
@@ -128,7 +128,7 @@ def _scan(
     return states.fill(nodes[: len(traced.states)]), ys
 
 
-def _sequences(
+def along_dim(
     name: str, xs: Any, over: Dim | str | None
 ) -> tuple[Dim, list[Node], Callable[[Sequence[Node]], Any]]:
     """The dim of a loop, the sequences along it, and how to put elements in their place."""
@@ -316,7 +316,7 @@ def filter(predicate: Callable[..., Any], xs: Any, over: Dim | str | None = None
     >>> kept.values.tolist(), kept.time.values.tolist()
     ([1.0, 3.0], [2001, 2003])
     """
-    dim, sequences, fill = _sequences("dt.filter", xs, over)
+    dim, sequences, fill = along_dim("dt.filter", xs, over)
     given = fill(sequences)
     mask = wrap(as_node(predicate(given), what="dt.filter: the predicate"))
     if mask.dims != (dim,) or mask.dtype != "bool":

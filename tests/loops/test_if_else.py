@@ -1,0 +1,92 @@
+"""Conditionals: one branch runs; with dims, each branch counts where it is selected."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dimtensor as dt
+from dimtensor.testing.differences import assert_gradient
+
+BACKENDS = [
+    "python",
+    pytest.param("numba", marks=pytest.mark.compiled),
+]
+K = dt.Dim("k", length=3)
+x = dt.tensor("x", dims=K)
+s = dt.scalar("s")
+
+
+def slow():
+    """A loop that would never end, were it run."""
+    return dt.while_loop(lambda v: v > -1, lambda v: v + 1, s * 0)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_only_the_selected_branch_runs(backend):
+    flag = dt.scalar("flag", dtype="bool")
+    found = dt.if_else(flag, lambda: s + 1, slow)
+    f = dt.function([flag, s], found, backend=backend)
+    assert float(f(True, 2.0)) == 3.0
+    again = dt.if_else(flag, lambda: s + 1, slow)
+    assert again is found, "what exists already stays in its branch"
+    gradient = dt.grad(dt.if_else(flag, lambda: dt.sqrt(s), lambda: s * 3), s)
+    g = dt.function([flag, s], gradient, backend=backend)
+    assert float(g(True, 4.0)) == 0.25
+    assert float(g(False, -4.0)) == 3.0
+
+
+def test_branches_give_trees_of_one_type():
+    found = dt.if_else(
+        s > 0, lambda a: {"a": a.sum(), "b": (1, a)}, lambda a: {"b": (2.5, 0.0), "a": 1.0}, x
+    )
+    feed = {x: np.array([1.0, 2.0, 3.0])}
+    assert found["b"][0].dtype == "float64"
+    assert found["b"][1].sizes == {"k": 3}
+    assert float(found["a"].eval({**feed, s: 1.0})) == 6.0
+    assert float(found["b"][0].eval({**feed, s: -1.0})) == 2.5
+    assert found["b"][1].eval({**feed, s: -1.0}).values.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_gradients_are_free_of_what_is_not_selected():
+    found = dt.if_else(x > 0, lambda x: dt.sqrt(x) * s, lambda x: -dt.log(1 - x), x)
+    values = np.array([4.0, 0.0, -3.0])
+    np.testing.assert_allclose(
+        found.eval({x: values, s: 2.0}), [4.0, 0.0, -np.log(4.0)], atol=1e-15
+    )
+    gradient, by_s = dt.evaluate(dt.grad(found.sum(), [x, s]), {x: values, s: 2.0})
+    np.testing.assert_allclose(gradient, [0.5, 1.0, 0.25])
+    np.testing.assert_allclose(by_s, 2.0)
+
+
+def test_branches_that_mix_positions_have_right_gradients(rng):
+    found = dt.if_else(x > 0, lambda x: x * (x**2).sum(K), lambda x: x.cumsum(K), x)
+    assert_gradient((found**2).sum(), x, {x: np.array([0.5, -0.7, 1.2])})
+
+
+def test_checks_count_where_their_branch_does():
+    found = dt.if_else(
+        x > 0, lambda x: dt.check(x < 5, "small", x), lambda x: dt.check(x > -5, "large", x), x
+    )
+    found.eval({x: np.array([1.0, -4.0, 4.0])})
+    with pytest.raises(dt.CheckError, match="small"):
+        found.eval({x: np.array([1.0, -4.0, 6.0])})
+    lazy = dt.if_else(s > 0, lambda: dt.check(s < 5, "small", s), lambda: s)
+    assert float(lazy.eval({s: -9.0})) == -9.0
+    with pytest.raises(dt.CheckError, match="small"):
+        lazy.eval({s: 9.0})
+
+
+def test_a_batch_selects_for_each():
+    lazy = dt.if_else(s > 0, lambda a: dt.sqrt(s) + a, lambda a: a * s, x)
+    draw = dt.Dim("draw", length=2)
+    batched, gradient = dt.vectorize([lazy, dt.grad(lazy.sum(), s)], {s: draw})
+    values = np.array([1.0, 2.0, 3.0])
+    feed = {"s": np.array([4.0, -2.0]), "x": values}
+    found = batched.eval(feed).transpose("draw", "k")
+    np.testing.assert_allclose(found, [2.0 + values, -2.0 * values])
+    np.testing.assert_allclose(gradient.eval({"s": feed["s"]} | {"x": values}), [0.75, 6.0])
+
+
+def test_a_python_bool_selects_at_once():
+    assert dt.if_else(True, lambda a: a + 1, None, s) is s + 1

@@ -1,0 +1,111 @@
+"""Differential equations against SciPy's and closed solutions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+import dimtensor as dt
+from dimtensor.testing.differences import assert_gradient
+
+TIME = dt.Dim("time", length=5)
+TIMES = np.array([0.0, 0.5, 2.0, 2.5, 6.0])
+A, B, C, D = (dt.scalar(name) for name in "abcd")
+RATES = {A: 0.6, B: 0.3, C: 0.8, D: 0.2}
+
+
+def prey_and_predators(t, y):
+    return {"u": A * y["u"] - B * y["u"] * y["v"], "v": -C * y["v"] + D * y["u"] * y["v"]}
+
+
+def by_scipy(times):
+    a, b, c, d = RATES.values()
+
+    def slope(t, y):
+        return [a * y[0] - b * y[0] * y[1], -c * y[1] + d * y[0] * y[1]]
+
+    span = (times[0], times[-1])
+    return solve_ivp(slope, span, [3.0, 1.0], t_eval=times, rtol=1e-12, atol=1e-12).y
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(
+    ("method", "options", "rtol"),
+    [("rk4", {"steps": 40}, 1e-5), ("dopri5", {}, 1e-4), ("dopri5", {"rtol": 1e-10}, 1e-8)],
+)
+def test_lotka_volterra(method, options, rtol, turned):
+    times = -TIMES if turned else TIMES
+    t = dt.data(times, dims=TIME)
+    found = dt.ode(prey_and_predators, {"u": 3, "v": 1.0}, t, method, **options)
+    assert found["u"].sizes == {"time": 5}
+    result = dt.evaluate(found, RATES)
+    expected = by_scipy(times)
+    np.testing.assert_allclose(result["u"], expected[0], rtol=rtol)
+    np.testing.assert_allclose(result["v"], expected[1], rtol=rtol)
+
+
+def test_the_error_of_rk4_falls_with_the_fourth_power():
+    t = dt.data(TIMES, dims=TIME)
+    exact = np.exp(-TIMES)
+    errors = [
+        np.abs(dt.ode(lambda t, y: -y, 1.0, t, "rk4", steps=n).eval() - exact).max().item()
+        for n in (20, 40)
+    ]
+    assert 14 < errors[0] / errors[1] < 18
+
+
+@pytest.mark.parametrize(("method", "options"), [("rk4", {"steps": 20}), ("dopri5", {})])
+def test_gradients(method, options):
+    """Of exp(-rate t) in the rate, the start and the times, which also enter the slope."""
+    rate, start, t = dt.scalar("rate"), dt.scalar("start"), dt.tensor("t", dims=TIME)
+    y = dt.ode(lambda t, y: -rate * y, start, t, method, **options)
+    values = {rate: 0.7, start: 2.0, t: TIMES}
+    found = dt.evaluate(dt.grad(y.sum(), [rate, start, t]), values)
+    decay = np.exp(-0.7 * TIMES)
+    np.testing.assert_allclose(found[0], -2.0 * (TIMES * decay).sum(), rtol=1e-4)
+    np.testing.assert_allclose(found[1], decay.sum(), rtol=1e-4)
+    np.testing.assert_allclose(found[2][1:], -0.7 * 2.0 * decay[1:], rtol=1e-4)
+
+
+def test_gradients_of_the_steps_agree_with_finite_differences():
+    t = dt.data(TIMES, dims=TIME)
+    y = dt.ode(prey_and_predators, {"u": 3.0, "v": 1.0}, t, "rk4", steps=3)
+    values = {key: np.array(v) for key, v in RATES.items()}
+    for rate in (A, D):
+        assert_gradient((y["u"] * y["v"]).sum(), rate, values)
+
+
+def test_a_system_along_a_dim_and_a_batch_of_it(rng):
+    k = dt.Dim("k", length=3)
+    t, rate = dt.data(TIMES, dims=TIME), dt.tensor("rate", dims=k)
+    y = dt.ode(lambda t, y: -rate * y + dt.sin(t), dt.ones(k), t)
+    rates = np.array([0.1, 1.0, 30.0])
+    solution = solve_ivp(
+        lambda t, y: -rates * y + np.sin(t), (0, 6), np.ones(3), t_eval=TIMES, rtol=1e-10,
+        atol=1e-12, method="Radau",
+    )  # fmt: skip
+    np.testing.assert_allclose(
+        y.eval({rate: rates}).transpose("k", "time"), solution.y, rtol=1e-4, atol=1e-6
+    )
+    one = dt.scalar("one")
+    single = dt.ode(lambda t, y: -one * y + dt.sin(t), 1.0, t)
+    batched = dt.vectorize(single, {one: k}).eval({"one": rates}).transpose("k", "time")
+    for at, value in enumerate(rates):
+        np.testing.assert_allclose(batched[at], single.eval({one: value}), rtol=1e-12)
+
+
+def test_too_few_steps_are_an_error():
+    t = dt.data(TIMES, dims=TIME)
+    with pytest.raises(dt.CheckError, match="3 steps are not enough"):
+        dt.ode(lambda t, y: -50.0 * y, 1.0, t, max_steps=3).eval()
+
+
+def test_mistakes():
+    t = dt.data(TIMES, dims=TIME)
+    with pytest.raises(dt.DimError, match="times have one dim"):
+        dt.ode(lambda t, y: y, 1.0, dt.scalar("t"))
+    with pytest.raises(dt.InputError, match="the method is"):
+        dt.ode(lambda t, y: y, 1.0, t, "euler")
+    with pytest.raises(dt.InputError, match="another structure"):
+        dt.ode(lambda t, y: (y, y), 1.0, t)

@@ -1,0 +1,137 @@
+"""While loops and counted loops against Python's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import dimtensor as dt
+from dimtensor.testing.differences import assert_gradient
+
+BACKENDS = [
+    "python",
+    pytest.param("numba", marks=pytest.mark.compiled),
+    pytest.param("jax", marks=pytest.mark.compiled),
+]
+K = dt.Dim("k", coords=["a", "b", "c"])
+
+
+def collatz(n):
+    steps = 0
+    while n > 1:
+        n, steps = (3 * n + 1 if n % 2 else n // 2), steps + 1
+    return steps
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_each_position_stops_on_its_own(backend):
+    n = dt.tensor("n", dims=K, dtype="int64")
+    value, steps = dt.while_loop(
+        lambda s: s[0] > 1,
+        lambda s: (dt.where(s[0] % 2 == 1, 3 * s[0] + 1, s[0] // 2), s[1] + 1),
+        (n, 0),
+    )
+    assert steps.sizes == {"k": 3}
+    f = dt.function([n], [value, steps], backend=backend)
+    found = f(np.array([1, 7, 27]))
+    assert found[0].values.tolist() == [1, 1, 1]
+    assert found[1].values.tolist() == [collatz(1), collatz(7), collatz(27)]
+
+
+def root(a, most):
+    x = a
+    for _ in range(most):
+        if not abs(x * x - a) > 1e-9:
+            break
+        x = (x + a / x) / 2
+    return x
+
+
+@pytest.mark.parametrize("most", [0, 1, 3, 50])
+def test_newton_stops_at_max_steps_and_tells(most):
+    a = dt.tensor("a", dims=K)
+    values = np.array([1.0, 2.0, 1e6])
+    found, finished = dt.while_loop(
+        lambda x: abs(x * x - a) > 1e-9, lambda x: (x + a / x) / 2, a, most, return_finished=True
+    )
+    found, finished = dt.evaluate([found, finished], {a: values})
+    expected = np.array([root(v, most) for v in values])
+    np.testing.assert_allclose(found, expected)
+    np.testing.assert_array_equal(finished, ~(np.abs(expected**2 - values) > 1e-9))
+
+
+def test_gradients_of_a_loop_with_max_steps(rng):
+    a = dt.tensor("a", dims=K)
+    found = dt.while_loop(lambda x: abs(x * x - a) > 1e-12, lambda x: (x + a / x) / 2, a, 40)
+    values = np.array([0.5, 2.0, 30.0])
+    gradient = dt.grad(found.sum(), a).eval({a: values})
+    np.testing.assert_allclose(gradient, 0.5 / np.sqrt(values), rtol=1e-6)
+    s = dt.scalar("s")
+    power = dt.while_loop(lambda x: x < 100, lambda x: x * s, 1.0, 30)
+    assert_gradient(power, s, {s: np.array(3.0)})
+    endless = dt.while_loop(lambda x: x < 100, lambda x: x * s, 1.0)
+    np.testing.assert_allclose(dt.jvp(endless, s, 1.0).eval({s: 3.0}), 5 * 3.0**4)
+    with pytest.raises(dt.GraphError, match="without max_steps has no gradient"):
+        dt.grad(endless, s)
+
+
+def test_an_inverse_makes_a_while_loop_differentiable():
+    s = dt.scalar("s")
+    found = dt.while_loop(lambda x: x < 100, lambda x: x * s, 1.0, inverse=lambda x: x / s)
+    np.testing.assert_allclose(dt.grad(found, s).eval({s: 3.0}), 5 * 3.0**4)
+
+
+def test_no_step_gives_the_initial_state():
+    x = dt.scalar("x")
+    found, finished = dt.while_loop(lambda x: x < 0, lambda x: x * 0, x, return_finished=True)
+    assert float(found.eval({x: 2.0})) == 2.0
+    assert bool(finished.eval({x: 2.0}))
+    counted = dt.fori_loop(3, 1, lambda i, s: s * 0, x)
+    assert float(counted.eval({x: 2.0})) == 2.0
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_counted_loops(backend):
+    n, s = dt.scalar("n", dtype="int64"), dt.scalar("s")
+    found = dt.fori_loop(1, n, lambda i, x: x * s + i, 1.0)
+    # JAX can store states, as a gradient needs them, only for a number of steps that is known
+    derivative = dt.grad(found, s) if backend != "jax" else dt.jvp(found, s, 1.0)
+    f = dt.function([n, s], [found, derivative], backend=backend)
+    for stop in (0, 1, 2, 6):
+        x, slope = 1.0, 0.0
+        for i in range(1, stop):
+            x, slope = x * 0.5 + i, slope * 0.5 + x
+        np.testing.assert_allclose(f(stop, 0.5), [x, slope])
+
+
+def test_counts_with_dims():
+    n, s = dt.tensor("n", dims=K, dtype="int64"), dt.scalar("s")
+    expected = [1.0, 1 * 2.0 + 0, ((1 * 2.0 + 0) * 2 + 1) * 2 + 2]
+    found = dt.fori_loop(0, n, lambda i, x: x * s + i, 1.0)
+    np.testing.assert_allclose(found.eval({n: np.array([0, 1, 3]), s: 2.0}), expected)
+    one = dt.scalar("one", dtype="int64")
+    single = dt.fori_loop(0, one, lambda i, x: x * s + i, 1.0)
+    many = dt.vectorize(single, {one: n})
+    np.testing.assert_allclose(many.eval({n: np.array([0, 1, 3]), s: 2.0}), expected)
+
+
+@pytest.mark.parametrize("most", [None, 4])
+def test_a_batched_while_loop_is_each_on_its_own(most):
+    s = dt.scalar("s")
+    x, steps = dt.while_loop(lambda t: t[0] < 100, lambda t: (t[0] * s, t[1] + 1), (1.0, 0), most)
+    batched = dt.vectorize([x, steps], {s: K})
+    values = xr.DataArray([2.0, 3.0, 50.0], dims="k", coords={"k": ["a", "b", "c"]})
+    found = dt.evaluate(batched, {"s": values})
+    for at, v in enumerate(values.values):
+        t, n = 1.0, 0
+        while t < 100 and (most is None or n < most):
+            t, n = t * v, n + 1
+        assert float(found[0][at]) == t
+        assert int(found[1][at]) == n
+
+
+def test_checks_of_finished_positions_do_not_count():
+    n = dt.tensor("n", dims=K)
+    found = dt.while_loop(lambda x: x > 1, lambda x: dt.check(x > 1, "it goes on", x) - 1, n)
+    np.testing.assert_allclose(found.eval({n: np.array([0.5, 1.5, 3.5])}), [0.5, 0.5, 0.5])
