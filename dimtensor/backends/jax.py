@@ -115,8 +115,9 @@ def _rewrite(graph: Any) -> None:
 def _rewrites() -> Any:
     from pytensor.compile.mode import get_mode
 
-    # XLA finds by itself what can be written over
-    return get_mode("JAX").excluding("inplace").optimizer
+    from dimtensor.ops.rewriting import UNWANTED
+
+    return get_mode("JAX").excluding(*UNWANTED).optimizer
 
 
 def _drop_errors(graph: Any) -> None:

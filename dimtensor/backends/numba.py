@@ -180,6 +180,7 @@ def _with_values(kernel: Any, shared: Sequence[Any]) -> Callable[..., Any]:
 def _through_pytensor(inputs: Sequence[Any], outputs: Sequence[Any]) -> Executable:
     import pytensor
     from pytensor.compile.io import In, Out
+    from pytensor.compile.mode import get_mode
 
     from dimtensor.backends.numba_loops import with_loops_rewritten
 
@@ -188,7 +189,7 @@ def _through_pytensor(inputs: Sequence[Any], outputs: Sequence[Any]) -> Executab
     function = pytensor.function(
         [In(v, borrow=True) for v in inputs],
         [Out(v, borrow=True) for v in outputs],
-        mode="NUMBA",
+        mode=get_mode("NUMBA").excluding("local_div_by_one"),
         on_unused_input="ignore",
         trust_input=True,
     )

@@ -26,6 +26,7 @@ from dimtensor.kernels.plan import Plan
 from dimtensor.kernels.splits import split_as_slices
 from dimtensor.kernels.sums import factor_sums
 from dimtensor.ops.loop.rewrites import rewrite_loops
+from dimtensor.ops.rewriting import UNWANTED
 
 # reassociation lets reductions vectorise, reciprocals take divisions out of loops; NaN and
 # infinities keep their meaning
@@ -117,8 +118,7 @@ def _rewrite(graph: FunctionGraph) -> None:
     query = RewriteDatabaseQuery(
         # a batched operation is jitted once it is told the shape of what it gives
         include=["canonicalize", "stabilize", "specialize", _WITH_CORE_SHAPE],
-        # what is for PyTensor's C code looks for a BLAS to link, and warns where there is none
-        exclude=["inplace", "fusion", "cxx_only"],
+        exclude=UNWANTED,
     )
     if any(isinstance(node.op, IfElse) for node in graph.apply_nodes):
         # what only one branch needs moves into it; branches are rewritten in the same way

@@ -222,3 +222,11 @@ def test_arrays_without_dims_raise():
     for use in (lambda: X + np.ones(3), lambda: np.ones(3) + X, lambda: [1.0, 2.0] * X):
         with pytest.raises(dt.InputError, match="nothing says which dims the axes of this"):
             use()
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("backend", ["numba", "jax"])
+def test_division_by_one_rounds_down(backend):
+    found = dt.function([X], [X // 1, X // 1.0, X / 1], backend=backend)(AT[X])
+    for one, wanted in zip(found, [[-2, 0, 2], [-2, 0, 2], AT[X]], strict=True):
+        np.testing.assert_array_equal(one, wanted)

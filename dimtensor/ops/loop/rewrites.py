@@ -20,6 +20,7 @@ from dimtensor.ops.loop.fusion import fuse, share_steps
 from dimtensor.ops.loop.node import Given, ScanGraph
 from dimtensor.ops.loop.op import Loop, Scan
 from dimtensor.ops.loop.outside import hoist, vectorise
+from dimtensor.ops.rewriting import UNWANTED
 
 # each round makes loops smaller or fewer; what is left after so many is left
 _MOST_ROUNDS = 8
@@ -97,7 +98,7 @@ def _inner_query() -> Any:
     return optdb.query(
         RewriteDatabaseQuery(
             include=["canonicalize", "stabilize", "specialize"],
-            exclude=["inplace", "fusion", "cxx_only"],
+            exclude=UNWANTED,
         )
     )
 
