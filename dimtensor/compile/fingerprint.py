@@ -33,6 +33,7 @@ from dimtensor.compile.forms import (
 )
 from dimtensor.dims import Dim, Dims
 from dimtensor.graph import Node, toposort
+from dimtensor.graph.walk import with_regions
 from dimtensor.lower import AxisOrder, plan_axes
 
 # how often colours are told to neighbours
@@ -242,7 +243,7 @@ class _Writer:
     def __post_init__(self) -> None:
         given = [source for source in self.inputs if isinstance(source, Node)]
         roots = [*given, *self.outputs, *self.masks]
-        self.known = set(found := toposort(roots))
+        self.known = set(found := with_regions(toposort(roots)))
         self.forms = {node: node_form(node) for node in found}
         self.dim_forms = _DimForms(self.known)
         self.plan = plan_axes(self.outputs)

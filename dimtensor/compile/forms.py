@@ -189,6 +189,14 @@ def node_form(node: Node) -> tuple:
         return (kind, attrs[0], items, inputs[:2])
     if kind == "apply":
         return (kind, _apply(attrs), inputs)
+    if kind == "bound" and attrs.token is None:
+        return (kind, attrs.number)
+    if kind == "loop":
+        region, *rest = attrs
+        return (kind, inputs, region.outputs, region.bound, _plain(tuple(rest)))
+    if kind == "cond":
+        then, otherwise = attrs.then, attrs.otherwise
+        return (kind, inputs, then.outputs, otherwise.outputs, then.bound, attrs.output)
     return (kind, _plain(attrs), inputs)
 
 

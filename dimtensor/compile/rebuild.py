@@ -12,8 +12,12 @@ from dimtensor.dims.selection import LateSlice, Mask, Slice
 from dimtensor.errors import DimtensorError
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import ApplyAttrs, ConstantAttrs, IndexItem, InputAttrs
+from dimtensor.graph.regions import BoundAttrs, CondAttrs, LoopAttrs, Region
 from dimtensor.lower.lift import BatchedFunction
 from dimtensor.lower.order import AxisOrder
+
+# what messages of checks start with in a graph without names; a number follows
+CHECK = "check "
 
 
 class Rebuilt(NamedTuple):
@@ -149,9 +153,11 @@ class _Reader:
     def _node(self, number: int, form: tuple, dims: list[int], dtype: str, categories: Any) -> Node:
         expected = tuple(self._dim(one) for one in dims)
         of = None if categories is None else self._value(categories)
+        ordered = tuple(sorted(expected, key=operator.attrgetter("sort_key")))
         if form == ("leaf",):
-            ordered = tuple(sorted(expected, key=operator.attrgetter("sort_key")))
             node = make("input", (), InputAttrs(f"n{number}", None, ordered, dtype, of))
+        elif form[0] == "bound":
+            node = make("bound", (), BoundAttrs(form[1], None, ordered, dtype, of))
         else:
             node, pairs = self._computed(number, *form)
             self._numbers[node] = number
@@ -171,13 +177,19 @@ class _Reader:
             attrs = ConstantAttrs(values[0], bytes.fromhex(values[1]))
         elif kind == "check":
             (inputs,) = values
-            attrs = f"check {number}" if len(inputs) == 2 else number
+            attrs = f"{CHECK}{number}" if len(inputs) == 2 else number
         elif kind in ("elemwise", "expand", "relabel", "dot"):
             attrs, inputs = values
         elif kind == "reduce":
             attrs, inputs = (values[0], values[1]), values[2]
         elif kind == "apply":
             attrs, inputs = _apply_attrs(*values[0]), values[1]
+        elif kind == "loop":
+            inputs, outputs, bound, rest = values
+            attrs = LoopAttrs(Region(outputs, bound), *rest)
+        elif kind == "cond":
+            inputs, then, otherwise, bound, output = values
+            attrs = CondAttrs(Region(then, bound), Region(otherwise, bound), output)
         else:
             attrs, inputs = values
         return make(kind, inputs, attrs), {}

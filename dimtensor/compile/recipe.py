@@ -7,19 +7,19 @@ gives beside the outputs. A recipe has this by number; with the graph at hand it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dimtensor.compile.arguments import end_of, source_of
 from dimtensor.compile.fingerprint import Description
 from dimtensor.compile.forms import FormlessError
 from dimtensor.compile.program import Program, Slot, build_program, host_side
-from dimtensor.compile.rebuild import rebuild_graph
+from dimtensor.compile.rebuild import CHECK, rebuild_graph
 from dimtensor.dims import Dim
 from dimtensor.errors import DimtensorError
 from dimtensor.graph import Node
 from dimtensor.graph.attrs import LabelPosition
-from dimtensor.graph.checks import Check
+from dimtensor.graph.checks import Check, is_check
 from dimtensor.lower.order import AxisOrder
 
 _ROLES = ("start", "stop", "length")
@@ -88,11 +88,30 @@ def lower_description(description: Description) -> tuple[Program, Recipe]:
         assert isinstance(position, LabelPosition)
         ends.append((position.labels[0], position.role))
     checks = [
-        (numbers[check.node], None if check.about is None else numbers[check.about])
+        (_number_of(check.node, numbers), None if check.about is None else numbers[check.about])
         for check in program.checks
     ]
     masks = [numbers[mask] for mask in program.masks]
     return program, Recipe(tuple(ends), tuple(masks), tuple(checks))
+
+
+def _number_of(node: Node, numbers: Mapping[Any, int]) -> int:
+    """The number of what asks for a check.
+
+    A loop that stops by dims makes other checks of those in its body; their messages, which come
+    from the description, have the numbers of these.
+
+    Raises
+    ------
+    FormlessError
+        If there is none.
+    """
+    number = numbers.get(node)
+    if number is None and is_check(node):
+        number = int(node.attrs.removeprefix(CHECK))
+    if number is None:
+        raise FormlessError(f"{node!r} of a loop asks for a check and is not described")
+    return number
 
 
 def program_of(
