@@ -139,6 +139,9 @@ _SPOKEN = {
     "merge": "ravel",
     "split": "unravel",
     "relabel": "rename",
+    "bound": "a value of a step",
+    "loop": "the result of a loop",
+    "cond": "the result of if_else",
 }
 
 

@@ -112,7 +112,7 @@ def _scan(
         traced, shape[0] = output_nodes(returned[1], name, "y")
         return Result(states.after(returned[0], given), traced)
 
-    traced = trace(states, call)
+    traced = trace(states, call, elements)
     outputs = [*traced.result.after, *traced.result.traced]
     if inverse is not None:
         before = inverse(states.fill(traced.states), fill(elements))

@@ -88,8 +88,18 @@ class States:
         ]
 
 
-def trace(states: States, call: Callable[[list[Node]], Result]) -> Traced:
+def trace(
+    states: States, call: Callable[[list[Node]], Result], elements: Sequence[Node] = ()
+) -> Traced:
     """Call a step on stand-ins, with wider dtypes where it widens them, until they stay.
+
+    Parameters
+    ----------
+    states : States
+    call : callable
+        Gets placeholders.
+    elements : sequence of Node
+        Placeholders of what the step gets beside its state.
 
     Raises
     ------
@@ -111,7 +121,7 @@ def trace(states: States, call: Callable[[list[Node]], Result]) -> Traced:
         ]
         if wider == init:
             after = converted(result.after, given)
-            _check_lengths(states, given, [*result.after, *result.traced])
+            _check_lengths(states, [*given, *elements], [*result.after, *result.traced])
             return Traced(given, init, result._replace(after=after))
         init = wider
     raise GraphError(f"{states.name}: the types of the states never stay the same")
@@ -160,7 +170,8 @@ def _changed(
 
 
 def _typed(node: Node) -> str:
-    return f"{dim_set(node.dims)} {node.dtype}"
+    labels = "" if node.categories is None else f", labels of {node.categories.short}"
+    return f"{dim_set(node.dims)} {node.dtype}{labels}"
 
 
 def converted(nodes: Sequence[Node], states: Sequence[Node]) -> list[Node]:

@@ -647,6 +647,119 @@ def evaluation_with_an_unknown_input(backend):
     dt.evaluate(EFFECT, {X: np.zeros(3), "yy": np.zeros(5)}, backend)
 
 
+# -- loops -------------------------------------------------------------------------------------
+
+
+@building
+def loop_that_adds_a_dim():
+    dt.scan(lambda s, x: ((s[0], {"level": s[1]["level"] + Y}), None),
+            (0, {"level": 0.0}), LATE, over=OBS)  # fmt: skip
+
+
+@building
+def loop_that_narrows_a_dtype():
+    dt.scan(lambda s, x: (s > x, None), 0.0, LATE, over=OBS)
+
+
+@building
+def loop_that_changes_labels():
+    dt.reduce(lambda s, x: s.codes + 1, dt.data("Italy", dims=(), categories=COUNTRY), WHERE, OBS)
+
+
+@building
+def loop_that_changes_the_structure():
+    dt.reduce(lambda s, x: {"level": s["level"]}, {"level": 0.0, "slope": 1.0}, LATE, OBS)
+
+
+@building
+def loop_without_a_trace():
+    dt.scan(lambda s, x: s + x, 0.0, LATE, over=OBS)
+
+
+@building
+def loop_over_a_dim_that_a_sequence_lacks():
+    dt.scan(lambda s, x: (s + x["b"], None), 0.0, {"a": LATE, "b": Y}, over=OBS)
+
+
+@building
+def loop_over_another_dim_of_that_name():
+    dt.scan(lambda s, x: (s + x, None), 0.0, X, over=dt.Dim("country", length=3))
+
+
+@building
+def loop_whose_trace_has_its_dim():
+    dt.scan(lambda s, x: (s + x, LATE), 0.0, LATE, over=OBS)
+
+
+@building
+def loop_whose_trace_has_a_length_of_each_step():
+    dt.scan(lambda s, x: (s + x, Y[x < Y]), 0.0, LATE, over=OBS)
+
+
+@building
+def loop_along_nothing():
+    dt.scan(lambda s, x: (s + x, None), 0.0, LATE)
+
+
+@building
+def loop_whose_state_escapes():
+    kept = []
+    dt.reduce(lambda s, x: kept.append(s) or s + x, 0.0, LATE, OBS)
+    dt.evaluate(kept[-1] * 2)
+
+
+@building
+def while_condition_that_is_a_number():
+    dt.while_loop(lambda s: s - 1, lambda s: s + 1, 0.0)
+
+
+@building
+def while_gradient_without_max_steps():
+    start = dt.scalar("start")
+    dt.grad(dt.while_loop(lambda s: s < 1, lambda s: s + 1, start), start)
+
+
+@building
+def while_inverse_with_dims():
+    dt.while_loop(lambda s: s < 1, lambda s: s + 1, X, inverse=lambda s: s - 1)
+
+
+@building
+def fori_of_a_float():
+    dt.fori_loop(0, 2.5, lambda i, s: s, 0.0)
+
+
+@building
+def branches_of_other_structures():
+    dt.if_else(X.sum() > 0, lambda: (X, X), lambda: [X])
+
+
+@building
+def branch_condition_that_is_a_number():
+    dt.if_else(X, lambda: 1.0, lambda: 0.0)
+
+
+@building
+def filter_by_more_dims():
+    dt.filter(lambda x: x > Y, X, over=COUNTRY)
+
+
+@building
+def prefixes_of_what_adds_a_dim():
+    dt.associative_scan(lambda a, b: a + b + LATE, X, over=COUNTRY)
+
+
+@building
+def times_of_two_dims():
+    dt.ode(lambda t, y: y, 1.0, EFFECT)
+
+
+@calling
+def check_in_a_loop(backend):
+    total = dt.reduce(lambda s, x: s + dt.check(x > 0, "all are positive", x), 0.0, LATE, OBS)
+    dt.function([LATE], total, backend)([1.0, -1.0])
+
+
 # -- checks and states -------------------------------------------------------------------------
 
 
