@@ -364,6 +364,13 @@ def _cond(node: Node, ref: DimRef) -> Call:
     return Call("if_else", operands, [("output", str(node.attrs.output))])
 
 
+def captured_of(node: Node) -> tuple[Node, ...]:
+    """What the bodies of a loop or conditional reach outside."""
+    if node.kind == "cond":
+        return node.inputs[1:]
+    return split_inputs(node.attrs, node.inputs).captured
+
+
 def bound_names(node: Node) -> tuple[list[str], list[tuple[str, list[str], list[Node]]]]:
     """How bound leaves of a loop or conditional are called, and its bodies: name and outputs."""
     if node.kind == "cond":

@@ -19,13 +19,14 @@ from dimtensor.graph.calls import (
     attr_text,
     bound_names,
     call_of,
+    captured_of,
     constant_text,
     dim_text,
     label_text,
 )
 from dimtensor.graph.node import Node
 from dimtensor.graph.optable import TABLE
-from dimtensor.graph.regions import Region, regions_of
+from dimtensor.graph.regions import BoundAttrs, Region, regions_of
 from dimtensor.graph.walk import LEAF_KINDS, toposort
 
 # longest text of an operation that widens the column it is in
@@ -149,9 +150,20 @@ class References:
     def operands(self, node: Node) -> list[tuple[str, Node]]:
         """Operands with their roles, those of commutative operations in canonical order."""
         operands = call_of(node, self.dim).operands
+        if regions_of(node):
+            first = len(operands) - len(captured_of(node))
+            ranked = sorted(operands[first:], key=lambda pair: self._order.key(pair[1]))
+            return [*operands[:first], *((f"c{at}", x) for at, (_, x) in enumerate(ranked))]
         if not _is_commutative(node):
             return operands
         return sorted(operands, key=lambda pair: self._order.key(pair[1]))
+
+    def bound(self, node: Node) -> list[str]:
+        """What the bound leaves of a loop or conditional are called, by number."""
+        captured = captured_of(node)
+        ranked = sorted(captured, key=self._order.key)
+        names = bound_names(node)[0]
+        return [*names[: len(names) - len(captured)], *(f"c{ranked.index(x)}" for x in captured)]
 
     def dim(self, dim: Dim) -> str:
         """Reference to a dim: its name, numbered where another dim has the same one."""
@@ -186,7 +198,7 @@ def _lines(names: References) -> list[tuple[str, str, str, str]]:
 
 
 def _body_lines(node: Node, around: References) -> list[tuple[str, str, str, str]]:
-    called, bodies = bound_names(node)
+    called, bodies = around.bound(node), bound_names(node)[1]
     lines = []
     first = 0
     for (title, keys, outputs), region in zip(bodies, regions_of(node), strict=True):
@@ -317,6 +329,8 @@ class CanonicalOrder:
             return self._structure(value._key[:-1]) + self._structure([d for d, _ in value.labels])
         if isinstance(value, at.ShapedAttrs):
             return self._structure((value.name, str(value.variable.type), value.dims))
+        if isinstance(value, BoundAttrs):  # in which order inputs are captured depends on history
+            return self._structure((value.dims, value.dtype, value.categories))
         if isinstance(value, Region):
             inner = CanonicalOrder(value.outputs)
             return " ".join(inner._digests[node] for node in value.outputs)

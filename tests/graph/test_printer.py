@@ -77,7 +77,24 @@ def every_kind():
         dt.from_shaped(pt.vector("v", shape=(3,)), dt.Dim()),
         make_pad(b),
         dt.check(b > 0, "b > 0", effect),
+        *loops(b),
     ]
+
+
+def loops(b):
+    """A loop in a loop, one that stops, and a conditional."""
+    (age,) = b.dims
+    time, rate = dt.Dim("time", length=4), dt.scalar("rate")
+    x = dt.tensor("flow", dims=time)
+
+    def step(state, x):
+        inner = dt.reduce(lambda s, b: s * rate + b, x, b, age)
+        return (state[0] + inner * rate, state[1] + 1), state[0] * x
+
+    last, path = dt.scan(step, (0.0, 0), x, over=time, reverse=True)
+    root = dt.while_loop(lambda s: abs(s * s - b) > 1e-9, lambda s: (s + b / s) / 2, b, 20)
+    chosen = dt.if_else(rate > 0, lambda: dt.log(rate) + b.sum(), lambda: b.max())
+    return [last[0], last[1], path, root, chosen]
 
 
 def make_pad(b):
@@ -98,6 +115,8 @@ def test_every_kind_is_printed():
         "jacobian",
         "pushforward",
         "check",
+        "loop",
+        "cond",
     }
     check_golden("dprint_every_kind.txt", dt.dprint(expressions, file="str"))
 
