@@ -83,15 +83,25 @@ def pushforward(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Vari
     n = node.attrs
     y, wrt, tangents = inputs[0], inputs[1 : 1 + n], inputs[1 + n :]
     # twice backwards, which every op that has a gradient allows; loops run forwards only once
-    directions = [True, False] if _has_loops([y]) else [False]
-    for forward in directions:
+    rules = [_forwards, _twice_backwards] if _has_loops([y]) else [_twice_backwards]
+    for rule in rules:
         with contextlib.suppress(NotImplementedError):
-            result = pytensor.gradient.pushforward(
-                y, list(wrt), list(tangents), disconnected_outputs="ignore",
-                use_op_pushforward=forward,
-            )  # fmt: skip
-            return result, ctx.axes(node)
+            return rule(y, wrt, tangents), ctx.axes(node)
     raise GraphError(f"the forward derivative of {describe(node.inputs[0])} is not known")
+
+
+def _forwards(y: Variable, wrt: Sequence[Variable], tangents: Sequence[Variable]) -> Variable:
+    from dimtensor.ops.loop.pushforward import pushed
+
+    return pushed([y], list(zip(wrt, tangents, strict=True)))[0]
+
+
+def _twice_backwards(
+    y: Variable, wrt: Sequence[Variable], tangents: Sequence[Variable]
+) -> Variable:
+    return pytensor.gradient.pushforward(
+        y, list(wrt), list(tangents), disconnected_outputs="ignore"
+    )
 
 
 def _has_loops(outputs: Sequence[Variable]) -> bool:

@@ -115,7 +115,7 @@ def _tangent_step(op: Any, given: Any, moved: Any, reached: list[bool]) -> _Tang
         *((elements[i], v) for i, v in element_tangents.items()),
         *((captured[i], v) for i, v in captured_tangents.items()),
     ]
-    found = _pushed([outputs[i] for i in live], wrt)
+    found = pushed([outputs[i] for i in live], wrt)
     outside = dict(zip(captured, given.captured, strict=True))
     outside |= {v: moved.captured[i] for i, v in captured_tangents.items()}
     both = clone_replace([*outputs, *found], replace=outside)
@@ -129,17 +129,21 @@ def _tangent_step(op: Any, given: Any, moved: Any, reached: list[bool]) -> _Tang
     )
 
 
-def _pushed(
-    outputs: Sequence[Variable], wrt: Sequence[tuple[Variable, Variable]]
-) -> list[Variable]:
-    """Tangents of the outputs, from pairs of variables and their tangents."""
+def pushed(outputs: Sequence[Variable], wrt: Sequence[tuple[Variable, Variable]]) -> list[Variable]:
+    """Tangents of the outputs, from pairs of variables and their tangents.
+
+    What has no tangent, constants above all, is not moved by zeros: zeros times an infinite or
+    undefined derivative would be nan. Where one of the variables depends on another, its tangent is
+    added to the one that it has from there, as the gradient of the other goes through it.
+    """
+    given = dict(wrt)
     tangents = dict(wrt)
-    for node in io_toposort([x for x, _ in wrt], list(outputs)):
+    for node in io_toposort([], list(outputs)):
         here = [tangents.get(v) for v in node.inputs]
         if any(tangent is not None for tangent in here):
             results = _tangents_of_node(node, here)
             tangents.update(
-                (v, pt.cast(t, v.type.dtype))
+                (v, pt.cast(t + given[v] if v in given else t, v.type.dtype))
                 for v, t in zip(node.outputs, results, strict=True)
                 if is_continuous(v) and not isinstance(t.type, (DisconnectedType, NullType))
             )
