@@ -1,0 +1,175 @@
+"""Gradients that store few states: the same numbers, and the costs that the schedule says."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytensor
+import pytensor.tensor as pt
+import pytest
+from pytensor.graph.basic import Apply
+from pytensor.graph.op import Op
+
+from dimtensor.errors import GraphError
+from dimtensor.ops.interpret import Interpreter
+from dimtensor.ops.loop import scan
+from dimtensor.ops.loop.checkpoint import Schedule, levels_within, schedule
+from tests.ops.loops import assert_close, evaluate, rewritten
+
+x, v = pt.dvector("x"), pt.dvector("v")
+a, s = pt.dscalar("a"), pt.dscalar("s")
+
+
+@pytest.mark.parametrize(
+    ("steps", "levels", "lengths", "stored", "run"),
+    [
+        (1_000, 1, (), 1_000, 1_000),
+        (1_000, 2, (32,), 71, 1_992),
+        (1_000, 3, (10, 100), 30, 3_000),
+        (1_000, 4, (6, 36, 216), 33, 3_832),
+        (10_000, 2, (100,), 200, 20_000),
+        (10_000, 3, (22, 484), 90, 29_668),
+        (1_000_000, 2, (1_000,), 2_000, 2_000_000),
+        (1_000_000, 3, (100, 10_000), 300, 3_000_000),
+        (1_000_000, 4, (32, 1_024, 32_768), 160, 3_982_464),
+    ],
+)
+def test_the_schedule(steps, levels, lengths, stored, run):
+    """Of Chen et al. (2016): √n states and each step twice, and so on for more levels."""
+    assert schedule(steps, levels) == Schedule(lengths, stored, run)
+
+
+def test_levels_for_a_memory():
+    assert [levels_within(1_000_000, k) for k in (1_000_000, 10_000, 1_000, 200)] == [1, 2, 3, 4]
+    with pytest.raises(GraphError, match="stores .* states or more, not 3"):
+        levels_within(1_000_000, 3)
+
+
+class Counted(Op):
+    """The identity, which counts how often it runs."""
+
+    __props__ = ()
+    count = 0
+
+    def make_node(self, x):
+        return Apply(self, [x], [x.type()])
+
+    def perform(self, node, inputs, output_storage):
+        Counted.count += 1
+        output_storage[0][0] = inputs[0]
+
+    def pullback(self, inputs, outputs, cotangents):
+        return [cotangents[0]]
+
+
+@pytest.mark.parametrize(("steps", "checkpoint"), [(16, 1), (16, 2), (20, 2), (30, 3), (20, [3, 6])])
+def test_steps_run_as_often_as_the_schedule_says(steps, checkpoint):
+    result = scan(
+        lambda st, e: ([pt.sin(Counted()(st[0] * a))], []),
+        [s], n_steps=steps, checkpoint=checkpoint,
+    )  # fmt: skip
+    graph = rewritten([s, a], [result.states[0], pytensor.grad(result.states[0], s)])
+    Counted.count = 0
+    Interpreter(graph.inputs, graph.outputs)(np.asarray(0.5), np.asarray(0.9))
+    # the derivative of a step runs it once more
+    assert Counted.count == schedule(steps, checkpoint).steps + steps
+
+
+def build(checkpoint, reverse, stops):
+    def step(st, e):
+        after = [pt.tanh(st[0] * a + e[0]) + st[1].sum(), pt.tanh(st[1]) * e[0]]
+        traced = [st[0] * e[0], st[1] * 2]
+        return (after, traced, pt.lt(after[1][0], 0.35)) if stops else (after, traced)
+
+    result = scan(step, [s, v], [x], reverse=reverse, stops=stops, checkpoint=checkpoint)
+    cost = result.states[0] ** 2 + result.states[1].sum() + pt.sin(result.traces[0]).sum()
+    cost = cost + (result.traces[1] ** 2).sum()
+    done = [result.n_done] if stops else []
+    return [*done, *result.states, *result.traces, *pytensor.grad(cost, [s, v, x, a])]
+
+
+@pytest.mark.parametrize("stops", [False, True])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_checkpoints_change_nothing_but_costs(reverse, stops, rng):
+    inputs = [s, v, x, a]
+    functions = [
+        Interpreter(inputs, build(checkpoint, reverse, stops))
+        for checkpoint in (None, 2, 3, [2], [2, 4])
+    ]
+    stopped = []
+    for length in (0, 1, 2, 7, 16):
+        values = [rng.normal(), rng.uniform(0.3, 0.5, 2), rng.uniform(0.5, 1.1, length), 0.3]
+        wanted, *others = [function(*map(np.asarray, values)) for function in functions]
+        stopped.append(stops and wanted[0] < length)
+        for found in others:
+            assert_close(found, wanted)
+    assert any(stopped) == stops
+
+
+def test_second_derivatives_through_checkpoints(rng):
+    values = [0.5, rng.normal(size=9), 0.4]
+    found = []
+    for checkpoint in (None, 2):
+        result = scan(
+            lambda st, e: ([pt.sin(st[0] * a) + e[0]], []), [s], [x], checkpoint=checkpoint
+        )
+        gradient = pytensor.grad(result.states[0], a)
+        found.append(evaluate([s, x, a], pytensor.grad(gradient, [s, x, a]), *values))
+    assert_close(found[1], found[0])
+
+
+def test_what_does_not_go_together():
+    def step(st, e):
+        return [st[0] + 1.0], []
+
+    with pytest.raises(GraphError, match="neither truncated nor"):
+        scan(step, [s], n_steps=4, checkpoint=2, truncate=2)
+    with pytest.raises(GraphError, match="neither truncated nor"):
+        scan(step, [s], n_steps=4, checkpoint=2, inverse=lambda st, e: [st[0] - 1])
+    with pytest.raises(GraphError, match=r"each segment is several.*\[2, 5\]"):
+        scan(step, [s], n_steps=4, checkpoint=[2, 5])
+    with pytest.raises(GraphError, match="one level or more, not 0"):
+        scan(step, [s], n_steps=4, checkpoint=0)
+
+
+def peak(steps, **options):
+    """States' worth of memory that a gradient takes at most."""
+    size = 2_000
+    start = pt.vector("start", shape=(size,))
+
+    def step(st, e):
+        position, momentum = st
+        momentum = momentum - 0.01 * pt.sin(position)
+        return [position + 0.01 * momentum, momentum], []
+
+    def back(st, e):
+        position, momentum = st
+        position = position - 0.01 * momentum
+        return [position, momentum + 0.01 * pt.sin(position)]
+
+    if options.get("inverse"):
+        options["inverse"] = back
+    result = scan(step, [start, start], n_steps=steps, **options)
+    graph = rewritten([start], pytensor.grad(result.states[0].sum(), [start]))
+    run = Interpreter(graph.inputs, graph.outputs)
+    tracemalloc.start()
+    try:
+        (gradient,) = run(np.linspace(0, 1, size))
+        return gradient, tracemalloc.get_traced_memory()[1] / (8 * size)
+    finally:
+        tracemalloc.stop()
+
+
+def test_memory_grows_as_the_schedule_says():
+    few, many = 100, 400
+    stored = [peak(steps) for steps in (few, many)]
+    segments = [peak(steps, checkpoint=2) for steps in (few, many)]
+    inverse = [peak(steps, inverse=True) for steps in (few, many)]
+    for found in (segments, inverse):
+        assert_close([g for g, _ in found], [g for g, _ in stored], rtol=1e-7)
+    assert stored[1][1] - stored[0][1] == pytest.approx(many - few, rel=0.2)
+    # twice the states at the starts of segments, and twice those within one
+    assert segments[1][1] < segments[0][1] * 2.2
+    assert segments[1][1] < stored[1][1] / 3
+    assert inverse[1][1] == pytest.approx(inverse[0][1], rel=0.05)
