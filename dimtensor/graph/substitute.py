@@ -169,10 +169,14 @@ def _with_own_base(
 
 def _map_masks(old: Node, new: Node, mapping: dict[Dim, Dim]) -> None:
     """A selection by another mask is another dim; what follows must speak of the new one."""
-    for item in old.attrs:
+    for item, changed in zip(old.attrs, new.attrs, strict=True):
         if item.kind == "mask":
-            before, after = old.inputs[1 + item.payload], new.inputs[1 + item.payload]
-            mapping[SelDim.of(item.dim, Mask(before))] = SelDim.of(item.dim, Mask(after))
+            keys = old.inputs[1 + item.payload], new.inputs[1 + item.payload]
+            before = SelDim.of(item.dim, Mask(keys[0]))
+            after = SelDim.of(changed.dim, Mask(keys[1]))
+            mapping[before] = after
+            # it may get another name than that of what it is selected from
+            mapping[before.unrenamed] = after.unrenamed
 
 
 def map_attrs(kind: str, attrs: Any, f: DimMap) -> Any:

@@ -33,3 +33,17 @@ def test_checks_are_apart_from_values(program: Program) -> None:
         assert_same(one, other, f"v{at}", 1e-9)
     with pytest.raises(dt.CheckError, match=r"^as asked$"):
         f(False, *program.given)
+
+
+def test_checks_within_a_mask_whose_dim_gets_other_names() -> None:
+    b, fine = dt.Dim("b", length=2), dt.bool("fine")
+    x = dt.tensor("x", dims=b)
+
+    def built(guard):
+        renamed = guard(x).rename(b="b'")
+        return guard(renamed.isel({"b'": guard(renamed) > 0})).rename({"b'": "b''"})
+
+    guarded = built(lambda value: dt.check(fine, "not fine", value))
+    plain = built(lambda value: value)
+    assert guarded.node is not plain.node
+    assert without_checks([guarded.node]) == [plain.node]
