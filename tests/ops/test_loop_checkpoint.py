@@ -42,7 +42,7 @@ def test_the_schedule(steps, levels, lengths, stored, run):
 
 def test_levels_for_a_memory():
     assert [levels_within(1_000_000, k) for k in (1_000_000, 10_000, 1_000, 200)] == [1, 2, 3, 4]
-    with pytest.raises(GraphError, match="stores .* states or more, not 3"):
+    with pytest.raises(GraphError, match=r"stores .* states or more, not 3"):
         levels_within(1_000_000, 3)
 
 
@@ -63,7 +63,9 @@ class Counted(Op):
         return [cotangents[0]]
 
 
-@pytest.mark.parametrize(("steps", "checkpoint"), [(16, 1), (16, 2), (20, 2), (30, 3), (20, [3, 6])])
+@pytest.mark.parametrize(
+    ("steps", "checkpoint"), [(16, 1), (16, 2), (20, 2), (30, 3), (20, [3, 6])]
+)
 def test_steps_run_as_often_as_the_schedule_says(steps, checkpoint):
     result = scan(
         lambda st, e: ([pt.sin(Counted()(st[0] * a))], []),

@@ -388,9 +388,7 @@ def test_an_output_that_is_an_input_or_another_output():
 
 
 def test_a_gradient_of_one_trace_leaves_the_other_states_out():
-    result = scan(
-        lambda st, e: ([st[0] * e[0], pt.tanh(st[1])], [st[0]]), [s, a], [x]
-    )
+    result = scan(lambda st, e: ([st[0] * e[0], pt.tanh(st[1])], [st[0]]), [s, a], [x])
     gradient = pytensor.grad(result.traces[0].sum(), [s, a], disconnected_inputs="ignore",
                              return_disconnected="disconnected")  # fmt: skip
     assert isinstance(gradient[1].type, DisconnectedType)

@@ -288,7 +288,9 @@ def test_a_generator_that_is_not_returned(outside):
         _, drawn = pt.random.normal(0, 1, rng=given, return_next_rng=True)
         return [states[0], states[1] + drawn], []
 
-    with pytest.raises(GraphError, match=r"draws from the generator (generator|state 0) and does not return"):
+    with pytest.raises(
+        GraphError, match=r"draws from the generator (generator|state 0) and does not return"
+    ):
         scan(step, [generator, s], n_steps=3)
 
 

@@ -18,8 +18,10 @@ reverse or adjoint mode of computational differentiation", ACM Transactions on M
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import pytensor.tensor as pt
@@ -70,6 +72,7 @@ def schedule(n_steps: int, checkpoint: int | Sequence[int] | None) -> Schedule:
     """
     lengths = tuple(int(n) for n in _lengths(n_steps, 1 if checkpoint is None else checkpoint))
 
+    @cache
     def kept(n: int, depth: int) -> int:
         """States that the forward loop stores."""
         if depth == 0:
@@ -77,6 +80,7 @@ def schedule(n_steps: int, checkpoint: int | Sequence[int] | None) -> Schedule:
         count, rest = divmod(n, lengths[depth - 1])
         return count + kept(rest, depth - 1)
 
+    @cache
     def most(n: int, depth: int) -> int:
         """States that are stored at once on the way back."""
         if depth == 0:
@@ -86,6 +90,7 @@ def schedule(n_steps: int, checkpoint: int | Sequence[int] | None) -> Schedule:
         within = most(size, depth - 1) if count else 0
         return count + max(kept(rest, depth - 1) + within, most(rest, depth - 1))
 
+    @cache
     def again(n: int, depth: int) -> int:
         """Steps that run again."""
         if depth == 0:
@@ -131,7 +136,7 @@ def _lengths(n_steps: Any, checkpoint: int | Sequence[int]) -> list[Any]:
         root = pt.cast(pt.ceil(n_steps ** (1 / checkpoint)), "int64")
         length = pt.maximum(root, 1)
     else:
-        length = 1
+        length = max(math.floor(n_steps ** (1 / checkpoint)) - 1, 1)
         while length**checkpoint < n_steps:
             length += 1
     return [length**level for level in range(1, checkpoint)]
