@@ -9,17 +9,33 @@ from pytensor.graph.basic import Apply
 
 from dimtensor.backends.jax_graph import graph_function
 from dimtensor.errors import GraphError, build_message
+from dimtensor.ops.loop.conditional import Conditional
 from dimtensor.ops.loop.op import Loop, Scan
 
 
 def register(jax_funcify: Any, translate: Callable[[Apply], Callable[..., Any]]) -> None:
     """Teach PyTensor's dispatcher the loops; `translate` gives what runs a node of a body."""
 
-    def body_of(op: Any) -> Callable[..., tuple[Any, ...]]:
-        return graph_function(op.body.unfreeze(), translate)
+    def function_of(graph: Any) -> Callable[..., tuple[Any, ...]]:
+        return graph_function(graph.unfreeze(), translate)
 
-    jax_funcify.register(Scan)(lambda op, **kwargs: _scan(op, body_of(op)))
-    jax_funcify.register(Loop)(lambda op, **kwargs: _loop(op, body_of(op)))
+    def conditional(op: Conditional, **kwargs: Any) -> Callable[..., Any]:
+        return _conditional(function_of(op.then_branch), function_of(op.else_branch))
+
+    jax_funcify.register(Scan)(lambda op, **kwargs: _scan(op, function_of(op.body)))
+    jax_funcify.register(Loop)(lambda op, **kwargs: _loop(op, function_of(op.body)))
+    jax_funcify.register(Conditional)(conditional)
+
+
+def _conditional(
+    then_branch: Callable[..., Any], else_branch: Callable[..., Any]
+) -> Callable[..., Any]:
+    def run(condition: Any, *inputs: Any) -> list[Any]:
+        import jax
+
+        return list(jax.lax.cond(condition, then_branch, else_branch, *inputs))
+
+    return run
 
 
 def _scan(op: Scan, body: Callable[..., tuple[Any, ...]]) -> Callable[..., Any]:

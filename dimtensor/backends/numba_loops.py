@@ -12,6 +12,7 @@ from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.traversal import graph_inputs
 from pytensor.tensor.type import TensorType
 
+from dimtensor.ops.loop.conditional import Conditional
 from dimtensor.ops.loop.op import Loop, Scan
 from dimtensor.ops.loop.rewrites import rewrite_loops
 from dimtensor.ops.loop.shapes import lengths_of
@@ -23,6 +24,7 @@ def register() -> None:
 
     register_funcify_and_cache_key(Scan)(_scan)
     register_funcify_and_cache_key(Loop)(_loop)
+    register_funcify_and_cache_key(Conditional)(_conditional)
 
 
 def with_loops_rewritten(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> list[Variable]:
@@ -131,6 +133,25 @@ def _loop(op: Loop, node: Any = None, **kwargs: Any) -> tuple[Callable[..., Any]
     ]
     names = {"step": _compiled(graph.inputs, graph.outputs)}
     return _function(["go", *s, *c], lines, names), None
+
+
+def _conditional(op: Conditional, node: Any = None, **kwargs: Any) -> tuple[Any, None]:
+    x = [f"x{i}" for i in range(len(op.then_branch.inputs))]
+    r = [f"r{i}" for i in range(len(op.then_branch.outputs))]
+    names = {}
+    for name, branch in (("then", op.then_branch), ("other", op.else_branch)):
+        graph = branch.unfreeze()
+        names[name] = _compiled(graph.inputs, graph.outputs)
+    lines = [
+        "if condition.item():",
+        f"    {_tuple(r)} = then({', '.join(x)})",
+        "else:",
+        f"    {_tuple(r)} = other({', '.join(x)})",
+        # a branch may give what it got
+        *(f"{name} = copy({name})" for name in r),
+        _returned(r),
+    ]
+    return _function(["condition", *x], lines, names), None
 
 
 def _function(

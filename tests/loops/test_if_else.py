@@ -11,6 +11,7 @@ from dimtensor.testing.differences import assert_gradient
 BACKENDS = [
     "python",
     pytest.param("numba", marks=pytest.mark.compiled),
+    pytest.param("jax", marks=pytest.mark.compiled),
 ]
 K = dt.Dim("k", length=3)
 x = dt.tensor("x", dims=K)
@@ -90,3 +91,33 @@ def test_a_batch_selects_for_each():
 
 def test_a_python_bool_selects_at_once():
     assert dt.if_else(True, lambda a: a + 1, None, s) is s + 1
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_branches_in_a_loop(backend, rng):
+    time = dt.Dim("time", length=6)
+    y = dt.tensor("y", dims=time)
+
+    def step(h, y):
+        return dt.if_else(y > 0, lambda: h * 0.5 + y * s, lambda: h), None
+
+    last = dt.scan(step, 1.0, y, over=time)[0]
+    values = rng.normal(size=6)
+    found = dt.function([y, s], [last, dt.grad(last, s)], backend=backend)(values, 2.0)
+    h, slope = 1.0, 0.0
+    for v in values:
+        if v > 0:
+            h, slope = h * 0.5 + v * 2.0, slope * 0.5 + v
+    np.testing.assert_allclose(found, [h, slope])
+
+
+@pytest.mark.compiled
+def test_conditionals_on_pytensors_numba_linker():
+    found = dt.if_else(s > 0, lambda x: dt.sqrt(x) * s, lambda x: x, x)
+    gradient = dt.grad(found.sum(), s)
+    f = dt.function([x, s], [found, gradient], backend="numba", kernels=False)
+    values = np.array([1.0, 4.0, 9.0])
+    one, two = f(values, 2.0)
+    np.testing.assert_allclose(one, 2 * np.sqrt(values))
+    np.testing.assert_allclose(two, 6.0)
+    np.testing.assert_allclose(f(values, -2.0)[0], values)
