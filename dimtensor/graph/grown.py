@@ -234,6 +234,14 @@ def _elementwise_along(outputs: Sequence[Node], dims: Dims) -> bool:
     return True
 
 
+def loop_outputs(attrs: LoopAttrs, inputs: tuple[Node, ...]) -> list[Node]:
+    """The nodes of all outputs of a loop, whose number of steps may have dims."""
+    n_steps = split_inputs(attrs, inputs).n_steps
+    if n_steps is not None and n_steps.dims:
+        return _grown_loop(attrs, inputs, {}, None)
+    return loop_nodes(attrs, inputs)
+
+
 def loop_attrs(region: Region, n_states: int, **others: Any) -> LoopAttrs:
     """Attributes of a loop; what is not given is not there."""
     usual: dict[str, Any] = {

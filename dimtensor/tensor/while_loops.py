@@ -8,9 +8,9 @@ from typing import Any
 from dimtensor.dims import dim_set
 from dimtensor.errors import DtypeError, InputError, build_message
 from dimtensor.graph import Node, make
-from dimtensor.graph.grown import loop_attrs
+from dimtensor.graph.grown import loop_attrs, loop_outputs
 from dimtensor.graph.infer import describe
-from dimtensor.graph.regions import close, loop_nodes
+from dimtensor.graph.regions import close
 from dimtensor.graph.substitute import expand_node
 from dimtensor.tensor.shell import as_node, constant, wrap
 from dimtensor.tensor.steps import Result, States, Traced, converted, trace
@@ -136,7 +136,7 @@ def _run(
     """The final states of a loop."""
     (region,), captured = close(traced.states, outputs)
     attrs = loop_attrs(region, len(traced.states), **others)
-    return loop_nodes(attrs, (*first, *traced.init, *captured))
+    return loop_outputs(attrs, (*first, *traced.init, *captured))[: len(traced.states)]
 
 
 def _count(value: Any, what: str) -> Node:
@@ -209,8 +209,6 @@ def fori_loop(
     counts = make("elemwise", (upper, lower), "subtract")
     if lower.kind == upper.kind == "constant":
         counts = constant(int(upper.attrs.value) - int(lower.attrs.value), "int64")
-    if counts.dims:
-        return _each_its_range(states, call, counts)
     traced = trace(states, call)
     outputs = list(traced.result.after)
     if inverse is not None:
@@ -222,25 +220,4 @@ def fori_loop(
         truncate=truncate,
         checkpoint=tuple(checkpoint) if isinstance(checkpoint, (list, tuple)) else checkpoint,
     )  # fmt: skip
-    return states.fill(final)[1]
-
-
-def _each_its_range(states: States, call: Callable[[list[Node]], Result], counts: Node) -> Any:
-    """The states of a loop whose number of steps has dims: it stops for each on its own."""
-    done = constant(0, "int64")
-    first = states.nodes[0]
-    last = make("elemwise", (first, counts), "add")
-
-    def stopping(given: list[Node]) -> Result:
-        result = call(given)
-        return result._replace(go_on=make("elemwise", (result.after[0], last), "less"))
-
-    traced = trace(states, stopping)
-    most = make("reduce", (make("elemwise", (counts, done), "maximum"),), ("max", counts.dims))
-    go = make("elemwise", (counts, done), "greater")
-    assert traced.result.go_on is not None
-    outputs = [*traced.result.after, traced.result.go_on]
-    final = _run(
-        traced, outputs, (most, expand_node(go, traced.result.go_on.dims)), counted=True, stops=True
-    )
     return states.fill(final)[1]

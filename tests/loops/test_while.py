@@ -113,6 +113,8 @@ def test_counts_with_dims():
     one = dt.scalar("one", dtype="int64")
     single = dt.fori_loop(0, one, lambda i, x: x * s + i, 1.0)
     many = dt.vectorize(single, {one: n})
+    most = dt.while_loop(lambda x: x < 99, lambda x: x * s, 1.0, n)
+    np.testing.assert_allclose(most.eval({n: np.array([0, 1, 30]), s: 2.0}), [1, 2, 128])
     np.testing.assert_allclose(many.eval({n: np.array([0, 1, 3]), s: 2.0}), expected)
 
 
