@@ -1,0 +1,137 @@
+"""Loops on JAX and through PyTensor's own numba linker."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytensor
+import pytensor.tensor as pt
+import pytest
+
+from dimtensor.backends import compile_positional
+from dimtensor.backends.numba import register_ops
+from dimtensor.errors import GraphError
+from dimtensor.ops.loop import fori_loop, scan, while_loop
+from tests.ops.loops import assert_close, evaluate
+
+pytestmark = pytest.mark.compiled
+
+x, v = pt.dvector("x"), pt.dvector("v")
+a, s = pt.dscalar("a"), pt.dscalar("s")
+n = pt.lscalar("n")
+generator = pt.random.type.random_generator_type("generator")
+
+
+def agree(backend, inputs, outputs, *rows):
+    """A backend and the interpreter, on several rows of values."""
+    run = {"linker": "numba"}.get(backend, backend)
+    options = {"kernels": False} if backend == "linker" else {}
+    call = compile_positional(run, inputs, outputs, **options).call
+    for values in rows:
+        values = [np.asarray(y) for y in values]
+        assert_close(list(call(*values)), evaluate(inputs, outputs, *values))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_values_and_gradients_on_jax(reverse, rng):
+    def step(st, e):
+        after = [pt.tanh(st[0] * a + e[0]) + st[1].sum(), pt.tanh(st[1]) * e[0]]
+        return after, [st[0] * e[0], st[1] * 2]
+
+    result = scan(step, [s, v], [x], reverse=reverse)
+    cost = result.states[0] ** 2 + pt.sin(result.traces[1]).sum() + result.traces[0].sum()
+    outputs = [*result.states, *result.traces, *pytensor.grad(cost, [s, v, x, a])]
+    rows = [(0.5, rng.normal(size=3), rng.normal(size=length), 0.3) for length in (5, 0, 1)]
+    agree("jax", [s, v, x, a], outputs, *rows)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_loops_that_stop_on_jax(reverse, rng):
+    def step(st, e):
+        return [st[0] * e[0] + a], [st[0] * e[0]], pt.lt(st[0], 1.15)
+
+    result = scan(step, [s], [x], stops=True, reverse=reverse)
+    cost = result.states[0] ** 2 + pt.sin(result.traces[0]).sum()
+    outputs = [result.n_done, *result.traces, *pytensor.grad(cost, [s, x, a])]
+    agree("jax", [s, x, a], outputs, (0.5, rng.uniform(0.5, 1.5, 7), 0.6))
+
+
+def test_while_loops_on_jax():
+    def newton(most):
+        return while_loop(
+            lambda st: abs(st[0] * st[0] - a) > 1e-10 * a,
+            lambda st: [(st[0] + a / st[0]) / 2],
+            [a],
+            most,
+        )
+
+    bound, free = newton(40), newton(None)
+    gradient = pytensor.grad(bound.states[0], a)
+    outputs = [*bound.states, bound.n_done, bound.finished, gradient, *free.states]
+    agree("jax", [a], outputs, (2.0,), (1.0,), (300.0,))
+
+
+def test_counts_that_follow_from_values_on_jax():
+    (state,) = fori_loop(0, n, lambda i, st: [st[0] * a + i], [s])
+    agree("jax", [s, a, n], [state], (0.5, 0.9, 7), (0.5, 0.9, 0), (0.5, 0.9, -3))
+    with pytest.raises(GraphError, match="JAX cannot trace a loop whose number of steps follows"):
+        compile_positional("jax", [s, a, n], [pytensor.grad(state, a)]).call(
+            *map(np.asarray, (0.5, 0.9, 7))
+        )
+
+
+def test_jax_differentiates_and_batches_our_loops(rng):
+    result = scan(lambda st, e: ([pt.sin(st[0] * a) + e[0]], []), [s], [x])
+    pure = compile_positional("jax", [s, a, x], result.states).raw
+    values = rng.normal(size=4)
+    with jax.enable_x64(True):
+        found = jax.grad(lambda *inputs: pure(*inputs)[0], argnums=(0, 1, 2))(0.5, 0.3, values)
+        many = jax.vmap(lambda s: pure(s, 0.3, values)[0])(np.array([0.5, 0.7]))
+    wanted = evaluate([s, a, x], pytensor.grad(result.states[0], [s, a, x]), 0.5, 0.3, values)
+    assert_close(found, wanted)
+    singles = [evaluate([s, a, x], result.states, y, 0.3, values)[0] for y in (0.5, 0.7)]
+    assert_close([many], [singles])
+
+
+def test_in_32_bits_on_jax(rng):
+    """The number of steps that ran is int64 in the graph."""
+    result = while_loop(lambda st: st[0] < 5, lambda st: [st[0] * a + 1], [s], 20)
+    pure = compile_positional("jax", [s, a], [*result.states, result.n_done]).raw
+    state, done = pure(np.float32(0.5), np.float32(1.3))
+    assert state.dtype == np.float32
+    assert_close([state, done], evaluate([s, a], [*result.states, result.n_done], 0.5, 1.3), 1e-6)
+
+
+def test_through_the_linker(rng):
+    def step(st, e):
+        after = [st[0] * a + e[0] + st[1].sum(), pt.tanh(st[1]) * e[0]]
+        return after, [st[1] * st[0]]
+
+    result = scan(step, [s, v], [x], reverse=True)
+    gradient = pytensor.grad(result.states[0] + result.traces[0].sum(), [s, a])
+    rows = [(0.5, rng.normal(size=3), rng.normal(size=length), 0.3) for length in (4, 0)]
+    agree("linker", [s, v, x, a], [*result.states, *result.traces, *gradient], *rows)
+
+
+def test_loops_that_stop_through_the_linker(rng):
+    def step(st, e):
+        return [st[0] * e[0] + a], [st[0] * e[0]], pt.lt(st[0], 1.15)
+
+    result = scan(step, [s], [x], stops=True)
+    free = while_loop(lambda st: st[0] < 5, lambda st: [st[0] + a], [s])
+    outputs = [result.n_done, *result.states, *result.traces, *free.states]
+    agree("linker", [s, x, a], outputs, (0.5, rng.uniform(0.5, 1.5, 7), 0.6), (9.0, [], 0.6))
+
+
+def test_the_stream_through_the_linker():
+    def step(st, e):
+        following, drawn = pt.random.normal(a, 2.0, rng=st[0], return_next_rng=True)
+        return [following], [drawn]
+
+    register_ops()
+    result = scan(step, [generator], n_steps=4)
+    function = pytensor.function([generator, a], [result.traces[0], result.states[0]], mode="NUMBA")
+    drawn, after = function(np.random.default_rng(3), 0.5)
+    oracle = np.random.default_rng(3)
+    assert_close([drawn], [oracle.normal(0.5, 2.0, size=4)])
+    assert after.normal() == oracle.normal()
