@@ -147,9 +147,15 @@ def compile_positional(
 
 
 def _through_kernels(inputs: Sequence[Any], outputs: Sequence[Any]) -> Executable:
+    from pytensor.tensor.type import TensorType
+
     from dimtensor.kernels.compiler import compile_kernel
+    from dimtensor.kernels.plan import UnsupportedGraph
 
     shared = _shared_variables(outputs, set(inputs))
+    for variable in (*inputs, *shared):
+        if not isinstance(variable.type, TensorType):
+            raise UnsupportedGraph(f"an input of type {variable.type}")
     kernel = compile_kernel([*inputs, *shared], outputs)
     kernel.before_numba = register_ops
     constants = (*(v.get_value(borrow=True) for v in shared), *kernel.constants)
