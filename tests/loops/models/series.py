@@ -65,9 +65,7 @@ def kalman(rng: np.random.Generator, n: int = 30) -> Problem:
         return (mean, covariance), -0.5 * (dt.log(scale) + error**2 / scale + LOG_2PI)
 
     _, terms = dt.scan(step, (mean, covariance), y, over=time)
-    start = np.array(
-        [[0.9, 0.3, 0, 0], [-0.2, 0.8, 0, 0.1], [0, 0, 0.7, 0.2], [0.1, 0, -0.3, 0.6]]
-    )
+    start = np.array([[0.9, 0.3, 0, 0], [-0.2, 0.8, 0, 0.1], [0, 0, 0.7, 0.2], [0.1, 0, -0.3, 0.6]])
     arguments = [
         rng.normal(size=n), start + 0.02 * rng.normal(size=(4, 4)), rng.normal(size=4),
         rng.uniform(0.2, 1, size=4), np.array(0.3), rng.normal(size=4), np.eye(4) + 0.5,
