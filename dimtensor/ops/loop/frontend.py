@@ -162,6 +162,7 @@ def build_scan(
     truncate: int | None = None,
     checkpoint: int | Sequence[int] | None = None,
     histories: bool = True,
+    whole: bool = False,
 ) -> ScanResult:
     """A scan from the graph of its step.
 
@@ -184,6 +185,8 @@ def build_scan(
         The states before a step, in terms of `states`, which then are those after it.
     histories : bool
         Whether the node also traces what its gradient needs. What nobody uses is dropped later.
+    whole : bool
+        Whether everything stays in the loop, sums that could be taken of traces included.
 
     Returns
     -------
@@ -201,7 +204,7 @@ def build_scan(
     init = [converted(x, v.type) for x, v in zip(init, states, strict=True)]
     next_states = [converted(x, v.type) for x, v in zip(next_states, states, strict=True)]
     stops = go_on is not None
-    if histories and inverse is None and truncate is None and not stops:
+    if histories and inverse is None and truncate is None and not (stops or whole):
         parts = split(states, elements, next_states, traced)
         if parts is not None:
             smaller = build_scan(

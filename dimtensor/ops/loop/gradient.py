@@ -388,8 +388,9 @@ class _BackwardSteps:
             return self._run_stopped(**parts)
         if self.truncate is not None:
             return self._run_last(**parts)
-        parts["states"], parts["elements"] = list(parts["states"]), list(parts["elements"])
-        return build_scan(self.n_steps, reverse=not self.reverse, **parts)
+        # with an inverse the memory does not grow with the steps: sums are not taken of traces
+        whole = self.forward.op.inverse is not None
+        return build_scan(self.n_steps, reverse=not self.reverse, whole=whole, **parts)
 
     def _run_last(self, sequences: list[Variable], **parts: Any) -> Any:
         """The last steps only."""
