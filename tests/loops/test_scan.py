@@ -186,12 +186,8 @@ def test_what_does_not_depend_on_the_state_is_computed_outside():
     ]  # fmt: skip
 
 
-@given(data=st.data())
-def test_a_loop_is_its_steps_written_out(data):
-    """Random bodies of two states, a captured tensor and a sequence."""
-    length = data.draw(st.sampled_from([0, 1, 2, 5]))
-    time = time_of(length)
-    x, c = dt.tensor("x", dims=time), dt.tensor("c", dims=K)
+def random_step(data, c):
+    """A random body of two states, a captured tensor over k, and a sequence."""
     operations = data.draw(
         st.lists(
             st.tuples(
@@ -219,6 +215,15 @@ def test_a_loop_is_its_steps_written_out(data):
         one, two, three = (at % len(pool) for at in picks)
         return (flat[one], dt.zeros(K) + pool[two]), pool[three]
 
+    return step
+
+
+@given(data=st.data())
+def test_a_loop_is_its_steps_written_out(data):
+    length = data.draw(st.sampled_from([0, 1, 2, 5]))
+    time = time_of(length)
+    x, c = dt.tensor("x", dims=time), dt.tensor("c", dims=K)
+    step = random_step(data, c)
     last, path = dt.scan(step, (0.5, dt.zeros(K)), x, over=time)
     state, trace = (0.5 * dt.ones(), dt.zeros(K)), []
     for t in range(length):
@@ -379,6 +384,36 @@ def test_a_batch_is_each_of_it_on_its_own(grown, rng):
             np.testing.assert_allclose(a_, b)
 
 
+@given(data=st.data())
+def test_a_batch_of_a_random_loop_is_each_of_it_on_its_own(data):
+    time, draw = time_of(data.draw(st.integers(0, 3))), dt.Dim("draw", length=2)
+    x, c = dt.tensor("x", dims=time), dt.tensor("c", dims=K)
+    last, path = dt.scan(random_step(data, c), (0.5, dt.zeros(K)), x, over=time)
+    total = last[0] + (last[1] * dt.arange(K)).sum() + path.sum()
+    outputs = [*last, path, dt.grad(total, c)]
+    grown = data.draw(st.sampled_from([[x], [c], [x, c]]))
+    batched = dt.vectorize(outputs, dict.fromkeys(grown, draw))
+    rng = np.random.default_rng(0)
+    shapes = {x: ["draw", "time"], c: ["draw", "k"]}
+    values = {
+        t.name: xr.DataArray(rng.normal(size=(2, t.dims[0].length)), dims=dims)
+        for t, dims in shapes.items()
+    }
+    names = [t.name for t in grown]
+    given_ = {key: v if key in names else v[0] for key, v in values.items()}
+
+    def evaluated(outputs, values):
+        used = {t.name for t in dt.inputs_of(outputs)}
+        return dt.evaluate(outputs, {key: v for key, v in values.items() if key in used})
+
+    found = evaluated(batched, given_)
+    for at in range(2):
+        each = {key: v[at] if key in names else v for key, v in given_.items()}
+        for many, one in zip(found, evaluated(outputs, each), strict=True):
+            many = many.isel(draw=at) if "draw" in many.dims else many
+            np.testing.assert_allclose(many.transpose(*one.dims), one, atol=1e-10)
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_compiled_loop_takes_draws_of_a_posterior(backend, rng):
     time = dt.Dim("time")
@@ -412,6 +447,72 @@ def test_masks_outside_and_inside(rng):
         s = s + mask[mask > 0].sum() * v + mask[mask > v].sum()
     np.testing.assert_allclose(last.eval({x: values, m: mask}), s)
     np.testing.assert_allclose(path.eval({x: values, m: mask}), trace)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_dim_whose_length_a_run_tells(backend):
+    time = time_of(4)
+    x = dt.tensor("x", dims=time)
+    chosen = x[x > 2]
+    last, path = dt.scan(lambda s, v: (s * 2 + v, s), 0.0, chosen, over=chosen.dims[0])
+    f = dt.function([x], [last, path], backend=backend)
+    for values in ([1.0, 3.0, 0.0, 4.0], [0.0] * 4):
+        expected, s = [], 0.0
+        for v in values:
+            if v > 2:
+                expected.append(s)
+                s = s * 2 + v
+        one, two = f(np.array(values))
+        assert float(one) == s
+        np.testing.assert_allclose(two, expected)
+
+
+def test_other_masks_take_the_place_of_masks(rng):
+    time, obs = time_of(3), dt.Dim("obs", length=4)
+    x, m, n = dt.tensor("x", dims=time), dt.tensor("m", dims=obs), dt.tensor("n", dims=obs)
+    chosen = m[m > 0]
+    last, path = dt.scan(lambda s, v: (s + (chosen * v).sum(), chosen * s), 1.0, x, over=time)
+    total = last + path.sum()
+    values = {x: rng.normal(size=3), n: np.array([1.0, -1.0, 2.0, -3.0])}
+    found = dt.substitute(total, {m: n * 2}).eval(values)
+    np.testing.assert_allclose(found, total.eval({x: values[x], m: values[n] * 2}))
+
+
+# -- what a step may do ----------------------------------------------------------------------------
+
+
+def test_positions_that_steps_compute(rng):
+    time, k = time_of(3), dt.Dim("k", length=3)
+    x, table = dt.tensor("x", dims=time), dt.tensor("table", dims=k)
+    path = dt.scan(lambda s, x: (dt.minimum(s + 1, 2), table.isel(k=s) * x), 0, x, over=time)[1]
+    values, rows = rng.normal(size=3), rng.normal(size=3)
+    found = dt.evaluate([path, dt.grad(path.sum(), table)], {x: values, table: rows})
+    np.testing.assert_allclose(found[0], rows * values)
+    np.testing.assert_allclose(found[1], values)
+    outside = dt.scan(lambda s, x: (s + 2, table.isel(k=s) * x), 0, x, over=time)[1]
+    with pytest.raises(dt.CheckError, match="positions computed for dim 'k' are outside"):
+        outside.eval({x: values, table: rows})
+
+
+def test_states_that_are_written_to():
+    time, k = time_of(3), dt.Dim("k", length=3)
+    at = dt.data([0, 2, 2], dims=time)
+    counts = dt.reduce(lambda s, at: s.isel(k=at).inc(1), dt.zeros(k, dtype="int64"), at, time)
+    assert counts.eval().values.tolist() == [1, 0, 2]
+
+
+def test_linear_algebra_in_a_step(rng):
+    time, row = time_of(3), dt.Dim("row", length=2)
+    x, a = dt.tensor("x", dims=time), dt.tensor("a", dims=[row, row.rename()])
+    matrix, values = np.array([[2.0, 1.0], [0.0, 3.0]]), rng.normal(size=3)
+    back = {row.rename(): row}
+    last = dt.reduce(lambda s, x: dt.solve(a, s).rename(back) * x, dt.ones(row), x, time)
+    s = np.ones(2)
+    for v in values:
+        s = np.linalg.solve(matrix, s) * v
+    feed = {x: values, a: xr.DataArray(matrix, dims=["row", "row'"])}
+    np.testing.assert_allclose(last.eval(feed), s)
+    assert_gradient(last.sum(), a, feed)
 
 
 # -- checks, copies --------------------------------------------------------------------------------
