@@ -17,6 +17,7 @@ from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.rewriting.db import RewriteDatabaseQuery
 from pytensor.scalar.basic import ScalarOp
 
+from dimtensor.kernels.absorbed import absorb_sums
 from dimtensor.kernels.emit import Emitter, NumbaFunction
 from dimtensor.kernels.native.code import NativeKernel, native_code, translated
 from dimtensor.kernels.native.machine import assembly
@@ -107,9 +108,13 @@ class Kernel:
 def rewritten(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> FunctionGraph:
     """The graph after the rewrites that are worth their time before loops are fused."""
     graph = FunctionGraph(list(inputs), list(outputs), clone=True)
-    rewrite_loops(graph, _rewrite)
-    _rewrite(graph)
-    rewrite_loops(graph, _rewrite)
+    if rewrite_loops(graph, _rewrite):
+        _rewrite(graph)
+        rewrite_loops(graph, _rewrite)
+        if absorb_sums(graph):
+            rewrite_loops(graph, _rewrite)
+    else:
+        _rewrite(graph)
     return graph
 
 

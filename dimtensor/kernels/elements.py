@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 
 
 class Term:
-    """Source text of a scalar, and the loops that it depends on."""
+    """Source text of a scalar, and the loops that it depends on; of a constant its value too."""
 
-    __slots__ = ("loops", "text")
+    __slots__ = ("loops", "text", "value")
 
-    def __init__(self, text: str, loops: frozenset = frozenset()):
+    def __init__(self, text: str, loops: frozenset = frozenset(), value: Any = None):
         self.text = text
         self.loops = loops
+        self.value = value
 
 
 ZERO = Term("0")

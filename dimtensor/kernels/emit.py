@@ -32,13 +32,8 @@ from dimtensor.kernels.elements import (
 )
 from dimtensor.kernels.extents import Axis, kept_axes, selection_of
 from dimtensor.kernels.nest import Nest
-from dimtensor.kernels.plan import (
-    Group,
-    Plan,
-    Task,
-    UnsupportedGraph,
-)
-from dimtensor.kernels.scalars import expression, is_call, literal
+from dimtensor.kernels.plan import Group, Plan, Task, UnsupportedGraph
+from dimtensor.kernels.scalars import expression, is_call, literal, meeting_dtype
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
@@ -197,10 +192,8 @@ class Emitter:
 
     def bind(self, variable: Variable, where: Term | Place) -> None:
         """Say what an input is."""
-        if isinstance(where, Term):
-            self.scalars[variable] = where
-        else:
-            self.places[variable] = where
+        known: dict = self.scalars if isinstance(where, Term) else self.places
+        known[variable] = where
 
     def write(self) -> None:
         """Write all groups of the plan."""
@@ -317,6 +310,10 @@ class Emitter:
         names = set(_NAME.findall(text)) - {"max", "min"}
         return self.early is self.lines or names <= (self._early_lengths | self.known_before)
 
+    def is_length(self, text: str) -> bool:
+        """Whether a number is the length of an axis."""
+        return text in self._lengths.values()
+
     def name_length(self, variable: Variable, axis: int, text: str) -> str:
         """Say how long an axis is, unless it is known."""
         cls = self.plan.extents.find((variable, axis))
@@ -373,7 +370,8 @@ class Emitter:
         if isinstance(variable, Constant):
             data = np.asarray(variable.data)
             if data.size == 1:
-                return Term(literal(data.reshape(()), data.dtype.name))
+                number = data.reshape(())
+                return Term(literal(number, data.dtype.name), value=number)
             return self._load(variable, index, scope)
         if getattr(variable.type, "ndim", 0) == 0:
             return self._scalar(variable)
@@ -412,12 +410,16 @@ class Emitter:
         op = node.op.scalar_op if isinstance(node.op, Elemwise) else node.op
         dtypes = [v.type.dtype for v in node.inputs]
         out = node.outputs[0].type.dtype
-        text = expression(op, [term.text for term in operands], dtypes, out)
+        texts = [term.text for term in operands]
+        for at, term in enumerate(operands):
+            if term.value is not None and (dtype := meeting_dtype(op, at, dtypes, out)):
+                texts[at], dtypes[at] = literal(term.value, dtype), dtype
+        text = expression(op, texts, dtypes, out)
         if text is None:
-            function = self.shared.scalar_function(op, dtypes, out)
-            text = f"{function}({', '.join(term.text for term in operands)})"
-        elif text in [term.text for term in operands]:
-            return operands[[term.text for term in operands].index(text)]
+            text = f"{self.shared.scalar_function(op, dtypes, out)}({', '.join(texts)})"
+        elif text in texts:
+            at = texts.index(text)
+            return operands[at] if operands[at].text == text else Term(text)
         term = scope.temporary(text, loops_of(operands), out)
         if is_call(op):
             scope.calls.add(term.text)

@@ -17,8 +17,9 @@ from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.tensor.type import TensorType
 
-from dimtensor.kernels.calls import CallRule, set_length
+from dimtensor.kernels.calls import CallRule, new_scope, set_length
 from dimtensor.kernels.elements import Place, Term
+from dimtensor.kernels.native.steps import STEP
 from dimtensor.kernels.plan import Plan, UnsupportedGraph
 from dimtensor.kernels.scalars import literal
 from dimtensor.ops.loop.conditional import Conditional
@@ -134,7 +135,7 @@ def _scan(e: Emitter, node: Apply) -> None:
     given, made = op.split_inputs(node.inputs), op.split_outputs(node.outputs)
     graph = op.body.unfreeze()
     states, elements, captured = op.split_body_inputs(graph.inputs)
-    n, step = _steps(e, given.n_steps), e.fresh("i")
+    n, step = _steps(e, given.n_steps), e.fresh(STEP)
     at = f"({n} - 1 - {step})" if op.reverse else step
     places = [_start_state(e, a, b) for a, b in zip(given.states, made.states, strict=True)]
     traces = [
@@ -149,8 +150,10 @@ def _scan(e: Emitter, node: Apply) -> None:
             destinations.setdefault(element, Place(names[out], (at,)))
     block = _Block(e, graph, destinations)
     block.bind(states, places)
+    read = _Reader(e, block, step, at)
     for variable, sequence in zip(elements, given.sequences, strict=True):
-        block.inner.bind(variable, _element(e, block, sequence, at))
+        block.inner.bind(variable, read.element(sequence))
+    read.write()
     block.capture(captured, given.captured)
     block.write()
     for out, element in traces:
@@ -172,7 +175,7 @@ def _scan(e: Emitter, node: Apply) -> None:
 def _steps(e: Emitter, n_steps: Variable) -> str:
     """Name of the number of steps, which is not negative."""
     text = e.scalar(n_steps).text
-    if text.isdigit():
+    if text.isdigit() or e.is_length(text):
         return text
     name = e.fresh("n")
     if e.is_early(text):
@@ -183,13 +186,25 @@ def _steps(e: Emitter, n_steps: Variable) -> str:
     return name
 
 
-def _element(e: Emitter, block: _Block, sequence: Variable, at: str) -> Term | Place:
-    place = e.place(sequence)
-    if sequence.type.ndim > 1:
-        return Place(place.name, (*place.leading, at), place.early or e.early is e.lines)
-    name = e.fresh("t")
-    block.head.append(f"{name} = {place.at([Term(at)])}")
-    return Term(name)
+class _Reader:
+    """Reads what a step has of sequences, or computes it of what they are computed of."""
+
+    def __init__(self, e: Emitter, block: _Block, step: str, at: str):
+        self.e = e
+        self.block = block
+        self.scope = new_scope(e)
+        self.at = Term(at, frozenset({step}))
+
+    def element(self, sequence: Variable) -> Term | Place:
+        if sequence.type.ndim == 1:
+            return self.e.element(sequence, (self.at,), self.scope)
+        place = self.e.place(sequence)
+        leading = (*place.leading, self.at.text)
+        return Place(place.name, leading, place.early or self.e.early is self.e.lines)
+
+    def write(self) -> None:
+        for name, text, loops in self.scope.temporaries:
+            (self.block.head if loops else self.e.lines).append(f"{name} = {text}")
 
 
 def _store(block: _Block, name: str, at: str, element: Variable) -> None:

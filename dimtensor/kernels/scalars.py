@@ -26,6 +26,7 @@ _FLOAT = {
     "Identity": "{}",
 }
 _NARY = {"Add": " + ", "Mul": " * "}
+_MEETING = frozenset({"Add", "Mul", "Sub", "TrueDiv", "Maximum", "Minimum"})
 _COMPARE = {"LT": "<", "GT": ">", "LE": "<=", "GE": ">=", "EQ": "==", "NEQ": "!="}
 _BOOL = {"AND": "&", "OR": "|", "XOR": "^"}
 
@@ -36,6 +37,8 @@ CHEAP = frozenset(
     | {"LT", "Maximum", "Minimum", "Mul", "Neg", "NEQ", "OR", "Reciprocal", "Second", "Sqr"}
     | {"Sqrt", "Sub", "Switch", "TrueDiv", "XOR"}
 )
+# those that also take no longer than a sum
+QUICK = CHEAP - {"Reciprocal", "Sqrt", "TrueDiv"}
 # of the expensive operations, those that do not keep LLVM from vectorising the loop around them:
 # arithmetic (see native.elementary), and functions of which it knows that it may call them for each
 # number of a vector
@@ -73,6 +76,21 @@ def literal(value: Any, dtype: str) -> str:
     return f"np.{dtype}({number!r})"
 
 
+def meeting_dtype(op: Any, at: int, dtypes: Sequence[str], out: str) -> str | None:
+    """The dtype in which an operand meets the others, if that is another one than its own.
+
+    All numbers of a dtype can be written in the one in which it meets others.
+    """
+    name = type(op).__name__
+    if name in _MEETING or (name == "Switch" and at):
+        dtype = out
+    elif name in _COMPARE:
+        dtype = np.result_type(*dtypes).name
+    else:
+        return None
+    return dtype if dtype != dtypes[at] and np.can_cast(dtypes[at], dtype) else None
+
+
 def expression(op: Any, operands: Sequence[str], dtypes: Sequence[str], out: str) -> str | None:
     """Source of a scalar op; None where PyTensor's own numba function has to be called."""
     name = type(op).__name__
@@ -90,6 +108,10 @@ def expression(op: Any, operands: Sequence[str], dtypes: Sequence[str], out: str
         return f"({operands[1]} if {operands[0]} else {operands[2]})"
     if name == "IsNan" and dtypes[0] == "float64":
         return f"({operands[0]} != {operands[0]})"
+    if name in _MEETING and out in ("float64", "int64"):
+        cast = [_cast(text, dtype, out) for text, dtype in zip(operands, dtypes, strict=True)]
+        if all(text is not None for text in cast):
+            return _arithmetic(name, cast, out)  # type: ignore[arg-type]
     if set(dtypes) == {out} and out in ("float64", "int64"):
         return _arithmetic(name, operands, out)
     return None

@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pytensor.graph.basic import Apply, Constant, Variable
-from pytensor.tensor.basic import AllocDiag, ARange, ExtractDiag, Eye, Join, Nonzero
+from pytensor.tensor.basic import Alloc, AllocDiag, ARange, ExtractDiag, Eye, Join, Nonzero
 from pytensor.tensor.blas import BatchedDot
 from pytensor.tensor.blockwise import Blockwise, BlockwiseWithCoreShape
-from pytensor.tensor.elemwise import DimShuffle
+from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.extra_ops import CumOp
 from pytensor.tensor.linalg import Cholesky, SolveTriangular
 from pytensor.tensor.math import Argmax, Dot
 from pytensor.tensor.shape import Reshape
 from pytensor.tensor.sort import ArgSortOp, SortOp
+from pytensor.tensor.subtensor import Subtensor
 
+from dimtensor.kernels.scalars import QUICK
 from dimtensor.ops.linalg import Inverse
+from dimtensor.ops.loop.op import Scan
 
 # their rules write loops over expressions of elements
 _BY_ELEMENT = (CumOp, Join, Argmax, ExtractDiag, AllocDiag, ARange, Eye)
+# operations that a step may do for an element of a sequence
+_MOST_IN_STEP = 6
 _SHAPE_KEEPING = (CumOp, SortOp, ArgSortOp, Cholesky, Inverse)
 
 
@@ -47,10 +52,38 @@ def array_inputs(node: Apply) -> list[Variable]:
         inputs = node.inputs[: len(batched(node).inputs)]
     else:
         inputs = node.inputs
+    if isinstance(node.op, Scan):
+        read = read_by_step(node)
+        inputs = [v for v in inputs if v not in read]
     if of_one_real_dtype([*inputs, *node.outputs]):
         may_be_turned = {SolveTriangular: 1, Dot: 2, BatchedDot: 2}.get(type(op), 0)
         inputs = [turned(v)[0] if at < may_be_turned else v for at, v in enumerate(inputs)]
     return [v for v in inputs if not isinstance(v, Constant)]
+
+
+def read_by_step(node: Apply) -> set[Variable]:
+    """Sequences of a loop whose elements are as well computed in each step as stored before."""
+    sequences = node.op.split_inputs(node.inputs).sequences
+    return {v for v in sequences if v.type.ndim == 1 and _is_soon_computed(v)}
+
+
+def _is_soon_computed(variable: Variable) -> bool:
+    operations, stack = 0, [variable]
+    while stack:
+        v = stack.pop()
+        node = v.owner
+        if node is None or getattr(v.type, "ndim", 0) == 0 or isinstance(node.op, (Scan, Join)):
+            continue
+        if isinstance(node.op, Elemwise):
+            if type(node.op.scalar_op).__name__ not in QUICK:
+                return False
+            operations += 1
+            stack += node.inputs
+        elif isinstance(node.op, (Alloc, DimShuffle, Subtensor)):
+            stack.append(node.inputs[0])
+        else:
+            return False
+    return operations <= _MOST_IN_STEP
 
 
 def has_core_axes(node: Apply) -> bool:
@@ -104,9 +137,18 @@ def same_axes(node: Apply) -> list[tuple[tuple[Variable, int], tuple[Variable, i
         return [((out, 0), (other, 0)) for other in node.outputs[1:]]
     if isinstance(node.op, (Dot, BatchedDot)):
         return _same_in_product(node)
+    if isinstance(node.op, Scan):
+        return _same_steps(node)
     if isinstance(batched(node).op, Blockwise):
         return _same_cores(node)
     return []
+
+
+def _same_steps(node: Apply) -> list[tuple[tuple[Variable, int], tuple[Variable, int]]]:
+    """Sequences and traces of a loop are as long as it has steps."""
+    op = node.op
+    found = [*op.split_inputs(node.inputs).sequences, *op.split_outputs(node.outputs).traces]
+    return [((found[0], 0), (other, 0)) for other in found[1:]]
 
 
 def _same_in_product(node: Apply) -> list[tuple[tuple[Variable, int], tuple[Variable, int]]]:

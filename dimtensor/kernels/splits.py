@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import numpy as np
-from pytensor.graph.basic import Constant
+from collections.abc import Sequence
+from itertools import accumulate
+
+from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.fg import FunctionGraph
-from pytensor.tensor.basic import Split
+from pytensor.tensor.basic import MakeVector, ScalarFromTensor, Split, TensorFromScalar
+from pytensor.tensor.elemwise import DimShuffle
+from pytensor.tensor.shape import Shape, Shape_i
+from pytensor.tensor.subtensor import Subtensor
+
+from dimtensor.kernels.extents import constant_int
 
 
 def split_as_slices(graph: FunctionGraph) -> None:
-    """Replace every split of known sizes by slices.
+    """Replace every split by slices, if at most one of its sizes is not known.
 
     A slice is a view in a loop nest; PyTensor's split for numba takes ten seconds to compile.
     """
@@ -17,9 +24,49 @@ def split_as_slices(graph: FunctionGraph) -> None:
         if not isinstance(node.op, Split):
             continue
         x, sizes = node.inputs
-        if not isinstance(sizes, Constant):
+        known = _known_sizes(sizes)
+        if known is None or known.count(None) > 1:
             continue
-        stops = np.cumsum(sizes.data).tolist()
         before = (slice(None),) * (node.op.axis % x.type.ndim)
-        for start, stop, output in zip([0, *stops[:-1]], stops, node.outputs, strict=True):
-            graph.replace(output, x[(*before, slice(start, stop))], reason="split_as_slices")
+        for part, output in zip(_slices(known), node.outputs, strict=True):
+            graph.replace(output, x[(*before, part)], reason="split_as_slices")
+
+
+def _known_sizes(sizes: Variable) -> list[int | None] | None:
+    if isinstance(sizes, Constant):
+        return sizes.data.tolist()
+    if sizes.owner is not None and isinstance(sizes.owner.op, MakeVector):
+        return [_known_size(size) for size in sizes.owner.inputs]
+    return None
+
+
+def _known_size(size: Variable) -> int | None:
+    """A number, or the length of an axis that a type tells."""
+    node = size.owner
+    if node is None or isinstance(node.op, (ScalarFromTensor, TensorFromScalar)):
+        return constant_int(size)
+    if isinstance(node.op, Shape_i):
+        return node.inputs[0].type.shape[node.op.i]
+    shape = node.inputs[0].owner
+    if shape is None or not isinstance(shape.op, Shape):
+        return None
+    if isinstance(node.op, DimShuffle):  # the shape of a vector, as a number
+        return shape.inputs[0].type.shape[0]
+    at = constant_int(node.inputs[-1]) if isinstance(node.op, Subtensor) else None
+    return None if at is None else shape.inputs[0].type.shape[at]
+
+
+def _slices(sizes: Sequence[int | None]) -> list[slice]:
+    """Slices of constant ends: what is behind the part of unknown size counts from the end."""
+    at = sizes.index(None) if None in sizes else len(sizes)
+    before = [size for size in sizes[:at] if size is not None]
+    behind = [size for size in sizes[at + 1 :] if size is not None]
+    starts = list(accumulate(before, initial=0))
+    slices = [slice(start, start + size) for start, size in zip(starts, before, strict=False)]
+    if at < len(sizes):
+        slices.append(slice(starts[-1], -sum(behind) or None))
+    left = sum(behind)
+    for size in behind:
+        slices.append(slice(-left, (size - left) or None) if size else slice(0, 0))
+        left -= size
+    return slices

@@ -89,7 +89,8 @@ class Builder:
     def slot(self, llvm_type: str, count: int = 1, align: int = 8) -> str:
         """Memory of the function's own frame."""
         name = self.register()
-        self.entry.append(f"  {name} = alloca {llvm_type}, i64 {count}, align {align}")
+        whole = llvm_type if count == 1 else f"[{count} x {llvm_type}]"
+        self.entry.append(f"  {name} = alloca {whole}, align {align}")
         return name
 
     @contextmanager

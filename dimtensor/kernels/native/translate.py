@@ -16,6 +16,7 @@ from typing import NamedTuple
 from dimtensor.kernels.native.arrays import Arrays
 from dimtensor.kernels.native.builder import FAST, IN_ORDER, Builder, Declarations
 from dimtensor.kernels.native.expressions import leading_positions
+from dimtensor.kernels.native.steps import adds_up, is_step, rounds_written_out
 from dimtensor.kernels.native.values import (
     I64,
     Array,
@@ -64,6 +65,7 @@ class Translator(Arrays):
         self.results: list[ResultType] = []
         self.messages: list[str] = []
         self._loops: list[tuple[str, str]] = []
+        self._steps = 0  # loops over steps around what is written
         self._levels: dict[str, int] = {}
 
     def translate(self, name: str) -> Translation:
@@ -131,12 +133,17 @@ class Translator(Arrays):
         stop = ends[1] if len(ends) > 1 else ends[0]
         step = ends[2] if len(ends) > 2 else constant(1, I64)
         name = node.target.id
+        if self._steps and (counted := rounds_written_out(node)) is not None:
+            self._write_out(node, counted)
+            return
 
         def body(at: Value, following: str, after: str) -> None:
             before = self.counters.get(name)
             self.counters[name] = at
             self._loops.append((following, after))
+            self._steps += is_step(name)
             self._round(node.body)
+            self._steps -= is_step(name)
             self._loops.pop()
             if before is None:
                 del self.counters[name]
@@ -144,6 +151,14 @@ class Translator(Arrays):
                 self.counters[name] = before
 
         self.b.loop(start, stop, step, body)
+
+    def _write_out(self, node: ast.For, counted: range) -> None:
+        """A short loop inside of a step, round by round: its arrays can then stay in registers."""
+        name = node.target.id  # type: ignore[attr-defined]
+        for at in counted:
+            self.counters[name] = constant(at, I64)
+            self._round(node.body)
+        self.counters.pop(name, None)
 
     def _round(self, body: Sequence[ast.stmt]) -> None:
         """The body of a loop; whether it carries states decides about the order of sums."""
@@ -155,6 +170,8 @@ class Translator(Arrays):
             if isinstance(target, ast.Name)
         }
         carries = any(self._levels.get(name, self._depth + 1) <= self._depth for name in assigned)
+        # what a step computes element by element is on the way to the next step too
+        carries |= bool(self._steps) and not adds_up(body)
         before = self.b.fast
         self.b.fast = IN_ORDER if carries else FAST
         self._block(body)

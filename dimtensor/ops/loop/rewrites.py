@@ -19,6 +19,7 @@ from dimtensor.ops.loop.capture import freeze
 from dimtensor.ops.loop.fusion import fuse, share_steps
 from dimtensor.ops.loop.node import Given, ScanGraph
 from dimtensor.ops.loop.op import Loop, Scan
+from dimtensor.ops.loop.order import associate, carry_sums
 from dimtensor.ops.loop.outside import hoist, vectorise
 from dimtensor.ops.rewriting import UNWANTED
 
@@ -124,7 +125,9 @@ def _rewrite_scan(
     changed |= _join_traces(parts)
     if not parts.inner_rewritten:
         _rewrite_parts(parts, rewrite_body)
+        associate(parts)
         changed = True
+    changed |= carry_sums(graph, parts)
     changed |= hoist(parts)
     replace = vectorise(parts)
     if replace is None:
