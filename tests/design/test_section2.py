@@ -224,3 +224,42 @@ def test_a_posterior_batches_the_function(lines, values, df, backend):
             np.testing.assert_allclose(result[chain, draw], expected)
     assert result.draw.values.tolist() == [10, 20, 30, 40]
     assert result.chain.values.tolist() == [0, 1]
+
+
+# -- loops and conditionals ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("backend", COMPILED)
+def test_loops_and_conditionals(backend):
+    time = dt.Dim("time", coords=pd.date_range("2020-01-01", periods=4))
+    returns, s0 = dt.tensor("returns", dims=time), dt.scalar("s0")
+    cond = s0 > 0
+
+    def step(state, x):
+        return 0.5 * state + x, state * x
+
+    def step1(state, x):
+        return 0.5 * state + x
+
+    last, ys = dt.scan(step, init=s0, xs=returns, over=time)
+    path = dt.cumulate(step1, init=s0, xs=returns, over=time)
+    reduced = dt.reduce(step1, init=s0, xs=returns, over=time)
+    state = dt.while_loop(lambda s: s < 100, lambda s: 3 * s, s0, max_steps=50)
+    out = dt.if_else(cond, lambda s: dt.log(s), lambda s: s, s0)
+    outputs = [last, ys, path, reduced, state, out]
+    f = dt.function([returns, s0], [*outputs, dt.grad(state + out, s0)], backend=backend)
+    values = np.array([0.1, -0.2, 0.3, 0.4])
+    found = f(values, 2.0)
+    s, trace, states = 2.0, [], []
+    for x in values:
+        trace.append(s * x)
+        s = 0.5 * s + x
+        states.append(s)
+    np.testing.assert_allclose(found[0], s)
+    np.testing.assert_allclose(found[1], trace)
+    np.testing.assert_allclose(found[2], states)
+    assert list(found[2].time.values) == list(time.coords)
+    np.testing.assert_allclose(found[3], s)
+    np.testing.assert_allclose(found[4], 2.0 * 3**4)
+    np.testing.assert_allclose(found[5], np.log(2.0))
+    np.testing.assert_allclose(found[6], 3**4 + 0.5)
