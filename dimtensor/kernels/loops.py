@@ -197,7 +197,8 @@ class _Reader:
 
     def element(self, sequence: Variable) -> Term | Place:
         if sequence.type.ndim == 1:
-            return self.e.element(sequence, (self.at,), self.scope)
+            # inside of the block the step is no loop of a nest
+            return Term(self.e.element(sequence, (self.at,), self.scope).text)
         place = self.e.place(sequence)
         leading = (*place.leading, self.at.text)
         return Place(place.name, leading, place.early or self.e.early is self.e.lines)
