@@ -96,6 +96,10 @@ class Plan:
         while repeated := self._repeated():
             self.stored |= repeated
             self._schedule()
+        self._read_at_the_end: set[Variable] = set()
+        for output in graph.outputs:
+            if not isinstance(output, Constant) and output not in self._ready:
+                self._available(output, self._read_at_the_end)
 
     # -- what is stored --------------------------------------------------------------------------
 
@@ -238,7 +242,13 @@ class Plan:
         return list(task.node.inputs)
 
     def last_reader(self, variable: Variable) -> int:
-        """The last group that reads a stored array, -1 if a call does, which may keep a view."""
+        """The last group that reads a stored array.
+
+        It is -1 if a call reads the array, which may keep a view, or a number that is returned: it
+        is computed after all groups.
+        """
+        if variable in self._read_at_the_end:
+            return -1
         readers = [at for at, group in enumerate(self.groups) if variable in group.reads]
         if not readers or any(self.groups[at].is_call for at in readers):
             return -1

@@ -201,3 +201,17 @@ def test_negative_positions_in_a_part_of_an_array(part):
     values, positions = rng.normal(size=6), np.array([0, -1, 2, -2])
     (found,) = kernel.native.bind(kernel.constants)(values, positions)
     np.testing.assert_array_equal(found, values[part][positions] * 2.0)
+
+
+def test_an_array_that_a_returned_number_reads_is_not_overwritten():
+    v, w = pt.tensor("v", shape=(1,), dtype="float64"), pt.dvector("w")
+    total = v + w.sum()  # of one element, so that it is read outside of loops
+    number = pt.sin(total[0])
+    kernel = compile_kernel([v, w], [number, pt.exp(total) * v, pt.cos(total)])
+    values, others = np.array([0.3]), rng.normal(size=4)
+    found = kernel.native.bind(kernel.constants)(values, others)
+    total = values + others.sum()
+    for one, other in zip(
+        found, [np.sin(total[0]), np.exp(total) * values, np.cos(total)], strict=True
+    ):
+        np.testing.assert_allclose(one, other, rtol=1e-14)
