@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
-from pytensor.graph.traversal import io_toposort
 from pytensor.tensor.type import TensorType
 
 from dimtensor.errors import GraphError
@@ -218,7 +217,8 @@ def build_scan(
             return ScanResult(finals, traces, None)
     outputs = [*next_states, *traced]
     if histories and inverse is None:
-        outputs += _histories(states, elements, outputs, outputs[len(states) :])
+        # what a gradient needs of each step; draws of generators are traced when it is taken
+        outputs += [v for v in states if isinstance(v.type, TensorType) and v not in traced]
     n_traces = len(outputs) - len(states)
     if stops:
         outputs.append(go_on)
@@ -236,34 +236,6 @@ def build_scan(
     )
     results = op.split_outputs(op(n_steps, *([go] if stops else []), *init, *sequences, *captured))
     return ScanResult(results.states, results.traces[: len(traced)], results.n_done)
-
-
-def _histories(
-    states: list[Variable], elements: list[Variable], outputs: list[Variable], known: list[Variable]
-) -> list[Variable]:
-    """What a gradient needs of each step: the states before it, and draws from generators.
-
-    A generator cannot be traced, so what is drawn from it is.
-    """
-    found = [v for v in states if isinstance(v.type, TensorType)]
-    generators = {v for v in states if not isinstance(v.type, TensorType)}
-    if generators:
-        found += drawn_within([*states, *elements], generators, outputs)
-    return [v for v in found if v not in known]
-
-
-def drawn_within(
-    inner: Sequence[Variable], generators: set[Variable], outputs: Sequence[Variable]
-) -> list[Variable]:
-    """Tensors that nodes of a graph compute from what is not a tensor."""
-    drawn: list[Variable] = []
-    opaque = set(generators)
-    for node in io_toposort(list(inner), list(outputs)):
-        if opaque.intersection(node.inputs):
-            tensors = [isinstance(v.type, TensorType) for v in node.outputs]
-            drawn += [v for v, tensor in zip(node.outputs, tensors, strict=True) if tensor]
-            opaque.update(v for v, tensor in zip(node.outputs, tensors, strict=True) if not tensor)
-    return drawn
 
 
 def while_loop(

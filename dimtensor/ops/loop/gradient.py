@@ -17,6 +17,7 @@ from pytensor.gradient import DisconnectedType, disconnected_type
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.null_type import NullType
 from pytensor.graph.replace import clone_replace
+from pytensor.graph.traversal import io_toposort
 from pytensor.scalar.basic import Add
 from pytensor.tensor.basic import get_underlying_scalar_constant_value
 from pytensor.tensor.elemwise import Elemwise
@@ -26,7 +27,7 @@ from pytensor.tensor.type import TensorType
 
 from dimtensor.errors import GraphError, build_message
 from dimtensor.ops.loop.connection import connections, is_continuous, states_that_reach
-from dimtensor.ops.loop.frontend import build_scan, drawn_within
+from dimtensor.ops.loop.frontend import build_scan
 from dimtensor.ops.loop.op import Loop, Scan, ScanInputs
 
 
@@ -238,7 +239,7 @@ def _run_back(op: Any, forward: _Forward, back: _Step) -> dict[tuple[str, int], 
     recomputed = _recomputed(op, wanted, before, back)
     outputs = [*wanted, *(before[i] for i in recomputed)]
     opaque = {v for v in back.states if not isinstance(v.type, TensorType)}
-    drawn = drawn_within(back.inner, opaque, outputs) if opaque else []
+    drawn = _drawn_within(back.inner, opaque, outputs) if opaque else []
     outputs = _replaced(outputs, {back.states[i]: before[i] for i in recomputed})
     stand_ins = {v: v.type() for v in drawn}
     outputs = _replaced(outputs, stand_ins)
@@ -355,6 +356,20 @@ def _used(candidates: Sequence[Variable], outputs: Sequence[Variable]) -> list[V
         if variable not in among and variable.owner is not None:
             stack += variable.owner.inputs
     return [v for v in candidates if v in seen]
+
+
+def _drawn_within(
+    inner: Sequence[Variable], generators: set[Variable], outputs: Sequence[Variable]
+) -> list[Variable]:
+    """Tensors that nodes of a graph compute from generators, which cannot be traced themselves."""
+    drawn: list[Variable] = []
+    opaque = set(generators)
+    for node in io_toposort(list(inner), list(outputs)):
+        if opaque.intersection(node.inputs):
+            tensors = [isinstance(v.type, TensorType) for v in node.outputs]
+            drawn += [v for v, tensor in zip(node.outputs, tensors, strict=True) if tensor]
+            opaque.update(v for v, tensor in zip(node.outputs, tensors, strict=True) if not tensor)
+    return drawn
 
 
 def _replaced(outputs: list[Variable], replace: dict[Variable, Variable]) -> list[Variable]:

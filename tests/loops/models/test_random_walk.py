@@ -97,20 +97,9 @@ def test_walking_until_a_border(backend):
     assert after.normal() == reference.normal()
 
 
-@pytest.mark.parametrize(
-    "backend",
-    [
-        pytest.param(
-            None,
-            marks=pytest.mark.xfail(
-                raises=ValueError, reason="draws are traced for gradients, here of other lengths"
-            ),
-        ),
-        *SLOWLY[1:],
-    ],
-)
+@pytest.mark.parametrize("backend", SLOWLY)
 def test_walks_in_walks(backend):
-    """The inner walk is longer in each step: without rewrites its draws do not fit in one trace."""
+    """The inner walk is longer in each step: its draws do not fit in one trace."""
     rng = random_generator_type("rng")
 
     def inner(i, states):
