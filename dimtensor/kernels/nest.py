@@ -69,20 +69,7 @@ class Nest:
         dtype = target.type.dtype
         if node.inputs[0].type.dtype != dtype:
             value = Term(f"np.{dtype}({value.text})", value.loops)
-        if operation in ("Maximum", "Minimum"):
-            self._refuse_empty(node)
         self.sinks.append(_Sink("reduce", target, kept, value, operation, node))
-
-    def _refuse_empty(self, node: Apply) -> None:
-        x = node.inputs[0]
-        axes = range(x.type.ndim) if node.op.axis is None else node.op.axis
-        for axis in axes:
-            length = self.e.length(x, axis)
-            if not length.isdigit() or length == "0":
-                self.e.lines.append(f"if {length} == 0:")
-                self.e.lines.append(
-                    "    raise ValueError('max and min of no elements have no value')"
-                )
 
     def scatter(self, node: Apply, places: tuple[Term, ...], value: Term) -> None:
         operation = "=" if node.op.set_instead_of_inc else "+="
