@@ -20,6 +20,7 @@ import numpy as np
 HERE = Path(__file__).parent
 CASES = (
     "radon", "normal", "effect", "glm", "mixture", "gp",
+    "garch", "arma", "hmm", "kalman", "ode", "newton", "rnn",
     "layout", "latency", "call", "memory", "import", "build",
 )  # fmt: skip
 CONTENDERS = ("hand", "dimtensor-numba", "dimtensor-jax", "jax", "pytensor")
