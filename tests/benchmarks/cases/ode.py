@@ -125,12 +125,12 @@ def _dimtensor(p, backend):
     rates, first = dt.tensor("rates", dims=rate), dt.tensor("first", dims=species)
     each = [rates.sel({rate: label}) for label in rate.coords]
 
-    def step(state, seen):
-        u, v = _rk4(each, *state)
-        return (u, v), (u, v)
+    def step(state, _):
+        state = _rk4(each, *state)
+        return state, state
 
     start = (first.sel({species: "prey"}), first.sel({species: "predators"}))
-    _, (u, v) = dt.scan(step, start, (prey, predators), over=time)
+    _, (u, v) = dt.scan(step, start, over=time)
     total = ((u - prey) ** 2 + (v - predators) ** 2).sum()
     inputs = [rates, first]
     f = dt.function(inputs, [total, *dt.grad(total, inputs)], backend=backend)
