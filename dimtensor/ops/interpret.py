@@ -44,14 +44,25 @@ class Interpreter:
 
 
 def _perform_of(node: Apply) -> Callable[..., None]:
+    from pytensor.conditional.op import IfElse
     from pytensor.tensor.blockwise import Blockwise
     from pytensor.tensor.elemwise import Elemwise
 
+    if isinstance(node.op, IfElse):
+        return _perform_branch
     if isinstance(node.op, Blockwise):
         return _perform_batch
     if isinstance(node.op, Elemwise) and len(node.inputs) + len(node.outputs) > 32:
         return _perform_wide
     return node.op.perform
+
+
+def _perform_branch(node: Any, inputs: list[Any], storage: list[list[Any]]) -> None:
+    """Of two branches the one that counts; PyTensor's own virtual machine runs it alone."""
+    condition, *values = inputs
+    start = 0 if condition else len(storage)
+    for cell, value in zip(storage, values[start:], strict=False):
+        cell[0] = value
 
 
 def _perform_batch(node: Any, inputs: list[Any], storage: list[list[Any]]) -> None:

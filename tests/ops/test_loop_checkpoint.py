@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pytensor
@@ -175,3 +178,51 @@ def test_memory_grows_as_the_schedule_says():
     assert segments[1][1] < segments[0][1] * 2.2
     assert segments[1][1] < stored[1][1] / 3
     assert inverse[1][1] == pytest.approx(inverse[0][1], rel=0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+@pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="Linux tells what it was at most"
+)
+def test_memory_of_compiled_code():
+    """Stored states take what they take; segments and an inverse take next to nothing."""
+    found = {}
+    for how in ("{}", "{'checkpoint': 2}", "{'checkpoint': 3}", "{'inverse': back}"):
+        command = [sys.executable, "-c", _MEASURE.replace("OPTIONS", how)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+        found[how] = float(done.stdout.splitlines()[-1])
+    states = 100_000 * 2 * 16 * 8
+    assert found.pop("{}") == pytest.approx(states, rel=0.3)
+    assert max(found.values()) < states / 10
+
+
+# what the resident memory grows by beyond a call of few steps
+_MEASURE = """
+import numpy as np, pytensor, pytensor.tensor as pt
+from dimtensor.backends import compile_positional
+from dimtensor.ops.loop import scan
+
+start, k, n = pt.vector("start", shape=(16,)), pt.dscalar("k"), pt.lscalar("n")
+
+def step(states, elements):
+    position, momentum = states
+    momentum = momentum - k * pt.sin(position)
+    return [position + k * momentum, momentum], []
+
+def back(states, elements):
+    position, momentum = states
+    position = position - k * momentum
+    return [position, momentum + k * pt.sin(position)]
+
+result = scan(step, [start, start], n_steps=n, **OPTIONS)
+outputs = [result.states[0], *pytensor.grad(result.states[0].sum(), [start, k])]
+call = compile_positional("numba", [start, k, n], outputs).call
+values = np.linspace(0, 1, 16), np.asarray(0.001)
+sizes = []
+for steps in (10, 100_000):
+    call(*values, np.asarray(steps))
+    status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+    sizes.append(int(status["VmHWM"].split()[0]) * 1024)
+print(sizes[1] - sizes[0])
+"""

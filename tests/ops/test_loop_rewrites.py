@@ -6,6 +6,7 @@ import numpy as np
 import pytensor
 import pytensor.tensor as pt
 import pytest
+from pytensor.conditional.op import ifelse
 from pytensor.raise_op import Assert
 
 from dimtensor.ops.interpret import Interpreter
@@ -131,6 +132,23 @@ def test_but_not_where_one_needs_the_other_or_runs_the_other_way():
     back = scan(lambda st, e: ([st[0] * a - e[0]], []), [s], [x], reverse=True)
     ops = left([s, a, x], [*after.states, *back.states], 0.5, 0.1, X)
     assert sorted(op.reverse for op in ops) == [False, False, True]
+
+
+def test_loops_of_two_branches_stay_apart():
+    one = scan(lambda st, e: ([st[0] * e[0]], []), [s], [x])
+    other = scan(lambda st, e: ([st[0] * a - e[0]], []), [s], [x])
+    either = ifelse(a > 0, one.states[0], other.states[0])
+    ops = left([s, a, x], [either], 0.5, 0.1, X)
+    assert [op.n_states for op in ops] == [1, 1]
+
+
+def test_what_one_branch_needs_stays_in_the_step():
+    def step(st, e):
+        return [ifelse(e[0] > 0, st[0], st[0] + pt.exp(st[1])), st[1]], []
+
+    result = scan(step, [s, v[0]], [x], n_steps=4)
+    (op,) = left([s, v, x], result.states[:1], 0.5, X, X)
+    assert "Exp" in names(op)
 
 
 def test_invariant_code_moves_out():

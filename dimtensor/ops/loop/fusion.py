@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pytensor.conditional.op import IfElse
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.traversal import ancestors
@@ -30,8 +31,11 @@ def share_steps(graph: FunctionGraph) -> bool:
 def fuse(graph: FunctionGraph) -> bool:
     """Two loops over the same steps that do not depend on each other are one.
 
-    They read what they share once, and the processor works at both at a time.
+    They read what they share once, and the processor works at both at a time. Where a conditional
+    may need one of them only, they stay apart.
     """
+    if any(isinstance(node.op, IfElse) for node in graph.apply_nodes):
+        return False
     found: dict[Any, list[Apply]] = {}
     for node in _scans(graph):
         if node.op.stops:

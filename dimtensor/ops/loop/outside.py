@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pytensor.conditional.op import IfElse
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.replace import clone_replace, vectorize_graph
 from pytensor.graph.traversal import ancestors, io_toposort
@@ -19,8 +20,10 @@ _ELEMENTWISE = (Elemwise, DimShuffle, CAReduce)
 
 
 def hoist(parts: ScanGraph) -> bool:
-    """Move what no step changes out of the body."""
+    """Move what no step changes out of the body, unless a conditional may not need it."""
     nodes = io_toposort(parts.inner, parts.outputs)
+    if any(isinstance(node.op, IfElse) for node in nodes):
+        return False
     moving = {part.variable for part in (*parts.states, *parts.elements)}
     fixed: set[Variable] = {part.variable for part in parts.captured}
     for node in nodes:
