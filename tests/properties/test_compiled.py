@@ -35,6 +35,14 @@ def test_values_of_many(backend: str, seed: int) -> None:
     check_values(random_program(Seeded(seed), attempts=10), backend, rtol=1e-7)
 
 
+@pytest.mark.fuzz
+@pytest.mark.compiled
+@pytest.mark.parametrize("seed", range(2000, 2080))
+def test_gradients_of_many(seed: int) -> None:
+    """Values and gradients of a program share loops and memory in one kernel."""
+    check_gradient(random_program(Seeded(seed), SMOOTH, 6, ["float64"]), "numba")
+
+
 @pytest.mark.compiled
 @pytest.mark.parametrize("backend", ["python", "numba", "jax"])
 def test_quotients_by_nothing_stay_undefined(backend: str) -> None:
