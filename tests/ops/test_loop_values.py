@@ -316,6 +316,12 @@ def test_loops_of_unknown_or_several_lengths():
         evaluate([s, a, x, n], result.states, 0.0, 1.0, np.ones(2), 3)
 
 
+def test_static_lengths_that_differ():
+    two = pt.vector(shape=(2,))
+    with pytest.raises(ValueError, match="sequence 0 has 2 elements, the loop 3 steps"):
+        scan(lambda st, e: ([st[0] * e[0] + 1], []), [s], [two], n_steps=3)
+
+
 def test_the_op_refuses_bodies_that_do_not_fit():
     inner = pt.dscalar()
     with pytest.raises(GraphError, match="1 states went into"):

@@ -18,7 +18,7 @@ from dimtensor.ops.loop.capture import (
     freeze,
 )
 from dimtensor.ops.loop.op import Loop, Scan
-from dimtensor.ops.loop.split import split
+from dimtensor.ops.loop.split import Split, split
 from dimtensor.ops.loop.steps import (
     as_list,
     called,
@@ -169,8 +169,7 @@ def build_scan(
     ----------
     n_steps : int or integer scalar
     states, elements : sequence of variable
-        Variables that stand for the states and the elements of sequences in the graph. They need
-        not be roots of it.
+        What stands for states and elements of sequences in the graph, not only roots of it.
     next_states, traced : sequence of variable
         What a step gives.
     init, sequences : sequence of variable
@@ -182,10 +181,9 @@ def build_scan(
         As in `scan`.
     inverse : sequence of variable, optional
         The states before a step, in terms of `states`, which then are those after it.
-    histories : bool
-        Whether the node also traces what its gradient needs. What nobody uses is dropped later.
-    whole : bool
-        Whether everything stays in the loop, sums that could be taken of traces included.
+    histories, whole : bool
+        Whether the node also traces what its gradient needs, and whether everything stays in the
+        loop, sums that could be taken of traces included. Unused traces are dropped later.
 
     Returns
     -------
@@ -206,22 +204,13 @@ def build_scan(
     if histories and inverse is None and truncate is None and not (stops or whole):
         parts = split(states, elements, next_states, traced)
         if parts is not None:
-            smaller = build_scan(
-                n_steps, [states[k] for k in parts.kept], elements,
-                [next_states[k] for k in parts.kept], parts.traced,
-                [init[k] for k in parts.kept], sequences, reverse=reverse,
-            )  # fmt: skip
-            finals, traces = parts.results(
-                init, smaller.states, smaller.traces, elements, sequences
-            )
-            return ScanResult(finals, traces, None)
+            return _beside(parts, n_steps, states, elements, next_states, init, sequences, reverse)
     outputs = [*next_states, *traced]
     if histories and inverse is None:
         # what a gradient needs of each step; draws of generators are traced when it is taken
         outputs += [v for v in states if isinstance(v.type, TensorType) and v not in traced]
     n_traces = len(outputs) - len(states)
-    if stops:
-        outputs.append(go_on)
+    outputs += [go_on] if stops else []
     captured = captured_by([*states, *elements], [*outputs, *(inverse or ())])
     inner = [*states, *elements, *captured]
     op = Scan(
@@ -236,6 +225,26 @@ def build_scan(
     )
     results = op.split_outputs(op(n_steps, *([go] if stops else []), *init, *sequences, *captured))
     return ScanResult(results.states, results.traces[: len(traced)], results.n_done)
+
+
+def _beside(
+    parts: Split,
+    n_steps: Any,
+    states: Sequence[Variable],
+    elements: Sequence[Variable],
+    next_states: Sequence[Variable],
+    init: Sequence[Variable],
+    sequences: Sequence[Variable],
+    reverse: bool,
+) -> ScanResult:
+    """A loop of what stays in it, and the rest for all steps at once."""
+    smaller = build_scan(
+        n_steps, [states[k] for k in parts.kept], elements,
+        [next_states[k] for k in parts.kept], parts.traced,
+        [init[k] for k in parts.kept], sequences, reverse=reverse,
+    )  # fmt: skip
+    finals, traces = parts.results(init, smaller.states, smaller.traces, elements, sequences)
+    return ScanResult(finals, traces, None)
 
 
 def while_loop(

@@ -193,6 +193,11 @@ class Scan(_LoopOp):
             *(v.type.filter_variable(x) for v, x in zip(captured, given.captured, strict=True)),
         ]
         length = max(int(n_steps.data), 0) if isinstance(n_steps, Constant) else None
+        for number, x in enumerate(self.split_inputs(converted).sequences):
+            if None not in (length, x.type.shape[0]) and x.type.shape[0] != length:
+                raise ValueError(
+                    f"sequence {number} has {x.type.shape[0]} elements, the loop {length} steps"
+                )
         elements = self.body.outputs[self.n_states : self.n_states + self.n_traces]
         outputs = [
             *(v.type() for v in states),
