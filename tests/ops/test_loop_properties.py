@@ -6,7 +6,7 @@ import numpy as np
 import pytensor
 import pytensor.tensor as pt
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pytensor.gradient import pushforward
 from pytensor.graph.replace import vectorize_graph
@@ -69,24 +69,32 @@ def build(loop, **options):
     values = [rng.normal(size=part) for part in shapes]
     states, sequences = inputs[:n_states], inputs[n_states : n_states + n_sequences]
     captured = inputs[n_states + n_sequences :]
-    result = scan(
-        lambda s, e: body(loop, s, e, captured), states, sequences, loop["length"],
-        reverse=loop["reverse"], **options,
-    )  # fmt: skip
-    return inputs, values, [*result.states, *result.traces]
+
+    def step(s, e):
+        after, traced = body(loop, s, e, captured)
+        if not options.get("stops"):
+            return after, traced
+        return after, traced, pt.lt(abs(sum(y.sum() for y in after)), 0.7)
+
+    result = scan(step, states, sequences, loop["length"], reverse=loop["reverse"], **options)
+    done = [result.n_done] if options.get("stops") else []
+    return inputs, values, [*result.states, *result.traces, *done]
 
 
-def unrolled(loop, inputs):
+def unrolled(loop, inputs, n_done=None):
     n_states, n_sequences, _ = loop["counts"]
     states, captured = inputs[:n_states], inputs[n_states + n_sequences :]
     sequences = inputs[n_states : n_states + n_sequences]
     steps = range(loop["length"])
     rows = {}
-    for t in reversed(steps) if loop["reverse"] else steps:
+    for t in list(reversed(steps) if loop["reverse"] else steps)[:n_done]:
         states, rows[t] = body(loop, states, [x[t] for x in sequences], captured)
-    if not loop["length"]:
+    if not rows:
         return list(states)
-    traces = [pt.stack([rows[t][k] for t in steps]) for k in range(len(loop["traced"]))]
+    traces = []
+    for k in range(len(loop["traced"])):
+        blank = pt.zeros_like(next(iter(rows.values()))[k])
+        traces.append(pt.stack([rows[t][k] if t in rows else blank for t in steps]))
     return [*states, *traces]
 
 
@@ -114,9 +122,23 @@ def test_a_loop_is_its_steps_one_after_the_other(loop):
 
 @laws
 @given(loops())
-def test_rewrites_change_no_value(loop):
-    inputs, values, outputs = build(loop)
-    everything = [*outputs, *gradients(outputs, inputs)]
+def test_a_loop_that_stops_is_its_first_steps(loop):
+    assume(loop["counts"][0] and loop["length"])
+    inputs, values, (*outputs, n_done) = build(loop, stops=True)
+    found = evaluate(inputs, [n_done, *outputs, *gradients(outputs, inputs)], *values)
+    wanted = unrolled(loop, inputs, int(found[0]))
+    everything = [*wanted, *gradients(wanted, inputs)]
+    assert_close(found[1:], evaluate(inputs, everything, *values))
+    if found[0] < loop["length"]:  # the state it stopped at says so
+        assert abs(sum(np.sum(y) for y in found[1 : 1 + loop["counts"][0]])) >= 0.7
+
+
+@laws
+@given(loops(), st.booleans())
+def test_rewrites_change_no_value(loop, stops):
+    assume(loop["counts"][0] or not stops)
+    inputs, values, outputs = build(loop, stops=stops)
+    everything = [*outputs, *gradients(outputs[: len(outputs) - stops], inputs)]
     wanted = evaluate(inputs, everything, *values)
     assert_close(evaluate(inputs, everything, *values, backend="rewritten"), wanted)
 
@@ -141,8 +163,7 @@ def test_forward_mode_is_reverse_mode(loop):
 @laws
 @given(loops(), st.integers(2, 3))
 def test_checkpoints_change_no_gradient(loop, levels):
-    if not loop["counts"][0]:
-        return
+    assume(loop["counts"][0])
     inputs, values, outputs = build(loop)
     wanted = evaluate(inputs, [*outputs, *gradients(outputs, inputs)], *values)
     inputs, values, outputs = build(loop, checkpoint=levels)
