@@ -58,6 +58,7 @@ def with_regions(nodes: Iterable[Node]) -> list[Node]:
     found: dict[Node, None] = {}
     for node in nodes:
         for region in regions_of(node):
-            found.update(dict.fromkeys(with_regions(toposort(region.outputs))))
+            inside = toposort([*region.bound, *region.outputs])  # not all that is bound is used
+            found.update(dict.fromkeys(with_regions(inside)))
         found[node] = None
     return list(found)
