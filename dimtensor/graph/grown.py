@@ -22,7 +22,7 @@ from dimtensor.graph.regions import (
     stop_dims,
 )
 from dimtensor.graph.substitute import Replace, expand_node, map_dim, rebuild
-from dimtensor.graph.walk import toposort
+from dimtensor.graph.walk import toposort, with_regions
 
 
 def rebuilt(
@@ -114,8 +114,7 @@ def _counting_for_each(attrs: LoopAttrs, given: LoopInputs) -> tuple[LoopAttrs, 
 def masked(attrs: LoopAttrs, inputs: tuple[Node, ...]) -> tuple[LoopAttrs, tuple[Node, ...]]:
     """A loop that stops by dims as one that stops by a scalar: what has stopped keeps its state.
 
-    The last of its states says for each position whether it goes on. Checks of a step count where
-    it goes on only.
+    The last of its states says for each position whether it goes on; elsewhere a step is guarded.
     """
     given = split_inputs(attrs, inputs)
     along = stop_dims(attrs, given)
@@ -126,8 +125,7 @@ def masked(attrs: LoopAttrs, inputs: tuple[Node, ...]) -> tuple[LoopAttrs, tuple
     moved = numbered([*old[:n], bound_leaf(n, along, "bool"), *old[n:]])
     going = moved[n]
     leaves = dict(zip(old, (*moved[:n], *moved[n + 1 :]), strict=True))
-    outputs = rebuild(attrs.region.outputs, leaves, _checks_where(going), nested=False)
-    *after, go_on = outputs
+    *after, go_on = guarded(rebuild(attrs.region.outputs, leaves), going)
     kept = [_elemwise("where", going, x, s) for x, s in zip(after, moved, strict=False)]
     go_on = expand_node(_elemwise("logical_and", going, go_on), along)
     some = make("reduce", (go_on,), ("any", along))
@@ -136,18 +134,6 @@ def masked(attrs: LoopAttrs, inputs: tuple[Node, ...]) -> tuple[LoopAttrs, tuple
     start = make("reduce", (go,), ("any", along))
     scalar = given._replace(go=start, init=(*given.init, go))
     return attrs._replace(region=region, n_states=n + 1), scalar.inputs
-
-
-def _checks_where(condition: Node) -> Replace:
-    """Checks that count only where a condition is true."""
-    never = _elemwise("logical_not", condition)
-
-    def replace(node: Node, inputs: tuple[Node, ...]) -> Node | None:
-        if node.kind != "check" or len(inputs) != 2:
-            return None
-        return make("check", (inputs[0], _elemwise("logical_or", inputs[1], never)), node.attrs)
-
-    return replace
 
 
 # -- conditionals ----------------------------------------------------------------------------------
@@ -200,8 +186,8 @@ def _elementwise(
 ) -> list[Node]:
     """Both branches, and of each what counts.
 
-    A branch is not differentiated where it does not count: there its derivative need not exist.
-    Checks count where their branch does.
+    A branch is not differentiated where it does not count, there its derivative need not exist, and
+    it is guarded there.
     """
     results = []
     for at, region in enumerate(regions):
@@ -214,7 +200,7 @@ def _elementwise(
             for x in operands
         ]
         leaves = dict(zip(region.bound, gated, strict=True))
-        results.append(rebuild(region.outputs, leaves, _checks_where(taken), nested=False))
+        results.append(guarded(rebuild(region.outputs, leaves), taken))
     return [_elemwise("where", condition, a, b) for a, b in zip(*results, strict=True)]
 
 
@@ -249,3 +235,81 @@ def loop_attrs(region: Region, n_states: int, **others: Any) -> LoopAttrs:
         "inverse": False, "truncate": None, "checkpoint": None, "output": 0,
     }  # fmt: skip
     return LoopAttrs(region, n_states, **{**usual, **others})
+
+
+# -- what does not count ---------------------------------------------------------------------------
+
+
+def guarded(outputs: Sequence[Node], condition: Node) -> list[Node]:
+    """Outputs that do no harm where a condition is false, and are not used there.
+
+    Checks hold there, positions are inside, and loops stop.
+    """
+    if not any(map(_may_harm, with_regions(toposort(outputs)))):
+        return list(outputs)
+    never = _elemwise("logical_not", condition)
+    loops: dict[Any, list[Node]] = {}
+
+    def replace(node: Node, inputs: tuple[Node, ...]) -> Node | None:
+        if node.kind == "check" and len(inputs) == 2:
+            return make("check", (inputs[0], _elemwise("logical_or", inputs[1], never)), node.attrs)
+        if node.kind in ("index", "update"):
+            return _inside(node, inputs, condition)
+        if not regions_of(node):
+            return None
+        key = (node.kind, inputs, node.attrs._replace(output=0))
+        if key not in loops:
+            guard = _guarded_loop if node.kind == "loop" else _guarded_cond
+            loops[key] = guard(node.attrs, inputs, condition)
+        return loops[key][node.attrs.output]
+
+    return rebuild(outputs, {}, replace, nested=False)
+
+
+def _may_harm(node: Node) -> bool:
+    return node.kind in ("check", "index", "update") or (node.kind == "loop" and node.attrs.stops)
+
+
+def _inside(node: Node, inputs: tuple[Node, ...], condition: Node) -> Node | None:
+    """A selection at positions that count, at the first ones elsewhere."""
+    items = node.attrs if node.kind == "index" else node.attrs[1]
+    first = 1 if node.kind == "index" else 2
+    changed = list(inputs)
+    for item in items:
+        at = first + item.payload if item.kind == "tensor" else 0
+        if at and changed[at].categories is None:
+            positions = changed[at]
+            zero = make("constant", (), constant_attrs(0, positions.dtype))
+            changed[at] = _elemwise("where", _any(condition, positions.dims), positions, zero)
+    return make(node.kind, tuple(changed), node.attrs) if tuple(changed) != inputs else None
+
+
+def _any(condition: Node, along: Dims) -> Node:
+    """Whether a condition is true at a position of some dims."""
+    others = without(condition.dims, along)
+    return make("reduce", (condition,), ("any", others)) if others else condition
+
+
+def _guarded_loop(attrs: LoopAttrs, inputs: tuple[Node, ...], condition: Node) -> list[Node]:
+    given = split_inputs(attrs, inputs)
+    region, going = _with_condition(attrs.region, condition)
+    if attrs.stops and not attrs.inverse:
+        at = attrs.n_states + attrs.n_traces
+        outputs = list(region.outputs)
+        outputs[at] = _elemwise("logical_and", outputs[at], going)
+        region = region._replace(outputs=tuple(outputs))
+        given = given._replace(go=_elemwise("logical_and", given.go, condition))
+    given = given._replace(captured=(*given.captured, condition))
+    return _grown_loop(attrs._replace(region=region), given.inputs, {}, None)
+
+
+def _guarded_cond(attrs: CondAttrs, inputs: tuple[Node, ...], condition: Node) -> list[Node]:
+    then, _ = _with_condition(attrs.then, condition)
+    otherwise, _ = _with_condition(attrs.otherwise, condition)
+    return _grown_cond(CondAttrs(then, otherwise, 0), (*inputs, condition), {}, None)
+
+
+def _with_condition(region: Region, condition: Node) -> tuple[Region, Node]:
+    """A region that is guarded by one more bound leaf."""
+    leaf = bound_leaf(len(region.bound), condition.dims, "bool")
+    return Region(tuple(guarded(region.outputs, leaf)), (*region.bound, leaf)), leaf

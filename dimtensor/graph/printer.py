@@ -115,7 +115,7 @@ class References:
         prefix: str = "%",
         first: int = 0,
     ):
-        self._order = CanonicalOrder(outputs)
+        self._order = CanonicalOrder(outputs, bound)
         self.dims: dict[Dim, str] = {} if around is None else around.dims
         self._namesakes: dict[str | None, int] = {} if around is None else around._namesakes
         bound = bound or {}
@@ -274,13 +274,14 @@ def _is_commutative(node: Node) -> bool:
     return node.kind == "dot"
 
 
-_RANKS = {"input": 0, "data": 1, "shaped": 1, "constant": 3}
+_RANKS = {"input": 0, "bound": 0, "data": 1, "shaped": 1, "constant": 3}
 
 
 class CanonicalOrder:
     """Orders operands by what they are: inputs by name, data, computed ones, numbers last."""
 
-    def __init__(self, outputs: Iterable[Node]):
+    def __init__(self, outputs: Iterable[Node], bound: Mapping[Node, str] | None = None):
+        self._bound = bound or {}
         self._digests: dict[Node, str] = {}
         self._structures: dict[Dim, str] = {}
         for node in toposort(outputs):
@@ -289,6 +290,7 @@ class CanonicalOrder:
     def key(self, node: Node) -> tuple:
         rank = 3 if label_text(node) is not None else _RANKS.get(node.kind, 2)
         name = node.name or (node.attrs if node.kind == "elemwise" else node.kind)
+        name = self._bound.get(node, name)
         return (rank, str(name), self._digests.get(node, ""), node.serial)
 
     def toposort(self, outputs: Iterable[Node]) -> list[Node]:
@@ -313,6 +315,8 @@ class CanonicalOrder:
         return order
 
     def _digest(self, node: Node) -> str:
+        if node in self._bound:
+            return self._bound[node]
         inputs = [self._digests[i] for i in node.inputs]
         if _is_commutative(node):
             inputs.sort()

@@ -121,3 +121,23 @@ def test_conditionals_on_pytensors_numba_linker():
     np.testing.assert_allclose(one, 2 * np.sqrt(values))
     np.testing.assert_allclose(two, 6.0)
     np.testing.assert_allclose(f(values, -2.0)[0], values)
+
+
+def test_what_is_not_selected_does_no_harm():
+    """Positions outside, checks in loops, and loops that would never end."""
+    at = dt.tensor("at", dims=K, dtype="int64")
+    row = dt.Dim("row", length=2)
+    table = dt.data([10.0, 20.0], dims=row)
+    found = dt.if_else(at < 2, lambda: table.isel(row=at) * 1.0, lambda: -1.0)
+    assert found.eval({at: np.array([1, 5, 0])}).values.tolist() == [20.0, -1.0, 10.0]
+    with pytest.raises(dt.CheckError, match="positions computed"):
+        found.eval({at: np.array([1, -7, 0])})
+
+    def halved(x):
+        return dt.while_loop(lambda v: v != 1, lambda v: dt.check(v < 9, "below 9", v) / 2, x)
+
+    chosen = dt.if_else(x > 0, halved, lambda x: x, x)
+    assert chosen.eval({x: np.array([4.0, -3.0, 8.0])}).values.tolist() == [1.0, -3.0, 1.0]
+    with pytest.raises(dt.CheckError, match="below 9"):
+        chosen.eval({x: np.array([16.0, 1.0, -16.0])})
+    chosen.eval({x: np.array([8.0, 1.0, -16.0])})

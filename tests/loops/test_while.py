@@ -137,3 +137,28 @@ def test_checks_of_finished_positions_do_not_count():
     n = dt.tensor("n", dims=K)
     found = dt.while_loop(lambda x: x > 1, lambda x: dt.check(x > 1, "it goes on", x) - 1, n)
     np.testing.assert_allclose(found.eval({n: np.array([0.5, 1.5, 3.5])}), [0.5, 0.5, 0.5])
+
+
+def test_positions_of_finished_positions_do_not_count():
+    n, row = dt.scalar("n", dtype="int64"), dt.Dim("row", length=4)
+    table = dt.tensor("table", dims=row)
+    _, total = dt.while_loop(
+        lambda s: s[0] < n, lambda s: (s[0] + 1, s[1] + table.isel(row=s[0])), (0, 0.0)
+    )
+    many = dt.vectorize(total, {n: dt.tensor("n", dims=K, dtype="int64")})
+    values = np.array([1.0, 2.0, 4.0, 8.0])
+    found = many.eval({"n": np.array([4, 0, 2]), "table": values})
+    assert found.values.tolist() == [15.0, 0.0, 3.0]
+    with pytest.raises(dt.CheckError, match="positions computed"):
+        many.eval({"n": np.array([5, 0, 2]), "table": values})
+
+
+def test_loops_in_a_loop_stop_where_it_has_stopped():
+    """Halving never ends at one for 0, at which the outer loop has stopped."""
+    x = dt.tensor("x", dims=K)
+
+    def body(v):
+        return dt.while_loop(lambda w: w != 1, lambda w: w / 2, v) - 1
+
+    found = dt.while_loop(lambda v: v > 0, body, x)
+    assert found.eval({x: np.array([0.0, 4.0, 1.0])}).values.tolist() == [0.0, 0.0, 0.0]
