@@ -48,7 +48,8 @@ def broken():
             forged(node, attrs=attrs._replace(over=None)), "belong to loops along a dim",
         ),
         "a sequence without the dim": (
-            forged(node, inputs=(*node.inputs[:1], stray, *node.inputs[2:])), r"which input\(\) .* lacks",
+            forged(node, inputs=(*node.inputs[:1], stray, *node.inputs[2:])),
+            r"which input\(\) .* lacks",
         ),
         "an input too many": (forged(node, inputs=(*node.inputs, stray)), "takes 3 inputs, not 4"),
         "a body that is open": (
