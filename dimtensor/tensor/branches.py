@@ -31,7 +31,8 @@ def if_else(
         it is selected, so that it may be undefined elsewhere.
     then_function, else_function : callable
         Get `args` and give trees of tensors of one structure. What else they use is an input of the
-        conditional by itself; what they compute is computed only if they are selected.
+        conditional by itself. Under a condition without dims, what they compute is computed only if
+        they are selected.
     *args : trees of tensors and numbers
 
     Returns
