@@ -24,7 +24,7 @@ from dimtensor.kernels.native.machine import assembly
 from dimtensor.kernels.native.translate import ArgumentType
 from dimtensor.kernels.native.values import NotNative
 from dimtensor.kernels.plan import Plan
-from dimtensor.kernels.splits import split_as_slices
+from dimtensor.kernels.splits import products_as_reductions, split_as_slices
 from dimtensor.kernels.sums import factor_sums
 from dimtensor.ops.loop.rewrites import rewrite_loops
 from dimtensor.ops.rewriting import UNWANTED
@@ -32,6 +32,8 @@ from dimtensor.ops.rewriting import UNWANTED
 # reassociation lets reductions vectorise, reciprocals take divisions out of loops; NaN and
 # infinities keep their meaning
 FASTMATH = {"reassoc", "contract", "nsz", "arcp", "afn"}
+# a softmax is elementwise as it is written; where it is recognised, it is a call
+_CALLS = ("local_softmax_stabilize", "local_log_softmax_from_logsumexp")
 _WITH_CORE_SHAPE = "introduce_explicit_core_shape_blockwise"
 
 
@@ -123,7 +125,7 @@ def _rewrite(graph: FunctionGraph) -> None:
     query = RewriteDatabaseQuery(
         # a batched operation is jitted once it is told the shape of what it gives
         include=["canonicalize", "stabilize", "specialize", _WITH_CORE_SHAPE],
-        exclude=UNWANTED,
+        exclude=[*UNWANTED, *_CALLS],
     )
     if any(isinstance(node.op, IfElse) for node in graph.apply_nodes):
         # what only one branch needs moves into it; branches are rewritten in the same way
@@ -131,6 +133,7 @@ def _rewrite(graph: FunctionGraph) -> None:
         graph._compile_mode = Mode(linker="py", optimizer=query)
     optdb.query(query).rewrite(graph)
     split_as_slices(graph)
+    products_as_reductions(graph)
     factor_sums(graph)
 
 

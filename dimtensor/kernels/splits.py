@@ -1,14 +1,16 @@
-"""Splits, which the gradient of a concatenation is made of, as slices."""
+"""What gradients of concatenations and products are made of, as what kernels have rules for."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
+import pytensor.tensor as pt
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.tensor.basic import MakeVector, ScalarFromTensor, Split, TensorFromScalar
 from pytensor.tensor.elemwise import DimShuffle
+from pytensor.tensor.math import ProdWithoutZeros
 from pytensor.tensor.shape import Shape, Shape_i
 from pytensor.tensor.subtensor import Subtensor
 
@@ -16,7 +18,7 @@ from dimtensor.kernels.extents import constant_int
 
 
 def split_as_slices(graph: FunctionGraph) -> None:
-    """Replace every split by slices, if at most one of its sizes is not known.
+    """Replace every split by slices.
 
     A slice is a view in a loop nest; PyTensor's split for numba takes ten seconds to compile.
     """
@@ -26,10 +28,35 @@ def split_as_slices(graph: FunctionGraph) -> None:
         x, sizes = node.inputs
         known = _known_sizes(sizes)
         if known is None or known.count(None) > 1:
-            continue
+            slices = _computed_slices(sizes, len(node.outputs))
+        else:
+            slices = _slices(known)
         before = (slice(None),) * (node.op.axis % x.type.ndim)
-        for part, output in zip(_slices(known), node.outputs, strict=True):
-            graph.replace(output, x[(*before, part)], reason="split_as_slices")
+        for part, output in zip(slices, node.outputs, strict=True):
+            taken = output.type.filter_variable(x[(*before, part)])
+            graph.replace(output, taken, reason="split_as_slices", import_missing=True)
+
+
+def _computed_slices(sizes: Variable, count: int) -> list[slice]:
+    """Slices whose ends are sums of sizes."""
+    node = sizes.owner
+    if node is not None and isinstance(node.op, MakeVector):
+        parts = list(node.inputs)
+    else:
+        parts = [sizes[k] for k in range(count)]
+    stops = list(accumulate(parts, initial=pt.constant(0, dtype="int64")))
+    return [slice(start, stop) for start, stop in pairwise(stops)]
+
+
+def products_as_reductions(graph: FunctionGraph) -> None:
+    """Replace products that leave zeros out, which gradients of products are made of."""
+    for node in graph.toposort():
+        if isinstance(node.op, ProdWithoutZeros):
+            x, out = node.inputs[0], node.outputs[0]
+            ones = pt.switch(pt.eq(x, 0), pt.ones((), x.type.dtype), x)
+            product = pt.prod(ones, axis=node.op.axis, dtype=out.type.dtype)
+            taken = out.type.filter_variable(product)
+            graph.replace(out, taken, reason="products_as_reductions")
 
 
 def _known_sizes(sizes: Variable) -> list[int | None] | None:

@@ -145,8 +145,10 @@ class Builder:
                 raise NotNative(f"{operator} of floats")
             text = f"{_FLOAT_OPS[operator]} {self.fast} {type_.llvm} {a.text}, {b.text}"
             return Value(self.let(text), type_)
-        if type_.kind == "b" and operator not in "&|^":
-            raise NotNative(f"{operator} of truth values")
+        if type_.kind == "b":
+            operator = {"*": "&", "+": "|"}.get(operator, operator)
+            if operator not in "&|^":
+                raise NotNative(f"{operator} of truth values")
         if operator not in _INTEGER_OPS:
             raise NotNative(f"{operator} of integers")
         folded = _fold(operator, a.text, b.text)
