@@ -1,4 +1,4 @@
-"""Exponential and logarithm in kernels, against Python's decimal numbers of 40 digits."""
+"""Exponential, logarithm and hyperbolic tangent in kernels, against Python's decimal numbers of 40 digits."""
 
 import decimal
 
@@ -24,7 +24,18 @@ def log1p(x):
     return (1 + x).ln() if abs(x) > 1e-12 else x - x * x / 2 + x * x * x / 3
 
 
+def tanh(x):
+    grown = (2 * x).exp()
+    return (grown - 1) / (grown + 1)
+
+
 CASES = {
+    "tanh": (
+        pt.tanh,
+        tanh,
+        np.concatenate([rng.normal(size=N), rng.uniform(-22, 22, N), rng.normal(size=N) / 1e9]),
+        2.0,
+    ),
     "exp": (
         pt.exp,
         decimal.Decimal.exp,

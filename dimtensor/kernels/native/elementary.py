@@ -1,8 +1,8 @@
-"""Exponential and logarithm in arithmetic that LLVM vectorises.
+"""Exponential, logarithm and hyperbolic tangent in arithmetic that LLVM vectorises.
 
 A call of the C library is made for one number after the other, and keeps what is around it from
 being vectorised. These are a few dozen instructions each, which LLVM puts into the loop. Errors are
-below one unit in the last place (two for ``log1p``), over all numbers; infinities, nan, numbers
+below one unit in the last place (two for ``log1p`` and ``tanh``), over all numbers; infinities, nan, numbers
 that are not normal, and results that are not, are what they should be.
 
 The reductions are the usual ones, see J.-M. Muller, Elementary Functions, 3rd ed., 2016, chapter
@@ -36,14 +36,21 @@ _LOG = (
     0.666666666666667, 0.3999999999989924, 0.2857142862609589, 0.2222221111514416,
     0.18182890556695602, 0.1533167403016786, 0.1461703754879165,
 )  # fmt: skip
-_NAMES = {"exp": ("exp",), "log": ("log",), "log1p": ("log", "log1p")}
+# (tanh(x) - x) / x**3 by powers of x**2, for |x| < 0.55
+_TANH = (
+    -0.3333333333333333, 0.1333333333333259, -0.053968253967286016, 0.021869488486976747,
+    -0.008863234245056677, 0.00359210838463977, -0.0014556460483737097, 0.0005888590261823762,
+    -0.00023440828540040936, 8.474558992699015e-05, -2.0349884445999367e-05,
+)  # fmt: skip
+_NAMES = {"exp": ("exp",), "log": ("log",), "log1p": ("log", "log1p"), "tanh": ("exp", "tanh")}
 
 
 def vectorisable(b: Builder, name: str) -> str | None:
     """The function to call in a loop; None where the C library is as good."""
     if name not in _NAMES or not _has_fma():
         return None
-    b.declarations.function("llvm.fma.f64", "double", ["double"] * 3)
+    for number, intrinsic in enumerate(("fabs", "copysign", "fma"), start=1):
+        b.declarations.function(f"llvm.{intrinsic}.f64", "double", ["double"] * number)
     for part in _NAMES[name]:
         b.declarations.lines.setdefault(_symbol(part), _TEXTS[part])
     return f"@{_symbol(name)}"
@@ -188,7 +195,26 @@ _LOG1P_TEXT = [
     "ret double %result",
 ]
 
+_TANH_TEXT = [
+    "%a = call double @llvm.fabs.f64(double %x)",
+    # 1 - 2 / (exp(2 a) + 1), which loses digits where it is small
+    "%twice = fadd double %a, %a",
+    f"%grown = call double @{_symbol('exp')}(double %twice)",
+    "%more = fadd double %grown, <1.0>",
+    "%part = fdiv double <2.0>, %more",
+    "%far = fsub double <1.0>, %part",
+    "%signed = call double @llvm.copysign.f64(double %far, double %x)",
+    "%z = fmul double %x, %x",
+    *_polynomial("%p", "%z", _TANH),
+    "%cube = fmul double %z, %x",
+    _fma("%near", "%cube", "%p", "%x"),
+    "%small = fcmp olt double %a, <0.55>",
+    "%result = select i1 %small, double %near, double %signed",
+    "ret double %result",
+]
+
 _TEXTS = {
+    "tanh": _function("tanh", _TANH_TEXT),
     "exp": _function("exp", _EXP_TEXT),
     "log": _function("log", _LOG_TEXT),
     "log1p": _function("log1p", _LOG1P_TEXT),
