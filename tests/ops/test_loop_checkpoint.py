@@ -77,8 +77,8 @@ def test_steps_run_as_often_as_the_schedule_says(steps, checkpoint):
     graph = rewritten([s, a], [result.states[0], pytensor.grad(result.states[0], s)])
     Counted.count = 0
     Interpreter(graph.inputs, graph.outputs)(np.asarray(0.5), np.asarray(0.9))
-    # the derivative of a step runs it once more
-    assert Counted.count == schedule(steps, checkpoint).steps + steps
+    # what the derivative of a step needs is traced when the step runs last
+    assert Counted.count == schedule(steps, checkpoint).steps
 
 
 def build(checkpoint, reverse, stops):

@@ -112,10 +112,27 @@ class Loaded:
             return self._engine.get_global_value_address(name)
 
 
+# the largest size by which glibc may raise the one from which on it maps memory
+_LARGEST_KEPT = 32 * 2**20 - 2**14
+
+
+@cache
+def _keep_freed_memory(library: ctypes.CDLL) -> None:
+    """Let the C library keep memory that was freed, as it does after one large array was.
+
+    Until then it gives arrays of more than 128 KiB back to the system when they are freed, and each
+    call of a kernel that makes some waits for their pages, which can take longer than to fill them.
+    """
+    library.malloc.restype, library.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+    library.free.restype, library.free.argtypes = None, [ctypes.c_void_p]
+    library.free(library.malloc(_LARGEST_KEPT))
+
+
 @cache
 def _symbols() -> None:
     """Functions of the C library and of Python that LLVM might not find by itself."""
     library = ctypes.CDLL(None)
+    _keep_freed_memory(library)
     names = (
         "exp log sin cos exp2 log2 log10 pow log1p expm1 tanh sinh cosh tan asin acos atan asinh "
         "acosh atanh erf erfc atan2 expf logf sinf cosf exp2f log2f log10f powf floor ceil trunc "

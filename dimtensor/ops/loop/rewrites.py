@@ -21,6 +21,7 @@ from dimtensor.ops.loop.node import Given, ScanGraph
 from dimtensor.ops.loop.op import Loop, Scan
 from dimtensor.ops.loop.order import associate, carry_sums
 from dimtensor.ops.loop.outside import hoist, vectorise
+from dimtensor.ops.loop.saved import save_for_gradients
 from dimtensor.ops.rewriting import UNWANTED
 
 # each round makes loops smaller or fewer; what is left after so many is left
@@ -60,6 +61,8 @@ def rewrite_loops(
         return False
     if rewrite_body is None:
         rewrite_body = rewrite_inner
+    MergeOptimizer().rewrite(graph)
+    save_for_gradients(graph)
     for _ in range(_MOST_ROUNDS):
         MergeOptimizer().rewrite(graph)
         changed = _use_final_states(graph)
@@ -227,7 +230,7 @@ def _join_inputs(parts: ScanGraph) -> bool:
             known = first.setdefault(part.outside, part.variable)
             if known is not part.variable:
                 replace[part.variable] = known
-            elif role == "captured" and _is_scalar_constant(part.outside):
+            elif role == "captured" and _is_number(part.outside):
                 replace[part.variable] = first[part.outside] = part.outside
             else:
                 kept.append(part)
@@ -236,8 +239,9 @@ def _join_inputs(parts: ScanGraph) -> bool:
     return bool(replace)
 
 
-def _is_scalar_constant(variable: Variable) -> bool:
-    return isinstance(variable, Constant) and getattr(variable.type, "ndim", None) == 0
+def _is_number(variable: Variable) -> bool:
+    """Whether a constant is one number, of any axes."""
+    return isinstance(variable, Constant) and getattr(variable.data, "size", None) == 1
 
 
 def _drop_constant_states(parts: ScanGraph) -> bool:

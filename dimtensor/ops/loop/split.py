@@ -8,6 +8,7 @@ alone.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.replace import vectorize_graph
 from pytensor.graph.traversal import io_toposort
-from pytensor.scalar.basic import Add
+from pytensor.scalar.basic import Add, Mul, Second
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.type import TensorType
 
@@ -28,6 +29,8 @@ _CHEAP = frozenset(
 _MOST_LEAVES = 4
 # sums of what is cheap leave too: a step gets shorter; but each takes an array as long as the loop
 _MOST_SUMS = 6
+# sums of arrays with so many elements or fewer stay in the loop
+_SMALL = 64
 
 
 @dataclass
@@ -73,9 +76,41 @@ class Split:
         finals = dict(zip(self.kept, states, strict=True))
         for number, term in self._sums.items():
             start = init[number]
-            total = pt.sum(found[term], axis=0, dtype=start.type.dtype)
+            total = _product(found[term]) if term.type.ndim else None
+            if total is None:
+                total = pt.sum(found[term], axis=0, dtype=start.type.dtype)
             finals[number] = start + total
         return [finals[k] for k in range(len(init))], [found[v] for v in self._wanted]
+
+
+def _product(terms: Variable) -> Variable | None:
+    """The sum over steps of outer products, as one product of matrices; None of other terms."""
+    node = terms.owner
+    if node is None or not isinstance(node.op, Elemwise) or len(node.inputs) != 2:
+        return None
+    if not isinstance(node.op.scalar_op, Mul):
+        return None
+    factors, axes = [], []
+    for factor in node.inputs:
+        made = factor.owner
+        if made is not None and isinstance(made.op, Elemwise):
+            if isinstance(made.op.scalar_op, Second):  # broadcast, as the product is
+                made = made.inputs[1].owner
+        if made is None or not isinstance(made.op, DimShuffle) or made.op.new_order[0] != 0:
+            return None
+        order = made.op.new_order
+        if made.op.drop or [axis for axis in order if axis != "x"] != sorted(
+            axis for axis in order if axis != "x"
+        ):
+            return None
+        factors.append(made.inputs[0])
+        axes.append([at for at, axis in enumerate(order) if axis != "x" and at])
+    places = [*axes[0], *axes[1]]
+    if sorted(places) != list(range(1, terms.type.ndim)):
+        return None
+    product = pt.tensordot(*factors, axes=[[0], [0]])
+    product = product.transpose(*(places.index(at) for at in range(1, terms.type.ndim)))
+    return pt.specify_shape(product, terms.type.shape[1:])
 
 
 def _for_all_steps(
@@ -106,7 +141,7 @@ def split(
     -----
     Two things leave. A trace that is computed by elementwise operations, one of them not cheap,
     from a few other things that can be traced. And a state that only adds up what nobody else
-    needs: it is the sum of a trace.
+    needs: it is the sum of a trace, or of a product of traces that are smaller than it.
     """
     sums = _sums(states, next_states, traced)
     nodes = io_toposort([*states, *elements], [*next_states, *traced, *sums.values()])
@@ -116,13 +151,17 @@ def split(
             depends.update(node.outputs)
     stops = {*states, *elements, *(v for k, v in enumerate(next_states) if k not in sums)}
     if len(sums) > _MOST_SUMS:
-        sums = {k: v for k, v in sums.items() if _leaves(v, stops, depends)}
+        sums = {k: v for k, v in sums.items() if v.type.ndim or _leaves(v, stops, depends)}
+    sums = {k: v for k, v in sums.items() if not v.type.ndim or _factors(v, depends)}
     kept = [k for k in range(len(states)) if k not in sums]
     stops.update(next_states[k] for k in kept)
     given: list[Variable] = []
     moved = False
     for wanted in [*traced, *sums.values()]:
-        leaves = None if wanted in stops else _leaves(wanted, stops, depends)
+        if wanted.type.ndim and wanted in sums.values():
+            leaves = _factors(wanted, depends)
+        else:
+            leaves = None if wanted in stops else _leaves(wanted, stops, depends)
         if leaves is None or not all(v in elements or _traceable(v) for v in leaves):
             leaves = [wanted]
         elif leaves:
@@ -142,7 +181,7 @@ def _sums(
     found: dict[int, Variable] = {}
     for number, (state, following) in enumerate(zip(states, next_states, strict=True)):
         node = following.owner
-        if node is None or not _is_real_scalar(state):
+        if node is None or not _is_summable(state):
             continue
         if not (isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, Add)):
             continue
@@ -155,14 +194,35 @@ def _sums(
         if following in _reached([*others, *traced], following):
             continue
         term = terms[0] if len(terms) == 1 else pt.add(*terms)
-        if term.type.ndim == 0 and term.type.dtype == state.type.dtype:
+        if term.type.ndim == state.type.ndim and term.type.dtype == state.type.dtype:
             found[number] = term
     return found
 
 
-def _is_real_scalar(variable: Variable) -> bool:
-    tensor = isinstance(variable.type, TensorType)
-    return tensor and variable.type.ndim == 0 and variable.type.dtype.startswith("float")
+def _is_summable(variable: Variable) -> bool:
+    """Whether a sum leaves the loop: one of numbers, or of arrays that are not small."""
+    if not isinstance(variable.type, TensorType) or not variable.type.dtype.startswith("float"):
+        return False
+    lengths = variable.type.shape
+    return not lengths or None in lengths or math.prod(lengths) > _SMALL
+
+
+def _factors(term: Variable, depends: set[Variable]) -> list[Variable] | None:
+    """Arrays of fewer axes that a product such as an outer one is made of."""
+    factors: list[Variable] = []
+    stack = [term]
+    while stack:
+        variable = stack.pop()
+        if variable in factors or variable not in depends or isinstance(variable, Constant):
+            continue
+        if variable.type.ndim < term.type.ndim:
+            factors.append(variable)
+            continue
+        node = variable.owner
+        if node is None or not isinstance(node.op, (Elemwise, DimShuffle)):
+            return None
+        stack.extend(node.inputs)
+    return factors if 0 < len(factors) <= _MOST_LEAVES else None
 
 
 def _reached(outputs: Sequence[Variable], goal: Variable) -> set[Variable]:

@@ -1,0 +1,157 @@
+"""What a gradient needs of each step, and the step has computed, is traced by the loop.
+
+The loop that goes back knows the states, and computes from them what it needs in between. What took
+some operations, or a loop, is read instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.graph.fg import FunctionGraph
+from pytensor.graph.traversal import ancestors, io_toposort
+from pytensor.tensor.basic import Alloc
+from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
+from pytensor.tensor.random.op import RandomVariable
+from pytensor.tensor.type import TensorType
+
+from dimtensor.ops.loop.node import Given, ScanGraph, Trace
+from dimtensor.ops.loop.op import Scan
+
+_VIEWS = (DimShuffle, Alloc)
+_QUICK = frozenset(
+    {"Abs", "Add", "Cast", "EQ", "GE", "GT", "Identity", "LE", "LT", "Maximum", "Minimum", "Mul"}
+    | {"Neg", "NEQ", "Second", "Sqr", "Sub", "Switch"}
+)
+# a value is traced if it takes more than so many sums or products
+_LEAST = 4
+_DIVISIONS = frozenset({"Reciprocal", "Sqrt", "TrueDiv"})
+
+
+def save_for_gradients(graph: FunctionGraph) -> bool:
+    """Let loops trace what loops that go back compute again."""
+    changed = False
+    for node in graph.toposort():
+        if not isinstance(node.op, Scan) or node.op.__dict__.get("inner_rewritten", False):
+            continue
+        for source in _made_before(node):
+            if source in graph.apply_nodes:
+                changed |= _save(graph, source, node)
+    return changed
+
+
+def _made_before(node: Apply) -> list[Apply]:
+    """Loops over the same steps, in the other direction, whose traces a loop reads."""
+    found: dict[Apply, None] = {}
+    for sequence in node.op.split_inputs(node.inputs).sequences:
+        source = sequence.owner
+        if source is None or not isinstance(source.op, Scan) or source.op.stops or node.op.stops:
+            continue
+        if source.op.reverse != node.op.reverse and not source.op.__dict__.get("inner_rewritten"):
+            same = source.inputs[0] is node.inputs[0]
+            if same or (_key(source.inputs[0]) == _key(node.inputs[0])):
+                found[source] = None
+    return list(found)
+
+
+def _key(variable: Variable) -> Hashable:
+    return variable.signature() if isinstance(variable, Constant) else variable
+
+
+def _save(graph: FunctionGraph, source: Apply, node: Apply) -> bool:
+    before, after = ScanGraph(source), ScanGraph(node)
+    known = _known(before, after)
+    saved = _worth_saving(before, after, known)
+    if not saved:
+        return False
+    stand_ins = {}
+    for variable in saved:
+        element = known[variable]
+        stand_ins[variable] = TensorType(element.type.dtype, (None, *element.type.shape))()
+        before.traces.append(Trace(element, [stand_ins[variable]]))
+    replace = before.build()
+    for old, new in replace.items():
+        if old in graph.variables:
+            graph.replace(old, new, reason="loops", import_missing=True)
+    for part in (*after.elements, *after.captured):
+        part.outside = replace.get(part.outside, part.outside)
+    for state in after.states:
+        state.init = replace.get(state.init, state.init)
+    elements = {variable: variable.type() for variable in saved}
+    after.substitute(dict(elements))
+    after.elements += [Given(replace[stand_ins[v]], elements[v]) for v in saved]
+    for old, new in after.build().items():
+        if old in graph.variables:
+            graph.replace(old, new, reason="loops", import_missing=True)
+    return True
+
+
+def _known(before: ScanGraph, after: ScanGraph) -> dict[Variable, Variable]:
+    """Variables of the loop that goes back, and what they are in the loop before."""
+    given = {out: trace.element for trace in before.traces for out in trace.outputs}
+    given |= {part.outside: part.variable for part in (*before.elements, *before.captured)}
+    known = {
+        part.variable: given[part.outside]
+        for part in (*after.elements, *after.captured)
+        if part.outside in given
+    }
+    made = {
+        (node.op, tuple(map(_key, node.inputs))): node
+        for node in io_toposort(before.inner, before.outputs)
+    }
+    for node in io_toposort(after.inner, after.outputs):
+        if isinstance(node.op, (Scan, RandomVariable)):
+            continue
+        if not all(v in known or isinstance(v, Constant) for v in node.inputs):
+            continue
+        inputs = tuple(_key(known.get(v, v)) for v in node.inputs)
+        same = made.get((node.op, inputs))
+        if same is not None:
+            known.update(zip(node.outputs, same.outputs, strict=True))
+    return known
+
+
+def _worth_saving(
+    before: ScanGraph, after: ScanGraph, known: dict[Variable, Variable]
+) -> list[Variable]:
+    """What the loop that goes back uses, and is more than some operations away from what it has."""
+    moving = {part.variable for part in (*before.states, *before.elements)}
+    needed: dict[Variable, None] = {}
+    nodes = io_toposort(after.inner, after.outputs)
+    for node in nodes:
+        if not any(out in known for out in node.outputs):
+            needed.update((v, None) for v in node.inputs if v in known and v.owner is not None)
+    needed.update((v, None) for v in after.outputs if v in known and v.owner is not None)
+    order = {out: at for at, node in enumerate(nodes) for out in node.outputs}
+    saved: list[Variable] = []
+    for variable in sorted(needed, key=order.__getitem__):
+        if not isinstance(variable.type, TensorType):
+            continue
+        if moving.isdisjoint(ancestors([known[variable]])):
+            continue  # the same in every step
+        if _operations(variable, set(saved)) > _LEAST:
+            saved.append(variable)
+    return saved
+
+
+def _operations(variable: Variable, saved: set[Variable]) -> int:
+    """How many operations on an element a variable takes, roughly."""
+    total = 0
+    seen: set[Variable] = set()
+    stack = [variable]
+    while stack:
+        v = stack.pop()
+        if v in seen or v in saved or v.owner is None:
+            continue
+        seen.add(v)
+        op = v.owner.op
+        if isinstance(op, Elemwise):
+            name = type(op.scalar_op).__name__
+            total += 1 if name in _QUICK else 3 if name in _DIVISIONS else 10
+        elif isinstance(op, CAReduce):
+            total += 3
+        elif not isinstance(op, _VIEWS):
+            total += 10
+        stack += v.owner.inputs
+    return total
