@@ -7,13 +7,16 @@ one fused instruction.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import heapq
+import itertools
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
-from pytensor.graph.traversal import io_toposort
 from pytensor.scalar.basic import Add, Mul, Neg, Sub
 from pytensor.tensor.elemwise import Elemwise
 
@@ -25,16 +28,36 @@ _FIXED, _OF_ELEMENTS = 0, 1
 
 def associate(parts: ScanGraph) -> None:
     """Order the sums and products of a body by what they wait for."""
-    inner = FunctionGraph(parts.inner, parts.outputs, clone=False)
+    states = [state.variable for state in parts.states]
+    elements = [part.variable for part in parts.elements]
+    parts.set_outputs(ordered(parts.inner, parts.outputs, states, elements))
+
+
+def ordered(
+    inputs: Sequence[Variable],
+    outputs: Sequence[Variable],
+    states: Sequence[Variable],
+    elements: Sequence[Variable] = (),
+) -> list[Variable]:
+    """Results of a body, computed so that what states are needed for comes last.
+
+    Parameters
+    ----------
+    inputs, outputs : sequence of variable
+        Of the body.
+    states, elements : sequence of variable
+        Those of the inputs that are not the same in every step.
+    """
+    inner = FunctionGraph(list(inputs), list(outputs), clone=False)
     for kinds, rewrite in (((Add, Sub, Neg), _sum), ((Mul,), _product)):
-        ranks = _ranks(parts, inner.outputs)
+        ranks = _ranks(inner, states, elements)
         for node in reversed(inner.toposort()):
             if node not in inner.apply_nodes or not _is(node, kinds):
                 continue
             better = rewrite(inner, node, ranks)
             if better is not None:
                 inner.replace(node.outputs[0], better, reason="associate")
-    parts.set_outputs(list(inner.outputs))
+    return list(inner.outputs)
 
 
 def carry_sums(graph: FunctionGraph, parts: ScanGraph) -> bool:
@@ -94,12 +117,14 @@ def _is(node: Apply, kinds: tuple[type, ...]) -> bool:
     return node.outputs[0].type.dtype.startswith("float")
 
 
-def _ranks(parts: ScanGraph, outputs: Iterable[Variable]) -> dict[Variable, int]:
+def _ranks(
+    inner: FunctionGraph, states: Sequence[Variable], elements: Sequence[Variable]
+) -> dict[Variable, int]:
     """How long each variable waits for the states."""
-    ranks = {part.variable: _FIXED for part in parts.captured}
-    ranks |= {part.variable: _OF_ELEMENTS for part in parts.elements}
-    ranks |= {state.variable: _OF_ELEMENTS + 1 for state in parts.states}
-    for node in io_toposort(parts.inner, list(outputs)):
+    ranks = dict.fromkeys(inner.inputs, _FIXED)
+    ranks |= dict.fromkeys(elements, _OF_ELEMENTS)
+    ranks |= dict.fromkeys(states, _OF_ELEMENTS + 1)
+    for node in inner.toposort():
         rank = max((ranks.get(v, _FIXED) for v in node.inputs), default=_FIXED)
         for out in node.outputs:
             ranks[out] = rank + 1 if rank > _OF_ELEMENTS else rank
@@ -145,21 +170,61 @@ def _sum(graph: FunctionGraph, node: Apply, ranks: dict[Variable, int]) -> Varia
         if _is(client, (Add, Sub, Neg)) and client.outputs[0].type == top.type:
             return None  # a part of another
     terms = _terms(graph, top, top, 1)
-    if len(terms) < 3 and not any(sign < 0 for sign, _ in terms):
+    if len(terms) < 2 or all(sign < 0 for sign, _ in terms):
         return None
-    ordered = sorted(terms, key=lambda term: (_rank(term[1], ranks), -term[0]))
-    if len(ordered) < 2 or all(sign < 0 for sign, _ in ordered):
+    factored = _factored(graph, terms, ranks)
+    if len(factored) == len(terms) < 3 and all(sign > 0 for sign, _ in terms):
         return None
-    if ordered[0][0] < 0:  # a sum starts with what is not subtracted
-        first = next(at for at, (sign, _) in enumerate(ordered) if sign > 0)
-        if _rank(ordered[first][1], ranks) > _OF_ELEMENTS and len(ordered) > 2:
-            ordered = [(1, -ordered[0][1]), *ordered[1:]]
-        else:
-            ordered.insert(0, ordered.pop(first))
-    total = ordered[0][1]
-    for sign, term in ordered[1:]:
-        total = total + term if sign > 0 else total - term
+    terms = factored
+    _, total = _in_turn([(_rank(term, ranks), (sign, term)) for sign, term in terms], _added)
     return total if total.type == top.type else None
+
+
+def _factored(
+    graph: FunctionGraph, terms: list[tuple[int, Variable]], ranks: dict[Variable, int]
+) -> list[tuple[int, Variable]]:
+    """Terms of which those with the same factor, that of all factors waits longest, are one."""
+    groups: dict[Variable, list[tuple[int, Variable]]] = {}
+    kept = []
+    for sign, term in terms:
+        node = term.owner
+        alone = len(graph.clients.get(term, ())) <= 1
+        if node is None or not alone or not _is(node, (Mul,)):
+            kept.append((sign, term))
+            continue
+        *others, last = sorted(node.inputs, key=lambda v: _rank(v, ranks))
+        if _rank(last, ranks) <= _OF_ELEMENTS or last.type != term.type:
+            kept.append((sign, term))
+            continue
+        coefficient = _in_turn([(_rank(v, ranks), v) for v in others], operator.mul)
+        groups.setdefault(last, []).append((sign, coefficient))
+    for last, coefficients in groups.items():
+        if len(coefficients) == 1:
+            sign, total = coefficients[0]
+        else:
+            ranked = [(_rank(v, ranks), (sign, v)) for sign, v in coefficients]
+            sign, total = _in_turn(ranked, _added)
+        kept.append((sign, total * last))
+    return kept
+
+
+def _added(one: tuple[int, Variable], two: tuple[int, Variable]) -> tuple[int, Variable]:
+    (sign, first), (other, second) = one, two
+    if sign == other:
+        return sign, first + second
+    return (1, first - second) if sign > 0 else (1, second - first)
+
+
+def _in_turn(items: Sequence[tuple[int, Any]], combine: Callable[[Any, Any], Any]) -> Any:
+    """Combine, always the two that wait least, until one is left."""
+    heap = [(rank, at, item) for at, (rank, item) in enumerate(items)]
+    heapq.heapify(heap)
+    number = itertools.count(len(heap))
+    while len(heap) > 1:
+        (_, _, one), (rank, _, two) = heapq.heappop(heap), heapq.heappop(heap)
+        after = rank + 1 if rank > _OF_ELEMENTS else rank
+        heapq.heappush(heap, (after, next(number), combine(one, two)))
+    return heap[0][2]
 
 
 def _rank(variable: Variable, ranks: dict[Variable, int]) -> int:
@@ -175,7 +240,7 @@ def _product(graph: FunctionGraph, node: Apply, ranks: dict[Variable, int]) -> V
     minus = sum(map(_is_minus_one, node.inputs))
     factors = [v for v in node.inputs if not _is_minus_one(v)]
     factors.sort(key=lambda v: _rank(v, ranks))
-    product = -factors[0] if minus % 2 else factors[0]
-    for factor in factors[1:]:
-        product = product * factor
+    if minus % 2:
+        factors[0] = -factors[0]
+    product = _in_turn([(_rank(v, ranks), v) for v in factors], operator.mul)
     return product if product.type == top.type else None

@@ -19,7 +19,7 @@ from dimtensor.ops.loop.capture import freeze
 from dimtensor.ops.loop.fusion import fuse, share_steps
 from dimtensor.ops.loop.node import Given, ScanGraph
 from dimtensor.ops.loop.op import Loop, Scan
-from dimtensor.ops.loop.order import associate, carry_sums
+from dimtensor.ops.loop.order import associate, carry_sums, ordered
 from dimtensor.ops.loop.outside import hoist, vectorise
 from dimtensor.ops.loop.saved import save_for_gradients
 from dimtensor.ops.rewriting import UNWANTED
@@ -165,17 +165,18 @@ def _rewrite_loop(
     _rewrite_graph(inner, rewrite_body)
     n = op.n_states
     states = inner.inputs[:n]
-    needed = _needed_states(states, list(inner.outputs[:n]), [inner.outputs[n]], [
+    outputs = ordered(inner.inputs, inner.outputs, states)
+    needed = _needed_states(states, outputs[:n], [outputs[n]], [
         bool(graph.clients[out]) for out in node.outputs
     ])  # fmt: skip
-    reached = set(ancestors([inner.outputs[n], *(inner.outputs[i] for i in needed)]))
+    reached = set(ancestors([outputs[n], *(outputs[i] for i in needed)]))
     given = op.split_inputs(node.inputs)
     captured = [
         (v, x) for v, x in zip(inner.inputs[n:], given.captured, strict=True) if v in reached
     ]
     body = freeze(
         [*(states[i] for i in needed), *(v for v, _ in captured)],
-        [*(inner.outputs[i] for i in needed), inner.outputs[n]],
+        [*(outputs[i] for i in needed), outputs[n]],
     )
     smaller = Loop(body, len(needed))
     smaller.__dict__["inner_rewritten"] = True
