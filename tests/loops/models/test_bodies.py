@@ -25,7 +25,7 @@ few = settings(max_examples=10)
 def many(check: Callable[..., None], *strategies: Any) -> None:
     """Far more examples than every run has time for."""
 
-    @settings(max_examples=max(300, settings.default.max_examples))
+    @settings(max_examples=150)
     @given(st.data())
     def run(data: Any) -> None:
         check(*(data.draw(s) for s in strategies))
