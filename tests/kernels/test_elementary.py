@@ -1,4 +1,4 @@
-"""Exponential, logarithm and hyperbolic tangent in kernels, against Python's decimal numbers of 40 digits."""
+"""Exponential, logarithm and hyperbolic tangent in kernels, against decimals of 40 digits."""
 
 import decimal
 

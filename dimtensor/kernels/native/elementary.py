@@ -2,8 +2,8 @@
 
 A call of the C library is made for one number after the other, and keeps what is around it from
 being vectorised. These are a few dozen instructions each, which LLVM puts into the loop. Errors are
-below one unit in the last place (two for ``log1p`` and ``tanh``), over all numbers; infinities, nan, numbers
-that are not normal, and results that are not, are what they should be.
+below one unit in the last place (two for ``log1p`` and ``tanh``), over all numbers; infinities,
+nan, numbers that are not normal, and results that are not, are what they should be.
 
 The reductions are the usual ones, see J.-M. Muller, Elementary Functions, 3rd ed., 2016, chapter
 11. The polynomials interpolate in Chebyshev nodes, and leave less than 1e-17 of the result.
