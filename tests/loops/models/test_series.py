@@ -133,3 +133,16 @@ def test_a_new_length_needs_no_new_function():
     for n in (3, 50, 11):
         arguments = [problem.arguments[0][:n], *problem.arguments[1:]]
         np.testing.assert_allclose(f(*arguments), problem.by_hand(*arguments), rtol=1e-12)
+
+
+def test_tangents_of_an_input_and_of_what_depends_on_it(rng):
+    """Both directions add up, as gradients of both do; and constants move nothing."""
+    time = dt.Dim("time", length=4)
+    x, moved = dt.tensor("x", dims=time), dt.tensor("moved", dims=time)
+    square = x**2
+    _, path = dt.scan(lambda s, e: (s / 2 + e[0], e[1] ** 3 * s), 1.0, (x, square), over=time)
+    loss = path.sum()
+    values, tangent = -rng.uniform(0.5, 2.0, size=4), rng.normal(size=4)
+    change = dt.jvp(loss, [x, square], [moved, 2.0 * moved]).eval({x: values, moved: tangent})
+    one, other = dt.evaluate(dt.grad(loss, [x, square]), {x: values})
+    np.testing.assert_allclose(change, (one * tangent + 2 * other * tangent).sum(), rtol=1e-11)
