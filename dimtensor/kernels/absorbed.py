@@ -15,9 +15,10 @@ from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.traversal import ancestors
 from pytensor.scalar.basic import Add
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
+from pytensor.tensor.subtensor import Subtensor
 from pytensor.tensor.type import TensorType
 
-from dimtensor.kernels.scalars import QUICK
+from dimtensor.kernels.signatures import is_quick, is_soon_computed
 from dimtensor.ops.loop.node import Given, ScanGraph, State
 from dimtensor.ops.loop.op import Scan
 
@@ -94,10 +95,9 @@ def _sums_of(graph: FunctionGraph, traces: set[Variable]) -> list[Variable]:
 
 
 def _is_cheap(node: Apply) -> bool:
-    name = type(node.op.scalar_op).__name__
     floats = all(v.type.dtype == "float64" for v in (*node.inputs, *node.outputs))
     alike = node.outputs[0].type.ndim == 1 and node.outputs[0].type.shape != (1,)
-    return name in QUICK and floats and alike
+    return is_quick(node) and floats and alike
 
 
 def _leaves(
@@ -124,7 +124,8 @@ def _leaves(
             stack += node.inputs
             continue
         elif node is not None and not isinstance(node.op, Scan):
-            return None  # it would have to be stored
+            if not (isinstance(node.op, Subtensor) and is_soon_computed(v)):
+                return None  # it would have to be stored
         if isinstance(v, Constant) or not isinstance(v.type, TensorType) or v.type.ndim > 1:
             return None
         if not own.isdisjoint(ancestors([v])):

@@ -23,6 +23,7 @@ from dimtensor.kernels.native.code import NativeKernel, native_code, translated
 from dimtensor.kernels.native.machine import assembly
 from dimtensor.kernels.native.translate import ArgumentType
 from dimtensor.kernels.native.values import NotNative
+from dimtensor.kernels.padded import first_of_padded
 from dimtensor.kernels.plan import Plan
 from dimtensor.kernels.splits import products_as_reductions, split_as_slices
 from dimtensor.kernels.sums import factor_sums
@@ -133,6 +134,7 @@ def _rewrite(graph: FunctionGraph) -> None:
         graph._compile_mode = Mode(linker="py", optimizer=query)
     optdb.query(query).rewrite(graph)
     split_as_slices(graph)
+    first_of_padded(graph)
     products_as_reductions(graph)
     factor_sums(graph)
 

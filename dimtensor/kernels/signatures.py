@@ -64,10 +64,18 @@ def array_inputs(node: Apply) -> list[Variable]:
 def read_by_step(node: Apply) -> set[Variable]:
     """Sequences of a loop whose elements are as well computed in each step as stored before."""
     sequences = node.op.split_inputs(node.inputs).sequences
-    return {v for v in sequences if v.type.ndim == 1 and _is_soon_computed(v)}
+    return {v for v in sequences if v.type.ndim == 1 and is_soon_computed(v)}
 
 
-def _is_soon_computed(variable: Variable) -> bool:
+def is_quick(node: Apply) -> bool:
+    """Whether an elementwise operation takes no longer than a product: LLVM divides once by what
+    is the same for all elements.
+    """
+    name = type(node.op.scalar_op).__name__
+    return name in QUICK or (name == "TrueDiv" and set(node.inputs[1].type.shape) <= {1})
+
+
+def is_soon_computed(variable: Variable) -> bool:
     operations, stack = 0, [variable]
     while stack:
         v = stack.pop()
@@ -75,7 +83,7 @@ def _is_soon_computed(variable: Variable) -> bool:
         if node is None or getattr(v.type, "ndim", 0) == 0 or isinstance(node.op, (Scan, Join)):
             continue
         if isinstance(node.op, Elemwise):
-            if type(node.op.scalar_op).__name__ not in QUICK:
+            if not is_quick(node):
                 return False
             operations += 1
             stack += node.inputs

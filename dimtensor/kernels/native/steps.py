@@ -79,3 +79,24 @@ def _known(node: ast.expr) -> int | None:
         if isinstance(node.op, ast.Mult):
             return a * b
     return None
+
+
+def known_products(body: Sequence[ast.stmt], carried: set[str]) -> set[str]:
+    """Products that are there before the states of a step, and are added to what waits for them.
+
+    LLVM fuses one of two products with the sum of both, and may take the one that need not wait.
+    """
+    waiting, known, found = set(carried), set(), set()
+    for each in body:
+        if not isinstance(each, ast.Assign) or not isinstance(each.targets[0], ast.Name):
+            continue
+        name = each.targets[0].id
+        used = {node.id for node in ast.walk(each.value) if isinstance(node, ast.Name)}
+        operator = each.value.op if isinstance(each.value, ast.BinOp) else None
+        if used & waiting:
+            waiting.add(name)
+            if isinstance(operator, (ast.Add, ast.Sub)):
+                found |= used & known
+        elif isinstance(operator, (ast.Mult, ast.Div)):
+            known.add(name)
+    return found

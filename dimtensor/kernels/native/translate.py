@@ -16,7 +16,7 @@ from typing import NamedTuple
 from dimtensor.kernels.native.arrays import Arrays
 from dimtensor.kernels.native.builder import FAST, IN_ORDER, Builder, Declarations
 from dimtensor.kernels.native.expressions import leading_positions
-from dimtensor.kernels.native.steps import adds_up, is_step, rounds_written_out
+from dimtensor.kernels.native.steps import adds_up, is_step, known_products, rounds_written_out
 from dimtensor.kernels.native.values import (
     I64,
     Array,
@@ -65,6 +65,7 @@ class Translator(Arrays):
         self.results: list[ResultType] = []
         self.messages: list[str] = []
         self._loops: list[tuple[str, str]] = []
+        self._unfused: set[str] = set()
         self._steps = 0  # loops over steps around what is written
         self._levels: dict[str, int] = {}
 
@@ -169,13 +170,15 @@ class Translator(Arrays):
             for target in statement.targets
             if isinstance(target, ast.Name)
         }
-        carries = any(self._levels.get(name, self._depth + 1) <= self._depth for name in assigned)
+        carried = {n for n in assigned if self._levels.get(n, self._depth + 1) <= self._depth}
         # what a step computes element by element is on the way to the next step too
-        carries |= bool(self._steps) and not adds_up(body)
-        before = self.b.fast
+        carries = bool(carried) or (bool(self._steps) and not adds_up(body))
+        before = self.b.fast, self._unfused
         self.b.fast = IN_ORDER if carries else FAST
+        if carries and self._steps:
+            self._unfused = known_products(body, carried)
         self._block(body)
-        self.b.fast = before
+        self.b.fast, self._unfused = before
 
     def _while(self, node: ast.While) -> None:
         b = self.b
@@ -232,7 +235,11 @@ class Translator(Arrays):
             raise NotNative("an assignment to several names")
         if isinstance(target, ast.Name):
             if not self._makes_array(target.id, node.value):
+                fast = self.b.fast
+                if target.id in self._unfused:
+                    self.b.fast = fast.replace("contract ", "")
                 self.set_variable(target.id, self.number(node.value))
+                self.b.fast = fast
         elif isinstance(target, ast.Subscript):
             if len(leading_positions(target)) < len(self.array(target.value).shape):
                 self.assign_part(self.part(target), node.value)

@@ -92,7 +92,7 @@ def carry_sums(graph: FunctionGraph, parts: ScanGraph) -> bool:
         if not others:
             continue
         kept = others[0] if len(others) == 1 else pt.add(*others)
-        moved = kept + factors[0] * state.variable
+        moved = factors[0] * state.variable + kept
         number = parts.states.index(state)
         outputs = list(inner.outputs)
         outputs[number] = total
@@ -204,14 +204,17 @@ def _factored(
         else:
             ranked = [(_rank(v, ranks), (sign, v)) for sign, v in coefficients]
             sign, total = _in_turn(ranked, _added)
+        if sign < 0 and _rank(total, ranks) == _FIXED:
+            sign, total = 1, -total
         kept.append((sign, total * last))
     return kept
 
 
 def _added(one: tuple[int, Variable], two: tuple[int, Variable]) -> tuple[int, Variable]:
+    """Of two, the second waits longer. If both are products, LLVM fuses the one on the left."""
     (sign, first), (other, second) = one, two
     if sign == other:
-        return sign, first + second
+        return sign, second + first
     return (1, first - second) if sign > 0 else (1, second - first)
 
 

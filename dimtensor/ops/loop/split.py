@@ -158,7 +158,7 @@ def split(
     given: list[Variable] = []
     moved = False
     for wanted in [*traced, *sums.values()]:
-        if wanted.type.ndim and wanted in sums.values():
+        if wanted in sums.values() and wanted.type.ndim:
             leaves = _factors(wanted, depends)
         else:
             leaves = None if wanted in stops else _leaves(wanted, stops, depends)
