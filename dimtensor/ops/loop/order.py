@@ -17,8 +17,9 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
-from pytensor.scalar.basic import Add, Mul, Neg, Sub
-from pytensor.tensor.elemwise import Elemwise
+from pytensor.scalar.basic import Add, Cast, Mul, Neg, Second, Sub
+from pytensor.tensor.basic import Alloc
+from pytensor.tensor.elemwise import DimShuffle, Elemwise
 
 from dimtensor.ops.loop.node import ScanGraph
 
@@ -105,9 +106,14 @@ def carry_sums(graph: FunctionGraph, parts: ScanGraph) -> bool:
 
 
 def _is_zero(variable: Variable) -> bool:
-    while variable.owner is not None and len(variable.owner.inputs) == 1:
-        variable = variable.owner.inputs[0]
-    return isinstance(variable, Constant) and not np.any(variable.data)
+    node = variable.owner
+    if node is None:
+        return isinstance(variable, Constant) and not np.any(variable.data)
+    if isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, Second):
+        return _is_zero(node.inputs[1])
+    if isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, Cast):
+        return _is_zero(node.inputs[0])
+    return isinstance(node.op, (Alloc, DimShuffle)) and _is_zero(node.inputs[0])
 
 
 def _is(node: Apply, kinds: tuple[type, ...]) -> bool:
