@@ -47,12 +47,12 @@ class _Block:
 
     def bind(self, variables: Sequence[Variable], where: Sequence[Term | Place]) -> None:
         for variable, place in zip(variables, where, strict=True):
-            self.inner.bind(variable, place)
+            self.inner.bind(variable, _before(place))
 
     def capture(self, variables: Sequence[Variable], given: Sequence[Variable]) -> None:
         """Bind what is the same in every step."""
         for variable, outside in zip(variables, given, strict=True):
-            where = _operand(self.e, outside)
+            where = _before(_operand(self.e, outside))
             self.inner.bind(variable, where)
             if isinstance(where, Term):
                 self.inner.known_before.add(where.text)
@@ -122,6 +122,11 @@ def _typed(text: str, variable: Variable) -> str:
     if isinstance(variable, Constant) and variable.type.dtype == "bool":
         return f"np.bool_({text})"
     return text
+
+
+def _before(where: Term | Place) -> Term | Place:
+    """What is defined where a loop starts is so for the whole of its body."""
+    return Place(where.name, where.leading) if isinstance(where, Place) else where
 
 
 def _operand(e: Emitter, variable: Variable) -> Term | Place:
@@ -201,7 +206,7 @@ class _Reader:
             return Term(self.e.element(sequence, (self.at,), self.scope).text)
         place = self.e.place(sequence)
         leading = (*place.leading, self.at.text)
-        return Place(place.name, leading, place.early or self.e.early is self.e.lines)
+        return Place(place.name, leading)
 
     def write(self) -> None:
         for name, text, loops in self.scope.temporaries:

@@ -11,7 +11,6 @@ from pytensor import grad
 from pytensor import tensor as pt
 
 from dimtensor.backends import compile_positional
-from dimtensor.kernels.plan import UnsupportedGraph
 from dimtensor.ops.loop import scan
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
@@ -46,7 +45,6 @@ def test_memory_stays_flat(case):
     assert grown["checkpoint-2", 1_000_000] < 3  # 2,000 states are 0.5 MB
 
 
-@pytest.mark.xfail(raises=UnsupportedGraph, reason="three nested loops over arrays in kernels")
 def test_gradients_with_three_levels_are_kernels(monkeypatch):
     monkeypatch.setenv("DIMTENSOR_STRICT_KERNELS", "1")
     start, k = pt.vector("start"), pt.dscalar("k")
