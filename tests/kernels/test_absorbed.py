@@ -71,7 +71,7 @@ def test_the_gradient_of_a_lag():
 
 def test_numbers_of_other_dtypes_are_written_in_the_dtype_of_the_result():
     half, one = pt.constant(np.float32(-0.5)), pt.constant(np.int8(1))
-    kernel, call = compiled([Y], [half * Y + one, pt.switch(Y > half, Y, one)])
+    kernel, call = compiled([Y], [half * Y + one, pt.switch(half < Y, Y, one)])
     assert "float32" not in kernel.source
     y = np.array([-1.0, 2.0])
     np.testing.assert_array_equal(call(y)[0], -0.5 * y + 1)
