@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.tensor.basic import Alloc
 
-from dimtensor.kernels import strips, unrolled
+from dimtensor.kernels import selected, strips, unrolled
 from dimtensor.kernels.elements import Place, Term, new_array
 from dimtensor.kernels.scalars import combine, identity, literal
 
@@ -195,6 +195,7 @@ class Nest:
         names = {line.name for line in inner if line.name is not None}
         for sink in self.sinks:
             self._provide(sink, order, names)
+        inner = selected.on_demand(inner, self._named_by_sinks())
         for line in inner:
             line.is_load = line.text.endswith("]") and line.uses.isdisjoint(names | self._reused)
         for sink in sorted(self.sinks, key=lambda sink: -level(sink.kept)):
@@ -214,6 +215,12 @@ class Nest:
         for sink in self.sinks:
             if isinstance(sink.place, Place):
                 self.e.places[sink.target] = self._places.get(sink.target, sink.place)
+
+    def _named_by_sinks(self) -> set[str]:
+        """Temporaries that results are made of, or positions of them."""
+        texts = [sink.value.text for sink in self.sinks]
+        texts += [term.text for sink in self.sinks for term in sink.index]
+        return {name for text in texts for name in strips.names_in(text)}
 
     def _unroll(
         self, order: list[str], level: Any, before: list[list[str]], after: list[list[str]]

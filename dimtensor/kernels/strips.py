@@ -45,7 +45,12 @@ class Line:
     uses: set[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.uses = set(_NAME.findall(self.text)) - {self.name}
+        self.uses = names_in(self.text) - {self.name}
+
+
+def names_in(text: str) -> set[str]:
+    """Names of variables in a line."""
+    return set(_NAME.findall(text))
 
 
 def pays(lines: Sequence[Line], length: str) -> bool:
