@@ -177,7 +177,7 @@ def test_memory_grows_as_the_schedule_says():
     # twice the states at the starts of segments, and twice those within one
     assert segments[1][1] < segments[0][1] * 2.2
     assert segments[1][1] < stored[1][1] / 3
-    assert inverse[1][1] < inverse[0][1] * 1.05
+    assert inverse[1][1] < inverse[0][1] + 3  # 300 more steps, and the odd array
 
 
 @pytest.mark.slow
