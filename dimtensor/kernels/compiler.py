@@ -18,13 +18,14 @@ from pytensor.graph.rewriting.db import RewriteDatabaseQuery
 from pytensor.scalar.basic import ScalarOp
 
 from dimtensor.kernels.absorbed import absorb_sums
-from dimtensor.kernels.emit import Emitter, NumbaFunction
+from dimtensor.kernels.emit import Emitter
 from dimtensor.kernels.native.code import NativeKernel, native_code, translated
 from dimtensor.kernels.native.machine import assembly
 from dimtensor.kernels.native.translate import ArgumentType
 from dimtensor.kernels.native.values import NotNative
 from dimtensor.kernels.padded import first_of_padded
 from dimtensor.kernels.plan import Plan
+from dimtensor.kernels.shared import NumbaFunction
 from dimtensor.kernels.splits import products_as_reductions, split_as_slices
 from dimtensor.kernels.sums import factor_sums
 from dimtensor.ops.loop.rewrites import rewrite_loops

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from pytensor.graph.basic import Apply, Constant, Variable
-from pytensor.scalar.basic import ScalarType, get_scalar_type
+from pytensor.scalar.basic import ScalarType
 from pytensor.tensor.basic import Alloc
 from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.subtensor import Subtensor
@@ -34,20 +33,9 @@ from dimtensor.kernels.extents import Axis, kept_axes, selection_of
 from dimtensor.kernels.nest import Nest
 from dimtensor.kernels.plan import Group, Plan, Task, UnsupportedGraph
 from dimtensor.kernels.scalars import expression, is_call, literal, meeting_dtype
+from dimtensor.kernels.shared import NumbaFunction, Shared
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
-
-
-class NumbaFunction(NamedTuple):
-    """PyTensor's numba function of an operation, made when it is asked for: numba wakes slowly."""
-
-    node: Apply
-
-    def make(self) -> Any:
-        """The jitted function."""
-        from pytensor.link.numba.dispatch.basic import numba_funcify
-
-        return numba_funcify(self.node.op, node=self.node)
 
 
 class Scope:
@@ -75,47 +63,6 @@ class TopScope(Scope):
         name = self.emitter.fresh("s")
         self.emitter.lines.append(f"{name} = {text}")
         return Term(name)
-
-
-class Shared:
-    """What all blocks of one function share.
-
-    Attributes
-    ----------
-    namespace : dict
-        What the source refers to by name.
-    constants : list of (str, ndarray)
-        Extra arguments of the function.
-    """
-
-    def __init__(self) -> None:
-        self.namespace: dict[str, Any] = {}
-        self.constants: list[tuple[str, np.ndarray]] = []
-        self._constant_names: dict[Variable, str] = {}
-        self._functions: dict[Any, str] = {}
-        self._counter = itertools.count()
-
-    def fresh(self, prefix: str) -> str:
-        return f"{prefix}{next(self._counter)}"
-
-    def constant(self, variable: Constant) -> str:
-        name = self._constant_names.get(variable)
-        if name is None:
-            name = self._constant_names[variable] = self.fresh("c")
-            self.constants.append((name, np.ascontiguousarray(variable.data)))
-        return name
-
-    def scalar_function(self, op: Any, dtypes: Sequence[str], out: str) -> str:
-        """PyTensor's own numba function of a scalar operation."""
-        key = (op, tuple(dtypes))
-        name = self._functions.get(key)
-        if name is None:
-            node = op.make_node(*[get_scalar_type(dtype)() for dtype in dtypes])
-            if node.outputs[0].type.dtype != out:
-                raise UnsupportedGraph(f"{op} gives {node.outputs[0].type.dtype}, not {out}")
-            name = self._functions[key] = self.fresh("f")
-            self.namespace[name] = NumbaFunction(node)
-        return name
 
 
 class Emitter:
@@ -304,6 +251,9 @@ class Emitter:
                     self._early_lengths.add(known)
             self._lengths[cls] = known
         return known
+
+    def agree(self, one: str, two: str) -> None:
+        """Say that two lengths are the same; arguments are trusted here, see `guards`."""
 
     def is_early(self, text: str) -> bool:
         """Whether a length or number is known before the loop around the block."""

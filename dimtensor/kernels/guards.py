@@ -6,7 +6,7 @@ somebody else's is not: a loop over two arrays of different lengths would read p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -23,10 +23,11 @@ from pytensor.tensor.subtensor import (
 )
 from pytensor.tensor.utils import _parse_gufunc_signature
 
-from dimtensor.kernels.elements import Term, entries_of
+from dimtensor.kernels.elements import Place, Term, entries_of
 from dimtensor.kernels.emit import Emitter, Scope
 from dimtensor.kernels.extents import constant_int, gather_layout, selection_of
 from dimtensor.kernels.plan import Group, Plan, Task, UnsupportedGraph
+from dimtensor.kernels.shared import Shared
 from dimtensor.kernels.signatures import batched
 
 # the whole message of the ValueError that says: this graph was compiled for other arguments
@@ -43,8 +44,13 @@ class GuardedEmitter(Emitter):
     slice): PyTensor's implementation of the same graph tells.
     """
 
-    def __init__(self, plan: Plan):
-        super().__init__(plan)
+    def __init__(
+        self,
+        plan: Plan,
+        shared: Shared | None = None,
+        destinations: Mapping[Variable, Place] | None = None,
+    ):
+        super().__init__(plan, shared, destinations)
         self._rank = {node: rank for rank, node in enumerate(plan.order)}
         self._guarded: set[Variable] = set()
         self._compared: set[tuple[str, str]] = set()
@@ -128,6 +134,9 @@ class GuardedEmitter(Emitter):
         if one not in (two, self._defined.get(two)) and (one, two) not in self._compared:
             self._compared.add((one, two))
             self._refuse_if(f"{one} != {two}")
+
+    def agree(self, one: str, two: str) -> None:
+        self._require_equal(one, two)
 
     def _refuse_if(self, condition: str, message: str = UNFIT) -> None:
         error = "ValueError" if message == UNFIT else "IndexError"

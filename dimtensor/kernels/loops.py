@@ -37,11 +37,10 @@ class _Block:
     """The body of a loop, bound to what it works on."""
 
     def __init__(self, e: Emitter, graph: FunctionGraph, destinations: dict[Variable, Place]):
-        from dimtensor.kernels.emit import Emitter
-
         self.e = e
         self.graph = graph
-        self.inner = Emitter(Plan(graph), e.shared, destinations)
+        # what is checked of arguments around the block is checked in it
+        self.inner = type(e)(Plan(graph), e.shared, destinations)
         self.head: list[str] = []
         self.tail: list[str] = []
 
@@ -157,6 +156,7 @@ def _scan(e: Emitter, node: Apply) -> None:
     block.bind(states, places)
     read = _Reader(e, block, step, at)
     for variable, sequence in zip(elements, given.sequences, strict=True):
+        e.agree(e.length(sequence, 0), n)
         block.inner.bind(variable, read.element(sequence))
     read.write()
     block.capture(captured, given.captured)

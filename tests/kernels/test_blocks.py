@@ -8,8 +8,9 @@ import pytest
 from pytensor.graph.fg import FunctionGraph
 
 from dimtensor.kernels.elements import Place, Term
-from dimtensor.kernels.emit import Emitter, Shared
+from dimtensor.kernels.emit import Emitter
 from dimtensor.kernels.plan import Plan
+from dimtensor.kernels.shared import Shared
 from tests.kernels.interpret import interpreted
 
 rng = np.random.default_rng(0)

@@ -21,6 +21,7 @@ from dimtensor.ops.loop.op import Loop, Scan
 from dimtensor.ops.loop.split import Split, split
 from dimtensor.ops.loop.steps import (
     as_list,
+    as_long_as,
     called,
     condition,
     element,
@@ -90,7 +91,7 @@ def scan(
     init : sequence of variable, array, number or generator
         The initial states, of any type. A state of a dtype that the step widens starts widened.
     sequences : sequence of variable or array
-        All of one length along the first axis.
+        All of one length along the first axis; that is checked when the loop runs, but on JAX.
     n_steps : int or integer scalar, optional
         Needed where there is no sequence.
     reverse : bool
@@ -134,6 +135,7 @@ def scan(
     sequences = [pt.as_tensor_variable(x) for x in sequences]
     n_steps = number_of_steps(n_steps, sequences)
     elements = [element(x, number) for number, x in enumerate(sequences)]
+    sequences = [as_long_as(x, number, n_steps) for number, x in enumerate(sequences)]
     initial = [as_state(x) for x in init]
     states, next_states, traced, go_on = settled(
         lambda states: called(step, states, elements, stops), initial, elements

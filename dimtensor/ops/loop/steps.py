@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytensor.tensor as pt
-from pytensor.graph.basic import Variable
+from pytensor.graph.basic import Constant, Variable, equal_computations
+from pytensor.raise_op import CheckAndRaise
 from pytensor.tensor.type import TensorType
 
 from dimtensor.errors import DtypeError, GraphError, build_message
@@ -39,6 +40,18 @@ def number_of_steps(n_steps: Any, sequences: Sequence[Variable]) -> Variable:
     if not sequences:
         raise GraphError("a loop without sequences needs n_steps")
     return sequences[0].shape[0]
+
+
+def as_long_as(sequence: Variable, number: int, n_steps: Variable) -> Variable:
+    """A sequence that is checked to have an element for each step, unless that is known."""
+    length, steps = sequence.shape[0], n_steps
+    static = sequence.type.shape[0]
+    if equal_computations([length], [steps]) or (
+        isinstance(steps, Constant) and static is not None
+    ):
+        return sequence
+    text = f"sequence {number} is not as long as the loop has steps"
+    return CheckAndRaise(ValueError, text)(sequence, pt.eq(length, steps))
 
 
 def element(sequence: Variable, number: int) -> Variable:

@@ -1,0 +1,66 @@
+"""What all parts of one function share: names, constants, and what the source refers to."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.scalar.basic import get_scalar_type
+
+from dimtensor.kernels.plan import UnsupportedGraph
+
+
+class NumbaFunction(NamedTuple):
+    """PyTensor's numba function of an operation, made when it is asked for: numba wakes slowly."""
+
+    node: Apply
+
+    def make(self) -> Any:
+        """The jitted function."""
+        from pytensor.link.numba.dispatch.basic import numba_funcify
+
+        return numba_funcify(self.node.op, node=self.node)
+
+
+class Shared:
+    """What all blocks of one function share.
+
+    Attributes
+    ----------
+    namespace : dict
+        What the source refers to by name.
+    constants : list of (str, ndarray)
+        Extra arguments of the function.
+    """
+
+    def __init__(self) -> None:
+        self.namespace: dict[str, Any] = {}
+        self.constants: list[tuple[str, np.ndarray]] = []
+        self._constant_names: dict[Variable, str] = {}
+        self._functions: dict[Any, str] = {}
+        self._counter = itertools.count()
+
+    def fresh(self, prefix: str) -> str:
+        return f"{prefix}{next(self._counter)}"
+
+    def constant(self, variable: Constant) -> str:
+        name = self._constant_names.get(variable)
+        if name is None:
+            name = self._constant_names[variable] = self.fresh("c")
+            self.constants.append((name, np.ascontiguousarray(variable.data)))
+        return name
+
+    def scalar_function(self, op: Any, dtypes: Sequence[str], out: str) -> str:
+        """PyTensor's own numba function of a scalar operation."""
+        key = (op, tuple(dtypes))
+        name = self._functions.get(key)
+        if name is None:
+            node = op.make_node(*[get_scalar_type(dtype)() for dtype in dtypes])
+            if node.outputs[0].type.dtype != out:
+                raise UnsupportedGraph(f"{op} gives {node.outputs[0].type.dtype}, not {out}")
+            name = self._functions[key] = self.fresh("f")
+            self.namespace[name] = NumbaFunction(node)
+        return name
