@@ -9,6 +9,7 @@ import numpy as np
 
 from dimtensor.compile.boundary import Labelled, admit, as_labelled
 from dimtensor.dims import Binding, Dim, Dims
+from dimtensor.errors import InputError
 from dimtensor.graph import Node
 
 
@@ -20,6 +21,21 @@ def title_of(source: Node | Dim) -> str:
         return f"{'data' if source.kind == 'data' else 'input'} {source.name!r}"
     dims = ", ".join(dim.short for dim in source.dims)
     return f"an unnamed {'data tensor' if source.kind == 'data' else 'input'} of dims {{{dims}}}"
+
+
+def as_mapping(value: Any, what: str) -> Mapping[Any, Any]:
+    """A mapping, empty for None.
+
+    Raises
+    ------
+    InputError
+        If it is something else.
+    """
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise InputError(f"{what} are given as a dict, not as {type(value).__name__}: {value!r}")
+    return value
 
 
 def admit_value(

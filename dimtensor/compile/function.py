@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dimtensor.compile.code import Code
-from dimtensor.compile.data import bind_data, title_of
+from dimtensor.compile.data import as_mapping, bind_data, title_of
 from dimtensor.compile.failures import failure
 from dimtensor.compile.frame import Frame, complete
 from dimtensor.compile.levels import Levels
@@ -42,7 +42,14 @@ def as_node(value: Any) -> Node:
     """
     node = getattr(value, "node", value)
     if not isinstance(node, Node):
-        raise InputError(f"expected a dims-tensor, got {type(value).__name__}: {value!r}")
+        hint = None
+        if isinstance(value, (Mapping, list, tuple, set, frozenset)):
+            hint = "tensors are given one by one, in a list or in a dict, which are not nested"
+        raise InputError(
+            build_message(
+                f"expected a dims-tensor, got {type(value).__name__}: {value!r}", hint=hint
+            )
+        )
     return node
 
 
@@ -225,7 +232,7 @@ class CompiledFunction(Levels):
         """
         names = {node.name: node for node in self._data_nodes if node.name is not None}
         replaced = dict(self._replaced)
-        for key, value in {**(data or {}), **by_name}.items():
+        for key, value in {**as_mapping(data, "new data"), **by_name}.items():
             node = names.get(key) if isinstance(key, str) else as_node(key)
             if node not in self._data_nodes:
                 if isinstance(key, str):

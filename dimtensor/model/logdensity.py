@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.backends import check_backend
+from dimtensor.compile.data import as_mapping
 from dimtensor.compile.function import as_node
 from dimtensor.errors import (
     DimError,
     DtypeError,
-    GraphError,
     InputError,
     build_message,
     did_you_mean,
@@ -24,7 +24,7 @@ from dimtensor.graph import Node
 from dimtensor.model.assembly import FLAT, assemble
 from dimtensor.model.functions import ModelFunctions
 from dimtensor.model.parameters import check_complete, read_parameters
-from dimtensor.model.records import as_dataset, as_vectors
+from dimtensor.model.records import as_dataset, as_numbers, as_vectors, check_names
 from dimtensor.tensor.shell import wrap
 
 if TYPE_CHECKING:
@@ -74,7 +74,8 @@ class LogDensity:
         If `logp` has dims, or a support needs a dim that is not named.
     GraphError
         If `logp` depends on inputs without a support or not on one that has one, or if the length
-        of a parameter is known neither from its dims nor from data.
+        of a parameter is known neither from its dims nor from data; if something that is recorded
+        has the name of a dim, or is called chain or draw, and would be lost among labels.
     InputError
         If a key is no named input, or a value no support.
 
@@ -107,13 +108,18 @@ class LogDensity:
         self.backend = check_backend(backend)
         self.jacobian = jacobian
         self._logp = wrap(_checked_logp(as_node(logp)))
-        recorded = {name: wrap(as_node(x)) for name, x in (deterministics or {}).items()}
+        given = as_mapping(deterministics, "deterministics")
+        recorded = {name: wrap(as_node(x)) for name, x in given.items()}
         nodes = [x.node for x in recorded.values()]
         self.parameters = read_parameters(self._logp.node, nodes, supports)
-        _check_names([parameter.name for parameter in self.parameters], recorded)
+        self._check_names(recorded)
         self.deterministics = recorded
         assembly = assemble(self._logp, self.parameters, jacobian)
         self._attach(ModelFunctions(assembly, self.parameters, recorded, self.backend))
+
+    def _check_names(self, recorded: Mapping[str, DimTensor]) -> None:
+        parameters = {p.name: p.tensor.dims for p in self.parameters}
+        check_names(parameters, {name: x.dims for name, x in recorded.items()})
 
     @property
     def _supports(self) -> dict[Node, Support]:
@@ -185,7 +191,7 @@ class LogDensity:
 
     def _vector(self, x: Any) -> np.ndarray:
         """A vector as numba's code takes it: float64, contiguous, writeable."""
-        vector = np.require(x, dtype="float64", requirements=["C", "A", "W"])
+        vector = as_numbers(x, ["C", "A", "W"])
         if vector.shape != self._shape:
             raise InputError(
                 build_message(
@@ -254,7 +260,7 @@ class LogDensity:
         """
         names = {parameter.name: at for at, parameter in enumerate(self.parameters)}
         given: dict[int, Any] = {}
-        for key in values:
+        for key in as_mapping(values, "values"):
             name = key if isinstance(key, str) else as_node(key).name
             if name in names:
                 given[names[name]] = values[key]
@@ -316,7 +322,7 @@ class LogDensity:
         nodes = self.functions.data_nodes
         names = {node.name: node for node in nodes if node.name is not None}
         replaced: dict[Node, Any] = {}
-        for key, value in {**(data or {}), **by_name}.items():
+        for key, value in {**as_mapping(data, "new data"), **by_name}.items():
             node = names.get(key) if isinstance(key, str) else as_node(key)
             if node is None or node not in nodes:
                 known = list(names)
@@ -331,9 +337,10 @@ class LogDensity:
 
     def with_deterministics(self, deterministics: Mapping[str, DimTensor]) -> LogDensity:
         """The same model with more expressions recorded; compiled functions are shared."""
-        added = {name: wrap(as_node(x)) for name, x in deterministics.items()}
+        given = as_mapping(deterministics, "deterministics")
+        added = {name: wrap(as_node(x)) for name, x in given.items()}
         recorded = {**self.deterministics, **added}
-        _check_names([p.name for p in self.parameters], recorded)
+        self._check_names(recorded)
         check_complete(self._logp.node, [x.node for x in recorded.values()], self._supports)
         other = self._with(self.functions.recording(recorded))
         other.deterministics = recorded
@@ -444,15 +451,6 @@ def _checked_logp(node: Node) -> Node:
     if node.dtype[:5] != "float":
         raise DtypeError(f"a log density is of a float dtype, not {node.dtype}")
     return node
-
-
-def _check_names(parameters: list[str], deterministics: Mapping[str, Any]) -> None:
-    for name in deterministics:
-        if not isinstance(name, str) or not name:
-            raise InputError(f"the name of a deterministic is a non-empty string, not {name!r}")
-    twice = [name for name in deterministics if name in parameters]
-    if twice:
-        raise GraphError(f"deterministics have names of parameters: {', '.join(map(repr, twice))}")
 
 
 def _broadcast(one: xr.DataArray, other: xr.DataArray) -> tuple[np.ndarray, np.ndarray]:

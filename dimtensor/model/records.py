@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.errors import DimError, InputError, build_message, plain_repr
+from dimtensor.dims import Dims
+from dimtensor.errors import DimError, GraphError, InputError, build_message, plain_repr
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -28,6 +29,22 @@ def label_text(label: Any) -> str:
     if isinstance(label, np.generic) and not isinstance(label, str):
         return plain_repr(label)
     return str(label)
+
+
+def as_numbers(x: Any, requirements: Any = None) -> np.ndarray:
+    """An array of float64 of something array-like.
+
+    Raises
+    ------
+    InputError
+        If it holds something else than numbers.
+    """
+    try:
+        return np.require(x, dtype="float64", requirements=requirements)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"a vector is an array of real numbers, not {type(x).__name__}: {x!r}"
+        ) from error
 
 
 def as_vectors(x: Any, size: int, name: str) -> xr.DataArray:
@@ -55,7 +72,7 @@ def as_vectors(x: Any, size: int, name: str) -> xr.DataArray:
             x = x.transpose(*leading, along).drop_vars([along], errors="ignore")
             x = x.rename({along: name}) if along != name else x
     else:
-        array = np.asarray(x, dtype="float64")
+        array = as_numbers(x)
         if array.ndim == 0 or array.ndim > len(LEADING):
             raise InputError(
                 build_message(
@@ -75,20 +92,20 @@ def as_dataset(arrays: Mapping[str, xr.DataArray], leading: Sequence[Any]) -> xr
     """DataArrays as one Dataset, leading dims first.
 
     In a Dataset a name stands for one dim. Where an array has another dim of a name than the ones
-    before it (a selection of it, say), its dim gets the array's name behind its own. Where a level
-    of a MultiIndex has the name of a dim, it gets the name of its dim before its own.
+    before it (a selection of it, say), its dim gets the array's name behind its own. A level of a
+    MultiIndex that has the name of a dim or of an array gets the name of its dim before its own.
     """
     import xarray as xr
 
     taken: dict[Any, tuple[int, Any]] = {}
-    dims = {dim for array in arrays.values() for dim in array.dims}
+    used = {*arrays, *(dim for array in arrays.values() for dim in array.dims)}
     variables = {}
     for name, array in arrays.items():
         renames: dict[Any, str] = {}
         for dim, index in array.indexes.items():
             levels = index.names if dim in array.dims and index.nlevels > 1 else ()
-            if dims.intersection(levels):
-                renames |= {level: f"{dim}_{level}" for level in levels}
+            if used.intersection(levels):
+                renames |= {level: _unused(f"{dim}_{level}", used) for level in levels}
         array = array.rename(renames) if renames else array
         renames = {}
         for dim in array.dims:
@@ -96,10 +113,16 @@ def as_dataset(arrays: Mapping[str, xr.DataArray], leading: Sequence[Any]) -> xr
             if dim in leading:
                 continue
             if not _same(taken.setdefault(dim, sizes), sizes):
-                renames[dim] = f"{dim}_{name}"
+                renames[dim] = _unused(f"{dim}_{name}", used)
         array = array.rename(renames) if renames else array
         variables[name] = array.transpose(*[d for d in leading if d in array.dims], ...)
     return xr.Dataset(variables)
+
+
+def _unused(name: str, used: set) -> str:
+    while name in used:
+        name += "_"
+    return name
 
 
 def _same(one: tuple[int, Any], other: tuple[int, Any]) -> bool:
@@ -128,6 +151,46 @@ def spread_over(dataset: xr.Dataset, leading: Mapping[str, int]) -> xr.Dataset:
         lacking = {dim: n for dim, n in leading.items() if dim not in array.dims}
         variables[name] = array.expand_dims(lacking).transpose(*leading, ...)
     return xr.Dataset(variables, coords=dataset.coords)
+
+
+def check_names(parameters: Mapping[str, Dims], recorded: Mapping[str, Dims]) -> None:
+    """Check that everything a model records can stand beside the rest under its name.
+
+    Parameters
+    ----------
+    parameters, recorded : dict of str to tuple of Dim
+        Names and dims of parameters and of what is recorded beside them.
+
+    Raises
+    ------
+    InputError
+        If a name is no text or empty.
+    GraphError
+        If two have one name, or one the name of a dim: in a Dataset a variable named like a dim is
+        that dim's labels, and the draws under this name would be lost.
+    """
+    for name in recorded:
+        if not isinstance(name, str) or not name:
+            raise InputError(f"the name of a deterministic is a non-empty string, not {name!r}")
+    twice = [name for name in recorded if name in parameters]
+    if twice:
+        raise GraphError(f"deterministics have names of parameters: {', '.join(map(repr, twice))}")
+    everything = {**parameters, **recorded}
+    dims = {dim.short: name for name, dims in everything.items() for dim in dims}
+    for name in everything:
+        what = "parameter" if name in parameters else "deterministic"
+        if name in LEADING[-1]:
+            clash = "draws have a dim of this name"
+        elif name in dims:
+            clash = f"{dims[name]!r} has a dim of this name"
+        else:
+            continue
+        raise GraphError(
+            build_message(
+                f"the {what} {name!r} would be lost among labels: {clash}",
+                hint=f"give the {what} another name",
+            )
+        )
 
 
 def check_leading(names: Sequence[str], what: str) -> None:

@@ -72,6 +72,15 @@ class Support(ABC):
     def unconstrain(self, y: DimTensor) -> DimTensor:
         """The inverse map; what comes out for values outside of the support has no meaning."""
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Not there: what takes arguments is named below."""
+        raise InputError(
+            build_message(
+                f"dt.{self.name} is a support as it is and is not called: {{x: dt.{self.name}}}",
+                hint="dt.bounded(low, high) makes the support of numbers between bounds",
+            )
+        )
+
     def __repr__(self) -> str:
         return self.name
 
@@ -93,9 +102,9 @@ class Real(Support):
 
     name = "real"
 
-    def __call__(self, x: Any) -> DimTensor:
+    def __call__(self, *args: Any, **kwargs: Any) -> DimTensor:
         """Real part of a tensor or number, elementwise."""
-        return real_part(x)
+        return real_part(*args, **kwargs) if args or kwargs else super().__call__()
 
     def constrain(self, x: DimTensor) -> tuple[DimTensor, None]:
         return x, None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dimtensor.dims import Dim, Dims, ProductDim, RenamedDim, SelDim, find_dim, sort_dims
-from dimtensor.errors import DimError, GraphError, build_message
+from dimtensor.errors import DimError, GraphError, InputError, build_message
 from dimtensor.model.supports import Support
 from dimtensor.model.supports_along import running_sums
 from dimtensor.tensor.constructors import arange, ones, zeros
@@ -39,7 +39,11 @@ class CholeskyCorr(Support):
         shown = [d.short if isinstance(d, Dim) else d for d in (row, col) if d is not None]
         self.name = f"cholesky_corr({', '.join(shown)})" if shown else "cholesky_corr"
 
-    def __call__(self, row: Dim | str, col: Dim | str) -> CholeskyCorr:
+    def __call__(  # type: ignore[override]
+        self, row: Dim | str | None = None, col: Dim | str | None = None
+    ) -> CholeskyCorr:
+        if (row is None) != (col is None):
+            raise InputError("cholesky_corr takes the dims of rows and columns, or neither of them")
         return CholeskyCorr(row, col)
 
     def resolve(self, x: DimTensor) -> Support:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from dimtensor.compile.code import with_dims
-from dimtensor.compile.data import title_of
+from dimtensor.compile.data import as_mapping, title_of
 from dimtensor.compile.function import CompiledFunction, free_inputs
 from dimtensor.compile.function import function as _function
 from dimtensor.compile.stateful import StatefulFunction, stateful
@@ -152,16 +152,16 @@ def evaluate(x: Any, values: Mapping[Any, Any] | None = None, backend: str = "py
     3.0
     """
     if isinstance(x, Mapping):
-        outputs = {key: wrap(as_node(output)) for key, output in x.items()}
-        nodes = [output.node for output in outputs.values()]
+        nodes = [as_node(_one(output), what=f"output {key!r}") for key, output in x.items()]
+        outputs = {key: wrap(node) for key, node in zip(x, nodes, strict=True)}
     elif isinstance(x, (list, tuple)):
-        nodes = [as_node(output) for output in x]
+        nodes = [as_node(_one(output), what=f"output {at}") for at, output in enumerate(x, 1)]
         outputs = type(x)(wrap(node) for node in nodes)  # type: ignore[assignment]
     else:
         nodes = [as_node(x)]
         outputs = wrap(nodes[0])  # type: ignore[assignment]
     known = free_inputs(nodes)
-    given = _given(known, values or {})
+    given = _given(known, as_mapping(values, "values"))
     dims = [key for key in given if isinstance(key, Dim)]
     structure = (type(x), tuple(x)) if isinstance(x, Mapping) else type(x)
     key = (tuple(nodes), tuple(dims), structure, backend)
@@ -172,6 +172,24 @@ def evaluate(x: Any, values: Mapping[Any, Any] | None = None, backend: str = "py
         while len(_explored) > _KEPT:
             _explored.popitem(last=False)
     return compiled(*[given[source] for source in (*known, *dims)])
+
+
+def _one(output: Any) -> Any:
+    """An output that is no container.
+
+    Raises
+    ------
+    InputError
+        If it is one.
+    """
+    if isinstance(output, (Mapping, list, tuple, set, frozenset)):
+        raise InputError(
+            build_message(
+                f"an output is a tensor, not a {type(output).__name__}: {output!r}",
+                hint="outputs are a tensor, or a list or a dict of tensors, which are not nested",
+            )
+        )
+    return output
 
 
 def _given(known: list[Node], values: Mapping[Any, Any]) -> dict[Any, Any]:
@@ -188,6 +206,8 @@ def _given(known: list[Node], values: Mapping[Any, Any]) -> dict[Any, Any]:
         if isinstance(key, Dim):
             given[key] = value
             continue
+        if not isinstance(key, (str, TensorShell, Node)):
+            raise InputError(f"values are given by tensor, by name or by dim, not by {key!r}")
         node = names.get(key) if isinstance(key, str) else as_node(key)
         if node not in known:
             what = repr(key) if isinstance(key, str) else title_of(as_node(key))
@@ -245,7 +265,7 @@ def substitute(outputs: Any, replacements: Mapping[DimTensor, Any]) -> Any:
     from dimtensor.graph.substitute import substitute as substitute_nodes
 
     mapping = {}
-    for old, new in replacements.items():
+    for old, new in as_mapping(replacements, "replacements").items():
         old_node = as_node(old)
         mapping[old_node] = as_node(new, [old_node])
         if mapping[old_node].dtype != old_node.dtype:
@@ -284,7 +304,7 @@ def vectorize(outputs: Any, replacements: Mapping[DimTensor, Any]) -> Any:
     {'draw': 4}
     """
     grown = {}
-    for old, new in replacements.items():
+    for old, new in as_mapping(replacements, "replacements").items():
         dims = isinstance(new, Dim) or (
             isinstance(new, (list, tuple)) and all(isinstance(d, Dim) for d in new)
         )

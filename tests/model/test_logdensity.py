@@ -79,6 +79,19 @@ def test_a_vector_of_another_length_is_an_error():
         model.constrain(np.zeros((2, 6)))
 
 
+def test_what_is_no_vector_and_no_mapping_is_named():
+    model, _ = hierarchical()
+    for call in (model.logp, model.logp_and_grad, model.constrain):
+        with pytest.raises(dt.InputError, match="an array of real numbers, not str: 'mu'"):
+            call("mu")
+    with pytest.raises(dt.InputError, match="values are given as a dict, not as int: 3"):
+        model.unconstrain(3)
+    with pytest.raises(dt.InputError, match="new data are given as a dict, not as list"):
+        model.with_data([1.0])
+    with pytest.raises(dt.InputError, match="deterministics are given as a dict, not as list"):
+        model.with_deterministics([dt.scalar("mu")])
+
+
 def test_order_is_that_of_the_dict_with_dims_in_canonical_order():
     w = dt.tensor("w", dims=[SCHOOL, AGE])
     c = dt.scalar("c")
@@ -392,6 +405,40 @@ def test_names_of_recorded_expressions():
         dt.LogDensity(a, {a: dt.real}, deterministics={"a": a * 2})
     with pytest.raises(dt.InputError, match="the name of a deterministic is a non-empty string"):
         dt.LogDensity(a, {a: dt.real}, deterministics={1: a * 2})
+
+
+@pytest.mark.parametrize("name", ["chain", "draw", "school"])
+@pytest.mark.parametrize("kind", ["parameter", "deterministic"])
+def test_no_variable_has_the_name_of_a_dim(name, kind):
+    """xarray takes a variable that is named like a dim for its labels, and the draws are gone."""
+    x = dt.tensor("x", dims=SCHOOL)
+    parameter = dt.scalar(name if kind == "parameter" else "a")
+    recorded = {name: x.sum()} if kind == "deterministic" else {}
+    supports = {x: dt.real, parameter: dt.real}
+    logp = -(x**2).sum() - parameter**2
+    message = f"the {kind} '{name}' would be lost among labels: .* a dim of this name"
+    with pytest.raises(dt.GraphError, match=message):
+        dt.LogDensity(logp, supports, "python", deterministics=recorded)
+    if recorded:
+        model = dt.LogDensity(logp, supports, "python")
+        with pytest.raises(dt.GraphError, match=f"'{name}' would be lost"):
+            model.with_deterministics(recorded)
+
+
+def test_names_that_a_dataset_makes_up_take_no_other(rng):
+    """A second dim of a name and the levels of a product get names that nothing else has."""
+    x, y = dt.tensor("x", dims=SCHOOL), dt.tensor("y", dims=AGE)
+    both = {"flat": (x + y).ravel(), "school_part": x.sum(), "part": x[:2], "flat_age": y.sum()}
+    p = dt.scalar("p")
+    logp = -(x**2).sum() - (y**2).sum() - p**2
+    supports = {x: dt.real, y: dt.real, p: dt.real}
+    model = dt.LogDensity(logp, supports, "python", deterministics=both)
+    point = rng.normal(size=model.size)
+    values = model.constrain(point)
+    assert set(values.data_vars) == {"x", "y", "p", *both}
+    np.testing.assert_allclose(values["part"], point[:2])
+    np.testing.assert_allclose(values["school_part"], point[:3].sum())
+    np.testing.assert_allclose(values["flat_age"], point[3:5].sum())
 
 
 def test_a_length_that_nothing_tells():

@@ -309,3 +309,16 @@ def test_dims_that_have_to_be_named():
     late = dt.Dim("late")
     with pytest.raises(dt.GraphError, match="the length of dim 'late' is not known"):
         model_of(dt.cholesky_corr, [late, late.rename()])
+
+
+@pytest.mark.parametrize("support", [dt.positive, dt.unit, dt.real, dt.bounded(0, 2)])
+def test_a_support_without_arguments_is_not_called(support):
+    with pytest.raises(dt.InputError, match=r"is a support as it is and is not called"):
+        support()
+
+
+def test_supports_along_dims_are_called_with_dims_or_with_nothing():
+    for support in (dt.ordered, dt.positive_ordered, dt.simplex, dt.cholesky_corr):
+        assert repr(support()) == repr(support)
+    with pytest.raises(dt.InputError, match="the dims of rows and columns, or neither"):
+        dt.cholesky_corr("row")
