@@ -108,7 +108,10 @@ def _loop(ctx: Lowering, attrs: LoopAttrs, nodes: tuple[Node, ...]) -> Results:
     final: Sequence[Variable]
     if attrs.over is None and not attrs.counted:
         assert go_on is not None
-        final, traces = build_loop(states, after, go_on, go, init, inverse=before), []
+        final, traces = (
+            build_loop(states, after, go_on, go, init, inverse=before, captured=captured),
+            [],
+        )
     else:
         steps = ctx.variable(given.n_steps) if attrs.counted else _length(ctx, attrs.over)
         result = build_scan(
@@ -116,6 +119,7 @@ def _loop(ctx: Lowering, attrs: LoopAttrs, nodes: tuple[Node, ...]) -> Results:
             [_along(ctx, x, attrs.over) for x in given.sequences],
             go_on=go_on, go=go, reverse=attrs.reverse, inverse=before,
             truncate=attrs.truncate, checkpoint=attrs.checkpoint,
+            captured=captured,
         )  # fmt: skip
         final, traces = result.states, result.traces
     for (_, check), holds in zip(inner.checks, final[n:], strict=True):

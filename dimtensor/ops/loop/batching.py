@@ -12,10 +12,11 @@ from typing import Any
 
 import pytensor.tensor as pt
 from pytensor.graph.basic import Apply, Variable
-from pytensor.graph.replace import _vectorize_node, clone_replace, vectorize_graph
+from pytensor.graph.replace import _vectorize_node, vectorize_graph
 from pytensor.raise_op import CheckAndRaise
 from pytensor.tensor.type import TensorType
 
+from dimtensor.ops.graphs import replaced
 from dimtensor.ops.loop.frontend import build_loop, build_scan
 from dimtensor.ops.loop.op import Loop, Scan
 
@@ -190,7 +191,7 @@ def _batched_step(op: Any, batch: _Batch, given: Any, stops: bool) -> _BatchedSt
         ]
     full = [batch.full(x, axes[i]) if i in wide else x for i, x in enumerate(outside)]
     captured = dict(zip(variables[m:], full[m:], strict=True))
-    both = clone_replace([*found, *(before or ())], captured)
+    both = replaced([*found, *(before or ())], captured)
     found, before = both[: len(found)], both[len(found) :] if before is not None else None
     step = _BatchedStep(
         variables[:n],

@@ -19,17 +19,29 @@ from pytensor.tensor.type_other import NoneTypeT, SliceType
 from dimtensor.errors import DtypeError, GraphError, build_message
 
 
-def captured_by(inner: Sequence[Variable], outputs: Sequence[Variable]) -> list[Variable]:
+def captured_by(
+    inner: Sequence[Variable], outputs: Sequence[Variable], whole: Sequence[Variable] = ()
+) -> list[Variable]:
     """Variables outside that outputs need beside the inner ones, in the order of their use.
 
-    What does not depend on the inner variables is captured whole, so that it is computed once.
-    Scalar constants stay inside, and so do checks, which must not fail where no step runs.
+    Parameters
+    ----------
+    inner, outputs : sequence of variable
+    whole : sequence of variable
+        What is known to be outside, and is captured as it is.
+
+    Notes
+    -----
+    What does not depend on the inner variables is captured whole: it is computed once, and a
+    derivative with respect to it finds it. Scalar constants stay inside. So do indices, which are
+    no arrays: they are made where they are used. And so do checks that a step makes, and what is
+    made of them: they must not fail where no step runs.
     """
-    nodes = io_toposort(list(inner), list(outputs))
+    nodes = io_toposort([*inner, *whole], list(outputs))
     inside = set(inner)
     depends = set(inner)
     for node in nodes:
-        if _stays_inside(node) or any(v in depends for v in node.inputs):
+        if isinstance(node.op, CheckAndRaise) or any(v in depends for v in node.inputs):
             depends.update(node.outputs)
     used: list[Variable] = []
     stack: list[Variable] = []
@@ -39,7 +51,7 @@ def captured_by(inner: Sequence[Variable], outputs: Sequence[Variable]) -> list[
             if variable in inside:
                 continue
             inside.add(variable)
-            if variable in depends:
+            if variable in depends or _is_index(variable):
                 stack.append(variable)
             elif _is_small_constant(variable):
                 stack.extend([variable] if variable.owner is not None else [])
@@ -52,12 +64,9 @@ def captured_by(inner: Sequence[Variable], outputs: Sequence[Variable]) -> list[
     return used
 
 
-def _stays_inside(node: Apply) -> bool:
-    # indices are made where they are used
+def _is_index(variable: Variable) -> bool:
     kinds = (ScalarType, SliceType, NoneTypeT)
-    return isinstance(node.op, CheckAndRaise) or any(
-        isinstance(v.type, kinds) for v in node.outputs
-    )
+    return isinstance(variable.type, kinds) and variable.owner is not None
 
 
 def _is_small_constant(variable: Variable) -> bool:

@@ -157,6 +157,7 @@ def checkpointed(
     reverse: bool,
     inverse: Sequence[Variable] | None,
     truncate: int | None,
+    captured: Sequence[Variable] = (),
 ) -> ScanResult:
     """A scan in segments; parameters as in `build_scan`.
 
@@ -177,7 +178,7 @@ def checkpointed(
         init += [as_state(go), pt.constant(0, dtype="int64")]
     loop = _Nested(
         states, list(elements), next_states, list(traced), go_on is not None, reverse,
-        _lengths(n_steps, checkpoint),
+        _lengths(n_steps, checkpoint), captured,
     )  # fmt: skip
     final, traces = loop.run(n_steps, init, list(sequences), len(loop.lengths))
     if go_on is None:
@@ -199,6 +200,7 @@ class _Nested:
     stops: bool
     reverse: bool
     lengths: list[Any]
+    captured: Sequence[Variable]
 
     def run(
         self, n_steps: Any, init: list[Variable], sequences: list[Variable], depth: int
@@ -207,7 +209,8 @@ class _Nested:
         if depth == 0:
             result = build_scan(
                 n_steps, self.states, self.elements, self.next_states, self.traced, init, sequences,
-                reverse=self.reverse, **self._stopping(self.next_states, init),
+                reverse=self.reverse, captured=self.captured,
+                **self._stopping(self.next_states, init),
             )  # fmt: skip
             return result.states, result.traces
         size = self.lengths[depth - 1]
@@ -223,7 +226,7 @@ class _Nested:
         final, traces = self.run(size, within.states, within.elements, depth - 1)
         result = build_scan(
             count, within.states, within.elements, final, traces, init, segments,
-            reverse=self.reverse, **self._stopping(final, init),
+            reverse=self.reverse, captured=self.captured, **self._stopping(final, init),
         )  # fmt: skip
         joined = [x.reshape((whole, *_lengths_after(x, 2))) for x in result.traces]
         if isinstance(rest, int) and rest == 0:

@@ -23,6 +23,7 @@ from pytensor.graph.traversal import ancestors
 from pytensor.tensor.type import TensorType
 
 from dimtensor.errors import GraphError, build_message
+from dimtensor.ops.graphs import replaced
 from dimtensor.ops.interpret import Interpreter
 from dimtensor.ops.loop.capture import as_result, converted, freeze
 
@@ -244,7 +245,7 @@ def conditional(
     outside = _made_before(mark, inner, [x for xs in results for x in xs])
     bound = [x.type() for x in outside]
     graphs = [
-        freeze([*inner, *bound], _replaced(xs, dict(zip(outside, bound, strict=True))))
+        freeze([*inner, *bound], replaced(xs, dict(zip(outside, bound, strict=True))))
         for xs in results
     ]
     return Conditional(*graphs)(condition, *given, *outside)
@@ -273,12 +274,6 @@ def _made_before(
         else:
             stack.extend(reversed(variable.owner.inputs))
     return list(found)
-
-
-def _replaced(outputs: Sequence[Variable], pairs: dict[Variable, Variable]) -> list[Variable]:
-    from pytensor.graph.replace import clone_replace
-
-    return list(clone_replace(list(outputs), pairs)) if pairs else list(outputs)
 
 
 def _common(number: int, one: Variable, other: Variable) -> Any:

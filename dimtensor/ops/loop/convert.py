@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytensor.tensor as pt
 from pytensor.graph.basic import Apply, Variable
-from pytensor.graph.replace import clone_replace
 
 from dimtensor.errors import GraphError
+from dimtensor.ops.graphs import replaced
 from dimtensor.ops.loop.connection import is_continuous
 from dimtensor.ops.loop.frontend import ScanResult, build_loop, build_scan
 from dimtensor.ops.loop.op import Scan
@@ -39,7 +39,7 @@ def scan_to_loop(node: Apply) -> list[Variable]:
     at = n_steps - 1 - done if op.reverse else done
     read = {v: x[at] for v, x in zip(elements, given.sequences, strict=True)}
     outside = dict(zip(captured, given.captured, strict=True))
-    outputs = clone_replace(outputs, {**read, **outside})
+    outputs = replaced(outputs, {**read, **outside})
     shapes = op.infer_shape(node, lengths_of(node.inputs))[n:m]
     buffers = [
         pt.zeros([n_steps, *shape[1:]], dtype=v.type.dtype)
@@ -108,7 +108,7 @@ def inverse_error(result: ScanResult) -> Variable:
     for state, found in zip(states, before, strict=True):
         following = pt.maximum(following, _difference(state, found))
     outside = dict(zip(captured, given.captured, strict=True))
-    outputs, (following,) = (clone_replace(v, outside) for v in (outputs, [following]))
+    outputs, (following,) = (replaced(v, outside) for v in (outputs, [following]))
     found = build_scan(
         given.n_steps,
         [*states, worst],

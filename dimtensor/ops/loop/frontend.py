@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import pytensor.tensor as pt
@@ -162,6 +163,7 @@ def build_scan(
     inverse: Sequence[Variable] | None = None,
     truncate: int | None = None,
     checkpoint: int | Sequence[int] | None = None,
+    captured: Sequence[Variable] = (),
     histories: bool = True,
     whole: bool = False,
 ) -> ScanResult:
@@ -175,21 +177,18 @@ def build_scan(
     next_states, traced : sequence of variable
         What a step gives.
     init, sequences : sequence of variable
-    go_on : variable, optional
-        Bool scalar, whether to go on after a step.
-    go : bool or variable
-        Whether the first step runs, where there is `go_on`.
+    go_on, go : bool scalars
+        Whether to go on after a step, and whether the first one runs.
     reverse, truncate, checkpoint
         As in `scan`.
     inverse : sequence of variable, optional
         The states before a step, in terms of `states`, which then are those after it.
+    captured : sequence of variable
+        What is known to be captured as it is; the rest is found.
     histories, whole : bool
         Whether the node also traces what its gradient needs, and whether everything stays in the
         loop, sums that could be taken of traces included. Unused traces are dropped later.
 
-    Returns
-    -------
-    ScanResult
     """
     if checkpoint is not None:
         from dimtensor.ops.loop.checkpoint import checkpointed
@@ -197,7 +196,7 @@ def build_scan(
         return checkpointed(
             n_steps, states, elements, next_states, traced, init, sequences,
             go_on=go_on, go=go, reverse=reverse, inverse=inverse, truncate=truncate,
-            checkpoint=checkpoint,
+            checkpoint=checkpoint, captured=captured,
         )  # fmt: skip
     states, elements = list(states), list(elements)
     init = [converted(x, v.type) for x, v in zip(init, states, strict=True)]
@@ -206,14 +205,15 @@ def build_scan(
     if histories and inverse is None and truncate is None and not (stops or whole):
         parts = split(states, elements, next_states, traced)
         if parts is not None:
-            return _beside(parts, n_steps, states, elements, next_states, init, sequences, reverse)
+            run = partial(build_scan, n_steps, reverse=reverse, captured=captured)
+            return _beside(run, parts, states, elements, next_states, init, sequences)
     outputs = [*next_states, *traced]
     if histories and inverse is None:
         # what a gradient needs of each step; draws of generators are traced when it is taken
         outputs += [v for v in states if isinstance(v.type, TensorType) and v not in traced]
     n_traces = len(outputs) - len(states)
     outputs += [go_on] if stops else []
-    captured = captured_by([*states, *elements], [*outputs, *(inverse or ())])
+    captured = captured_by([*states, *elements], [*outputs, *(inverse or ())], captured)
     inner = [*states, *elements, *captured]
     op = Scan(
         freeze(inner, outputs),
@@ -230,21 +230,17 @@ def build_scan(
 
 
 def _beside(
+    run: Callable[..., ScanResult],
     parts: Split,
-    n_steps: Any,
     states: Sequence[Variable],
     elements: Sequence[Variable],
     next_states: Sequence[Variable],
     init: Sequence[Variable],
     sequences: Sequence[Variable],
-    reverse: bool,
 ) -> ScanResult:
     """A loop of what stays in it, and the rest for all steps at once."""
-    smaller = build_scan(
-        n_steps, [states[k] for k in parts.kept], elements,
-        [next_states[k] for k in parts.kept], parts.traced,
-        [init[k] for k in parts.kept], sequences, reverse=reverse,
-    )  # fmt: skip
+    kept = [[given[k] for k in parts.kept] for given in (states, next_states, init)]
+    smaller = run(kept[0], elements, kept[1], parts.traced, kept[2], sequences)
     finals, traces = parts.results(init, smaller.states, smaller.traces, elements, sequences)
     return ScanResult(finals, traces, None)
 
@@ -326,6 +322,7 @@ def build_loop(
     init: Sequence[Variable],
     *,
     inverse: Sequence[Variable] | None = None,
+    captured: Sequence[Variable] = (),
 ) -> list[Variable]:
     """A `Loop` from the graph of its step; parameters as in `build_scan`."""
     states = list(states)
@@ -337,7 +334,7 @@ def build_loop(
         init = [pt.constant(0, dtype="int64"), *init]
     init = [converted(x, v.type) for x, v in zip(init, states, strict=True)]
     outputs = [converted(x, v.type) for x, v in zip(next_states, states, strict=True)]
-    captured = captured_by(states, [*outputs, go_on, *(inverse or ())])
+    captured = captured_by(states, [*outputs, go_on, *(inverse or ())], captured)
     inner = [*states, *captured]
     op = Loop(
         freeze(inner, [*outputs, go_on]),

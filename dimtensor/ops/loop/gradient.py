@@ -16,7 +16,6 @@ import pytensor.tensor as pt
 from pytensor.gradient import DisconnectedType, disconnected_type
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.null_type import NullType
-from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import io_toposort
 from pytensor.scalar.basic import Add
 from pytensor.tensor.basic import get_underlying_scalar_constant_value
@@ -26,6 +25,7 @@ from pytensor.tensor.subtensor import AdvancedIncSubtensor, IncSubtensor
 from pytensor.tensor.type import TensorType
 
 from dimtensor.errors import GraphError, build_message
+from dimtensor.ops.graphs import replaced
 from dimtensor.ops.loop.connection import connections, is_continuous, states_that_reach
 from dimtensor.ops.loop.frontend import build_scan
 from dimtensor.ops.loop.op import Loop, Scan, ScanInputs
@@ -240,11 +240,11 @@ def _run_back(op: Any, forward: _Forward, back: _Step) -> dict[tuple[str, int], 
     outputs = [*wanted, *(before[i] for i in recomputed)]
     opaque = {v for v in back.states if not isinstance(v.type, TensorType)}
     drawn = _drawn_within(back.inner, opaque, outputs) if opaque else []
-    outputs = _replaced(outputs, {back.states[i]: before[i] for i in recomputed})
+    outputs = replaced(outputs, {back.states[i]: before[i] for i in recomputed})
     stand_ins = {v: v.type() for v in drawn}
-    outputs = _replaced(outputs, stand_ins)
+    outputs = replaced(outputs, stand_ins)
     # the captured variables themselves, so that what depends on nothing else is outside
-    outputs = _replaced(outputs, dict(zip(back.captured, forward.given.captured, strict=True)))
+    outputs = replaced(outputs, dict(zip(back.captured, forward.given.captured, strict=True)))
 
     stored = [v for i, v in enumerate(back.states) if i not in recomputed]
     stored = _used([*stored, *stand_ins.values()], outputs)
@@ -269,6 +269,7 @@ def _run_back(op: Any, forward: _Forward, back: _Step) -> dict[tuple[str, int], 
         elements=elements,
         sequences=values,
         traced=outputs[n_states : n_states + n_traces],
+        captured=forward.given.captured,
     )
     final = iter(result.states)
     found = {("states", i): steps.at_start(next(final)) for i in back.adjoints}
@@ -370,10 +371,6 @@ def _drawn_within(
             drawn += [v for v, tensor in zip(node.outputs, tensors, strict=True) if tensor]
             opaque.update(v for v, tensor in zip(node.outputs, tensors, strict=True) if not tensor)
     return drawn
-
-
-def _replaced(outputs: list[Variable], replace: dict[Variable, Variable]) -> list[Variable]:
-    return clone_replace(outputs, replace=replace) if replace else outputs
 
 
 class _BackwardSteps:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pytensor.graph.basic import Apply, Constant, Variable
-from pytensor.graph.replace import clone_replace
 
+from dimtensor.ops.graphs import replaced
 from dimtensor.ops.loop.capture import freeze
 from dimtensor.ops.loop.op import Scan, ScanInputs
 
@@ -102,7 +102,7 @@ class ScanGraph:
     def substitute(self, replace: dict[Variable, Variable]) -> None:
         """Put other variables in the place of some of the body."""
         if replace:
-            self.set_outputs(clone_replace(self.outputs, replace))
+            self.set_outputs(replaced(self.outputs, replace))
 
     def build(self) -> dict[Variable, Variable]:
         """A node of these parts: what takes the place of the outputs of the old one."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pytensor.conditional.op import IfElse
 from pytensor.graph.basic import Apply, Constant, Variable
-from pytensor.graph.replace import clone_replace, vectorize_graph
+from pytensor.graph.replace import vectorize_graph
 from pytensor.graph.traversal import ancestors, io_toposort
 from pytensor.raise_op import CheckAndRaise
 from pytensor.tensor.basic import Alloc, alloc
@@ -12,6 +12,7 @@ from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.type import TensorType
 
+from dimtensor.ops.graphs import replaced
 from dimtensor.ops.loop.node import Given, ScanGraph
 
 # they cost nothing where they are
@@ -46,7 +47,7 @@ def hoist(parts: ScanGraph) -> bool:
             leaving[variable] = None
     if not leaving:
         return False
-    outside = clone_replace(list(leaving), {part.variable: part.outside for part in parts.captured})
+    outside = replaced(list(leaving), {part.variable: part.outside for part in parts.captured})
     stand_ins = {v: v.type() for v in leaving}
     parts.substitute(dict(stand_ins))
     parts.captured += [Given(x, stand_ins[v]) for v, x in zip(leaving, outside, strict=True)]
@@ -83,7 +84,7 @@ def vectorise(parts: ScanGraph) -> dict[Variable, Variable] | None:
         return None
     if not all(isinstance(n.op, _ELEMENTWISE) for n in io_toposort(parts.inner, parts.outputs)):
         return None
-    outputs = clone_replace(parts.outputs, {part.variable: part.outside for part in parts.captured})
+    outputs = replaced(parts.outputs, {part.variable: part.outside for part in parts.captured})
     # a variable that both varies and is captured varies
     batched = vectorize_graph(outputs, {part.variable: part.outside for part in parts.elements})
     replace = dict(parts.replaced)

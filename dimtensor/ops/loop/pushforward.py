@@ -14,10 +14,10 @@ from pytensor.gradient import (
 )
 from pytensor.graph.basic import Apply, Variable
 from pytensor.graph.null_type import NullType
-from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import io_toposort
 from pytensor.tensor.elemwise import Elemwise
 
+from dimtensor.ops.graphs import replaced
 from dimtensor.ops.loop.connection import connections, is_continuous
 from dimtensor.ops.loop.frontend import build_loop, build_scan
 from dimtensor.ops.loop.op import Loop, Scan
@@ -118,7 +118,7 @@ def _tangent_step(op: Any, given: Any, moved: Any, reached: list[bool]) -> _Tang
     found = pushed([outputs[i] for i in live], wrt)
     outside = dict(zip(captured, given.captured, strict=True))
     outside |= {v: moved.captured[i] for i, v in captured_tangents.items()}
-    both = clone_replace([*outputs, *found], replace=outside)
+    both = replaced([*outputs, *found], outside)
     return _TangentStep(
         states,
         elements,
@@ -175,6 +175,6 @@ def _tangents_of_node(node: Apply, tangents: Sequence[Variable | None]) -> Seque
         [tangents[at] for at in moved],
         disconnected_outputs="ignore",
     )
-    inside = clone_replace(list(pushed), {fresh[at]: node.inputs[at] for at in moved})
+    inside = replaced(list(pushed), {fresh[at]: node.inputs[at] for at in moved})
     found = dict(zip(connected, inside, strict=True))
     return [found.get(v, disconnected_type()) for v in results]

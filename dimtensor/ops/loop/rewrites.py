@@ -9,12 +9,12 @@ from typing import Any
 from pytensor.compile.mode import optdb
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
-from pytensor.graph.replace import clone_replace
 from pytensor.graph.rewriting.basic import GraphRewriter, MergeOptimizer
 from pytensor.graph.rewriting.db import RewriteDatabaseQuery
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.subtensor import Subtensor, get_idx_list
 
+from dimtensor.ops.graphs import replaced
 from dimtensor.ops.loop.capture import freeze
 from dimtensor.ops.loop.fusion import fuse, share_steps
 from dimtensor.ops.loop.node import Given, ScanGraph
@@ -287,7 +287,7 @@ def _join_states(parts: ScanGraph) -> bool:
 def _frozen_outputs(parts: ScanGraph, first: dict[int, int]) -> tuple[Variable, ...]:
     variables = [state.variable for state in parts.states]
     replace = {variables[i]: variables[j] for i, j in first.items() if i != j}
-    outputs = clone_replace(parts.outputs, replace) if replace else parts.outputs
+    outputs = replaced(parts.outputs, replace) if replace else parts.outputs
     return freeze(parts.inner, outputs).outputs
 
 

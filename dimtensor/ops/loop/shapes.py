@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytensor.graph.basic import Apply, Constant, Variable
-from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import graph_inputs
 from pytensor.tensor.rewriting.shape import ShapeFeature
 from pytensor.tensor.shape import Shape_i
+
+from dimtensor.ops.graphs import replaced
 
 
 def lengths_of(variables: Sequence[Variable]) -> list[tuple[Variable, ...]]:
@@ -73,7 +74,7 @@ def _replaced_by_structure(
         new = by_key.get(_key(variable))
         if new is not None:
             found[variable] = new
-    return clone_replace(list(variables), replace=found)
+    return replaced(variables, found)
 
 
 def _key(variable: Variable) -> Any:
