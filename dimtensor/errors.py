@@ -86,7 +86,9 @@ def listing(items: Iterable[object], limit: int = 8) -> str:
 def plain_repr(item: object) -> str:
     """Repr of a label without NumPy's type around it."""
     if hasattr(item, "dtype") and getattr(item, "ndim", None) == 0:
-        if item.dtype.kind in "mM":
+        if item.dtype.kind == "m":
+            return _span(item)
+        if item.dtype.kind == "M":
             return (
                 str(item)
                 .removesuffix(".000000000")
@@ -97,9 +99,35 @@ def plain_repr(item: object) -> str:
     return repr(item)
 
 
+def _span(item: object) -> str:
+    """A span of time in the largest unit that holds it."""
+    text = str(item)
+    for unit, name in (("D", "days"), ("h", "hours"), ("m", "minutes"), ("s", "seconds")):
+        whole = item.astype(f"m8[{unit}]")  # type: ignore[attr-defined]
+        if whole == item:
+            return f"{whole.astype(int)} {name}"
+    return text
+
+
 def did_you_mean(word: object, known: Sequence[str]) -> str:
-    """`` (did you mean 'x'?)`` where a known name is close, else nothing."""
+    """`` (did you mean 'x'?)`` where a known name is close, else nothing.
+
+    Examples
+    --------
+    >>> did_you_mean("ibm", ["IBM", "GE"])
+    " (did you mean 'IBM'?)"
+    """
     import difflib
 
-    close = difflib.get_close_matches(str(word), known, n=1)
+    word = str(word)
+    folded = {name.casefold(): name for name in reversed(known)}
+    close = [folded[word.casefold()]] if word.casefold() in folded else []
+    if not close and len(known) <= _MANY:
+        close = difflib.get_close_matches(word, known, n=1)
+        if not close:
+            alike = difflib.get_close_matches(word.casefold(), list(folded), n=1)
+            close = [folded[name] for name in alike]
     return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+_MANY = 10_000  # names among which none is looked for that is nearly the same

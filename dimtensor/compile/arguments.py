@@ -40,7 +40,7 @@ def end_of(cut: Cut, role: str) -> LabelPosition | End:
     """What the value of an end of a slice is worked out from."""
     selection = cut.selection
     if isinstance(selection, LateSlice):
-        return LabelPosition(cut.dim, (selection.start, selection.stop, selection.step), role)
+        return LabelPosition(cut.dim, selection.ends, role)
     return End(cut, role)
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Collection, Hashable, Mapping, Sequence
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from dimtensor.dims import Binding, Coords, Dim, Dims, product_below, sort_dims
+from dimtensor.compile.labelled import Labelled, as_array, axis_names, names_of, own_names
+from dimtensor.dims import Binding, Coords, Dim, Dims, product_below
 from dimtensor.errors import (
     DtypeError,
     InputError,
@@ -19,202 +17,6 @@ from dimtensor.errors import (
     build_message,
     listing,
 )
-from dimtensor.graph.infer import describe
-
-# labels by the id of the immutable index that they were read from, for as long as that is alive
-_labels_of_index: dict[int, tuple[weakref.ref, Coords]] = {}
-
-
-class Labelled:
-    """A value with named axes and perhaps labels, as which DataArrays, Series and frames enter.
-
-    ``levels`` are the names of what is in the tuples that label an axis with a MultiIndex.
-    """
-
-    __slots__ = ("labels", "levels", "names", "values")
-
-    def __init__(
-        self,
-        values: np.ndarray,
-        names: tuple,
-        labels: Mapping[Hashable, Coords],
-        levels: Mapping[Hashable, tuple] | None = None,
-    ):
-        self.values = values
-        self.names = names
-        self.labels = labels
-        self.levels = levels or {}
-
-
-def is_dataarray(value: Any) -> bool:
-    """Whether a value is an xarray.DataArray, without importing xarray."""
-    return type(value).__name__ == "DataArray" and type(value).__module__.startswith("xarray")
-
-
-def is_pandas(value: Any) -> bool:
-    """Whether a value is a pandas Series, DataFrame or Index, without importing pandas."""
-    pandas = type(value).__module__.startswith("pandas")
-    return pandas and hasattr(value, "to_numpy") and hasattr(value, "ndim")
-
-
-def axis_names(dims: Dims) -> dict[Dim, str]:
-    """Names of dims as axes of a DataArray; an anonymous dim is called ``dim_0`` and so on."""
-    taken = {dim.name for dim in dims}
-    numbers = (n for n in range(2 * len(dims) + 1) if f"dim_{n}" not in taken)
-    return {
-        dim: dim.name if dim.name is not None else f"dim_{next(numbers)}" for dim in sort_dims(dims)
-    }
-
-
-def as_labelled(value: Any, dims: Dims, source: str) -> Labelled | None:
-    """Named axes of a value; None for plain arrays and numbers.
-
-    A pair ``(names, array)`` names the axes of an array, as in xarray.
-
-    Raises
-    ------
-    InputError
-        If the axes of a pandas object cannot be told apart by name, or a pair does not name each
-        axis.
-    """
-    if is_dataarray(value):
-        indexes = dict(value.indexes)
-        indexes = {name: indexes[name] for name in value.dims if name in indexes}
-        labels = {name: labels_of(index) for name, index in indexes.items()}
-        levels = {name: tuple(i.names) for name, i in indexes.items() if i.nlevels > 1}
-        return Labelled(np.asarray(value.data), tuple(value.dims), labels, levels)
-    if is_pandas(value):
-        return _from_pandas(value, dims, source)
-    if isinstance(value, tuple) and len(value) == 2:
-        return _from_pair(*value, dims, source)
-    return None
-
-
-def labels_of(index: Any) -> Coords:
-    """Labels of a pandas Index; the same object for the same index."""
-    key = id(index)
-    known = _labels_of_index.get(key)
-    if known is not None and known[0]() is index:
-        return known[1]
-    labels = Coords(index)
-    forget = weakref.ref(index, lambda _: _labels_of_index.pop(key, None))
-    _labels_of_index[key] = (forget, labels)
-    return labels
-
-
-def _from_pair(names: Any, array: Any, dims: Dims, source: str) -> Labelled | None:
-    """A pair of names and an array; None for a tuple of two other things."""
-    if isinstance(names, (Dim, str)):
-        names = (names,)
-    if not isinstance(names, (tuple, list)) or not all(isinstance(n, (str, Dim)) for n in names):
-        return None
-    if isinstance(array, str):  # two labels
-        return None
-    values = as_array(array, source)
-    if values.ndim != len(names):
-        raise InputError(
-            f"{source}: {len(names)} dims are named for an array of {values.ndim} axes"
-        )
-    own = axis_names(dims)
-    return Labelled(
-        values, tuple(own.get(n, n.short) if isinstance(n, Dim) else n for n in names), {}
-    )
-
-
-def _from_pandas(value: Any, dims: Dims, source: str) -> Labelled:
-    if value.ndim == 2:
-        return _from_frame(value, dims, source)
-    array = value.to_numpy()
-    index = getattr(value, "index", None)
-    if index is None:  # an Index: labels without an index of their own
-        return Labelled(array, (_only_name(dims, source),), {})
-    if index.nlevels > 1 and len(dims) == index.nlevels:
-        stacked = value.to_xarray()
-        labels = {name: labels_of(stacked.indexes[name]) for name in stacked.dims}
-        return Labelled(stacked.values, tuple(stacked.dims), labels)
-    if not dims and isinstance(index.name, str):
-        return Labelled(array, (index.name,), {index.name: labels_of(index)})
-    name = _only_name(dims, source)
-    if index.nlevels > 1:
-        return Labelled(array, (name,), {name: labels_of(index)}, {name: tuple(index.names)})
-    # a default index numbers the rows; it is not a set of labels
-    plain = type(index).__name__ == "RangeIndex" and index.name is None
-    labels = {} if plain and dims[0].coords is None else {name: labels_of(index)}
-    return Labelled(array, (name,), labels)
-
-
-def _only_name(dims: Dims, source: str) -> str:
-    if len(dims) != 1:
-        raise InputError(f"{source}: a Series has one dim, the tensor has dims {_names(dims)}")
-    (name,) = axis_names(dims).values()
-    return name
-
-
-def _from_frame(value: Any, dims: Dims, source: str) -> Labelled:
-    names = (value.index.name, value.columns.name)
-    if None in names or names[0] == names[1]:
-        raise InputError(
-            build_message(
-                f"{source}: the axes of a DataFrame are told apart by the names of its index and "
-                "its columns",
-                [("names", listing(names)), ("dims", _names(dims))],
-                "set df.index.name and df.columns.name, or pass an xarray.DataArray",
-            )
-        )
-    labels = {names[0]: labels_of(value.index), names[1]: labels_of(value.columns)}
-    return Labelled(value.to_numpy(), names, labels)
-
-
-def _names(dims: Dims) -> str:
-    return "{" + ", ".join(axis_names(dims).values()) + "}"
-
-
-def own_names(names: Sequence[Hashable], dims: Dims, source: str) -> Collection[str]:
-    """Names of the dims of a tensor, all of which a value must have.
-
-    Raises
-    ------
-    InputError
-        If the value lacks one.
-    """
-    own = axis_names(dims).values()
-    missing = [name for name in own if name not in names]
-    if missing:
-        extra = [str(name) for name in names if name not in own]
-        close = get_close_matches(str(missing[0]), extra, n=1) if len(missing) == 1 else []
-        guess = f" (is {close[0]!r} meant for it?)" if close else ""
-        noun = "dim" if len(missing) == 1 else "dims"
-        raise InputError(
-            build_message(
-                f"{source} lacks {noun} {listing(missing)}{guess}",
-                [("tensor", _names(dims)), ("value", "{" + ", ".join(map(str, names)) + "}")],
-            )
-        )
-    return own
-
-
-def as_array(value: Any, source: str) -> np.ndarray:
-    """A value as an array.
-
-    Raises
-    ------
-    InputError
-        If it is a symbolic tensor or variable, or nested lists of different lengths.
-    """
-    symbolic = hasattr(value, "owner") and hasattr(value, "type")
-    if hasattr(value, "node") or symbolic:
-        what = str(value) if symbolic else describe(value.node)
-        raise InputError(
-            build_message(
-                f"{source} takes a value and is given a symbolic tensor: {what}",
-                hint="x.eval() gives the value of an expression; dt.substitute puts one expression "
-                "into another",
-            )
-        )
-    try:
-        return np.asarray(value)
-    except ValueError:
-        raise InputError(f"{source}: the nested sequences do not make an array") from None
 
 
 def admit(
@@ -261,7 +63,7 @@ def _require_plain(array: np.ndarray, dims: Dims, source: str) -> None:
     """Check that nothing but the order of the axes, which says nothing, tells them apart."""
     if array.ndim != len(dims):
         what = "is a scalar" if array.ndim == 0 else f"has shape {array.shape}"
-        has = f"dims {_names(dims)}" if dims else "no dims"
+        has = f"dims {names_of(dims)}" if dims else "no dims"
         raise InputError(f"{source} {what}, the tensor has {has}")
     if array.ndim > 1:
         names = tuple(axis_names(dims).values())
@@ -269,7 +71,7 @@ def _require_plain(array: np.ndarray, dims: Dims, source: str) -> None:
             build_message(
                 f"{source}: dims have no order, so the axes of a plain array of {array.ndim} "
                 "axes cannot be told apart",
-                [("dims", _names(dims)), ("shape", array.shape)],
+                [("dims", names_of(dims)), ("shape", array.shape)],
                 f"name the axes: ({names}, array), or pass an xarray.DataArray",
             )
         )
@@ -284,7 +86,7 @@ def _ordered(labelled: Labelled, dims: Dims, binding: Binding, source: str) -> n
                 f"{source} has {'dim' if len(unknown) == 1 else 'dims'} {listing(unknown)}, "
                 "the tensor does not",
                 [
-                    ("tensor", _names(dims)),
+                    ("tensor", names_of(dims)),
                     ("value", "{" + ", ".join(map(str, labelled.names)) + "}"),
                 ],
             )
@@ -346,9 +148,10 @@ def _alignment(own: Coords, labels: Coords, dim: Dim, source: str) -> np.ndarray
                 hint="make them unique, or average over them, before the call",
             )
         )
-    unknown = [label for label in labels.values if label not in own]
-    missing = [label for label in own.values if label not in labels]
-    if unknown or missing or len(own) != len(labels):
+    found = labels.find(own)
+    if len(own) != len(labels) or (found < 0).any():
+        missing = own.take(np.flatnonzero(found < 0)).values
+        unknown = labels.take(np.flatnonzero(own.find(labels) < 0)).values
         raise LabelError(
             build_message(
                 f"{source} does not have the labels of {dim.title}",
@@ -356,7 +159,7 @@ def _alignment(own: Coords, labels: Coords, dim: Dim, source: str) -> np.ndarray
                 f"dt.reindex(value, dim, fill_value=...) gives it the labels of {dim.title}",
             )
         )
-    return labels.positions(own.values, dim.title)
+    return found
 
 
 def label_positions(
@@ -393,23 +196,10 @@ def label_positions(
             )
         check_positions(array, categories.bound_length(binding), categories, source)
         return array.astype(np.int64)
-    unique, inverse = _unique(array.ravel())
     try:
-        positions = own.positions(unique, categories.title)
+        return own.positions(array.ravel(), categories.title).reshape(array.shape)
     except LabelError as error:
         raise LabelError(f"{source}: {error}") from None
-    return positions[inverse].reshape(array.shape)
-
-
-def _unique(flat: np.ndarray) -> tuple[list, np.ndarray]:
-    if flat.dtype.kind == "O":
-        numbers: dict[Any, int] = {}
-        inverse = np.array([numbers.setdefault(v, len(numbers)) for v in flat], dtype=np.int64)
-        return list(numbers), inverse
-    if flat.dtype.kind == "T":
-        flat = flat.astype(str)
-    unique, inverse = np.unique(flat, return_inverse=True)
-    return list(unique), inverse
 
 
 def check_positions(array: np.ndarray, length: int | None, dim: Dim, source: str) -> None:
@@ -441,6 +231,15 @@ def what_is_in(array: np.ndarray) -> str:
     return _KINDS.get(array.dtype.kind, f"values of {array.dtype}")
 
 
+def in_dtype(array: np.ndarray, dtype: Any) -> np.ndarray:
+    """An array of a dtype equal to this one as one of this very dtype.
+
+    NumPy has two integer types of 8 bytes, ``long`` and ``longlong``: compiled code knows one.
+    """
+    exact = np.dtype(dtype)
+    return array if array.dtype.num == exact.num else array.view(exact)
+
+
 def as_dtype(array: np.ndarray, dtype: str, source: str) -> np.ndarray:
     """The array in the dtype of the tensor, where no value can be lost.
 
@@ -453,7 +252,7 @@ def as_dtype(array: np.ndarray, dtype: str, source: str) -> np.ndarray:
         If a value would be lost, or the values are no numbers.
     """
     if array.dtype == dtype:
-        return array
+        return in_dtype(array, dtype)
     if array.size == 0:
         return array.astype(dtype)
     if array.dtype.kind == "O" and all(isinstance(v, _NUMBERS) for v in array.ravel()):

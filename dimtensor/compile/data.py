@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dimtensor.compile.boundary import Labelled, admit, as_labelled
+from dimtensor.compile.boundary import admit
+from dimtensor.compile.labelled import Labelled, as_labelled
 from dimtensor.dims import Binding, Dim, Dims
 from dimtensor.errors import InputError
 from dimtensor.graph import Node

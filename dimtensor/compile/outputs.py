@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.compile.boundary import axis_names
+from dimtensor.compile.labelled import axis_names
 from dimtensor.dims import Binding, Dim, Dims, depends_on_mask, product_below, sort_dims
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _coordinates(dim: Dim, key: str, binding: Binding, taken: set) -> Any:
 
             index = pd.MultiIndex.from_tuples(labels.values.tolist(), names=levels)
             return xr.Coordinates.from_pandas_multiindex(index, key)
-    return {key: (key, labels.values)}
+    return {key: (key, labels.as_coordinate)}
 
 
 def positions_to_labels(values: np.ndarray, categories: Dim, binding: Binding) -> np.ndarray:

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dimtensor.compile.boundary import admit, as_labelled, label_positions, own_names
+from dimtensor.compile.boundary import admit, label_positions
 from dimtensor.compile.data import title_of
+from dimtensor.compile.labelled import as_labelled, own_names
 from dimtensor.dims import Binding, Coords, Dim, Dims, dim_set
 from dimtensor.errors import DimError, InputError, LabelError, build_message, listing
 from dimtensor.graph import Node

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dimtensor.backends import Executable
+from dimtensor.compile.boundary import in_dtype
 from dimtensor.compile.failures import failure
 from dimtensor.compile.frame import located
 from dimtensor.compile.program import Program
@@ -140,7 +141,8 @@ class PositionalFunction:
                         ],
                     )
                 ) from error
-            admitted.append(np.require(array, dtype, ["C", "A"]).reshape(array.shape))
+            ready = np.require(array, dtype, ["C", "A"]).reshape(array.shape)
+            admitted.append(in_dtype(ready, dtype))
         same = all(one is other for one, other in zip(admitted, arrays, strict=True))
         if same:  # nothing was wrong with them
             raise error

@@ -11,8 +11,8 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dimtensor.compile.boundary import as_labelled, axis_names, is_dataarray
 from dimtensor.compile.function import CompiledFunction, Structure, as_node, function
+from dimtensor.compile.labelled import as_labelled, axis_names, is_dataarray
 from dimtensor.compile.positional import PositionalFunction
 from dimtensor.dims import Dim, dim_set
 from dimtensor.errors import (

@@ -2,13 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from types import EllipsisType
+from typing import Any
 
 from dimtensor.dims.dim import Dim
 from dimtensor.errors import DimError, build_message, did_you_mean
 
 Dims = tuple[Dim, ...]
+
+
+class DimTuple(tuple[Dim, ...]):
+    """The dims of a tensor, in canonical order, which can be asked for by name.
+
+    Examples
+    --------
+    >>> dims = DimTuple([Dim("age", length=5)])
+    >>> "age" in dims, "year" in dims, dims["age"]
+    (True, False, Dim('age', length=5))
+    """
+
+    __slots__ = ()
+
+    def __contains__(self, dim: object) -> bool:
+        if isinstance(dim, str):
+            return any(one.name == dim for one in self)
+        return tuple.__contains__(self, dim)
+
+    def __getitem__(self, key: Any) -> Any:
+        return find_dim(self, key, "dims") if isinstance(key, str) else tuple.__getitem__(self, key)
+
+    def __reduce__(self) -> tuple:
+        return (DimTuple, (tuple(self),))
+
+
+def in_order(given: Iterable[Any], what: str) -> tuple:
+    """Things whose order matters, given in one.
+
+    Raises
+    ------
+    DimError
+        If there are several, and a set or a dict has them.
+    """
+    if isinstance(given, (Set, Mapping)) and len(given) > 1:
+        names = sorted(getattr(one, "short", None) or str(one) for one in given)
+        raise DimError(
+            build_message(
+                f"{what} have an order here, and a {type(given).__name__} has none",
+                [("given", "{" + ", ".join(names) + "}")],
+                f"pass them as a list, one for each axis: [{', '.join(names)}] or another order",
+            )
+        )
+    return tuple(given)
 
 
 def sort_dims(dims: Iterable[Dim]) -> Dims:
@@ -164,6 +209,13 @@ def find_dim(dims: Dims, key: Dim | str, operation: str) -> Dim:
             if dim.name == key:
                 return dim
     name = key.name if isinstance(key, Dim) else key
+    if not isinstance(key, (Dim, str)):
+        raise DimError(
+            build_message(
+                f"{operation}: a dim is named by a string or is a Dim, not {key!r}",
+                [("dims", ", ".join(repr(dim.short) for dim in dims) or "none (a scalar)")],
+            )
+        )
     known = [dim.short for dim in dims]
     raise DimError(
         build_message(

@@ -9,70 +9,20 @@ from typing import Any
 
 import numpy as np
 
+from dimtensor.dims.labels import (
+    family,
+    family_of,
+    in_unit,
+    label_array,
+    python_label,
+    stand_ins,
+    tagged,
+)
 from dimtensor.errors import LabelError, build_message, did_you_mean, listing, plain_repr
 
-
-def _as_label_array(labels: Any) -> np.ndarray:
-    """One-dimensional read-only labels; strings as ``U``, tuples and mixtures as objects."""
-    if isinstance(labels, Coords):
-        return labels.values
-    if hasattr(labels, "to_numpy"):  # pandas objects and DataArrays, without importing them
-        labels = labels.to_numpy()
-    if not isinstance(labels, np.ndarray):
-        items = list(labels)
-        mixed = len({_family(item) for item in items}) > 1
-        if mixed or any(isinstance(item, tuple) for item in items):
-            array = np.empty(len(items), dtype=object)
-            array[:] = items
-        else:
-            array = np.array(items) if items else np.array(items, dtype=object)
-    else:
-        array = labels
-    if array.ndim != 1:
-        raise LabelError(f"labels of a dim are one-dimensional, these have shape {array.shape}")
-    if array.dtype.kind == "O" and len(array) and all(isinstance(v, str) for v in array):
-        array = array.astype(str)
-    elif array.dtype.kind == "T":
-        array = array.astype(str)
-    elif array.dtype.kind == "O" and len(array) and all(_is_timestamp(v) for v in array):
-        array = array.astype("datetime64[ns]")
-    elif array.dtype.kind == "O" and len(array) and {_family(v) for v in array} == {"number"}:
-        array = np.array(array.tolist())
-    array = array.copy()
-    array.flags.writeable = False
-    return array
-
-
-def _family(label: object) -> object:
-    """Labels of one family make one array; numbers of all kinds do, bools are apart."""
-    if isinstance(label, (bool, np.bool_)):
-        return "bool"
-    if isinstance(label, (int, float, np.integer, np.floating)):
-        return "number"
-    return "string" if isinstance(label, str) else type(label)
-
-
-def _in_widest_dtype(values: np.ndarray) -> np.ndarray:
-    """The labels in the dtype by which they are compared: its size and unit say nothing of them."""
-    kind = values.dtype.kind
-    if kind == "U":
-        return values.astype(f"U{max(1, int(np.char.str_len(values).max(initial=1)))}")
-    widest = {"i": "i8", "u": "i8", "f": "f8", "M": "M8[ns]", "m": "m8[ns]"}.get(kind)
-    if widest is None:
-        return values
-    if kind == "u" and values.size and values.max() > np.iinfo("i8").max:
-        return values
-    widened = values.astype(widest)
-    lossless = np.array_equal(widened.astype(values.dtype), values, equal_nan=kind not in "iu")
-    return widened if lossless else values
-
-
-def _is_timestamp(value: object) -> bool:
-    import datetime
-
-    # NumPy's datetimes have no time zones; with one they stay the objects that they are
-    zone = getattr(value, "tzinfo", None)
-    return isinstance(value, (datetime.datetime, datetime.date, np.datetime64)) and zone is None
+_OBJECTS = ("object", "period")
+_MANY = 10_000  # labels on both sides from which pandas, slow to import, is faster than a dict
+_TIMES = ("datetime", "timedelta", "zoned", "period")
 
 
 class Coords:
@@ -81,7 +31,14 @@ class Coords:
     Parameters
     ----------
     labels : sequence, ndarray, pandas.Index or Coords
-        One label per position: numbers, strings, datetimes, tuples or a mixture.
+        One label per position: numbers, strings, datetimes, tuples or a mixture. Nothing changes
+        them: integers that floats do not hold stay integers, and time zones, periods and intervals
+        of pandas stay what they are.
+
+    Raises
+    ------
+    LabelError
+        If these are no labels, or a set, which has no order.
 
     Examples
     --------
@@ -93,35 +50,93 @@ class Coords:
     """
 
     def __init__(self, labels: Any):
-        self.values = _as_label_array(labels)
+        self._array: np.ndarray | None
+        self._index: Any
+        if isinstance(labels, Coords):
+            self._array, self._index = labels._array, labels._index
+        else:
+            self._array, self._index = label_array(labels)
+        if self._array is not None:
+            self._array.flags.writeable = False
 
     def __len__(self) -> int:
-        return len(self.values)
+        return len(self._array) if self._array is not None else len(self._index)
+
+    @cached_property
+    def values(self) -> np.ndarray:
+        """Labels as a read-only array; of time zones, periods and intervals the pandas objects."""
+        if self._array is not None:
+            return self._array
+        values = self._index.to_numpy(dtype=object)
+        values = values.copy()
+        values.flags.writeable = False
+        return values
+
+    @cached_property
+    def index(self) -> Any:
+        """Labels as a pandas Index, with the dtype that they came with."""
+        import pandas as pd
+
+        return pd.Index(self._array) if self._index is None else self._index
+
+    @property
+    def as_coordinate(self) -> Any:
+        """Labels as xarray takes them: an array, or an Index where NumPy has no dtype for them."""
+        return self.values if self._index is None else self._index
+
+    # -- equality ------------------------------------------------------------------------------
+
+    @cached_property
+    def family(self) -> str:
+        """What kind of labels these are; labels of two kinds differ, objects may be of any."""
+        if self._array is not None:
+            return family_of(self._array)
+        kind = type(self._index.dtype).__name__
+        return {"DatetimeTZDtype": "zoned", "PeriodDtype": "period"}.get(kind, "object")
+
+    @cached_property
+    def _plain(self) -> list:
+        """Hashable stand-ins, one for each label, which equal those of labels of this family."""
+        if self.family == "zoned":
+            return stand_ins(self._utc)
+        return stand_ins(self.values)
+
+    def _tagged(self) -> list:
+        """Stand-ins that equal those of labels of any family."""
+        kind = self.family
+        if kind in ("bool", "datetime", "timedelta", "zoned"):
+            return [label if type(label) is tuple else (kind, label) for label in self._plain]
+        return self._plain
 
     @cached_property
     def key(self) -> tuple:
         """Hashable stand-in for the value: equal keys are equal labels."""
-        values = self.values
-        if values.dtype.kind == "O":
-            return ("O", tuple(values.tolist()))
-        values = _in_widest_dtype(values)
-        digest = hashlib.blake2b(np.ascontiguousarray(values).tobytes(), digest_size=16)
-        return (values.dtype.str, len(values), digest.hexdigest())
+        if self.family == "zoned":
+            return ("zoned", str(self._index.tz), *_digest(self._utc))
+        if self.family in _OBJECTS:
+            kinds = tuple(type(label) is float for label in self.values.tolist())
+            return ("O", tuple(self._plain), kinds)
+        return _digest(self.values)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Coords) and self.key == other.key
-
-    def __hash__(self) -> int:
+    @cached_property
+    def _hash(self) -> int:
         return hash(self.key)
 
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Coords) and self.key == other.key)
+
+    def __hash__(self) -> int:
+        return self._hash
+
     def __reduce__(self) -> tuple:
-        return (Coords, (self.values,))
+        return (Coords, (self.values if self._index is None else self._index,))
 
     def __contains__(self, label: object) -> bool:
         try:
-            return self._query(label) in self._table
-        except (LookupError, TypeError, ValueError):
-            return False
+            self.locate(label)
+        except LabelError:
+            return self._exact(python_label(label)) is not None  # it is there more than once
+        return True
 
     def to_list(self) -> list:
         """Labels as Python objects, but datetimes as NumPy's: ``tolist`` may make integers."""
@@ -131,97 +146,232 @@ class Coords:
 
     def same_labels(self, other: Coords) -> bool:
         """Whether both have the same labels in the same order, int 1 and float 1.0 alike."""
-        if self.key == other.key:
+        if self == other:
             return True
         if len(self) != len(other):
             return False
-        mine, theirs = self.values, other.values
-        if {mine.dtype.kind, theirs.dtype.kind} <= set("iufb"):
-            return bool(np.array_equal(mine, theirs, equal_nan=mine.dtype.kind == "f"))
-        if mine.dtype.kind == theirs.dtype.kind and mine.dtype.kind in "UmM":
-            return bool(np.array_equal(mine, theirs))
-        return mine.tolist() == theirs.tolist()
+        mine, theirs = self._array, other._array
+        if mine is not None and theirs is not None and mine.dtype == theirs.dtype != object:
+            return bool(np.array_equal(mine, theirs, equal_nan=mine.dtype.kind in "fcmM"))
+        if self.family == other.family:
+            return self._plain == other._plain
+        return "object" in (self.family, other.family) and self._tagged() == other._tagged()
+
+    # -- look-ups ------------------------------------------------------------------------------
 
     @cached_property
     def _table(self) -> dict[Any, int]:
-        """Label → first position."""
-        table: dict[Any, int] = {}
-        for position, label in enumerate(self._plain(self.values)):
-            table.setdefault(label, position)
-        return table
+        """Stand-in of a label → first position."""
+        return dict(zip(reversed(self._plain), range(len(self) - 1, -1, -1), strict=True))
+
+    @cached_property
+    def _tagged_table(self) -> dict[Any, int]:
+        plain = self._tagged()
+        return dict(zip(reversed(plain), range(len(self) - 1, -1, -1), strict=True))
+
+    @cached_property
+    def _hashed(self) -> Any:
+        """What pandas joins fast: integers, floats or strings; None for labels of other kinds."""
+        import pandas as pd
+
+        values = self._utc if self.family == "zoned" else self.values
+        kind = values.dtype.kind
+        if kind in "mM":
+            exact = in_unit(values, "ns")
+            return None if exact is None else pd.Index(exact.view("i8"))
+        if kind == "U":
+            return pd.Index(values.astype(object), dtype=object)
+        widest = {"i": "i8", "u": "u8", "f": "f8"}.get(kind)
+        return None if widest is None or values.itemsize > 8 else pd.Index(values.astype(widest))
+
+    @property
+    def _utc(self) -> np.ndarray:
+        """Labels that have a time zone, in UTC and without it."""
+        return self._index.tz_convert("UTC").tz_localize(None).to_numpy()
+
+    @cached_property
+    def is_unique(self) -> bool:
+        """Whether no label occurs twice."""
+        if self.family in ("number", "datetime", "timedelta"):
+            values = self.values
+            if bool((values[1:] > values[:-1]).all()):  # in order, as most are
+                return True
+        if len(self) > _MANY and self._hashed is not None:
+            return bool(self._hashed.is_unique)
+        return len(set(self._plain)) == len(self)
 
     @cached_property
     def duplicates(self) -> list:
         """Labels that occur more than once."""
-        if len(self._table) == len(self.values):
-            return []
-        seen: set = set()
-        twice: dict = {}
-        for label in self._plain(self.values):
-            if label in seen:
-                twice[label] = None
-            seen.add(label)
-        return list(twice)
+        labels = self.to_list() if self._doubled else []
+        return [labels[position] for position in sorted(self._doubled)]
 
-    @staticmethod
-    def _plain(values: np.ndarray) -> list:
-        if values.dtype.kind in "mM":
-            return values.astype(f"{values.dtype.kind}8[ns]").view("i8").tolist()
-        return values.tolist()
+    @cached_property
+    def _doubled(self) -> frozenset:
+        """First positions of the labels that occur more than once."""
+        if self.is_unique:
+            return frozenset()
+        firsts = ((self._table[label], at) for at, label in enumerate(self._plain))
+        return frozenset(first for first, at in firsts if first != at)
 
-    def _query(self, label: Any) -> Any:
-        """The form in which a label is looked up in the table, or a LookupError."""
-        kind = self.values.dtype.kind
-        if kind == "M":
-            if isinstance(label, (int, float)):
-                raise LabelError("not a datetime")
-            return int(np.datetime64(label).astype("M8[ns]").astype("i8"))
-        if kind == "m":
-            if isinstance(label, (int, float, str)):
-                raise LabelError("not a timedelta")
-            return int(np.timedelta64(label).astype("m8[ns]").astype("i8"))
-        if isinstance(label, np.generic):
-            label = label.item()
-        if isinstance(label, bool) != (kind == "b") and kind != "O":
-            raise LabelError("a bool is not a number")
-        return label
+    def find(self, wanted: Coords) -> np.ndarray:
+        """First positions of the wanted labels among these, -1 where one is not there.
 
-    def position(self, label: Any, dim: str = "the dim") -> int:
-        """Position of one label; `dim` names the dim in the error."""
-        try:
-            position = self._table[self._query(label)]
-        except (LookupError, TypeError, ValueError):
-            raise self._missing([label], dim) from None
-        if self.duplicates and self._plain(self.values)[position] in self.duplicates:
-            raise LabelError(
-                build_message(
-                    f"label {plain_repr(label)} occurs more than once in {dim}",
-                    [("labels", listing(self.values))],
-                    "select by position with isel",
-                )
-            )
+        A hash join: its time grows with the number of labels on both sides.
+        """
+        if self.family == wanted.family and len(self) + len(wanted) > _MANY and self.is_unique:
+            mine, theirs = self._hashed, wanted._hashed
+            if mine is not None and theirs is not None and mine.dtype == theirs.dtype:
+                return mine.get_indexer(theirs).astype(np.int64)
+        if self.family == wanted.family:
+            table, labels = self._table, wanted._plain
+        elif "object" in (self.family, wanted.family):
+            table, labels = self._tagged_table, wanted._tagged()
+        else:
+            return np.full(len(wanted), -1, dtype=np.int64)
+        get = table.get
+        return np.fromiter((get(label, -1) for label in labels), np.int64, len(labels))
+
+    def locate(self, label: Any, dim: str = "the dim") -> int | slice | np.ndarray:
+        """The position of a label, or the positions that a part of a date stands for.
+
+        Strings that say a date to less than the resolution of dates (``"2020-02"`` of days) stand
+        for all of it, as in xarray and pandas; a number stands for the interval that it is in.
+
+        Raises
+        ------
+        LabelError
+            If the label is not there, or more than once.
+        """
+        label = python_label(label)
+        if self._read_by_pandas(label):
+            try:
+                found = self.index.get_loc(label)
+            except (LookupError, TypeError, ValueError, OverflowError):
+                raise self._missing([label], dim) from None
+            if isinstance(found, np.ndarray):
+                return np.flatnonzero(found) if found.dtype == bool else found.astype(np.int64)
+            return found if isinstance(found, slice) else int(found)
+        position = self._exact(label)
+        if position is None:
+            raise self._missing([label], dim)
+        if position in self._doubled:
+            raise self._occurs_twice(label, dim)
         return position
 
-    def positions(self, labels: Iterable[Any], dim: str = "the dim") -> np.ndarray:
+    def position(self, label: Any, dim: str = "the dim") -> int:
+        """Position of one label; `dim` names the dim in the error.
+
+        Raises
+        ------
+        LabelError
+            If the label is not there, more than once, or stands for several.
+        """
+        found = self.locate(label, dim)
+        if isinstance(found, int):
+            return found
+        positions = np.arange(len(self))[found]
+        raise LabelError(
+            build_message(
+                f"{plain_repr(label)} stands for {len(positions)} labels of {dim}, one is needed",
+                [("labels", listing(self.values[positions]))],
+                "write the whole label",
+            )
+        )
+
+    def _read_by_pandas(self, label: Any) -> bool:
+        if self.family in _TIMES:
+            return isinstance(label, str) or (
+                self.family == "period" and family(label) == "datetime"
+            )
+        interval = self._index is not None
+        return interval and family(label) in ("number", "datetime", "timedelta", "zoned")
+
+    def _exact(self, label: Any) -> int | None:
+        """First position of one label, None where it is not there."""
+        kind = family(label)
+        try:
+            if self.family in _OBJECTS:
+                return self._table.get(tagged(label))
+            if kind != self.family:
+                return None
+            stand_in = tagged(label)
+            if kind in ("bool", "datetime", "timedelta", "zoned"):
+                stand_in = stand_in if len(stand_in) == 1 else stand_in[1]
+            found = self._table.get(stand_in)
+            if found is None and kind == "number":
+                found = self._table.get(self._rounded(stand_in))
+            return found
+        except TypeError:  # what cannot be hashed is no label
+            return None
+
+    def _rounded(self, number: Any) -> Any:
+        """A number as labels of a narrower float dtype have it, as xarray looks it up."""
+        if self.values.dtype.kind == "f" and self.values.dtype.itemsize < 8 and number != ("nan",):
+            with np.errstate(over="ignore"):
+                return self.values.dtype.type(number).item()
+        return number
+
+    def positions(self, labels: Any, dim: str = "the dim") -> np.ndarray:
         """Positions of many labels; all the unknown ones are named together."""
-        found, missing = [], []
-        for label in labels:
-            try:
-                found.append(self._table[self._query(label)])
-            except (LookupError, TypeError, ValueError):
-                missing.append(label)
-        if missing:
-            raise self._missing(missing, dim)
-        if self.duplicates:
-            for label in labels:
-                self.position(label, dim)
-        return np.array(found, dtype=np.int64)
+        wanted = labels if isinstance(labels, Coords) else Coords(labels)
+        if self.family in _TIMES and wanted.family == "string":
+            found = self.find(self._parsed(wanted))
+        else:
+            found = self.find(wanted)
+        lost = np.flatnonzero(found < 0)
+        if lost.size and (self._index is not None or self.values.dtype.kind == "f"):
+            given = wanted.to_list()
+            for at in lost:  # floats of less precision, values in intervals
+                found[at] = self._close(given[at], dim)
+            lost = np.flatnonzero(found < 0)
+        if lost.size:
+            given = wanted.to_list()
+            raise self._missing(list(dict.fromkeys(given[at] for at in lost)), dim)
+        if not self.is_unique:
+            twice = np.flatnonzero(np.isin(found, sorted(self._doubled)))
+            if twice.size:
+                raise self._occurs_twice(wanted.to_list()[twice[0]], dim)
+        return found
+
+    def _close(self, label: Any, dim: str) -> int:
+        try:
+            return self.position(label, dim)
+        except LabelError:
+            return -1
+
+    def _parsed(self, strings: Coords) -> Coords:
+        """Strings as pandas reads them for labels of this kind; what it cannot read is NaT."""
+        import pandas as pd
+
+        given = strings.to_list()
+        if self.family == "timedelta":
+            return Coords(pd.to_timedelta(given, errors="coerce"))
+        if self.family == "period":
+            return Coords([self._period(one) for one in given])
+        read = pd.to_datetime(given, errors="coerce", format="mixed")
+        return Coords(read.tz_localize(self._index.tz) if self.family == "zoned" else read)
+
+    def _period(self, text: str) -> Any:
+        import pandas as pd
+
+        try:
+            return pd.Period(text, freq=self._index.freq)
+        except ValueError:
+            return text
+
+    def _occurs_twice(self, label: Any, dim: str) -> LabelError:
+        return LabelError(
+            build_message(
+                f"label {plain_repr(label)} occurs more than once in {dim}",
+                [("labels", listing(self.values))],
+                "select by position with isel",
+            )
+        )
 
     def _missing(self, labels: Sequence[Any], dim: str) -> LabelError:
         noun = "label" if len(labels) == 1 else "labels"
-        guess = ""
-        if len(labels) == 1 and isinstance(labels[0], str) and self.values.dtype.kind == "U":
-            guess = did_you_mean(labels[0], self.values.tolist())
+        guess = self._guess(python_label(labels[0])) if len(labels) == 1 else ""
         return LabelError(
             build_message(
                 f"{dim} has no {noun} {listing(labels)}{guess}",
@@ -229,47 +379,118 @@ class Coords:
             )
         )
 
+    def _guess(self, label: Any) -> str:
+        """A label that may be meant: spelt nearly so, or a number that is written as a string."""
+        if isinstance(label, str):
+            if self.family == "number":
+                try:
+                    position = self._exact(float(label))
+                except ValueError:
+                    return ""
+                if position is None:
+                    return ""
+                return f" (did you mean the number {plain_repr(self.values[position])}?)"
+            return did_you_mean(label, [v for v in self.to_list() if isinstance(v, str)])
+        if family(label) == "number" and self._exact(str(label)) is not None:
+            return f" (did you mean the string {str(label)!r}?)"
+        return ""
+
     def slice_positions(self, selection: slice, dim: str = "the dim") -> slice | np.ndarray:
         """Positions of a slice by label, both ends included, as pandas and xarray have it.
 
         They are an array where dates in no order are sliced by parts of dates.
         """
-        import pandas as pd
-
         if selection.start is None and selection.stop is None:
             return selection
-        index = pd.Index(self.values)
+        start, stop = python_label(selection.start), python_label(selection.stop)
         try:
-            return index.slice_indexer(selection.start, selection.stop, selection.step)
-        except (KeyError, TypeError, ValueError) as error:
+            found = self.index.slice_indexer(start, stop, selection.step)
+        except (LookupError, TypeError, ValueError, OverflowError) as error:
             raise LabelError(
                 build_message(
-                    f"cannot slice {dim} from {plain_repr(selection.start)} to "
-                    f"{plain_repr(selection.stop)}: {error}",
+                    f"cannot slice {dim} from {plain_repr(start)} to {plain_repr(stop)}: {error}",
                     [("labels", listing(self.values))],
                 )
             ) from None
+        if isinstance(found, np.ndarray) and found.dtype == bool:
+            return np.flatnonzero(found)
+        return found
 
     def nearest(
         self,
-        labels: Sequence[Any] | np.ndarray,
+        labels: Any,
         method: str,
         tolerance: Any = None,
         dim: str = "the dim",
     ) -> np.ndarray:
         """Positions by ``method`` (``nearest``, ``pad``, ``backfill``), as in xarray."""
-        import pandas as pd
-
-        index = pd.Index(self.values)
-        found = index.get_indexer(pd.Index(labels), method=method, tolerance=tolerance)
+        wanted = Coords(labels)
+        if self.family in _TIMES and wanted.family == "string":
+            wanted = self._parsed(wanted)
+        try:
+            found = self.index.get_indexer(wanted.index, method=method, tolerance=tolerance)
+        except (LookupError, TypeError, ValueError) as error:
+            raise LabelError(
+                build_message(
+                    f"cannot look up {listing(Coords(labels).values)} in {dim} with "
+                    f"method={method!r}: {error}",
+                    [("labels", listing(self.values))],
+                )
+            ) from None
         if (found < 0).any():
-            missing = [label for label, at in zip(labels, found, strict=True) if at < 0]
-            raise self._missing(missing, dim)
+            given = Coords(labels).to_list()
+            raise self._missing([given[at] for at in np.flatnonzero(found < 0)], dim)
         return found.astype(np.int64)
 
     def take(self, positions: np.ndarray | slice) -> Coords:
         """Labels at positions."""
+        if self._index is not None:
+            return Coords(self._index[positions])
         return Coords(self.values[positions])
 
     def __repr__(self) -> str:
         return f"Coords([{listing(self.values)}])"
+
+
+def joined(parts: Iterable[Coords]) -> Coords:
+    """The labels of several, one after the other."""
+    parts = list(parts)
+    indexes = [part._index for part in parts]
+    if indexes[0] is not None and all(
+        index is not None and index.dtype == indexes[0].dtype for index in indexes
+    ):
+        return Coords(indexes[0].append(indexes[1:]))
+    if len({part.family for part in parts}) == 1 and parts[0].family not in _OBJECTS:
+        values = np.concatenate([part.values for part in parts])
+        if not (values.dtype.kind == "f" and {part.values.dtype.kind for part in parts} - {"f"}):
+            return Coords(values)
+    return Coords([label for part in parts for label in part.to_list()])
+
+
+def _digest(values: np.ndarray) -> tuple:
+    """Dtype, length and hash of labels, in the dtype by which they are compared."""
+    values = _in_widest_dtype(values)
+    digest = hashlib.blake2b(np.ascontiguousarray(values).tobytes(), digest_size=16)
+    return (values.dtype.str, len(values), digest.hexdigest())
+
+
+def _in_widest_dtype(values: np.ndarray) -> np.ndarray:
+    """The labels in the dtype by which they are compared: its size and unit say nothing of them."""
+    kind = values.dtype.kind
+    if kind == "U":
+        return values.astype(f"U{max(1, int(np.strings.str_len(values).max(initial=1)))}")
+    if kind == "S":
+        return values.astype(f"S{max(1, int(np.strings.str_len(values).max(initial=1)))}")
+    if kind in "mM":
+        for unit in ("ns", "us"):
+            converted = in_unit(values, unit)
+            if converted is not None:
+                return converted
+        return values
+    if kind == "f":
+        values = values.astype("f8") if values.dtype.itemsize < 8 else values + 0
+        values = np.where(np.isnan(values), np.array(np.nan, values.dtype), values)
+        return values + 0  # one zero, one NaN
+    if kind == "i" or (kind == "u" and not (values.size and values.max() > np.iinfo("i8").max)):
+        return values.astype("i8")
+    return values

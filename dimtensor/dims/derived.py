@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims.coords import Coords
+from dimtensor.dims.algebra import canonical_dims, in_order
+from dimtensor.dims.coords import Coords, joined
 from dimtensor.dims.dim import Dim
 from dimtensor.dims.selection import (
     LateLabels,
@@ -123,12 +124,14 @@ class SelDim(Dim):
         return self.selection.length(self.parent.bound_length(binding))
 
     def bound_labels(self, binding: Binding) -> Coords | None:
-        labels = self._labels()
+        late = isinstance(self.selection, LateLabels)  # may be written in another way, as dates are
+        parent = self.parent.bound_labels(binding) if late else None
+        labels = self._labels() if parent is None else None
         if labels is None:
             labels = binding.labels(self)
         if labels is not None:
             return labels
-        parent = self.parent.bound_labels(binding)
+        parent = self.parent.bound_labels(binding) if parent is None else parent
         if parent is None:
             return None
         if isinstance(self.selection, Mask):
@@ -258,8 +261,6 @@ class ProductDim(Dim):
     factors: tuple[Dim, ...]
 
     def __new__(cls, factors: Iterable[Dim], name: str | None = None) -> Any:
-        from dimtensor.dims.algebra import canonical_dims
-
         factors = canonical_dims(factors, "the factors of a ProductDim")
         if not factors:
             raise DimError("a ProductDim has at least one factor")
@@ -378,7 +379,7 @@ class ConcatDim(Dim):
     parts: tuple[Dim, ...]
 
     def __new__(cls, parts: Iterable[Dim], name: str | None = None) -> Any:
-        parts = tuple(parts)
+        parts = in_order(parts, "the parts of a ConcatDim")
         names = {part.name for part in parts}
         if not parts:
             raise DimError("a ConcatDim has at least one part")
@@ -438,15 +439,7 @@ class ConcatDim(Dim):
 
 def _joined_labels(labels: list[Coords | None]) -> Coords | None:
     known = [part for part in labels if part is not None]
-    if len(known) < len(labels):
-        return None
-    arrays = [part.values for part in known]
-    kinds = {array.dtype.kind for array in arrays}
-    if len(kinds) == 1 or kinds <= set("iuf"):
-        return Coords(np.concatenate(arrays))
-    joined = np.empty(sum(map(len, arrays)), dtype=object)
-    joined[:] = [label for part in known for label in part.to_list()]
-    return Coords(joined)
+    return None if len(known) < len(labels) else joined(known)
 
 
 def _reassembled(parts: tuple[Dim, ...]) -> Dim | None:

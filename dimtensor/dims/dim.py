@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims.coords import Coords
-from dimtensor.errors import DimError, LabelError, build_message, listing
+from dimtensor.errors import DimError, LabelError, build_message, listing, plain_repr
 
 if TYPE_CHECKING:
     from dimtensor.dims.binding import Binding
@@ -67,7 +67,7 @@ class Dim:
         if name is not None and not (isinstance(name, str) and name):
             raise DimError(f"the name of a dim is a non-empty string, not {name!r}")
         if coords is not None:
-            coords = coords if isinstance(coords, Coords) else Coords(coords)
+            coords = _valid_coords(coords, name)
             if length is not None and length != len(coords):
                 raise DimError(
                     f"dim {name!r} is given length {length} and {len(coords)} labels: "
@@ -164,22 +164,26 @@ class Dim:
     def __contains__(self, label: object) -> bool:
         labels = self._labels()
         if labels is None:
-            raise LabelError(f"{self!r} has no labels to look {label!r} up in")
+            raise LabelError(f"{self!r} has no labels to look {plain_repr(label)} up in")
         return label in labels
 
     def __iter__(self):
         labels = self._labels()
         if labels is None:
             raise LabelError(f"{self!r} has no labels to iterate over")
-        return iter(labels.values.tolist())
+        return iter(labels.to_list())
 
     def __getitem__(self, selection: Any) -> Any:
-        """Position of a label, or the derived dim of a list or slice of labels."""
+        """Position of a label, or the derived dim of a list or slice of labels.
+
+        A part of a date, such as ``"2020-02"`` of days, is a slice.
+        """
         from dimtensor.dims.derived import SelDim
 
         if isinstance(selection, (list, np.ndarray, slice)):
             return SelDim(self, selection)
-        return self.position(selection)
+        found = self._known_labels(selection).locate(selection, self.title)
+        return found if isinstance(found, int) else SelDim(self, positions=found)
 
     def position(self, label: Any) -> int:
         """Position of one label.
@@ -189,15 +193,18 @@ class Dim:
         LabelError
             If the dim has no labels, not this label, or has it more than once.
         """
+        return self._known_labels(label).position(label, self.title)
+
+    def _known_labels(self, label: Any) -> Coords:
         labels = self._labels()
         if labels is None:
             raise LabelError(
                 build_message(
-                    f"{self!r} has no labels to look {label!r} up in",
+                    f"{self!r} has no labels to look {plain_repr(label)} up in",
                     hint="give the dim coords, or select by position with isel",
                 )
             )
-        return labels.position(label, self.title)
+        return labels
 
     def rename(self, name: str | None = None) -> Dim:
         """The same positions and labels under another name; by default with a prime.
@@ -218,7 +225,7 @@ class Dim:
         labels = self._labels()
         if labels is None:
             return pd.RangeIndex(len(self), name=self.name)
-        return pd.Index(labels.values, name=self.name)
+        return labels.index.rename(self.name)
 
     # -- identity ------------------------------------------------------------------------------
 
@@ -299,6 +306,29 @@ class AnonymousDim(Dim):
 
     def __reduce__(self) -> tuple:
         return (AnonymousDim, (self.token, self._cached_coords, self._length))
+
+
+def _valid_coords(coords: Any, name: str | None) -> Coords:
+    """Labels of a new dim; those of a derived dim may occur more than once, as in a resample.
+
+    Raises
+    ------
+    LabelError
+        If they are no labels, or one occurs more than once.
+    """
+    try:
+        labels = coords if isinstance(coords, Coords) else Coords(coords)
+    except LabelError as error:
+        raise LabelError(f"dim {name!r}: {error}") from None
+    if labels.duplicates:
+        raise LabelError(
+            build_message(
+                f"dim {name!r} has labels more than once: {listing(labels.duplicates)}",
+                [("labels", listing(labels.values))],
+                f"make them unique, or number the positions with length={len(labels)}",
+            )
+        )
+    return labels
 
 
 def _valid_length(length: Any, name: str | None) -> int:

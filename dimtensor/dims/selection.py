@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import operator
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 
 from dimtensor.dims.coords import Coords
 from dimtensor.dims.dim import Dim
+from dimtensor.dims.labels import Labels
 from dimtensor.errors import (
     DimError,
     DtypeError,
@@ -129,7 +131,7 @@ class Slice(Selection):
 class LateLabels(Selection):
     """Labels of a dim that gets its labels with the data."""
 
-    labels: tuple
+    labels: Labels
 
     def length(self, parent_length: int | None) -> int | None:
         return len(self.labels)
@@ -141,13 +143,24 @@ class LateLabels(Selection):
         return f"[{listing(self.labels, 4)}]"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LateSlice(Selection):
     """A slice by label of a dim that gets its labels with the data; its length comes then, too."""
 
     start: Any
     stop: Any
     step: int | None = None
+
+    @property
+    def ends(self) -> Labels:
+        """Start, stop and step."""
+        return Labels((self.start, self.stop, self.step))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LateSlice) and self.ends == other.ends
+
+    def __hash__(self) -> int:
+        return hash(self.ends)
 
     def length(self, parent_length: int | None) -> int | None:
         return None
@@ -180,7 +193,7 @@ class LateSlice(Selection):
         return selection
 
     def describe(self, labels: Coords | None) -> str:
-        return f"{self.start!r}:{self.stop!r}"
+        return f"{plain_repr(self.start)}:{plain_repr(self.stop)}"
 
 
 @dataclass(frozen=True)
@@ -246,7 +259,7 @@ def normalise_selection(parent: Dim, selection: Any) -> Selection:
     if isinstance(selection, Selection):
         return selection
     if isinstance(selection, slice):
-        return _normalise_slice(selection, length)
+        return _normalise_slice(parent, selection, length)
     array = np.asarray(selection)
     if array.ndim != 1:
         raise DimError(f"positions along {parent.title} are one-dimensional, not {array.shape}")
@@ -278,12 +291,22 @@ def normalise_selection(parent: Dim, selection: Any) -> Selection:
     return Positions(array)
 
 
-def _normalise_slice(selection: slice, length: int | None) -> Slice:
-    step = 1 if selection.step is None else int(selection.step)
+def _normalise_slice(parent: Dim, selection: slice, length: int | None) -> Slice:
+    given = (selection.start, selection.stop, selection.step)
+    try:
+        start, stop, by = (None if end is None else operator.index(end) for end in given)
+    except TypeError:
+        low, high = map(plain_repr, given[:2])
+        raise DtypeError(
+            build_message(
+                f"a slice of positions along {parent.title} goes from an integer to an integer, "
+                f"not from {low} to {high}",
+                hint=f"slice by label with sel: x.sel({parent.short}=slice({low}, {high}))",
+            )
+        ) from None
+    step = 1 if by is None else by
     if step == 0:
         raise PositionError("the step of a slice is not 0")
-    start = None if selection.start is None else int(selection.start)
-    stop = None if selection.stop is None else int(selection.stop)
     if length is not None:
         taken = range(*slice(start, stop, step).indices(length))
         return _canonical_range(taken, length)
@@ -326,14 +349,14 @@ def resolve_labels(parent: Dim, labels: Any) -> Selection:
         if labels == slice(None):
             return Slice(None, None, 1)
         if known is None:
-            return LateSlice(labels.start, labels.stop, labels.step)
+            return LateSlice(*Labels((labels.start, labels.stop, labels.step)))
         return normalise_selection(parent, known.slice_positions(labels, parent.title))
     if isinstance(labels, str):
         raise LabelError(f"several labels of {parent.title} are a list, not the string {labels!r}")
-    items = Coords(labels).values.tolist() if not isinstance(labels, (list, tuple)) else labels
-    if known is None:
-        return LateLabels(tuple(items))
-    return normalise_selection(parent, known.positions(items, parent.title))
+    if known is not None:
+        return normalise_selection(parent, known.positions(labels, parent.title))
+    given = Coords(labels)  # which checks them
+    return LateLabels(Labels(labels if isinstance(labels, list) else given.to_list()))
 
 
 def compose(parent: Dim, first: Selection, second: Selection) -> Selection | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dimtensor.compile.boundary import is_dataarray, is_pandas
+from dimtensor.compile.labelled import is_dataarray, is_pandas
 from dimtensor.dims import Coords, Dim
 from dimtensor.errors import DimError, InputError, LabelError, build_message, listing
 from dimtensor.graph import Node, make

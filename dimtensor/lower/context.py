@@ -298,4 +298,4 @@ def _product(factors: Sequence[Any]) -> Any:
 
 
 def _ends(selection: LateSlice) -> tuple:
-    return (selection.start, selection.stop, selection.step)
+    return selection.ends

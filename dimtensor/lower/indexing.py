@@ -112,7 +112,7 @@ def _as_slice(ctx: Lowering, item: IndexItem) -> slice:
     if isinstance(selection, Slice):
         step = None if selection.step == 1 else selection.step
         return slice(selection.start, selection.stop, step)
-    ends = (selection.start, selection.stop, selection.step)
+    ends = selection.ends
     start = ctx.hidden_input(LabelPosition(item.dim, ends, "start"))
     stop = ctx.hidden_input(LabelPosition(item.dim, ends, "stop"))
     return slice(start, stop, selection.step)

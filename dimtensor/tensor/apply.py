@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dimtensor.dims import AnonymousDim, Dim, Dims, canonical_dims, find_dim, find_dims
+from dimtensor.dims import AnonymousDim, Dim, Dims, canonical_dims, find_dim, find_dims, in_order
 from dimtensor.errors import DimError, DtypeError, GraphError, InputError, build_message
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import ApplyAttrs
@@ -116,9 +116,16 @@ def _core_dims(nodes: Sequence[Node], given: Any, name: str) -> tuple[Dims, ...]
             )
         )
     return tuple(
-        () if keys is None else find_dims(node.dims, keys, f"{name}, input {at + 1}")
+        ()
+        if keys is None
+        else find_dims(node.dims, _ordered(keys, name), f"{name}, input {at + 1}")
         for at, (node, keys) in enumerate(zip(nodes, given, strict=True))
     )
+
+
+def _ordered(keys: Any, name: str) -> Any:
+    single = isinstance(keys, (Dim, str)) or keys is Ellipsis
+    return keys if single else in_order(keys, f"the core dims of {name}")
 
 
 def _trace(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytensor.tensor as pt
 
-from dimtensor.dims import AnonymousDim, Dim, Dims, as_dim_tuple, canonical_dims
+from dimtensor.dims import AnonymousDim, Dim, Dims, as_dim_tuple, canonical_dims, in_order
 from dimtensor.errors import DimError, GraphError, build_message
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import ApplyAttrs, ShapedAttrs
@@ -101,6 +101,8 @@ def from_shaped(
     {'obs': None}
     """
     variable = pt.as_tensor_variable(variable)
+    if dims is not None and not isinstance(dims, Dim):
+        dims = in_order(dims, "the dims of from_shaped")
     given = as_dim_tuple(dims, "the dims of from_shaped")
     canonical_dims(given, "the dims of from_shaped")
     shape = variable.type.shape

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.backends.progress import wake_soon
-from dimtensor.compile.boundary import as_dtype, as_labelled, is_dataarray, is_pandas, what_is_in
+from dimtensor.compile.boundary import as_dtype, what_is_in
 from dimtensor.compile.boundary import label_positions as _label_positions
+from dimtensor.compile.labelled import as_labelled, dims_of, is_dataarray, is_pandas, refuse_dataset
 from dimtensor.dims import (
     AnonymousDim,
     Binding,
@@ -18,6 +19,7 @@ from dimtensor.dims import (
     Dims,
     as_dim_tuple,
     canonical_dims,
+    in_order,
     sort_dims,
 )
 from dimtensor.errors import DimError, DtypeError, InputError, build_message, listing
@@ -72,6 +74,7 @@ def tensor(
     wake_soon()
     if name is not None and not (isinstance(name, str) and name):
         raise InputError(f"the name of a tensor is a non-empty string, not {name!r}")
+    _require_dim(categories)
     dtype = "int64" if categories is not None else valid_dtype(dtype)
     token = uuid.uuid4().hex if name is None else None
     attrs = InputAttrs(name, token, canonical_dims(dims, "the dims of a tensor"), dtype, categories)
@@ -169,11 +172,15 @@ def data(
     """
     if hasattr(value, "node"):
         raise InputError("dt.data takes values; this is a dims-tensor already")
+    refuse_dataset(value, f"data {name!r}" if name else "dt.data", name)
+    _require_dim(categories)
     if name is None and (is_dataarray(value) or is_pandas(value)):
         name = value.name if isinstance(getattr(value, "name", None), str) else None
     given = None if dims is None else as_dim_tuple(dims, "the dims of data")
+    if not (is_dataarray(value) or is_pandas(value)):
+        in_order(() if isinstance(dims, Dim) or dims is None else dims, "the dims of data")
     if given is None:
-        given = _dims_of(value)
+        given = dims_of(value)
     canonical_dims(given, "the dims of data")
     what = f"data {name!r}" if name else "data"
     binding = Binding()
@@ -197,29 +204,21 @@ def data(
     return wrap(make("data", (), DataAttrs(name, canonical, array, categories, labels)))
 
 
-def _dims_of(value: Any) -> Dims:
-    """Dims with the names and labels of a labelled value."""
-    if is_dataarray(value):
-        return tuple(
-            Dim(str(key), coords=value.indexes[key])
-            if key in value.indexes
-            else Dim(str(key), length=value.sizes[key])
-            for key in value.dims
+def _require_dim(categories: Any) -> None:
+    """Check that categories are a dim.
+
+    Raises
+    ------
+    DimError
+        If they are something else, such as the labels themselves.
+    """
+    if categories is not None and not isinstance(categories, Dim):
+        raise DimError(
+            build_message(
+                f"categories are a Dim, the one whose labels the values are, not {categories!r}",
+                hint="make one: dt.Dim(name, coords=[...])",
+            )
         )
-    if is_pandas(value) and hasattr(value, "index"):
-        axes = [value.index, *([value.columns] if value.ndim == 2 else [])]
-        if all(isinstance(axis.name, str) for axis in axes):
-            return tuple(Dim(axis.name, coords=axis) for axis in axes)
-        raise InputError("the index of the pandas object has no name; pass dims=")
-    if np.ndim(value) == 0:
-        return ()
-    raise InputError(
-        build_message(
-            f"nothing says which dims the {np.ndim(value)} axes of the value are",
-            [("shape", np.shape(value))],
-            "pass dims=",
-        )
-    )
 
 
 def _axes_in_order(value: Any, given: Dims, binding: Binding, what: str) -> tuple[np.ndarray, Dims]:
@@ -268,7 +267,7 @@ def _as_numbers(array: np.ndarray, what: str) -> np.ndarray:
 def data_beside(value: Any, beside: Sequence[Node], categories: Dim | None = None) -> DimTensor:
     """A labelled array that meets tensors: its dims are theirs where the names are the same."""
     known = {dim.name: dim for x in beside for dim in x.dims if dim.name is not None}
-    own = _dims_of(value)
+    own = dims_of(value)
     dims = tuple(known.get(dim.name or "", dim) for dim in own)
     return data(value, dims, categories=categories)
 

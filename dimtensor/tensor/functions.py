@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from dimtensor.dims import ConcatDim, Dim, as_dim_tuple, find_dim
+from dimtensor.dims import ConcatDim, Dim, as_dim_tuple, find_dim, in_order
 from dimtensor.errors import DimError, InputError, build_message
 from dimtensor.graph import make
 from dimtensor.graph.infer import describe
@@ -55,11 +55,16 @@ def concat(
     >>> dt.concat([x[:1], x[1:]], "t").dims == (t,)
     True
     """
+    tensors = in_order(tensors, "the tensors of concat")
     if not len(tensors):
         raise InputError("concat takes at least one tensor")
     beside = [x.node for x in tensors if isinstance(x, TensorShell)]
     nodes = [as_node(x, beside, f"operand {at + 1} of concat") for at, x in enumerate(tensors)]
-    keys = [dims] * len(nodes) if isinstance(dims, (Dim, str)) else list(dims)
+    keys = (
+        [dims] * len(nodes)
+        if isinstance(dims, (Dim, str))
+        else in_order(dims, "the dims of concat")
+    )
     if len(keys) != len(nodes):
         raise DimError(f"concat: {len(keys)} dims are named for {len(nodes)} tensors")
     parts = tuple(
@@ -96,6 +101,7 @@ def stack(tensors: Sequence[Any], dim: Dim | str) -> DimTensor:
     >>> dt.stack([x, y], dt.Dim("which", coords=["x", "y"])).sizes
     {'which': 2}
     """
+    tensors = in_order(tensors, "the tensors of stack")
     if not len(tensors):
         raise InputError("stack takes at least one tensor")
     given = Dim(dim, length=len(tensors)) if isinstance(dim, str) else dim

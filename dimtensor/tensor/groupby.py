@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.compile.boundary import is_dataarray, is_pandas
+from dimtensor.compile.labelled import is_dataarray, is_pandas
 from dimtensor.dims import Dim, dim_set
 from dimtensor.errors import DimError, LabelError, build_message
 from dimtensor.graph import make
@@ -56,9 +56,9 @@ class GroupBy:
         if node.categories is None:
             node = _as_categories(node, categories)
         elif categories is not None and node.categories is not categories:
-            from dimtensor.tensor.indexing import _translated
+            from dimtensor.tensor.lookup import translated
 
-            node = _translated(node, node.categories, categories)
+            node = translated(node, node.categories, categories)
         shared = [dim for dim in node.dims if dim in x.dims]
         if len(node.dims) != 1 or not shared:
             raise DimError(
@@ -203,9 +203,9 @@ def _quotient(total: DimTensor, count: DimTensor) -> DimTensor:
 def _as_categories(node: Any, categories: Dim | None) -> Any:
     """Labels of a dim made of data: of the given one, or of a new one of the values found."""
     if categories is not None:
-        from dimtensor.tensor.indexing import _label_indexer
+        from dimtensor.tensor.lookup import label_indexer
 
-        positions = _label_indexer(node, categories)
+        positions = label_indexer(node, categories)
         return (
             make("codes", (positions,), categories) if positions.categories is None else positions
         )

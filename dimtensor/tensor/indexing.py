@@ -7,18 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.compile.boundary import is_dataarray, is_pandas
-from dimtensor.dims import Dim, ProductDim, depends_on_mask, dim_set, find_dim
-from dimtensor.dims.selection import (
-    LateLabels,
-    normalise_position,
-    normalise_selection,
-    resolve_labels,
-)
-from dimtensor.errors import DimError, DtypeError, LabelError, build_message
+from dimtensor.compile.labelled import is_dataarray, is_pandas
+from dimtensor.dims import Dim, ProductDim, dim_set, find_dim
+from dimtensor.dims.selection import normalise_selection
+from dimtensor.errors import DimError, DtypeError, build_message
 from dimtensor.graph import Node, make
-from dimtensor.graph.attrs import IndexItem, LabelPosition
 from dimtensor.graph.infer import describe
+from dimtensor.tensor.lookup import (
+    Items,
+    label_indexer,
+    product_of_levels,
+    require_positions,
+    select_labels,
+    select_levels,
+)
 from dimtensor.tensor.shell import TensorShell, as_node, wrap
 
 if TYPE_CHECKING:
@@ -26,51 +28,6 @@ if TYPE_CHECKING:
     from dimtensor.tensor.groupby import GroupBy
 
 Indexers = Mapping[Any, Any] | None
-
-
-class _Items:
-    """Collects the items and indexer tensors of one selection."""
-
-    def __init__(self) -> None:
-        self.items: list[IndexItem] = []
-        self.indexers: list[Node] = []
-
-    def position(self, dim: Dim, position: Any) -> None:
-        self.items.append(IndexItem(dim, "int", normalise_position(dim, position)))
-
-    def select(self, dim: Dim, selection: Any) -> None:
-        self.items.append(IndexItem(dim, "select", selection))
-
-    def tensor(self, dim: Dim, indexer: Node) -> None:
-        kind = "mask" if indexer.dtype == "bool" else "tensor"
-        if kind == "mask" and indexer.dims != (dim,):
-            raise DimError(
-                build_message(
-                    f"a mask along {dim.title} has this dim and no other",
-                    [("mask", dim_set(indexer.dims))],
-                    "mask over several dims with x[mask], which ravels them",
-                )
-            )
-        if kind == "mask" and indexer.kind == "data" and dim.length is not None:
-            self.select(dim, _mask_selection(dim, indexer))
-            return
-        self.items.append(IndexItem(dim, kind, len(self.indexers)))
-        self.indexers.append(indexer)
-
-    def apply(self, x: Node) -> DimTensor:
-        order = sorted(self.items, key=lambda item: item.dim.sort_key)
-        renumbered, indexers = [], []
-        for item in order:
-            if item.kind in ("tensor", "mask"):
-                indexers.append(self.indexers[item.payload])
-                item = item._replace(payload=len(indexers) - 1)
-            renumbered.append(item)
-        return wrap(make("index", (x, *indexers), tuple(renumbered)))
-
-
-def _mask_selection(dim: Dim, mask: Node) -> Any:
-    """The list of positions that a mask of constants is along a dim of known length."""
-    return normalise_selection(dim, np.flatnonzero(mask.attrs.values))
 
 
 def _gathered(indexers: Indexers, kwargs: Mapping[str, Any], what: str) -> dict[Any, Any]:
@@ -124,12 +81,12 @@ class IndexingMixin(TensorShell):
         >>> x.isel(k=slice(1, None)).dims[0].coords.tolist()
         ['b', 'c']
         """
-        found = _Items()
+        found = Items()
         for key, selection in _gathered(indexers, by_name, "isel").items():
             dim = find_dim(self.dims, key, "isel")
             selection = _values(selection)
             if isinstance(selection, TensorShell):
-                _require_positions(selection.node, dim, "isel")
+                require_positions(selection.node, dim, "isel")
                 found.tensor(dim, selection.node)
             elif isinstance(selection, (int, np.integer)) and not isinstance(selection, bool):
                 found.position(dim, selection)
@@ -163,7 +120,9 @@ class IndexingMixin(TensorShell):
         **by_name
             By name of dim: a label (the dim goes away), a list or slice of labels (a SelDim takes
             its place; both ends of a slice are included), a boolean mask, or a tensor of labels
-            (pointwise: its dims take the place of the dim).
+            (pointwise: its dims take the place of the dim). A part of a date, such as
+            ``"2020-02"`` of days, is the slice of all that is in it. Of a ProductDim, the name of
+            a factor: what is left are the other factors.
 
         Returns
         -------
@@ -187,14 +146,21 @@ class IndexingMixin(TensorShell):
         3.0
         >>> x.sel(country=["USA", "Italy"]).dims
         (SelDim(country, ['USA', 'Italy']),)
+        >>> day = dt.Dim("day", coords=np.arange("2020-01-01", "2021-01-01", dtype="M8[D]"))
+        >>> dt.tensor("y", dims=day).sel(day="2020-02").sizes
+        {'day': 29}
         """
-        found = _Items()
-        for key, selection in _gathered(indexers, by_name, "sel").items():
+        given = _gathered(indexers, by_name, "sel")
+        product = product_of_levels(self, given)
+        if product is not None:
+            return select_levels(self, product, given, method=method, tolerance=tolerance)
+        found = Items()
+        for key, selection in given.items():
             dim = find_dim(self.dims, key, "sel")
             if isinstance(selection, TensorShell):
-                found.tensor(dim, _label_indexer(selection.node, dim))
+                found.tensor(dim, label_indexer(selection.node, dim))
             else:
-                _select_labels(found, dim, _values(selection), method, tolerance)
+                select_labels(found, dim, _values(selection), method, tolerance)
         return found.apply(self.node)
 
     def __getitem__(self, key: Any) -> DimTensor:
@@ -365,109 +331,3 @@ class IndexingMixin(TensorShell):
 
             check_positions(self.node.attrs.values, dim.length, dim, f"data {self.name!r}")
         return wrap(make("codes", (self.node,), dim))
-
-
-def _select_labels(found: _Items, dim: Dim, key: Any, method: str | None, tolerance: Any) -> None:
-    labels = dim._labels()
-    if labels is None and not (isinstance(key, slice) and key == slice(None)):
-        _refuse_masked(dim)
-    if method is not None:
-        if labels is None:
-            raise LabelError(f"sel with method={method!r} needs a dim with labels, not {dim!r}")
-        many = key if isinstance(key, (list, np.ndarray)) else [key]
-        positions = labels.nearest(many, method, tolerance, dim.title)
-        if many is key:
-            found.select(dim, normalise_selection(dim, positions))
-        else:
-            found.position(dim, positions[0])
-        return
-    if isinstance(key, np.ndarray) and key.dtype == bool:
-        found.select(dim, normalise_selection(dim, key))
-    elif isinstance(key, (list, np.ndarray)) and np.ndim(key) != 0:
-        if isinstance(key, list) and key and all(isinstance(v, bool) for v in key):
-            found.select(dim, normalise_selection(dim, key))
-        elif labels is None:
-            late = resolve_labels(dim, list(key))
-            assert isinstance(late, LateLabels)
-            found.tensor(dim, make("label_position", (), LabelPosition(dim, late.labels, "many")))
-        else:
-            found.select(dim, resolve_labels(dim, key))
-    elif isinstance(key, slice):
-        found.select(dim, resolve_labels(dim, key))
-    elif labels is not None:
-        found.position(dim, dim.position(key))
-    else:
-        found.tensor(dim, make("label_position", (), LabelPosition(dim, (key,), "one")))
-
-
-def _refuse_masked(dim: Dim) -> None:
-    """Refuse look-ups among labels that a mask leaves, which are known after the look-up."""
-    if depends_on_mask(dim):
-        raise LabelError(
-            build_message(
-                f"sel: which labels {dim.title} has is known when its mask is computed",
-                [("dim", repr(dim))],
-                "select by label first and mask the result, or select by position with isel",
-            )
-        )
-
-
-def _require_positions(indexer: Node, dim: Dim, what: str) -> None:
-    if indexer.categories is not None:
-        raise DtypeError(
-            f"{what}: these are labels of {indexer.categories.title}, not positions along "
-            f"{dim.title}; use sel"
-        )
-    if indexer.dtype != "bool" and indexer.dtype[:3] not in ("int", "uin"):
-        raise DtypeError(
-            f"{what}: positions along {dim.title} are integers or a mask, not {indexer.dtype}"
-        )
-
-
-def _label_indexer(indexer: Node, dim: Dim) -> Node:
-    """The positions along a dim that a tensor of labels means."""
-    own = indexer.categories
-    if own is dim:
-        return indexer
-    if own is not None:
-        return _translated(indexer, own, dim)
-    if indexer.dtype == "bool":
-        return indexer
-    if dim._labels() is None:
-        _require_positions(indexer, dim, "sel")
-        return indexer
-    if indexer.kind == "data":
-        from dimtensor.compile.boundary import label_positions
-
-        attrs = indexer.attrs
-        positions = label_positions(attrs.values, dim, f"data {attrs.name!r}")
-        return make("data", (), type(attrs)(attrs.name, attrs.dims, positions, dim, attrs.labels))
-    raise LabelError(
-        build_message(
-            f"sel: {describe(indexer)} does not hold labels of {dim.title}",
-            [("dim", repr(dim))],
-            "give it categories=dim where it is made, or select by position with isel",
-        )
-    )
-
-
-def _translated(indexer: Node, own: Dim, dim: Dim) -> Node:
-    """Labels of one dim looked up in another that has all of them."""
-    mine, theirs = own._labels(), dim._labels()
-    if mine is None or theirs is None:
-        if own.unrenamed is dim.unrenamed:
-            return make("codes", (indexer,), dim)
-        raise LabelError(
-            build_message(
-                f"sel: labels of {own.title} do not select along {dim.title}",
-                [("labels of", repr(own)), ("selected from", repr(dim))],
-            )
-        )
-    if mine.same_labels(theirs):
-        return make("codes", (indexer,), dim)
-    table = theirs.positions(mine.values, dim.title)
-    from dimtensor.tensor.constructors import data
-
-    lookup = data(table, dims=own)
-    positions = make("index", (lookup.node, indexer), (IndexItem(own, "tensor", 0),))
-    return make("codes", (positions,), dim)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from dimtensor.dims import Dim, Dims, RenamedDim, SortedDim, find_dims
+from dimtensor.dims import Dim, Dims, RenamedDim, SortedDim, find_dims, in_order
 from dimtensor.errors import DimError, DtypeError, build_message
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import ApplyAttrs
@@ -37,6 +37,8 @@ def matrix(
         node = require_float(node)
     if dims is None:
         return (node, *_renamed_pair(node.dims, operation))
+    if not isinstance(dims, (Dim, str)):
+        dims = in_order(dims, f"the dims of {operation}")  # type: ignore[assignment]
     found = find_dims(node.dims, dims, operation)
     if len(found) != 2:
         raise DimError(

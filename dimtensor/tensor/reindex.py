@@ -121,11 +121,13 @@ def reindex_node(x: Node, old: Dim, new: Dim, fill_value: Any) -> Node:
     labels = labels_along(x, old)
     wanted = new._labels()
     assert wanted is not None
-    found = np.array([label in labels for label in wanted.values], dtype=bool)
-    positions = np.zeros(len(found), dtype=np.int64)
-    positions[found] = labels.positions(wanted.values[found], old.title)
+    positions = labels.find(wanted)
+    found = positions >= 0
+    if not labels.is_unique:
+        labels.positions(wanted.take(np.flatnonzero(found)), old.title)  # refuses those there twice
+    positions[~found] = 0
     if not found.all():
-        x = _fillable(x, wanted.values[~found], fill_value, old)
+        x = _fillable(x, wanted.take(np.flatnonzero(~found)).values, fill_value, old)
     if x.kind == "data":
         return _reindex_data(x, old, new, positions, found, fill_value)
     if not len(labels):

@@ -9,6 +9,7 @@ import numpy as np
 
 from dimtensor.dims import (
     Dim,
+    Dims,
     ProductDim,
     RenamedDim,
     as_dim_tuple,
@@ -16,6 +17,7 @@ from dimtensor.dims import (
     dim_set,
     find_dim,
     find_dims,
+    in_order,
 )
 from dimtensor.errors import DimError, DtypeError, build_message
 from dimtensor.graph import make
@@ -136,6 +138,15 @@ class ShapeMixin(TensorShell):
         >>> x.rename(a="b", b="a").sizes
         {'a': 2, 'b': 1}
         """
+        if names is not None and not isinstance(names, Mapping):
+            raise DimError(
+                build_message(
+                    f"rename takes new names by dim, not {names!r}",
+                    [("dims", dim_set(self.dims))],
+                    "rename dims with x.rename(old='new'); what a result is called is said where "
+                    "outputs are given, as {'new': x}, and inputs and data where they are made",
+                )
+            )
         pairs = {**(names or {}), **by_name}
         mapping = {}
         for old, new in pairs.items():
@@ -329,9 +340,13 @@ class ShapeMixin(TensorShell):
         if order is None:
             if len(self.dims) > 1:
                 raise DimError(f"to_shaped: give the order of the dims {dim_set(self.dims)}")
-            named = self.dims
+            named: Dims = self.dims
         else:
-            keys = (order,) if isinstance(order, (Dim, str)) else tuple(order)
+            keys = (
+                (order,)
+                if isinstance(order, (Dim, str))
+                else in_order(order, "the dims of to_shaped")
+            )
             named = find_dims(self.dims, keys, "to_shaped")
         lacking = dim_set(d for d in self.dims if d not in named)
         if len(named) < len(self.dims):

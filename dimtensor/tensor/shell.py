@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 
-from dimtensor.compile.boundary import is_dataarray, is_pandas
-from dimtensor.dims import Dim, Dims
+from dimtensor.compile.labelled import is_dataarray, is_pandas
+from dimtensor.dims import Dim, DimTuple
+from dimtensor.dims.labels import Labels
 from dimtensor.errors import DtypeError, InputError, build_message
 from dimtensor.graph import Node, make
 from dimtensor.graph.dtypes import scalar_dtype
@@ -33,9 +34,9 @@ class TensorShell:
     _class: type[DimTensor]
 
     @property
-    def dims(self) -> Dims:
-        """Dims, in canonical order; they have no other."""
-        return self.node.dims
+    def dims(self) -> DimTuple:
+        """Dims, in canonical order; they have no other. ``"time" in x.dims`` asks by name."""
+        return DimTuple(self.node.dims)
 
     @property
     def dtype(self) -> str:
@@ -163,7 +164,7 @@ def _label(value: Any, categories: Dim) -> Node:
     elif isinstance(value, (int, np.integer)):
         code = constant(int(value), "int64")
     else:
-        code = make("label_position", (), LabelPosition(categories, (value,), "one"))
+        code = make("label_position", (), LabelPosition(categories, Labels([value]), "one"))
     return make("codes", (code,), categories)
 
 

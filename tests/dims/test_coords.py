@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import datetime
+import pickle
+import time
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 
 import dimtensor as dt
 from dimtensor.dims import Coords
@@ -152,8 +156,6 @@ def test_labels_are_one_dimensional() -> None:
     ids=str,
 )
 def test_slices_include_both_ends_as_in_xarray(labels: object, selection: slice) -> None:
-    import xarray as xr
-
     expected = xr.DataArray(np.arange(len(labels)), dims="d", coords={"d": labels}).sel(d=selection)
     sliced = dt.Dim("d", coords=labels)[selection]
     np.testing.assert_array_equal(sliced.coords, expected["d"].values)
@@ -166,11 +168,210 @@ def test_slice_from_an_unknown_label_in_no_order() -> None:
 
 @pytest.mark.parametrize("method", ["nearest", "pad", "backfill"])
 def test_inexact_look_up_as_in_xarray(method: str) -> None:
-    import xarray as xr
-
     x = dt.data([1.0, 2.0, 4.0], dims=dt.Dim("d", coords=[10.0, 20.0, 40.0]))
     array = xr.DataArray([1.0, 2.0, 4.0], dims="d", coords={"d": [10.0, 20.0, 40.0]})
     found = x.sel(d=[12.0, 39.0], method=method).eval()
     xr.testing.assert_equal(found, array.sel(d=[12.0, 39.0], method=method))
     with pytest.raises(dt.LabelError, match=r"dim 'd' has no label 15\.0"):
         x.sel(d=15.0, method=method, tolerance=1.0)
+
+
+# -- labels that no array of NumPy holds, or that it would change ----------------------------------
+
+
+def same_index(found: pd.Index, expected: pd.Index) -> None:
+    assert type(found) is type(expected)
+    assert found.dtype == expected.dtype
+    assert found.equals(expected)
+
+
+INSTANTS = pd.date_range("2020-01-01", periods=3, freq="h", tz="Europe/Rome")
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [2**63 + 1, 1, -1],
+        [2**64, 2**64 + 1],
+        [2**60 + 1, 0.5],
+        np.array([2**63 + 1, 1], "u8"),
+        ["a", "a\0"],
+        np.array(["a", "a\0"], dtype=object),
+        [b"a", b"a\0"],
+        ["a", None, float("nan")],
+        [True, 1, "1"],
+        [datetime.datetime(1500, 1, 1), datetime.datetime(9999, 1, 1)],
+        [datetime.timedelta(days=1), datetime.timedelta(microseconds=1)],
+        [("a", 2**63 + 1), ("a", -1)],
+    ],
+    ids=repr,
+)
+def test_labels_do_not_change(labels: list) -> None:
+    dim = dt.Dim("d", coords=labels)
+    assert len(dim) == len(labels)
+    for position, label in enumerate(labels):
+        assert dim[label] == position
+        (stays,) = dim[[label]]
+        if isinstance(label, datetime.timedelta):
+            stays = pd.Timedelta(stays)
+        assert stays == label or stays is label or stays != stays
+    assert dt.Dim("d", coords=list(labels)) is dim
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ([1, "a"], [True, "a"]),
+        ([0, None], [False, None]),
+        ([np.nan, 1.0], [None, 1.0]),
+        (["a"], ["a\0"]),
+        (["a"], [b"a"]),
+        ([2**63 + 1, -1], [2.0**63, -1.0]),
+        (INSTANTS, INSTANTS.tz_convert("UTC")),
+        (INSTANTS, INSTANTS.tz_localize(None)),
+        (
+            pd.period_range("2020", periods=2, freq="M"),
+            pd.to_datetime(["2020-01-01", "2020-02-01"]),
+        ),
+        (pd.interval_range(0, 2), pd.interval_range(0, 2, closed="left")),
+    ],
+    ids=repr,
+)
+def test_labels_that_look_alike_are_different_dims(one: object, other: object) -> None:
+    assert dt.Dim("d", coords=one) is not dt.Dim("d", coords=other)
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        INSTANTS,
+        pd.period_range("2020-01", periods=3, freq="M"),
+        pd.interval_range(0, 3),
+        pd.arrays.IntervalArray.from_breaks(pd.date_range("2020", periods=4)),
+        pd.timedelta_range("1D", periods=3),
+        pd.date_range("2020", periods=3),
+    ],
+    ids=lambda index: str(index.dtype),
+)
+def test_labels_come_back_as_what_they_were(index: Any) -> None:
+    index = pd.Index(index, name="d")
+    dim, late = dt.Dim("d", coords=index), dt.Dim("d")
+    source = xr.DataArray([1.0, 2.0, 3.0], dims="d", coords={"d": index})
+    shuffled = source[[2, 0, 1]]
+    x, y = dt.tensor("x", dims=dim), dt.tensor("y", dims=late)
+    for result in (
+        dt.function([x], x * 1.0, backend="python")(shuffled),
+        dt.function([y], y * 1.0, backend="python")(source),
+        dt.data(source).eval(),
+    ):
+        same_index(result.indexes["d"], index)
+        xr.testing.assert_equal(result, source)
+    backwards = dt.data(source)[::-1].eval()
+    assert backwards.indexes["d"].dtype == index.dtype
+    xr.testing.assert_equal(backwards, source[::-1])
+    label = index[1]
+    assert dim[label] == 1
+    assert dim[[label, index[0]]].coords.tolist() == index[[1, 0]].tolist()
+    joined = dt.concat([dt.data(source)[:1], dt.data(source)[2:]], "d").eval()
+    assert joined.indexes["d"].dtype == index.dtype
+    assert pickle.loads(pickle.dumps(dim)) is dim
+
+
+def test_one_instant_in_two_time_zones_is_one_label() -> None:
+    dim = dt.Dim("d", coords=INSTANTS)
+    x = dt.tensor("x", dims=dim)
+    elsewhere = xr.DataArray(
+        [3.0, 1.0, 2.0], dims="d", coords={"d": INSTANTS.tz_convert("UTC")[[2, 0, 1]]}
+    )
+    result = dt.function([x], x * 1.0, backend="python")(elsewhere)
+    assert result.values.tolist() == [1.0, 2.0, 3.0]
+    same_index(result.indexes["d"], INSTANTS)
+    with pytest.raises(dt.LabelError, match="has no label"):
+        dim[INSTANTS[0].tz_localize(None)]
+
+
+def test_missing_labels_are_equal_to_themselves() -> None:
+    dim = dt.Dim("d", coords=[1.0, np.nan])
+    assert dim[float("nan")] == dim[np.float32("nan")] == 1
+    assert dt.Dim("d", coords=[1.0, float("nan")]) is dim
+    assert dim[[np.nan, 1.0]].coords.tolist()[1] == 1.0
+    assert dt.Dim("d", coords=pd.to_datetime(["2020", None]))[np.datetime64("NaT", "s")] == 1
+    with pytest.raises(dt.LabelError, match="dim 'd' has labels more than once: nan"):
+        dt.Dim("d", coords=[np.nan, 1.0, float("nan")])
+
+
+def test_zeros_and_nans_of_all_signs_are_one_label() -> None:
+    payload = np.array([0x7FF8000000000001], "u8").view("f8")
+    assert dt.Dim("d", coords=[0.0, payload[0]]) is dt.Dim("d", coords=[-0.0, -np.nan])
+
+
+@pytest.mark.parametrize("labels", [["a", "b", "a"], [1, 1.0], [np.nan, np.nan], [("a", 1)] * 2])
+def test_labels_of_a_new_dim_are_there_once(labels: list) -> None:
+    with pytest.raises(dt.LabelError, match="dim 'd' has labels more than once"):
+        dt.Dim("d", coords=labels)
+
+
+@pytest.mark.parametrize(
+    ("coords", "message"),
+    [
+        (5, "dim 'f': coords are one label for each position, 5 is no sequence of labels"),
+        ("abc", "'abc' is one label\nhint: coords="),
+        ({"a", "b"}, "labels of a dim have an order, a set does not say which"),
+        ({"a": 1}, "labels of a dim have an order, a dict does not say which"),
+        ([[1], [2]], "a label is a value that does not change, .* is a list"),
+        (np.zeros(2, dtype=[("a", "i4")]), "labels of a dim are single values, not records"),
+    ],
+    ids=repr,
+)
+def test_what_are_no_labels(coords: object, message: str) -> None:
+    with pytest.raises(dt.LabelError, match=message):
+        dt.Dim("f", coords=coords)
+
+
+@pytest.mark.parametrize("missing", [None, np.nan], ids=["strings only", "with a missing one"])
+def test_strings_of_variable_width(missing: object) -> None:
+    kind = np.dtypes.StringDType() if missing is None else np.dtypes.StringDType(na_object=np.nan)
+    labels = np.array(["a", "b" * 40, "a\0" if missing is None else missing], dtype=kind)
+    dim = dt.Dim("d", coords=labels)
+    assert dim["b" * 40] == 1
+    assert dim["a\0" if missing is None else np.nan] == 2
+
+
+@pytest.mark.parametrize("dtype", [">i8", ">f4", ">U3", ">M8[s]"])
+def test_labels_of_the_other_byte_order(dtype: str) -> None:
+    labels = np.array([1, 2, 3]).astype(dtype)
+    native = labels.astype(labels.dtype.newbyteorder("="))
+    assert dt.Dim("d", coords=labels) is dt.Dim("d", coords=native)
+    assert dt.Dim("d", coords=labels).coords.dtype == native.dtype
+
+
+def test_number_of_less_precision_is_found_as_in_xarray() -> None:
+    labels = np.array([0.1, 0.2], "f4")
+    array = xr.DataArray([1.0, 2.0], dims="d", coords={"d": labels})
+    x = dt.data(array)
+    xr.testing.assert_equal(x.sel(d=0.1).eval(), array.sel(d=0.1).drop_vars("d"))
+    xr.testing.assert_equal(x.sel(d=[0.2, 0.1]).eval(), array.sel(d=[0.2, 0.1]))
+
+
+def test_labels_leave_as_python_objects() -> None:
+    days = pd.date_range("2020-01-01", periods=2).astype("datetime64[ns]")
+    assert list(dt.Dim("d", coords=days)) == list(days.to_numpy())
+    x = dt.tensor("x", dims=dt.Dim("d"))
+    texts = [
+        repr(x.sel(d=np.str_("IBM"))),
+        repr(x.sel(d=[np.str_("IBM")]).dims),
+        repr(x.sel(d=slice(np.str_("IBM"), np.int64(3))).dims),
+        repr(x.sel(d=np.int64(3))),
+    ]
+    assert not [text for text in texts if "np." in text]
+
+
+def test_a_million_labels_in_another_order_are_joined_at_once() -> None:
+    n = 200_000
+    order = np.random.default_rng(0).permutation(n)
+    for labels in (np.arange(n), pd.date_range("2000", periods=n, freq="s"), np.arange(n) / 7):
+        dim = dt.Dim("d", coords=labels)
+        started = time.perf_counter()
+        found = Coords(labels[order]).find(dim._labels())
+        assert time.perf_counter() - started < 2  # a look-up for each label takes ten times that
+        np.testing.assert_array_equal(order[found], np.arange(n))

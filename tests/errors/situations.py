@@ -18,6 +18,7 @@ CALLING: dict[str, Callable[[str], Any]] = {}
 COUNTRY = dt.Dim("country", coords=["Italy", "Kenya", "USA"])
 AGE = dt.Dim("age", length=5)
 OBS = dt.Dim("obs")
+DAY = dt.Dim("day", coords=np.arange("2020-01-01", "2021-01-01", dtype="M8[D]"))
 X = dt.tensor("x", dims=COUNTRY)
 Y = dt.tensor("y", dims=AGE)
 EFFECT = X + Y
@@ -100,6 +101,26 @@ def dim_length_and_labels_disagree():
     dt.Dim("country", coords=["Italy", "Kenya"], length=3)
 
 
+@building
+def dim_of_labels_that_are_not_unique():
+    dt.Dim("k", coords=["a", "b", "a"])
+
+
+@building
+def dim_of_labels_in_a_set():
+    dt.Dim("k", coords={"a", "b"})
+
+
+@building
+def dim_of_a_number_for_labels():
+    dt.Dim("firm", coords=5)
+
+
+@building
+def dim_of_one_string_for_labels():
+    dt.Dim("firm", coords="IBM")
+
+
 # -- selection --------------------------------------------------------------------------------
 
 
@@ -115,7 +136,32 @@ def labels_not_there():
 
 @building
 def label_not_unique():
-    dt.tensor("x", dims=dt.Dim("k", coords=["a", "b", "a"])).sel(k="a")
+    X.isel(country=[0, 1, 0]).sel(country="Italy")
+
+
+@building
+def label_in_other_case():
+    dt.tensor("x", dims=dt.Dim("firm", coords=["IBM", "GE"])).sel(firm="Ibm")
+
+
+@building
+def number_given_as_a_string():
+    dt.tensor("x", dims=dt.Dim("year", coords=[2020, 2021])).sel(year="2021")
+
+
+@building
+def labels_in_a_set():
+    X.sel(country={"USA", "Italy"})
+
+
+@building
+def slice_of_labels_in_brackets():
+    dt.tensor("x", dims=DAY)["2020-01":"2020-06"]
+
+
+@building
+def part_of_a_date_where_one_label_is_meant():
+    return dt.tensor("day_of", dims=OBS, categories=DAY) == "2020-02"
 
 
 @building
@@ -222,6 +268,11 @@ def rename_to_a_name_that_is_taken():
 
 
 @building
+def rename_of_a_tensor():
+    X.rename("y")
+
+
+@building
 def rename_to_a_dim_of_other_labels():
     X.rename_dim(COUNTRY, dt.Dim("land", coords=["a", "b", "c"]))
 
@@ -249,6 +300,16 @@ def squeeze_a_long_dim():
 @building
 def order_that_leaves_a_dim_out():
     EFFECT.to_shaped([AGE])
+
+
+@building
+def order_from_a_set():
+    EFFECT.to_shaped({AGE, COUNTRY})
+
+
+@building
+def positional_variable_of_dims_in_a_set():
+    dt.from_shaped(pt.matrix(shape=(3, 5)), dims={COUNTRY, AGE})
 
 
 @building
@@ -357,6 +418,38 @@ def data_of_strings():
 @building
 def data_without_dims():
     dt.data(np.zeros((2, 3)))
+
+
+@building
+def data_of_dims_in_a_set():
+    dt.data(np.zeros((3, 5)), dims={COUNTRY, AGE})
+
+
+@building
+def data_of_a_dataset():
+    dt.data(xr.Dataset({"income": ("country", [1.0, 2.0]), "size": ("country", [1, 2])}))
+
+
+@building
+def data_of_a_series_with_levels_without_names():
+    dt.data(pd.Series([1.0, 2.0], index=pd.MultiIndex.from_tuples([("a", 1), ("b", 2)])))
+
+
+@building
+def data_of_a_series_that_lacks_combinations():
+    levels = pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)], names=["p", "q"])
+    dt.data(pd.Series([1.0, 2.0, 3.0], index=levels))
+
+
+@building
+def data_of_a_frame_with_levels():
+    levels = pd.MultiIndex.from_product([["a"], [1, 2]], names=["p", "q"])
+    dt.data(pd.DataFrame([[1.0], [2.0]], index=levels, columns=pd.Index(["u"], name="r")))
+
+
+@building
+def data_of_categories_that_are_no_dim():
+    dt.data(["USA"], dims=OBS, categories=["USA", "Italy"])
 
 
 @building

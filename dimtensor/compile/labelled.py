@@ -1,0 +1,338 @@
+"""Values with named axes: what DataArrays, pandas objects and pairs of names and array say."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Collection, Hashable, Mapping, Sequence, Set
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from dimtensor.dims import Coords, Dim, Dims, in_order, sort_dims
+from dimtensor.errors import InputError, LabelError, build_message, listing
+from dimtensor.graph.infer import describe
+
+# labels by the id of the immutable index that they were read from, for as long as that is alive
+_labels_of_index: dict[int, tuple[weakref.ref, Coords]] = {}
+
+
+class Labelled:
+    """A value with named axes and perhaps labels, as which DataArrays, Series and frames enter.
+
+    ``levels`` are the names of what is in the tuples that label an axis with a MultiIndex.
+    """
+
+    __slots__ = ("labels", "levels", "names", "values")
+
+    def __init__(
+        self,
+        values: np.ndarray,
+        names: tuple,
+        labels: Mapping[Hashable, Coords],
+        levels: Mapping[Hashable, tuple] | None = None,
+    ):
+        self.values = values
+        self.names = names
+        self.labels = labels
+        self.levels = levels or {}
+
+
+def is_dataarray(value: Any) -> bool:
+    """Whether a value is an xarray.DataArray, without importing xarray."""
+    return _is_of("xarray", "DataArray", value)
+
+
+def is_dataset(value: Any) -> bool:
+    """Whether a value is an xarray.Dataset or DataTree, without importing xarray."""
+    return _is_of("xarray", "Dataset", value) or _is_of("xarray", "DataTree", value)
+
+
+def is_pandas(value: Any) -> bool:
+    """Whether a value is a pandas Series, DataFrame or Index, without importing pandas."""
+    pandas = any(cls.__module__.startswith("pandas") for cls in type(value).__mro__)
+    return pandas and hasattr(value, "to_numpy") and hasattr(value, "ndim")
+
+
+def _is_of(package: str, name: str, value: Any) -> bool:
+    return any(
+        cls.__name__ == name and cls.__module__.startswith(package) for cls in type(value).__mro__
+    )
+
+
+def refuse_dataset(value: Any, source: str, name: str | None) -> None:
+    """Refuse several variables where one is needed.
+
+    Raises
+    ------
+    InputError
+        With the variables there are.
+    """
+    if not is_dataset(value):
+        return
+    kind = type(value).__name__
+    known = [str(one) for one in value.data_vars] if hasattr(value, "data_vars") else []
+    chosen = name if name in known else known[0] if known else "name"
+    raise InputError(
+        build_message(
+            f"{source} takes one array and is given a {kind}",
+            [(f"variables of the {kind}", listing(known))],
+            f"pass one of them: {kind.lower()}[{chosen!r}]",
+        )
+    )
+
+
+def axis_names(dims: Dims) -> dict[Dim, str]:
+    """Names of dims as axes of a DataArray; an anonymous dim is called ``dim_0`` and so on."""
+    taken = {dim.name for dim in dims}
+    numbers = (n for n in range(2 * len(dims) + 1) if f"dim_{n}" not in taken)
+    return {
+        dim: dim.name if dim.name is not None else f"dim_{next(numbers)}" for dim in sort_dims(dims)
+    }
+
+
+def as_labelled(value: Any, dims: Dims, source: str) -> Labelled | None:
+    """Named axes of a value; None for plain arrays and numbers.
+
+    A pair ``(names, array)`` names the axes of an array, as in xarray.
+
+    Raises
+    ------
+    InputError
+        If the axes of a pandas object cannot be told apart by name, or a pair does not name each
+        axis.
+    """
+    refuse_dataset(value, source, None)
+    if is_dataarray(value):
+        indexes = dict(value.indexes)
+        indexes = {name: indexes[name] for name in value.dims if name in indexes}
+        labels = {name: labels_of(index) for name, index in indexes.items()}
+        levels = {name: tuple(i.names) for name, i in indexes.items() if i.nlevels > 1}
+        return Labelled(np.asarray(value.data), tuple(value.dims), labels, levels)
+    if is_pandas(value):
+        return _from_pandas(value, dims, source)
+    if isinstance(value, tuple) and len(value) == 2:
+        return _from_pair(*value, dims, source)
+    return None
+
+
+def labels_of(index: Any) -> Coords:
+    """Labels of a pandas Index; the same object for the same index."""
+    key = id(index)
+    known = _labels_of_index.get(key)
+    if known is not None and known[0]() is index:
+        return known[1]
+    labels = Coords(index)
+    forget = weakref.ref(index, lambda _: _labels_of_index.pop(key, None))
+    _labels_of_index[key] = (forget, labels)
+    return labels
+
+
+def _from_pair(names: Any, array: Any, dims: Dims, source: str) -> Labelled | None:
+    """A pair of names and an array; None for a tuple of two other things."""
+    if isinstance(names, (Dim, str)):
+        names = (names,)
+    if isinstance(names, Set):
+        names = in_order(names, f"{source}: the dims of an array")
+    if not isinstance(names, (tuple, list)) or not all(isinstance(n, (str, Dim)) for n in names):
+        return None
+    if isinstance(array, str):  # two labels
+        return None
+    values = as_array(array, source)
+    if values.ndim != len(names):
+        raise InputError(
+            f"{source}: {len(names)} dims are named for an array of {values.ndim} axes"
+        )
+    own = axis_names(dims)
+    return Labelled(
+        values, tuple(own.get(n, n.short) if isinstance(n, Dim) else n for n in names), {}
+    )
+
+
+def _from_pandas(value: Any, dims: Dims, source: str) -> Labelled:
+    if value.ndim == 2:
+        return _from_frame(value, dims, source)
+    array = value.to_numpy()
+    index = getattr(value, "index", None)
+    if index is None:  # an Index: labels without an index of their own
+        return Labelled(array, (_only_name(dims, source),), {})
+    if index.nlevels > 1 and len(dims) == index.nlevels:
+        _require_complete(index, source)
+        stacked = value.to_xarray()
+        labels = {name: labels_of(stacked.indexes[name]) for name in stacked.dims}
+        return Labelled(stacked.values, tuple(stacked.dims), labels)
+    if not dims and isinstance(index.name, str):
+        return Labelled(array, (index.name,), {index.name: labels_of(index)})
+    name = _only_name(dims, source)
+    if index.nlevels > 1:
+        return Labelled(array, (name,), {name: labels_of(index)}, {name: tuple(index.names)})
+    # a default index numbers the rows; it is not a set of labels
+    plain = type(index).__name__ == "RangeIndex" and index.name is None
+    labels = {} if plain and dims[0].coords is None else {name: labels_of(index)}
+    return Labelled(array, (name,), labels)
+
+
+def _require_complete(index: Any, source: str) -> None:
+    """Check that the rows of a Series are all combinations of the levels of its index.
+
+    Raises
+    ------
+    LabelError
+        If one is not there, or is there twice.
+    """
+    twice = index[index.duplicated()]
+    if len(twice):
+        raise LabelError(
+            build_message(
+                f"{source} has labels more than once: {listing(list(twice.unique()), 4)}",
+                [("levels", listing(index.names))],
+                "make them unique, or average over them",
+            )
+        )
+    whole = int(np.prod([len(np.unique(codes)) for codes in index.codes]))
+    if whole != len(index):
+        raise LabelError(
+            build_message(
+                f"{source} has {len(index)} rows, and there are {whole} combinations of the "
+                "labels of its index",
+                [("levels", listing(index.names))],
+                "fill them (value.unstack(fill_value=...).stack(), or value.to_xarray(), which "
+                "fills with NaN), or pass one dim for the rows, dims=dt.Dim(name)",
+            )
+        )
+
+
+def _only_name(dims: Dims, source: str) -> str:
+    if len(dims) != 1:
+        raise InputError(f"{source}: a Series has one dim, the tensor has dims {names_of(dims)}")
+    (name,) = axis_names(dims).values()
+    return name
+
+
+def _from_frame(value: Any, dims: Dims, source: str) -> Labelled:
+    names = (value.index.name, value.columns.name)
+    if None in names or names[0] == names[1]:
+        raise InputError(
+            build_message(
+                f"{source}: the axes of a DataFrame are told apart by the names of its index and "
+                "its columns",
+                [("names", listing(names)), ("dims", names_of(dims))],
+                "set df.index.name and df.columns.name, or pass an xarray.DataArray",
+            )
+        )
+    labels = {names[0]: labels_of(value.index), names[1]: labels_of(value.columns)}
+    return Labelled(value.to_numpy(), names, labels)
+
+
+def names_of(dims: Dims) -> str:
+    return "{" + ", ".join(axis_names(dims).values()) + "}"
+
+
+def own_names(names: Sequence[Hashable], dims: Dims, source: str) -> Collection[str]:
+    """Names of the dims of a tensor, all of which a value must have.
+
+    Raises
+    ------
+    InputError
+        If the value lacks one.
+    """
+    own = axis_names(dims).values()
+    missing = [name for name in own if name not in names]
+    if missing:
+        extra = [str(name) for name in names if name not in own]
+        close = get_close_matches(str(missing[0]), extra, n=1) if len(missing) == 1 else []
+        guess = f" (is {close[0]!r} meant for it?)" if close else ""
+        noun = "dim" if len(missing) == 1 else "dims"
+        raise InputError(
+            build_message(
+                f"{source} lacks {noun} {listing(missing)}{guess}",
+                [("tensor", names_of(dims)), ("value", "{" + ", ".join(map(str, names)) + "}")],
+            )
+        )
+    return own
+
+
+def as_array(value: Any, source: str) -> np.ndarray:
+    """A value as an array.
+
+    Raises
+    ------
+    InputError
+        If it is a symbolic tensor or variable, or nested lists of different lengths.
+    """
+    symbolic = hasattr(value, "owner") and hasattr(value, "type")
+    if hasattr(value, "node") or symbolic:
+        what = str(value) if symbolic else describe(value.node)
+        raise InputError(
+            build_message(
+                f"{source} takes a value and is given a symbolic tensor: {what}",
+                hint="x.eval() gives the value of an expression; dt.substitute puts one expression "
+                "into another",
+            )
+        )
+    try:
+        return np.asarray(value)
+    except ValueError:
+        raise InputError(f"{source}: the nested sequences do not make an array") from None
+
+
+def dims_of(value: Any) -> Dims:
+    """Dims with the names and labels of a labelled value."""
+    if is_dataarray(value):
+        return tuple(
+            Dim(str(key), coords=value.indexes[key])
+            if key in value.indexes
+            else Dim(str(key), length=value.sizes[key])
+            for key in value.dims
+        )
+    if is_pandas(value) and hasattr(value, "index"):
+        return _dims_of_pandas(value)
+    if np.ndim(value) == 0:
+        return ()
+    raise InputError(
+        build_message(
+            f"nothing says which dims the {np.ndim(value)} axes of the value are",
+            [("shape", np.shape(value))],
+            "pass dims=",
+        )
+    )
+
+
+def _dims_of_pandas(value: Any) -> Dims:
+    """Dims of the index and the columns of a pandas object; of a MultiIndex, one for each level.
+
+    Raises
+    ------
+    InputError
+        If they have no names, or a frame has more than one level.
+    """
+    axes = [value.index, *([value.columns] if value.ndim == 2 else [])]
+    stacked = any(axis.nlevels > 1 for axis in axes)
+    names = [name for axis in axes for name in axis.names]
+    if not all(isinstance(name, str) for name in names):
+        what = (
+            "the levels of its index" if stacked else "its axes" if value.ndim > 1 else "its index"
+        )
+        raise InputError(
+            build_message(
+                f"the dims of a {type(value).__name__} have the names of {what}, "
+                "and not all have one",
+                [("names", listing(names))],
+                "name them with value.rename_axis(...), or pass dims=",
+            )
+        )
+    if not stacked:
+        return tuple(Dim(axis.name, coords=axis) for axis in axes)
+    if value.ndim == 2:
+        raise InputError(
+            build_message(
+                "a DataFrame with a MultiIndex has more than two dims",
+                [("levels", listing(names))],
+                "value.stack(...) makes a Series of it, whose levels become dims",
+            )
+        )
+    (axis,) = axes
+    return tuple(
+        Dim(name, coords=axis.levels[at].take(np.unique(axis.codes[at][axis.codes[at] >= 0])))
+        for at, name in enumerate(names)
+    )

@@ -1,0 +1,273 @@
+"""Labels as values: the arrays that hold them unchanged, and when two of them are the same."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Mapping, Set
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dimtensor.errors import LabelError, build_message, plain_repr
+
+# what stands for a missing label: unlike NaN they are equal to themselves
+NAN = ("nan",)
+NAT = ("nat",)
+
+_FAMILIES = {"i": "number", "u": "number", "f": "number", "b": "bool", "U": "string",
+             "S": "bytes", "c": "complex", "M": "datetime", "m": "timedelta"}  # fmt: skip
+_NANOSECONDS: dict[str, Any] = {
+    "D": 86_400 * 10**9, "h": 3600 * 10**9, "m": 60 * 10**9, "s": 10**9, "ms": 10**6, "us": 1000,
+    "ns": 1, "ps": Fraction(1, 1000), "fs": Fraction(1, 10**6), "as": Fraction(1, 10**9),
+}  # fmt: skip
+_EPOCH = datetime.datetime(1970, 1, 1)
+_EXTENSIONS = ("DatetimeTZDtype", "PeriodDtype", "IntervalDtype")
+
+
+def family_of(values: np.ndarray) -> str:
+    """The kind of labels in an array; labels of two kinds are never the same."""
+    return _FAMILIES.get(values.dtype.kind, "object")
+
+
+def family(label: object) -> Any:
+    """The kind of a label; numbers of all types are of one, bools are apart."""
+    if isinstance(label, (bool, np.bool_)):
+        return "bool"
+    if isinstance(label, (np.timedelta64, datetime.timedelta)):  # the first is an integer, too
+        return "timedelta"
+    if isinstance(label, (int, float, np.integer, np.floating)):
+        return "number"
+    if isinstance(label, str):
+        return "string"
+    if isinstance(label, bytes):
+        return "bytes"
+    if isinstance(label, (complex, np.complexfloating)):
+        return "complex"
+    if isinstance(label, (np.datetime64, datetime.date)):  # a datetime is a date, a Timestamp, too
+        return "datetime" if getattr(label, "tzinfo", None) is None else "zoned"
+    return type(label)
+
+
+def python_label(label: Any) -> Any:
+    """A label without NumPy's type around it; a datetime, which may have nanoseconds, stays."""
+    if isinstance(label, np.ndarray) and label.ndim == 0:
+        label = label[()]
+    if isinstance(label, np.generic) and not isinstance(label, (np.datetime64, np.timedelta64)):
+        return label.item()
+    return label
+
+
+def tagged(label: Any) -> Any:
+    """A stand-in for a label that equals those of the same labels, and of no others."""
+    if isinstance(label, tuple):
+        return ("tuple", *map(tagged, label))
+    kind = family(label)
+    if kind in ("number", "complex"):
+        number = python_label(label)
+        return NAN if number != number else number
+    if kind == "bool":
+        return ("bool", bool(label))
+    if kind in ("datetime", "timedelta", "zoned"):
+        count = nanoseconds(label)
+        return NAT if count is None else (kind, count)
+    return label
+
+
+class Labels(tuple):
+    """A tuple of labels whose equality tells 1 from True and from 1.0, and finds NaN equal.
+
+    Examples
+    --------
+    >>> Labels([1]) == Labels([True]), Labels([float("nan")]) == Labels([float("nan")])
+    (False, True)
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, labels: Iterable[Any]) -> Labels:
+        return super().__new__(cls, map(python_label, labels))
+
+    @property
+    def _identity(self) -> tuple:
+        return tuple((type(v) is float, tagged(v)) for v in self)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Labels) and self._identity == other._identity
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    def __reduce__(self) -> tuple:
+        return (Labels, (tuple(self),))
+
+
+def nanoseconds(label: Any) -> int | Fraction | None:
+    """Exact nanoseconds since 1970, or of a span of time; None for NaT."""
+    label = getattr(label, "asm8", label)  # of pandas
+    if isinstance(label, (np.datetime64, np.timedelta64)):
+        return None if np.isnat(label) else nanosecond_counts(np.array([label]))[0]
+    if isinstance(label, datetime.timedelta):
+        span = label
+    elif not isinstance(label, datetime.datetime):
+        span = datetime.datetime(label.year, label.month, label.day) - _EPOCH
+    elif label.tzinfo is None:
+        span = label - _EPOCH
+    else:
+        span = label - _EPOCH.replace(tzinfo=datetime.UTC)
+    return ((span.days * 86_400 + span.seconds) * 1_000_000 + span.microseconds) * 1000
+
+
+def nanosecond_counts(values: np.ndarray) -> list:
+    """Exact nanoseconds of datetimes or spans in any unit, with ``NAT`` for NaT."""
+    exact = in_unit(values, "ns")
+    if exact is not None:
+        counts = exact.view("i8").tolist()
+    else:
+        unit, step = np.datetime_data(values.dtype)
+        if unit in "YMW":
+            values, unit, step = values.astype(f"{values.dtype.kind}8[D]"), "D", 1
+        per = _NANOSECONDS[unit]
+        counts = [count * per * step for count in values.astype(values.dtype).view("i8").tolist()]
+    if np.isnat(values).any():
+        return [
+            NAT if gone else count for count, gone in zip(counts, np.isnat(values), strict=True)
+        ]
+    return counts
+
+
+def in_unit(values: np.ndarray, unit: str) -> np.ndarray | None:
+    """Datetimes or spans in a unit, None where the unit does not hold them exactly."""
+    try:
+        converted = values.astype(f"{values.dtype.kind}8[{unit}]")
+        back = converted.astype(values.dtype)
+    except OverflowError:
+        return None
+    same = bool(((back == values) | np.isnat(values)).all())
+    return converted if same and bool((np.isnat(converted) == np.isnat(values)).all()) else None
+
+
+def stand_ins(values: np.ndarray) -> list:
+    """Hashable stand-ins for labels of an array; equal ones are the same label of its family."""
+    kind = values.dtype.kind
+    if kind in "mM":
+        return nanosecond_counts(values)
+    if kind == "O":
+        return list(map(tagged, values.tolist()))
+    plain = values.tolist()
+    if kind in "fc" and np.isnan(values).any():
+        return [NAN if label != label else label for label in plain]
+    return plain
+
+
+# -- arrays of labels --------------------------------------------------------------------------
+
+
+def label_array(labels: Any) -> tuple[np.ndarray | None, Any]:
+    """Labels given in any way as an array, or as a pandas Index of what NumPy has no dtype for.
+
+    Returns
+    -------
+    ndarray or None, pandas.Index or None
+        One of them: one-dimensional, and its own memory. Time zones, periods and intervals come as
+        an Index.
+
+    Raises
+    ------
+    LabelError
+        If these are no labels, one for each position.
+    """
+    if type(getattr(labels, "dtype", None)).__name__ in _EXTENSIONS:
+        import pandas as pd
+
+        return None, pd.Index(labels, copy=True)
+    if hasattr(labels, "to_numpy"):  # pandas objects and DataArrays, without importing them
+        labels = labels.to_numpy()
+    if not isinstance(labels, np.ndarray):
+        return _of_items(_items(labels))
+    if labels.ndim != 1:
+        raise LabelError(f"labels of a dim are one-dimensional, these have shape {labels.shape}")
+    if labels.dtype.kind == "V":
+        raise LabelError(f"labels of a dim are single values, not records of {labels.dtype}")
+    if labels.dtype.kind in ("O", "T"):
+        return _of_items(labels.tolist())
+    return np.array(labels, dtype=labels.dtype.newbyteorder("=")), None
+
+
+def _items(labels: Any) -> list:
+    if isinstance(labels, (Set, Mapping)):
+        raise LabelError(
+            build_message(
+                f"labels of a dim have an order, a {type(labels).__name__} does not say which",
+                [("given", ", ".join(sorted(map(plain_repr, labels))))],
+                "pass a list, such as sorted(labels)",
+            )
+        )
+    if isinstance(labels, (str, bytes)) or not isinstance(labels, Iterable):
+        what = "one label" if isinstance(labels, (str, bytes)) else "no sequence of labels"
+        way = f"length={labels} for a dim without labels" if isinstance(labels, int) else ""
+        raise LabelError(
+            build_message(
+                f"coords are one label for each position, {plain_repr(labels)} is {what}",
+                hint=way or f"coords=[{plain_repr(labels)}]",
+            )
+        )
+    return list(labels)
+
+
+def _of_items(items: list) -> tuple[np.ndarray | None, Any]:
+    """The array of labels that are Python objects, chosen so that none of them changes."""
+    kinds = {family(item) for item in items}
+    kind = kinds.pop() if len(kinds) == 1 else "object"
+    array: np.ndarray | None = None
+    if kind in ("number", "bool", "complex"):
+        array = np.array(items)
+        if array.dtype.kind == "f" and not all(
+            one == other or (one != one and other != other)
+            for one, other in zip(array.tolist(), items, strict=True)
+        ):
+            array = None  # integers that floats do not hold
+    elif kind in ("string", "bytes"):
+        end = "\0" if kind == "string" else b"\0"  # an array of fixed width strips it
+        array = None if any(item.endswith(end) for item in items) else np.array(items)
+    elif kind in ("datetime", "timedelta"):
+        array = _of_times(items, "M" if kind == "datetime" else "m")
+    elif kind == "zoned" or getattr(kind, "__name__", "") in ("Period", "Interval"):
+        import pandas as pd
+
+        index = pd.Index(items)
+        if type(index.dtype).__name__ in _EXTENSIONS:
+            return None, index
+    if array is not None and array.dtype.kind != "O":
+        return array, None
+    array = np.empty(len(items), dtype=object)
+    for at, item in enumerate(items):
+        array[at] = _hashable(python_label(item))
+    return array, None
+
+
+def _hashable(label: Any) -> Any:
+    try:
+        hash(label)
+    except TypeError:
+        raise LabelError(
+            f"a label is a value that does not change, {plain_repr(label)} is a "
+            f"{type(label).__name__}"
+        ) from None
+    return label
+
+
+def _of_times(items: list, kind: str) -> np.ndarray | None:
+    dtypes = {getattr(item, "dtype", None) for item in items}
+    if None not in dtypes and len(dtypes) == 1:
+        return np.array(items)
+    counts = list(map(nanoseconds, items))
+    for unit, per in (("ns", 1), ("us", 1000)):
+        scaled = [None if count is None else Fraction(count, per) for count in counts]
+        if all(c is None or (c.denominator == 1 and abs(c) < 2**63) for c in scaled):
+            whole = [np.iinfo("i8").min if c is None else int(c) for c in scaled]
+            return np.array(whole, dtype="i8").view(f"{kind}8[{unit}]")
+    return None
