@@ -84,8 +84,13 @@ def _scatter(node: Any) -> Callable[..., Any] | None:
         indices = tuple(indices_from_subtensor(arrays, op.idx_list))
         alone = indices[0] if len(indices) == 1 else indices
         op._check_runtime_broadcast_of_vector_index(node, x, y, alone)
-        update = x.at[indices].set if op.set_instead_of_inc else x.at[indices].add
-        return update(y, mode="promise_in_bounds", **hints)
+        at = x.at[indices]
+        if op.set_instead_of_inc:
+            return at.set(y, mode="promise_in_bounds", **hints)
+        if op.ignore_duplicates:  # added once, however often a position is given
+            y = at.get(mode="promise_in_bounds", **hints) + y
+            return at.set(y, mode="promise_in_bounds", **hints)
+        return at.add(y, mode="promise_in_bounds", **hints)
 
     return scatter
 

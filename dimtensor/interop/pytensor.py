@@ -31,6 +31,9 @@ _INCLUDED = (
 )
 # Graphs inside of operations are run by PyTensor: they are rewritten for it when it is linked.
 _INNER = "compile_inner_graph"
+# A graph that is linked by PyTensor has been simplified as the mode says, and is not once more:
+# what a mode leaves out (rewrites that forget lengths, say) stays out.
+_SIMPLIFIED = ("canonicalize", "stabilize", "specialize", "uncanonicalize")
 _EXCLUDED = ("inplace", "fusion", "cxx_only", "scan_reduce_trace_prealloc", _INNER)
 
 
@@ -127,6 +130,8 @@ class LoopNests:
     ----------
     source : str or None
         Source of the kernel.
+    native : bool
+        Whether LLVM was given the source directly; else numba compiles it when it is first called.
     reason : str or None
         Why PyTensor's function is used.
     stats : dict
@@ -138,6 +143,7 @@ class LoopNests:
         self._strict = strict
         self._other: Callable[..., Any] | None = None
         self.source: str | None = None
+        self.native = False
         self.reason: str | None = None
         self.stats: dict[str, float] = {}
         self._run = self._compiled()
@@ -146,6 +152,7 @@ class LoopNests:
         return self._run(*values)
 
     def _compiled(self) -> Callable[..., Any]:
+        from dimtensor.backends.numba import register_ops
         from dimtensor.kernels.compiler import kernel_of
         from dimtensor.kernels.guards import GuardedEmitter
         from dimtensor.kernels.plan import UnsupportedGraph
@@ -158,43 +165,47 @@ class LoopNests:
         except (UnsupportedGraph, NotImplementedError) as error:
             return self._through_pytensor(error)
         self.source, self.stats = kernel.source, kernel.stats
+        if kernel.native is not None:
+            self.native = True
+            dtypes = [v.type.dtype for v in border.graph.inputs]
+            function = _of_any_layout(kernel.native.bind(kernel.constants), dtypes)
+            return self._guarded(function, border)
+        kernel.before_numba = register_ops
         return self._first_call(kernel.function, kernel.constants, border)
 
     def _first_call(
         self, function: Callable[..., Any], constants: tuple[Any, ...], border: _Border
     ) -> Callable[..., Any]:
         """What numba cannot type it says when the function is called first."""
-        checked = self._checked(function, constants, border)
+        guarded = self._guarded(lambda *arrays: function(*arrays, *constants), border)
 
         def first(*values: Any) -> Any:
             from numba.core.errors import NumbaError
 
             try:
-                result = checked(*values)
+                result = guarded(*values)
             except NumbaError as error:
                 self._run = self._through_pytensor(error)
                 return self._run(*values)
-            self._run = checked
+            self._run = guarded
             return result
 
         return first
 
-    def _checked(
-        self, function: Callable[..., Any], constants: tuple[Any, ...], border: _Border
-    ) -> Callable[..., Any]:
+    def _guarded(self, function: Callable[..., Any], border: _Border) -> Callable[..., Any]:
+        """The kernel, and PyTensor's function for arguments that do not fit it."""
         from dimtensor.kernels.guards import UNFIT
 
         taken, given = border.taken, border.given
 
         def run(*values: Any) -> Any:
-            arrays = values if taken is None else taken(values)
             try:
-                results = function(*arrays, *constants)
+                results = function(*(values if taken is None else taken(values)))
             except ValueError as error:
                 if self._strict or error.args != (UNFIT,):
                     raise
                 return self._pytensors()(*values)
-            return given(results)
+            return results if given is None else given(results)
 
         return run
 
@@ -219,7 +230,7 @@ class _Border:
 
     def __init__(self, fgraph: FunctionGraph):
         from dimtensor.kernels.plan import UnsupportedGraph
-        from dimtensor.kernels.splits import split_as_slices
+        from dimtensor.kernels.splits import split_as_slices, updates_once
 
         inputs = [_dense_input(v) for v in fgraph.inputs]
         replaced = {
@@ -238,6 +249,7 @@ class _Border:
         _rewrite_inner_graphs(self.graph)
         _promise_lengths_of_splits(self.graph)
         split_as_slices(self.graph)
+        updates_once(self.graph)
         scalars = [at for at, v in enumerate(fgraph.inputs) if isinstance(v.type, ScalarType)]
         self.taken = _arrays_of(scalars) if scalars else None
         self.given = _results(self.graph.outputs, [distinct.index(v) for v in outputs])
@@ -316,14 +328,30 @@ def _arrays_of(scalars: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any
     return taken
 
 
+def _of_any_layout(function: Callable[..., Any], dtypes: Sequence[str]) -> Callable[..., Any]:
+    """Machine code takes arrays as they mostly are: contiguous and aligned. Others are copied."""
+
+    def run(*arrays: Any) -> Any:
+        try:
+            return function(*arrays)
+        except TypeError:
+            plain = [
+                np.require(array, dtype, ("C", "A"))
+                for array, dtype in zip(arrays, dtypes, strict=True)
+            ]
+        return function(*plain)
+
+    return run
+
+
 def _results(
     outputs: Sequence[Variable], places: Sequence[int]
-) -> Callable[[tuple[Any, ...]], Sequence[Any]]:
-    """Arrays for all outputs, no two of which share memory."""
+) -> Callable[[tuple[Any, ...]], Sequence[Any]] | None:
+    """Arrays for all outputs, no two of which share memory; None where the kernel gives them."""
     scalars = [(at, v.type.dtype) for at, v in enumerate(outputs) if v.type.ndim == 0]
     repeated = len(set(places)) < len(places)
     if not scalars and not repeated:
-        return lambda results: results
+        return None
 
     def given(results: tuple[Any, ...]) -> Sequence[Any]:
         arrays = list(results)
@@ -348,7 +376,7 @@ def link_with_pytensor(fgraph: FunctionGraph) -> Callable[..., Any]:
     graph, memo = fgraph.clone_get_equiv(attach_feature=False)
     graph.attach_feature(Supervisor(memo[v] for v in protected))
     with config.change_flags(mode=NUMBA):
-        NUMBA.optimizer.rewrite(graph)
+        NUMBA.excluding(*_SIMPLIFIED, "shape_unsafe").optimizer.rewrite(graph)
     insert_deepcopy(graph, [In(v) for v in graph.inputs], [Out(v) for v in graph.outputs])
     linker = NumbaLinker()
     function: Callable[..., Any] = linker.jit_compile(linker.fgraph_convert(graph))

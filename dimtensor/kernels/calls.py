@@ -250,19 +250,22 @@ def _added(e: Emitter, start: str, length: str) -> str:
     return name
 
 
+_RESHAPED = "a reshape keeps the number of elements"
+
+
 def _reshape(e: Emitter, node: Apply) -> None:
     """A view: all arrays are contiguous."""
     (x, shape), (out,) = node.inputs, node.outputs
-    if x.type.ndim == 0 or out.type.ndim == 0:
-        _reshape_number(e, x, out)
-        return
     total = e.fresh("n")
-    size = " * ".join(e.length(x, axis) for axis in range(x.type.ndim))
+    size = " * ".join(e.length(x, axis) for axis in range(x.type.ndim)) or "1"
     e.lines.append(f"{total} = {size}")
     lengths = _asked_lengths(e, shape, out, total)
     if any(length is None for length in (*x.type.shape, *out.type.shape)):
-        e.lines.append(f"if {total} != {' * '.join(lengths)}:")
-        e.lines.append("    raise ValueError('a reshape keeps the number of elements')")
+        e.lines.append(f"if {total} != {' * '.join(lengths) or '1'}:")
+        e.lines.append(f"    raise ValueError('{_RESHAPED}')")
+    if x.type.ndim == 0 or out.type.ndim == 0:
+        _reshape_number(e, x, out)
+        return
     name = e.fresh("v")
     e.lines.append(f"{name} = {e.place(x).whole}.reshape(({', '.join(lengths)},))")
     finish(e, out, Place(name, early=False))
@@ -280,19 +283,40 @@ def _reshape_number(e: Emitter, x: Variable, out: Variable) -> None:
 
 def _asked_lengths(e: Emitter, shape: Variable, out: Variable, total: str) -> list[str]:
     """Lengths that a reshape asks for; one of -1 is what is left."""
-    lengths: list[str | None] = []
-    for axis, static in enumerate(out.type.shape):
-        if static is not None:
-            lengths.append(str(static))
-            continue
-        asked = e.element(shape, (Term(str(axis)),), e.top).text
-        is_open = asked in ("(-1)", "-1") or isinstance(shape, Constant)
-        lengths.append(None if is_open else set_length(e, out, axis, asked))
-    known = " * ".join(length for length in lengths if length is not None) or "1"
-    return [
-        set_length(e, out, axis, f"{total} // max({known}, 1)") if length is None else length
-        for axis, length in enumerate(lengths)
+    asked = [
+        str(static) if static is not None else e.element(shape, (Term(str(axis)),), e.top).text
+        for axis, static in enumerate(out.type.shape)
     ]
+    is_open = [text in ("(-1)", "-1") for text in asked]
+    if not e.trusting and not all(e.is_known_length(text) for text in asked):
+        asked = _resolved_lengths(e, asked, total)
+        is_open = [False] * len(asked)
+    elif isinstance(shape, Constant):
+        is_open = [static is None for static in out.type.shape]
+    known = " * ".join(text for text, left in zip(asked, is_open, strict=True) if not left) or "1"
+    return [
+        set_length(e, out, axis, f"{total} // max({known}, 1)" if left else text)
+        for axis, (text, left) in enumerate(zip(asked, is_open, strict=True))
+    ]
+
+
+def _resolved_lengths(e: Emitter, asked: list[str], total: str) -> list[str]:
+    """Lengths of a reshape where each may be -1 at run time."""
+    found = []
+    for at, text in enumerate(asked):
+        if e.is_known_length(text):
+            found.append(text)
+            continue
+        others = [other for k, other in enumerate(asked) if k != at] or ["1"]
+        least = f"min({', '.join(others)})" if len(others) > 1 else others[0]
+        # what is left is known if the others are positive, so there is at most one
+        e.lines.append(f"if {text} < -1 or ({text} == -1 and {least} < 1):")
+        e.lines.append(f"    raise ValueError('{_RESHAPED}')")
+        name = e.fresh("n")
+        left = f"{total} // max({' * '.join(others)}, 1)"
+        e.lines.append(f"{name} = ({left} if {text} == -1 else {text})")
+        found.append(name)
+    return found
 
 
 # -- constructors and diagonals --------------------------------------------------------------------

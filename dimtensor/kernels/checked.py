@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import TYPE_CHECKING, Any
 
 from pytensor.graph.basic import Apply
 from pytensor.raise_op import CheckAndRaise
 
 from dimtensor.kernels.calls import CallRule, set_length
+from dimtensor.kernels.native.translate import ERRORS
 
 if TYPE_CHECKING:
     from dimtensor.kernels.emit import Emitter
 
 
 def _check(e: Emitter, node: Apply) -> None:
-    if node.op.exc_type is not ValueError:  # machine code raises no other
+    error = node.op.exc_type.__name__
+    if getattr(builtins, error, None) is not node.op.exc_type or error not in ERRORS:
         e.call_numba(node)
         return
     (x, *conditions), (out,) = node.inputs, node.outputs
     for condition in conditions:
         e.lines.append(f"if not {e.scalar(condition).text}:")
-        e.lines.append(f"    raise ValueError({node.op.msg!r})")
+        e.lines.append(f"    raise {error}({node.op.msg!r})")
     if out.type.ndim == 0:
         e.scalars[out] = e.scalar(x)
         return

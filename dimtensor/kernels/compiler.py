@@ -26,7 +26,7 @@ from dimtensor.kernels.native.values import NotNative
 from dimtensor.kernels.padded import first_of_padded
 from dimtensor.kernels.plan import Plan
 from dimtensor.kernels.shared import NumbaFunction
-from dimtensor.kernels.splits import products_as_reductions, split_as_slices
+from dimtensor.kernels.splits import products_as_reductions, split_as_slices, updates_once
 from dimtensor.kernels.sums import factor_sums
 from dimtensor.ops.loop.rewrites import rewrite_loops
 from dimtensor.ops.rewriting import UNWANTED
@@ -135,6 +135,7 @@ def _rewrite(graph: FunctionGraph) -> None:
         graph._compile_mode = Mode(linker="py", optimizer=query)
     optdb.query(query).rewrite(graph)
     split_as_slices(graph)
+    updates_once(graph)
     first_of_padded(graph)
     products_as_reductions(graph)
     factor_sums(graph)

@@ -136,6 +136,8 @@ def _shape(e: Emitter, node: Apply, index: tuple[Term, ...], scope: Scope) -> Te
     if index[0].text.isdigit():
         return Term(e.length(x, int(index[0].text)))
     lengths = [e.length(x, axis) for axis in range(x.type.ndim)]
+    if not lengths:  # nobody reads an element of an empty vector, but a loop over none is written
+        return ZERO
     return scope.temporary(f"({', '.join(lengths)},)[{index[0].text}]", index[0].loops, "int64")
 
 
@@ -144,6 +146,8 @@ def _make_vector(e: Emitter, node: Apply, index: tuple[Term, ...], scope: Scope)
         return e.element(node.inputs[int(index[0].text)], (), scope)
     dtype = node.outputs[0].type.dtype
     items = [f"np.{dtype}({e.element(v, (), scope).text})" for v in node.inputs]
+    if not items:
+        return ZERO
     return scope.temporary(f"({', '.join(items)},)[{index[0].text}]", index[0].loops, dtype)
 
 

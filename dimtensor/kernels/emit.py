@@ -83,6 +83,8 @@ class Emitter:
         Where outputs of a block are to be stored; must not overlap what is bound.
     """
 
+    trusting = True  # arguments fit, because somebody has looked at them
+
     def __init__(
         self,
         plan: Plan,
@@ -253,7 +255,7 @@ class Emitter:
         return known
 
     def agree(self, one: str, two: str) -> None:
-        """Say that two lengths are the same; arguments are trusted here, see `guards`."""
+        """Say that two lengths are the same; `guards` looks."""
 
     def is_early(self, text: str) -> bool:
         """Whether a length or number is known before the loop around the block."""
@@ -263,6 +265,10 @@ class Emitter:
     def is_length(self, text: str) -> bool:
         """Whether a number is the length of an axis."""
         return text in self._lengths.values()
+
+    def is_known_length(self, text: str) -> bool:
+        """Whether a number is a literal or the length of an axis, so that it is not negative."""
+        return text.isdigit() or self.is_length(text)
 
     def name_length(self, variable: Variable, axis: int, text: str) -> str:
         """Say how long an axis is, unless it is known."""
@@ -302,6 +308,8 @@ class Emitter:
             return None
         if isinstance(node.op, Alloc):
             return self.element(node.inputs[1 + axis], (), self.top).text
+        if isinstance(node.op, Elemwise) and all(v.type.shape[axis] == 1 for v in node.inputs):
+            return "1"  # a rewrite made the operands such, and left the type of the result
         if isinstance(node.op, Subtensor):
             kept = [
                 (source, entry)

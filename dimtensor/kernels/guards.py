@@ -44,6 +44,8 @@ class GuardedEmitter(Emitter):
     slice): PyTensor's implementation of the same graph tells.
     """
 
+    trusting = False
+
     def __init__(
         self,
         plan: Plan,

@@ -1,4 +1,4 @@
-"""What gradients of concatenations and products are made of, as what kernels have rules for."""
+"""What gradients and updates are made of, as what kernels have rules for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pytensor.tensor.basic import MakeVector, ScalarFromTensor, Split, TensorFro
 from pytensor.tensor.elemwise import DimShuffle
 from pytensor.tensor.math import ProdWithoutZeros
 from pytensor.tensor.shape import Shape, Shape_i
-from pytensor.tensor.subtensor import Subtensor
+from pytensor.tensor.subtensor import AdvancedIncSubtensor, AdvancedSubtensor, Subtensor
 
 from dimtensor.kernels.extents import constant_int
 
@@ -57,6 +57,23 @@ def products_as_reductions(graph: FunctionGraph) -> None:
             product = pt.prod(ones, axis=node.op.axis, dtype=out.type.dtype)
             taken = out.type.filter_variable(product)
             graph.replace(out, taken, reason="products_as_reductions")
+
+
+def updates_once(graph: FunctionGraph) -> None:
+    """Replace updates that add once to an element, however often its position is given.
+
+    They set it to the sum with what was there before.
+    """
+    for node in graph.toposort():
+        op = node.op
+        if not isinstance(op, AdvancedIncSubtensor) or op.set_instead_of_inc:
+            continue
+        if op.ignore_duplicates:
+            x, y, *positions = node.inputs
+            total = AdvancedSubtensor(op.idx_list)(x, *positions) + y
+            put = AdvancedIncSubtensor(op.idx_list, set_instead_of_inc=True)
+            updated = put(x, total.astype(x.type.dtype), *positions)
+            graph.replace(node.outputs[0], updated, reason="updates_once")
 
 
 def _known_sizes(sizes: Variable) -> list[int | None] | None:

@@ -84,6 +84,16 @@ def test_looking_up_and_updating_through_positions(known):
         np.testing.assert_allclose(found, one, rtol=1e-15)
 
 
+@pytest.mark.parametrize("backend", ["numba", "jax", "python"])
+def test_an_update_that_ignores_duplicates_adds_once(backend):
+    x, at = pt.tensor("x", shape=(4,), dtype="float64"), pt.tensor("at", shape=(3,), dtype="int64")
+    once = pt.inc_subtensor(x[at], 2.0, ignore_duplicates=True)
+    each = pt.inc_subtensor(x[at], 2.0)
+    call = compile_positional(backend, [x, at], [once, each]).call
+    found = call(np.arange(4.0), np.array([1, 1, 3]))
+    assert [np.asarray(one).tolist() for one in found] == [[0, 3, 2, 5], [0, 5, 2, 5]]
+
+
 def test_axes_dropped_moved_and_added():
     x = pt.tensor("x", shape=(2, 1, 3), dtype="float64")
     values = np.arange(6.0).reshape(2, 1, 3)

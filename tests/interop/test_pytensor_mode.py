@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytensor
@@ -94,6 +97,83 @@ def test_negative_positions_count_from_the_end(rng):
     assert nests(f).reason is None
     # in a slice numba would count from the end of the whole
     agree([x, at], [x[1:][at]], (rng.normal(size=4), np.array([-1, 0, -3])), mode=LOOSE)
+
+
+def test_updates_that_ignore_duplicates_add_once():
+    x, m, at, y = pt.vector("x"), pt.matrix("m"), pt.lvector("at"), pt.vector("y")
+    mask = pt.vector("mask", dtype=bool)
+    outputs = [
+        pt.inc_subtensor(x[at], y, ignore_duplicates=True),
+        pt.inc_subtensor(pt.exp(x)[at], y, ignore_duplicates=True),
+        pt.inc_subtensor(m[:, at], y, ignore_duplicates=True),
+        pt.inc_subtensor(m[at, at], 1.0, ignore_duplicates=True),
+        pt.inc_subtensor(x[mask], 2.0, ignore_duplicates=True),
+    ]
+    f = pytensor.function([x, m, at, y, mask], outputs, mode=LOOSE)
+    a, b, positions, value = np.arange(3.0), np.ones((3, 3)), np.array([1, -2, 2]), [1.0, 5.0, 7.0]
+    truth = np.array([True, False, True])
+    expected = [a.copy(), np.exp(a), b.copy(), b.copy(), a.copy()]
+    expected[0][positions] += value
+    expected[1][positions] += value
+    expected[2][:, positions] += value
+    expected[3][positions, positions] += 1.0
+    expected[4][truth] += 2.0
+    for got, wanted in zip(f(a, b, positions, value, truth), expected, strict=True):
+        np.testing.assert_allclose(got, wanted)
+
+
+def test_shapes_of_scalars():
+    s, x = pt.scalar("s"), pt.vector("x")
+    outputs = [s.shape, s.shape.shape, s.size, pt.concatenate([s.shape, x.shape])]
+    f = pytensor.function([s, x], outputs, mode=STRICT)
+    got = f(1.0, np.ones(3))
+    assert [r.tolist() for r in got] == [[], [0], 1, [3]]
+    assert all(r.dtype == "int64" for r in got)
+
+
+@pytest.mark.parametrize(
+    ("size", "asked"),
+    [
+        (6, (-1, 2)), (6, (3, -1)), (6, (2, 3)), (0, (0, 4)), (0, (3, -1)), (1, (1, -1)),
+        (6, (4, -1)), (6, (-1, -1)), (1, (-1, -1)), (6, (-2, -3)), (0, (0, -1)), (6, (2, 2)),
+        (6, (-1, 0)), (6, (-6, -1)),
+    ],
+)  # fmt: skip
+def test_a_reshape_is_numpys(size, asked):
+    """Lengths that are known when it is called; one of them may be -1."""
+    f = _reshaping()
+    values = np.arange(float(size))
+    try:
+        expected = values.reshape(asked)
+    except ValueError:
+        with pytest.raises(ValueError, match="keeps the number of elements"):
+            f(values, asked)
+    else:
+        got = f(values, asked)
+        assert got.shape == expected.shape
+        np.testing.assert_array_equal(got, expected)
+
+
+@functools.cache
+def _reshaping():
+    x, lengths = pt.vector("x"), pt.lvector("lengths")
+    return pytensor.function([x, lengths], x.reshape(lengths, ndim=2), mode=STRICT)
+
+
+def test_reshapes_to_and_from_numbers():
+    s, x, n = pt.scalar("s"), pt.vector("x"), pt.lvector("n")
+    t = pt.tensor3("t")
+    f = pytensor.function(
+        [s, x, n, t],
+        [s.reshape(n, ndim=2) + 1, x.reshape((n[0], -1)), pt.join_dims(t, 1, 2), pt.join_dims(s)],
+        mode=STRICT,
+    )
+    cube = np.arange(24.0).reshape(2, 3, 4)
+    number, row, joined, alone = f(2.0, np.arange(3.0), [1, 1], cube)
+    assert (number.tolist(), row.tolist(), alone.tolist()) == ([[3.0]], [[0.0, 1.0, 2.0]], [2.0])
+    np.testing.assert_array_equal(joined, cube.reshape(2, 12))
+    g = pytensor.function([x, n], pt.split_dims(x, (n[0], n[1])), mode=STRICT)
+    np.testing.assert_array_equal(g(np.arange(6.0), [3, 2]), np.arange(6.0).reshape(3, 2))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int8", "int32", "uint8", "bool", "complex128"])
@@ -248,6 +328,24 @@ def test_lengths_that_differ_are_pytensors_errors():
             f(*map(np.ones, arguments))
 
 
+def test_lengths_are_checked_where_nobody_reads_the_values():
+    x, y = pt.vector("x"), pt.vector("y")
+    mode = LOOSE.excluding("shape_unsafe")
+    outputs = [
+        pt.second(x, y),
+        x * y / y,
+        (x + y)[0],
+        pt.grad((x * y).sum(), x),
+        pt.broadcast_arrays(x, y)[0],
+        pt.zeros_like(x + y),
+    ]
+    for output in outputs:
+        f = pytensor.function([x, y], output, mode=mode)
+        assert np.isfinite(f(np.ones(3), np.ones(3))).all()
+        with pytest.raises((ValueError, AssertionError), match=r"incompatible|[Bb]roadcast"):
+            f(np.ones(3), np.ones(4))
+
+
 def test_lengths_inside_of_linear_algebra_and_splits_are_checked():
     m, n, x = pt.matrix("m"), pt.matrix("n"), pt.vector("x")
     outputs = [m @ n, pt.linalg.cholesky(n), *pt.split(x, [2, 1])]
@@ -386,3 +484,29 @@ def test_a_pymc_model_gives_the_same(rng):
     point = {name: value + 0.3 for name, value in model.initial_point().items()}
     for compiled in (model.compile_logp, model.compile_dlogp):
         np.testing.assert_allclose(compiled(mode=STRICT)(point), compiled(mode=PYTHON)(point))
+
+
+def test_a_hierarchical_pymc_model_is_machine_code_without_numba():
+    """In a process of its own, because others may have imported numba's compiler."""
+    pytest.importorskip("pymc")
+    script = """
+import numpy as np, pymc as pm
+import dimtensor as dt
+from numba.core.dispatcher import Dispatcher
+rng = np.random.default_rng(1)
+group = rng.integers(0, 30, size=400)
+with pm.Model() as model:
+    mean, scale = pm.Normal("mean", 0, 1), pm.HalfNormal("scale")
+    effect = pm.Normal("effect", mean, scale, shape=30)
+    pm.Normal("y", effect[group], 1, observed=rng.normal(size=400))
+compiled = []
+Dispatcher.compile = lambda self, signature: compiled.append(self) or 1 / 0
+f = model.logp_dlogp_function(mode=dt.pytensor_mode(), ravel_inputs=True)
+f.set_extra_values({})
+kernel = f._pytensor_function.vm.jit_fn
+assert kernel.native and kernel.reason is None
+value, slope = f._pytensor_function(np.linspace(-1, 1, 32))
+assert np.isfinite(value) and np.isfinite(slope).all() and not compiled
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

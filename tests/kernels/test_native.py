@@ -251,11 +251,15 @@ def kernel(x):
             raise ValueError('below zero')
         if x[i] > 9.0:
             raise ValueError('above nine')
+        if x[i] != x[i]:
+            raise IndexError('above nine')
         v[i] = x[i] + w[i]
     return (v, )
 """
     f = compiled(source, np.zeros(1)).bind()
     x = rng.random(100_000)
+    with pytest.raises(IndexError, match="above nine"):
+        f(np.array([np.nan]))
     resource = pytest.importorskip("resource")
     for bad, text in ((-1.0, "below zero"), (10.0, "above nine")):
         y = x.copy()
@@ -376,6 +380,7 @@ def kernel(x):
         ("print(x)", "for its effect"),
         ("y = unknown(x[0])", "the function unknown"),
         ("y = 'text'", "the constant"),
+        ("raise LookupError('text')", "an error of type LookupError"),
         ("for i in x:\n        pass", "something else than a range"),
         ("y = np.empty((2,), dtype=np.float64)\n    y = x.copy()", "in several places"),
         ("z = 0\n    z = 1.5", "of types int64 and float64"),

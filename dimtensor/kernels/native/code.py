@@ -30,7 +30,7 @@ from dimtensor.kernels.native.wrapper import (
     wrapper,
 )
 
-_MAGIC = b"dimtensor kernel 1\n"
+_MAGIC = b"dimtensor kernel 2\n"
 # what the functions around a kernel call
 _DECLARED = (
     "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
@@ -135,7 +135,7 @@ def native_code(
         [
             *(line for line in _DECLARED if line not in found.text),
             found.text,
-            wrapper("kernel", arguments, found.results, found.messages),
+            wrapper("kernel", arguments, found.results, found.errors),
             flat("kernel", arguments, found.results),
         ]
     )

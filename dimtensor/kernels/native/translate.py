@@ -27,7 +27,9 @@ from dimtensor.kernels.native.values import (
     scalar_of,
 )
 
-FIRST_MESSAGE = 2
+FIRST_ERROR = 2  # 1 says that there is no memory
+# the classes that a kernel can raise
+ERRORS = ("ValueError", "IndexError", "AssertionError", "TypeError")
 
 
 class ArgumentType(NamedTuple):
@@ -50,7 +52,7 @@ class Translation(NamedTuple):
 
     text: str
     results: tuple[ResultType, ...]
-    messages: tuple[str, ...]
+    errors: tuple[tuple[str, str], ...]
     externals: dict[str, str]
 
 
@@ -63,7 +65,7 @@ class Translator(Arrays):
         super().__init__(Builder(Declarations()), operations, function)
         self.argument_types = arguments
         self.results: list[ResultType] = []
-        self.messages: list[str] = []
+        self.errors: list[tuple[str, str]] = []  # class and text
         self._loops: list[tuple[str, str]] = []
         self._unfused: set[str] = set()
         self._steps = 0  # loops over steps around what is written
@@ -91,7 +93,7 @@ class Translator(Arrays):
         return Translation(
             "\n".join([declarations, "", *lines, "", *b.metadata(), ""]),
             tuple(self.results),
-            tuple(self.messages),
+            tuple(self.errors),
             dict(b.declarations.externals),
         )
 
@@ -218,12 +220,15 @@ class Translator(Arrays):
         call = node.exc
         if not (isinstance(call, ast.Call) and len(call.args) == 1):
             raise NotNative("an error that is not one with a text")
+        if not (isinstance(call.func, ast.Name) and call.func.id in ERRORS):
+            raise NotNative(f"an error of type {ast.unparse(call.func)}")
         text = call.args[0]
         if not (isinstance(text, ast.Constant) and isinstance(text.value, str)):
             raise NotNative("an error whose text is computed")
-        if text.value not in self.messages:
-            self.messages.append(text.value)
-        self._fail(FIRST_MESSAGE + self.messages.index(text.value))
+        error = (call.func.id, text.value)
+        if error not in self.errors:
+            self.errors.append(error)
+        self._fail(FIRST_ERROR + self.errors.index(error))
 
     def _expr(self, node: ast.Expr) -> None:
         if not isinstance(node.value, ast.Constant):

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from dimtensor.kernels.native.externals import capsule_address
-from dimtensor.kernels.native.translate import ArgumentType, ResultType
+from dimtensor.kernels.native.translate import ERRORS, FIRST_ERROR, ArgumentType, ResultType
 from dimtensor.kernels.native.values import scalar_of
 
 # where the parts of array objects, array types and tuples are, in bytes
@@ -42,9 +42,8 @@ _ADDRESSES = (
     "PyBool_FromLong",
     "PyTuple_New",
     "Py_DecRef",
-    "TypeError",
-    "ValueError",
     "MemoryError",
+    *ERRORS,
     "ndarray",
     "PyArray_New",
 )
@@ -154,7 +153,7 @@ def wrapper(
     kernel: str,
     arguments: Sequence[ArgumentType],
     results: Sequence[ResultType],
-    messages: Sequence[str],
+    errors: Sequence[tuple[str, str]],
 ) -> str:
     """LLVM of the function ``call`` around a kernel."""
     t = _Text()
@@ -184,7 +183,7 @@ def wrapper(
     fine = t.let(f"icmp eq i32 {code}, 0")
     t.do(f"br i1 {fine}, label %made, label %failed")
     _make(t, results)
-    _fail(t, code, results, messages)
+    _fail(t, code, results, errors)
     head = [
         *t.globals,
         f"@{TABLE} = global [{len(_ADDRESSES)} x ptr] zeroinitializer",
@@ -319,7 +318,9 @@ def _new_number(t: _Text, result: ResultType, place: str) -> str:
     raise AssertionError(f"a plain number of dtype {result.dtype}")
 
 
-def _fail(t: _Text, code: str, results: Sequence[ResultType], messages: Sequence[str]) -> None:
+def _fail(
+    t: _Text, code: str, results: Sequence[ResultType], errors: Sequence[tuple[str, str]]
+) -> None:
     """Free what was made, and raise."""
     t.label("failed")
     offset = 0
@@ -328,9 +329,9 @@ def _fail(t: _Text, code: str, results: Sequence[ResultType], messages: Sequence
             t.do(f"call void @free(ptr {t.load('ptr', t.at('%out', 8 * offset))})")
         offset += 1 + result.ndim
     error, text = t.function("MemoryError"), t.string("there is no memory for an array")
-    for number, message in enumerate(messages, start=2):
+    for number, (class_, message) in enumerate(errors, FIRST_ERROR):
         said = t.let(f"icmp eq i32 {code}, {number}")
-        error = t.let(f"select i1 {said}, ptr {t.function('ValueError')}, ptr {error}")
+        error = t.let(f"select i1 {said}, ptr {t.function(class_)}, ptr {error}")
         text = t.let(f"select i1 {said}, ptr {t.string(message)}, ptr {text}")
     t.do(f"call void {t.function('PyErr_SetString')}(ptr {error}, ptr {text})")
     t.do("ret ptr null")
