@@ -7,6 +7,7 @@ from copy import copy
 from typing import Any
 
 import numpy as np
+import pytensor.tensor as pt
 from pytensor.compile.aliasing import Supervisor, insert_deepcopy
 from pytensor.compile.io import In, Out
 from pytensor.compile.mode import NUMBA, Mode, optdb
@@ -295,12 +296,16 @@ def _open_borders(graph: FunctionGraph) -> None:
 def _promise_lengths_of_splits(graph: FunctionGraph) -> None:
     """Say how long it is what is split: slices of too many elements would leave some out."""
     for node in graph.toposort():
-        if isinstance(node.op, Split) and isinstance(node.inputs[1], Constant):
+        if isinstance(node.op, Split):
             x, sizes = node.inputs
             axis = node.op.axis % x.type.ndim
-            if x.type.shape[axis] is None:
-                lengths: list[int | None] = [None] * x.type.ndim
-                lengths[axis] = int(np.sum(sizes.data))
+            if isinstance(sizes, Constant):
+                total: Any = int(np.sum(sizes.data))
+            else:  # no axis has the length -1
+                total = pt.switch(pt.all(pt.ge(sizes, 0)), pt.sum(sizes), -1)
+            if x.type.shape[axis] is None or not isinstance(sizes, Constant):
+                lengths: list[Any] = [None] * x.type.ndim
+                lengths[axis] = total
                 graph.change_node_input(node, 0, specify_shape(x, lengths), reason="splits")
 
 

@@ -30,6 +30,7 @@ from dimtensor.kernels.calls import (
 from dimtensor.kernels.checked import RULES as CHECK_RULES
 from dimtensor.kernels.elements import ZERO, Place, Term
 from dimtensor.kernels.loops import RULES as LOOP_RULES
+from dimtensor.kernels.reshapes import RULES as RESHAPE_RULES
 from dimtensor.kernels.signatures import batched, core_op, has_core_axes, of_one_real_dtype, turned
 from dimtensor.kernels.templates import Access, inlined
 from dimtensor.ops.group import GroupPosition
@@ -328,7 +329,7 @@ def call_rule(node: Apply) -> CallRule:
     """How a node that is called is written."""
     if isinstance(batched(node).op, Blockwise) and not has_core_axes(node):
         return call_numba
-    for kinds, rule in (*RULES, *CALL_RULES, *CHECK_RULES, *LOOP_RULES):
+    for kinds, rule in (*RULES, *CALL_RULES, *RESHAPE_RULES, *CHECK_RULES, *LOOP_RULES):
         if isinstance(node.op, kinds):
             return rule
     return call_numba

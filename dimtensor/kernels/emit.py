@@ -257,6 +257,12 @@ class Emitter:
     def agree(self, one: str, two: str) -> None:
         """Say that two lengths are the same; `guards` looks."""
 
+    def differ(self, one: str, two: str) -> None:
+        """Say that two numbers are not the same; `guards` looks."""
+
+    def is_inside(self, position: str, length: str) -> None:
+        """Say that a position is one of an axis; `guards` looks."""
+
     def is_early(self, text: str) -> bool:
         """Whether a length or number is known before the loop around the block."""
         names = set(_NAME.findall(text)) - {"max", "min"}

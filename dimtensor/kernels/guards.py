@@ -140,6 +140,12 @@ class GuardedEmitter(Emitter):
     def agree(self, one: str, two: str) -> None:
         self._require_equal(one, two)
 
+    def differ(self, one: str, two: str) -> None:
+        self._refuse_if(f"{one} == {two}")
+
+    def is_inside(self, position: str, length: str) -> None:
+        self._refuse_if(f"{position} >= {length} or {position} < -{length}", OUTSIDE)
+
     def _refuse_if(self, condition: str, message: str = UNFIT) -> None:
         error = "ValueError" if message == UNFIT else "IndexError"
         self.lines.append(f"if {condition}:")
@@ -176,7 +182,7 @@ class GuardedEmitter(Emitter):
             position = constant_int(node.inputs[1 + entry])
             if position is None:
                 text = self.element(node.inputs[1 + entry], (), self.top).text
-                self._refuse_if(f"{text} >= {length} or {text} < -{length}", OUTSIDE)
+                self.is_inside(text, length)
             else:
                 self._require_longer(position, position, length)
 

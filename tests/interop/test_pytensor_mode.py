@@ -386,6 +386,32 @@ def test_positions_outside_raise():
             g(np.ones(length), position)
 
 
+def test_slices_whose_ends_are_computed_are_checked():
+    x, m, y = pt.vector("x"), pt.matrix("m"), pt.vector("y")
+    n, row, step = pt.lscalar("n"), pt.lscalar("row"), pt.lscalar("step")
+    outputs = [m[row, :n], pt.set_subtensor(x[:n], y), pt.inc_subtensor(m[row, :n], y), x[::step]]
+    f = pytensor.function([x, m, y, n, row, step], outputs, mode=STRICT)
+    vector, matrix, value = np.arange(3.0), np.arange(9.0).reshape(3, 3), np.array([5.0, 7.0])
+    part, changed, added, turned = f(vector, matrix, value, 2, -1, -2)
+    assert (part.tolist(), changed.tolist()) == ([6.0, 7.0], [5.0, 7.0, 2.0])
+    assert (added[2].tolist(), turned.tolist()) == ([11.0, 14.0, 8.0], [2.0, 0.0])
+    for row_outside in (3, -4):
+        with pytest.raises(IndexError, match="out of bounds"):
+            f(vector, matrix, value, 2, row_outside, 1)
+    for wrong_value, wrong_step in ((np.ones(3), 1), (value, 0)):
+        with pytest.raises(ValueError, match="does not fit"):
+            f(vector, matrix, wrong_value, 2, 0, wrong_step)
+
+
+def test_sizes_of_a_split_add_up_to_its_length():
+    x, sizes = pt.vector("x"), pt.lvector("sizes")
+    f = pytensor.function([x, sizes], pt.split(x, sizes, n_splits=2), mode=STRICT)
+    assert [part.tolist() for part in f(np.arange(3.0), [1, 2])] == [[0.0], [1.0, 2.0]]
+    for wrong in ([1, 1], [-1, 4], [3, 1]):
+        with pytest.raises(ValueError, match="does not fit"):
+            f(np.arange(3.0), wrong)
+
+
 def test_shapes_that_are_promised_are_checked():
     x = pt.vector("x")
     f = pytensor.function([x], pt.specify_shape(x, 3) * 2, mode=LOOSE)
