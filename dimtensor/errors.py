@@ -1,4 +1,4 @@
-"""Exception classes and the one builder of their messages.
+"""Exception and warning classes, and the one builder of their messages.
 
 Every error of dimtensor is a :class:`DimtensorError` and, beside it, the built-in exception
 that a NumPy or xarray user would expect in its place.
@@ -6,6 +6,8 @@ that a NumPy or xarray user would expect in its place.
 
 from __future__ import annotations
 
+import os
+import warnings
 from collections.abc import Iterable, Sequence, Sized
 from itertools import islice
 
@@ -44,6 +46,24 @@ class CheckError(DimtensorError, ValueError):
 
 class MissingExtraError(DimtensorError, ImportError):
     """An optional library is not installed; the message names the extra that brings it."""
+
+
+class DimtensorWarning(UserWarning):
+    """Base class of all warnings of dimtensor."""
+
+
+class SamplingWarning(DimtensorWarning):
+    """Draws that may not be those of the posterior."""
+
+
+class BroadcastWarning(DimtensorWarning):
+    """A sum of a log density that counts some of its terms many times over."""
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn at the line outside of dimtensor that led here."""
+    folder = os.path.dirname(os.path.abspath(__file__))
+    warnings.warn(message, category, skip_file_prefixes=(folder,))
 
 
 def build_message(

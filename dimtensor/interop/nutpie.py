@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.errors import CheckError, build_message, listing
+from dimtensor.errors import CheckError, InputError, build_message, did_you_mean
 from dimtensor.interop.callbacks import expand_callback, gradient_callback, table_of
 from dimtensor.interop.extras import require
 from dimtensor.model.assembly import FLAT
 from dimtensor.model.records import label_text, spread_over, without_multiindex
+from dimtensor.model.starts import no_start
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -24,6 +27,16 @@ _STATISTICS_DIM = "unconstrained_parameter"
 # labels that nutpie takes; others are given to it as text
 _LABEL_KINDS = ("string", "integer", "floating", "boolean")
 _GROUPS = ("posterior", "warmup_posterior")
+# what would change the kind of what comes back, and what to do in its place
+_INSTEAD = {
+    "blocking": "it waits for the draws; nutpie.sample(model.to_nutpie(), blocking=False) does not",
+    "return_raw_trace": "draws get their labels; see nutpie.sample(model.to_nutpie())",
+    "zarr_store": "draws get their labels in memory; see nutpie.sample(model.to_nutpie())",
+    "init_mean": "chains start around `initial`",
+    "store_unconstrained": "flat vectors are kept with `unconstrained=True`",
+    "sampler": "it draws with the No-U-Turn sampler; see nutpie.sample(model.to_nutpie())",
+}
+_ADAPTATIONS = {"diag": "Diag", "draw_diag": "Diag", "low_rank": "LowRank", "flow": "Flow"}
 # a variable has not the name of its dim
 _VECTOR = "vector"
 
@@ -40,63 +53,116 @@ def sample(
     *,
     save_warmup: bool,
     unconstrained: bool,
+    log_likelihood: Sequence[str],
     **options: Any,
-) -> xr.DataTree:
+) -> tuple[xr.DataTree, float]:
     """Run nutpie on the flat vectors, and give all draws their names and labels at once.
+
+    Returns
+    -------
+    DataTree, float
+        The draws, and the seconds that drawing took, without compiling.
 
     Compared with :func:`to_nutpie` one function less is compiled.
     """
     nutpie = require("nutpie", "sampling", "dt.sample")
     compiled = _compiled(model, start, _Record(model, flat=True))
+    started = time.perf_counter()
     try:
         tree = nutpie.sample(compiled, save_warmup=save_warmup, **options)
     except RuntimeError as error:
         if "initialization points failed" not in str(error):
             raise
-        raise _no_start(model, start) from error
-    return _labelled(model, tree, save_warmup, unconstrained)
+        raise no_start(model, start, starting_points(start)) from error
+    seconds = time.perf_counter() - started
+    tree = _labelled(model, tree, save_warmup, unconstrained, log_likelihood)
+    tree["posterior"].attrs["sampling_time"] = seconds
+    return tree, seconds
 
 
-def _no_start(model: LogDensity, start: np.ndarray) -> CheckError:
-    try:
-        value, gradient = model.logp_and_grad(start)
-    except CheckError as error:
-        return CheckError(
-            build_message(
-                "sample: a check of the log density fails around the point where the chains start",
-                [("there", str(error).replace("\n", "\n  "))],
-                "start elsewhere with initial={...}",
-            )
-        )
-    broken = [name for name, g in zip(model.names, gradient, strict=True) if not np.isfinite(g)]
-    return CheckError(
-        build_message(
-            "sample: the log density or its gradient is not finite around the point where the "
-            "chains start",
-            [
-                ("log density there", value),
-                ("elements whose gradient is not finite there", listing(broken)),
-            ],
-            "start elsewhere with initial={...}, or look at the parts of the density with eval",
-        )
-    )
+def check_options(options: Mapping[str, Any], own: Sequence[str]) -> None:
+    """Check what is passed on to nutpie before anything is compiled.
+
+    Parameters
+    ----------
+    options : dict
+    own : sequence of str
+        Options of ``dt.sample`` itself, for the guess at what was meant.
+
+    Raises
+    ------
+    InputError
+        If nutpie knows no such option, does not take the value, or the option changes what comes
+        back.
+    """
+    nutpie = require("nutpie", "sampling", "dt.sample")
+    for name in options:
+        if name in _INSTEAD:
+            raise InputError(f"sample does not take {name!r}: {_INSTEAD[name]}")
+    known = [name for name in inspect.signature(nutpie.sample).parameters if name not in _INSTEAD]
+    adaptation = options.get("adaptation", "diag")
+    if adaptation not in _ADAPTATIONS:
+        guess = did_you_mean(adaptation, list(_ADAPTATIONS))
+        raise InputError(f"sample: there is no adaptation {adaptation!r}{guess}")
+    settings, names = _settings(_ADAPTATIONS[adaptation])
+    for name, value in options.items():
+        if name in known or settings is None:
+            continue
+        try:
+            settings.update({name: value})
+        except AttributeError:
+            guess = did_you_mean(name, [*own, *known, *names])
+            raise InputError(
+                build_message(
+                    f"sample has no option {name!r}{guess}",
+                    [("options", ", ".join(own)), ("of nutpie", "target_accept, maxdepth, …")],
+                )
+            ) from None
+        except (TypeError, ValueError) as error:
+            raise InputError(f"sample does not take {name}={value!r}: {error}") from None
+
+
+def _settings(kind: str) -> tuple[Any, list[str]]:
+    """Nutpie's settings, which know what they take, and names of them."""
+    from nutpie import _lib
+
+    make = getattr(getattr(_lib, "PyNutsSettings", None), kind, None)
+    if make is None:  # another version: it finds out for itself
+        return None, []
+    settings = make(0)
+    return settings, _leaf_names(settings.as_dict()) if hasattr(settings, "as_dict") else []
+
+
+def _leaf_names(tree: Mapping[str, Any]) -> list[str]:
+    names = []
+    for name, value in tree.items():
+        names += _leaf_names(value) if isinstance(value, Mapping) else [name]
+    return names
 
 
 def _labelled(
-    model: LogDensity, tree: xr.DataTree, save_warmup: bool, unconstrained: bool
+    model: LogDensity,
+    tree: xr.DataTree,
+    save_warmup: bool,
+    unconstrained: bool,
+    log_likelihood: Sequence[str],
 ) -> xr.DataTree:
     import xarray as xr
 
     groups = {}
+
+    def shown(values: xr.Dataset, vectors: xr.DataArray) -> xr.Dataset:
+        leading = {dim: vectors.sizes[dim] for dim in ("chain", "draw")}
+        values = spread_over(without_multiindex(values), leading)
+        values.attrs.update(inference_library="nutpie")
+        return values.assign_coords({dim: vectors.coords[dim] for dim in leading})
+
     for group in _GROUPS[: 1 + save_warmup]:
         vectors = tree[group].to_dataset()[_VECTOR]
-        draws = model.constrain(vectors)
-        leading = {dim: vectors.sizes[dim] for dim in ("chain", "draw")}
-        draws = spread_over(without_multiindex(draws), leading).assign_coords(
-            {dim: vectors.coords[dim] for dim in leading}
-        )
-        draws.attrs.update(inference_library="nutpie")
-        groups[group] = draws
+        groups[group] = shown(model.constrain(vectors), vectors)
+        if log_likelihood and group == "posterior":
+            terms = model.log_terms(vectors, log_likelihood)
+            groups["log_likelihood"] = shown(terms, vectors)
         if unconstrained:
             name = group.replace("posterior", "unconstrained_posterior")
             groups[name] = xr.Dataset({_VECTOR: vectors})
@@ -157,10 +223,10 @@ def _compiled(model: LogDensity, start: np.ndarray, record: _Record) -> Any:
     with suppress(CheckError):  # chains start around this point, where checks may hold
         model.logp_and_grad(start)  # they start at the same time; only one should compile
     build = _machine_code if model.backend == "numba" else _python_code
-    return build(model, _starting_points(start), record)
+    return build(model, starting_points(start), record)
 
 
-def _starting_points(start: np.ndarray) -> Callable[[int], np.ndarray]:
+def starting_points(start: np.ndarray) -> Callable[[int], np.ndarray]:
     def point(seed: int | None) -> np.ndarray:
         return start + np.random.default_rng(seed).uniform(-1.0, 1.0, len(start))
 

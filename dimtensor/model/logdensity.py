@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,7 @@ from dimtensor.backends import check_backend
 from dimtensor.compile.data import as_mapping
 from dimtensor.compile.function import as_node
 from dimtensor.errors import (
-    DimError,
-    DtypeError,
+    BroadcastWarning,
     InputError,
     build_message,
     did_you_mean,
@@ -25,6 +25,7 @@ from dimtensor.model.assembly import FLAT, assemble
 from dimtensor.model.functions import ModelFunctions
 from dimtensor.model.parameters import check_complete, read_parameters
 from dimtensor.model.records import as_dataset, as_numbers, as_vectors, check_names
+from dimtensor.model.terms import check_sums, check_terms, read_logp
 from dimtensor.tensor.shell import wrap
 
 if TYPE_CHECKING:
@@ -45,8 +46,9 @@ class LogDensity:
 
     Parameters
     ----------
-    logp : DimTensor
-        Without dims; depends on parameters and on data (``dt.data``).
+    logp : dict of str to DimTensor, or DimTensor
+        Terms by name, of parameters and of data (``dt.data``), each of which is summed over all of
+        its own dims; or their sum, which has no dims.
     supports : dict of DimTensor (or its name) to Support
         All symbolic inputs that `logp` depends on, and where their values lie.
     backend : {"numba", "jax", "python"}
@@ -62,6 +64,10 @@ class LogDensity:
     ----------
     parameters : tuple of Parameter
         Tensor, resolved support and free dims of each.
+    expression : DimTensor
+        The log density of the parameters, without Jacobians.
+    terms : dict of str to DimTensor
+        As they were given; empty for one expression.
     backend : str
     jacobian : bool
     deterministics : dict of str to DimTensor
@@ -79,13 +85,19 @@ class LogDensity:
     InputError
         If a key is no named input, or a value no support.
 
+    Warns
+    -----
+    BroadcastWarning
+        If one sum adds terms that lack dims of each other, each of which is then counted once for
+        every position along the dims that it lacks.
+
     Examples
     --------
     >>> import dimtensor as dt
     >>> school = dt.Dim("school", coords=["A", "B"])
     >>> effect = dt.tensor("effect", dims=school)
     >>> scale = dt.scalar("scale")
-    >>> logp = -0.5 * (effect**2).sum() - scale
+    >>> logp = {"effect": -0.5 * effect**2, "scale": -scale}
     >>> model = dt.LogDensity(logp, {scale: dt.positive, effect: dt.real}, backend="python")
     >>> model.names
     ['scale', 'effect[A]', 'effect[B]']
@@ -98,7 +110,7 @@ class LogDensity:
 
     def __init__(
         self,
-        logp: DimTensor,
+        logp: DimTensor | Mapping[str, DimTensor],
         supports: Mapping[Any, Any],
         backend: str = "numba",
         *,
@@ -107,15 +119,17 @@ class LogDensity:
     ):
         self.backend = check_backend(backend)
         self.jacobian = jacobian
-        self._logp = wrap(_checked_logp(as_node(logp)))
+        self.expression, self.terms = read_logp(logp)
+        check_names({}, {name: x.dims for name, x in self.terms.items()}, "term")
         given = as_mapping(deterministics, "deterministics")
         recorded = {name: wrap(as_node(x)) for name, x in given.items()}
         nodes = [x.node for x in recorded.values()]
-        self.parameters = read_parameters(self._logp.node, nodes, supports)
+        self.parameters = read_parameters(self.expression.node, nodes, supports)
         self._check_names(recorded)
         self.deterministics = recorded
-        assembly = assemble(self._logp, self.parameters, jacobian)
+        assembly = assemble(self.expression, self.parameters, jacobian)
         self._attach(ModelFunctions(assembly, self.parameters, recorded, self.backend))
+        check_sums(self.expression.node, self.functions.binding)
 
     def _check_names(self, recorded: Mapping[str, DimTensor]) -> None:
         parameters = {p.name: p.tensor.dims for p in self.parameters}
@@ -212,6 +226,10 @@ class LogDensity:
 
     # -- labelled values -------------------------------------------------------------------------
 
+    def flat_vector(self, x: Any) -> xr.DataArray:
+        """Flat vectors with a name for each axis; see :meth:`constrain`."""
+        return as_vectors(x, self.size, FLAT)
+
     def constrain(self, x: Any) -> xr.Dataset:
         """Labelled values of parameters and deterministics.
 
@@ -233,10 +251,48 @@ class LogDensity:
         InputError
             If the vectors have another length.
         """
-        vectors = as_vectors(x, self.size, FLAT)
+        vectors = self.flat_vector(x)
         leading = [dim for dim in vectors.dims if dim != FLAT]
         kind = "constrain" if self.deterministics else "parameters"
         return as_dataset(self.functions.labelled(kind, vectors), leading)
+
+    def log_terms(self, x: Any, names: Iterable[str] | None = None) -> xr.Dataset:
+        """Terms of the log density, element by element: what ArviZ calls a log likelihood.
+
+        Parameters
+        ----------
+        x : ndarray or DataArray
+            As for :meth:`constrain`.
+        names : iterable of str, optional
+            All terms by default.
+
+        Returns
+        -------
+        Dataset
+            Each term with its own dims, the leading ones first.
+
+        Raises
+        ------
+        InputError
+            If there is no term of a name.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> x, k = dt.scalar("x"), dt.Dim("k", coords=["a", "b"])
+        >>> y = dt.data([1.0, 3.0], dims=k)
+        >>> model = dt.LogDensity({"y": -((y - x) ** 2)}, {x: dt.real}, backend="python")
+        >>> model.log_terms([1.0])["y"].sel(k="b").item()
+        -4.0
+        """
+        wanted = list(self.terms) if names is None else list(names)
+        check_terms(self.terms, wanted)
+        vectors = self.flat_vector(x)
+        # a term may have the name of a parameter
+        recorded = {f"term {name}": self.terms[name] for name in wanted}
+        values = self.functions.recording(recorded).labelled("constrain", vectors)
+        found = {name: values[f"term {name}"].rename(name) for name in wanted}
+        return as_dataset(found, [dim for dim in vectors.dims if dim != FLAT])
 
     def unconstrain(self, values: Mapping[Any, Any]) -> np.ndarray:
         """The flat vector of values of the parameters.
@@ -341,7 +397,7 @@ class LogDensity:
         added = {name: wrap(as_node(x)) for name, x in given.items()}
         recorded = {**self.deterministics, **added}
         self._check_names(recorded)
-        check_complete(self._logp.node, [x.node for x in recorded.values()], self._supports)
+        check_complete(self.expression.node, [x.node for x in recorded.values()], self._supports)
         other = self._with(self.functions.recording(recorded))
         other.deterministics = recorded
         return other
@@ -389,68 +445,37 @@ class LogDensity:
     def _described_sizes(self) -> str:
         return ", ".join(f"{p.name}: {p.size(self.functions.binding)}" for p in self.parameters)
 
-    def _table(self) -> list[tuple[str, str, str, str]]:
-        """Name, support, dims with lengths, number of free elements of each parameter."""
-        rows, binding = [], self.functions.binding
-        for p in self.parameters:
-            sizes = [f"{dim.short}: {dim.bound_length(binding)}" for dim in p.tensor.dims]
-            rows.append((p.name, repr(p.support), f"{{{', '.join(sizes)}}}", str(p.size(binding))))
-        return rows
-
     def __repr__(self) -> str:
-        rows = self._table()
-        widths = [max([len(row[at]) for row in rows], default=0) for at in range(3)]
-        lines = [self._headline()]
-        for name, support, sizes, size in rows:
-            texts = (name.ljust(widths[0]), support.ljust(widths[1]), sizes.ljust(widths[2]), size)
-            lines.append("  " + "  ".join(texts).rstrip())
-        lines += [f"  recorded: {', '.join(self.deterministics)}"] if self.deterministics else []
-        return "\n".join(lines)
+        from dimtensor.display.model import model_text
 
-    def _headline(self) -> str:
-        jacobian = "" if self.jacobian else ", without Jacobians"
-        return f"<LogDensity of {self.size} unconstrained elements on {self.backend}{jacobian}>"
+        return model_text(self)
 
     def _repr_html_(self) -> str:
-        from html import escape
+        from dimtensor.display.model import model_html
 
-        head = "".join(f"<th>{text}</th>" for text in ("parameter", "support", "dims", "elements"))
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>"
-            for row in self._table()
-        )
-        return f"<p>{escape(self._headline())}</p><table><tr>{head}</tr>{rows}</table>"
+        return model_html(self)
 
     def __reduce__(self) -> tuple:
         supports = {p.tensor: p.support for p in self.parameters}
-        arguments = (self._logp, supports, self.backend, self.jacobian, self.deterministics)
+        logp = self.terms or self.expression
+        arguments = (logp, supports, self.backend, self.jacobian, self.deterministics)
         return (_restored, (*arguments, self.functions.replaced))
 
 
 def _restored(
-    logp: DimTensor,
+    logp: DimTensor | Mapping[str, DimTensor],
     supports: Mapping[Any, Any],
     backend: str,
     jacobian: bool,
     deterministics: Mapping[str, DimTensor],
     replaced: Mapping[Node, Any],
 ) -> LogDensity:
-    model = LogDensity(logp, supports, backend, jacobian=jacobian, deterministics=deterministics)
-    return model.with_data(replaced) if replaced else model
-
-
-def _checked_logp(node: Node) -> Node:
-    if node.dims:
-        raise DimError(
-            build_message(
-                "a log density has no dims",
-                [("dims", [dim.short for dim in node.dims])],
-                "sum it: logp.sum()",
-            )
+    with warnings.catch_warnings():  # who made the model has read it
+        warnings.simplefilter("ignore", BroadcastWarning)
+        model = LogDensity(
+            logp, supports, backend, jacobian=jacobian, deterministics=deterministics
         )
-    if node.dtype[:5] != "float":
-        raise DtypeError(f"a log density is of a float dtype, not {node.dtype}")
-    return node
+    return model.with_data(replaced) if replaced else model
 
 
 def _broadcast(one: xr.DataArray, other: xr.DataArray) -> tuple[np.ndarray, np.ndarray]:

@@ -153,13 +153,17 @@ def spread_over(dataset: xr.Dataset, leading: Mapping[str, int]) -> xr.Dataset:
     return xr.Dataset(variables, coords=dataset.coords)
 
 
-def check_names(parameters: Mapping[str, Dims], recorded: Mapping[str, Dims]) -> None:
+def check_names(
+    parameters: Mapping[str, Dims], recorded: Mapping[str, Dims], kind: str = "deterministic"
+) -> None:
     """Check that everything a model records can stand beside the rest under its name.
 
     Parameters
     ----------
     parameters, recorded : dict of str to tuple of Dim
         Names and dims of parameters and of what is recorded beside them.
+    kind : str
+        What is recorded, for messages.
 
     Raises
     ------
@@ -171,14 +175,14 @@ def check_names(parameters: Mapping[str, Dims], recorded: Mapping[str, Dims]) ->
     """
     for name in recorded:
         if not isinstance(name, str) or not name:
-            raise InputError(f"the name of a deterministic is a non-empty string, not {name!r}")
+            raise InputError(f"the name of a {kind} is a non-empty string, not {name!r}")
     twice = [name for name in recorded if name in parameters]
     if twice:
-        raise GraphError(f"deterministics have names of parameters: {', '.join(map(repr, twice))}")
+        raise GraphError(f"{kind}s have names of parameters: {', '.join(map(repr, twice))}")
     everything = {**parameters, **recorded}
     dims = {dim.short: name for name, dims in everything.items() for dim in dims}
     for name in everything:
-        what = "parameter" if name in parameters else "deterministic"
+        what = "parameter" if name in parameters else kind
         if name in LEADING[-1]:
             clash = "draws have a dim of this name"
         elif name in dims:

@@ -37,6 +37,7 @@ def test_a_log_density_raises(backend):
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("backend", ["numba", "python"])
+@pytest.mark.filterwarnings("ignore:the draws may not be:dimtensor.SamplingWarning")
 def test_nutpie_refuses_points_where_a_check_fails(backend):
     """A normal variable that is cut off at 1 has mean -phi(1) / Phi(1), here -0.2876."""
     pytest.importorskip("nutpie")

@@ -100,6 +100,7 @@ def test_the_log_density_of_draws_is_the_samplers(drawn):
 
 
 @pytest.mark.compiled
+@pytest.mark.filterwarnings("ignore:the draws may not be:dimtensor.SamplingWarning")
 def test_sampling_again_compiles_nothing_and_is_reproducible(drawn):
     model, _ = drawn
     before = model.stats["logp_and_grad"].copy()
@@ -199,6 +200,7 @@ def test_late_labels_reach_the_posterior():
     assert tree["posterior"]["z"].dims == ("chain", "draw", "obs")
 
 
+@pytest.mark.filterwarnings("ignore:the draws may not be:dimtensor.SamplingWarning")
 def test_chains_start_near_the_initial_point():
     model, *_ = conjugate("python")
     start = {"theta": np.array([50.0, 60.0, 70.0]), "rate": 1000.0}
@@ -229,10 +231,92 @@ def test_what_sample_does_not_take():
 def test_a_density_that_is_not_finite_where_chains_start():
     x, y = dt.scalar("x"), dt.scalar("y")
     model = dt.LogDensity(dt.log(x - 50.0) - x - y**2, {x: dt.real, y: dt.real}, "python")
-    with pytest.raises(dt.CheckError, match=r"not finite around(.|\n)*there: nan"):
+    cause = r"there: nan\n  what is not finite: log\(x - 50\) is nan\nhint: start elsewhere"
+    with pytest.raises(dt.CheckError, match=rf"log density is not finite around(.|\n)*{cause}"):
         dt.sample(model, draws=2, tune=2, chains=1, **QUIET)
     tree = dt.sample(model, draws=2, tune=2, chains=1, initial={"x": 60.0, "y": 0.0}, **QUIET)
     assert tree["posterior"]["x"].min() > 50
+
+
+@pytest.mark.filterwarnings("ignore:the draws may not be:dimtensor.SamplingWarning")
+def test_a_start_that_is_finite_itself_is_not_what_is_shown():
+    """The chains start around zero, where the density is finite at zero alone."""
+    x = dt.tensor("x", dims=COUNTRY)
+    logp = dt.where(x.sel(country="USA") == 0, 0.0, np.nan) - (x**2).sum()
+    model = dt.LogDensity(logp, {x: dt.real}, "python")
+    assert np.isfinite(model.logp(np.zeros(3)))
+    with pytest.raises(dt.CheckError, match=r"density there: nan\n  what is not finite: where\("):
+        dt.sample(model, draws=2, tune=2, chains=1, **QUIET)
+
+
+def test_a_gradient_that_is_not_finite_names_its_elements():
+    x = dt.tensor("x", dims=COUNTRY)
+    steep = 1e200 * dt.sin(1e200 * x.sel(country="Kenya"))  # with a slope of 1e400
+    model = dt.LogDensity(steep - (x**2).sum(), {x: dt.real}, "python")
+    message = r"the gradient of the log density is not finite(.|\n)*there: 'x\[Kenya\]'"
+    with pytest.raises(dt.CheckError, match=message):
+        dt.sample(model, draws=2, tune=2, chains=1, **QUIET)
+
+
+def test_missing_data_are_named_before_anything_is_compiled(monkeypatch):
+    house = dt.Dim("house", coords=["h1", "h2", "h3", "h4"])
+    level = dt.data(np.array([1.0, 2.0, np.nan, np.nan]), dims=house, name="level")
+    mu = dt.scalar("mu")
+    model = dt.LogDensity({"level": -((level - mu) ** 2)}, {mu: dt.real})
+    monkeypatch.setattr("dimtensor.compile.code.compile_positional", _only_the_interpreter)
+    place = r"data 'level': nan at house='h3' \(2 of 4 elements\)\nhint: leave missing data out"
+    with pytest.raises(dt.CheckError, match=rf"not finite where the chains start\n  {place}"):
+        dt.sample(model, draws=2, tune=2, chains=1, **QUIET)
+    late = dt.data(np.array([[1.0], [np.inf]]), dims=[dt.Dim("row"), dt.Dim("one", length=1)])
+    model = dt.LogDensity({"level": -((late - mu) ** 2)}, {mu: dt.real})
+    place = r"data of dims {one, row}: inf at one=0, row=1 \(1 of 2 elements\)"
+    with pytest.raises(dt.CheckError, match=place):
+        dt.sample(model, draws=2, tune=2, chains=1, **QUIET)
+
+
+def _only_the_interpreter(backend, *arguments):
+    from dimtensor.backends import compile_positional
+
+    assert backend == "python"
+    return compile_positional(backend, *arguments)
+
+
+def test_missing_data_that_are_passed_over_are_no_matter():
+    level = dt.data(np.array([1.0, 2.0, np.nan]), dims=dt.Dim("house"))
+    mu = dt.scalar("mu")
+    term = -((dt.where(dt.isnan(level), mu, level) - mu) ** 2) - mu**2
+    model = dt.LogDensity({"level": term}, {mu: dt.real}, "python")
+    tree = dt.sample(model, draws=4, tune=20, chains=1, **QUIET)
+    assert np.isfinite(tree["posterior"]["mu"]).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"sead": 1}, r"no option 'sead' \(did you mean 'seed'\?\)\n  options: draws, tune"),
+        ({"max_depth": 9}, r"no option 'max_depth' \(did you mean 'maxdepth'\?\)"),
+        ({"nonsense_of_mine": 1}, r"no option 'nonsense_of_mine'\n"),
+        ({"target_accept": "high"}, "does not take target_accept='high'"),
+        ({"adaptation": "dig"}, r"no adaptation 'dig' \(did you mean 'diag'\?\)"),
+        ({"blocking": False}, r"does not take 'blocking': .*to_nutpie\(\), blocking=False"),
+        ({"draws": 2.5}, "draws is an integer, not 2.5"),
+        ({"chains": "four"}, "chains is an integer, not 'four'"),
+        ({"seed": "a"}, "seed is an integer, not 'a'"),
+    ],
+)
+def test_options_are_checked_before_anything_is_compiled(options, message):
+    x = dt.scalar("x")
+    model = dt.LogDensity(-(x**2), {x: dt.real})
+    with pytest.raises(dt.InputError, match=message):
+        dt.sample(model, **{"progress_bar": False, **options})
+    assert not any("compile" in steps for steps in model.stats.values())
+
+
+def test_options_of_nutpie_are_passed_on():
+    model, *_ = conjugate("python")
+    options = {"maxdepth": 2, "target_accept": 0.9, "adaptation": "low_rank", **QUIET}
+    tree = dt.sample(model, draws=4, tune=20, chains=1, mass_matrix_gamma=1e-4, **options)
+    assert tree["sample_stats"]["depth"].max() <= 2
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,189 @@
+"""Points where chains may not start: what in the data or in the log density is not finite there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dimtensor.compile.data import bind_data
+from dimtensor.compile.function import function
+from dimtensor.dims import Binding, Dims
+from dimtensor.errors import CheckError, build_message, listing, plain_repr
+from dimtensor.graph import Node, toposort
+
+if TYPE_CHECKING:
+    from dimtensor.model.logdensity import LogDensity
+
+# points around the start that are looked at, as many as nutpie tries
+_TRIED = 100
+# a search through more nodes than this would take longer than looking oneself
+_MOST_NODES = 2_000
+
+
+def check_data(model: LogDensity, start: np.ndarray) -> None:
+    """Check that NaN in data are not what the log density is made of, before it is compiled.
+
+    A log density may pass over missing values, with ``where``: only if it is not finite itself,
+    which the interpreter says, are they reported.
+
+    Raises
+    ------
+    CheckError
+        If there are NaN or infinite data, and the log density is not finite where the chains start.
+    """
+    if not _broken_data(model):
+        return
+    values = _values_at(model, start, [model.expression.node])
+    if values is not None and not np.isfinite(values[model.expression.node]).all():
+        raise CheckError(_message(model, start, "where the chains start"))
+
+
+def no_start(
+    model: LogDensity, start: np.ndarray, points: Callable[[int], np.ndarray]
+) -> CheckError:
+    """The error for a sampler that found no finite point around a start.
+
+    Parameters
+    ----------
+    model : LogDensity
+    start : ndarray
+    points : callable
+        Makes a point around the start from a seed, as those that the sampler tried.
+    """
+    around = "around the point where the chains start"
+    for point in [start, *(points(seed) for seed in range(_TRIED))]:
+        try:
+            value, gradient = model.logp_and_grad(point)
+        except CheckError as error:
+            return CheckError(
+                build_message(
+                    f"sample: a check of the log density fails {around}",
+                    [("there", str(error).replace("\n", "\n  "))],
+                    "start elsewhere with initial={...}",
+                )
+            )
+        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+            return CheckError(_message(model, point, around, value, gradient))
+    return CheckError(
+        build_message(
+            f"sample: no chain could start {around}, though the log density is finite there",
+            hint="start elsewhere with initial={...}",
+        )
+    )
+
+
+def _message(
+    model: LogDensity,
+    point: np.ndarray,
+    where: str,
+    value: float | None = None,
+    gradient: np.ndarray | None = None,
+) -> str:
+    details: list[tuple[str, object]] = []
+    if value is not None:
+        details.append(("log density there", plain_repr(value)))
+    if gradient is not None and not np.isfinite(gradient).all():
+        pairs = zip(model.names, gradient, strict=True)
+        broken = [name for name, slope in pairs if not np.isfinite(slope)]
+        details.append(("elements whose gradient is not finite there", listing(broken)))
+    source = _source(model, point) if value is None or not np.isfinite(value) else None
+    details += [("what is not finite", source)] if source else []
+    data = _broken_data(model)
+    what = "the gradient of the log density" if value is not None and np.isfinite(value) else (
+        "the log density"
+    )  # fmt: skip
+    hint = "start elsewhere with initial={...}, or narrow the supports"
+    if data:
+        hint = "leave missing data out"
+    return build_message(f"sample: {what} is not finite {where}", [*details, *data], hint)
+
+
+# -- data ------------------------------------------------------------------------------------------
+
+
+def _broken_data(model: LogDensity) -> list[tuple[str, object]]:
+    """Data of the log density that hold NaN or infinities: how many, and where the first is."""
+    functions = model.functions
+    nodes = [node for node in functions.data_nodes if node.dtype[:5] in ("float", "compl")]
+    used = set(toposort([model.expression.node]))
+    nodes = [node for node in nodes if node in used]
+    _, arrays = bind_data(nodes, [node.dims for node in nodes], functions.replaced)
+    found: list[tuple[str, object]] = []
+    for node, array in zip(nodes, arrays, strict=True):
+        places = _not_finite(array, node.dims, functions.binding)
+        if places:
+            title = repr(node.name) if node.name else f"of dims {_set(node.dims)}"
+            found.append((f"data {title}", places))
+    return found
+
+
+def _not_finite(array: np.ndarray, dims: Dims, binding: Binding) -> str | None:
+    """``nan at house='ANOKA', 3 of 919 elements``; None where all elements are finite."""
+    finite = np.isfinite(array)
+    if finite.all():
+        return None
+    broken = np.argwhere(~finite)
+    first = array[tuple(broken[0])]
+    labels = []
+    for dim, position in zip(dims, broken[0], strict=True):
+        known = dim.bound_labels(binding)
+        label = int(position) if known is None else known.values[position]
+        labels.append(f"{dim.short}={plain_repr(label)}")
+    if not dims:
+        return plain_repr(first)
+    count = "the only element" if array.size == 1 else f"{len(broken)} of {array.size} elements"
+    return f"{plain_repr(first)} at {', '.join(labels)} ({count})"
+
+
+def _set(dims: Dims) -> str:
+    return "{" + ", ".join(dim.short for dim in dims) + "}"
+
+
+# -- expressions -----------------------------------------------------------------------------------
+
+
+def _source(model: LogDensity, point: np.ndarray) -> str | None:
+    """The operation that the first NaN or infinity of a log density comes from.
+
+    From the result downwards, as long as an operand is not finite either.
+    """
+    from dimtensor.display.formula import formula
+
+    root = model.expression.node
+    nodes = [node for node in toposort([root]) if node.dtype[:5] in ("float", "compl")]
+    if len(nodes) > _MOST_NODES:
+        return None
+    values = _values_at(model, point, nodes)
+    if values is None:
+        return None
+    node = root
+    while True:
+        computed = [x for x in node.inputs if x in values and x.kind != "constant"]
+        below = [x for x in computed if not np.isfinite(values[x]).all()]
+        if not below:
+            break
+        node = below[0]
+    if node.kind == "data" or np.isfinite(values[node]).all():
+        return None
+    return f"{formula(node, 60)} is {_not_finite(values[node], node.dims, model.functions.binding)}"
+
+
+def _values_at(
+    model: LogDensity, point: np.ndarray, nodes: Sequence[Node]
+) -> dict[Node, np.ndarray] | None:
+    """Interpreted values of parts of the log density; None where they cannot be had."""
+    functions = model.functions
+    tensors = {p.name: p.tensor.node for p in model.parameters}
+    used = set(toposort(nodes))
+    given = {name: node for name, node in tensors.items() if node in used}
+    values: dict[str, Any] = functions.labelled("parameters", model.flat_vector(point))
+    try:
+        f = function(list(given.values()), list(nodes), "python", checks=False)
+        own = set(f._data_nodes)
+        f = f.with_data({x: value for x, value in functions.replaced.items() if x in own})
+        arrays = f(*(values[name] for name in given))
+    except Exception:  # an explanation that cannot be given hides nothing
+        return None
+    return {node: array.values for node, array in zip(nodes, arrays, strict=True)}
