@@ -26,7 +26,7 @@ def run(tmp_path_factory) -> tuple[str, Path]:
         cwd=folder,
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONWARNINGS": "default"},
+        env={**os.environ, "PYTHONWARNINGS": "default,ignore:the draws may not be"},
         check=False,
     )
     assert result.returncode == 0, result.stderr
