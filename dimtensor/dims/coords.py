@@ -275,7 +275,7 @@ class Coords:
             build_message(
                 f"{plain_repr(label)} stands for {len(positions)} labels of {dim}, one is needed",
                 [("labels", listing(self.values[positions]))],
-                "write the whole label",
+                f"write the whole label, or take all with slice({label!r}, {label!r})",
             )
         )
 

@@ -187,12 +187,12 @@ def log_softmax(x: Any, dim: Any = None) -> DimTensor:
 
 
 def cumsum(x: Any, dim: Any = None, *, skipna: bool = False) -> DimTensor:
-    """Running sum along a dim; see :meth:`DimTensor.cumsum`."""
+    """Running sum along dims; see :meth:`DimTensor.cumsum`."""
     return _tensor(x).cumsum(dim, skipna=skipna)
 
 
 def cumprod(x: Any, dim: Any = None, *, skipna: bool = False) -> DimTensor:
-    """Running product along a dim; see :meth:`DimTensor.cumprod`."""
+    """Running product along dims; see :meth:`DimTensor.cumprod`."""
     return _tensor(x).cumprod(dim, skipna=skipna)
 
 

@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.compile.labelled import is_dataarray, is_pandas
-from dimtensor.dims import Dim, dim_set
-from dimtensor.errors import DimError, LabelError, build_message
+from dimtensor.dims import Coords, Dim, dim_set
+from dimtensor.errors import (
+    DimError,
+    InputError,
+    LabelError,
+    build_message,
+    did_you_mean,
+    listing,
+)
 from dimtensor.graph import make
 from dimtensor.graph.attrs import DataAttrs
 from dimtensor.graph.dtypes import result_dtype
@@ -20,6 +27,8 @@ from dimtensor.tensor.shell import TensorShell, as_node, elemwise, require_float
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
+
+_REDUCTIONS = ("sum", "mean", "min", "max", "std", "var", "count", "first")
 
 
 class GroupBy:
@@ -47,9 +56,17 @@ class GroupBy:
             If the labels do not have exactly one dim of the tensor.
         """
         if isinstance(labels, (Dim, str)):
-            raise LabelError(f"groupby takes a tensor of labels, not the dim {labels!r}")
+            raise _no_labels(x, labels)
+        if categories is not None and not isinstance(categories, Dim):
+            raise DimError(
+                build_message(
+                    f"groupby: categories are a Dim, the one of the groups, not {categories!r}",
+                    hint="make one: dt.Dim(name, coords=[...])",
+                )
+            )
         if categories is None and (is_dataarray(labels) or is_pandas(labels)):
-            categories = Dim(labels.name or "group", coords=np.unique(labels))
+            name = labels.name if isinstance(labels.name, str) else "group"
+            categories = Dim(name, coords=_labels_found(labels))
             node = data_beside(labels, [x.node], categories).node
         else:
             node = as_node(labels, [x.node], "the labels of groupby")
@@ -73,9 +90,30 @@ class GroupBy:
             )
         return cls(x, wrap(node), node.dims[0], node.categories)  # type: ignore[arg-type]
 
-    def sum(self) -> DimTensor:
-        """Sum of each group; 0 for an empty one."""
-        x = self._x
+    def _of(self, x: DimTensor) -> GroupBy:
+        """Another tensor in the same groups."""
+        return GroupBy(x, self._labels, self._along, self._groups)
+
+    def sum(self, *, skipna: bool = False) -> DimTensor:
+        """Sum of each group; 0 for an empty one.
+
+        Parameters
+        ----------
+        skipna : bool
+            Whether NaN are left out, as in all reductions of groups.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> obs, key = dt.Dim("obs"), dt.Dim("key", coords=["a", "b"])
+        >>> where = dt.data(["b", "a", "b"], dims=obs, categories=key)
+        >>> x = dt.data([1.0, 2.0, float("nan")], dims=obs)
+        >>> x.groupby(where).sum().eval().values.tolist()
+        [2.0, nan]
+        >>> x.groupby(where).mean(skipna=True).eval().values.tolist()
+        [2.0, 1.0]
+        """
+        x = wrap(self._x._present(0, skipna))
         rest = tuple(dim for dim in x.dims if dim is not self._along)
         from dimtensor.tensor.constructors import zeros
 
@@ -88,50 +126,66 @@ class GroupBy:
         from dimtensor.tensor.constructors import ones
 
         x = self._x
-        if x.dtype[:5] in ("float", "compl"):
+        if _may_be_nan(x):
             present = elemwise("logical_not", elemwise("isnan", x)).astype("int64")
         else:
             present = ones(x.dims, "int64")
-        return GroupBy(present, self._labels, self._along, self._groups).sum()
+        return self._of(present).sum()
 
-    def _size(self) -> DimTensor:
+    def _size(self, skipna: bool = False) -> DimTensor:
         """Number of elements of each group."""
         from dimtensor.tensor.constructors import ones
 
-        return GroupBy(ones(self._along, "int64"), self._labels, self._along, self._groups).sum()
+        if skipna and _may_be_nan(self._x):
+            return self.count()
+        return self._of(ones(self._along, "int64")).sum()
 
-    def mean(self) -> DimTensor:
-        """Mean of each group; NaN for an empty one."""
-        x = wrap(require_float(self._x.node))
-        total = GroupBy(x, self._labels, self._along, self._groups).sum()
-        return _quotient(total, self._size())
+    def mean(self, *, skipna: bool = False) -> DimTensor:
+        """Mean of each group; NaN for an empty one. See :meth:`sum` for `skipna`."""
+        total = self._of(wrap(require_float(self._x.node))).sum(skipna=skipna)
+        return _quotient(total, self._size(skipna))
 
-    def var(self, ddof: int = 0) -> DimTensor:
+    def var(self, ddof: int = 0, *, skipna: bool = False) -> DimTensor:
         """Variance of each group, with ``count - ddof`` in the divisor."""
         x = wrap(require_float(self._x.node))
-        grouped = GroupBy(x, self._labels, self._along, self._groups)
-        gap = elemwise("subtract", x, grouped._back(grouped.mean()))
-        squares = GroupBy(elemwise("square", gap), self._labels, self._along, self._groups).sum()
-        quotient = _quotient(squares, elemwise("subtract", self._size(), ddof))
+        gap = elemwise("subtract", x, self._back(self._of(x).mean(skipna=skipna)))
+        squares = self._of(elemwise("square", gap)).sum(skipna=skipna)
+        quotient = _quotient(squares, elemwise("subtract", self._size(skipna), ddof))
         if ddof <= 0:
             return quotient
         return elemwise("where", elemwise("isnan", quotient), _nothing_left(squares), quotient)
 
-    def std(self, ddof: int = 0) -> DimTensor:
+    def std(self, ddof: int = 0, *, skipna: bool = False) -> DimTensor:
         """Standard deviation of each group."""
-        return root_of_variance(self.var(ddof))
+        return root_of_variance(self.var(ddof, skipna=skipna))
 
-    def min(self) -> DimTensor:
+    def min(self, *, skipna: bool = False) -> DimTensor:
         """Smallest element of each group; NaN for an empty one."""
-        return self._pick("min")
+        return self._extreme("min", np.inf, skipna)
 
-    def max(self) -> DimTensor:
+    def max(self, *, skipna: bool = False) -> DimTensor:
         """Largest element of each group; NaN for an empty one."""
-        return self._pick("max")
+        return self._extreme("max", -np.inf, skipna)
 
-    def first(self) -> DimTensor:
+    def _extreme(self, which: str, fill: float, skipna: bool) -> DimTensor:
+        if not (skipna and _may_be_nan(self._x)):
+            return self._pick(which)
+        result = self._of(wrap(self._x._present(fill, True)))._pick(which)
+        return elemwise("where", elemwise("greater", self.count(), 0), result, np.nan)
+
+    def first(self, *, skipna: bool = False) -> DimTensor:
         """First element of each group, in the order of the dim; NaN for an empty one."""
-        return self._pick("first")
+        if not (skipna and _may_be_nan(self._x)):
+            return self._pick("first")
+        from dimtensor.tensor.constructors import arange
+
+        places = arange(self._along, dtype="float64")
+        present = elemwise("where", elemwise("isnan", self._x), np.inf, places)
+        place = self._of(present)._pick("min")
+        there = elemwise("isfinite", place)
+        at = elemwise("where", there, place, 0.0).astype("int64")
+        elements, (along,) = with_an_element(self._x, (self._along,), np.nan)
+        return elemwise("where", there, elements.isel({along: at}), np.nan)
 
     def _pick(self, which: str) -> DimTensor:
         codes = self._labels.codes.node
@@ -172,6 +226,14 @@ class GroupBy:
         if isinstance(function, TensorShell):
             result: Any = function
         elif isinstance(function, str):
+            if function not in _REDUCTIONS:
+                raise InputError(
+                    build_message(
+                        f"map: groups have no reduction {function!r}"
+                        f"{did_you_mean(function, _REDUCTIONS)}",
+                        [("reductions", listing(_REDUCTIONS))],
+                    )
+                )
             result = getattr(self, function)()
         else:
             result = function(self)
@@ -186,6 +248,43 @@ class GroupBy:
 
     def __repr__(self) -> str:
         return f"<GroupBy along {self._along!r} to {self._groups!r}>"
+
+
+def _labels_found(values: Any) -> Coords:
+    """The labels among values, each once; in ascending order, where they have one."""
+    found = Coords(values.to_numpy().ravel() if is_dataarray(values) else values)
+    index = found.index.unique()
+    try:
+        return Coords(index.sort_values())
+    except TypeError:
+        return Coords(index)
+
+
+def _may_be_nan(x: DimTensor) -> bool:
+    return x.dtype[:5] in ("float", "compl")
+
+
+def _no_labels(x: DimTensor, given: Dim | str) -> LabelError:
+    """The error of a dim, or its name, in the place of a tensor of labels."""
+    name = given.short if isinstance(given, Dim) else given
+    if any(dim.name == name for dim in x.dims):
+        hint = (
+            f"each label of dim {name!r} is a group of its own: a reduction over the other dims, "
+            "such as x.mean(dim), gives one value for each"
+        )
+    else:
+        hint = (
+            f"{name} = dt.data(values, dims=..., categories=dim) has a label for each element; "
+            f"x.groupby({name})"
+        )
+    return LabelError(
+        build_message(
+            f"groupby takes a tensor of labels, one for each element along a dim, not the name "
+            f"{name!r}",
+            [("dims of x", dim_set(x.dims))],
+            hint,
+        )
+    )
 
 
 def _nothing_left(squares: DimTensor) -> DimTensor:

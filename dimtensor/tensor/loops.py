@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dimtensor.dims import Dim, Dims, dim_set, find_dim, union, without
 from dimtensor.errors import DimError, InputError, build_message
 from dimtensor.graph import Node
@@ -332,16 +334,18 @@ def filter(predicate: Callable[..., Any], xs: Any, over: Dim | str | None = None
     return unflatten(tree, [x.isel({dim: mask}) for x in leaves])
 
 
-def lag(x: DimTensor, over: Dim | str, n: int = 1, fill: Any = 0) -> DimTensor:
+def lag(x: DimTensor, over: Dim | str, n: int = 1, fill_value: Any = np.nan) -> DimTensor:
     """A sequence shifted so that each position has what was `n` positions before.
+
+    It is ``x.shift({over: n}, fill_value)``, under the name that a loop's sequences have.
 
     Parameters
     ----------
     x : DimTensor
     over : Dim or str
     n : int
-    fill : number or DimTensor
-        The first `n` elements.
+    fill_value : number or DimTensor
+        The first `n` elements; NaN by default, with which integers become floats.
 
     Returns
     -------
@@ -354,21 +358,25 @@ def lag(x: DimTensor, over: Dim | str, n: int = 1, fill: Any = 0) -> DimTensor:
     >>> time = dt.Dim("time", length=3)
     >>> x = dt.data([1.0, 2.0, 3.0], dims=time)
     >>> dt.lag(x, time).eval().values.tolist()
+    [nan, 1.0, 2.0]
+    >>> dt.lag(x, time, fill_value=0.0).eval().values.tolist()
     [0.0, 1.0, 2.0]
     """
-    return x.shift({over: n}, fill_value=fill)
+    return x.shift({over: n}, fill_value=fill_value)
 
 
-def lead(x: DimTensor, over: Dim | str, n: int = 1, fill: Any = 0) -> DimTensor:
+def lead(x: DimTensor, over: Dim | str, n: int = 1, fill_value: Any = np.nan) -> DimTensor:
     """A sequence shifted so that each position has what comes `n` positions later.
+
+    It is ``x.shift({over: -n}, fill_value)``.
 
     Parameters
     ----------
     x : DimTensor
     over : Dim or str
     n : int
-    fill : number or DimTensor
-        The last `n` elements.
+    fill_value : number or DimTensor
+        The last `n` elements; NaN by default, with which integers become floats.
 
     Examples
     --------
@@ -376,9 +384,9 @@ def lead(x: DimTensor, over: Dim | str, n: int = 1, fill: Any = 0) -> DimTensor:
     >>> time = dt.Dim("time", length=3)
     >>> x = dt.data([1.0, 2.0, 3.0], dims=time)
     >>> dt.lead(x, time).eval().values.tolist()
-    [2.0, 3.0, 0.0]
+    [2.0, 3.0, nan]
     """
-    return x.shift({over: -n}, fill_value=fill)
+    return x.shift({over: -n}, fill_value=fill_value)
 
 
 def push(past: DimTensor, value: Any, lag: Dim | str) -> DimTensor:

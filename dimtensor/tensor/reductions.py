@@ -231,15 +231,34 @@ class ReductionMixin(TensorShell):
 
     # -- cumulative -----------------------------------------------------------------------------
 
-    def cumsum(self, dim: Dim | str | None = None, *, skipna: bool = False) -> DimTensor:
-        """Running sum along a dim, which may be left out where there is only one."""
-        x = self._present(0, skipna)
-        return wrap(make("cumulate", (x,), ("cumsum", self._one(dim, "cumsum"))))
+    def cumsum(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
+        """Running sum along dims.
 
-    def cumprod(self, dim: Dim | str | None = None, *, skipna: bool = False) -> DimTensor:
-        """Running product along a dim, which may be left out where there is only one."""
-        x = self._present(1, skipna)
-        return wrap(make("cumulate", (x,), ("cumprod", self._one(dim, "cumprod"))))
+        Parameters
+        ----------
+        dim : Dim, str or iterable of them, optional
+            All dims by default. Along several, an element is the sum of all that are not after it
+            along any of them.
+        skipna : bool
+            Whether NaN count as 0.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> a, b = dt.Dim("a", length=2), dt.Dim("b", length=2)
+        >>> dt.data([[1, 2], [3, 4]], dims=[a, b]).cumsum().eval().values.tolist()
+        [[1, 3], [4, 10]]
+        """
+        return self._cumulate("cumsum", self._present(0, skipna), dim)
+
+    def cumprod(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
+        """Running product along dims; see :meth:`cumsum`."""
+        return self._cumulate("cumprod", self._present(1, skipna), dim)
+
+    def _cumulate(self, name: str, x: Node, dim: DimKey) -> DimTensor:
+        for along in self._dims(dim, name):
+            x = make("cumulate", (x,), (name, along))
+        return wrap(x)
 
     def _one(self, dim: Dim | str | None, what: str) -> Dim:
         if dim is None:

@@ -557,14 +557,25 @@ def test_a_state_that_escapes_its_step_is_found():
 def test_lags_and_leads():
     time = dt.Dim("time", coords=[1, 2, 3])
     x = dt.data([1.0, 2.0, 3.0], dims=time)
-    np.testing.assert_array_equal(dt.lag(x, time, 2, fill=9.0).eval(), [9, 9, 1])
-    np.testing.assert_array_equal(dt.lead(x, "time", 1).eval(), [2, 3, 0])
+    np.testing.assert_array_equal(dt.lag(x, time, 2, fill_value=9.0).eval(), [9, 9, 1])
+    np.testing.assert_array_equal(dt.lead(x, "time", 1, 0.0).eval(), [2, 3, 0])
+    before = dt.lag(x, time, fill_value=0.0)
     last, ys = dt.scan(
-        lambda s, x: (None, x["now"] - x["before"]), None, {"now": x, "before": dt.lag(x, time)},
-        over=time,
-    )  # fmt: skip
+        lambda s, x: (None, x["now"] - x["before"]), None, {"now": x, "before": before}, over=time
+    )
     assert last is None
     np.testing.assert_array_equal(ys.eval(), [1, 1, 1])
+
+
+@pytest.mark.parametrize("n", [1, 2, 0, -1])
+@pytest.mark.parametrize("dtype", ["float64", "int64", "bool"])
+def test_lags_and_shifts_fill_alike(n, dtype):
+    time = dt.Dim("time", coords=[1, 2, 3])
+    array = xr.DataArray(np.array([1, 0, 3], dtype), dims="time", coords={"time": [1, 2, 3]})
+    x = dt.data(array, dims=time)
+    expected = array.shift(time=n)
+    assert dt.lag(x, time, n) is x.shift(time=n) is dt.lead(x, "time", -n)
+    np.testing.assert_array_equal(dt.lag(x, time, n).eval().values, expected.values.astype(float))
 
 
 def test_maps_and_filters(rng):

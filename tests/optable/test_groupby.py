@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -65,6 +67,55 @@ def test_groups_as_in_xarray(name: str, nans: bool, rng: np.random.Generator):
     result = found.eval({X: x.drop_vars("key")})
     wanted = by_xarray(x, name)
     xr.testing.assert_allclose(result.transpose(*wanted.dims), wanted, rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", sorted(REDUCTIONS.keys() - {"count"}))
+@pytest.mark.parametrize("gone", [[], [1], [1, 2, 5], [0, 4, 6], range(7)], ids=str)
+def test_missing_values_are_left_out_as_in_xarray(
+    name: str, gone: Sequence[int], rng: np.random.Generator
+):
+    x = array(rng)
+    x[0, list(gone)] = np.nan
+    method = name.split()[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = getattr(x.groupby("key"), method)(skipna=True, **REDUCTIONS[name])
+    expected = expected.reindex(key=ORDER, fill_value=0 if method == "sum" else np.nan)
+    found = getattr(X.groupby(KEY), method)(skipna=True, **REDUCTIONS[name])
+    result = found.eval({X: x.drop_vars("key")})
+    xr.testing.assert_allclose(result.transpose(*expected.dims), expected, rtol=1e-10)
+
+
+def test_what_is_no_tensor_of_labels() -> None:
+    with pytest.raises(dt.LabelError, match=r"not the name 'obs'(.|\n)*a group of its own"):
+        V.groupby("obs")
+    with pytest.raises(dt.LabelError, match="not the name 'obs'"):
+        V.groupby(OBS)
+    with pytest.raises(dt.LabelError, match=r"not the name 'firm'(.|\n)*firm = dt.data"):
+        V.groupby("firm")
+    with pytest.raises(dt.DimError, match="groupby: categories are a Dim"):
+        V.groupby(KEY, categories="key")
+    with pytest.raises(dt.InputError, match=r"groups have no reduction 'means'.*'mean'"):
+        V.groupby(KEY).map("means")
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        pd.to_datetime(["2020-01-02", "2020-01-01", "2020-01-02"]).tz_localize("Europe/Rome"),
+        pd.PeriodIndex(["2020-02", "2020-01", "2020-02"], freq="M"),
+        ["b", "a", "b"],
+        [2**63 + 1, -1, 2**63 + 1],
+    ],
+    ids=["time zone", "periods", "strings", "large integers"],
+)
+def test_groups_of_labels_of_any_kind(labels: Any) -> None:
+    where = pd.Series(labels, index=pd.Index([0, 1, 2], name="obs"), name="group")
+    x = dt.data([1.0, 2.0, 4.0], dims=dt.Dim("obs", coords=[0, 1, 2]))
+    found = x.groupby(where).sum().eval()
+    expected = pd.Series([1.0, 2.0, 4.0]).groupby(np.asarray(where, dtype=object)).sum()
+    assert found.values.tolist() == expected.tolist()
+    assert found.indexes["group"].tolist() == expected.index.tolist()
 
 
 @pytest.mark.parametrize("name", ["sum", "mean", "min", "max", "first", "std"])
@@ -192,7 +243,7 @@ def test_gradients_of_groups(name: str, rng: np.random.Generator):
 
 
 ERRORS = {
-    "takes a tensor of labels, not the dim": lambda: V.groupby("obs"),
+    "takes a tensor of labels, one for each element along a dim": lambda: V.groupby("obs"),
     "the labels of groupby have one dim": lambda: dt.tensor("y", dims=BATCH).groupby(KEY),
     "its values are not\\s*known yet": lambda: V.groupby(dt.tensor("n", dims=OBS, dtype="int64")),
 }

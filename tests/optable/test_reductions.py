@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+import xarray as xr
 
 import dimtensor as dt
 from dimtensor.graph.optable import OpRow, rows
@@ -118,9 +121,24 @@ def test_running_totals_of_nothing_and_of_one(name: str):
     total = getattr(x, name)()
     assert total.eval({x: np.zeros(0)}).sizes == {"a": 0}
     assert total.eval({x: np.array([3.0])}).values.tolist() == [3.0]
-    y = dt.tensor("y", dims=[A, B])
-    with pytest.raises(dt.DimError, match=f"{name}: name one of the dims"):
-        getattr(y, name)()
+
+
+@pytest.mark.parametrize("name", ["cumsum", "cumprod"])
+@pytest.mark.parametrize("dims", [None, ["a"], ["c", "a"], ["a", "b", "c"], ...], ids=str)
+@pytest.mark.parametrize("skipna", [False, True])
+def test_running_totals_along_several_dims_as_in_xarray(
+    name: str, dims: Any, skipna: bool, rng: np.random.Generator
+):
+    values = rng.normal(size=(2, 3, 4))
+    values[1, 1, 2] = np.nan
+    array = xr.DataArray(values, dims=NAMES)
+    x = dt.tensor("x", dims=[A, B, C])
+    found = getattr(x, name)(dims, skipna=skipna)
+    expected = getattr(array, name)(dims, skipna=skipna)
+    xr.testing.assert_allclose(found.eval({x: array}), expected, rtol=1e-12)
+    if skipna:
+        function = getattr(dt, name)
+        xr.testing.assert_allclose(function(x, dims, skipna=True).eval({x: array}), expected)
 
 
 @pytest.mark.parametrize("name", ["sum", "prod", "max", "min", "cumsum", "cumprod"])

@@ -135,7 +135,7 @@ def arma(rng: np.random.Generator, n: int = 50) -> Problem:
         error = now - mu - phi * (before - mu) - theta * error
         return error, -0.5 * (error / sigma) ** 2 - dt.log(sigma) - 0.5 * LOG_2PI
 
-    _, terms = dt.scan(step, 0.0, (y, dt.lag(y, time, fill=mu)), over=time)
+    _, terms = dt.scan(step, 0.0, (y, dt.lag(y, time, fill_value=mu)), over=time)
     arguments = [rng.normal(size=n), *(np.array(v) for v in (0.2, 0.6, -0.3, 0.8))]
     inputs = {y: ("time",), mu: (), phi: (), theta: (), sigma: ()}
     return Problem(inputs, terms.sum(), arma_by_hand, arma_for_jax, arguments)
