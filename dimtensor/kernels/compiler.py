@@ -31,9 +31,6 @@ from dimtensor.kernels.sums import factor_sums
 from dimtensor.ops.loop.rewrites import rewrite_loops
 from dimtensor.ops.rewriting import UNWANTED
 
-# reassociation lets reductions vectorise, reciprocals take divisions out of loops; NaN and
-# infinities keep their meaning
-FASTMATH = {"reassoc", "contract", "nsz", "arcp", "afn"}
 # a softmax is elementwise as it is written; where it is recognised, it is a call
 _CALLS = ("local_softmax_stabilize", "local_log_softmax_from_logsumexp")
 _WITH_CORE_SHAPE = "introduce_explicit_core_shape_blockwise"
@@ -90,10 +87,14 @@ class Kernel:
     @property
     def assembly(self) -> str:
         """The machine code as text, without the functions around it."""
+        return self.assembly_for(None)
+
+    def assembly_for(self, cpu: str | None) -> str:
+        """The machine code for a processor that LLVM knows by name; None for this one."""
         if self.native is None:
             return "\n".join(self.function.inspect_asm().values())
         types, operations = self.native.code.arguments, self._operations()
-        return assembly(translated(self.source, types, operations).text)
+        return assembly(translated(self.source, types, operations).text, cpu)
 
     @cached_property
     def function(self) -> Any:
@@ -106,7 +107,7 @@ class Kernel:
         for name, value in self._namespace.items():
             namespace[name] = value.make() if hasattr(value, "make") else value
         exec(compile(self.source, "<dimtensor kernel>", "exec"), namespace)
-        return numba.njit(namespace["kernel"], fastmath=FASTMATH, error_model="numpy", nogil=True)
+        return numba.njit(namespace["kernel"], error_model="numpy", nogil=True)
 
 
 def rewritten(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> FunctionGraph:

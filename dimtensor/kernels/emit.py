@@ -45,15 +45,21 @@ class Scope:
         self.emitter = emitter
         self.memo: dict[tuple, Term] = {}
         self.temporaries: list[tuple[str, str, frozenset]] = []
+        self._by_text: dict[tuple[str, str], Term] = {}
+        self.negated: dict[str, str] = {}  # what temporaries are the negatives of
         self.dtypes: dict[str, str] = {}
         self.calls: set[str] = set()
         self.accesses: list[tuple[frozenset, ...]] = []
 
     def temporary(self, text: str, loops: frozenset, dtype: str) -> Term:
+        known = self._by_text.get((text, dtype))
+        if known is not None and known.loops == loops:
+            return known
         name = self.emitter.fresh("t")
         self.temporaries.append((name, text, loops))
         self.dtypes[name] = dtype
-        return Term(name, loops)
+        term = self._by_text[text, dtype] = Term(name, loops)
+        return term
 
 
 class TopScope(Scope):
@@ -379,12 +385,19 @@ class Emitter:
             if term.value is not None and (dtype := meeting_dtype(op, at, dtypes, out)):
                 texts[at], dtypes[at] = literal(term.value, dtype), dtype
         text = expression(op, texts, dtypes, out)
+        kind = type(op).__name__
+        if kind == "TrueDiv" and texts[0] in scope.negated and dtypes[1] == "float64":
+            # of x / s and -x / s one is divided
+            quotient = f"({scope.negated[texts[0]]} / {texts[1]})"
+            text = f"(-{scope.temporary(quotient, loops_of(operands), out).text})"
         if text is None:
             text = f"{self.shared.scalar_function(op, dtypes, out)}({', '.join(texts)})"
         elif text in texts:
             at = texts.index(text)
             return operands[at] if operands[at].text == text else Term(text)
         term = scope.temporary(text, loops_of(operands), out)
+        if kind == "Neg" and out == dtypes[0] == "float64":
+            scope.negated[term.text] = texts[0]
         if is_call(op):
             scope.calls.add(term.text)
         return term

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.tensor.basic import Alloc
 
-from dimtensor.kernels import selected, strips, unrolled
+from dimtensor.kernels import selected, strips, totals, unrolled
 from dimtensor.kernels.elements import Place, Term, new_array
 from dimtensor.kernels.scalars import combine, identity, literal
 
@@ -54,6 +54,9 @@ class Nest:
         self.number = number
         self.sinks: list[_Sink] = []
         self._partials: dict[tuple[str, str], str] = {}
+        self._parts: dict[tuple[str, str], str] = {}
+        self._blocks = totals.Blocks()
+        self._level = self._rounds = 0  # of the loops outside of blocks
         self._afterwards: list[str] = []
         self._places: dict[Variable, Place] = {}
         self._reused: set[str] = set()
@@ -85,9 +88,11 @@ class Nest:
             sink.place = self.e.fresh("s")
             self.e.scalars[sink.target] = Term(sink.place)
         elif sink.kind == "reduce":
-            full = sink.kept == set(order)
-            start = None if full else identity(sink.operation, sink.dtype)
-            sink.place = self.e.allocate(sink.target, start)
+            outer = max((order.index(loop) + 1 for loop in sink.kept), default=0)
+            if sink.kept == set(order[:outer]):  # stored once
+                sink.place = self.e.allocate(sink.target)
+            else:
+                sink.place = self._sums(sink)
         else:
             sink.place = self._overwritten(sink) or self.e.allocate(sink.target)
 
@@ -117,8 +122,9 @@ class Nest:
             value = made.inputs[0]
             assert isinstance(value, Constant)
             number = literal(value.data.reshape(()), x.type.dtype)
-            if number == "0.0" and sink.operation == "+=" and self._is_serial(sink, names):
-                return self._ways(sink, order)
+            adds = sink.operation == "+=" and value.data == 0
+            if adds and (number == "0.0" or sink.dtype in totals.NARROW):
+                return self._ways(sink, order, names)
             return self.e.allocate(target, number)
         source = self.e.place(x)
         alone = len(self.e.graph.clients.get(x, ())) == 1 and x in self.e.owned
@@ -133,9 +139,11 @@ class Nest:
             not names.isdisjoint(strips.Line(term.text).uses) for term in sink.index
         )
 
-    def _ways(self, sink: _Sink, order: list[str]) -> Place:
+    def _ways(self, sink: _Sink, order: list[str], names: set[str]) -> Place:
         """Several arrays to add up in by turns, if they are small beside what is added."""
         e = self.e
+        if not self._is_serial(sink, names):
+            return self._sums(sink)
         lengths = [e.length(sink.target, axis) for axis in range(sink.target.type.ndim)]
         size, steps = " * ".join(lengths), " * ".join(e.loop_lengths[loop] for loop in order)
         ways = strips.WAYS
@@ -143,16 +151,29 @@ class Nest:
             if ways * math.prod(map(int, size.split(" * "))) > math.prod(
                 map(int, steps.split(" * "))
             ):
-                return e.allocate(sink.target, "0.0")
+                return self._sums(sink)
             mask = str(ways - 1)
         else:
             mask = e.fresh("m")
             e.lines.append(f"{mask} = {ways - 1} if {ways} * {size} <= {steps} else 0")
-        place = e.allocate(sink.target, "0.0")
+        place = self._wide(sink, str(ways) if mask.isdigit() else f"{mask} + 1")
+        return Place(place.name, (f"{order[-1]} & {mask}",), early=False)
+
+    def _sums(self, sink: _Sink) -> Place:
+        """An array to reduce in."""
+        operation = "Add" if sink.operation == "+=" else sink.operation
+        if operation == "Add" and sink.dtype in totals.NARROW:
+            return self._wide(sink, "1")
+        return self.e.allocate(sink.target, identity(operation, sink.dtype))
+
+    def _wide(self, sink: _Sink, count: str) -> Place:
+        """Arrays to add up in, of double precision; their sum is stored after the loops."""
+        e = self.e
+        lengths = [e.length(sink.target, axis) for axis in range(sink.target.type.ndim)]
+        place = e.allocate(sink.target, literal(0, sink.dtype))
         name = e.fresh("w")
-        count = str(ways) if mask.isdigit() else f"{mask} + 1"
         shape = f"({', '.join([count, *lengths])},)"
-        e.lines.append(f"{name} = {new_array(shape, sink.dtype, '0.0')}")
+        e.lines.append(f"{name} = {new_array(shape, 'float64', '0.0')}")
         counters = [e.fresh("i") for _ in lengths]
         at = "".join(f", {counter}" for counter in counters)
         way = e.fresh("k")
@@ -163,7 +184,7 @@ class Nest:
         lines.append(f"{indent}{place.at([Term(c) for c in counters])} += {name}[{way}{at}]")
         self._afterwards += lines
         self._places[sink.target] = place
-        return Place(name, (f"{order[-1]} & {mask}",), early=False)
+        return Place(name, ("0",), early=False)
 
     # -- writing ----------------------------------------------------------------------------------
 
@@ -178,6 +199,8 @@ class Nest:
     def write(self) -> None:
         order = self._order()
         depth = len(order)
+        lengths = [self.e.loop_lengths[name] for name in order]
+        self._level, self._rounds = totals.levels(lengths)
         before: list[list[str]] = [[] for _ in range(depth + 1)]
         after: list[list[str]] = [[] for _ in range(depth + 1)]
 
@@ -202,15 +225,16 @@ class Nest:
             text = self._sink_line(sink, order, level, before, after)
             if text is not None:
                 inner.append(strips.Line(text, is_serial=self._is_serial(sink, names)))
-        if depth and strips.pays(inner, length := self.e.loop_lengths[order[-1]]):
-            written, made = strips.write(inner, order[-1], length, self.e.fresh)
+        own = self._blocks if self._level == depth else totals.Blocks()
+        if depth and strips.pays(inner, lengths[-1]):
+            written, made = strips.write(inner, order[-1], lengths[-1], own, self.e.fresh)
             self.e.early += made
             before[depth - 1] += written
             del order[-1]
         else:
             before[depth] += [line.text for line in inner]
             self._unroll(order, level, before, after)
-        self._write_levels(order, before, after)
+        self.e.lines += self._levels(order, before, after)
         self.e.lines += self._afterwards
         for sink in self.sinks:
             if isinstance(sink.place, Place):
@@ -236,10 +260,11 @@ class Nest:
             return
         lengths = self.e.loop_lengths[order[-2]], self.e.loop_lengths[order[-1]]
         count = unrolled.rounds(len(before[-1]) + len(before[-2]), lengths[0])
-        if count == 1:
+        if count == 1 or (self._blocks.head and self._level == len(order) - 1):
             return
         body = before[-2], before[-1], after[-2]
-        written = unrolled.write((order[-2], order[-1]), lengths, body, count, self.e.fresh)
+        own = self._blocks if self._level == len(order) else totals.Blocks()
+        written = unrolled.write((order[-2], order[-1]), lengths, body, count, own, self.e.fresh)
         del order[-2:], before[-2:], after[-2:]
         before[-1] += written
 
@@ -261,6 +286,8 @@ class Nest:
             return f"{place} = {value}"
         if deepest == len(order):
             return combine(sink.operation, place, value, sink.dtype)
+        if deepest < self._level and totals.is_blocked(sink.operation, sink.dtype):
+            return self._blocked(sink, deepest, order, before, after)
         start = identity(sink.operation, sink.dtype)
         total = place if isinstance(sink.place, str) else self.e.fresh("a")
         before[deepest].append(f"{total} = {start}")
@@ -275,24 +302,60 @@ class Nest:
             line = combine(sink.operation, partial, value, sink.dtype)
         if partial != total:
             after[-2].append(combine(sink.operation, total, partial, sink.dtype))
-        if not isinstance(sink.place, str):
-            if kept == set(order[:deepest]):
-                after[deepest].append(f"{place} = {total}")
-            else:
-                after[deepest].append(combine(sink.operation, place, total, sink.dtype))
+        self._store_total(sink, total, deepest, order, after)
         return line
 
-    def _write_levels(
-        self, order: list[str], before: list[list[str]], after: list[list[str]]
+    def _store_total(
+        self, sink: _Sink, total: str, deepest: int, order: list[str], after: list[list[str]]
     ) -> None:
-        lines = self.e.lines
-        for at in range(len(order) + 1):
-            indent = "    " * at
-            lines += [indent + line for line in before[at]]
-            if at < len(order):
-                lines.append(f"{indent}for {order[at]} in range({self.e.loop_lengths[order[at]]}):")
-        for at in range(len(order), -1, -1):
-            lines += ["    " * at + line for line in after[at]]
+        if isinstance(sink.place, str):
+            return
+        if sink.kept == set(order[:deepest]):
+            after[deepest].append(f"{sink.text} = {total}")
+        else:
+            after[deepest].append(combine(sink.operation, sink.text, total, sink.dtype))
+
+    def _blocked(
+        self,
+        sink: _Sink,
+        deepest: int,
+        order: list[str],
+        before: list[list[str]],
+        after: list[list[str]],
+    ) -> str | None:
+        """A sum whose loops are run block by block."""
+        fresh, key = self.e.fresh, (sink.value.text, sink.operation)
+        line = None
+        part = self._parts.get(key)
+        if part is None:
+            part = self._parts[key] = fresh("a")
+            self._blocks.add(part, sink.dtype)
+            if self._level == len(order):
+                line = f"{part} += {sink.value.text}"
+            else:
+                if key not in self._partials:
+                    self._partials[key] = fresh("a")
+                    before[-2].append(f"{self._partials[key]} = {totals.zero(sink.dtype)}")
+                    line = f"{self._partials[key]} += {sink.value.text}"
+                after[-2].append(f"{part} += {self._partials[key]}")
+        total = sink.place if isinstance(sink.place, str) else fresh("a")
+        start, end = self._blocks.into(total, part, sink.dtype, fresh)
+        before[deepest] += start
+        after[deepest].append(end)
+        self._store_total(sink, total, deepest, order, after)
+        return line
+
+    def _levels(
+        self, order: list[str], before: list[list[str]], after: list[list[str]], at: int = 0
+    ) -> list[str]:
+        """What is inside of the first loops."""
+        lines = list(before[at])
+        if at < len(order):
+            inside = self._levels(order, before, after, at + 1)
+            length = self.e.loop_lengths[order[at]]
+            own = self._blocks if at == self._level - 1 else None
+            lines += totals.loop(order[at], length, inside, own, self.e.fresh, self._rounds)
+        return lines + after[at]
 
 
 def _cost(order: tuple[str, ...], accesses: list[tuple[frozenset, ...]]) -> float:

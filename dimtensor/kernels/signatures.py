@@ -68,11 +68,8 @@ def read_by_step(node: Apply) -> set[Variable]:
 
 
 def is_quick(node: Apply) -> bool:
-    """Whether an elementwise operation takes no longer than a product: LLVM divides once by what
-    is the same for all elements.
-    """
-    name = type(node.op.scalar_op).__name__
-    return name in QUICK or (name == "TrueDiv" and set(node.inputs[1].type.shape) <= {1})
+    """Whether an elementwise operation takes no longer than a product."""
+    return type(node.op.scalar_op).__name__ in QUICK
 
 
 def is_soon_computed(variable: Variable) -> bool:

@@ -9,8 +9,10 @@ what a second loop adds up by group.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+
+from dimtensor.kernels.totals import Blocks
 
 STRIP = 256
 # accumulators of what is added up by data: consecutive elements of one group need not wait for each
@@ -81,8 +83,10 @@ def stages(lines: Sequence[Line]) -> list[int]:
     return found
 
 
-def write(lines: Sequence[Line], loop: str, length: str, fresh) -> tuple[list[str], list[str]]:
-    """The loops over strips, and the arrays that they need before them."""
+def write(
+    lines: Sequence[Line], loop: str, length: str, blocks: Blocks, fresh: Callable[[str], str]
+) -> tuple[list[str], list[str]]:
+    """The loops over strips, each a block of sums, and the arrays that they need before them."""
     start, at, count = fresh("j"), fresh("k"), fresh("m")
     stage_of = stages(lines)
     defined = {line.name: number for number, line in enumerate(lines) if line.name is not None}
@@ -108,6 +112,7 @@ def write(lines: Sequence[Line], loop: str, length: str, fresh) -> tuple[list[st
     position = re.compile(rf"(?<=[\[ ]){loop}(?=[,\]])")
     text = [f"for {start} in range(0, {length}, {STRIP}):"]
     text.append(f"    {count} = min({STRIP}, {length} - {start})")
+    text += [f"    {line}" for line in blocks.head]
     for stage, numbers in bodies.items():
         text.append(f"    for {at} in range({count}):")
         for number in numbers:
@@ -119,6 +124,7 @@ def write(lines: Sequence[Line], loop: str, length: str, fresh) -> tuple[list[st
                     text.append(f"        {buffers[number]}[{at}] = {line.name}")
             else:
                 text.append(f"        {line.name} = {buffers[number]}[{at}]")
+    text += [f"    {line}" for line in blocks.tail]
     return text, made
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from dimtensor.kernels.totals import Blocks, loop
+
 # rounds at a time, by the number of lines that they repeat
 _ROUNDS = ((14, 4), (30, 2))
 
@@ -26,30 +28,37 @@ def write(
     lengths: tuple[str, str],
     body: tuple[Sequence[str], Sequence[str], Sequence[str]],
     count: int,
+    blocks: Blocks,
     fresh: Callable[[str], str],
 ) -> list[str]:
-    """Two loops: what is done before the inner one, in it, and after it, `count` times at once."""
+    """Two loops: what is done before the inner one, in it, and after it, `count` times at once.
+
+    The inner loop is run in blocks, if there are sums of them.
+    """
     outer, inner = loops
     block = fresh("k")
-    before, inside, after = ([] for _ in range(3))
-    assigned = {
-        match[1] for line in [*body[0], *body[1]] if (match := re.match(r"([ta]\d+) = ", line))
-    }
+    before, inside, after, head, tail = ([] for _ in range(5))
+    own = [*body[0], *body[1], *blocks.head]
+    assigned = {match[1] for line in own if (match := re.match(r"([ta]\d+) = ", line))}
+    assigned |= {match[1] for line in blocks.tail if (match := re.match(r"(t\d+) = ", line))}
     for number in range(count):
         names = {outer: f"({count} * {block} + {number})"}
         names |= {name: fresh(name[0]) for name in sorted(assigned)}
-        for target, lines in zip((before, inside, after), body, strict=True):
+        parts = (*body, blocks.head, blocks.tail)
+        for target, lines in zip((before, inside, after, head, tail), parts, strict=True):
             target += [_renamed(line, names) for line in lines]
     whole = [f"for {block} in range({lengths[0]} // {count}):"]
     rest = [f"for {outer} in range({lengths[0]} // {count} * {count}, {lengths[0]}):"]
     if lengths[0].isdigit() and int(lengths[0]) % count == 0:
         rest = []
-    for head, parts in ((whole, (before, inside, after)), (rest, body)):
-        if head:
-            head += [f"    {line}" for line in parts[0]]
-            head.append(f"    for {inner} in range({lengths[1]}):")
-            head += [f"        {line}" for line in parts[1]]
-            head += [f"    {line}" for line in parts[2]]
+    several = Blocks(head, tail)
+    for text, (first, each, last), around in (
+        (whole, (before, inside, after), several),
+        (rest, body, blocks),
+    ):
+        if text:
+            looped = loop(inner, lengths[1], each, around, fresh)
+            text += [f"    {line}" for line in [*first, *looped, *last]]
     return [*whole, *rest]
 
 

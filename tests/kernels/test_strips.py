@@ -94,7 +94,7 @@ def test_what_is_serial_is_in_a_loop_of_its_own():
     source = interpreted(inputs_of(PROGRAMS["hierarchical"]), PROGRAMS["hierarchical"]).source
     loops = re.split(r"\n *for ", source)
     updates = [loop for loop in loops if re.search(r"w\d+\[\(.*\+=", loop)]
-    sums = [loop for loop in loops if re.search(r"s\d+ \+=", loop)]
+    sums = [loop for loop in loops if re.search(r"a\d+ \+=", loop)]
     assert len(updates) == 1
     assert sums
     assert not set(updates) & set(sums)
@@ -119,13 +119,21 @@ def test_targets_as_large_as_the_data_are_added_up_in_place():
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="names of x86-64")
 @pytest.mark.compiled
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_assembly_has_packed_arithmetic(name):
+@pytest.mark.parametrize(
+    ("cpu", "register"), [("haswell", "ymm"), ("skylake-avx512", "ymm"), ("znver4", "zmm")]
+)
+def test_arithmetic_is_packed(name, cpu, register):
+    """Loops over the data do arithmetic in registers of the width that the processor prefers."""
     outputs = PROGRAMS[name]
     kernel = compile_kernel(inputs_of(outputs), outputs)
-    if kernel.native is None:
-        pytest.skip("compiled by numba")
-    packed = re.findall(r"\bv?(?:mul|fmadd\d+|fnmadd\d+|fmsub\d+)pd\b", kernel.assembly)
-    assert len(packed) >= 4
+    assert kernel.native is not None
+    arithmetic = r"\bv(?:add|sub|mul|div|fn?m(?:add|sub)\d+)pd\b.*"
+    lines = re.findall(arithmetic, kernel.assembly_for(cpu))
+    packed = [line for line in lines if register in line]
+    # for each total at least one addition, of two operations before it
+    totals = len(re.findall(r"^ +a\d+ \+=", kernel.source, re.MULTILINE))
+    assert totals >= 2
+    assert len(packed) >= 3 * totals
 
 
 def aligned(array, offset):

@@ -17,11 +17,13 @@ from dimtensor.kernels.native.values import (
     scalar_of,
 )
 
-# the flags of kernels.compiler.FASTMATH
-FAST = "reassoc contract nsz arcp afn"
+# Floating-point operations have no flags, but for those that add to a total of a reduction: its
+# terms may be added in another order, and products not rounded before. See "Arithmetic" in
+# docs/design/kernels.md.
+_ANY_ORDER = "reassoc contract "
 # where each round of a loop waits for the one before: LLVM's other order of a sum may put more
 # operations on the way from one round to the next than there were
-IN_ORDER = "contract nsz arcp afn"
+_IN_ORDER = "contract "
 # loops of up to so many rounds may be written out
 _WRITTEN_OUT = 8
 _INTEGER_OPS = {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor"}
@@ -55,7 +57,7 @@ class Builder:
         self.entry: list[str] = []
         self.lines: list[str] = []
         self._names = itertools.count()
-        self.fast = FAST
+        self.in_order = False  # whether totals are added up in the order of the source
         self._scopes = 0
         self._hints = 0
         self.depth = 0  # of loops around what is written
@@ -143,8 +145,7 @@ class Builder:
         if type_.kind == "f":
             if operator not in _FLOAT_OPS:
                 raise NotNative(f"{operator} of floats")
-            text = f"{_FLOAT_OPS[operator]} {self.fast} {type_.llvm} {a.text}, {b.text}"
-            return Value(self.let(text), type_)
+            return self._float_arithmetic(operator, a, b, type_)
         if type_.kind == "b":
             operator = {"*": "&", "+": "|"}.get(operator, operator)
             if operator not in "&|^":
@@ -157,6 +158,43 @@ class Builder:
         exact = " nsw" if trusted and operator in "+-*" else ""
         text = f"{_INTEGER_OPS[operator]}{exact} {type_.llvm} {a.text}, {b.text}"
         return Value(self.let(text), type_, trusted)
+
+    def _float_arithmetic(self, operator: str, a: Value, b: Value, type_: Scalar) -> Value:
+        """IEEE's arithmetic, but that a product may be rounded together with its sum.
+
+        That is done if the product is used for nothing else and what it is added to is no product:
+        ``x * y - x * y`` is 0, ``z - floor(z)`` is not negative.
+        """
+        t = type_.llvm
+        if operator == "*":
+            # no flag of a product alone changes it
+            text = self.let(f"fmul contract {t} {a.text}, {b.text}")
+            return Value(text, type_, factors=(a.text, b.text))
+        one = a.factors is None or b.factors is None
+        if operator in "+-" and one and (a.factors or b.factors):
+            return self._fused(operator, a, b, type_)
+        return Value(self.let(f"{_FLOAT_OPS[operator]} {t} {a.text}, {b.text}"), type_)
+
+    def _fused(self, operator: str, a: Value, b: Value, type_: Scalar) -> Value:
+        """A sum or difference of a product and something else."""
+        t = type_.llvm
+        called = self.declarations.function(f"llvm.fmuladd.f{type_.bits}", t, [t, t, t])
+        (x, y), other = (a.factors, b.text) if a.factors else (b.factors or (), a.text)
+        if operator == "-" and a.factors:
+            other = self.let(f"fneg {t} {other}")
+        elif operator == "-":
+            x = self.let(f"fneg {t} {x}")
+        return Value(self.let(f"call {t} {called}({t} {x}, {t} {y}, {t} {other})"), type_)
+
+    def accumulate(self, operator: str, total: Value, value: Value) -> Value:
+        """One step of a reduction: a total with one more term or factor."""
+        type_ = promoted(total.type, value.type)
+        if type_.kind != "f" or operator == "/":
+            return self.arithmetic(operator, total, value)
+        flags = _IN_ORDER if self.in_order else _ANY_ORDER
+        a, b = self.cast(total, type_), self.cast(value, type_)
+        text = f"{_FLOAT_OPS[operator]} {flags}{type_.llvm} {a.text}, {b.text}"
+        return Value(self.let(text), type_)
 
     def floor_divide(self, a: Value, b: Value) -> tuple[Value, Value]:
         """Quotient rounded down and remainder of integers; of a division by zero both are 0."""
@@ -190,7 +228,7 @@ class Builder:
 
     def negate(self, a: Value) -> Value:
         if a.type.kind == "f":
-            return Value(self.let(f"fneg {self.fast} {a.type.llvm} {a.text}"), a.type)
+            return Value(self.let(f"fneg {a.type.llvm} {a.text}"), a.type)
         if a.text.lstrip("-").isdigit():
             return constant(-int(a.text), a.type)
         return Value(self.let(f"sub {a.type.llvm} 0, {a.text}"), a.type)
@@ -219,11 +257,9 @@ class Builder:
         """Smaller or larger of two integers."""
         return self.select(self.compare("<" if which == "min" else ">", a, b), a, b)
 
-    def call(
-        self, function: str, result: Scalar, arguments: Sequence[Value], fast: str = ""
-    ) -> Value:
+    def call(self, function: str, result: Scalar, arguments: Sequence[Value]) -> Value:
         operands = ", ".join(f"{a.type.llvm} {a.text}" for a in arguments)
-        return Value(self.let(f"call {fast}{result.llvm} {function}({operands})"), result)
+        return Value(self.let(f"call {result.llvm} {function}({operands})"), result)
 
     # -- memory ------------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ from dimtensor.kernels.native.values import (
     scalar_of,
 )
 
-_OPERATORS: dict[type, str] = {
+OPERATORS: dict[type, str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.BitAnd: "&", ast.BitOr: "|",
     ast.BitXor: "^",
 }  # fmt: skip
@@ -56,6 +56,8 @@ class Expressions:
         self.counters: dict[str, Value] = {}
         self.variables: dict[str, tuple[str, Scalar]] = {}
         self.fixed: dict[str, Value] = {}
+        # what variables are products of that are used once; nothing, if they are used more often
+        self.products: dict[str, tuple[str, ...]] = {}
 
     # -- numbers -----------------------------------------------------------------------------------
 
@@ -95,30 +97,31 @@ class Expressions:
         if name not in self.variables:
             raise NotNative(f"the name {name} where a number is asked for")
         slot, type_ = self.variables[name]
-        return Value(self.b.let(f"load {type_.llvm}, ptr {slot}, align {type_.size}"), type_)
+        text = self.b.let(f"load {type_.llvm}, ptr {slot}, align {type_.size}")
+        return Value(text, type_, factors=self.products.get(name))
 
     def _number_binop(self, node: ast.BinOp) -> Value:
         return self.combine(type(node.op), self.number(node.left), self.number(node.right))
 
     def combine(self, operator: type, a: Value, b: Value) -> Value:
         """Two numbers by an operator of Python."""
-        if operator in _OPERATORS:
+        if operator in OPERATORS:
             if operator not in (ast.BitAnd, ast.BitOr, ast.BitXor):
-                a, b = self._as_numbers(a), self._as_numbers(b)
-            return self.b.arithmetic(_OPERATORS[operator], a, b)
+                a, b = self._as_number(a), self._as_number(b)
+            return self.b.arithmetic(OPERATORS[operator], a, b)
         if operator in (ast.FloorDiv, ast.Mod) and a.type.kind in "iu" and b.type.kind in "iu":
             return self.b.floor_divide(a, b)[operator is ast.Mod]
         if operator is ast.Pow and b.text == constant(2, b.type).text:
             return self.b.arithmetic("*", a, a)
         raise NotNative(f"the operator {operator.__name__}")
 
-    def _as_numbers(self, value: Value) -> Value:
+    def _as_number(self, value: Value) -> Value:
         return self.b.cast(value, I64) if value.type.kind == "b" else value
 
     def _number_unaryop(self, node: ast.UnaryOp) -> Value:
         value = self.number(node.operand)
         if isinstance(node.op, ast.USub):
-            return self.b.negate(self._as_numbers(value))
+            return self.b.negate(self._as_number(value))
         if isinstance(node.op, ast.UAdd):
             return value
         if isinstance(node.op, ast.Not):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dimtensor.kernels.native.builder import FAST, Builder
+from dimtensor.kernels.native.builder import Builder
 from dimtensor.kernels.native.elementary import vectorisable
 from dimtensor.kernels.native.values import (
     BOOL,
@@ -78,7 +78,7 @@ def float_function(b: Builder, name: str, x: Value) -> Value:
     if name in _INTRINSICS:
         suffix = f"f{x.type.bits}"
         called = b.declarations.function(f"llvm.{_INTRINSICS[name]}.{suffix}", t, [t])
-        return b.call(called, x.type, [x], FAST + " ")
+        return b.call(called, x.type, [x])
     if name not in _C_LIBRARY:
         raise NotNative(f"the function {name}")
     wide = b.cast(x, F64)
@@ -212,7 +212,7 @@ def _power(b: Builder, x: list[Value], out: Scalar) -> Value:
         raise NotNative("integer powers")
     t = out.llvm
     called = b.declarations.function(f"llvm.pow.f{out.bits}", t, [t, t])
-    return b.call(called, out, [b.cast(v, out) for v in x], FAST + " ")
+    return b.call(called, out, [b.cast(v, out) for v in x])
 
 
 def _clip(b: Builder, x: list[Value], out: Scalar) -> Value:

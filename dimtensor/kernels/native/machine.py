@@ -24,11 +24,12 @@ def _target() -> Any:
     return llvm.Target.from_default_triple()
 
 
-def _target_machine() -> Any:
+def _target_machine(cpu: str | None = None) -> Any:
+    """A machine that makes code for this processor, or for one that LLVM knows by name."""
+    name, features = (host_name(), host_features()) if cpu is None else (cpu, "")
     return _target().create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=host_features(), opt=3, jit=True, reloc="default",
-        codemodel="jitdefault",
-    )  # fmt: skip
+        cpu=name, features=features, opt=3, jit=True, reloc="default", codemodel="jitdefault"
+    )
 
 
 @cache
@@ -43,7 +44,7 @@ def host_name() -> str:
     return llvm.get_host_cpu_name()
 
 
-def optimised(text: str) -> tuple[Any, Any]:
+def optimised(text: str, cpu: str | None = None) -> tuple[Any, Any]:
     """A module of LLVM text after its optimisation, and the machine that it is for.
 
     Raises
@@ -52,7 +53,7 @@ def optimised(text: str) -> tuple[Any, Any]:
         If the text is no LLVM, which is a mistake in the translation.
     """
     with _lock:
-        machine = _target_machine()
+        machine = _target_machine(cpu)
         try:
             module = llvm.parse_assembly(text)
             module.verify()
@@ -74,9 +75,9 @@ def object_code(text: str) -> bytes:
     return machine.emit_object(module)
 
 
-def assembly(text: str) -> str:
+def assembly(text: str, cpu: str | None = None) -> str:
     """What the object file of LLVM text consists of, to be read."""
-    module, machine = optimised(text)
+    module, machine = optimised(text, cpu)
     return machine.emit_assembly(module)
 
 

@@ -10,12 +10,13 @@ written to its address, if that is not null; else memory is made for it, which t
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from dimtensor.kernels.native.arrays import Arrays
-from dimtensor.kernels.native.builder import FAST, IN_ORDER, Builder, Declarations
-from dimtensor.kernels.native.expressions import leading_positions
+from dimtensor.kernels.native.builder import Builder, Declarations
+from dimtensor.kernels.native.expressions import OPERATORS, leading_positions
 from dimtensor.kernels.native.steps import adds_up, is_step, known_products, rounds_written_out
 from dimtensor.kernels.native.values import (
     I64,
@@ -68,6 +69,11 @@ class Translator(Arrays):
         self.errors: list[tuple[str, str]] = []  # class and text
         self._loops: list[tuple[str, str]] = []
         self._unfused: set[str] = set()
+        self._uses = Counter(
+            node.id
+            for node in ast.walk(function)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+        )
         self._steps = 0  # loops over steps around what is written
         self._levels: dict[str, int] = {}
 
@@ -122,8 +128,10 @@ class Translator(Arrays):
 
     def _block(self, statements: Sequence[ast.stmt]) -> None:
         self._depth += 1
+        before = dict(self.products)
         for statement in statements:
             self.statement(statement)
+        self.products = before  # what a block computes need not be there after it
         self._depth -= 1
 
     def _for(self, node: ast.For) -> None:
@@ -175,12 +183,12 @@ class Translator(Arrays):
         carried = {n for n in assigned if self._levels.get(n, self._depth + 1) <= self._depth}
         # what a step computes element by element is on the way to the next step too
         carries = bool(carried) or (bool(self._steps) and not adds_up(body))
-        before = self.b.fast, self._unfused
-        self.b.fast = IN_ORDER if carries else FAST
+        before = self.b.in_order, self._unfused
+        self.b.in_order = carries
         if carries and self._steps:
             self._unfused = known_products(body, carried)
         self._block(body)
-        self.b.fast, self._unfused = before
+        self.b.in_order, self._unfused = before
 
     def _while(self, node: ast.While) -> None:
         b = self.b
@@ -240,11 +248,7 @@ class Translator(Arrays):
             raise NotNative("an assignment to several names")
         if isinstance(target, ast.Name):
             if not self._makes_array(target.id, node.value):
-                fast = self.b.fast
-                if target.id in self._unfused:
-                    self.b.fast = fast.replace("contract ", "")
                 self.set_variable(target.id, self.number(node.value))
-                self.b.fast = fast
         elif isinstance(target, ast.Subscript):
             if len(leading_positions(target)) < len(self.array(target.value).shape):
                 self.assign_part(self.part(target), node.value)
@@ -258,16 +262,23 @@ class Translator(Arrays):
     def _augassign(self, node: ast.AugAssign) -> None:
         if isinstance(node.target, ast.Name):
             old = self.number(ast.Name(node.target.id, ast.Load()))
-            new = self.combine(type(node.op), old, self.number(node.value))
+            new = self._accumulated(node, old, self.number(node.value))
             self.set_variable(node.target.id, self.b.cast(new, old.type))
         elif isinstance(node.target, ast.Subscript):
             value = self.number(node.value)
             array, place = self.place(node.target)
             old = self.b.load(place, array.type, array.scope)
-            new = self.combine(type(node.op), old, value)
+            new = self._accumulated(node, old, value)
             self.b.store(place, self.b.cast(new, array.type), array.scope)
         else:
             raise NotNative("an update of something else")
+
+    def _accumulated(self, node: ast.AugAssign, old: Value, value: Value) -> Value:
+        """A total after one more round; no state that a model carries is updated like that."""
+        operator = OPERATORS.get(type(node.op))
+        if operator is None or operator in "&|^":
+            return self.combine(type(node.op), old, value)
+        return self.b.accumulate(operator, self._as_number(old), self._as_number(value))
 
     # -- results -----------------------------------------------------------------------------------
 
@@ -342,4 +353,9 @@ class Translator(Arrays):
             if promoted(value.type, type_) != type_:
                 raise NotNative(f"a variable of types {type_.name} and {value.type.name}")
             value = self.b.cast(value, type_)
+        self.products.pop(name, None)
+        if value.factors is not None:
+            once = self._assigned.get(name, 1) == 1 and self._uses[name] == 1
+            fusible = once and name not in self._unfused
+            self.products[name] = value.factors if fusible else ()
         self.b.write(f"store {type_.llvm} {value.text}, ptr {slot}, align {type_.size}")

@@ -76,12 +76,14 @@ class Value(NamedTuple):
     """A number in a register, or a constant.
 
     ``position`` says that it can be trusted as a position in an array: it is made of lengths, loop
-    counters and numbers only, so it is not one that is counted from the end.
+    counters and numbers only, so it is not one that is counted from the end. ``factors`` are what
+    a product is made of, none of one that is used more than once.
     """
 
     text: str
     type: Scalar
     position: bool = False
+    factors: tuple[str, ...] | None = None
 
 
 class Array(NamedTuple):
