@@ -33,10 +33,10 @@ def _dispatch() -> Any:
 
 
 def _register_ops(jax_funcify: Any) -> None:
-    from dimtensor.backends import jax_loops, jax_special
+    """Teach PyTensor's dispatcher, which is the process's, the ops that are ours, and no others."""
+    from dimtensor.backends import jax_loops
     from dimtensor.ops.group import GroupPosition
 
-    jax_special.register(jax_funcify)
     jax_loops.register(jax_funcify, _translate)
 
     @jax_funcify.register(GroupPosition)
@@ -100,9 +100,13 @@ def compile_positional(inputs: Sequence[Any], outputs: Sequence[Any], static: bo
 
 def _translate(node: Any) -> Callable[..., Any]:
     """What runs a node."""
-    from dimtensor.backends.jax_indexing import own_translation
+    from dimtensor.backends import jax_indexing, jax_special
 
-    return own_translation(node) or _dispatch()(node.op, node=node, storage_map={})
+    return (
+        jax_indexing.own_translation(node)
+        or jax_special.own_translation(node, _translate)
+        or _dispatch()(node.op, node=node, storage_map={})
+    )
 
 
 def _rewrite(graph: Any) -> None:

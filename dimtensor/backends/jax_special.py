@@ -1,4 +1,4 @@
-"""Scalar ops that PyTensor does not translate to JAX: special functions, and loops inside of ops.
+"""Scalar ops that PyTensor does not translate to JAX: special functions, and graphs inside of ops.
 
 Functions that ``jax.scipy`` lacks are computed by SciPy on the host, through a callback that works
 under ``jit`` and ``vmap``, with their derivatives: formulas 8.17.4 and 8.2.1 (by the inverse
@@ -8,15 +8,44 @@ function rule), 10.6.1 and 10.29.1 of the NIST Digital Library of Mathematical F
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from dimtensor.backends.jax_graph import graph_function
 
-def register(jax_funcify: Any) -> None:
-    """Teach PyTensor's dispatcher the ops of this module."""
+Translate = Callable[[Any], Callable[..., Any]]
+
+
+def own_translation(node: Any, translate: Translate) -> Callable[..., Any] | None:
+    """What runs a node, if this module has something to say about it.
+
+    Parameters
+    ----------
+    node : Apply
+    translate : callable
+        From a node of a graph inside of the op to what runs it.
+    """
+    from pytensor.compile.builders import OpFromGraph
+    from pytensor.tensor.elemwise import Elemwise
+
+    op = node.op
+    if isinstance(op, OpFromGraph):
+        return graph_function(op.fgraph, translate)
+    scalar_op = op.scalar_op if isinstance(op, Elemwise) else op
+    make = _translations().get(type(scalar_op))
+    return None if make is None else make(scalar_op, translate)
+
+
+@cache
+def _translations() -> dict[type, Callable[[Any, Translate], Callable[..., Any]]]:
+    """By the class of a scalar op. PyTensor's dispatcher knows nothing of them.
+
+    It is common to the process: other functions keep PyTensor's translations.
+    """
     from pytensor.scalar import math as scalars
-    from pytensor.scalar.basic import Complex, RoundHalfAwayFromZero
+    from pytensor.scalar.basic import Complex, Composite, RoundHalfAwayFromZero
     from pytensor.scalar.loop import ScalarLoop
 
     functions = _host_functions()
@@ -30,13 +59,19 @@ def register(jax_funcify: Any) -> None:
         scalars.Ive: "ive",
         scalars.Kve: "kve",
     }
-    for op_class, name in host.items():
-        jax_funcify.register(op_class)(lambda op, _f=functions[name], **kwargs: _f)
-    jax_funcify.register(Complex)(lambda op, **kwargs: _complex)
-    jax_funcify.register(RoundHalfAwayFromZero)(lambda op, **kwargs: _round_away)
-    jax_funcify.register(ScalarLoop)(
-        lambda op, **kwargs: _elementwise_loop(op, jax_funcify(op.fgraph))
-    )
+
+    def always(function: Callable[..., Any]) -> Callable[[Any, Translate], Callable[..., Any]]:
+        return lambda op, translate: function
+
+    return {
+        **{op_class: always(functions[name]) for op_class, name in host.items()},
+        Complex: always(_complex),
+        RoundHalfAwayFromZero: always(_round_away),
+        Composite: lambda op, translate: graph_function(op.fgraph, translate),
+        ScalarLoop: lambda op, translate: _elementwise_loop(
+            op, graph_function(op.fgraph, translate)
+        ),
+    }
 
 
 def _complex(real: Any, imag: Any) -> Any:
