@@ -57,7 +57,8 @@ class CompiledFunction(Levels):
     """A function of labelled values, made by :func:`dimtensor.function`.
 
     Call it with the inputs in order, by name, or both. DataArrays come in any order of dims and of
-    labels; the results are DataArrays. An input with more dims than declared batches the call.
+    labels; the results are DataArrays. An input with more dims than declared batches the call. A
+    Dataset, or a DataTree with the group ``posterior``, gives the values of all inputs that it has.
 
     A call reads the values (:mod:`~dimtensor.compile.ports`), finds the frame of their lengths and
     labels (:mod:`~dimtensor.compile.frame`), runs the code and labels the results. Several threads
@@ -100,6 +101,8 @@ class CompiledFunction(Levels):
     # -- calls ---------------------------------------------------------------------------------
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if args and hasattr(type(args[0]), "data_vars"):
+            args, kwargs = (), self._named(args, kwargs)
         ports = self._code.ports
         values = args if len(args) == len(ports) and not kwargs else self._match(args, kwargs)
         readings = [port.read(value) for port, value in zip(ports, values, strict=True)]
@@ -115,6 +118,27 @@ class CompiledFunction(Levels):
             arrays[at] = ports[at].look_up(arrays[at], frame.binding)
         frame.check_inputs(arrays)
         return self._run(frame, arrays)
+
+    def _named(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """Values by name, of a Dataset that stands for all inputs that it has.
+
+        Raises
+        ------
+        InputError
+            If there are other values by position.
+        """
+        from dimtensor.interop.datasets import values_from
+
+        if len(args) > 1:
+            raise InputError(
+                build_message(
+                    f"a {type(args[0]).__name__} gives the values of inputs by name",
+                    [("inputs", self._input_names())],
+                    "give others by name, too: f(posterior, x=1.0)",
+                )
+            )
+        found = values_from(args[0], [x for x in self._code.inputs if x.name not in kwargs])
+        return {**{str(source.name): value for source, value in found.items()}, **kwargs}
 
     def _match(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         """Values in the order of the inputs.

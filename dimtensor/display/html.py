@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dimtensor.dims import Dim, NamedDim
 from dimtensor.dims.dim import AnonymousDim
 from dimtensor.display.formula import formula_lines
-from dimtensor.display.peek import dim_row, values_text
+from dimtensor.display.peek import dim_row, glance_text, values_text
 from dimtensor.display.text import sizes_text, used_leaves
 from dimtensor.graph import Node
 from dimtensor.graph.printer import graph_text
@@ -197,6 +197,9 @@ def _sections(node: Node) -> Iterable[Section]:
         yield Section("Values", preformatted(values_text(node)))
     elif node.inputs or node.kind not in ("input", "shaped"):
         yield Section("Expression", preformatted("\n".join(formula_lines(node, 96)), wrapped=True))
+        values = glance_text(node)
+        if values is not None:
+            yield Section("Values", preformatted(values))
     if node.dims:
         yield Section("Dims", dims_table(node.dims, node), count=len(node.dims))
     leaves = used_leaves(node) if node.inputs else []

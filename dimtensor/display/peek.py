@@ -11,7 +11,7 @@ import numpy as np
 from dimtensor.dims import Coords, Dim, NamedDim, ProductDim, RenamedDim, SelDim
 from dimtensor.dims.dim import AnonymousDim
 from dimtensor.dims.selection import Positions, Slice
-from dimtensor.errors import listing, plain_repr
+from dimtensor.errors import DimtensorError, listing, plain_repr
 from dimtensor.graph import Node
 from dimtensor.graph.attrs import IndexItem
 from dimtensor.graph.calls import dim_text, selection_text
@@ -140,9 +140,28 @@ def label_repr(label: Any) -> str:
     return plain_repr(label)
 
 
+def glance_text(node: Node) -> str | None:
+    """The values of a small expression of data alone; None of others, and where there are none."""
+    from dimtensor.tensor.values import glance
+
+    try:
+        found = glance(node)
+    except DimtensorError:  # a check that fails, a length that nothing tells
+        return None
+    return None if found is None else array_text(found.values)
+
+
 def values_text(node: Node, width: int = 80) -> str:
     """The values of a data node in the short form of xarray; of labels the labels."""
-    values: np.ndarray = node.attrs.values
+    return array_text(node.attrs.values, width, _label_formatter(node.categories))
+
+
+def array_text(
+    values: np.ndarray, width: int = 80, formatter: dict[str, Callable[[Any], str]] | None = None
+) -> str:
+    """Values in the short form of xarray."""
+    if formatter is None and values.dtype.kind not in "biufcmM":
+        formatter = {"all": label_repr}
     edge = 3 if values.ndim < 3 else 2 if values.ndim == 3 else 1
     text = np.array2string(
         values,
@@ -152,7 +171,7 @@ def values_text(node: Node, width: int = 80) -> str:
         edgeitems=edge,
         separator=", ",
         prefix="array(",
-        formatter=_label_formatter(node.categories),  # type: ignore[arg-type]
+        formatter=formatter,  # type: ignore[arg-type]
     )
     return f"array({text})"
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from dimtensor.dims import Dim
 from dimtensor.display.formula import formula_lines
-from dimtensor.display.peek import DimRow, dim_row, values_text
+from dimtensor.display.peek import DimRow, dim_row, glance_text, values_text
 from dimtensor.graph import Node
 
 _WIDTH = 80
@@ -75,7 +75,9 @@ def _content(node: Node) -> list[str]:
         return []
     if node.kind == "shaped":
         return [f"of the positional variable {str(node.attrs.variable)[:_WIDTH]}"]
-    return [line for text in formula_lines(node) for line in _wrapped(text)]
+    lines = [line for text in formula_lines(node) for line in _wrapped(text)]
+    values = glance_text(node)
+    return lines if values is None else [*lines, values]
 
 
 def _wrapped(text: str) -> list[str]:

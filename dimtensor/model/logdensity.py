@@ -299,9 +299,9 @@ class LogDensity:
 
         Parameters
         ----------
-        values : dict or Dataset
+        values : dict, Dataset or DataTree
             Values by parameter or its name, labelled as for :func:`dimtensor.function`. Additional
-            dims batch; deterministics are passed over.
+            dims batch; deterministics are passed over, and whatever else a Dataset holds.
 
         Returns
         -------
@@ -316,6 +316,11 @@ class LogDensity:
         """
         names = {parameter.name: at for at, parameter in enumerate(self.parameters)}
         given: dict[int, Any] = {}
+        if hasattr(type(values), "data_vars"):
+            from dimtensor.interop.datasets import values_from
+
+            found = values_from(values, [p.tensor.node for p in self.parameters])
+            values = {node.name: value for node, value in found.items()}
         for key in as_mapping(values, "values"):
             name = key if isinstance(key, str) else as_node(key).name
             if name in names:

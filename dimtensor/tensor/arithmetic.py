@@ -179,14 +179,6 @@ class ArithmeticMixin(TensorShell):
             )
         return handler(*args, **kwargs)
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        raise DtypeError(
-            build_message(
-                f"{self!r} is symbolic and has no values yet",
-                hint="compute them with x.eval({...}) or dt.function",
-            )
-        )
-
     def __bool__(self) -> NoReturn:
         raise GraphError(
             build_message(
@@ -195,12 +187,6 @@ class ArithmeticMixin(TensorShell):
                 "two expressions are the same one where `a is b`",
             )
         )
-
-    def __float__(self) -> NoReturn:
-        raise GraphError("a symbolic tensor is no number before it is computed; see x.eval")
-
-    __int__ = __float__
-    __index__ = __float__
 
     def __iter__(self) -> NoReturn:
         raise GraphError("a dims-tensor has no order to iterate in; select with sel or isel")

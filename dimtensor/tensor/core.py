@@ -12,6 +12,7 @@ from dimtensor.tensor.reductions import ReductionMixin
 from dimtensor.tensor.reindex import ReindexMixin
 from dimtensor.tensor.shape import ShapeMixin
 from dimtensor.tensor.shell import TensorShell
+from dimtensor.tensor.values import ValuesMixin
 
 
 class DimTensor(
@@ -22,6 +23,7 @@ class DimTensor(
     ShapeMixin,
     MovementMixin,
     EvaluationMixin,
+    ValuesMixin,
     TensorShell,
 ):
     """A symbolic tensor with named dims in no order.

@@ -13,7 +13,8 @@ from dimtensor.compile.function import function as _function
 from dimtensor.compile.stateful import StatefulFunction, stateful
 from dimtensor.dims import Dim, as_dim_tuple
 from dimtensor.errors import GraphError, InputError, build_message, did_you_mean, listing
-from dimtensor.graph import Node
+from dimtensor.graph import Node, toposort
+from dimtensor.graph.walk import LEAF_KINDS
 from dimtensor.tensor.shell import TensorShell, as_node, wrap
 
 if TYPE_CHECKING:
@@ -131,8 +132,10 @@ def evaluate(x: Any, values: Mapping[Any, Any] | None = None, backend: str = "py
     Parameters
     ----------
     x : DimTensor, list or dict
-    values : mapping, optional
-        Values of the inputs, by tensor or by name; lengths or labels by dim.
+    values : mapping, Dataset or DataTree, optional
+        Values of the inputs, by tensor or by name; lengths or labels by dim. Of a Dataset, or of
+        the group ``posterior`` of a DataTree, what the expression does not depend on is passed
+        over.
     backend : {"python", "numba", "jax"}
 
     Returns
@@ -161,6 +164,8 @@ def evaluate(x: Any, values: Mapping[Any, Any] | None = None, backend: str = "py
         nodes = [as_node(x)]
         outputs = wrap(nodes[0])  # type: ignore[assignment]
     known = free_inputs(nodes)
+    if hasattr(type(values), "data_vars"):
+        values = _from_dataset(nodes, known, values)
     given = _given(known, as_mapping(values, "values"))
     dims = [key for key in given if isinstance(key, Dim)]
     structure = (type(x), tuple(x)) if isinstance(x, Mapping) else type(x)
@@ -172,6 +177,20 @@ def evaluate(x: Any, values: Mapping[Any, Any] | None = None, backend: str = "py
         while len(_explored) > _KEPT:
             _explored.popitem(last=False)
     return compiled(*[given[source] for source in (*known, *dims)])
+
+
+def _from_dataset(nodes: list[Node], known: list[Node], dataset: Any) -> Mapping[Any, Any]:
+    """Values of inputs, and lengths or labels of dims that no input has, out of a Dataset."""
+    from dimtensor.interop.datasets import values_from
+
+    order = toposort(nodes)
+    carried = {dim for node in order if node.kind in LEAF_KINDS for dim in node.dims}
+    used = dict.fromkeys(dim for node in order for dim in node.dims)
+    late = [dim for dim in used if dim.length is None and not dim.parents and dim not in carried]
+    return {
+        source if isinstance(source, Dim) else wrap(source): value
+        for source, value in values_from(dataset, [*known, *late]).items()
+    }
 
 
 def _one(output: Any) -> Any:
@@ -314,8 +333,28 @@ def vectorize(outputs: Any, replacements: Mapping[DimTensor, Any]) -> Any:
     return substitute(outputs, grown)
 
 
-def inputs_of(outputs: Any) -> list[DimTensor]:
+class Tensors(list):
+    """A list of tensors that is searched by identity, as ``==`` of tensors is elementwise."""
+
+    def __contains__(self, x: object) -> bool:
+        return any(x is tensor for tensor in self)
+
+    def index(self, x: Any, *ends: Any) -> int:
+        """Position of a tensor."""
+        return [id(tensor) for tensor in self].index(id(x), *ends)
+
+    def count(self, x: Any) -> int:
+        """How often a tensor is in the list."""
+        return [id(tensor) for tensor in self].count(id(x))
+
+
+def inputs_of(outputs: Any) -> Tensors:
     """The symbolic inputs that expressions depend on, in the order in which they were made.
+
+    Returns
+    -------
+    list of DimTensor
+        ``x in dt.inputs_of(y)`` asks for the tensor `x` itself.
 
     Examples
     --------
@@ -325,7 +364,7 @@ def inputs_of(outputs: Any) -> list[DimTensor]:
     ['x', 'y']
     """
     many = outputs if isinstance(outputs, (list, tuple)) else [outputs]
-    return [wrap(node) for node in free_inputs([as_node(o) for o in many])]
+    return Tensors(wrap(node) for node in free_inputs([as_node(o) for o in many]))
 
 
 def walk(outputs: Any) -> list[Node]:
@@ -337,7 +376,5 @@ def walk(outputs: Any) -> list[Node]:
     >>> [node.kind for node in dt.walk(dt.exp(dt.scalar("x")))]
     ['input', 'elemwise']
     """
-    from dimtensor.graph import toposort
-
     many = outputs if isinstance(outputs, (list, tuple)) else [outputs]
     return toposort([as_node(o) for o in many])

@@ -1,0 +1,97 @@
+"""Values of inputs out of xarray's Datasets: posteriors, above all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dimtensor.dims import Dim
+from dimtensor.errors import InputError, build_message, listing
+from dimtensor.graph import Node
+from dimtensor.model.records import label_text
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+_POSTERIOR = "posterior"
+
+
+def as_dataset(value: Any) -> xr.Dataset:
+    """A Dataset, or that of a DataTree: its group ``posterior`` where it has one.
+
+    Raises
+    ------
+    InputError
+        If a DataTree has neither this group nor variables of its own.
+    """
+    if not hasattr(value, "children"):
+        return value
+    if _POSTERIOR in value.children:
+        return value[_POSTERIOR].to_dataset()
+    own = value.to_dataset()
+    if not own.data_vars:
+        raise InputError(
+            build_message(
+                "a DataTree gives the values of its group 'posterior', which this one lacks",
+                [("groups", listing(list(value.children)))],
+                "pass one of its groups: tree['group']",
+            )
+        )
+    return own
+
+
+def values_from(dataset: Any, sources: Iterable[Node | Dim]) -> dict[Node | Dim, Any]:
+    """Values of inputs and dims by name; what a Dataset has beside them is passed over.
+
+    Parameters
+    ----------
+    dataset : Dataset or DataTree
+    sources : iterable of Node or Dim
+
+    Returns
+    -------
+    dict
+        Of those that the Dataset has.
+    """
+    dataset = as_dataset(dataset)
+    found: dict[Node | Dim, Any] = {}
+    for source in sources:
+        if isinstance(source, Dim):
+            if source.short in dataset.dims:
+                index = dataset.indexes.get(source.short)
+                size = dataset.sizes[source.short]
+                found[source] = size if index is None else np.asarray(index)
+        elif source.name in dataset.data_vars:
+            found[source] = _with_dims_of(source, dataset[source.name])
+    return found
+
+
+def _with_dims_of(node: Node, array: xr.DataArray) -> xr.DataArray:
+    """A variable as it was before it was put beside others into a Dataset.
+
+    There a dim whose name was taken has that of its variable behind its own, and labels that
+    Datasets and files do not hold are texts.
+    """
+    for dim in node.dims:
+        name = dim.short
+        if name not in array.dims and f"{name}_{node.name}" in array.dims:
+            array = array.rename({f"{name}_{node.name}": name})
+        if name in array.indexes and dim.coords is not None:
+            array = _without_texts(array, name, dim.coords.tolist())
+    return array
+
+
+def _without_texts(array: xr.DataArray, name: str, labels: list[Any]) -> xr.DataArray:
+    found = list(array.indexes[name])
+    if all(isinstance(label, str) for label in labels) or not all(
+        isinstance(label, str) for label in found
+    ):
+        return array
+    places: Mapping[str, int] = {label: at for at, label in enumerate(found)}
+    texts = [label_text(label) for label in labels]
+    if len(places) < len(found) or set(texts) != set(places):
+        return array  # an error of its own says which labels are missing
+    ordered = array.isel({name: [places[text] for text in texts]})
+    return ordered.drop_vars(name)

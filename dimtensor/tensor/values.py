@@ -1,0 +1,189 @@
+"""Values of expressions whose inputs are all data: they are there without asking for more."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from dimtensor.compile.data import bind_data, title_of
+from dimtensor.compile.function import function
+from dimtensor.dims import Binding, Dim
+from dimtensor.errors import DimError, DtypeError, GraphError, build_message
+from dimtensor.graph import Node, toposort
+from dimtensor.graph.walk import LEAF_KINDS
+from dimtensor.tensor.shell import TensorShell, wrap
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+# elements of all nodes together, up to which interpreting is sooner done than compiling
+_INTERPRETED = 10_000_000
+# what a repr computes: elements of all nodes, and nodes
+_GLANCE, _GLANCE_NODES = 200_000, 100
+# a loop runs its body once for every step; their number may be known to nobody
+_LOOPS = {"loop": 1_000}
+
+_seen: WeakKeyDictionary[Node, Any] = WeakKeyDictionary()
+
+
+class ValuesMixin(TensorShell):
+    """Values of data, and of expressions of nothing but data."""
+
+    __slots__ = ()
+
+    @property
+    def values(self) -> np.ndarray:
+        """The values, if this is data or computed from data alone.
+
+        Returns
+        -------
+        ndarray
+            Its axes are the dims in the order of :attr:`dims`, that of their names; elements that
+            are labels are given as labels. They are computed anew every time.
+
+        Raises
+        ------
+        GraphError
+            If there are inputs without values.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> x = dt.data([1.0, 3.0], dims=dt.Dim("k", coords=["a", "b"]))
+        >>> (x - x.mean()).values.tolist()
+        [-1.0, 1.0]
+        """
+        return _computed(self.node, "values").values
+
+    def item(self) -> Any:
+        """The value of an expression without dims, or of one element, as a Python number.
+
+        Raises
+        ------
+        GraphError
+            If there are inputs without values.
+        DimError
+            If there is not exactly one element.
+        """
+        value = _computed(self.node, "a value")
+        if value.size != 1:
+            raise DimError(
+                build_message(
+                    f"item takes the only element, there are {value.size}",
+                    [("dims", dict(value.sizes))],
+                    "select one with sel or isel, or reduce, first",
+                )
+            )
+        return value.item()
+
+    def to_dataframe(self, name: str | None = None) -> pd.DataFrame:
+        """The values as a pandas DataFrame: a column, and the labels of the dims as its index.
+
+        Parameters
+        ----------
+        name : str, optional
+            Of the column; by default that of the data, or ``value``.
+
+        Raises
+        ------
+        GraphError
+            If there are inputs without values.
+        """
+        import pandas as pd
+
+        value = _computed(self.node, "values")
+        name = name or self.node.name or "value"
+        return value.to_dataframe(name) if value.dims else pd.DataFrame({name: [value.item()]})
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        if not has_values(self.node):
+            raise DtypeError(_lacking(self.node, "values"))
+        array = self.values
+        return array if dtype is None else array.astype(dtype, copy=False)
+
+    def __float__(self) -> float:
+        return float(self._number())
+
+    def __int__(self) -> int:
+        return int(self._number())
+
+    def __index__(self) -> int:
+        if self.node.dtype[:3] not in ("int", "uin"):
+            raise DtypeError(f"a position is an integer, this is of {self.node.dtype}")
+        return int(self._number())
+
+    def __complex__(self) -> complex:
+        return complex(self._number())
+
+    def _number(self) -> Any:
+        if self.node.dims and has_values(self.node):
+            names = ", ".join(dim.short for dim in self.node.dims)
+            raise DimError(f"a tensor with dims {{{names}}} is no number; see sel, sum and item")
+        return _computed(self.node, "a number").item()
+
+
+def has_values(node: Node) -> bool:
+    """Whether all that an expression depends on are data and numbers."""
+    return not _unknown(node)
+
+
+def _unknown(node: Node) -> list[Node]:
+    return [x for x in toposort([node]) if x.kind in LEAF_KINDS and x.kind != "data"]
+
+
+def _lacking(node: Node, what: str) -> str:
+    unknown = [title_of(x) for x in _unknown(node)]
+    shown = ", ".join(unknown[:4]) + (", …" if len(unknown) > 4 else "")
+    own = "an input has" if node.kind in LEAF_KINDS else f"this depends on {shown}, and has"
+    return build_message(
+        f"{own} no {what.removeprefix('a ')} before it is computed",
+        hint="compute it with x.eval({tensor: value}), or compile it with dt.function",
+    )
+
+
+def _computed(node: Node, what: str) -> xr.DataArray:
+    if not has_values(node):
+        raise GraphError(_lacking(node, what))
+    kept = _seen.get(node)
+    if kept is not None:
+        return kept.copy()
+    backend = "python" if _work(node) <= _INTERPRETED else "numba"
+    return function([], wrap(node), backend)()
+
+
+def glance(node: Node) -> xr.DataArray | None:
+    """The values of a small expression of data, for those who look at it; None of others.
+
+    They are kept as long as the expression is.
+    """
+    kept = _seen.get(node)
+    if kept is not None or node.kind == "data":
+        return kept
+    if len(toposort([node])) > _GLANCE_NODES or not has_values(node) or _work(node) > _GLANCE:
+        return None
+    value = _seen[node] = function([], wrap(node), "python")()
+    return value
+
+
+def _work(node: Node) -> int:
+    """About how many elements are computed."""
+    nodes = toposort([node])
+    data = [x for x in nodes if x.kind == "data"]
+    binding = bind_data(data, [x.dims for x in data], {})[0]
+    return sum(_size(x, binding) * _LOOPS.get(x.kind, 1) for x in nodes if x.kind != "data")
+
+
+def _size(node: Node, binding: Binding) -> int:
+    return math.prod(_length(dim, binding) for dim in node.dims)
+
+
+def _length(dim: Dim, binding: Binding) -> int:
+    length = dim.bound_length(binding)
+    if length is not None:
+        return length
+    # of a mask, say: not more than there are to choose from
+    return math.prod(_length(parent, binding) for parent in dim.parents)
