@@ -85,7 +85,10 @@ def build_message(
     return "\n".join(lines)
 
 
-def listing(items: Iterable[object], limit: int = 8) -> str:
+LISTED = 8  # items of a list that a message shows
+
+
+def listing(items: Iterable[object], limit: int = LISTED) -> str:
     """Write items separated by commas; of a long list the first ones and the count.
 
     Examples
