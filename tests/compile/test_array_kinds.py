@@ -128,7 +128,7 @@ def test_datasets_are_told_from_arrays(doubled: dict[str, Any]) -> None:
     values = xr.Dataset({"x": ("k", [1, 2, 3]), "y": ("k", [4, 5, 6])})
     for given in (values, xr.DataTree(values)):
         with pytest.raises(dt.InputError, match=r"given a Data(set|Tree)\n.*'x', 'y'\n.*'x'\]"):
-            doubled["int64"](given)
+            doubled["int64"](x=given)
 
 
 def test_two_data_of_one_name() -> None:
