@@ -1,0 +1,75 @@
+"""Arithmetic is IEEE's: no rewrite changes what NaN, infinities, zeros and denormals give."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dimtensor as dt
+from dimtensor.testing.choosing import Seeded
+from tests.differential.ieee import _TEMPLATES, Expression, describe, difference, expression, points
+
+N = dt.Dim("n", length=len(points()[0]))
+x, y = dt.tensor("x", dims=N), dt.tensor("y", dims=N)
+
+
+def wrong(expressions: list[Expression], backend: str) -> list[str]:
+    """Where a function of all the expressions gives something else than NumPy."""
+    tensors = [e.of(dt, x, y) for e in expressions]
+    found = dt.function([x, y], [t + dt.zeros(N) * 0 if not t.dims else t for t in tensors],
+                        backend=backend)(*points())  # fmt: skip
+    lines = []
+    for e, result in zip(expressions, found, strict=True):
+        with np.errstate(all="ignore"):
+            expected = np.broadcast_to(e.of(np, *points()), result.shape).astype(float)
+        at = difference(result.values.astype(float), expected)
+        if backend == "jax":
+            at &= ~flushed()
+        if at.any():
+            lines.append(describe(e.text, result.values, expected, at))
+    return lines
+
+
+def flushed() -> np.ndarray:
+    """Where a denormal is among the operands, or near: XLA takes them for zero on processors."""
+    return np.any([(np.abs(p) < 1e-290) & (p != 0) for p in points()], axis=0)
+
+
+# Which rewrites change what; out where they are exact.
+_FOLDED = pytest.mark.xfail(raises=AssertionError, strict=True, reason="NaN and inf folded away")
+
+SINGLE = [Expression(template.format("x", "y", "(x * y)")) for template in _TEMPLATES]
+
+
+def test_templates_on_python() -> None:
+    assert not wrong(SINGLE, "python")
+
+
+def test_random_expressions_on_python() -> None:
+    assert not wrong([expression(Seeded(seed), 4) for seed in range(60)], "python")
+
+
+@_FOLDED
+@pytest.mark.compiled
+def test_templates_on_numba() -> None:
+    assert not wrong(SINGLE, "numba")
+
+
+@_FOLDED
+@pytest.mark.compiled
+def test_random_expressions_on_numba() -> None:
+    assert not wrong([expression(Seeded(seed), 4) for seed in range(40)], "numba")
+
+
+@_FOLDED
+@pytest.mark.compiled
+def test_templates_on_jax() -> None:
+    assert not wrong(SINGLE, "jax")
+
+
+@pytest.mark.fuzz
+@pytest.mark.compiled
+@pytest.mark.parametrize("backend", ["python", pytest.param("numba", marks=_FOLDED)])
+@pytest.mark.parametrize("start", range(100, 1100, 100))
+def test_many_random_expressions(start: int, backend: str) -> None:
+    assert not wrong([expression(Seeded(seed), 5) for seed in range(start, start + 100)], backend)

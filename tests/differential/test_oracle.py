@@ -1,0 +1,76 @@
+"""The oracle itself: JAX differentiates the same programs, written without dimtensor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dimtensor.testing.choosing import Seeded
+from tests.differential.generate import nested_program, op_program, random_program
+from tests.differential.named import Named
+from tests.differential.oracle import Loss, Oracle, single
+from tests.differential.program import OPS, Program, run
+
+
+def direction(like: Named) -> Named:
+    data = np.cos(1.0 + np.arange(np.size(like.data)))
+    return Named(like.dims, data.reshape(np.shape(like.data)))
+
+
+def compare(program: Program) -> None:
+    """Gradient and Hessian-vector products by JAX, and by steps."""
+    import jax
+    import jax.numpy as jnp
+
+    from tests.differential.by_jax import JAX
+
+    oracle = Oracle(program)
+    loss = Loss(tuple(at for at in program.outputs if np.size(oracle.env[at].data))[-3:])
+    keys = single([i.number for i in program.inputs])
+    directions = {key: direction(oracle.value(key)) for key in keys}
+
+    def total(arrays: list[Any]) -> Any:
+        point = {
+            min(key): Named(oracle.value(key).dims, a) for key, a in zip(keys, arrays, strict=True)
+        }
+        env = run(program, point, JAX())
+        pairs = zip(loss.outputs, loss.factors(), strict=True)
+        return sum((jnp.sin(env[at].data * c).sum() for at, c in pairs), jnp.float64(0.0))
+
+    with jax.enable_x64(True):
+        point = [jnp.asarray(oracle.value(key).data) for key in keys]
+        tangents = [jnp.asarray(directions[key].data) for key in keys]
+        value = total(point)
+        first, second = jax.jvp(jax.grad(total), (point,), (tangents,))
+    np.testing.assert_allclose(value, loss.array(oracle.env), rtol=1e-9, atol=1e-11)
+    for key, theirs, curved in zip(keys, first, second, strict=True):
+        own = oracle.gradient(loss, key).data
+        if np.isnan(theirs).any() or np.isnan(curved).any():
+            continue  # JAX's derivative of a selection has what is not selected, undefined or not
+        np.testing.assert_allclose(own, theirs, rtol=1e-8, atol=1e-9)
+        moved = oracle.along(
+            lambda base, key=key: oracle.gradient(loss, key, base).data, directions
+        )
+        np.testing.assert_allclose(moved, curved, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("seed", range(4))
+def test_random_program(seed: int) -> None:
+    compare(random_program(Seeded(seed)))
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", OPS)
+def test_operation(name: str) -> None:
+    compare(op_program(name))
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+@pytest.mark.parametrize("number", range(0, 81, 4))
+def test_pair(number: int) -> None:
+    compare(nested_program(Seeded(number), number))

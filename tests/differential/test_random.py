@@ -1,0 +1,32 @@
+"""Random programs; ``python -m tests.differential`` runs more of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from dimtensor.testing.choosing import Seeded
+from tests.differential.generate import random_program
+from tests.differential.test_systematic import check, marked
+
+KNOWN = {5: "a literal that replaces an input of a derivative captures equal literals"}
+
+
+@pytest.mark.parametrize(
+    "seed", [pytest.param(seed, marks=marked(KNOWN, seed)) for seed in range(6)]
+)
+def test_program(seed: int) -> None:
+    check(random_program(Seeded(seed)))
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("seed", range(1000, 1200))
+def test_many_programs(seed: int) -> None:
+    check(random_program(Seeded(seed)))
+
+
+@pytest.mark.fuzz
+@pytest.mark.compiled
+@pytest.mark.parametrize("backend", ["numba", "jax"])
+@pytest.mark.parametrize("seed", range(2000, 2030))
+def test_many_compiled_programs(seed: int, backend: str) -> None:
+    check(random_program(Seeded(seed)), backend)

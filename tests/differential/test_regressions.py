@@ -1,0 +1,353 @@
+"""Results that were wrong once, one by one, with values from outside of dimtensor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dimtensor as dt
+
+BACKENDS = ["python", *[pytest.param(b, marks=pytest.mark.compiled) for b in ("numba", "jax")]]
+COMPILED = [pytest.param(b, marks=pytest.mark.compiled) for b in ("numba", "jax")]
+NUMBA = [pytest.param("numba", marks=pytest.mark.compiled)]
+K = dt.Dim("k", length=3)
+T = dt.Dim("t", length=4)
+x, y, s, r = (dt.scalar(name) for name in "xysr")
+v = dt.tensor("v", dims=K)
+
+
+def gap(reason: str, raises: Any = AssertionError) -> pytest.MarkDecorator:
+    """What does not hold yet; the mark says when it does."""
+    return pytest.mark.xfail(raises=raises, strict=True, reason=reason)
+
+
+def value(expression: Any, point: dict[Any, Any], backend: str = "python") -> np.ndarray:
+    """An expression at a point, as an array."""
+    known = set(dt.inputs_of(expression))
+    given = {tensor: number for tensor, number in point.items() if tensor in known}
+    return dt.evaluate(expression, given, backend=backend).values
+
+
+# -- gradients by what a loop captures -------------------------------------------------------------
+
+
+def loss_of_slice(length: int) -> tuple[Any, Any, Any]:
+    """Minus the squares of the last state of a loop that adds a captured slice in three steps."""
+    c = dt.Dim("c", length=length)
+    flat = dt.tensor("x", dims=dt.Dim("flat", length=2 * length))
+    part = flat.isel(flat=slice(0, length))
+    captured = part.relabel(*part.dims, c)
+    day = dt.Dim("day", length=3)
+    last = dt.reduce(lambda s, _: 0.5 * s + captured, dt.zeros(c), over=day)
+    return -(last**2).sum(), captured, flat
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("length", [1, 8, 9, 40])
+def test_gradient_by_a_slice_that_a_loop_captures(length: int, backend: str) -> None:
+    """The last state is 1.75 times the slice, so the gradient is -2 * 1.75**2 times it."""
+    loss, captured, flat = loss_of_slice(length)
+    point = np.linspace(-0.5, 0.5, 2 * length)
+    found = value(dt.grad(loss, captured), {flat: point}, backend)
+    np.testing.assert_allclose(found, -6.125 * point[:length], rtol=1e-12)
+    by_flat = value(dt.grad(loss, flat), {flat: point}, backend)
+    expected = np.append(-6.125 * point[:length], np.zeros(length))
+    np.testing.assert_allclose(by_flat, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_gradient_by_an_intermediate_over_a_late_dim(backend: str) -> None:
+    late = dt.Dim("late")
+    given = dt.tensor("given", dims=late)
+    captured = given.isel(late=slice(None, None, -1)).relabel("late", late)
+    day = dt.Dim("day", length=3)
+    last = dt.reduce(lambda s, _: 0.5 * s + captured, dt.zeros_like(given), over=day)
+    point = np.linspace(-0.5, 0.5, 11)
+    found = value(dt.grad(-(last**2).sum(), captured), {given: point}, backend)
+    np.testing.assert_allclose(found, -6.125 * point[::-1], rtol=1e-12)
+
+
+# -- conditionals ----------------------------------------------------------------------------------
+
+
+def _square_and_sine(a: Any) -> Any:
+    q = a * a
+    return q, dt.sin(q)
+
+
+def _ancestors(a: Any) -> Any:
+    return a, dt.sin(a)
+
+
+@gap("gradients of outputs that depend on each other are added up")
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    ("arm", "slope"),
+    [
+        (_square_and_sine, lambda a: 2 * a + np.cos(a * a) * 2 * a),
+        (_ancestors, lambda a: 1 + np.cos(a)),
+    ],
+)
+def test_an_output_of_an_arm_is_an_ancestor_of_another(arm: Any, slope: Any, backend: str) -> None:
+    u, w = dt.if_else(x > 0, arm, lambda a: (a, a), x)
+    found = value(dt.grad(u + w, x), {x: 0.9}, backend)
+    np.testing.assert_allclose(found, slope(0.9), rtol=1e-12)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_hessian_of_a_conditional(backend: str) -> None:
+    found = dt.if_else(x > 0, lambda a: a**3, lambda a: a, x)
+    np.testing.assert_allclose(value(dt.hessian(found, x), {x: 0.9}, backend), 5.4, rtol=1e-12)
+
+
+@gap("forward mode is two backward passes")
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_forward_mode_of_a_loop_with_a_conditional(backend: str) -> None:
+    """Four steps of s -> s**2 + s * v while s < 2, else s / 2."""
+
+    def step(state: Any, _: Any) -> Any:
+        return dt.if_else(state < 2, lambda a: a * a + a * y, lambda a: a / 2, state)
+
+    def slope(a: float, b: float, da: float, db: float) -> float:
+        for _ in range(4):
+            if a < 2:
+                a, da = a * a + a * b, 2 * a * da + da * b + a * db
+            else:
+                a, da = a / 2, da / 2
+        return da
+
+    last = dt.reduce(step, x, over=T)
+    found = value(dt.jvp(last, [x, y], [1.0, 0.5]), {x: 0.8, y: 0.7}, backend)
+    np.testing.assert_allclose(found, slope(0.8, 0.7, 1.0, 0.5), rtol=1e-12)
+
+
+# -- forward mode ----------------------------------------------------------------------------------
+
+_ALIASES: dict[str, tuple[Callable[[], Any], float]] = {
+    "sum": (lambda: dt.jvp(s + r, [s, r], [1.0, 1.0]), 2.0),
+    "difference": (lambda: dt.jvp(s - r, [s, r], [s, s]), 0.0),
+    "product by themselves": (lambda: dt.jvp(s * r, [s, r], [s, r]), 2 * 1.3 * 0.4),
+    "same tangent": (lambda: dt.jvp(s * r, [s, r], [s, s]), 1.3 * 0.4 + 1.3 * 1.3),
+    "swapped": (lambda: dt.jvp(s * r + dt.sin(s), [s, r], [r, s]),
+                0.4**2 + 1.3**2 + np.cos(1.3) * 0.4),
+    "ancestor": (lambda: dt.jvp(s * r + s, [s, r], [s * r, s]), 0.52 * 0.4 + 1.3 * 1.3 + 0.52),
+    "quotient": (lambda: dt.jvp(s / r, [s, r], [s, r]), 0.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", _ALIASES)
+def test_tangents_that_equal_one_another(name: str, request: Any) -> None:
+    if name in ("sum", "difference"):
+        request.applymarker(gap("a tangent is dropped"))
+    build, expected = _ALIASES[name]
+    found = value(build(), {s: 1.3, r: 0.4})
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
+
+
+@gap("a tangent is dropped")
+@pytest.mark.parametrize("backend", COMPILED)
+def test_equal_tangents_compiled(backend: str) -> None:
+    assert value(dt.jvp(s + r, [s, r], [1.0, 1.0]), {s: 1.3, r: 0.4}, backend) == 2.0
+
+
+@gap("a tangent is dropped")
+def test_forward_mode_of_an_update_in_a_loop() -> None:
+    """After n steps the first element is (n + 1) s, the others are s."""
+    given = dt.tensor("given", dims=T)
+    last = dt.reduce(lambda p, e: p.isel(k=0).inc(s), dt.ones(K) * s, given, over=T)
+    found = value(dt.jvp(last, s, 1.0), {s: 0.3, given: np.zeros(4)})
+    np.testing.assert_allclose(found, [5.0, 1.0, 1.0])
+
+
+# -- late dims -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_every_second_of_a_late_dim_from_the_end(backend: str, request: Any) -> None:
+    if backend == "jax":
+        request.applymarker(gap("gives 1"))
+    late = dt.Dim("late")
+    given = dt.tensor("given", dims=late)
+    total = given.isel({late: slice(None, None, -2)}).sum()
+    assert value(total, {given: [1.0, 3.0]}, backend) == 3.0
+
+
+# -- bound variables -------------------------------------------------------------------------------
+
+
+@gap("the replacement is taken for the variable")
+def test_a_replacement_that_is_another_node_of_a_derivative() -> None:
+    """The derivative of x * y by x is y, whatever x is."""
+    found = dt.substitute(dt.grad(x * y, x), {x: y})
+    assert value(found, {x: 3.0, y: 3.0}) == 3.0
+
+
+@gap("the literal becomes the variable")
+def test_a_literal_that_is_in_a_derivative_already() -> None:
+    found = dt.substitute(dt.grad(dt.log(1.0 + dt.exp(x)), x), {x: 1.0})
+    np.testing.assert_allclose(value(found, {}), 1 / (1 + np.exp(-1.0)), rtol=1e-12)
+
+
+@gap("the replacement is taken for the variable")
+@pytest.mark.parametrize("kind", ["vjp", "jvp", "jacobian", "hessian"])
+def test_replacements_in_every_derivative(kind: str) -> None:
+    """Of x**2 * y by x, where x becomes y: 2 y**2, and 2 y for the second."""
+    of = x**2 * y
+    built = {
+        "vjp": lambda: dt.vjp(of, x, y),
+        "jvp": lambda: dt.jvp(of, x, y),
+        "jacobian": lambda: dt.jacobian(of, x),
+        "hessian": lambda: dt.hessian(of, x),
+    }[kind]()
+    expected = {"vjp": 54.0, "jvp": 54.0, "jacobian": 18.0, "hessian": 6.0}[kind]
+    np.testing.assert_allclose(value(dt.substitute(built, {x: y}), {y: 3.0}), expected)
+
+
+def test_gradients_in_an_arm_whose_arguments_coincide() -> None:
+    """The gradient of a * b by a is b, where both are x."""
+    found = dt.if_else(x > 0, lambda a, b: dt.grad(a * b, a), lambda a, b: a, x, x)
+    assert value(found, {x: 3.0}) == 3.0
+
+
+# -- second derivatives ----------------------------------------------------------------------------
+
+
+def _cumprod_hessian(point: np.ndarray) -> np.ndarray:
+    """Of the sum of v0 + v0 v1 + v0 v1 v2."""
+    a, b, c = point
+    return np.array([[0, 1 + c, b], [1 + c, 0, a], [b, a, 0]])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("point", [[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [2.0, 1.5, -0.5]])
+def test_hessian_of_cumprod(point: list[float], backend: str, request: Any) -> None:
+    if 0.0 in point:
+        request.applymarker(gap("the product over zeros is taken for zero"))
+    found = value(dt.hessian(v.cumprod("k").sum(), v), {v: point}, backend)
+    np.testing.assert_allclose(found, _cumprod_hessian(np.array(point)), atol=1e-12)
+
+
+@gap("NaN")
+def test_hessian_of_eigenvalues() -> None:
+    """Of the eigenvalues of [[x, y], [y, 0]]: (x ± sqrt(x**2 + 4 y**2)) / 2."""
+    two = dt.Dim("two", length=2)
+    corner = dt.data([[1.0, 0.0], [0.0, 0.0]], dims=[two, two.rename()])
+    beside = dt.data([[0.0, 1.0], [1.0, 0.0]], dims=[two, two.rename()])
+    largest = dt.eigh(corner * x + beside * y, dim="e").eigenvalues.isel(e=1)
+    a, b = 1.2, 0.7
+    root = np.sqrt(a * a + 4 * b * b)
+    assert np.isclose(value(largest, {x: a, y: b}), (a + root) / 2)
+    found = value(dt.hessian(largest, x), {x: a, y: b})
+    np.testing.assert_allclose(found, 2 * b * b / root**3, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["jvp", "hessian"])
+def test_second_derivatives_of_a_product(kind: str, request: Any) -> None:
+    import pytensor.gradient
+
+    from dimtensor.errors import GraphError
+
+    raised = pytensor.gradient.NullTypeGradError if kind == "jvp" else GraphError
+    request.applymarker(gap("PyTensor has no derivative of it", raised))
+    point = np.array([2.0, 3.0, 0.0])
+    if kind == "jvp":
+        assert value(dt.jvp(v.prod(), v, v), {v: point}) == 0.0
+        return
+    a, b, c = point
+    found = value(dt.hessian(v.prod(), v), {v: point})
+    np.testing.assert_allclose(found, [[0, c, b], [c, 0, a], [b, a, 0]], atol=1e-12)
+
+
+# -- derivatives where something underflows --------------------------------------------------------
+
+
+@gap("NaN")
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_gradient_of_a_root_of_what_underflows(backend: str) -> None:
+    """sqrt(2 exp(-x)) is sqrt(2) exp(-x / 2), whose derivative at 2000 is 0 within rounding."""
+    found = value(dt.grad(dt.sqrt(2.0 * dt.exp(-x)), x), {x: 2000.0}, backend)
+    assert found == 0.0
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_gradient_of_a_selection_beside_an_infinity(backend: str, request: Any) -> None:
+    if backend == "python":
+        request.applymarker(gap("NaN"))
+    found = dt.grad(dt.where(x > 0, dt.log(x), 2.0 * x), x)
+    assert value(found, {x: 0.0}, backend) == 2.0
+
+
+# -- arithmetic ------------------------------------------------------------------------------------
+
+_FOLDED: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "equal": lambda lib, a, b: a == a,
+    "unequal": lambda lib, a, b: a != a,
+    "minus": lambda lib, a, b: a - a,
+    "over": lambda lib, a, b: a / a,
+    "times zero": lambda lib, a, b: a * 0,
+    "zero over": lambda lib, a, b: 0 / a,
+    "plus and minus": lambda lib, a, b: (a + b) - b,
+    "of exponentials": lambda lib, a, b: lib.exp(a) * lib.exp(-a),
+}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", _FOLDED)
+def test_nothing_is_folded_away(name: str, backend: str, request: Any) -> None:
+    if backend != "python":
+        request.applymarker(gap("NaN or inf folded away"))
+    one = np.array([np.nan, np.inf, 0.0, 1.0, -np.inf, 1e300])
+    other = np.array([1.0, 1e300, 0.1, 1e300, np.inf, 1.0])
+    n = dt.Dim("n", length=6)
+    a, b = dt.tensor("a", dims=n), dt.tensor("b", dims=n)
+    with np.errstate(all="ignore"):
+        expected = _FOLDED[name](np, one, other)
+    found = value(_FOLDED[name](dt, a, b), {a: one, b: other}, backend)
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_kahans_sum_keeps_its_correction(backend: str, request: Any) -> None:
+    if backend != "python":
+        request.applymarker(gap("the correction is cancelled"))
+    n = dt.Dim("n", length=1000)
+    given = dt.tensor("given", dims=n)
+
+    def step(state: Any, e: Any) -> Any:
+        total, lost = state
+        more = e - lost
+        after = total + more
+        return after, (after - total) - more
+
+    total, _ = dt.reduce(step, (1e16, 0.0), given, over=n)
+    assert float(value(total, {given: np.ones(1000)}, backend)) == 1e16 + 1000
+
+
+# -- integers and sums -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64"])
+def test_smallest_integers(dtype: str, backend: str, request: Any) -> None:
+    least = np.iinfo(dtype).min
+    given = np.array([least, -7, 5], dtype)
+    z = dt.tensor("z", dims=K, dtype=dtype)
+    request.applymarker(gap("the smallest one is its own negative"))
+    assert value(z.min(), {z: given}, backend) == least
+    assert value(z.argmin("k"), {z: given}, backend) == 0
+    with np.errstate(over="ignore"):
+        expected = given.max() - given.min()
+    assert value(z.max() - z.min(), {z: given}, backend) == expected
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("kind", ["sum", "mean"])
+def test_float32_sums_are_as_accurate_as_those_of_numpy(kind: str, backend: str) -> None:
+    n = dt.Dim("n", length=10**7)
+    z = dt.tensor("z", dims=n, dtype="float32")
+    array = np.full(10**7, 0.1, "float32")
+    found = value(getattr(z, kind)(), {z: array}, backend)
+    np.testing.assert_allclose(found, getattr(np, kind)(array), rtol=2e-6)

@@ -1,0 +1,84 @@
+"""Every operation, and every construct within every other, by all derivatives."""
+
+from __future__ import annotations
+
+import pytest
+
+import tests.differential.generate  # noqa: F401 (fills the tables of operations)
+from dimtensor.testing.choosing import Seeded
+from tests.differential.checks import Failure, failures
+from tests.differential.generate import nested_program, op_program, pair_program
+from tests.differential.program import CONSTRUCTS, OPS, Program, source
+
+# What is known not to hold yet: taken out where it does, which strict marks make sure of.
+_EQUAL_TANGENTS = "forward mode drops tangents that equal one another"
+KNOWN_OPS: dict[str, str] = {
+    "prod": "no second derivative of a product",
+    "solve": _EQUAL_TANGENTS,
+    "solve positive": _EQUAL_TANGENTS,
+    "triangular": _EQUAL_TANGENTS,
+    "logdet": _EQUAL_TANGENTS,
+    "det": _EQUAL_TANGENTS,
+    "trace": _EQUAL_TANGENTS,
+    "update": _EQUAL_TANGENTS,
+    "eigenvalues": "the second derivative of eigenvalues is NaN",
+    "clip": "a literal that replaces an input of a derivative captures equal literals",
+}
+KNOWN_PAIRS: dict[tuple[str, str], str] = {}
+
+PAIRS = [(outer, inner) for outer in CONSTRUCTS for inner in CONSTRUCTS]
+FEW = ("value", "grad", "jvp", "derivatives of derivatives")
+
+
+def report(program: Program, found: list[Failure]) -> str:
+    lines = [source(program), f"# the loss is the sum of sin(c * v) of {program.outputs[-3:]}"]
+    lines += [f"{f.check}: found {f.found}, expected {f.expected}" for f in found]
+    return "\n".join(["", *lines])
+
+
+def check(program: Program, backend: str = "python", names: tuple[str, ...] | None = None) -> None:
+    found = failures(program, backend, names)
+    assert not found, report(program, found)
+
+
+def marked(table: dict, key: object) -> list[pytest.MarkDecorator]:
+    if key not in table:
+        return []
+    return [pytest.mark.xfail(raises=AssertionError, strict=True, reason=table[key])]
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=marked(KNOWN_OPS, n)) for n in OPS])
+def test_operation(name: str) -> None:
+    check(op_program(name))
+
+
+@pytest.mark.parametrize(
+    ("outer", "inner"),
+    [pytest.param(*pair, marks=marked(KNOWN_PAIRS, pair), id=" of ".join(pair)) for pair in PAIRS],
+)
+def test_pair(outer: str, inner: str) -> None:
+    seed = PAIRS.index((outer, inner))
+    check(pair_program(Seeded(seed), outer, inner, small=True), names=FEW)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("backend", ["numba", "jax"])
+@pytest.mark.parametrize("name", ["cumprod", "scatter", "logsumexp"])
+def test_compiled_operation(name: str, backend: str) -> None:
+    check(op_program(name), backend, FEW)
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+@pytest.mark.parametrize("backend", ["numba", "jax"])
+@pytest.mark.parametrize("name", OPS)
+def test_every_compiled_operation(name: str, backend: str) -> None:
+    check(op_program(name), backend)
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+@pytest.mark.parametrize("backend", ["python", "numba", "jax"])
+@pytest.mark.parametrize("number", range(len(PAIRS)))
+def test_every_pair(number: int, backend: str) -> None:
+    check(nested_program(Seeded(number), number), backend)
