@@ -85,7 +85,10 @@ def build_message(
     return "\n".join(lines)
 
 
-def listing(items: Iterable[object], limit: int = 8) -> str:
+LISTED = 8  # items of a list that a message shows
+
+
+def listing(items: Iterable[object], limit: int = LISTED) -> str:
     """Write items separated by commas; of a long list the first ones and the count.
 
     Examples
@@ -104,7 +107,17 @@ def listing(items: Iterable[object], limit: int = 8) -> str:
 
 
 def plain_repr(item: object) -> str:
-    """Repr of a label without NumPy's type around it."""
+    """Repr of a label without NumPy's type around it, or around the parts of a tuple.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> plain_repr((np.str_("IBM"), np.int64(3)))
+    "('IBM', 3)"
+    """
+    if type(item) is tuple:
+        parts = ", ".join(map(plain_repr, item))
+        return f"({parts},)" if len(item) == 1 else f"({parts})"
     if hasattr(item, "dtype") and getattr(item, "ndim", None) == 0:
         if item.dtype.kind == "m":
             return _span(item)

@@ -10,7 +10,7 @@ import numpy as np
 from dimtensor.compile.boundary import admit
 from dimtensor.compile.labelled import Labelled, as_labelled
 from dimtensor.dims import Binding, Dim, Dims
-from dimtensor.errors import InputError
+from dimtensor.errors import InputError, listing
 from dimtensor.graph import Node
 
 
@@ -69,16 +69,19 @@ def bind_data(
     """
     binding = Binding()
     arrays = []
-    for node, dims in zip(nodes, axes, strict=True):
+    titles = [title_of(node) for node in nodes]
+    for node, dims, title in zip(nodes, axes, titles, strict=True):
         if node in replaced:
             value = replaced[node]
-            labelled = as_labelled(value, node.dims, title_of(node))
+            labelled = as_labelled(value, node.dims, title)
             array = admit_value(node, dims, value, labelled, binding)
         else:
+            if titles.count(title) > 1:  # nothing else tells them apart
+                title = f"{title} ({listing(node.attrs.values.ravel(), 3)})"
             for dim, length in zip(node.attrs.dims, node.attrs.values.shape, strict=True):
-                binding.add_length(dim, length, title_of(node))
+                binding.add_length(dim, length, title)
             for dim, labels in node.attrs.labels:
-                binding.add_labels(dim, labels, title_of(node))
+                binding.add_labels(dim, labels, title)
             order = [node.attrs.dims.index(dim) for dim in dims]
             array = np.ascontiguousarray(node.attrs.values.transpose(order))
             array = array.reshape([node.attrs.values.shape[at] for at in order])

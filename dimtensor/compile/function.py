@@ -15,7 +15,7 @@ from dimtensor.compile.frame import Frame, complete
 from dimtensor.compile.levels import Levels
 from dimtensor.compile.outputs import Labeller
 from dimtensor.compile.ports import Reading, batch_names
-from dimtensor.dims import Dim
+from dimtensor.dims import Dim, dim_set
 from dimtensor.errors import (
     GraphError,
     InputError,
@@ -258,6 +258,7 @@ class CompiledFunction(Levels):
         replaced = dict(self._replaced)
         for key, value in {**as_mapping(data, "new data"), **by_name}.items():
             node = names.get(key) if isinstance(key, str) else as_node(key)
+            self._require_one_of_name(key)
             if node not in self._data_nodes:
                 if isinstance(key, str):
                     what = f"the function holds no data {key!r}{did_you_mean(key, [*names])}"
@@ -267,6 +268,22 @@ class CompiledFunction(Levels):
             # a copy: the function does not change where the caller's array does
             replaced[node] = copy.deepcopy(value)  # type: ignore[index]
         return CompiledFunction(self._code, self._structure, replaced)
+
+    def _require_one_of_name(self, name: Any) -> None:
+        """Check that a name does not stand for two data, of which one would keep its values."""
+        alike = [node for node in self._data_nodes if isinstance(name, str) and node.name == name]
+        if len(alike) > 1:
+            raise InputError(
+                build_message(
+                    f"{len(alike)} data of the function are named {name!r}",
+                    [
+                        (f"{name} over {dim_set(node.dims)}", listing(node.attrs.values.ravel(), 4))
+                        for node in alike
+                    ],
+                    f"name them apart with dt.data(..., name=...), or give new values by tensor: "
+                    f"with_data({{{name}: ...}})",
+                )
+            )
 
     # -- for those who look at it -----------------------------------------------------------------
 

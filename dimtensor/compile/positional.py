@@ -76,6 +76,9 @@ class PositionalFunction:
         self._first_check = n_outputs + len(program.masks)
         self._extra = bool(program.masks or program.checks)
         self._call: Callable[..., Sequence[Any]] = executable.call
+        # native code checks what it gets itself
+        self._dtypes = [np.dtype("int64" if isinstance(x, Dim) else x.dtype) for x in inputs]
+        self._trusting = executable.native is None
         self._data = tuple(map(executable.place, held))
         if executable.native is not None:
             self._call, self._data = executable.native.bind(self.fixed), ()
@@ -97,6 +100,11 @@ class PositionalFunction:
         return range(self._first_check, self._first_check + len(self.program.checks))
 
     def __call__(self, *arrays: np.ndarray) -> Sequence[np.ndarray]:
+        if self._trusting:
+            for array, dtype in zip(arrays, self._dtypes, strict=False):
+                if getattr(array, "dtype", None) != dtype:
+                    arrays = tuple(self._admitted(arrays))
+                    break
         try:
             results = self._call(*arrays, *self._data)
         except TypeError as error:
@@ -109,7 +117,7 @@ class PositionalFunction:
             return results[: self._n_outputs]
         return results
 
-    def _admitted(self, arrays: Sequence[Any], error: TypeError) -> list[np.ndarray]:
+    def _admitted(self, arrays: Sequence[Any], error: TypeError | None = None) -> list[np.ndarray]:
         """The arrays as the code takes them: it takes contiguous ones of its dtypes only.
 
         Raises
@@ -122,10 +130,9 @@ class PositionalFunction:
                 f"the function takes {len(self._inputs)} arrays, {len(arrays)} are given"
             ) from error
         admitted = []
-        for at, (array, source, dims) in enumerate(
-            zip(arrays, self._inputs, self.input_dims, strict=True)
+        for at, (array, dtype, dims) in enumerate(
+            zip(arrays, self._dtypes, self.input_dims, strict=True)
         ):
-            dtype = np.dtype("int64" if isinstance(source, Dim) else source.dtype)
             array = np.asarray(array)
             known = [dim.length for dim in dims]
             fits = array.ndim == len(dims) and all(
@@ -144,7 +151,7 @@ class PositionalFunction:
             ready = np.require(array, dtype, ["C", "A"]).reshape(array.shape)
             admitted.append(in_dtype(ready, dtype))
         same = all(one is other for one, other in zip(admitted, arrays, strict=True))
-        if same:  # nothing was wrong with them
+        if same and error is not None:  # nothing was wrong with them
             raise error
         return admitted
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from dimtensor.dims.coords import Coords
 from dimtensor.dims.dim import Dim
-from dimtensor.errors import DimError, LabelError, build_message, listing
+from dimtensor.errors import LISTED, DimError, LabelError, build_message, listing, plain_repr
 
 
 class Binding:
@@ -80,7 +80,11 @@ class Binding:
             raise LabelError(
                 build_message(
                     f"inputs disagree about the labels of {dim.title}",
-                    [(known[1], listing(known[0].values)), (source, listing(labels.values))],
+                    [
+                        (known[1], listing(known[0].values)),
+                        (source, listing(labels.values)),
+                        *_first_difference(known[0], labels),
+                    ],
                     "align them with dt.align(..., join=...) or reindex one before the call",
                 )
             )
@@ -126,3 +130,14 @@ class Binding:
         other._lengths.pop(dim, None)
         other._labels.pop(dim, None)
         return other
+
+
+def _first_difference(one: Coords, other: Coords) -> list[tuple[str, str]]:
+    """Where labels differ that begin alike, for those that no listing shows."""
+    at = one.first_difference(other)
+    if at is None:
+        return [("numbers of labels", f"{len(one)} and {len(other)}")]
+    if at < LISTED:
+        return []
+    labels = (plain_repr(side.values[at]) for side in (one, other))
+    return [(f"at position {at}", " and ".join(labels))]

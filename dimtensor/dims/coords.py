@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dimtensor.dims.labels import (
+    digest,
     family,
     family_of,
     in_unit,
@@ -84,6 +84,11 @@ class Coords:
         """Labels as xarray takes them: an array, or an Index where NumPy has no dtype for them."""
         return self.values if self._index is None else self._index
 
+    @property
+    def extension(self) -> Any:
+        """The pandas dtype of time zones, periods and intervals; None for what NumPy holds."""
+        return None if self._index is None else self._index.dtype
+
     # -- equality ------------------------------------------------------------------------------
 
     @cached_property
@@ -112,11 +117,11 @@ class Coords:
     def key(self) -> tuple:
         """Hashable stand-in for the value: equal keys are equal labels."""
         if self.family == "zoned":
-            return ("zoned", str(self._index.tz), *_digest(self._utc))
+            return ("zoned", str(self._index.tz), *digest(self._utc))
         if self.family in _OBJECTS:
             kinds = tuple(type(label) is float for label in self.values.tolist())
             return ("O", tuple(self._plain), kinds)
-        return _digest(self.values)
+        return digest(self.values)
 
     @cached_property
     def _hash(self) -> int:
@@ -156,6 +161,11 @@ class Coords:
         if self.family == other.family:
             return self._plain == other._plain
         return "object" in (self.family, other.family) and self._tagged() == other._tagged()
+
+    def first_difference(self, other: Coords) -> int | None:
+        """The first position at which labels differ, None if one side only has more of them."""
+        pairs = zip(self._tagged(), other._tagged(), strict=False)
+        return next((at for at, (mine, theirs) in enumerate(pairs) if mine != theirs), None)
 
     # -- look-ups ------------------------------------------------------------------------------
 
@@ -465,32 +475,3 @@ def joined(parts: Iterable[Coords]) -> Coords:
         if not (values.dtype.kind == "f" and {part.values.dtype.kind for part in parts} - {"f"}):
             return Coords(values)
     return Coords([label for part in parts for label in part.to_list()])
-
-
-def _digest(values: np.ndarray) -> tuple:
-    """Dtype, length and hash of labels, in the dtype by which they are compared."""
-    values = _in_widest_dtype(values)
-    digest = hashlib.blake2b(np.ascontiguousarray(values).tobytes(), digest_size=16)
-    return (values.dtype.str, len(values), digest.hexdigest())
-
-
-def _in_widest_dtype(values: np.ndarray) -> np.ndarray:
-    """The labels in the dtype by which they are compared: its size and unit say nothing of them."""
-    kind = values.dtype.kind
-    if kind == "U":
-        return values.astype(f"U{max(1, int(np.strings.str_len(values).max(initial=1)))}")
-    if kind == "S":
-        return values.astype(f"S{max(1, int(np.strings.str_len(values).max(initial=1)))}")
-    if kind in "mM":
-        for unit in ("ns", "us"):
-            converted = in_unit(values, unit)
-            if converted is not None:
-                return converted
-        return values
-    if kind == "f":
-        values = values.astype("f8") if values.dtype.itemsize < 8 else values + 0
-        values = np.where(np.isnan(values), np.array(np.nan, values.dtype), values)
-        return values + 0  # one zero, one NaN
-    if kind == "i" or (kind == "u" and not (values.size and values.max() > np.iinfo("i8").max)):
-        return values.astype("i8")
-    return values

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
 from collections.abc import Iterable, Mapping, Set
 from fractions import Fraction
 from typing import Any
@@ -161,6 +162,35 @@ def stand_ins(values: np.ndarray) -> list:
     if kind in "fc" and np.isnan(values).any():
         return [NAN if label != label else label for label in plain]
     return plain
+
+
+def digest(values: np.ndarray) -> tuple:
+    """Dtype, length and hash of labels, in the dtype by which they are compared."""
+    values = _in_widest_dtype(values)
+    code = hashlib.blake2b(np.ascontiguousarray(values).tobytes(), digest_size=16)
+    return (values.dtype.str, len(values), code.hexdigest())
+
+
+def _in_widest_dtype(values: np.ndarray) -> np.ndarray:
+    """The labels in the dtype by which they are compared: its size and unit say nothing of them."""
+    kind = values.dtype.kind
+    if kind == "U":
+        return values.astype(f"U{max(1, int(np.strings.str_len(values).max(initial=1)))}")
+    if kind == "S":
+        return values.astype(f"S{max(1, int(np.strings.str_len(values).max(initial=1)))}")
+    if kind in "mM":
+        for unit in ("ns", "us"):
+            converted = in_unit(values, unit)
+            if converted is not None:
+                return converted
+        return values
+    if kind == "f":
+        values = values.astype("f8") if values.dtype.itemsize < 8 else values + 0
+        values = np.where(np.isnan(values), np.array(np.nan, values.dtype), values)
+        return values + 0  # one zero, one NaN
+    if kind == "i" or (kind == "u" and not (values.size and values.max() > np.iinfo("i8").max)):
+        return values.astype("i8")
+    return values
 
 
 # -- arrays of labels --------------------------------------------------------------------------

@@ -55,12 +55,21 @@ class PadDim(Dim):
             return None
         values = labels.values
         missing: Any
-        if values.dtype.kind in "iuf":
+        exact = values.dtype.kind not in "iu" or not ((values > 2**53) | (values < -(2**53))).any()
+        if values.dtype.kind in "iuf" and exact:
             missing, dtype = np.nan, np.dtype(float)
         elif values.dtype.kind in "mM":
             missing, dtype = np.array("NaT", dtype=values.dtype), values.dtype
         else:
             missing, dtype = np.nan, np.dtype(object)
+        if labels.extension is not None:
+            import pandas as pd
+
+            around = [*[missing] * self.before, *values, *[missing] * self.after]
+            try:
+                return Coords(pd.Index(around, dtype=labels.extension))
+            except ValueError:  # intervals of integers hold no missing one, those of floats do
+                return Coords(pd.Index(around))
         padded = np.full(len(values) + self.before + self.after, missing, dtype=dtype)
         padded[self.before : self.before + len(values)] = values
         return Coords(padded)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
+from dimtensor.dims import Dim
 from dimtensor.display.peek import late_labels_text, where_text
+from dimtensor.errors import plain_repr
 from dimtensor.graph import Node
 from dimtensor.graph.calls import call_of, constant_text, label_text
+from dimtensor.graph.words import Words, words_of
 
 _ELLIPSIS = "…"
 # operator, how tightly it binds: as in Python
@@ -124,6 +128,9 @@ def _parts(node: Node) -> tuple[_Parts, int]:
         return [node.name or f"<{node.kind}>"], _ATOM
     if node.kind == "constant":
         return _number(node)
+    words = words_of(node)
+    if words is not None:
+        return _written(words), _ATOM
     label = label_text(node)
     if label is not None:
         return [label], _ATOM
@@ -133,12 +140,60 @@ def _parts(node: Node) -> tuple[_Parts, int]:
         sign, binding = _UNARY[node.attrs]
         return [sign, _Operand(node.inputs[0], binding)], binding
     if node.kind == "index":
-        return _index(node), _ATOM
+        return _index(node.inputs[0], node.attrs, node.inputs[1:]), _ATOM
+    if node.kind == "update":
+        mode, items = node.attrs
+        x, value, *indexers = node.inputs
+        place = _index(x, items, indexers)
+        return [f"{mode}(", *place, ", ", _Operand(value, _ANY), ")"], _ATOM
+    if node.kind == "positions":
+        return [f"arange({node.attrs.short})"], _ATOM
+    if node.kind == "expand" and node.inputs[0].kind == "constant":
+        return [_filled(node)], _ATOM
+    if node.kind == "relabel" and all(old.short == new.short for old, new in node.attrs):
+        return _parts(node.inputs[0])
     if node.kind == "gradient":
         number, weighted = node.attrs
         y, wrt = node.inputs[0], node.inputs[1 + weighted + number]
         return ["grad(", _Operand(y, _ANY), ", ", _Operand(wrt, _ANY), ")"], _ATOM
     return _function(node), _ATOM
+
+
+def _written(words: Words) -> _Parts:
+    """A call as it was written."""
+    parts: _Parts = []
+    for role, x in words.operands[:_OPERANDS]:
+        parts += [f", {role}=" if role else ", ", _Operand(x, _ANY)]
+    if len(words.operands) > _OPERANDS:
+        parts.append(f", {_ELLIPSIS}")
+    for key, value in words.options:
+        if key == "over":  # without dims over all
+            if value and not _over_all(value, words):
+                parts.append(f", over={{{', '.join(dim.short for dim in value)}}}")
+        else:
+            parts.append(f", {key}={_option(value)}" if key else f", {_option(value)}")
+    return _call(words.name, parts)
+
+
+def _over_all(dims: Any, words: Words) -> bool:
+    return set(dims) >= {dim for role, x in words.operands if role != "by" for dim in x.dims}
+
+
+def _option(value: Any) -> str:
+    if isinstance(value, Dim):
+        return value.short
+    if value is ...:
+        return _ELLIPSIS
+    if isinstance(value, (tuple, list)) and value and all(isinstance(x, Dim) for x in value):
+        return "{" + ", ".join(dim.short for dim in value) + "}"
+    return plain_repr(value)
+
+
+def _call(name: str, parts: _Parts) -> _Parts:
+    if not parts:
+        return [f"{name}()"]
+    assert isinstance(parts[0], str)
+    return [f"{name}({parts[0][2:]}", *parts[1:], ")"]
 
 
 def _number(node: Node) -> tuple[_Parts, int]:
@@ -178,10 +233,20 @@ def _terms(node: Node, name: str) -> list[Node]:
     return found + stack
 
 
-def _index(node: Node) -> _Parts:
-    x, *indexers = node.inputs
+def _filled(node: Node) -> str:
+    """One number along dims."""
+    (number,) = node.inputs
+    dims = "{" + ", ".join(dim.short for dim in node.attrs) + "}"
+    value = number.attrs.value
+    if value in (0, 1) and number.dtype[:5] in ("float", "compl"):
+        return f"{'ones' if value else 'zeros'}({dims})"
+    text = _number(number)[0][0]
+    return f"full({dims}, {text})"
+
+
+def _index(x: Node, items: Sequence[Any], indexers: Sequence[Node]) -> _Parts:
     parts: _Parts = []
-    for item in node.attrs:
+    for item in items:
         parts.append(f"{', ' if parts else '['}{item.dim.short}=")
         if item.kind in ("tensor", "mask"):
             indexer = indexers[item.payload]
@@ -201,10 +266,11 @@ def _function(node: Node) -> _Parts:
         parts += [f", {role}=" if role else ", ", _Operand(x, _ANY)]
     if len(call.operands) > _OPERANDS:
         parts.append(f", {_ELLIPSIS}")
-    everything = node.kind == "reduce" and node.attrs[1] == node.inputs[0].dims
-    for key, text in [] if everything else call.options:
+    options = call.options
+    if node.kind == "reduce" and node.attrs[1] == node.inputs[0].dims:
+        options = []
+    if node.kind == "apply" and node.attrs.name:  # by its name one knows what it works on
+        options = [option for option in options if option[0] != "core"]
+    for key, text in options:
         parts.append(f", {key}={text}" if key else f", {text}")
-    if not parts:
-        return [f"{call.name}()"]
-    assert isinstance(parts[0], str)
-    return [f"{call.name}({parts[0][2:]}", *parts[1:], ")"]
+    return _call(call.name, parts)

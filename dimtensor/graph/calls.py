@@ -9,7 +9,7 @@ import numpy as np
 
 from dimtensor.dims import ConcatDim, Dim, Dims, PadDim, ProductDim, RenamedDim, SelDim, SortedDim
 from dimtensor.dims.selection import LateLabels, LateSlice, Mask, Positions, Slice
-from dimtensor.errors import listing
+from dimtensor.errors import listing, plain_repr
 from dimtensor.graph import attrs as at
 from dimtensor.graph.node import Node
 from dimtensor.graph.regions import LoopAttrs, split_inputs
@@ -69,8 +69,9 @@ def selection_text(selection: Any) -> str:
     if isinstance(selection, LateLabels):
         return f"[{listing(selection.labels, 4)}]"
     if isinstance(selection, LateSlice):
-        ends = ["" if v is None else repr(v) for v in (selection.start, selection.stop)]
-        return ":".join(ends if selection.step in (None, 1) else [*ends, repr(selection.step)])
+        ends = ["" if v is None else plain_repr(v) for v in (selection.start, selection.stop)]
+        step = selection.step
+        return ":".join(ends if step in (None, 1) else [*ends, plain_repr(step)])
     if isinstance(selection, Mask):
         return "mask"
     return type(selection).__name__
@@ -147,7 +148,7 @@ def label_text(node: Node) -> str | None:
     (x,) = node.inputs
     dim = node.attrs
     if x.kind == "label_position":
-        return f"{dim.short}[{x.attrs.labels[0]!r}]"
+        return f"{dim.short}[{plain_repr(x.attrs.labels[0])}]"
     if x.kind != "constant":
         return None
     position = int(x.attrs.value)

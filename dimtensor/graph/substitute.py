@@ -22,6 +22,7 @@ from dimtensor.dims.selection import Mask
 from dimtensor.errors import DimError, build_message
 from dimtensor.graph.node import Node, make
 from dimtensor.graph.walk import toposort
+from dimtensor.graph.words import carry
 
 DimMap = Callable[[Dim], Dim]
 Replace = Callable[[Node, tuple[Node, ...]], Node | None]
@@ -104,6 +105,7 @@ def rebuild(
             done[node] = loops[key][node.attrs.output]
             continue
         done[node] = _rebuild(node, inputs, mapping)
+        carry(node, done[node], done)
     return [done[output] for output in outputs]
 
 

@@ -139,7 +139,7 @@ class _Array:
     def on(self, joined: Mapping[Any, Coords], sides: Iterable[Any], fill_value: Any) -> Any:
         """The array on the joined labels."""
         changed = {
-            name: joined[name].values
+            name: joined[name].as_coordinate
             for name, labels in self.labels.items()
             if name in joined and not labels.same_labels(joined[name])
         }
@@ -234,7 +234,7 @@ def _joined(name: Any, sides: Iterable[_Side], join: str) -> Coords:
     if join in ("left", "right"):
         return having[0 if join == "left" else -1].labels[name]
     # what xarray's own align does with the indexes
-    indexes = [pd.Index(side.labels[name].values) for side in having]
+    indexes = [side.labels[name].index for side in having]
     return Coords(reduce(pd.Index.intersection if join == "inner" else pd.Index.union, indexes))
 
 

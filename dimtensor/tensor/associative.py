@@ -9,6 +9,7 @@ from dimtensor.dims import Dim, dim_set, without
 from dimtensor.errors import DimError, build_message
 from dimtensor.graph import make
 from dimtensor.graph.infer import describe
+from dimtensor.graph.words import say
 from dimtensor.tensor.elementwise import where
 from dimtensor.tensor.functions import concat
 from dimtensor.tensor.loops import along_dim, cumulate
@@ -72,6 +73,9 @@ def associative_scan(
     if dim.length is None:
         return _one_by_one(combine, leaves, tree, dim, reverse)
     found = _prefixes(combine, leaves, dim, dim.length, reverse)
+    for at, one in enumerate(found):
+        output = at if len(found) > 1 else None
+        say(one, "associative_scan", *leaves, along=dim, output=output)
     return unflatten(tree, found)
 
 

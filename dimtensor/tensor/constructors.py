@@ -26,6 +26,7 @@ from dimtensor.errors import DimError, DtypeError, InputError, build_message, li
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import DataAttrs, InputAttrs
 from dimtensor.graph.dtypes import valid_dtype
+from dimtensor.graph.words import say
 from dimtensor.tensor.shell import as_node, constant, wrap
 
 if TYPE_CHECKING:
@@ -388,7 +389,7 @@ def index(dim: Dim) -> DimTensor:
     [False, True]
     """
     (dim,) = canonical_dims(dim, "the dim of index")
-    return wrap(make("codes", (make("positions", (), dim),), dim))
+    return say(wrap(make("codes", (make("positions", (), dim),), dim)), "index", **{"": dim})
 
 
 def length(dim: Dim) -> DimTensor:
@@ -433,4 +434,4 @@ def eye(dim: Dim, other: Dim | None = None, dtype: Any = "float64") -> DimTensor
         )
     same = arange(dim).node, arange(other).node
     hit = make("elemwise", tuple(sorted(same, key=lambda n: n.serial)), "equal")
-    return wrap(make("cast", (hit,), valid_dtype(dtype)))
+    return say(wrap(make("cast", (hit,), valid_dtype(dtype))), "eye", **{"": (dim, other)})

@@ -9,6 +9,7 @@ from dimtensor.errors import DimError, build_message
 from dimtensor.graph import make
 from dimtensor.graph.dtypes import promote
 from dimtensor.graph.infer import describe
+from dimtensor.graph.words import say
 from dimtensor.lower.lift import BatchedFunction
 from dimtensor.tensor.matrices import DimPair, call, real, require_numbers, square, symmetric
 from dimtensor.tensor.shell import as_node, require_float
@@ -274,4 +275,4 @@ def trace(x: Any, dims: DimPair | None = None) -> DimTensor:
     9.0
     """
     _, row, _ = symmetric(x, dims, "trace", to_float=False)
-    return diagonal(x, dims).sum(row)
+    return say(diagonal(x, dims).sum(row), "trace", x)

@@ -21,6 +21,7 @@ from dimtensor.graph import make
 from dimtensor.graph.attrs import DataAttrs
 from dimtensor.graph.dtypes import result_dtype
 from dimtensor.graph.infer import describe
+from dimtensor.graph.words import say
 from dimtensor.tensor.constructors import data_beside
 from dimtensor.tensor.reductions import root_of_variance, with_an_element
 from dimtensor.tensor.shell import TensorShell, as_node, elemwise, require_float, wrap
@@ -94,6 +95,9 @@ class GroupBy:
         """Another tensor in the same groups."""
         return GroupBy(x, self._labels, self._along, self._groups)
 
+    def _say(self, result: DimTensor, name: str, **options: Any) -> DimTensor:
+        return say(result, name, self._x, by=self._labels, **options)
+
     def sum(self, *, skipna: bool = False) -> DimTensor:
         """Sum of each group; 0 for an empty one.
 
@@ -119,7 +123,8 @@ class GroupBy:
 
         dtype = result_dtype("accumulate", (x.dtype,), "groupby")
         start = zeros((*rest, self._groups), dtype=dtype)
-        return start.sel({self._groups: self._labels}).inc(x.astype(dtype))
+        total = start.sel({self._groups: self._labels}).inc(x.astype(dtype))
+        return self._say(total, "sum", skipna=skipna)
 
     def count(self) -> DimTensor:
         """Number of elements of each group that are not NaN."""
@@ -130,7 +135,7 @@ class GroupBy:
             present = elemwise("logical_not", elemwise("isnan", x)).astype("int64")
         else:
             present = ones(x.dims, "int64")
-        return self._of(present).sum()
+        return self._say(self._of(present).sum(), "count")
 
     def _size(self, skipna: bool = False) -> DimTensor:
         """Number of elements of each group."""
@@ -143,7 +148,7 @@ class GroupBy:
     def mean(self, *, skipna: bool = False) -> DimTensor:
         """Mean of each group; NaN for an empty one. See :meth:`sum` for `skipna`."""
         total = self._of(wrap(require_float(self._x.node))).sum(skipna=skipna)
-        return _quotient(total, self._size(skipna))
+        return self._say(_quotient(total, self._size(skipna)), "mean", skipna=skipna)
 
     def var(self, ddof: int = 0, *, skipna: bool = False) -> DimTensor:
         """Variance of each group, with ``count - ddof`` in the divisor."""
@@ -151,13 +156,15 @@ class GroupBy:
         gap = elemwise("subtract", x, self._back(self._of(x).mean(skipna=skipna)))
         squares = self._of(elemwise("square", gap)).sum(skipna=skipna)
         quotient = _quotient(squares, elemwise("subtract", self._size(skipna), ddof))
-        if ddof <= 0:
-            return quotient
-        return elemwise("where", elemwise("isnan", quotient), _nothing_left(squares), quotient)
+        if ddof > 0:
+            undefined = elemwise("isnan", quotient)
+            quotient = elemwise("where", undefined, _nothing_left(squares), quotient)
+        return self._say(quotient, "var", ddof=ddof or None, skipna=skipna)
 
     def std(self, ddof: int = 0, *, skipna: bool = False) -> DimTensor:
         """Standard deviation of each group."""
-        return root_of_variance(self.var(ddof, skipna=skipna))
+        result = root_of_variance(self.var(ddof, skipna=skipna))
+        return self._say(result, "std", ddof=ddof or None, skipna=skipna)
 
     def min(self, *, skipna: bool = False) -> DimTensor:
         """Smallest element of each group; NaN for an empty one."""
@@ -171,7 +178,8 @@ class GroupBy:
         if not (skipna and _may_be_nan(self._x)):
             return self._pick(which)
         result = self._of(wrap(self._x._present(fill, True)))._pick(which)
-        return elemwise("where", elemwise("greater", self.count(), 0), result, np.nan)
+        found = elemwise("where", elemwise("greater", self.count(), 0), result, np.nan)
+        return self._say(found, which, skipna=True)
 
     def first(self, *, skipna: bool = False) -> DimTensor:
         """First element of each group, in the order of the dim; NaN for an empty one."""
@@ -185,7 +193,8 @@ class GroupBy:
         there = elemwise("isfinite", place)
         at = elemwise("where", there, place, 0.0).astype("int64")
         elements, (along,) = with_an_element(self._x, (self._along,), np.nan)
-        return elemwise("where", there, elements.isel({along: at}), np.nan)
+        found = elemwise("where", there, elements.isel({along: at}), np.nan)
+        return self._say(found, "first", skipna=True)
 
     def _pick(self, which: str) -> DimTensor:
         codes = self._labels.codes.node
@@ -195,7 +204,7 @@ class GroupBy:
         empty = elemwise("less", wrap(at), 0)
         elements, (along,) = with_an_element(wrap(require_float(x)), (self._along,), np.nan)
         value = elements.isel({along: elemwise("maximum", wrap(at), 0)})
-        return elemwise("where", empty, np.nan, value)
+        return self._say(elemwise("where", empty, np.nan, value), which)
 
     def _back(self, result: DimTensor) -> DimTensor:
         return result.sel({self._groups: self._labels})

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.dims import Dim, ProductDim, RenamedDim
 from dimtensor.errors import DimError, InputError, build_message
 from dimtensor.graph import Node
+from dimtensor.graph.words import say
 from dimtensor.tensor.equations import solve
 from dimtensor.tensor.matrices import DimPair, matrix
 from dimtensor.tensor.shell import as_node, wrap
@@ -59,7 +60,8 @@ def kron(*matrices: Any, dims: Sequence[DimPair] | None = None) -> DimTensor:
     product = ProductDim(rows)
     aside = RenamedDim(product, f"{product.name}, rows")
     by_row = whole.ravel(rows)._renamed({product: aside})
-    return _with_columns_merged(by_row, rows, columns)._renamed({aside: product})
+    result = _with_columns_merged(by_row, rows, columns)._renamed({aside: product})
+    return say(result, "kron", *(node for node, _, _ in found))
 
 
 def solve_kron(matrices: Sequence[Any], b: Any, dims: Sequence[DimPair] | None = None) -> DimTensor:

@@ -13,8 +13,9 @@ from dimtensor.graph import Node
 from dimtensor.graph.grown import loop_attrs
 from dimtensor.graph.infer import describe
 from dimtensor.graph.regions import close, loop_nodes, placeholder
+from dimtensor.graph.words import say
 from dimtensor.tensor.pytree import flatten, paths, unflatten
-from dimtensor.tensor.shell import as_node, wrap
+from dimtensor.tensor.shell import TensorShell, as_node, wrap
 from dimtensor.tensor.steps import Result, States, converted, output_nodes, trace
 
 if TYPE_CHECKING:
@@ -198,7 +199,8 @@ def cumulate(
         after = step(state, x)
         return after, _widened(after, state)
 
-    return _scan("dt.cumulate", both, init, xs, over, reverse, **options)[1]
+    states = _scan("dt.cumulate", both, init, xs, over, reverse, **options)[1]
+    return _written("cumulate", states, xs, over)
 
 
 def _widened(after: Any, state: Any) -> Any:
@@ -247,7 +249,8 @@ def reduce(
     def alone(state: Any, x: Any) -> tuple[Any, None]:
         return step(state, x), None
 
-    return _scan("dt.reduce", alone, init, xs, over, reverse, **options)[0]
+    last = _scan("dt.reduce", alone, init, xs, over, reverse, **options)[0]
+    return _written("reduce", last, xs, over)
 
 
 def map(function: Callable[..., Any], xs: Any = None, over: Dim | str | None = None) -> Any:
@@ -284,7 +287,17 @@ def map(function: Callable[..., Any], xs: Any = None, over: Dim | str | None = N
     def stateless(state: None, x: Any) -> tuple[None, Any]:
         return None, function(x)
 
-    return _scan("dt.map", stateless, None, xs, over, False)[1]
+    return _written("map", _scan("dt.map", stateless, None, xs, over, False)[1], xs, over)
+
+
+def _written(name: str, result: Any, xs: Any, over: Dim | str | None) -> Any:
+    """Results, which are written as what they came of: sequences and the dim."""
+    sequences = [x for x in flatten(xs)[0] if isinstance(x, TensorShell)]
+    leaves = flatten(result)[0]
+    along = over if isinstance(over, Dim) else None
+    for at, leaf in enumerate(leaves):
+        say(leaf, name, *sequences, along=along, output=at if len(leaves) > 1 else None)
+    return result
 
 
 def filter(predicate: Callable[..., Any], xs: Any, over: Dim | str | None = None) -> Any:
@@ -362,7 +375,7 @@ def lag(x: DimTensor, over: Dim | str, n: int = 1, fill_value: Any = np.nan) -> 
     >>> dt.lag(x, time, fill_value=0.0).eval().values.tolist()
     [0.0, 1.0, 2.0]
     """
-    return x.shift({over: n}, fill_value=fill_value)
+    return _moved("lag", x, over, n, fill_value)
 
 
 def lead(x: DimTensor, over: Dim | str, n: int = 1, fill_value: Any = np.nan) -> DimTensor:
@@ -386,7 +399,14 @@ def lead(x: DimTensor, over: Dim | str, n: int = 1, fill_value: Any = np.nan) ->
     >>> dt.lead(x, time).eval().values.tolist()
     [2.0, 3.0, nan]
     """
-    return x.shift({over: -n}, fill_value=fill_value)
+    return _moved("lead", x, over, n, fill_value)
+
+
+def _moved(name: str, x: DimTensor, over: Dim | str, n: int, fill_value: Any) -> DimTensor:
+    moved = x.shift({over: n if name == "lag" else -n}, fill_value=fill_value)
+    along = find_dim(x.dims, over, name)
+    fill = None if fill_value is np.nan else fill_value
+    return say(moved, name, x, along=along, n=n if n != 1 else None, fill_value=fill)
 
 
 def push(past: DimTensor, value: Any, lag: Dim | str) -> DimTensor:
@@ -417,4 +437,5 @@ def push(past: DimTensor, value: Any, lag: Dim | str) -> DimTensor:
     >>> dt.scan(step, dt.zeros(lag), noise, over=time)[1].eval().values.tolist()
     [1.0, 0.5, 0.5, 0.375]
     """
-    return past.shift({lag: 1}, fill_value=value)
+    pushed = past.shift({lag: 1}, fill_value=value)
+    return say(pushed, "push", past, value=value, along=find_dim(past.dims, lag, "push"))

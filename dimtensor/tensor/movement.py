@@ -10,6 +10,7 @@ import numpy as np
 from dimtensor.dims import Dim, NamedDim, PadDim, find_dim
 from dimtensor.errors import DimError, DtypeError
 from dimtensor.graph import make
+from dimtensor.graph.words import say
 from dimtensor.tensor.shell import TensorShell, wrap
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ class MovementMixin(TensorShell):
             (along,) = [d for d in whole.dims if d not in result.dims]
             kept = whole.isel({along: slice(None, -n) if n > 0 else slice(-n, None)})
             (cut,) = [d for d in kept.dims if d not in result.dims]
-            result = wrap(make("relabel", (kept.node,), ((cut, dim),)))
+            moved = wrap(make("relabel", (kept.node,), ((cut, dim),)))
+            result = say(moved, "shift", result, **_options(dim, n, "fill_value", fill_value))
         return result
 
     def roll(self, shifts: Mapping[Any, int] | None = None, **by_name: int) -> DimTensor:
@@ -80,9 +82,10 @@ class MovementMixin(TensorShell):
                 positions = (np.arange(dim.length) - n) % dim.length
                 taken = result.isel({dim: positions})
                 new = [d for d in taken.dims if d not in result.dims]
-                result = wrap(make("relabel", (taken.node,), ((new[0], dim),))) if new else taken
+                moved = wrap(make("relabel", (taken.node,), ((new[0], dim),))) if new else taken
             else:
-                result = result.isel({dim: source})
+                moved = result.isel({dim: source})
+            result = say(moved, "roll", result, **{dim.short: n})
         return result
 
     def diff(self, dim: Dim | str, n: int = 1, label: str = "upper") -> DimTensor:
@@ -117,7 +120,9 @@ class MovementMixin(TensorShell):
             else:
                 result = later._renamed({up: down}) - earlier
             along = up if label == "upper" else down
-        return result
+        times = n if n > 1 else None
+        first = find_dim(self.dims, dim, "diff")
+        return say(result, "diff", self, along=first, n=times) if n else result
 
     def pad(
         self,
@@ -162,8 +167,15 @@ class MovementMixin(TensorShell):
                 dims.append(filler_dim(dim, after, "after"))
             whole = concat(pieces, dims, name=dim.short)
             (along,) = [d for d in whole.dims if d not in result.dims]
-            result = wrap(make("relabel", (whole.node,), ((along, new),)))
+            padded = wrap(make("relabel", (whole.node,), ((along, new),)))
+            options = _options(dim, (before, after), "constant_values", constant_values)
+            result = say(padded, "pad", result, **options)
         return result
+
+
+def _options(dim: Dim, value: Any, fill: str, filled: Any) -> dict[str, Any]:
+    """How a call is written: the dim, and the filling where it is not NaN."""
+    return {dim.short: value} | ({} if filled is np.nan else {fill: filled})
 
 
 def filler_dim(dim: Dim, n: int, where: str = "fill") -> Dim:

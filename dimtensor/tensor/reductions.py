@@ -14,10 +14,12 @@ import numpy as np
 from dimtensor.dims import Dim, Dims, ProductDim, SortedDim, find_dim, find_dims, without
 from dimtensor.errors import DimError, DtypeError, InputError
 from dimtensor.graph import Node, make
+from dimtensor.graph.words import say
 from dimtensor.tensor.shell import TensorShell, constant, elemwise, require_float, wrap
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.tensor.weighted import Weighted
 
 DimKey = Dim | str | Iterable[Dim | str] | None
 
@@ -76,11 +78,15 @@ class ReductionMixin(TensorShell):
         3.0
         """
         dims = self._dims(dim, "sum")
-        return _reduce(self._present(0, skipna), "sum", dims)
+        return self._reduced("sum", 0, dims, skipna)
 
     def prod(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
         """Product over dims; see :meth:`sum`."""
-        return _reduce(self._present(1, skipna), "prod", self._dims(dim, "prod"))
+        return self._reduced("prod", 1, self._dims(dim, "prod"), skipna)
+
+    def _reduced(self, name: str, fill: Any, dims: Dims, skipna: bool) -> DimTensor:
+        result = _reduce(self._present(fill, skipna), name, dims)
+        return say(result, name, self, over=dims, skipna=True) if skipna else result
 
     def max(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
         """Largest element over dims; NaN if one of them is, unless skipped. See :meth:`sum`.
@@ -107,7 +113,8 @@ class ReductionMixin(TensorShell):
         result = _reduce(self._present(fill, skipna), name, dims)
         if skipna and _is_float(self.node) and dims:
             some = elemwise("logical_not", elemwise("isnan", self)).any(dims)
-            return elemwise("where", some, result, np.nan)
+            result = elemwise("where", some, result, np.nan)
+            return say(result, name, self, over=dims, skipna=True)
         return result
 
     def all(self, dim: DimKey = None) -> DimTensor:
@@ -125,7 +132,7 @@ class ReductionMixin(TensorShell):
         dims = self._dims(dim, "count")
         if _is_float(self.node):
             present = elemwise("logical_not", elemwise("isnan", self)).astype("int64")
-            return present.sum(dims)
+            return say(present.sum(dims), "count", self, over=dims)
         return self._n(dims).expand(without(self.dims, dims))  # type: ignore[attr-defined]
 
     def _n(self, dims: Dims) -> DimTensor:
@@ -162,8 +169,11 @@ class ReductionMixin(TensorShell):
         x = wrap(require_float(self.node))
         total = x.sum(dims, skipna=skipna)
         if _has_no_more_than(0, dims):
-            return elemwise("add", total, np.nan)
-        return elemwise("divide", total, self._mean_count(dims, skipna).astype(_real(x.dtype)))
+            result = elemwise("add", total, np.nan)
+        else:
+            count = self._mean_count(dims, skipna).astype(_real(x.dtype))
+            result = elemwise("divide", total, count)
+        return say(result, "mean", self, over=dims, skipna=skipna)
 
     def var(self, dim: DimKey = None, *, ddof: int = 0, skipna: bool = False) -> DimTensor:
         """Variance over dims: the mean squared distance from the mean.
@@ -182,17 +192,21 @@ class ReductionMixin(TensorShell):
         gap = elemwise("abs", elemwise("subtract", x, x.mean(dims, skipna=skipna)))
         squares = elemwise("square", gap).sum(dims, skipna=skipna)
         if _has_no_more_than(ddof, dims):
-            return elemwise("where", elemwise("greater", squares, 0), np.inf, np.nan)
-        n = elemwise("subtract", self._mean_count(dims, skipna), ddof)
-        n = elemwise("maximum", n, 0).astype(_real(x.dtype))
-        return elemwise("divide", squares, n)
+            result = elemwise("where", elemwise("greater", squares, 0), np.inf, np.nan)
+        else:
+            n = elemwise("subtract", self._mean_count(dims, skipna), ddof)
+            n = elemwise("maximum", n, 0).astype(_real(x.dtype))
+            result = elemwise("divide", squares, n)
+        return say(result, "var", self, over=dims, ddof=ddof or None, skipna=skipna)
 
     def std(self, dim: DimKey = None, *, ddof: int = 0, skipna: bool = False) -> DimTensor:
         """Standard deviation over dims: the root of :meth:`var`.
 
         Where all elements are equal its gradient is 0, which is a subgradient there.
         """
-        return root_of_variance(self.var(dim, ddof=ddof, skipna=skipna))
+        dims = self._dims(dim, "std")
+        result = root_of_variance(self.var(dims, ddof=ddof, skipna=skipna))
+        return say(result, "std", self, over=dims, ddof=ddof or None, skipna=skipna)
 
     def logsumexp(self, dim: DimKey = None) -> DimTensor:
         """Logarithm of the sum of exponentials over dims, without overflow.
@@ -208,7 +222,8 @@ class ReductionMixin(TensorShell):
         # an inner value of 1 keeps the gradient zero where there is nothing to add up
         nothing = elemwise("equal", total, 0)
         logarithm = elemwise("log", elemwise("where", nothing, 1, total))
-        return elemwise("add", elemwise("where", nothing, -np.inf, logarithm), high)
+        result = elemwise("add", elemwise("where", nothing, -np.inf, logarithm), high)
+        return say(result, "logsumexp", self, over=dims)
 
     def _below_zero(self, dims: Dims) -> tuple[DimTensor, DimTensor]:
         """The elements less the largest one, and that one, or 0 where it is infinite."""
@@ -221,13 +236,14 @@ class ReductionMixin(TensorShell):
         """Exponentials divided by their sum over dims, without overflow."""
         dims = self._dims(dim, "softmax")
         weights = elemwise("exp", self._below_zero(dims)[0])
-        return elemwise("divide", weights, weights.sum(dims))
+        return say(elemwise("divide", weights, weights.sum(dims)), "softmax", self, over=dims)
 
     def log_softmax(self, dim: DimKey = None) -> DimTensor:
         """Logarithm of :meth:`softmax`."""
         dims = self._dims(dim, "log_softmax")
         shifted, _ = self._below_zero(dims)
-        return elemwise("subtract", shifted, elemwise("log", elemwise("exp", shifted).sum(dims)))
+        total = elemwise("log", elemwise("exp", shifted).sum(dims))
+        return say(elemwise("subtract", shifted, total), "log_softmax", self, over=dims)
 
     # -- cumulative -----------------------------------------------------------------------------
 
@@ -249,16 +265,18 @@ class ReductionMixin(TensorShell):
         >>> dt.data([[1, 2], [3, 4]], dims=[a, b]).cumsum().eval().values.tolist()
         [[1, 3], [4, 10]]
         """
-        return self._cumulate("cumsum", self._present(0, skipna), dim)
+        return self._cumulate("cumsum", 0, dim, skipna)
 
     def cumprod(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
         """Running product along dims; see :meth:`cumsum`."""
-        return self._cumulate("cumprod", self._present(1, skipna), dim)
+        return self._cumulate("cumprod", 1, dim, skipna)
 
-    def _cumulate(self, name: str, x: Node, dim: DimKey) -> DimTensor:
-        for along in self._dims(dim, name):
+    def _cumulate(self, name: str, fill: Any, dim: DimKey, skipna: bool) -> DimTensor:
+        x = self._present(fill, skipna)
+        dims = self._dims(dim, name)
+        for along in dims:
             x = make("cumulate", (x,), (name, along))
-        return wrap(x)
+        return say(wrap(x), name, self, along=dims, skipna=skipna)
 
     def _one(self, dim: Dim | str | None, what: str) -> Dim:
         if dim is None:
@@ -315,13 +333,16 @@ class ReductionMixin(TensorShell):
         >>> dt.data([1.0, 2.0], dims=country).idxmax().eval().item()
         'Kenya'
         """
-        along = self._one(dim, "idxmax")
-        return wrap(make("codes", (self._arg("argmax", along).node,), along))
+        return self._idx("idxmax", "argmax", dim)
 
     def idxmin(self, dim: Dim | str | None = None) -> DimTensor:
         """Label of the smallest element along a dim, as a tensor of labels."""
-        along = self._one(dim, "idxmin")
-        return wrap(make("codes", (self._arg("argmin", along).node,), along))
+        return self._idx("idxmin", "argmin", dim)
+
+    def _idx(self, name: str, position: str, dim: Dim | str | None) -> DimTensor:
+        along = self._one(dim, name)
+        codes = wrap(make("codes", (self._arg(position, along).node,), along))
+        return say(codes, name, self, along=along)
 
     # -- order ------------------------------------------------------------------------------------
 
@@ -343,7 +364,10 @@ class ReductionMixin(TensorShell):
 
     def median(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
         """Middle element over dims, or the mean of the two middle ones."""
-        return self.quantile(0.5, dim, skipna=skipna)
+        dims = self._dims(dim, "median")
+        return say(
+            self.quantile(0.5, dims, skipna=skipna), "median", self, over=dims, skipna=skipna
+        )
 
     def quantile(self, q: Any, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
         """Quantiles over dims, interpolated linearly between order statistics.
@@ -372,7 +396,9 @@ class ReductionMixin(TensorShell):
 
             levels = np.asarray(q, dtype=float)
             new = Dim("quantile", coords=levels)
-            return stack([self.quantile(float(level), dim, skipna=skipna) for level in levels], new)
+            each = [self.quantile(float(level), dim, skipna=skipna) for level in levels]
+            dims = self._dims(dim, "quantile")
+            return say(stack(each, new), "quantile", self, q=levels.tolist(), over=dims)
         if not 0 <= q <= 1:
             raise InputError(f"a quantile is between 0 and 1, not {q}")
         dims = self._dims(dim, "quantile")
@@ -383,7 +409,8 @@ class ReductionMixin(TensorShell):
             return wrap(x)
         along = ProductDim(dims)
         flat = wrap(make("merge", (x,), along) if len(dims) > 1 else x)
-        return _quantile_along(flat, float(q), along, skipna)
+        result = _quantile_along(flat, float(q), along, skipna)
+        return say(result, "quantile", self, q=float(q), over=dims, skipna=skipna)
 
     def weighted(self, weights: Any) -> Weighted:
         """Weighted sums and means, as in xarray.
@@ -397,6 +424,7 @@ class ReductionMixin(TensorShell):
         1.5
         """
         from dimtensor.tensor.shell import as_node
+        from dimtensor.tensor.weighted import Weighted
 
         return Weighted(self, wrap(as_node(weights, [self.node], "weights")))
 
@@ -439,44 +467,3 @@ def _quantile_along(x: DimTensor, q: float, along: Dim, skipna: bool) -> DimTens
     if skipna:
         return elemwise("where", elemwise("greater", present, 0), value, np.nan)
     return elemwise("where", elemwise("isnan", x).any(along), np.nan, value)
-
-
-class Weighted:
-    """Reductions of a tensor with weights, made by :meth:`DimTensor.weighted`.
-
-    NaN elements are left out, with their weights, as in xarray.
-    """
-
-    def __init__(self, x: Any, weights: DimTensor):
-        self._x = wrap(require_float(x.node))
-        self._weights = weights
-
-    def _over(self, dim: DimKey) -> Dims:
-        joint = elemwise("multiply", self._x, self._weights)
-        return find_dims(joint.dims, dim, "weighted")
-
-    def sum_of_weights(self, dim: DimKey = None) -> DimTensor:
-        """Sum of the weights of the elements that are not NaN."""
-        present = elemwise("logical_not", elemwise("isnan", self._x))
-        return elemwise("where", present, self._weights, 0).sum(self._over(dim))
-
-    def sum(self, dim: DimKey = None) -> DimTensor:
-        """Sum of elements times weights."""
-        return elemwise("multiply", self._x, self._weights).sum(self._over(dim), skipna=True)
-
-    def mean(self, dim: DimKey = None) -> DimTensor:
-        """Weighted mean."""
-        return elemwise("divide", self.sum(dim), self.sum_of_weights(dim))
-
-    def sum_of_squares(self, dim: DimKey = None) -> DimTensor:
-        """Weighted sum of squared distances from the weighted mean."""
-        gap = elemwise("subtract", self._x, self.mean(dim))
-        return Weighted(elemwise("square", gap), self._weights).sum(self._over(dim))
-
-    def var(self, dim: DimKey = None) -> DimTensor:
-        """Weighted variance."""
-        return elemwise("divide", self.sum_of_squares(dim), self.sum_of_weights(dim))
-
-    def std(self, dim: DimKey = None) -> DimTensor:
-        """Weighted standard deviation."""
-        return root_of_variance(self.var(dim))

@@ -11,6 +11,7 @@ from dimtensor.dims import Coords, Dim, find_dim, sort_dims
 from dimtensor.errors import DimError, DtypeError, LabelError, build_message, listing
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import DataAttrs
+from dimtensor.graph.words import say
 from dimtensor.tensor.shell import TensorShell, elemwise, require_float, wrap
 
 if TYPE_CHECKING:
@@ -58,7 +59,9 @@ class ReindexMixin(TensorShell):
         result = self.node
         for key, new in named_indexers(indexers, by_name).items():
             old = find_dim(result.dims, key, "reindex")
-            result = reindex_node(result, old, target_dim(result, old, new), fill_value)
+            target = target_dim(result, old, new)
+            moved = reindex_node(result, old, target, fill_value)
+            result = say(moved, "reindex", result, along=target)
         return wrap(result)
 
 

@@ -161,8 +161,6 @@ def _label(value: Any, categories: Dim) -> Node:
 
     if categories.coords is not None:
         code = constant(categories.position(value), "int64")
-    elif isinstance(value, (int, np.integer)):
-        code = constant(int(value), "int64")
     else:
         code = make("label_position", (), LabelPosition(categories, Labels([value]), "one"))
     return make("codes", (code,), categories)

@@ -375,3 +375,13 @@ def test_a_million_labels_in_another_order_are_joined_at_once() -> None:
         found = Coords(labels[order]).find(dim._labels())
         assert time.perf_counter() - started < 2  # a look-up for each label takes ten times that
         np.testing.assert_array_equal(order[found], np.arange(n))
+
+
+def test_labels_of_a_dim_that_is_padded() -> None:
+    zoned = dt.PadDim(dt.Dim("d", coords=INSTANTS), 1, 2)._labels()
+    assert zoned.index.dtype == INSTANTS.dtype
+    assert zoned.index.isna().tolist() == [True, False, False, False, True, True]
+    large = dt.PadDim(dt.Dim("d", coords=[2**60 + 1, 2**60 + 2]), 1, 0)
+    assert large[2**60 + 2] == 2
+    spans = dt.PadDim(dt.Dim("d", coords=pd.interval_range(0, 2)), 0, 1)
+    assert spans[0.5] == 0

@@ -122,3 +122,36 @@ def test_labels_that_disagree_are_refused_at_the_call() -> None:
 def test_slice_of_unordered_dates_by_parts_of_dates_is_refused() -> None:
     with pytest.raises(dt.LabelError, match="dim 'obs' has labels in no order"):
         X.sel(obs=slice("2020-02-01", None)).eval({X: labelled("dates")})
+
+
+def test_a_number_compared_with_late_labels_is_a_label() -> None:
+    kind = dt.Dim("kind")
+    x, w = dt.tensor("x", dims=kind), dt.tensor("w", dims=OBS, categories=kind)
+    values = xr.DataArray([1.0, 2.0, 3.0], dims="kind", coords={"kind": [2, 0, 1]})
+    outputs = [w == 0, x.sel(kind=w)]
+    f = dt.function([x, w], outputs, backend="python")
+    is_zero, taken = f(values, np.array([0, 2, 1]))
+    assert is_zero.values.tolist() == [True, False, False]
+    assert taken.values.tolist() == [2.0, 1.0, 3.0]
+    by_position, _ = f(values.drop_vars("kind"), np.array([0, 2, 1]))
+    assert by_position.values.tolist() == [True, False, False]
+
+
+def test_late_labels_are_told_apart() -> None:
+    assert X.sel(obs=1) is not X.sel(obs=True)
+    assert X.sel(obs=1) is not X.sel(obs=1.0)
+    assert X.sel(obs=[0, 1]) is not X.sel(obs=[0.0, 1])
+    assert X.sel(obs=slice(0, 1)) is not X.sel(obs=slice(False, True))
+    assert X.sel(obs=np.nan) is X.sel(obs=float("nan"))
+    assert X.sel(obs=np.str_("a")) is X.sel(obs="a")
+    truths = xr.DataArray([1.0, 2.0], dims="obs", coords={"obs": [True, False]})
+    assert X.sel(obs=True).eval({X: truths}).item() == 1.0
+    with pytest.raises(dt.LabelError, match="dim 'obs' has no label 1"):
+        X.sel(obs=1).eval({X: truths})
+    with pytest.raises(dt.LabelError, match="dim 'obs' has no labels to look up True"):
+        X.sel(obs=True).eval({X: truths.drop_vars("obs")})
+    missing = xr.DataArray([1.0, 2.0], dims="obs", coords={"obs": [np.nan, 3.0]})
+    assert X.sel(obs=np.nan).eval({X: missing}).item() == 1.0
+    dates = xr.DataArray([1.0, 2.0], dims="obs", coords={"obs": pd.to_datetime(["2020", "2021"])})
+    found = X.sel(obs=["2021-01-01", "2020-01-01"]).eval({X: dates})
+    xr.testing.assert_identical(found, dates[::-1].rename("x") if found.name else dates[::-1])

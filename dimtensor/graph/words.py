@@ -1,0 +1,87 @@
+"""What nodes were written as: a mean is a quotient of sums in the graph, and a mean on the screen.
+
+A table beside the graph, kept as long as its nodes are. Nothing that is computed, compared or
+compiled looks at it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+from dimtensor.dims import Dim
+from dimtensor.graph.node import Node
+
+# what else is given, arrays say, is not kept for its sake
+_PLAIN = (str, int, float, complex, tuple, list, Dim)
+_PRIMITIVE = frozenset({"input", "data", "shaped", "bound", "constant"})
+
+
+class Words(NamedTuple):
+    """A call as it was written.
+
+    Attributes
+    ----------
+    name : str
+    operands : tuple of (str, Node)
+        With the part they play, empty for those by position.
+    options : tuple of (str, value)
+        Dims and plain values.
+    """
+
+    name: str
+    operands: tuple[tuple[str, Node], ...]
+    options: tuple[tuple[str, Any], ...]
+
+
+_said: WeakKeyDictionary[Node, Words] = WeakKeyDictionary()
+
+
+def say[T](result: T, name: str, /, *operands: Any, **options: Any) -> T:
+    """Remember what a result was written as, and return it.
+
+    Parameters
+    ----------
+    result : Node, or something with a node
+    name : str
+    *operands
+        Tensors or nodes.
+    **options
+        Tensors are operands by name; what is None or False is left out. ``over`` are the dims of a
+        reduction, which are not written where they are all.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> x = dt.tensor("x", dims=dt.Dim("k", length=3))
+    >>> words_of(x.mean().node).name
+    'mean'
+    """
+    node: Node = getattr(result, "node", result)  # type: ignore[assignment]
+    given = [("", getattr(x, "node", x)) for x in operands]
+    plain = []
+    for key, value in options.items():
+        value = getattr(value, "node", value)
+        if isinstance(value, Node):
+            given.append((key, value))
+        elif value is not None and value is not False:
+            plain.append((key, value if isinstance(value, _PLAIN) else ...))
+    if node.kind not in _PRIMITIVE and all(node is not x for _, x in given):
+        _said[node] = Words(name, tuple(given), tuple(plain))
+    return result
+
+
+def words_of(node: Node) -> Words | None:
+    """What a node was written as; None where that is what it is."""
+    return _said.get(node)
+
+
+def carry(old: Node, new: Node, mapping: Mapping[Node, Node]) -> None:
+    """Let a node that was made of another one's rebuilt inputs be written like that one."""
+    words = _said.get(old)
+    if words is None or new is old or new.kind in _PRIMITIVE or new in _said:
+        return
+    operands = tuple((role, mapping.get(x)) for role, x in words.operands)
+    if all(x is not None and x is not new for _, x in operands):
+        _said[new] = words._replace(operands=operands)  # type: ignore[arg-type]
