@@ -19,6 +19,7 @@ from dimtensor.dims import ConcatDim, Dim, PadDim, ProductDim, RenamedDim, SelDi
 from dimtensor.dims.selection import LateLabels, LateSlice, Mask, Positions, Slice
 from dimtensor.graph import TABLE, Node
 from dimtensor.graph.attrs import ApplyAttrs, IndexItem
+from dimtensor.graph.regions import DERIVATIVES
 from dimtensor.lower.indexing import new_dim
 from dimtensor.lower.lift import BatchedFunction
 
@@ -197,6 +198,8 @@ def node_form(node: Node) -> tuple:
     if kind == "cond":
         then, otherwise = attrs.then, attrs.otherwise
         return (kind, inputs, then.outputs, otherwise.outputs, then.bound, attrs.output)
+    if kind in DERIVATIVES:
+        return (kind, inputs, attrs.region.outputs, attrs.region.bound, attrs.n_wrt, attrs.output)
     return (kind, _plain(attrs), inputs)
 
 

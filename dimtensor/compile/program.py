@@ -18,13 +18,15 @@ from dimtensor.graph import Node, leaves, toposort
 from dimtensor.graph.attrs import LabelPosition
 from dimtensor.graph.checks import Check
 from dimtensor.graph.infer import describe
+from dimtensor.graph.positions import indexed_leaves
 from dimtensor.graph.verify import full_checks
 from dimtensor.graph.walk import with_regions
 from dimtensor.lower import Lowering, plan_axes
 from dimtensor.lower.border import named_variable
 from dimtensor.lower.empty import has_run_time_length
-from dimtensor.lower.indexing import new_dim, source_leaves
+from dimtensor.lower.indexing import new_dim
 from dimtensor.lower.order import AxisOrder
+from dimtensor.lower.sharing import shared
 from dimtensor.lower.verify import verify_program
 
 
@@ -137,17 +139,20 @@ def build_program(
     masks = masks_for_labels(outputs)
     lowering = Lowering([*outputs, *masks], order, leaf, known, check_shapes=True)
     variables = lowering.run()
+    conditions = [condition for condition, _ in lowering.checks]
+    if lowering.differentiates:
+        both = shared([*variables, *conditions])
+        variables, conditions = both[: len(variables)], both[len(variables) :]
     for position, variable in lowering.hidden.items():
         dims = () if position.role != "many" else (position.dim,)
         slots[position] = Slot(position, dims, variable)
-    checks = lowering.checks
     program = Program(
         slots=list(slots.values()),
-        outputs=[*variables, *(condition for condition, _ in checks)],
+        outputs=[*variables, *conditions],
         output_dims=[lowering.axes(node) for node in outputs],
         order=order,
         masks=masks,
-        checks=[check for _, check in checks],
+        checks=[check for _, check in lowering.checks],
         **host_side(outputs),
     )
     if full_checks():
@@ -159,7 +164,7 @@ def host_side(outputs: Sequence[Node]) -> dict[str, Any]:
     """What is checked of a call before code runs, and whether values decide about lengths."""
     nodes = with_regions(toposort(outputs))
     return {
-        "indexed": _indexed_leaves(nodes),
+        "indexed": indexed_leaves(outputs),
         "requirements": length_requirements(nodes),
         "relabelled": relabelled_dims(nodes),
         "static": not any(has_run_time_length(dim) for node in nodes for dim in _dims_within(node)),
@@ -248,17 +253,3 @@ def _dims_within(node: Node) -> Iterator[Dim]:
         for item in node.attrs[1]:
             if item.kind in ("select", "mask"):
                 yield new_dim(item, node.inputs[2:])
-
-
-def _indexed_leaves(nodes: Sequence[Node]) -> list[tuple[Node, Dim]]:
-    found: dict[tuple[Node, Dim], None] = {}
-    for node in nodes:
-        if node.kind not in ("index", "update"):
-            continue
-        items = node.attrs if node.kind == "index" else node.attrs[1]
-        indexers = node.inputs[1:] if node.kind == "index" else node.inputs[2:]
-        for item in items:
-            if item.kind == "tensor":
-                for leaf in source_leaves(indexers[item.payload]) or ():
-                    found[leaf, item.dim] = None
-    return list(found)

@@ -12,7 +12,14 @@ from dimtensor.dims.selection import LateSlice, Mask, Slice
 from dimtensor.errors import DimtensorError
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import ApplyAttrs, ConstantAttrs, IndexItem, InputAttrs
-from dimtensor.graph.regions import BoundAttrs, CondAttrs, LoopAttrs, Region
+from dimtensor.graph.regions import (
+    DERIVATIVES,
+    BoundAttrs,
+    CondAttrs,
+    DerivativeAttrs,
+    LoopAttrs,
+    Region,
+)
 from dimtensor.lower.lift import BatchedFunction
 from dimtensor.lower.order import AxisOrder
 
@@ -177,7 +184,7 @@ class _Reader:
             attrs = ConstantAttrs(values[0], bytes.fromhex(values[1]))
         elif kind == "check":
             (inputs,) = values
-            attrs = f"{CHECK}{number}" if len(inputs) == 2 else number
+            attrs = f"{CHECK}{number}"
         elif kind in ("elemwise", "expand", "relabel", "dot"):
             attrs, inputs = values
         elif kind == "reduce":
@@ -190,6 +197,9 @@ class _Reader:
         elif kind == "cond":
             inputs, then, otherwise, bound, output = values
             attrs = CondAttrs(Region(then, bound), Region(otherwise, bound), output)
+        elif kind in DERIVATIVES:
+            inputs, outputs, bound, n_wrt, output = values
+            attrs = DerivativeAttrs(Region(outputs, bound), n_wrt, output)
         else:
             attrs, inputs = values
         return make(kind, inputs, attrs), {}

@@ -10,6 +10,7 @@ from dimtensor.display.peek import late_labels_text, where_text
 from dimtensor.errors import plain_repr
 from dimtensor.graph import Node
 from dimtensor.graph.calls import call_of, constant_text, label_text
+from dimtensor.graph.shown import shown
 from dimtensor.graph.words import Words, words_of
 
 _ELLIPSIS = "…"
@@ -60,11 +61,16 @@ def formula(node: Node, width: int = 150) -> str:
     >>> formula(x.node, width=20)
     '… * (b + 1)'
     """
-    return _short(node, width)[0]
+    return _short(_shown(node), width)[0]
+
+
+def _shown(node: Node) -> Node:
+    return shown([node])[0]
 
 
 def formula_lines(node: Node, width: int = 76) -> list[str]:
     """The expression of a node in a few lines: of a long sum, one for each of its terms."""
+    node = _shown(node)
     whole = _full(node, 2 * width)
     terms = _terms(node, "add") if node.kind == "elemwise" and node.attrs == "add" else [node]
     if whole is not None or len(terms) == 1:
@@ -152,10 +158,8 @@ def _parts(node: Node) -> tuple[_Parts, int]:
         return [_filled(node)], _ATOM
     if node.kind == "relabel" and all(old.short == new.short for old, new in node.attrs):
         return _parts(node.inputs[0])
-    if node.kind == "gradient":
-        number, weighted = node.attrs
-        y, wrt = node.inputs[0], node.inputs[1 + weighted + number]
-        return ["grad(", _Operand(y, _ANY), ", ", _Operand(wrt, _ANY), ")"], _ATOM
+    if node.kind == "shown" and node.attrs.name == "gradient":
+        return _gradient(node), _ATOM
     return _function(node), _ATOM
 
 
@@ -257,6 +261,14 @@ def _index(x: Node, items: Sequence[Any], indexers: Sequence[Node]) -> _Parts:
         else:
             parts.append(where_text(item))
     return [_Operand(x, _ATOM), *parts, "]"]
+
+
+def _gradient(node: Node) -> _Parts:
+    parts: _Parts = ["grad("]
+    for role, x in zip(node.attrs.roles, node.inputs, strict=True):
+        if role != "cotangent":
+            parts += [f"{role}=" if role not in ("", "wrt") else "", _Operand(x, _ANY), ", "]
+    return [*parts[:-1], ")"]
 
 
 def _function(node: Node) -> _Parts:

@@ -15,6 +15,7 @@ from dimtensor.errors import GraphError
 from dimtensor.graph import Node
 from dimtensor.graph.calls import call_of, label_text
 from dimtensor.graph.printer import References
+from dimtensor.graph.shown import shown
 
 _MOST_NODES = 1000
 _LONGEST = 36
@@ -65,7 +66,9 @@ def scene_of(outputs: Sequence[Node] | Mapping[str, Node]) -> tuple[list[Box], l
         If there are too many nodes for a picture.
     """
     named = dict(outputs) if isinstance(outputs, Mapping) else {}
-    builder = _Builder(list(named.values()) if named else list(outputs))  # type: ignore[arg-type]
+    roots = shown(list(named.values()) if named else list(outputs))  # type: ignore[arg-type]
+    named = dict(zip(named, roots, strict=False))
+    builder = _Builder(roots)
     for node in builder.names.printed:
         if node not in builder.absorbed:
             builder.add(node)
@@ -176,7 +179,7 @@ class _Builder:
             verbs = {"tensor": "look up", "mask": "keep where"}
             verb = [verbs[item.kind] for item in node.attrs if item.kind in verbs][:1]
             return " ".join([*verb, f"[{', '.join(fixed)}]" if fixed else ""]).strip()
-        if node.kind == "gradient" or (
+        if call.name == "gradient" or (
             node.kind == "reduce" and node.attrs[1] == node.inputs[0].dims
         ):
             return title
@@ -214,7 +217,7 @@ def _kind(node: Node) -> str:
         return "reduction"
     if node.kind in ("index", "update", "group_position"):
         return "lookup"
-    if node.kind in ("gradient", "jacobian", "pushforward"):
+    if node.kind == "shown":
         return "gradient"
     if label_text(node) is not None or node.kind == "constant":
         return "constant"

@@ -114,3 +114,13 @@ class ApplyAttrs(NamedTuple):
     dtype: str
     output: int
     name: str
+
+
+class ShownAttrs(NamedTuple):
+    """A derivative as it is written: its name, the parts of its operands, and its type."""
+
+    name: str
+    roles: tuple[str, ...]
+    options: tuple[tuple[str, str], ...]
+    dims: Dims
+    dtype: str

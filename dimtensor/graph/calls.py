@@ -12,7 +12,7 @@ from dimtensor.dims.selection import LateLabels, LateSlice, Mask, Positions, Sli
 from dimtensor.errors import listing, plain_repr
 from dimtensor.graph import attrs as at
 from dimtensor.graph.node import Node
-from dimtensor.graph.regions import LoopAttrs, split_inputs
+from dimtensor.graph.regions import LoopAttrs, split_derivative, split_inputs
 
 DimRef = Callable[[Dim], str]
 
@@ -218,7 +218,7 @@ def _codes(node: Node, ref: DimRef) -> Call:
 def _check(node: Node, ref: DimRef) -> Call:
     x, *conditions = node.inputs
     operands = [("", x), *(("condition", condition) for condition in conditions)]
-    return Call("check", operands, [("", repr(node.attrs))] if conditions else [])
+    return Call("check", operands, [("", repr(node.attrs))])
 
 
 def _reduce(node: Node, ref: DimRef) -> Call:
@@ -303,30 +303,27 @@ def _group_position(node: Node, ref: DimRef) -> Call:
     return Call(f"group_{which}", [("", x), ("by", codes)], [("along", ref(along))])
 
 
-def _gradient(node: Node, ref: DimRef) -> Call:
-    number, weighted = node.attrs
-    operands = [("", node.inputs[0])]
-    if weighted:
-        operands.append(("cotangent", node.inputs[1]))
-    wrt = node.inputs[1 + weighted :]
-    options = []
-    if len(wrt) > 1:
-        # other inputs are taken as independent of this one, and it of them
-        options.append(("of", f"{number + 1}/{len(wrt)}"))
-    return Call("gradient", [*operands, ("wrt", wrt[number])], options)
+def _derivative(node: Node, ref: DimRef) -> Call:
+    """A derivative in one line; what it is taken of is in its region, see `shown`."""
+    given = split_derivative(node.attrs, node.inputs)
+    operands = [("at", x) for x in given.wrt]
+    operands += [(f"c{at}", x) for at, x in enumerate(given.captured)]
+    role = "tangent" if node.kind == "pushforward" else "cotangent"
+    operands += [(role, x) for x in given.directions]
+    name = "jvp" if node.kind == "pushforward" else node.kind
+    return Call(name, operands, _number_of(node))
 
 
-def _jacobian(node: Node, ref: DimRef) -> Call:
-    return Call("jacobian", [("", node.inputs[0]), ("wrt", node.inputs[1])], [])
+def _number_of(node: Node) -> list[tuple[str, str]]:
+    attrs = node.attrs
+    if node.kind != "gradient" or attrs.n_wrt == 1:
+        return []
+    return [("of", f"{attrs.output + 1}/{attrs.n_wrt}")]
 
 
-def _pushforward(node: Node, ref: DimRef) -> Call:
-    n = node.attrs
-    wrt, tangents = node.inputs[1 : 1 + n], node.inputs[1 + n :]
-    operands = [("", node.inputs[0])]
-    for x, tangent in zip(wrt, tangents, strict=True):
-        operands += [("wrt", x), ("tangent", tangent)]
-    return Call("jvp", operands, [])
+def _shown(node: Node, ref: DimRef) -> Call:
+    attrs: at.ShownAttrs = node.attrs
+    return Call(attrs.name, list(zip(attrs.roles, node.inputs, strict=True)), list(attrs.options))
 
 
 def _bound(node: Node, ref: DimRef) -> Call:
@@ -420,9 +417,10 @@ _CALLS: dict[str, Callable[[Node, DimRef], Call]] = {
     "dot": _dot,
     "apply": _apply,
     "group_position": _group_position,
-    "gradient": _gradient,
-    "jacobian": _jacobian,
-    "pushforward": _pushforward,
+    "gradient": _derivative,
+    "jacobian": _derivative,
+    "pushforward": _derivative,
+    "shown": _shown,
     "bound": _bound,
     "loop": _loop,
     "cond": _cond,

@@ -16,27 +16,25 @@ from dimtensor.graph.infer import constant_attrs, describe
 from dimtensor.graph.node import Node, NodeType, infers, make
 from dimtensor.graph.regions import regions_of
 from dimtensor.graph.substitute import rebuild
-from dimtensor.graph.walk import differentiated, toposort, with_regions
+from dimtensor.graph.walk import toposort, with_regions
 
 
 @infers("check")
 def _check(inputs: tuple[Node, ...], attrs: Any) -> NodeType:
-    """The first input; where there is a second one, its elements must be true.
+    """The first input; the elements of the second one must be true.
 
-    The attribute is the message. A check that was dropped, in whose place a derivative is taken,
-    has one input, and its attribute is a number that tells it from others.
+    The attribute is the message.
     """
-    x = inputs[0]
-    for condition in inputs[1:]:
-        if condition.dtype != "bool":
-            raise DtypeError(
-                build_message(
-                    f"a check asks that a condition be true, {describe(condition)} is of "
-                    f"{condition.dtype}",
-                    [("message", attrs)],
-                    "compare it with something, as in x > 0",
-                )
+    x, condition = inputs
+    if condition.dtype != "bool":
+        raise DtypeError(
+            build_message(
+                f"a check asks that a condition be true, {describe(condition)} is of "
+                f"{condition.dtype}",
+                [("message", attrs)],
+                "compare it with something, as in x > 0",
             )
+        )
     return NodeType(x.dims, x.dtype, x.categories)
 
 
@@ -87,7 +85,7 @@ def check_messages(node: Node) -> dict[Dim | None, str]:
     {None: 'x is positive'}
     """
     if node.kind == "check":
-        return {None: node.attrs} if is_check(node) else {}
+        return {None: node.attrs}
     if node.kind == "elemwise" and node.attrs == "power":
         return {None: "power: integers have no negative powers; cast them to float"}
     if node.kind in ("reduce", "arg_reduce"):
@@ -116,26 +114,17 @@ def check_messages(node: Node) -> dict[Dim | None, str]:
 
 
 def is_check(node: Node) -> bool:
-    """Whether a node is a check that a user wrote, and that was not dropped."""
-    return node.kind == "check" and len(node.inputs) == 2
+    """Whether a node is a check that a user wrote."""
+    return node.kind == "check"
 
 
 def without_checks(outputs: Sequence[Node]) -> list[Node]:
-    """Outputs without the checks that users wrote; those of operations stay.
-
-    A checked tensor becomes the tensor. Only where a derivative is taken with respect to it a node
-    stays in its place: the ways that lead through it are not all that lead to the tensor.
-    """
-    nodes = with_regions(toposort(outputs))
-    checks = {node: number for number, node in enumerate(filter(is_check, nodes))}
-    if not checks:
+    """Outputs without the checks that users wrote; those of operations stay."""
+    if not any(map(is_check, with_regions(toposort(outputs)))):
         return list(outputs)
-    wrt = {x for node in nodes for x in differentiated(node)}
 
     def drop(node: Node, inputs: tuple[Node, ...]) -> Node | None:
-        if node not in checks:
-            return None
-        return make("check", inputs[:1], checks[node]) if node in wrt else inputs[0]
+        return inputs[0] if is_check(node) else None
 
     return rebuild(outputs, {}, drop)
 

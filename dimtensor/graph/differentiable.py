@@ -8,7 +8,7 @@ from dimtensor.errors import GraphError, build_message
 from dimtensor.graph.infer import describe
 from dimtensor.graph.node import Node
 from dimtensor.graph.optable import TABLE
-from dimtensor.graph.regions import LoopAttrs, regions_of, split_inputs
+from dimtensor.graph.regions import DERIVATIVES, LoopAttrs, regions_of, split_inputs
 from dimtensor.graph.walk import toposort
 
 
@@ -71,7 +71,12 @@ def _check_operand(node: Node, at: int) -> None:
 
 
 def _check_regions(node: Node, depends: set[Node], backward: bool) -> None:
-    """Check the bodies of a loop or conditional, some inputs of which have derivatives."""
+    """Check the regions of a node, some inputs of which have derivatives."""
+    if node.kind in DERIVATIVES:
+        (region,) = regions_of(node)
+        pairs = zip(region.bound, node.inputs, strict=False)
+        check_differentiable(region.outputs[0], [x for x, of in pairs if of in depends], backward)
+        return
     if node.kind == "cond":
         moved = [x in depends for x in node.inputs[1:]]
         for region in regions_of(node):

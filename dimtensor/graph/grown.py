@@ -1,4 +1,4 @@
-"""Loops and conditionals rebuilt with other inputs, whose dims may be more than before."""
+"""Nodes with regions rebuilt with other inputs, whose dims may be more than before."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from typing import Any
 
 from dimtensor.dims import Dim, Dims, union, without
 from dimtensor.errors import GraphError
+from dimtensor.graph.derivatives import rebuilt_derivative
 from dimtensor.graph.infer import constant_attrs
 from dimtensor.graph.node import Node, make
 from dimtensor.graph.regions import (
+    DERIVATIVES,
     CondAttrs,
     LoopAttrs,
     LoopInputs,
     Region,
     bound_leaf,
+    leaves_like,
     loop_nodes,
     numbered,
     regions_of,
@@ -28,11 +31,13 @@ from dimtensor.graph.walk import toposort, with_regions
 def rebuilt(
     node: Node, inputs: tuple[Node, ...], mapping: dict[Dim, Dim], replace: Replace | None
 ) -> list[Node]:
-    """All outputs of a loop or conditional with other inputs."""
+    """All outputs of a node with regions, with other inputs."""
     if node.kind == "loop":
         attrs: LoopAttrs = node.attrs
         over = None if attrs.over is None else map_dim(attrs.over, mapping)
         return _grown_loop(attrs._replace(over=over), inputs, mapping, replace)
+    if node.kind in DERIVATIVES:
+        return rebuilt_derivative(node, inputs, mapping, replace)
     return _grown_cond(node.attrs, inputs, mapping, replace)
 
 
@@ -59,8 +64,12 @@ def _grown_loop(
             *((without(x.dims, over), x) for x in given.sequences),
             *((x.dims, x) for x in given.captured),
         ]
-        bound = tuple(bound_leaf(at, d, x.dtype, x.categories) for at, (d, x) in enumerate(types))
-        leaves = dict(zip(attrs.region.bound, bound, strict=True))
+        old = attrs.region.bound
+        bound = tuple(
+            bound_leaf(at, d, x.dtype, x.categories) if leaf.kind == "bound" else x
+            for at, (leaf, (d, x)) in enumerate(zip(old, types, strict=True))
+        )
+        leaves = dict(zip(old, bound, strict=True))
         outputs = rebuild(attrs.region.outputs, leaves, replace, mapping)
         grown = attrs._replace(region=Region(tuple(outputs), bound))
         after = _dims_after(grown, given, dims)
@@ -73,6 +82,10 @@ def _grown_loop(
         outputs[-n:] = [expand_node(x, d) for x, d in zip(outputs[-n:], dims, strict=True)]
     grown = attrs._replace(region=Region(tuple(outputs), bound))
     return loop_nodes(grown, given._replace(init=init).inputs)
+
+
+def _masks(bound: Sequence[Node]) -> set[Node]:
+    return {leaf for leaf in bound if leaf.kind != "bound"}
 
 
 def _dims_after(attrs: LoopAttrs, given: LoopInputs, dims: Sequence[Dims]) -> list[Dims]:
@@ -95,7 +108,7 @@ def _counting_for_each(attrs: LoopAttrs, given: LoopInputs) -> tuple[LoopAttrs, 
     captured = (*given.captured, counts)
     step = bound_leaf(n, (), "int64")
     old = attrs.region.bound
-    moved = numbered([*old[:n], step, *old[n:], counts])
+    moved = numbered([*old[:n], step, *old[n:], counts], _masks(old))
     leaves = dict(zip(old, (*moved[:n], *moved[n + 1 : -1]), strict=True))
     outputs = rebuild(attrs.region.outputs, leaves)
     after = _elemwise("add", moved[n], one)
@@ -122,7 +135,7 @@ def masked(attrs: LoopAttrs, inputs: tuple[Node, ...]) -> tuple[LoopAttrs, tuple
         raise GraphError("a loop that stops by dims has no inverse and no traces")
     n = attrs.n_states
     old = attrs.region.bound
-    moved = numbered([*old[:n], bound_leaf(n, along, "bool"), *old[n:]])
+    moved = numbered([*old[:n], bound_leaf(n, along, "bool"), *old[n:]], _masks(old))
     going = moved[n]
     leaves = dict(zip(old, (*moved[:n], *moved[n + 1 :]), strict=True))
     *after, go_on = guarded(rebuild(attrs.region.outputs, leaves), going)
@@ -143,7 +156,7 @@ def _grown_cond(
     attrs: CondAttrs, inputs: tuple[Node, ...], mapping: dict[Dim, Dim], replace: Replace | None
 ) -> list[Node]:
     condition, *operands = inputs
-    bound = numbered(operands)
+    bound = leaves_like(attrs.then.bound, operands)
     branches = []
     for region in (attrs.then, attrs.otherwise):
         leaves = dict(zip(region.bound, bound, strict=True))

@@ -10,7 +10,6 @@ import numpy as np
 from dimtensor.dims import (
     Dim,
     Dims,
-    RenamedDim,
     SelDim,
     clash_error,
     dim_set,
@@ -416,76 +415,6 @@ def _group_position(inputs: tuple[Node, ...], attrs: tuple[str, Dim, Dim]) -> No
     _, along, groups = attrs
     dims = union([without(x.dims, [along]), without(codes.dims, [along]), (groups,)], "groupby")
     return NodeType(dims, "int64")
-
-
-@infers("gradient")
-def _gradient(inputs: tuple[Node, ...], attrs: tuple[int, bool]) -> NodeType:
-    """Gradient of inputs[0] (weighted by inputs[1] if attrs[1]) w.r.t. input number attrs[0]."""
-    index, weighted = attrs
-    y, wrt = inputs[0], inputs[1 + weighted + index]
-    if y.dtype[:5] != "float":
-        raise DtypeError(f"the gradient of {describe(y)} of {y.dtype} is not defined")
-    if wrt.dtype[:5] != "float":
-        raise DtypeError(
-            f"the gradient with respect to {describe(wrt)} of {wrt.dtype} is not defined"
-        )
-    if weighted:
-        union([y.dims, inputs[1].dims], "vjp")
-        if inputs[1].dims != y.dims:
-            raise DimError(
-                f"vjp: the cotangent has dims {_names(inputs[1])}, the output has {_names(y)}"
-            )
-    elif y.dims:
-        raise DimError(
-            build_message(
-                "the gradient is taken of a scalar",
-                [("expression", describe(y))],
-                "sum it over its dims, or use dt.jacobian",
-            )
-        )
-    return NodeType(wrt.dims, wrt.dtype)
-
-
-def _names(x: Node) -> str:
-    return "{" + ", ".join(dim.short for dim in x.dims) + "}"
-
-
-def jacobian_dims(y: Dims, wrt: Dims) -> tuple[tuple[Dim, Dim], ...]:
-    """Renames of the dims of `wrt` that would clash with dims of `y`."""
-    taken = {dim.namespace for dim in y}
-    renames = []
-    for dim in wrt:
-        new = dim
-        while new.namespace in taken:
-            if new.name is None:
-                raise DimError("jacobian: an anonymous dim is in output and input; rename it")
-            new = RenamedDim(new, new.name + "'")
-        taken.add(new.namespace)
-        if new is not dim:
-            renames.append((dim, new))
-    return tuple(renames)
-
-
-@infers("jacobian")
-def _jacobian(inputs: tuple[Node, ...], attrs: None) -> NodeType:
-    y, wrt = inputs
-    for x in inputs:
-        if x.dtype[:5] != "float":
-            raise DtypeError(f"the jacobian involving {describe(x)} of {x.dtype} is not defined")
-    renames = dict(jacobian_dims(y.dims, wrt.dims))
-    return NodeType(sort_dims((*y.dims, *(renames.get(d, d) for d in wrt.dims))), y.dtype)
-
-
-@infers("pushforward")
-def _pushforward(inputs: tuple[Node, ...], attrs: int) -> NodeType:
-    """Tangent of inputs[0] for tangents inputs[1 + attrs:] of inputs[1:1 + attrs]."""
-    y, wrt, tangents = inputs[0], inputs[1 : 1 + attrs], inputs[1 + attrs :]
-    for x, tangent in zip(wrt, tangents, strict=True):
-        if x.dims != tangent.dims:
-            raise DimError(
-                f"jvp: the tangent has dims {_names(tangent)}, the input has {_names(x)}"
-            )
-    return NodeType(y.dims, y.dtype)
 
 
 def constant_attrs(value: Any, dtype: str) -> at.ConstantAttrs:

@@ -27,6 +27,7 @@ from dimtensor.graph.calls import (
 from dimtensor.graph.node import Node
 from dimtensor.graph.optable import TABLE
 from dimtensor.graph.regions import BoundAttrs, Region, regions_of
+from dimtensor.graph.shown import shown
 from dimtensor.graph.walk import LEAF_KINDS, toposort
 
 # longest text of an operation that widens the column it is in
@@ -63,6 +64,7 @@ def graph_text(outputs: Sequence[Node] | Mapping[str, Node]) -> str:
     """
     named = dict(outputs) if isinstance(outputs, Mapping) else None
     roots = list(named.values()) if named is not None else list(outputs)  # type: ignore[arg-type]
+    roots = shown(roots)
     names = References(roots)
     lines = _lines(names)
     refs = [names.node(root) for root in roots]
@@ -185,14 +187,14 @@ class References:
 def _lines(names: References) -> list[tuple[str, str, str, str]]:
     """One line per node, the bodies of a loop indented below the first node of the loop."""
     lines = []
-    shown = set()
+    known = set()
     for node in names.printed:
         lines.append(_line(node, names))
         if not regions_of(node):
             continue
         key = (node.inputs, node.attrs._replace(output=0))
-        if key not in shown:
-            shown.add(key)
+        if key not in known:
+            known.add(key)
             lines += _body_lines(node, names)
     return lines
 
@@ -308,6 +310,8 @@ class CanonicalOrder:
                     order.append(node)
                     continue
                 stack.append((node, True))
+                if node in self._bound:
+                    continue
                 inputs: Sequence[Node] = node.inputs
                 if _is_commutative(node):
                     inputs = sorted(inputs, key=self.key)

@@ -1,15 +1,18 @@
-"""Regions: the bodies of loops and the branches of conditionals, as nodes over bound leaves.
+"""Regions: bodies of loops, branches of conditionals, functions that derivatives are taken of.
 
 A region is closed: all that it reaches outside is an input of the node that has it, and stands in
 it as a leaf of kind ``bound``, known by its number. Equal bodies are therefore one object, whatever
 they were traced from. While a Python function is traced its arguments are bound leaves with a token
 in place of the number.
+
+A captured mask that selects in a region stands for itself: dims name the mask that they are made
+by, and inside they are the dims that they are outside.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from dimtensor.dims import Dim, Dims, SelDim, dim_set, sort_dims, without
@@ -17,8 +20,9 @@ from dimtensor.dims.selection import Mask
 from dimtensor.errors import DimError, GraphError, build_message
 from dimtensor.graph.node import Node, NodeType, infers, make
 from dimtensor.graph.substitute import rebuild
-from dimtensor.graph.walk import LEAF_KINDS, differentiated, toposort
+from dimtensor.graph.walk import LEAF_KINDS, toposort
 
+DERIVATIVES = frozenset({"gradient", "jacobian", "pushforward"})
 _OUTSIDE = frozenset((*LEAF_KINDS, "bound", "label_position"))
 
 
@@ -43,7 +47,8 @@ class Region(NamedTuple):
     ----------
     outputs : tuple of Node
     bound : tuple of Node
-        All bound leaves by number, those that the outputs do not use among them.
+        All bound leaves by number, those that the outputs do not use among them; masks that dims
+        are made by stand for themselves.
     """
 
     outputs: tuple[Node, ...]
@@ -122,6 +127,33 @@ class CondAttrs(NamedTuple):
     output: int
 
 
+class DerivativeAttrs(NamedTuple):
+    """A derivative of the output of a region by its first bound leaves.
+
+    The inputs of the node are the values of these variables, what is captured, and then the
+    cotangent of a gradient that has one, or the tangents of a pushforward. The number says by which
+    variable a gradient is taken, whose node has one such output for each.
+    """
+
+    region: Region
+    n_wrt: int
+    output: int
+
+
+class DerivativeInputs(NamedTuple):
+    """Inputs of a derivative by role; nodes, or whatever stands for them."""
+
+    wrt: tuple[Any, ...]
+    captured: tuple[Any, ...]
+    directions: tuple[Any, ...]
+
+
+def split_derivative(attrs: DerivativeAttrs, inputs: Sequence[Any]) -> DerivativeInputs:
+    """Inputs of a derivative by role."""
+    n, m = attrs.n_wrt, len(attrs.region.bound)
+    return DerivativeInputs(tuple(inputs[:n]), tuple(inputs[n:m]), tuple(inputs[m:]))
+
+
 def split_inputs(attrs: LoopAttrs, inputs: Sequence[Any]) -> LoopInputs:
     """Inputs of a loop by role."""
     rest = list(inputs)
@@ -137,6 +169,8 @@ def regions_of(node: Node) -> tuple[Region, ...]:
         return (node.attrs.region,)
     if node.kind == "cond":
         return (node.attrs.then, node.attrs.otherwise)
+    if node.kind in DERIVATIVES:
+        return (node.attrs.region,)
     return ()
 
 
@@ -160,11 +194,30 @@ def bound_leaf(number: int, dims: Dims, dtype: str, categories: Dim | None = Non
     return make("bound", (), BoundAttrs(number, None, dims, dtype, categories))
 
 
-def numbered(nodes: Iterable[Node]) -> tuple[Node, ...]:
-    """Bound leaves of the types of some nodes."""
+def numbered(nodes: Iterable[Node], masks: Collection[Node] = ()) -> tuple[Node, ...]:
+    """Bound leaves of the types of some nodes; masks stand for themselves."""
     return tuple(
-        bound_leaf(at, node.dims, node.dtype, node.categories) for at, node in enumerate(nodes)
+        node if node in masks else bound_leaf(at, node.dims, node.dtype, node.categories)
+        for at, node in enumerate(nodes)
     )
+
+
+def leaves_like(bound: Sequence[Node], inputs: Sequence[Node]) -> tuple[Node, ...]:
+    """Bound leaves of the types of other inputs."""
+    pairs = zip(bound, inputs, strict=True)
+    return numbered(inputs, {x for leaf, x in pairs if leaf.kind != "bound"})
+
+
+def bound_masks(inside: Iterable[Node], captured: Collection[Node]) -> set[Node]:
+    """What is captured and selects, as a mask, in a region."""
+    found: set[Any] = set()
+    for node in inside:
+        found.update(key for dim in node.dims for key in mask_keys(dim))
+        if node.kind in ("index", "update"):
+            items, first = (node.attrs, 1) if node.kind == "index" else (node.attrs[1], 2)
+            found.update(node.inputs[first + i.payload] for i in items if i.kind == "mask")
+    found.update(key for node in captured for dim in node.dims for key in mask_keys(dim))
+    return found.intersection(captured)
 
 
 def close(
@@ -190,12 +243,12 @@ def close(
     """
     roots = [node for group in outputs for node in group]
     nodes = toposort(roots)
-    inside = _inside(own, nodes) if made is None else _made_inside(own, nodes, made)
+    inside = dependent(set(own), nodes) if made is None else _made_inside(own, nodes, made)
     captured = {x for node in inside for x in node.inputs if x not in inside}
     captured |= {node for node in roots if node not in inside}
-    captured = {node for node in captured if not _is_number(node)}
+    captured = {node for node in captured if not is_number(node)}
     ordered = tuple(sorted(captured, key=lambda node: node.serial))
-    bound = numbered((*own, *ordered))
+    bound = numbered((*own, *ordered), bound_masks(inside, ordered))
     replace = dict(zip((*own, *ordered), bound, strict=True))
     closed = rebuild(roots, replace)
     regions = []
@@ -205,24 +258,13 @@ def close(
     return regions, ordered
 
 
-def _inside(own: Sequence[Node], nodes: Sequence[Node]) -> set[Node]:
-    """The nodes that are computed in every step, placeholders among them."""
-    inside = _dependent(set(own), nodes)
-    # a derivative needs all ways that lead to what it is taken with respect to
-    wrt = {x for node in nodes if node in inside for x in differentiated(node)} - inside
-    if wrt:
-        inside = _dependent({*own, *wrt}, nodes) - wrt
-    return inside
-
-
 def _made_inside(own: Sequence[Node], nodes: Sequence[Node], made: set[Node]) -> set[Node]:
     made = {node for node in nodes if node in made and node.kind not in _OUTSIDE}
-    wrt = {x for node in made for x in differentiated(node)} - made
-    inside = _dependent({*own, *made, *wrt}, nodes, checks=False) - wrt
-    return inside | set(own)
+    return dependent({*own, *made}, nodes, checks=False)
 
 
-def _dependent(on: set[Node], nodes: Sequence[Node], checks: bool = True) -> set[Node]:
+def dependent(on: set[Node], nodes: Sequence[Node], checks: bool = True) -> set[Node]:
+    """The nodes, in topological order, that depend on some, these among them; all checks do."""
     found = set(on)
     for node in nodes:
         if (
@@ -242,9 +284,10 @@ def mask_keys(dim: Dim) -> Iterable[Any]:
         yield from mask_keys(parent)
 
 
-def _is_number(node: Node) -> bool:
-    if node.kind in ("codes", "cast"):
-        return _is_number(node.inputs[0])
+def is_number(node: Node) -> bool:
+    """Whether a node is a number that is written down."""
+    while node.kind in ("codes", "cast"):
+        (node,) = node.inputs
     return node.kind == "constant"
 
 
@@ -262,7 +305,8 @@ def _bound(inputs: tuple[Node, ...], attrs: BoundAttrs) -> NodeType:
     return NodeType(attrs.dims, attrs.dtype, attrs.categories)
 
 
-def _type(node: Node) -> NodeType:
+def type_of(node: Node) -> NodeType:
+    """What inference said of a node."""
     return NodeType(node.dims, node.dtype, node.categories)
 
 
@@ -271,15 +315,15 @@ def _loop(inputs: tuple[Node, ...], attrs: LoopAttrs) -> NodeType:
     given = split_inputs(attrs, inputs)
     over = () if attrs.over is None else (attrs.over,)
     expected = [
-        *map(_type, given.init),
-        *(_type(x)._replace(dims=without(x.dims, over)) for x in given.sequences),
-        *map(_type, given.captured),
+        *map(type_of, given.init),
+        *(type_of(x)._replace(dims=without(x.dims, over)) for x in given.sequences),
+        *map(type_of, given.captured),
     ]
-    _same("an input", [_type(x) for x in attrs.region.bound], expected)
+    same_types("an input", [type_of(x) for x in attrs.region.bound], expected)
     states = expected[: attrs.n_states]
-    _same("a state", [_type(x) for x in attrs.next_states], states)
+    same_types("a state", [type_of(x) for x in attrs.next_states], states)
     if attrs.before is not None:
-        _same("a state before a step", [_type(x) for x in attrs.before], states)
+        same_types("a state before a step", [type_of(x) for x in attrs.before], states)
     along = stop_dims(attrs, given)
     if any(dim not in state.dims for state in states for dim in along):
         raise GraphError(f"a state lacks dims by which a loop stops: {dim_set(along)}")
@@ -298,8 +342,16 @@ def _loop(inputs: tuple[Node, ...], attrs: LoopAttrs) -> NodeType:
     return NodeType(sort_dims((*element.dims, *over)), element.dtype, element.categories)
 
 
-def _same(what: str, found: Sequence[NodeType], expected: Sequence[NodeType]) -> None:
-    if list(found) != list(expected):
+def same_types(what: str, found: Iterable[NodeType], expected: Iterable[NodeType]) -> None:
+    """Check that types are equal.
+
+    Raises
+    ------
+    GraphError
+        If not.
+    """
+    found, expected = list(found), list(expected)
+    if found != expected:
         raise GraphError(f"{what} of a region is of another type: {found} for {expected}")
 
 
@@ -309,7 +361,7 @@ def _cond(inputs: tuple[Node, ...], attrs: CondAttrs) -> NodeType:
     if condition.dims or condition.dtype != "bool":
         raise GraphError(f"the condition of a conditional is a bool scalar, not {condition}")
     for region in (attrs.then, attrs.otherwise):
-        _same("an input", [_type(x) for x in region.bound], [_type(x) for x in operands])
-    found = [_type(x) for x in attrs.then.outputs]
-    _same("an output", found, [_type(x) for x in attrs.otherwise.outputs])
+        same_types("an input", [type_of(x) for x in region.bound], [type_of(x) for x in operands])
+    found = [type_of(x) for x in attrs.then.outputs]
+    same_types("an output", found, [type_of(x) for x in attrs.otherwise.outputs])
     return found[attrs.output]

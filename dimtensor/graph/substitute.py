@@ -15,7 +15,6 @@ from dimtensor.dims import (
     SelDim,
     SortedDim,
     dim_set,
-    union,
     without,
 )
 from dimtensor.dims.selection import Mask
@@ -26,7 +25,7 @@ from dimtensor.graph.words import carry
 
 DimMap = Callable[[Dim], Dim]
 Replace = Callable[[Node, tuple[Node, ...]], Node | None]
-_WITH_REGIONS = frozenset({"loop", "cond"})
+_WITH_REGIONS = frozenset({"loop", "cond", "gradient", "jacobian", "pushforward"})
 
 
 def substitute(outputs: Sequence[Node], replacements: Mapping[Node, Node]) -> list[Node]:
@@ -61,7 +60,7 @@ def rebuild(
     outputs: Sequence[Node],
     replacements: Mapping[Node, Node],
     replace: Replace | None = None,
-    dims: Mapping[Dim, Dim] | None = None,
+    dims: dict[Dim, Dim] | None = None,
     nested: bool = True,
 ) -> list[Node]:
     """Outputs with nodes replaced, by what is given or by what a function gives.
@@ -72,13 +71,13 @@ def rebuild(
     replacements : mapping of Node to Node
     replace : callable, optional
         Gets a node and its new inputs; returns what takes its place, or None to keep it.
-    dims : mapping of Dim to Dim, optional
-        Dims that are exchanged for others.
+    dims : dict of Dim to Dim, optional
+        Dims that are exchanged for others; those that masks make are added to it.
     nested : bool
         Whether the function is asked of nodes in the bodies of loops, too.
     """
     done: dict[Node, Node] = dict(replacements)
-    mapping: dict[Dim, Dim] = dict(dims or {})
+    mapping = {} if dims is None else dims
     loops: dict[Any, list[Node]] = {}
     for node in toposort(outputs):
         if node in done:
@@ -88,15 +87,17 @@ def rebuild(
         if instead is not None:
             done[node] = instead
             continue
-        inner = replace if nested and node.kind in _WITH_REGIONS else None
+        closed = node.kind in _WITH_REGIONS
+        inner = replace if nested and closed else None
         if (
             inputs == node.inputs
             and not inner
+            and not (closed and mapping)
             and not any(map_dim(d, mapping) is not d for d in node.dims)
         ):
             done[node] = node
             continue
-        if node.kind in _WITH_REGIONS:
+        if closed:
             from dimtensor.graph.grown import rebuilt
 
             key = (node.kind, inputs, node.attrs._replace(output=0))
@@ -143,12 +144,6 @@ def _rebuild(node: Node, inputs: tuple[Node, ...], mapping: dict[Dim, Dim]) -> N
         (x,) = inputs
         added = without(attrs, x.dims)
         return make("expand", inputs, added) if added else x
-    if node.kind == "gradient":
-        return _batched_gradient(node, inputs, attrs)
-    if node.kind == "jacobian":
-        return _batched_jacobian(node, inputs)
-    if node.kind == "pushforward":
-        return _batched_pushforward(inputs, attrs)
     if node.kind == "update":
         inputs = _with_own_base(node, inputs, mapping)
     new = make(node.kind, inputs, attrs)
@@ -223,46 +218,3 @@ def expand_node(x: Node, dims: Dims) -> Node:
     """A node with all of some dims."""
     added = without(dims, x.dims)
     return make("expand", (x,), added) if added else x
-
-
-def _per_position(y: Node, wrt: Sequence[Node], extra: Dims) -> tuple[Node, list[Node]]:
-    """The graph of y with each of `wrt` made its own for every position of the extra dims."""
-    expanded = [expand_node(x, extra) for x in wrt]
-    (y,) = substitute([y], {x: e for x, e in zip(wrt, expanded, strict=True) if x is not e})
-    return y, expanded
-
-
-def _batched_gradient(node: Node, inputs: tuple[Node, ...], attrs: tuple[int, bool]) -> Node:
-    """Gradients for each position of a batch: elements are independent, so that of the sum."""
-    _, weighted = attrs
-    y, wrt = inputs[0], inputs[1 + weighted :]
-    old_y = node.inputs[0]
-    extra = without(y.dims, old_y.dims)
-    if weighted:
-        extra = union([extra, without(inputs[1].dims, old_y.dims)], "vjp")
-    y, expanded = _per_position(y, wrt, extra)
-    if weighted:
-        cotangent = expand_node(inputs[1], y.dims)
-        return make("gradient", (expand_node(y, cotangent.dims), cotangent, *expanded), attrs)
-    total = make("reduce", (y,), ("sum", y.dims)) if y.dims else y
-    return make("gradient", (total, *expanded), attrs)
-
-
-def _batched_jacobian(node: Node, inputs: tuple[Node, ...]) -> Node:
-    """Jacobians for each position of a batch: those of the sum over it, by the same argument."""
-    y, wrt = inputs
-    extra = without(y.dims, node.inputs[0].dims)
-    y, (wrt,) = _per_position(y, [wrt], extra)
-    batch_dims = without(y.dims, node.inputs[0].dims)
-    if batch_dims:
-        y = make("reduce", (y,), ("sum", batch_dims))
-    return make("jacobian", (y, wrt), None)
-
-
-def _batched_pushforward(inputs: tuple[Node, ...], n: int) -> Node:
-    y, wrt, tangents = inputs[0], inputs[1 : 1 + n], inputs[1 + n :]
-    pairs = list(zip(wrt, tangents, strict=True))
-    extra = union([(), *(without(t.dims, x.dims) for x, t in pairs)], "jvp")
-    y, expanded = _per_position(y, wrt, extra)
-    grown = tuple(expand_node(t, x.dims) for x, t in zip(expanded, tangents, strict=True))
-    return make("pushforward", (y, *expanded, *grown), n)

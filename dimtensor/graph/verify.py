@@ -17,7 +17,7 @@ from dimtensor.graph import attrs as at
 from dimtensor.graph.dtypes import DTYPES
 from dimtensor.graph.node import INFERENCE, Node, make
 from dimtensor.graph.printer import node_text
-from dimtensor.graph.regions import LoopAttrs, Region, split_inputs
+from dimtensor.graph.regions import DerivativeAttrs, LoopAttrs, Region, split_inputs
 from dimtensor.graph.walk import LEAF_KINDS, toposort
 
 AttrCheck = Callable[[Node], str | None]
@@ -193,12 +193,9 @@ def _without_dims(node: Node) -> str | None:
 
 @attrs_of("check")
 def _check(node: Node) -> str | None:
-    kinds = {1: int, 2: str}
-    if len(node.inputs) not in kinds:
-        return f"check takes 1 or 2 inputs, not {len(node.inputs)}"
-    if type(node.attrs) is not kinds[len(node.inputs)]:
-        return f"{node.attrs!r} is the attribute of a check of {len(node.inputs)} inputs"
-    return None
+    if type(node.attrs) is not str:
+        return f"{node.attrs!r} is the attribute of a check"
+    return _count(node, 2)
 
 
 @attrs_of("shaped")
@@ -327,21 +324,25 @@ def _group_position(node: Node) -> str | None:
     return _count(node, 2) or _in_first([node.attrs[1]], node)
 
 
-@attrs_of("gradient")
-def _gradient(node: Node) -> str | None:
-    number, weighted = node.attrs
-    wrt = len(node.inputs) - 1 - weighted
-    return None if 0 <= number < wrt else f"gradient number {number} of {wrt}"
+@attrs_of("gradient", "jacobian", "pushforward")
+def _derivative(node: Node) -> str | None:
+    attrs: DerivativeAttrs = node.attrs
+    results = attrs.n_wrt if node.kind == "gradient" else 1
+    if not 0 <= attrs.output < results:
+        return f"{node.kind} number {attrs.output} of {results}"
+    if node.kind == "jacobian" and attrs.n_wrt != 1:
+        return f"a jacobian by {attrs.n_wrt} variables"
+    bound = len(attrs.region.bound)
+    given = len(node.inputs) - bound
+    directions = {"gradient": min(given, 1), "jacobian": 0, "pushforward": attrs.n_wrt}
+    if not attrs.n_wrt <= bound:
+        return f"a {node.kind} by {attrs.n_wrt} of {bound} variables"
+    return _count(node, bound + max(directions[node.kind], 0)) or _closed(attrs.region)
 
 
-@attrs_of("jacobian")
-def _jacobian(node: Node) -> str | None:
-    return _count(node, 2)
-
-
-@attrs_of("pushforward")
-def _pushforward(node: Node) -> str | None:
-    return _count(node, 1 + 2 * node.attrs)
+@attrs_of("shown")
+def _shown(node: Node) -> str | None:
+    return _count(node, len(node.attrs.roles))
 
 
 @attrs_of("loop")
@@ -369,7 +370,7 @@ def _cond(node: Node) -> str | None:
 def _closed(region: Region) -> str | None:
     """A complaint if a region depends on what is not bound in it, or is broken itself."""
     verify_graph(region.outputs, full=True)
-    for node in toposort(region.outputs):
+    for node in toposort(region.outputs, stop=region.bound):
         if node.kind in (*LEAF_KINDS, "bound") and node not in region.bound:
             return f"its body depends on {node_text(node)}, which is outside of it"
     return None

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from dimtensor.graph.node import Node
 
 
-def toposort(outputs: Iterable[Node]) -> list[Node]:
-    """All nodes below the outputs, every node after its inputs, in a deterministic order."""
+def toposort(outputs: Iterable[Node], stop: Collection[Node] = ()) -> list[Node]:
+    """All nodes below the outputs, every node after its inputs, in a deterministic order.
+
+    What is below a node of `stop`, and of no other, is left out.
+    """
     order: list[Node] = []
     seen: set[Node] = set()
     for output in outputs:
@@ -17,7 +20,7 @@ def toposort(outputs: Iterable[Node]) -> list[Node]:
             node, at = stack.pop()
             if node in seen:
                 continue
-            if at < len(node.inputs):
+            if at < len(node.inputs) and node not in stop:
                 stack.append((node, at + 1))
                 if node.inputs[at] not in seen:
                     stack.append((node.inputs[at], 0))
@@ -30,17 +33,6 @@ def toposort(outputs: Iterable[Node]) -> list[Node]:
 def walk(outputs: Iterable[Node]) -> Iterator[Node]:
     """Every node below the outputs once, inputs first."""
     yield from toposort(outputs)
-
-
-def differentiated(node: Node) -> tuple[Node, ...]:
-    """What a node takes derivatives with respect to."""
-    if node.kind == "gradient":
-        return node.inputs[1 + node.attrs[1] :]
-    if node.kind == "jacobian":
-        return node.inputs[1:]
-    if node.kind == "pushforward":
-        return node.inputs[1 : 1 + node.attrs]
-    return ()
 
 
 LEAF_KINDS = ("input", "data", "shaped")

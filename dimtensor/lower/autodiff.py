@@ -1,9 +1,15 @@
-"""Lowering of derivatives: taken of the positional graph, cotangents matched by dim."""
+"""Lowering of derivatives: taken of the positional graph of a region, by variables of its own.
+
+Values of the variables of a derivative come in only when it is taken: variables of equal values are
+different variables, and a value is no place where a derivative ends. What the derivative computes
+that others compute, too, is one with it afterwards (:mod:`~dimtensor.lower.sharing`).
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import pytensor
 import pytensor.tensor as pt
@@ -15,8 +21,48 @@ from pytensor.graph.traversal import ancestors
 from dimtensor.dims import Dims
 from dimtensor.errors import GraphError
 from dimtensor.graph import Node
-from dimtensor.graph.infer import describe, jacobian_dims
-from dimtensor.lower.context import Lowering, lowers
+from dimtensor.graph.derivatives import jacobian_renames, outer_dims
+from dimtensor.graph.infer import describe
+from dimtensor.graph.regions import DerivativeAttrs, split_derivative
+from dimtensor.lower.context import Lowering, lowers, transpose
+from dimtensor.lower.loops import RegionLowering
+from dimtensor.ops.graphs import replaced
+
+
+class _Function(NamedTuple):
+    """A region on variables of its own.
+
+    ``axes`` are the dims of the axes of y, as they are called outside.
+    """
+
+    inner: RegionLowering
+    y: Variable
+    axes: Dims
+    wrt: list[Variable]
+    lengths: list[Any]
+
+    @classmethod
+    def of(cls, ctx: Lowering, node: Node, inputs: Sequence[Variable]) -> _Function:
+        attrs: DerivativeAttrs = node.attrs
+        given = split_derivative(attrs, inputs)
+        fresh = [value.type() for value in given.wrt]
+        known = dict(zip(attrs.region.bound, node.inputs, strict=False))
+        inner = RegionLowering(ctx, attrs.region, [*fresh, *given.captured], known)
+        (y,) = inner.run()
+        axes = inner.axes(attrs.region.outputs[0])
+        outside = outer_dims(attrs, node.inputs, axes)
+        return cls(inner, y, outside, fresh, inner.shape(axes))
+
+    def at(
+        self, ctx: Lowering, values: Sequence[Variable], results: Sequence[Variable]
+    ) -> list[Variable]:
+        """Results at the values of the variables; what must hold there is asked for."""
+        conditions = [condition for condition, _ in self.inner.checks]
+        pairs = dict(zip(self.wrt, values, strict=False))
+        found = replaced([*results, *conditions], pairs)
+        for condition, (_, check) in zip(found[len(results) :], self.inner.checks, strict=True):
+            ctx.check(check.node, condition, check.about)
+        return found[: len(results)]
 
 
 def _pullback(y: Variable, cotangent: Variable | None, wrt: Sequence[Variable]) -> list[Variable]:
@@ -37,39 +83,58 @@ def _pullback(y: Variable, cotangent: Variable | None, wrt: Sequence[Variable]) 
 
 @lowers("gradient")
 def gradient(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
-    number, weighted = node.attrs
-    key = ("gradient", node.inputs, weighted)
-    gradients = ctx.shared.get(key)
-    if gradients is None:
-        cotangent = inputs[1] if weighted else None
-        wrt = inputs[1 + weighted :]
-        gradients = ctx.shared[key] = _pullback(inputs[0], cotangent, wrt)
-    return gradients[number], ctx.axes(node)
+    def compute() -> list[Variable]:
+        function = _Function.of(ctx, node, inputs)
+        given = split_derivative(node.attrs, inputs)
+        cotangent = None
+        if given.directions:
+            own = ctx.axes(node.inputs[-1])
+            cotangent = transpose(given.directions[0], own, function.axes)
+        found = _pullback(_apart(function.y, function.wrt), cotangent, function.wrt)
+        return function.at(ctx, given.wrt, found)
+
+    return _shared(ctx, node, compute)[node.attrs.output], ctx.axes(node)
+
+
+def _apart(y: Variable, wrt: Sequence[Variable]) -> Variable:
+    """An output that is none of the variables themselves."""
+    return pt.tensor_copy(y) if y in wrt else y
+
+
+def _shared(ctx: Lowering, node: Node, compute: Callable[[], list[Variable]]) -> list[Variable]:
+    """What the outputs of one derivative compute together."""
+    key = (node.kind, node.inputs, node.attrs._replace(output=0))
+    found = ctx.shared.get(key)
+    if found is None:
+        found = ctx.shared[key] = compute()
+    return found
 
 
 @lowers("jacobian")
 def jacobian(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
-    y, wrt = inputs
-    rows, columns = ctx.axes(node.inputs[0]), ctx.axes(node.inputs[1])
-    renames = dict(jacobian_dims(node.inputs[0].dims, node.inputs[1].dims))
+    function = _Function.of(ctx, node, inputs)
+    values = split_derivative(node.attrs, inputs).wrt
+    y, rows, columns = function.y, function.axes, ctx.axes(node.inputs[0])
+    renames = dict(jacobian_renames(node))
     renamed = tuple(renames.get(dim, dim) for dim in columns)
+    y = _apart(y, function.wrt)
     if not rows:
-        return _pullback(y, None, [wrt])[0], renamed
+        return function.at(ctx, values, _pullback(y, None, function.wrt))[0], renamed
     cotangent = y.type("cotangent")
-    (row,) = _pullback(y, cotangent, [wrt])
-    batched = vectorize_graph([row], {cotangent: _unit_cotangents(ctx, rows, y.type.dtype)})[0]
+    (row,) = _pullback(y, cotangent, function.wrt)
+    units = _unit_cotangents(function.lengths, y.type.dtype)
+    batched = vectorize_graph([row], {cotangent: units})[0]
     if batched.type.ndim != len(rows) + len(columns):  # y does not depend on the input
-        shape = ctx.shape((*rows, *columns))
-        return pt.zeros(shape, dtype=node.dtype), (*rows, *renamed)
-    return batched, (*rows, *renamed)
+        batched = pt.zeros([*function.lengths, *ctx.shape(columns)], dtype=node.dtype)
+    return function.at(ctx, values, [batched])[0], (*rows, *renamed)
 
 
-def _unit_cotangents(ctx: Lowering, dims: Dims, dtype: str) -> Variable:
-    """Identity of shape ``(*dims, *dims)``."""
-    n = len(dims)
+def _unit_cotangents(lengths: Sequence[Variable | int], dtype: str) -> Variable:
+    """Identity of a shape twice."""
+    n = len(lengths)
     result: Variable | None = None
-    for at, dim in enumerate(dims):
-        numbers = pt.arange(ctx.length(dim))
+    for at, length in enumerate(lengths):
+        numbers = pt.arange(length)
         row = numbers.dimshuffle(["x"] * at + [0] + ["x"] * (2 * n - at - 1))
         column = numbers.dimshuffle(["x"] * (n + at) + [0] + ["x"] * (n - at - 1))
         unit = pt.eq(row, column)
@@ -80,14 +145,18 @@ def _unit_cotangents(ctx: Lowering, dims: Dims, dtype: str) -> Variable:
 
 @lowers("pushforward")
 def pushforward(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
-    n = node.attrs
-    y, wrt, tangents = inputs[0], inputs[1 : 1 + n], inputs[1 + n :]
+    function = _Function.of(ctx, node, inputs)
+    given = split_derivative(node.attrs, inputs)
+    y = _apart(function.y, function.wrt)
     # twice backwards, which every op that has a gradient allows; loops run forwards only once
     rules = [_forwards, _twice_backwards] if _has_loops([y]) else [_twice_backwards]
     for rule in rules:
         with contextlib.suppress(NotImplementedError):
-            return rule(y, wrt, tangents), ctx.axes(node)
-    raise GraphError(f"the forward derivative of {describe(node.inputs[0])} is not known")
+            tangent = rule(y, function.wrt, given.directions)
+            return function.at(ctx, given.wrt, [tangent])[0], function.axes
+    raise GraphError(
+        f"the forward derivative of {describe(node.attrs.region.outputs[0])} is not known"
+    )
 
 
 def _forwards(y: Variable, wrt: Sequence[Variable], tangents: Sequence[Variable]) -> Variable:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,10 @@ from dimtensor.graph import Node, leaves, toposort
 from dimtensor.graph.attrs import LabelPosition
 from dimtensor.graph.checks import Check
 from dimtensor.graph.infer import describe
+from dimtensor.graph.positions import source_leaves
+from dimtensor.graph.regions import DERIVATIVES
 from dimtensor.graph.verify import verify_graph
-from dimtensor.graph.walk import differentiated
+from dimtensor.graph.walk import with_regions
 from dimtensor.lower.order import AxisOrder
 from dimtensor.lower.verify import verify_variable
 
@@ -54,6 +56,8 @@ class Lowering:
         Scalars that stand for the lengths of dims which no leaf carries.
     check_shapes : bool
         Whether computed positional variables are checked to have the lengths of their dims.
+    stop : collection of Node
+        Nodes of which the variables are given.
 
     Attributes
     ----------
@@ -71,15 +75,15 @@ class Lowering:
         leaf: Callable[[Node, Dims], Variable],
         lengths: dict[Dim, Variable] | None = None,
         check_shapes: bool = False,
+        stop: Collection[Node] = (),
     ):
         verify_graph(outputs)
         self.order = order
         self._leaf = leaf
         self._check_shapes = check_shapes
         self._outputs = list(outputs)
-        self._nodes = toposort(outputs)
-        self._wrt = {wrt for node in self._nodes for wrt in differentiated(node)}
-        self.differentiates = bool(self._wrt)
+        self._nodes = toposort(outputs, stop)
+        self.differentiates = any(node.kind in DERIVATIVES for node in with_regions(self._nodes))
         self._carriers = self._find_carriers()
         self._replaced = self._find_replaced()
         self._lengths: dict[Dim, Any] = dict(lengths or {})
@@ -118,9 +122,6 @@ class Lowering:
             variable = transpose(variable, dims, self.axes(node))
             if variable.type.dtype != node.dtype:
                 variable = pt.cast(variable, node.dtype)
-            if node in self._wrt and any(variable is i for i in inputs):
-                # a gradient with respect to this node counts only the ways through it
-                variable = pt.tensor_copy(variable)
         verify_variable(node, variable, self.axes(node), self._lengths)
         return variable
 
@@ -242,6 +243,16 @@ class Lowering:
 
     def shape(self, dims: Iterable[Dim]) -> list[Any]:
         return [self.length(dim) for dim in dims]
+
+    # -- positions -------------------------------------------------------------------------------
+
+    def are_checked(self, indexer: Node) -> bool:
+        """Whether all values of an indexer are checked before the graph runs."""
+        leaves = source_leaves(indexer)
+        return leaves is not None and all(map(self.is_checked, leaves))
+
+    def is_checked(self, leaf: Node) -> bool:
+        return leaf.kind != "bound"
 
     # -- helpers for rules -----------------------------------------------------------------------
 

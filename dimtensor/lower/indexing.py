@@ -13,35 +13,10 @@ from dimtensor.graph import Node
 from dimtensor.graph.attrs import IndexItem, LabelPosition
 from dimtensor.lower.context import Lowering, lowers, transpose
 
-# operations through which the values of an integer input reach an indexer unchanged, so that a
-# check of the input on the host is a check of the indexer
-_TRANSPARENT = frozenset(
-    {"index", "relabel", "expand", "merge", "split", "concat", "stack", "codes", "check"}
-)
-
-
-def source_leaves(indexer: Node) -> list[Node] | None:
-    """The leaves whose values an indexer consists of; None where it is computed."""
-    if indexer.kind in ("input", "data"):
-        return [indexer]
-    if indexer.kind == "label_position":
-        return []
-    if indexer.kind not in _TRANSPARENT:
-        return None
-    inputs = indexer.inputs if indexer.kind in ("concat", "stack") else indexer.inputs[:1]
-    found: list[Node] = []
-    for node in inputs:
-        below = source_leaves(node)
-        if below is None:
-            return None
-        found += below
-    return found
-
 
 def _within(ctx: Lowering, node: Node, indexer: Node, variable: Variable, dim: Dim) -> Variable:
     """An indexer that never reaches outside of the dim; a violation is reported after the run."""
-    known = indexer.categories is dim or source_leaves(indexer) is not None
-    if known or indexer.kind == "group_position":
+    if indexer.categories is dim or ctx.are_checked(indexer) or (indexer.kind == "group_position"):
         return variable
     length = ctx.length(dim)
     inside = pt.all(pt.and_(pt.ge(variable, -length), pt.lt(variable, length)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,16 +33,32 @@ class RegionLowering(Lowering):
     region : Region
     bound : sequence of Variable
         What bound leaves stand for, axes in the plan's order.
+    known : mapping of Node to Node, optional
+        The nodes outside that bound leaves are, where they are no more than that.
     """
 
-    def __init__(self, parent: Lowering, region: Region, bound: Sequence[Variable]):
-        super().__init__(region.outputs, parent.order, parent._leaf)
+    def __init__(
+        self,
+        parent: Lowering,
+        region: Region,
+        bound: Sequence[Variable],
+        known: Mapping[Node, Node] | None = None,
+    ):
+        super().__init__(region.outputs, parent.order, parent._leaf, stop=region.bound)
         self.parent = parent
         self.differentiates = self.differentiates or parent.differentiates
         self.variables.update(zip(region.bound, bound, strict=True))
+        self._known = known or {}
 
     def _lower(self, node: Node) -> Variable:
-        return self.variables[node] if node.kind == "bound" else super()._lower(node)
+        known = self.variables.get(node)
+        return super()._lower(node) if known is None else known
+
+    def is_checked(self, leaf: Node) -> bool:
+        if leaf.kind != "bound":
+            return True
+        outside = self._known.get(leaf)
+        return outside is not None and self.parent.are_checked(outside)
 
     def _find_length(self, dim: Dim) -> Any:
         if not any(key in self.variables for key in mask_keys(dim)):

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from dimtensor.dims import Dim, Dims, ProductDim, SelDim, without
 from dimtensor.graph import Node
-from dimtensor.graph.infer import jacobian_dims, mask_dim
-from dimtensor.graph.regions import split_inputs
-from dimtensor.graph.walk import differentiated
+from dimtensor.graph.derivatives import jacobian_renames
+from dimtensor.graph.infer import mask_dim
+from dimtensor.graph.regions import DERIVATIVES, regions_of, split_inputs
 
 # each measured as what is lost by the wrong order, see docs/design/layout.md
 _SHORT_INNERMOST = 6
@@ -52,7 +52,13 @@ class Graph:
 
     def __init__(self, nodes: Sequence[Node], ranks: Mapping[Dim, int]):
         self.ranks = ranks
-        self._differentiated = {wrt for node in nodes for wrt in differentiated(node)}
+        self._differentiated = {
+            leaf
+            for node in nodes
+            if node.kind in DERIVATIVES
+            for region in regions_of(node)
+            for leaf in region.bound[: node.attrs.n_wrt]
+        }
         if self._differentiated:
             for node in nodes:
                 if not self._differentiated.isdisjoint(node.inputs):
@@ -329,13 +335,12 @@ def _loop(node: Node, graph: Graph) -> Found:
 
 
 def _jacobian(node: Node, graph: Graph) -> Found:
-    y, wrt = node.inputs
-    renames = dict(jacobian_dims(y.dims, wrt.dims))
-    columns = tuple(renames.get(dim, dim) for dim in wrt.dims)
-    if y.dims and columns:
-        first = frozenset(y.dims)
+    renames = dict(jacobian_renames(node))
+    columns = frozenset(renames.get(dim, dim) for dim in node.inputs[0].dims)
+    first = frozenset(node.dims) - columns
+    if first and columns:
         cost = _TRANSPOSED_READ * graph.elements(node.dims)
-        n = len(y.dims)
+        n = len(first)
         yield (
             ("jacobian", node),
             Preference(node.dims, lambda order: 0 if first.issuperset(order[:n]) else cost),

@@ -9,7 +9,7 @@ from dimtensor.dims import Dim
 from dimtensor.dims.selection import Slice
 from dimtensor.graph import Node
 from dimtensor.graph.attrs import IndexItem
-from dimtensor.graph.infer import jacobian_dims
+from dimtensor.graph.derivatives import jacobian_renames
 
 
 def in_order(outputs: Sequence[Node]) -> list[Node]:
@@ -81,7 +81,7 @@ def _renames(node: Node) -> Sequence[tuple[Dim, Dim]]:
     if node.kind == "relabel":
         return node.attrs
     if node.kind == "jacobian":
-        return tuple(jacobian_dims(node.inputs[0].dims, node.inputs[1].dims))
+        return jacobian_renames(node)
     return ()
 
 

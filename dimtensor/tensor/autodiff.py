@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.errors import InputError
-from dimtensor.graph import Node, make
+from dimtensor.graph import Node, derivatives, make
 from dimtensor.graph.differentiable import check_differentiable
 from dimtensor.tensor.shell import as_node, wrap
 
@@ -23,11 +23,8 @@ def _many(wrt: Any) -> tuple[list[Node], bool]:
 
 
 def _gradients(y: Node, wrt: Sequence[Node], cotangent: Node | None) -> list[DimTensor]:
-    weights = () if cotangent is None else (cotangent,)
     check_differentiable(y, wrt)
-    return [
-        wrap(make("gradient", (y, *weights, *wrt), (at, bool(weights)))) for at in range(len(wrt))
-    ]
+    return [wrap(node) for node in derivatives.gradients(y, wrt, cotangent)]
 
 
 def grad(y: DimTensor, wrt: Any) -> Any:
@@ -157,7 +154,7 @@ def jvp(y: DimTensor, wrt: Any, tangents: Any) -> DimTensor:
             direction = make("cast", (direction,), node.dtype)
         directions.append(direction)
     check_differentiable(as_node(y), nodes, backward=False)
-    return wrap(make("pushforward", (as_node(y), *nodes, *directions), len(nodes)))
+    return wrap(derivatives.pushforward(as_node(y), nodes, directions))
 
 
 def jacobian(y: DimTensor, wrt: Any) -> Any:
@@ -182,7 +179,7 @@ def jacobian(y: DimTensor, wrt: Any) -> Any:
     """
     nodes, single = _many(wrt)
     check_differentiable(as_node(y), nodes)
-    results = [wrap(make("jacobian", (as_node(y), node), None)) for node in nodes]
+    results = [wrap(derivatives.jacobian(as_node(y), node)) for node in nodes]
     return results[0] if single else results
 
 

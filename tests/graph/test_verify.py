@@ -13,6 +13,8 @@ from dimtensor.errors import GraphError
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import IndexItem
 from dimtensor.graph.node import INFERENCE
+from dimtensor.graph.regions import Region
+from dimtensor.graph.shown import shown
 from dimtensor.graph.verify import ATTR_CHECKS, full_checks, verify_graph
 from dimtensor.lower import RULES, AxisOrder, Lowering
 from dimtensor.lower.verify import verify_program
@@ -106,6 +108,10 @@ def _broken_attrs():
     wrong_shape = matrix.attrs._replace(dims=(AGE, OBS))
     k = dt.Dim("k", length=2)
     item = IndexItem(OBS, "int", 0)
+    gradient = dt.grad((lone_tensor() ** 2).sum(), lone_tensor()).node
+    bound = gradient.attrs.region.bound
+    jacobian = dt.jacobian(dt.exp(lone_tensor()), lone_tensor()).node
+    (printed,) = shown([gradient])
     return {
         "reduce": (forged(dt.sum(effect(), COUNTRY).node, attrs=("sum", (OBS,))),
                    r"speak of Dim\('obs'\), which the operand lacks"),
@@ -144,14 +150,25 @@ def _broken_attrs():
             forged(dt.stack([lone_tensor(), lone_tensor() * 2], k).node, inputs=(lone, lone, lone)),
             "3 inputs are stacked along",
         ),
-        "gradient": (forged(dt.grad(effect().sum(), [lone_tensor()])[0].node, attrs=(4, False)),
+        "gradient": (forged(gradient, attrs=gradient.attrs._replace(output=4)),
                      "gradient number 4 of 1"),
-        "jacobian": (forged(dt.jacobian(dt.exp(lone_tensor()), lone_tensor()).node, inputs=(lone,)),
-                     "takes 2 inputs, not 1"),
+        "gradient, variables": (forged(gradient, attrs=gradient.attrs._replace(n_wrt=4)),
+                                "a gradient by 4 of 1 variables"),
+        "gradient, open": (
+            forged(gradient, attrs=gradient.attrs._replace(region=Region((lone,), bound))),
+            r"its body depends on input\(\) .*, which is outside of it",
+        ),
+        "jacobian": (forged(jacobian, inputs=(lone, lone)), "takes 1 inputs, not 2"),
+        "jacobian, variables": (forged(jacobian, attrs=jacobian.attrs._replace(n_wrt=0)),
+                                "a jacobian by 0 variables"),
+        "pushforward": (
+            forged(dt.jvp(lone_tensor() ** 2, lone_tensor(), lone_tensor()).node, inputs=(lone,)),
+            "takes 2 inputs, not 1",
+        ),
         "input": (forged(lone, inputs=(lone,)), "takes 0 inputs"),
-        "check, message": (forged(checked, attrs=None), "None is the attribute of a check of 2"),
-        "check, number": (forged(checked, inputs=checked.inputs[:1]), "of a check of 1 inputs"),
-        "check, inputs": (forged(checked, inputs=checked.inputs * 2), "takes 1 or 2 inputs, not 4"),
+        "check, message": (forged(checked, attrs=None), "None is the attribute of a check"),
+        "check, inputs": (forged(checked, inputs=checked.inputs * 2), "takes 2 inputs, not 4"),
+        "shown": (forged(printed, inputs=printed.inputs[:1]), "takes 2 inputs, not 1"),
         "data, values": (loose, "can be overwritten"),
         "data, lengths": (forged(data, attrs=other), "has length 5, its axis 3"),
         "shaped": (forged(matrix, attrs=wrong_shape), "has length 5, its axis 3"),

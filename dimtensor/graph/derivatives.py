@@ -1,0 +1,356 @@
+"""Derivatives: nodes that bind the variables that they are taken with respect to.
+
+A derivative is one of the function that its region is, at the values that its inputs are. What the
+function depends on beside its variables is captured. Values of variables that are equal, or equal
+to something that is captured, are therefore still values of different variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from dimtensor.dims import Dim, Dims, RenamedDim, SelDim, dim_set, sort_dims, union, without
+from dimtensor.dims.selection import Mask
+from dimtensor.errors import DimError, DtypeError, build_message
+from dimtensor.graph.checks import is_check
+from dimtensor.graph.infer import describe
+from dimtensor.graph.node import Node, NodeType, infers, make
+from dimtensor.graph.regions import (
+    DERIVATIVES,
+    DerivativeAttrs,
+    Region,
+    bound_masks,
+    dependent,
+    is_number,
+    leaves_like,
+    mask_keys,
+    numbered,
+    same_types,
+    split_derivative,
+    type_of,
+)
+from dimtensor.graph.substitute import Replace, expand_node, map_dim, rebuild
+from dimtensor.graph.uses import by_use
+from dimtensor.graph.walk import toposort
+
+# -- making them -----------------------------------------------------------------------------------
+
+
+def gradients(y: Node, wrt: Sequence[Node], cotangent: Node | None = None) -> list[Node]:
+    """Gradients of a scalar, or the cotangents of `wrt` from that of y.
+
+    Raises
+    ------
+    DimError, DtypeError
+        If there is no such derivative.
+    """
+    _require_floats("gradient", y, wrt)
+    if cotangent is not None:
+        union([y.dims, cotangent.dims], "vjp")
+        if cotangent.dims != y.dims:
+            raise DimError(
+                f"vjp: the cotangent has dims {dim_set(cotangent.dims)}, "
+                f"the output has {dim_set(y.dims)}"
+            )
+    elif y.dims:
+        raise DimError(
+            build_message(
+                "the gradient is taken of a scalar",
+                [("expression", describe(y))],
+                "sum it over its dims, or use dt.jacobian",
+            )
+        )
+    directions = () if cotangent is None else (cotangent,)
+    found: dict[Node, Node] = {}
+    for group in _unrelated(y, wrt):
+        function = _Function.of(y, group)
+        for at, x in enumerate(group):
+            found[x] = function.derivative("gradient", directions, at)
+    return [found[x] for x in wrt]
+
+
+def jacobian(y: Node, wrt: Node) -> Node:
+    """The derivative of every element of y by every element of a variable.
+
+    Raises
+    ------
+    DimError, DtypeError
+        If there is no such derivative.
+    """
+    _require_floats("jacobian", y, [wrt])
+    return _Function.of(y, [wrt]).derivative("jacobian")
+
+
+def pushforward(y: Node, wrt: Sequence[Node], tangents: Sequence[Node]) -> Node:
+    """The tangent of y from those of variables.
+
+    Raises
+    ------
+    DimError, DtypeError
+        If there is no such derivative.
+    """
+    _require_floats("jvp", y, wrt)
+    for x, tangent in zip(wrt, tangents, strict=True):
+        if x.dims != tangent.dims:
+            raise DimError(
+                f"jvp: the tangent has dims {dim_set(tangent.dims)}, "
+                f"the input has {dim_set(x.dims)}"
+            )
+    along: dict[Node, Node] = {}
+    for x, tangent in zip(wrt, tangents, strict=True):
+        known = along.get(x)
+        along[x] = tangent if known is None else make("elemwise", (known, tangent), "add")
+    total: Node | None = None
+    for group in _unrelated(y, list(along)):
+        function = _Function.of(y, group)
+        part = function.derivative("pushforward", tuple(along[x] for x in group))
+        total = part if total is None else make("elemwise", (total, part), "add")
+    assert total is not None
+    return total
+
+
+def _require_floats(what: str, y: Node, wrt: Sequence[Node]) -> None:
+    if y.dtype[:5] != "float":
+        raise DtypeError(f"the {what} of {describe(y)} of {y.dtype} is not defined")
+    for x in wrt:
+        if x.dtype[:5] != "float":
+            raise DtypeError(
+                f"the {what} with respect to {describe(x)} of {x.dtype} is not defined"
+            )
+
+
+def _unrelated(y: Node, wrt: Sequence[Node]) -> list[list[Node]]:
+    """Variables in groups, of each of which none depends on another.
+
+    Where one depends on another, y is a function of the one in one derivative, and of the other in
+    another derivative.
+    """
+    variables = list(dict.fromkeys(wrt))
+    if len(variables) == 1:
+        return [variables]
+    level: dict[Node, int] = {}
+    among = set(variables)
+    for node in toposort([*variables, y]):
+        below = [level.get(x, 0) for x in (*node.inputs, *_masks_of(node))]
+        level[node] = max(below, default=0) + (node in among)
+    groups: dict[int, list[Node]] = {}
+    for x in variables:
+        groups.setdefault(level[x], []).append(x)
+    return [groups[number] for number in sorted(groups)]
+
+
+def _masks_of(node: Node) -> list[Node]:
+    return [key for dim in node.dims for key in mask_keys(dim)]
+
+
+class _Function(NamedTuple):
+    """An expression as a function of some variables, and the values that it depends on."""
+
+    region: Region
+    inputs: tuple[Node, ...]
+    n_wrt: int
+    checks: tuple[Node, ...]
+
+    @classmethod
+    def of(cls, y: Node, wrt: Sequence[Node]) -> _Function:
+        """Close an expression over variables none of which depends on another.
+
+        Checks stay outside: they are made at the values, once, whatever is computed of them.
+        """
+        y, checks = _without_checks(y, wrt)
+        nodes = toposort([y])
+        inside = dependent(set(wrt), nodes, checks=False)
+        captured = {x for node in inside - set(wrt) for x in node.inputs if x not in inside}
+        if y not in inside:
+            captured.add(y)
+        ordered = by_use(y, wrt, {x for x in captured if not is_number(x)})
+        masks = bound_masks([node for node in nodes if node in inside], ordered)
+        bound = numbered((*wrt, *ordered), masks)
+        (closed,) = rebuild([y], dict(zip((*wrt, *ordered), bound, strict=True)))
+        return cls(Region((closed,), bound), (*wrt, *ordered), len(wrt), tuple(checks))
+
+    def derivative(self, kind: str, directions: tuple[Node, ...] = (), output: int = 0) -> Node:
+        attrs = DerivativeAttrs(self.region, self.n_wrt, output)
+        node = make(kind, (*self.inputs, *directions), attrs)
+        for check in self.checks:
+            node = make("check", (node, check.inputs[1]), check.attrs)
+        return node
+
+
+def _without_checks(y: Node, wrt: Sequence[Node]) -> tuple[Node, list[Node]]:
+    """An expression without the checks that depend on variables, and these checks."""
+    inside = dependent(set(wrt), toposort([y]), checks=False).difference(wrt)
+    checks = [node for node in toposort([y]) if node in inside and is_check(node)]
+    if not checks:
+        return y, []
+    dropped = set(checks)
+
+    def drop(node: Node, inputs: tuple[Node, ...]) -> Node | None:
+        return inputs[0] if node in dropped else None
+
+    kept = {x: x for x in wrt}
+    return rebuild([y], kept, drop, nested=False)[0], checks
+
+
+# -- inference -------------------------------------------------------------------------------------
+
+
+def outer_dims(attrs: DerivativeAttrs, inputs: Sequence[Node], dims: Dims) -> Dims:
+    """Dims of a region as they are called outside: a mask in a region is one of the variables."""
+    inside = [key for dim in dims for key in mask_keys(dim) if key not in attrs.region.bound]
+    if not inside:
+        return dims
+    values = dict(zip(attrs.region.bound, inputs, strict=False))
+    outside = dict(zip(inside, rebuild(inside, values), strict=True))
+    mapping: dict[Dim, Dim] = {}
+    for dim in dims:
+        _map_masks(dim, outside, mapping)
+    return tuple(map_dim(dim, mapping) for dim in dims)
+
+
+def _map_masks(dim: Dim, keys: Mapping[Node, Node], mapping: dict[Dim, Dim]) -> None:
+    for parent in dim.parents:
+        _map_masks(parent, keys, mapping)
+    if isinstance(dim, SelDim) and isinstance(dim.selection, Mask) and dim.selection.key in keys:
+        mask = Mask(keys[dim.selection.key])  # type: ignore[index]
+        mapping[dim] = SelDim.of(map_dim(dim.parent, mapping), mask)
+
+
+def jacobian_dims(y: Dims, wrt: Dims) -> tuple[tuple[Dim, Dim], ...]:
+    """Renames of the dims of `wrt` that would clash with dims of `y`."""
+    taken = {dim.namespace for dim in y}
+    renames = []
+    for dim in wrt:
+        new = dim
+        while new.namespace in taken:
+            if new.name is None:
+                raise DimError("jacobian: an anonymous dim is in output and input; rename it")
+            new = RenamedDim(new, new.name + "'")
+        taken.add(new.namespace)
+        if new is not dim:
+            renames.append((dim, new))
+    return tuple(renames)
+
+
+def jacobian_renames(node: Node) -> tuple[tuple[Dim, Dim], ...]:
+    """The dims of the variable of a Jacobian that have other names in it."""
+    (y,) = node.attrs.region.outputs
+    return jacobian_dims(outer_dims(node.attrs, node.inputs, y.dims), node.inputs[0].dims)
+
+
+def _closed_types(inputs: tuple[Node, ...], attrs: DerivativeAttrs) -> NodeType:
+    """The type of what is differentiated, in terms of what is outside."""
+    given = inputs[: len(attrs.region.bound)]
+    same_types("an input", map(type_of, attrs.region.bound), map(type_of, given))
+    (y,) = attrs.region.outputs
+    return NodeType(outer_dims(attrs, inputs, y.dims), y.dtype)
+
+
+@infers("gradient")
+def _gradient(inputs: tuple[Node, ...], attrs: DerivativeAttrs) -> NodeType:
+    y = _closed_types(inputs, attrs)
+    cotangents = inputs[len(attrs.region.bound) :]
+    same_types("a cotangent", (y,) if y.dims or cotangents else (), map(type_of, cotangents))
+    x = inputs[attrs.output]
+    return NodeType(x.dims, x.dtype)
+
+
+@infers("jacobian")
+def _jacobian(inputs: tuple[Node, ...], attrs: DerivativeAttrs) -> NodeType:
+    y = _closed_types(inputs, attrs)
+    renames = dict(jacobian_dims(y.dims, inputs[0].dims))
+    columns = (renames.get(dim, dim) for dim in inputs[0].dims)
+    return NodeType(sort_dims((*y.dims, *columns)), y.dtype)
+
+
+@infers("pushforward")
+def _pushforward(inputs: tuple[Node, ...], attrs: DerivativeAttrs) -> NodeType:
+    y = _closed_types(inputs, attrs)
+    given = split_derivative(attrs, inputs)
+    same_types("a tangent", map(type_of, given.wrt), map(type_of, given.directions))
+    return y
+
+
+# -- rebuilt with other inputs ---------------------------------------------------------------------
+
+
+def rebuilt_derivative(
+    node: Node, inputs: tuple[Node, ...], mapping: Mapping[Dim, Dim], replace: Replace | None
+) -> list[Node]:
+    """All outputs of a derivative with other inputs, whose dims may be more than before.
+
+    Positions along dims that come in are independent: the gradient for each of them is that of the
+    sum over all.
+    """
+    attrs: DerivativeAttrs = node.attrs
+    given = split_derivative(attrs, inputs)
+    before = outer_dims(attrs, node.inputs, attrs.region.outputs[0].dims)
+    known = {map_dim(dim, mapping) for dim in before}
+    known |= {map_dim(dim, mapping) for dim in attrs.region.outputs[0].dims}
+    wrt, directions = given.wrt, given.directions
+    region, own = _region_at(attrs.region, (*wrt, *given.captured), mapping, replace)
+    y = region.outputs[0]
+    if node.kind == "pushforward":
+        pairs = zip(wrt, directions, strict=True)
+        extra = union([(), *(without(t.dims, x.dims) for x, t in pairs)], "jvp")
+    else:
+        extra = tuple(dim for dim in y.dims if dim not in known | own)
+    if node.kind == "gradient" and directions:
+        more = tuple(dim for dim in directions[0].dims if dim not in known)
+        extra = union([extra, more], "vjp")
+    expanded = tuple(expand_node(x, extra) for x in wrt)
+    if expanded != wrt:
+        region, _ = _region_at(attrs.region, (*expanded, *given.captured), mapping, replace)
+        (y,) = region.outputs
+    if node.kind == "pushforward":
+        directions = tuple(
+            expand_node(t, x.dims) for x, t in zip(expanded, directions, strict=True)
+        )
+    elif node.kind == "gradient" and directions:
+        y = expand_node(y, extra)
+        directions = (expand_node(directions[0], extra),)
+    else:
+        batch = tuple(dim for dim in y.dims if dim in extra)
+        y = make("reduce", (y,), ("sum", batch)) if batch else y
+    attrs = attrs._replace(region=region._replace(outputs=(y,)), output=0)
+    results = attrs.n_wrt if node.kind == "gradient" else 1
+    inputs = (*expanded, *given.captured, *directions)
+    return [make(node.kind, inputs, attrs._replace(output=at)) for at in range(results)]
+
+
+def _region_at(
+    region: Region, inputs: Sequence[Node], mapping: Mapping[Dim, Dim], replace: Replace | None
+) -> tuple[Region, set[Dim]]:
+    """A region of other inputs, and its dims that take the place of dims by masks of its own."""
+    bound = leaves_like(region.bound, inputs)
+    changed = dict(mapping)
+    outputs = rebuild(region.outputs, dict(zip(region.bound, bound, strict=True)), replace, changed)
+    own = {changed[dim] for dim in changed if dim not in mapping}
+    own |= {map_dim(dim, changed) for output in region.outputs for dim in output.dims}
+    return Region(tuple(outputs), bound), own
+
+
+# -- as they are written ---------------------------------------------------------------------------
+
+
+def opened(node: Node) -> Node | None:
+    """What a derivative is taken of in terms of its inputs, if that says which derivative it is.
+
+    It does not where values coincide, as in the derivative of ``x * y`` by x alone at equal x and
+    y.
+    """
+    attrs: DerivativeAttrs = node.attrs
+    given = split_derivative(attrs, node.inputs)
+    values = dict(zip(attrs.region.bound, node.inputs, strict=False))
+    (y,) = rebuild(attrs.region.outputs, values)
+    if len(set(given.wrt)) < len(given.wrt) or any(map(is_number, given.wrt)):
+        return None
+    again = _Function.of(y, given.wrt)
+    same = again.region == attrs.region and again.inputs == (*given.wrt, *given.captured)
+    return y if same and not again.checks else None
+
+
+def has_derivatives(nodes: Iterable[Node]) -> bool:
+    """Whether one of some nodes is a derivative."""
+    return any(node.kind in DERIVATIVES for node in nodes)

@@ -1,0 +1,75 @@
+"""Positions that are looked up: which of them are values that come from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from dimtensor.dims import Dim
+from dimtensor.graph.node import Node
+from dimtensor.graph.regions import DERIVATIVES, regions_of
+from dimtensor.graph.walk import toposort
+
+# operations through which the values of an integer input reach an indexer unchanged, so that a
+# check of the input on the host is a check of the indexer
+_TRANSPARENT = frozenset(
+    {"index", "relabel", "expand", "merge", "split", "concat", "stack", "codes", "check"}
+)
+
+
+def source_leaves(indexer: Node) -> list[Node] | None:
+    """The leaves, bound ones among them, whose values an indexer has; None where it is computed."""
+    found: list[Node] = []
+    seen: set[Node] = set()
+    stack = [indexer]
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if node.kind in ("input", "data", "bound"):
+            found.append(node)
+        elif node.kind in _TRANSPARENT:
+            inputs = node.inputs if node.kind in ("concat", "stack") else node.inputs[:1]
+            stack += reversed(inputs)
+        elif node.kind != "label_position":
+            return None
+    return found
+
+
+def known_outside(node: Node) -> Mapping[Node, Node]:
+    """The bound leaves of a node's region that are the same in all of it as an input is outside."""
+    if node.kind not in DERIVATIVES:
+        return {}
+    (region,) = regions_of(node)
+    return dict(zip(region.bound, node.inputs, strict=False))
+
+
+def indexed_leaves(outputs: Iterable[Node]) -> list[tuple[Node, Dim]]:
+    """Leaves of integers that are positions along a dim, in regions, too."""
+    found: dict[tuple[Node, Dim], None] = {}
+    todo: list[tuple[Sequence[Node], Sequence[Node], Mapping[Node, list[Node] | None]]]
+    todo = [(tuple(outputs), (), {})]
+    while todo:
+        roots, stop, sources = todo.pop()
+        for node in toposort(roots, stop):
+            if node.kind in ("index", "update"):
+                items = node.attrs if node.kind == "index" else node.attrs[1]
+                indexers = node.inputs[1:] if node.kind == "index" else node.inputs[2:]
+                for item in items:
+                    if item.kind == "tensor":
+                        for leaf in _sources(indexers[item.payload], sources) or ():
+                            found[leaf, item.dim] = None
+            known = known_outside(node)
+            inner = {leaf: _sources(x, sources) for leaf, x in known.items()}
+            todo += [(region.outputs, region.bound, inner) for region in regions_of(node)]
+    return list(found)
+
+
+def _sources(indexer: Node, known: Mapping[Node, list[Node] | None]) -> list[Node] | None:
+    found: list[Node] = []
+    for leaf in source_leaves(indexer) or ():
+        below = known.get(leaf) if leaf.kind == "bound" else [leaf]
+        if below is None:
+            return None
+        found += below
+    return found
