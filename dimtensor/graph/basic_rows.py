@@ -25,8 +25,7 @@ _ARITHMETIC = [
     elementwise(
         "floor_divide", "x y", "number", "Quotient rounded down.",
         lowers_to="int_div", domain=(_ANY, _POSITIVE), grad=(0, 1),
-        note="The gradient is zero. An integer divided by zero gives zero, as in NumPy. "
-        "An infinity divided is infinite on numba, NaN elsewhere.",
+        note="The gradient is zero. An integer divided by zero gives zero, as in NumPy.",
     ),
     elementwise(
         "mod", "x y", "number", "Remainder with the sign of the divisor.",

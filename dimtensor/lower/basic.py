@@ -9,6 +9,7 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.gradient import disconnected_grad
 from pytensor.graph.basic import Variable
+from pytensor.tensor.math import Max, Min
 
 from dimtensor.dims import Dims
 from dimtensor.errors import GraphError
@@ -231,7 +232,8 @@ def reduce(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable,
         return (pt.any if name == "max" else pt.all)(x, axis=numbers), rest
     if x.type.dtype[:5] == "float":
         return (largest if name == "max" else smallest)(x, numbers), rest
-    return (pt.max if name == "max" else pt.min)(x, axis=numbers), rest
+    # PyTensor's function negates twice, and the least integer has no negative
+    return (Max if name == "max" else Min)(axis=numbers)(x), rest
 
 
 @lowers("cumulate")
@@ -251,7 +253,8 @@ def arg_reduce(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Varia
     x = inputs[0]
     if x.type.dtype == "bool":
         x = pt.cast(x, "int8")
-    if name == "argmin" and x.type.dtype.startswith("uint"):
+    if name == "argmin" and x.type.dtype[:5] != "float":
+        # the inverse of the bits turns the order round, and no integer is out of its range
         x = pt.cast(~x, x.type.dtype)
         name = "argmax"
     x = with_an_element(ctx, node, x, axes, (dim,), name == "argmax")

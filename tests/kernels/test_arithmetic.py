@@ -69,6 +69,38 @@ def test_elements_are_those_of_ieee_arithmetic(dtype):
         assert not others.any(), (name, a[others], b[others], found[others], expected[others])
 
 
+@pytest.mark.parametrize("exponent", [3, 4, 7, 16, 30, 64, 65, 200, -1, -3, -4, -7, -30])
+def test_whole_powers(exponent):
+    """By squaring up to 64: the error is at most the exponent in units of the last place."""
+    x = pt.dvector("x")
+    call = compiled([x], [x**exponent, x ** float(exponent)])
+    special = np.array([*SPECIAL, 1e103, -1e103, 1e-103, 1e-60])
+    near = np.random.default_rng(0).uniform(-2, 2, 1000)
+    for data in (special, near):
+        with np.errstate(all="ignore"):
+            expected = data ** float(exponent)
+            exact = data.astype(np.longdouble) ** exponent
+        for found in call(data):
+            np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
+            usual = np.isfinite(expected) & (abs(expected) > 1e-300)
+            assert np.all(same(found, expected) | usual | (abs(expected) <= 1e-300))
+            error = abs(found[usual] - exact[usual]) / abs(exact[usual])
+            # half a unit for each product, and for each factor that is a reciprocal
+            assert error.max() <= abs(exponent) * 2.0**-53 * (2 if exponent < -1 else 1)
+            np.testing.assert_allclose(found[~usual], expected[~usual], rtol=1e-13, atol=1e-320)
+            np.testing.assert_array_equal(np.signbit(found[usual]), np.signbit(expected[usual]))
+
+
+def test_division_with_a_remainder():
+    x, y = pt.dvectors("x", "y")
+    found = compiled([x, y], [x // y, x % y])(X, Y)
+    with np.errstate(all="ignore"):
+        expected = X // Y, X % Y
+    for one, other in zip(found, expected, strict=True):
+        others = ~same(one, other)
+        assert not others.any(), (X[others], Y[others], one[others], other[others])
+
+
 def test_exponentials_are_not_combined():
     x = pt.dvector("x")
     (found,) = compiled([x], [pt.exp(x) * pt.exp(-x)])(np.array([800.0, -800.0, 0.0]))

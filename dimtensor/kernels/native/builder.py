@@ -13,6 +13,7 @@ from dimtensor.kernels.native.values import (
     Scalar,
     Value,
     constant,
+    number_of,
     promoted,
     scalar_of,
 )
@@ -117,6 +118,8 @@ class Builder:
                 zero = constant(0.0, of).text
                 return Value(self.let(f"fcmp une {of.llvm} {value.text}, {zero}"), to)
             return Value(self.let(f"icmp ne {of.llvm} {value.text}, 0"), to)
+        if to.kind == "f" and (number := number_of(value)) is not None:
+            return constant(number, to)
         if of.kind == "f":
             if to.kind == "f":
                 operation = "fpext" if to.bits > of.bits else "fptrunc"
@@ -228,6 +231,8 @@ class Builder:
 
     def negate(self, a: Value) -> Value:
         if a.type.kind == "f":
+            if (number := number_of(a)) is not None:
+                return constant(-float(number), a.type)
             return Value(self.let(f"fneg {a.type.llvm} {a.text}"), a.type)
         if a.text.lstrip("-").isdigit():
             return constant(-int(a.text), a.type)

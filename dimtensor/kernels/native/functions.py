@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dimtensor.kernels.native.builder import Builder
-from dimtensor.kernels.native.elementary import vectorisable
+from dimtensor.kernels.native.elementary import integer_power, vectorisable
 from dimtensor.kernels.native.values import (
     BOOL,
     F64,
@@ -20,6 +20,7 @@ from dimtensor.kernels.native.values import (
     Scalar,
     Value,
     constant,
+    whole_number,
 )
 
 # what LLVM itself knows
@@ -55,6 +56,8 @@ _UNARY = {
     "Ceil": "ceil", "Trunc": "trunc", "Erf": "erf", "Erfc": "erfc",
     "RoundHalfToEven": "rint",
 }  # fmt: skip
+# the largest whole power of floats that is taken by squaring
+_MOST_SQUARED = 64
 _COMPARISONS = {"LT": "<", "GT": ">", "LE": "<=", "GE": ">=", "EQ": "==", "NEQ": "!="}
 _ARITHMETIC = {
     "Add": "+",
@@ -208,11 +211,34 @@ def _switch(b: Builder, x: list[Value], out: Scalar) -> Value:
 
 
 def _power(b: Builder, x: list[Value], out: Scalar) -> Value:
-    if out.kind != "f":
-        raise NotNative("integer powers")
+    exponent = whole_number(x[1])
+    if exponent is not None and (out.kind != "f" or abs(exponent) <= _MOST_SQUARED):
+        return _squared(b, b.cast(x[0], out), exponent, out)
     t = out.llvm
+    if out.kind != "f":
+        b.declarations.lines.setdefault(f"power.{t}", integer_power(t))
+        return b.call(f"@dimtensor.power.{t}", out, [b.cast(v, out) for v in x])
     called = b.declarations.function(f"llvm.pow.f{out.bits}", t, [t, t])
     return b.call(called, out, [b.cast(v, out) for v in x])
+
+
+def _squared(b: Builder, x: Value, exponent: int, out: Scalar) -> Value:
+    """A power by squaring: the error is at most ``abs(exponent)`` units in the last place.
+
+    Powers of the reciprocal are neither 0 nor infinite where the power is not.
+    """
+    if exponent < 0:
+        if out.kind != "f":
+            raise NotNative("negative powers of integers")  # lowering refuses them
+        x, exponent = b.arithmetic("/", constant(1, out), x), -exponent
+    result = None
+    while exponent:
+        if exponent % 2:
+            result = x if result is None else b.arithmetic("*", result, x, out)
+        exponent //= 2
+        if exponent:
+            x = b.arithmetic("*", x, x, out)
+    return constant(1, out) if result is None else result
 
 
 def _clip(b: Builder, x: list[Value], out: Scalar) -> Value:
@@ -223,15 +249,41 @@ def _clip(b: Builder, x: list[Value], out: Scalar) -> Value:
 
 def _integer_division(b: Builder, x: list[Value], out: Scalar) -> Value:
     if out.kind == "f":
-        quotient = b.arithmetic("/", b.cast(x[0], out), b.cast(x[1], out))
-        return float_function(b, "floor", quotient)
+        return _float_divmod(b, x, out)[0]
     return b.floor_divide(b.cast(x[0], out), b.cast(x[1], out))[0]
 
 
 def _remainder(b: Builder, x: list[Value], out: Scalar) -> Value:
     if out.kind == "f":
-        raise NotNative("the remainder of floats")
+        return _float_divmod(b, x, out)[1]
     return b.floor_divide(b.cast(x[0], out), b.cast(x[1], out))[1]
+
+
+def _float_divmod(b: Builder, x: list[Value], out: Scalar) -> tuple[Value, Value]:
+    """Quotient rounded down and remainder, which has the sign of the divisor; as NumPy has them.
+
+    The quotient is that of what the remainder leaves: ``1 // 0.1`` is 9.
+    """
+    v, w = (b.cast(each, out)._replace(factors=None) for each in x)
+    t, zero, half = out.llvm, constant(0.0, out), constant(0.5, out)
+    one = constant(1.0, out)
+    copysign = b.declarations.function(f"llvm.copysign.f{out.bits}", t, [t, t])
+    left = Value(b.let(f"frem {t} {v.text}, {w.text}"), out)
+    apart = Value(
+        b.let(f"xor i1 {b.compare('<', left, zero).text}, {b.compare('<', w, zero).text}"), BOOL
+    )
+    some = b.compare("!=", left, zero)
+    apart = Value(b.let(f"and i1 {apart.text}, {some.text}"), BOOL)
+    quotient = b.arithmetic("/", b.arithmetic("-", v, left), w)
+    quotient = b.select(apart, b.arithmetic("-", quotient, one), quotient)
+    rest = b.select(apart, b.arithmetic("+", left, w), left)
+    rest = b.select(some, rest, b.call(copysign, out, [zero, w]))
+    down = float_function(b, "floor", quotient)
+    more = b.compare(">", b.arithmetic("-", quotient, down), half)
+    down = b.select(more, b.arithmetic("+", down, one), down)
+    plain = b.arithmetic("/", v, w)
+    down = b.select(b.compare("!=", quotient, zero), down, b.call(copysign, out, [zero, plain]))
+    return b.select(b.compare("==", w, zero), plain, down), rest
 
 
 def _invert(b: Builder, x: list[Value], out: Scalar) -> Value:

@@ -109,6 +109,22 @@ def constant(value: float | int | bool, type_: Scalar) -> Value:
     return Value(str(int(value)), type_, int(value) >= 0)
 
 
+def number_of(value: Value) -> int | float | None:
+    """The number that a constant is; None for what is in a register."""
+    if value.text.lstrip("-").isdigit():
+        return int(value.text)
+    if not value.text.startswith("0x"):
+        return None
+    (number,) = struct.unpack("<d", struct.pack("<Q", int(value.text, 16)))
+    return number
+
+
+def whole_number(value: Value) -> int | None:
+    """The whole number that a constant is; None for others."""
+    number = number_of(value)
+    return int(number) if number is not None and float(number).is_integer() else None
+
+
 def promoted(*types: Scalar) -> Scalar:
     """The type in which numbers of these types meet, as NumPy has it."""
     return scalar_of(np.result_type(*(t.name for t in types)).name)
