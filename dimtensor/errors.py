@@ -15,6 +15,12 @@ from itertools import islice
 class DimtensorError(Exception):
     """Base class of all errors raised by dimtensor."""
 
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows, which asks for it under this name."""
+        from dimtensor.display.traceback import rendered
+
+        return rendered(self)
+
 
 class DimError(DimtensorError, ValueError):
     """Dims that clash, are missing, ambiguous or of the wrong length."""

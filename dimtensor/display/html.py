@@ -29,19 +29,21 @@ _STYLE = """
 .dt-repr .dt-kind, .dt-repr .dt-soft {opacity: .65;}
 .dt-repr .dt-name {font-weight: 600;}
 .dt-repr summary {cursor: pointer; padding: 1px 0;}
+.dt-repr pre, .dt-repr .dt-mono {
+  font-family: var(--jp-code-font-family, ui-monospace, Menlo, Consolas, monospace) !important;}
 .dt-repr pre {
-  margin: 2px 0 6px 1.2em; padding: 0; background: none; color: inherit; font-size: 12px;
-  line-height: 1.45; overflow-x: auto; white-space: pre;}
+  margin: 2px 0 6px 1.2em; padding: 0; border: none; background: none; color: inherit;
+  font-size: 12px; line-height: 1.45; overflow-x: auto; white-space: pre;}
 .dt-repr pre.dt-wrap {white-space: pre-wrap; overflow-wrap: anywhere;}
-.dt-repr table {
-  margin: 2px 0 6px 1.2em; border-collapse: collapse; font-size: 12px; border: none;}
-.dt-repr td, .dt-repr th {
-  text-align: left; vertical-align: top; padding: 1px 14px 1px 0; border: none;
-  background: none; color: inherit;}
-.dt-repr th {font-weight: 400; opacity: .65;}
-.dt-repr tr {background: none !important;}
-.dt-repr .dt-mono {
-  font-family: var(--jp-code-font-family, ui-monospace, Menlo, Consolas, monospace);}
+.dt-repr .dt-table {margin: 2px 0 6px 1.2em; overflow-x: auto;}
+.dt-repr .dt-table table {
+  width: auto !important; margin: 0 !important; table-layout: auto !important;
+  border-collapse: collapse; font-size: 12px; border: none;}
+.dt-repr .dt-table tr {background: none !important;}
+.dt-repr .dt-table td, .dt-repr .dt-table th {
+  text-align: left !important; vertical-align: top !important; white-space: nowrap;
+  padding: 1px 14px 1px 0 !important; border: none; background: none; color: inherit;}
+.dt-repr .dt-table th {font-weight: 400; opacity: .65;}
 """
 
 
@@ -110,7 +112,9 @@ def table(rows: Iterable[Sequence[str | Html]], header: Sequence[str] = ()) -> H
     body = "".join(
         "<tr>" + "".join(f"<td>{_text(cell)}</td>" for cell in row) + "</tr>" for row in rows
     )
-    return Html(f"<table>{f'<tr>{head}</tr>' if head else ''}{body}</table>")
+    head = f"<tr>{head}</tr>" if head else ""
+    # wider than the page, it scrolls in its own box
+    return Html(f'<div class="dt-table"><table>{head}{body}</table></div>')
 
 
 def preformatted(text: str, wrapped: bool = False) -> Html:

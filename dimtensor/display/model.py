@@ -36,7 +36,7 @@ def model_html(model: LogDensity) -> str:
     data = model.functions.data_nodes
     if data:
         sections.append(Section("Data", nodes_table(data), len(data) <= 6, len(data)))
-    head = [styled("LogDensity", "kind"), _headline(model)]
+    head = [styled("LogDensity", "kind"), _summary(model)]
     return card(head, sections)
 
 
@@ -46,8 +46,12 @@ def _named(title: str, tensors: dict[str, Any]) -> Section:
 
 
 def _headline(model: LogDensity) -> str:
+    return f"<LogDensity {_summary(model)}>"
+
+
+def _summary(model: LogDensity) -> str:
     jacobian = "" if model.jacobian else ", without Jacobians"
-    return f"<LogDensity of {model.size} unconstrained elements on {model.backend}{jacobian}>"
+    return f"of {model.size} unconstrained elements on {model.backend}{jacobian}"
 
 
 def _rows(model: LogDensity) -> list[tuple[str, str, str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
 
 import numpy as np
@@ -116,3 +117,40 @@ def test_cards_take_texts_and_html():
     assert "a < b" in page.text
     assert "c & d" in page.text
     assert page.tags.count("b") == 1
+
+
+def test_the_style_holds_where_a_page_has_one_of_its_own():
+    """Jupyter sets right-aligned cells of equal width, exported pages a proportional font."""
+    page = dt.tensor("x", dims=dt.Dim("firm", coords=["IBM", "GE"]))._repr_html_()
+    cells = re.search(r"\.dt-repr \.dt-table td[^}]*}", page)[0]
+    assert "text-align: left !important" in cells
+    assert "white-space: nowrap" in cells
+    assert "table-layout: auto !important" in page
+    assert re.search(r"\.dt-repr pre, \.dt-repr \.dt-mono {[^}]*monospace\) !important", page)
+    assert re.search(r"\.dt-repr \.dt-table {[^}]*overflow-x: auto", page)
+    assert '<div class="dt-table"><table><tr><td><span class="dt-name">firm</span>' in page
+
+
+def test_a_log_density_lists_what_it_is_made_of():
+    k = dt.Dim("k", coords=["a", "b"])
+    x, mu = dt.tensor("x", dims=k), dt.scalar("mu")
+    y = dt.data([1.0, 2.0], dims=k, name="heights")
+    logp = {"seen": -((y - x) ** 2), "prior": -((x - mu) ** 2), "wide": -(mu**2)}
+    model = dt.LogDensity(
+        logp, {x: dt.real, mu: dt.positive}, "python", deterministics={"gap <": x - mu}
+    )
+    page = read(model._repr_html_())
+    for part in (
+        "of 3 unconstrained elements on python",
+        "Parameters  (2)",
+        "positive",
+        "Terms  (3)",
+        "seen",
+        "prior",
+        "Recorded  (1)",
+        "gap <",
+        "Data  (1)",
+        "heights",
+    ):
+        assert part in page.text, part  # fmt: skip
+    assert "<LogDensity" not in page.text

@@ -463,7 +463,7 @@ def test_reprs():
     assert "without Jacobians" in repr(hierarchical(jacobian=False)[0])
     html = model._repr_html_()
     assert "<td>{school: 3}</td>" in html
-    assert "&lt;LogDensity of 5" in html
+    assert "of 5 unconstrained elements" in html
 
 
 def test_stats_name_the_functions_that_were_compiled():
