@@ -7,25 +7,21 @@ that others compute, too, is one with it afterwards (:mod:`~dimtensor.lower.shar
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import pytensor
 import pytensor.tensor as pt
-from pytensor.gradient import NullTypeGradError
 from pytensor.graph.basic import Variable
 from pytensor.graph.replace import vectorize_graph
-from pytensor.graph.traversal import ancestors
 
 from dimtensor.dims import Dims
-from dimtensor.errors import GraphError
 from dimtensor.graph import Node
 from dimtensor.graph.derivatives import jacobian_renames, outer_dims
-from dimtensor.graph.infer import describe
 from dimtensor.graph.regions import DerivativeAttrs, split_derivative
 from dimtensor.lower.context import Lowering, lowers, transpose
 from dimtensor.lower.loops import RegionLowering
+from dimtensor.ops.derivatives import pull, push
+from dimtensor.ops.derivatives.flow import number, zeros
 from dimtensor.ops.graphs import replaced
 
 
@@ -68,17 +64,9 @@ class _Function(NamedTuple):
 def _pullback(y: Variable, cotangent: Variable | None, wrt: Sequence[Variable]) -> list[Variable]:
     """Gradients, zeros where y does not depend on an input."""
     if cotangent is None:
-        cotangent = pt.ones_like(y)
-    try:
-        return pytensor.grad(
-            None,
-            list(wrt),
-            known_grads={y: cotangent},
-            disconnected_inputs="ignore",
-            return_disconnected="zero",
-        )
-    except NullTypeGradError as error:  # an op that dt.apply brought in
-        raise GraphError(f"a derivative in this expression is not known: {error}") from error
+        cotangent = number(1, y)
+    found = pull([y], [cotangent], wrt)
+    return [zeros(x) if v is None else v for v, x in zip(found, wrt, strict=True)]
 
 
 @lowers("gradient")
@@ -90,15 +78,10 @@ def gradient(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variabl
         if given.directions:
             own = ctx.axes(node.inputs[-1])
             cotangent = transpose(given.directions[0], own, function.axes)
-        found = _pullback(_apart(function.y, function.wrt), cotangent, function.wrt)
+        found = _pullback(function.y, cotangent, function.wrt)
         return function.at(ctx, given.wrt, found)
 
     return _shared(ctx, node, compute)[node.attrs.output], ctx.axes(node)
-
-
-def _apart(y: Variable, wrt: Sequence[Variable]) -> Variable:
-    """An output that is none of the variables themselves."""
-    return pt.tensor_copy(y) if y in wrt else y
 
 
 def _shared(ctx: Lowering, node: Node, compute: Callable[[], list[Variable]]) -> list[Variable]:
@@ -117,7 +100,6 @@ def jacobian(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variabl
     y, rows, columns = function.y, function.axes, ctx.axes(node.inputs[0])
     renames = dict(jacobian_renames(node))
     renamed = tuple(renames.get(dim, dim) for dim in columns)
-    y = _apart(y, function.wrt)
     if not rows:
         return function.at(ctx, values, _pullback(y, None, function.wrt))[0], renamed
     cotangent = y.type("cotangent")
@@ -147,34 +129,7 @@ def _unit_cotangents(lengths: Sequence[Variable | int], dtype: str) -> Variable:
 def pushforward(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
     function = _Function.of(ctx, node, inputs)
     given = split_derivative(node.attrs, inputs)
-    y = _apart(function.y, function.wrt)
-    # twice backwards, which every op that has a gradient allows; loops run forwards only once
-    rules = [_forwards, _twice_backwards] if _has_loops([y]) else [_twice_backwards]
-    for rule in rules:
-        with contextlib.suppress(NotImplementedError):
-            tangent = rule(y, function.wrt, given.directions)
-            return function.at(ctx, given.wrt, [tangent])[0], function.axes
-    raise GraphError(
-        f"the forward derivative of {describe(node.attrs.region.outputs[0])} is not known"
-    )
-
-
-def _forwards(y: Variable, wrt: Sequence[Variable], tangents: Sequence[Variable]) -> Variable:
-    from dimtensor.ops.loop.pushforward import pushed
-
-    return pushed([y], list(zip(wrt, tangents, strict=True)))[0]
-
-
-def _twice_backwards(
-    y: Variable, wrt: Sequence[Variable], tangents: Sequence[Variable]
-) -> Variable:
-    return pytensor.gradient.pushforward(
-        y, list(wrt), list(tangents), disconnected_outputs="ignore"
-    )
-
-
-def _has_loops(outputs: Sequence[Variable]) -> bool:
-    from dimtensor.ops.loop import Loop, Scan
-
-    return any(v.owner is not None and isinstance(v.owner.op, (Loop, Scan))
-               for v in ancestors(outputs))  # fmt: skip
+    (tangent,) = push([function.y], function.wrt, given.directions)
+    if tangent is None:
+        tangent = zeros(function.y)
+    return function.at(ctx, given.wrt, [tangent])[0], function.axes

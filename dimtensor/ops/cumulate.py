@@ -4,25 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import pytensor.tensor as pt
-from pytensor.graph.basic import Apply, Variable
+from pytensor.graph.basic import Apply
 from pytensor.tensor.extra_ops import CumOp
 
+from dimtensor.ops.differentiable import WithRules
 
-class RunningProduct(CumOp):
+
+class RunningProduct(WithRules, CumOp):
     """PyTensor's ``CumOp`` of products, whose gradient divides by zero where an element is zero.
 
     Parameters
     ----------
     axis : int
-
-    Notes
-    -----
-    Up to the first zero the gradient is the usual sum of outputs divided by the element. At the
-    first zero it is that of the product in which the zero counts as one. Behind it all outputs and
-    their gradients vanish. Second derivatives, which are derivatives of these formulas, are right
-    where no more than one element along the axis is zero.
 
     Examples
     --------
@@ -40,19 +33,3 @@ class RunningProduct(CumOp):
 
     def make_node(self, x: Any) -> Apply:
         return super().make_node(x)
-
-    def pullback(
-        self, inputs: list[Variable], outputs: list[Variable], cotangents: list[Variable]
-    ) -> list[Variable]:
-        (x,), (product,), (cotangent,) = inputs, outputs, cotangents
-        one = np.asarray(1, dtype=x.type.dtype)
-        zero = pt.eq(x, 0)
-        first = zero & pt.eq(pt.cumsum(pt.cast(zero, "int64"), axis=self.axis), 1)
-        usual = self._from_the_end(cotangent * product) / pt.switch(zero, one, x)
-        without = type(self)(self.axis)(pt.switch(first, one, x))
-        return [pt.switch(first, self._from_the_end(cotangent * without), usual)]
-
-    def _from_the_end(self, x: Variable) -> Variable:
-        """Sum of each element and those after it."""
-        backwards = tuple([slice(None)] * self.axis + [slice(None, None, -1)])
-        return pt.cumsum(x[backwards], axis=self.axis)[backwards]

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
-from pytensor.gradient import DisconnectedType
 from pytensor.graph.basic import Variable
 from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.linalg import QR as PytensorQR  # noqa: N811
@@ -23,6 +22,8 @@ from pytensor.tensor.linalg import Eigh as PytensorEigh
 from pytensor.tensor.linalg import MatrixInverse, SolveTriangular
 from pytensor.tensor.linalg import SLogDet as PytensorSLogDet
 from pytensor.tensor.linalg import Solve as PytensorSolve
+
+from dimtensor.ops.differentiable import WithRules
 
 
 def _or_nan(perform: Callable[[], None], outputs: Sequence[list], shapes: Sequence[tuple],
@@ -38,7 +39,7 @@ def _or_nan(perform: Callable[[], None], outputs: Sequence[list], shapes: Sequen
                 cell[0] = np.full(shape, np.nan, dtype=dtype)
 
 
-class Solve(PytensorSolve):
+class Solve(WithRules, PytensorSolve):
     """Solution of ``a @ x = b`` for shapes (n, n) and (n,) or (n, k); nan for a singular `a`."""
 
     def perform(self, node, inputs, outputs):
@@ -50,7 +51,7 @@ class Solve(PytensorSolve):
             outputs[0][0] = np.full(shape, np.nan, dtype=dtype)
 
 
-class Inverse(MatrixInverse):
+class Inverse(WithRules, MatrixInverse):
     """Inverse of a square matrix; nan for a singular one."""
 
     gufunc_spec = None  # numpy.linalg.inv raises for a whole batch
@@ -62,36 +63,19 @@ class Inverse(MatrixInverse):
         )
 
 
-class Det(PytensorDet):
+class Det(WithRules, PytensorDet):
     """Determinant of a square matrix."""
 
-    def pullback(self, inputs, outputs, cotangents):
-        r"""Cotangent :math:`\bar d \, d \, X^{-T}` (Giles 2008, section 2.2.4)."""
-        return [cotangents[0] * outputs[0] * Inverse()(inputs[0]).T]
 
-
-class SLogDet(PytensorSLogDet):
+class SLogDet(WithRules, PytensorSLogDet):
     """Sign and logarithm of the absolute determinant of a square matrix.
 
     PyTensor writes them as functions of the determinant, which over- and underflows unless a
     rewrite comes to its help, and has no gradient for this op.
     """
 
-    def pullback(self, inputs, outputs, cotangents):
-        r"""Cotangent :math:`\bar l \, X^{-T}` of the logarithm; the sign is piecewise constant.
 
-        References
-        ----------
-        K. B. Petersen and M. S. Pedersen, The Matrix Cookbook (2012), equation 57.
-        """
-        (x,) = inputs
-        _, cotangent = cotangents
-        if isinstance(cotangent.type, DisconnectedType):
-            return [pt.zeros_like(x)]
-        return [cotangent * Inverse()(x).T]
-
-
-class Eigh(PytensorEigh):
+class Eigh(WithRules, PytensorEigh):
     """Eigenvalues, ascending, and eigenvectors of a symmetric matrix; nan where it has nan."""
 
     gufunc_signature = "(m,m)->(m),(m,m)"
@@ -107,7 +91,7 @@ class Eigh(PytensorEigh):
         )
 
 
-class SVD(PytensorSVD):
+class SVD(WithRules, PytensorSVD):
     """Thin singular value decomposition; nan where the matrix has nan."""
 
     def __init__(self, full_matrices: bool = False, compute_uv: bool = True,
@@ -122,27 +106,11 @@ class SVD(PytensorSVD):
         _or_nan(lambda: super(SVD, self).perform(node, inputs, outputs), outputs, shapes, dtypes)
 
 
-class TallQR(PytensorQR):
+class TallQR(WithRules, PytensorQR):
     """Thin QR decomposition of a matrix that has no more columns than rows."""
 
     def __init__(self, mode: str = "economic", overwrite_a: bool = False, pivoting: bool = False):
         super().__init__(mode, overwrite_a, pivoting)
-
-    def pullback(self, inputs, outputs, cotangents):
-        r"""Cotangent :math:`(\bar Q + Q \, \mathrm{copyltu}(M)) R^{-T}`.
-
-        With :math:`M = R \bar R^T - \bar Q^T Q`, of which copyltu copies the lower triangle to
-        the upper one: Liao, Liu, Wang and Xiang, Differentiable Programming Tensor Networks (2019),
-        equation 3. PyTensor takes this formula for static shapes only.
-        """
-        Q, R = outputs
-        dQ, dR = (
-            pt.zeros_like(output) if isinstance(cotangent.type, DisconnectedType) else cotangent
-            for output, cotangent in zip(outputs, cotangents, strict=True)
-        )
-        M = R @ dR.T - dQ.T @ Q
-        K = dQ + Q @ (pt.tril(M) + pt.tril(M, -1).T)
-        return [SolveTriangular(b_ndim=2, lower=False)(R, K.T).T]
 
 
 inverse = Blockwise(Inverse())

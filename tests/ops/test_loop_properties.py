@@ -8,9 +8,9 @@ import pytensor.tensor as pt
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from pytensor.gradient import pushforward
 from pytensor.graph.replace import vectorize_graph
 
+from dimtensor.ops.derivatives import push
 from dimtensor.ops.loop import scan
 from tests.ops.loops import assert_close, evaluate
 
@@ -151,9 +151,7 @@ def test_forward_mode_is_reverse_mode(loop):
     rng = np.random.default_rng(7)
     moves = [rng.normal(size=np.shape(y)) for y in values]
     cost = total(outputs)
-    pushed = pushforward(
-        [cost], inputs, tangents, disconnected_outputs="ignore", use_op_pushforward=True
-    )
+    pushed = push([cost], inputs, tangents)
     found = evaluate([*inputs, *tangents], pushed, *values, *moves)
     wanted = evaluate(inputs, gradients(outputs, inputs), *values)
     total_ = sum(np.sum(g * m) for g, m in zip(wanted, moves, strict=True))

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import pytensor
 import pytensor.tensor as pt
-from pytensor.gradient import DisconnectedType, disconnected_type
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FrozenFunctionGraph
 from pytensor.graph.op import HasInnerGraph, Op
@@ -23,12 +22,15 @@ from pytensor.graph.traversal import ancestors
 from pytensor.tensor.type import TensorType
 
 from dimtensor.errors import GraphError, build_message
+from dimtensor.ops.derivatives import Undefined, pull, push
+from dimtensor.ops.derivatives.flow import is_continuous, zeros
+from dimtensor.ops.differentiable import WithRules
 from dimtensor.ops.graphs import replaced
 from dimtensor.ops.interpret import Interpreter
 from dimtensor.ops.loop.capture import as_result, converted, freeze
 
 
-class Conditional(Op, HasInnerGraph):
+class Conditional(WithRules, Op, HasInnerGraph):
     """One of two branches.
 
     Parameters
@@ -108,72 +110,83 @@ class Conditional(Op, HasInnerGraph):
         pairs = zip(self.then_branch.inputs, self.else_branch.inputs, strict=True)
         return [[x in a or y in b for a, b in behind] for x, y in pairs]
 
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
-        condition, *given = inputs
-        at = [
+    def pull_rule(self, node: Any, cotangents: Any, wanted: Sequence[bool]) -> list[Any]:
+        """The conditional of the derivatives of the branches, which compute again what they need.
+
+        What a branch leaves undefined is so where the other has it, too.
+        """
+        condition, *given = node.inputs
+        at = [k for k, c in enumerate(cotangents) if c is not None]
+        wrt = [
             number
-            for number, (c, out) in enumerate(zip(cotangents, outputs, strict=True))
-            if not isinstance(c.type, DisconnectedType) and _is_float(out)
+            for number, on in enumerate(wanted[1:])
+            if on and any(self._connections[number][k] for k in at)
         ]
-        wrt = [number for number, x in enumerate(given) if _is_float(x)]
-        connected = self._connections
-        wrt = [number for number in wrt if any(connected[number][k] for k in at)]
-        answers: list[Variable] = [disconnected_type() for _ in inputs]
+        answers: list[Any] = [None] * len(node.inputs)
         if not at or not wrt:
             return answers
-        branches = [_derivative(g, at, wrt) for g in (self.then_branch, self.else_branch)]
-        slopes = Conditional(*branches)(condition, *given, *(cotangents[k] for k in at))
-        for number, slope in zip(wrt, slopes, strict=True):
-            answers[number + 1] = slope
-        for number, x in enumerate(given):
-            if not _is_float(x) and any(connected[number]):
-                answers[number + 1] = x.zeros_like(dtype="float64")
+        slopes = [_slopes(g, at, wrt) for g in (self.then_branch, self.else_branch)]
+        undefined = [
+            next((v for v in pair if isinstance(v, Undefined)), None)
+            for pair in zip(*(found for _, found in slopes), strict=True)
+        ]
+        for number, reason in zip(wrt, undefined, strict=True):
+            answers[number + 1] = reason
+        kept = [k for k, reason in enumerate(undefined) if reason is None]
+        if kept:
+            branches = [
+                freeze(inner, _of_types([found[k] for k in kept], [inner[wrt[k]] for k in kept]))
+                for inner, found in slopes
+            ]
+            results = Conditional(*branches)(condition, *given, *(cotangents[k] for k in at))
+            for k, result in zip(kept, results, strict=True):
+                answers[wrt[k] + 1] = result
         return answers
 
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
-        condition, *given = inputs
-        moved = [
-            number
-            for number, tangent in enumerate(tangents[1:])
-            if not isinstance(tangent.type, DisconnectedType) and _is_float(given[number])
+    def push_rule(self, node: Any, tangents: Any) -> list[Any]:
+        condition, *given = node.inputs
+        moved = [number for number, t in enumerate(tangents[1:]) if t is not None]
+        reached = [
+            k
+            for k, out in enumerate(node.outputs)
+            if is_continuous(out) and any(self._connections[number][k] for number in moved)
         ]
-        if not moved:
-            return [disconnected_type() for _ in outputs]
-        branches = [_tangents(g, moved) for g in (self.then_branch, self.else_branch)]
-        op = Conditional(*branches)
-        return op(condition, *given, *(tangents[number + 1] for number in moved))
+        answers: list[Any] = [None] * len(node.outputs)
+        if not reached:
+            return answers
+        branches = [_tangents(g, moved, reached) for g in (self.then_branch, self.else_branch)]
+        results = Conditional(*branches)(condition, *given, *(tangents[n + 1] for n in moved))
+        for k, result in zip(reached, results, strict=True):
+            answers[k] = result
+        return answers
 
 
-def _is_float(variable: Variable) -> bool:
-    return isinstance(variable.type, TensorType) and variable.type.dtype.startswith(
-        ("float", "complex")
-    )
-
-
-def _derivative(
+def _slopes(
     branch: FrozenFunctionGraph, at: Sequence[int], wrt: Sequence[int]
+) -> tuple[list[Variable], list[Any]]:
+    """Inputs of a branch and cotangents of its outputs, and with them the cotangents of inputs."""
+    inputs = [v.type() for v in branch.inputs]
+    outputs = branch.bind(inputs)
+    cotangents = [outputs[k].type() for k in at]
+    found = pull([outputs[k] for k in at], cotangents, [inputs[k] for k in wrt], "return")
+    return [*inputs, *cotangents], found
+
+
+def _of_types(results: Sequence[Any], like: Sequence[Variable]) -> list[Variable]:
+    """Results of a branch, zeros where there is none, of the types that the other has, too."""
+    pairs = zip(results, like, strict=True)
+    return [_of_type(zeros(x) if v is None else v, x.type) for v, x in pairs]
+
+
+def _tangents(
+    branch: FrozenFunctionGraph, moved: Sequence[int], reached: Sequence[int]
 ) -> FrozenFunctionGraph:
-    """Cotangents of inputs of a branch, as a graph of its inputs and the cotangents of outputs."""
-    graph = branch.unfreeze()
-    cotangents = [graph.outputs[k].type() for k in at]
-    slopes = pytensor.gradient.grad(
-        None,
-        [graph.inputs[k] for k in wrt],
-        known_grads=_summed([graph.outputs[k] for k in at], cotangents),
-        disconnected_inputs="ignore",
-        return_disconnected="zero",
-    )
-    wanted = [graph.inputs[k].type for k in wrt]
-    slopes = [_of_type(slope, type_) for slope, type_ in zip(slopes, wanted, strict=True)]
-    return freeze([*graph.inputs, *cotangents], slopes)
-
-
-def _summed(outputs: Sequence[Variable], cotangents: Sequence[Variable]) -> dict:
-    """Cotangents by output; an output that is there twice has the sum."""
-    known: dict[Variable, Variable] = {}
-    for output, cotangent in zip(outputs, cotangents, strict=True):
-        known[output] = known[output] + cotangent if output in known else cotangent
-    return known
+    inputs = [v.type() for v in branch.inputs]
+    outputs = branch.bind(inputs)
+    outputs = [outputs[k] for k in reached]
+    tangents = [inputs[k].type() for k in moved]
+    results = push(outputs, [inputs[k] for k in moved], tangents)
+    return freeze([*inputs, *tangents], _of_types(results, outputs))
 
 
 def _of_type(variable: Variable, wanted: Any) -> Variable:
@@ -182,23 +195,6 @@ def _of_type(variable: Variable, wanted: Any) -> Variable:
     if variable.type != wanted:
         variable = pt.specify_shape(variable, wanted.shape)
     return variable
-
-
-def _tangents(branch: FrozenFunctionGraph, moved: Sequence[int]) -> FrozenFunctionGraph:
-    graph = branch.unfreeze()
-    tangents = [graph.inputs[k].type() for k in moved]
-    results = pytensor.gradient.pushforward(
-        list(graph.outputs),
-        [graph.inputs[k] for k in moved],
-        tangents,
-        disconnected_outputs="ignore",
-        return_disconnected="zero",
-        use_op_pushforward=True,
-    )
-    results = [
-        _of_type(result, out.type) for result, out in zip(results, graph.outputs, strict=True)
-    ]
-    return freeze([*graph.inputs, *tangents], results)
 
 
 def conditional(

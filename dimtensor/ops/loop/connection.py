@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pytensor.graph.basic import Variable
 from pytensor.graph.op import io_connection_pattern
 
-
-def is_continuous(variable: Variable) -> bool:
-    """Whether there are derivatives with respect to a variable."""
-    return getattr(variable.type, "dtype", "object").startswith(("float", "complex"))
+from dimtensor.ops.derivatives.flow import is_continuous
 
 
 def body_pattern(op: Any) -> list[list[bool]]:

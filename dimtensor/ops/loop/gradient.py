@@ -11,11 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import pytensor
 import pytensor.tensor as pt
-from pytensor.gradient import DisconnectedType, disconnected_type
 from pytensor.graph.basic import Constant, Variable
-from pytensor.graph.null_type import NullType
 from pytensor.graph.traversal import io_toposort
 from pytensor.scalar.basic import Add
 from pytensor.tensor.basic import get_underlying_scalar_constant_value
@@ -25,25 +22,37 @@ from pytensor.tensor.subtensor import AdvancedIncSubtensor, IncSubtensor
 from pytensor.tensor.type import TensorType
 
 from dimtensor.errors import GraphError, build_message
+from dimtensor.ops.derivatives import Undefined, pull
+from dimtensor.ops.derivatives.flow import is_continuous, masked, zeros
 from dimtensor.ops.graphs import replaced
-from dimtensor.ops.loop.connection import connections, is_continuous, states_that_reach
+from dimtensor.ops.loop.connection import body_pattern, reached_states, states_that_reach
 from dimtensor.ops.loop.frontend import build_scan
 from dimtensor.ops.loop.op import Loop, Scan, ScanInputs
 
+Answers = list[Variable | Undefined | None]
 
-def scan_pullback(
-    op: Scan, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Any]
-) -> list[Variable]:
+
+def pull_scan(
+    op: Scan,
+    inputs: Sequence[Variable],
+    outputs: Sequence[Variable],
+    cotangents: Sequence[Variable | None],
+    wanted: Sequence[bool],
+) -> Answers:
     """Cotangents of the inputs of a `Scan` node, from those of its outputs."""
     given, results = op.split_inputs(inputs), op.split_outputs(outputs)
-    back = _Step.of(op, op.split_outputs(cotangents))
+    back = _Step.of(op, op.split_outputs(cotangents), op.split_inputs(wanted))
     forward = _Forward(op, given, results.states, results.traces, results.n_done)
-    return _answers(op, inputs, cotangents, back, _run_back(op, forward, back))
+    return _answers(op, inputs, wanted, back, _run_back(op, forward, back))
 
 
-def loop_pullback(
-    op: Loop, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Any]
-) -> list[Variable]:
+def pull_loop(
+    op: Loop,
+    inputs: Sequence[Variable],
+    outputs: Sequence[Variable],
+    cotangents: Sequence[Variable | None],
+    wanted: Sequence[bool],
+) -> Answers:
     """Cotangents of the inputs of a `Loop` node with an inverse.
 
     Raises
@@ -61,9 +70,9 @@ def loop_pullback(
         )
     given = op.split_inputs(inputs)
     n_steps = outputs[0] - given.states[0]
-    back = _Step.of(op, (cotangents, [], None))
+    back = _Step.of(op, (cotangents, [], None), op.split_inputs(wanted))
     forward = _Forward(op, given._replace(n_steps=n_steps), list(outputs), [], None)
-    return _answers(op, inputs, cotangents, back, _run_back(op, forward, back))
+    return _answers(op, inputs, wanted, back, _run_back(op, forward, back))
 
 
 @dataclass
@@ -119,10 +128,10 @@ class _Step:
     of_states: dict[int, Variable] = field(default_factory=dict)
     of_elements: dict[int, Variable] = field(default_factory=dict)
     of_captured: dict[int, Variable] = field(default_factory=dict)
-    undefined: dict[tuple[str, int], Variable] = field(default_factory=dict)
+    undefined: dict[tuple[str, int], Undefined] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, op: Any, cotangents: Any) -> _Step:
+    def of(cls, op: Any, cotangents: Any, wanted: ScanInputs) -> _Step:
         """Differentiate the body of a loop with cotangents of its final states and traces."""
         fresh = [v.type() for v in op.body.inputs]
         outputs, memo = op.body.bind(fresh, return_memo=True)
@@ -135,90 +144,94 @@ class _Step:
             _connected(cotangents[0], outputs[:n]),
             _connected(cotangents[1], outputs[n:]),
         )
-        live = states_that_reach(
-            op,
-            [i in step.final for i in range(n)],
-            [k in step.traced for k in range(len(cotangents[1]))],
-        )
+        live = _live_states(op, step, len(cotangents[1]), wanted)
         step.adjoints = {i: v.type() for i, v in enumerate(step.states) if live[i]}
         step.cotangents = {k: outputs[n + k].type() for k in step.traced}
-        # a copy of its own for each output: one may be an input, another output or part of it
-        known = {pt.tensor_copy(outputs[i]): adjoint for i, adjoint in step.adjoints.items()}
-        known |= {pt.tensor_copy(outputs[n + k]): v for k, v in step.cotangents.items()}
-        if known:
-            step._differentiate(known)
+        seeds = [*step.adjoints.values(), *step.cotangents.values()]
+        given = [*(outputs[i] for i in step.adjoints), *(outputs[n + k] for k in step.cotangents)]
+        if given:
+            step._differentiate(given, seeds, wanted)
         return step
 
-    def _differentiate(self, known: dict[Variable, Variable]) -> None:
+    def _differentiate(
+        self, outputs: list[Variable], seeds: list[Variable], wanted: ScanInputs
+    ) -> None:
         parts = [
             ("states", self.of_states, [(i, self.states[i]) for i in self.adjoints]),
-            ("sequences", self.of_elements, _differentiable(self.elements)),
-            ("captured", self.of_captured, _differentiable(self.captured)),
+            ("sequences", self.of_elements, _differentiable(self.elements, wanted.sequences)),
+            ("captured", self.of_captured, _differentiable(self.captured, wanted.captured)),
         ]
         wrt = [v for *_, numbered in parts for _, v in numbered]
-        gradients = iter(
-            pytensor.grad(
-                None,
-                wrt,
-                known_grads=known,
-                disconnected_inputs="ignore",
-                return_disconnected="disconnected",
-                null_gradients="return",
-            )
-            if wrt
-            else []
-        )
+        gradients = iter(pull(outputs, seeds, wrt, undefined="return"))
         for role, found, numbered in parts:
-            for number, variable in numbered:
+            for number, _ in numbered:
                 gradient = next(gradients)
-                if isinstance(gradient.type, NullType):
+                if isinstance(gradient, Undefined):
                     self.undefined[role, number] = gradient
-                elif not isinstance(gradient.type, DisconnectedType):
-                    found[number] = pt.cast(gradient, variable.type.dtype)
+                elif gradient is not None:
+                    found[number] = gradient
 
     @property
     def inner(self) -> list[Variable]:
         return [*self.states, *self.elements, *self.captured]
 
     @property
-    def undefined_states(self) -> list[Variable]:
+    def undefined_states(self) -> list[Undefined]:
         """Undefined gradients of states, which make all gradients undefined."""
         return [v for (role, _), v in self.undefined.items() if role == "states"]
 
 
-def _differentiable(variables: list[Variable]) -> list[tuple[int, Variable]]:
-    return [(i, v) for i, v in enumerate(variables) if is_continuous(v)]
+def _live_states(op: Any, step: _Step, n_traces: int, wanted: ScanInputs) -> list[bool]:
+    """States whose adjoints lead from a cotangent to an input that is asked for."""
+    n = op.n_states
+    live = states_that_reach(
+        op, [i in step.final for i in range(n)], [k in step.traced for k in range(n_traces)]
+    )
+    pattern, others = body_pattern(op), [*wanted.sequences, *wanted.captured]
+    rows = [row for row, on in zip(pattern[n:], others, strict=True) if on]
+    moving = reached_states(
+        op, [on or any(row[i] for row in rows) for i, on in enumerate(wanted.states)]
+    )
+    return [
+        on and moves and is_continuous(v)
+        for on, moves, v in zip(live, moving, step.states, strict=True)
+    ]
+
+
+def _differentiable(
+    variables: list[Variable], wanted: Sequence[bool]
+) -> list[tuple[int, Variable]]:
+    return [(i, v) for i, v in enumerate(variables) if wanted[i] and is_continuous(v)]
 
 
 def _connected(cotangents: Sequence[Any], outputs: Sequence[Variable]) -> dict[int, Variable]:
     return {
         i: cotangent
         for i, (cotangent, y) in enumerate(zip(cotangents, outputs, strict=False))
-        if is_continuous(y) and not isinstance(cotangent.type, (DisconnectedType, NullType))
+        if cotangent is not None and is_continuous(y)
     }
 
 
 def _answers(
     op: Any,
     inputs: Sequence[Variable],
-    cotangents: Sequence[Any],
+    wanted: Sequence[bool],
     back: _Step,
     found: dict[tuple[str, int], Variable],
-) -> list[Variable]:
-    """One cotangent per input: zeros where the step's derivative has none, or disconnected."""
+) -> Answers:
+    """One cotangent per input; None where nothing depends on it."""
     given = op.split_inputs(inputs)
     keys: list[tuple[str, int] | None] = [None] * (len(inputs) - len(op.body.inputs))
     for role in ("states", "sequences", "captured"):
         keys += [(role, number) for number in range(len(getattr(given, role)))]
-    here = [not isinstance(c.type, DisconnectedType) for c in cotangents]
-    answers = []
-    for x, key, row in zip(inputs, keys, connections(op), strict=True):
-        if not any(joined and on for joined, on in zip(row, here, strict=True)):
-            answers.append(disconnected_type())
+    answers: Answers = []
+    for key, on in zip(keys, wanted, strict=True):
+        if key is None or not on:
+            answers.append(None)
         elif key in back.undefined or back.undefined_states:
-            answers.append(back.undefined.get(key, *back.undefined_states[:1]).type())
+            answers.append(back.undefined.get(key, *back.undefined_states[:1]))
         else:
-            answers.append(found[key] if key in found else pt.zeros_like(x))
+            answers.append(found.get(key))
     return answers
 
 
@@ -231,7 +244,7 @@ def _run_back(op: Any, forward: _Forward, back: _Step) -> dict[tuple[str, int], 
     after = {i: v.type() for i, v in enumerate(back.states) if isinstance(v.type, TensorType)}
     before = _states_before(op, after, back)
     wanted = [
-        *(back.of_states.get(i, pt.zeros_like(v)) for i, v in back.adjoints.items()),
+        *(back.of_states.get(i, zeros(v)) for i, v in back.adjoints.items()),
         *(_accumulated(sums[j], g) for j, g in back.of_captured.items()),
         *back.of_elements.values(),
     ]
@@ -262,8 +275,8 @@ def _run_back(op: Any, forward: _Forward, back: _Step) -> dict[tuple[str, int], 
         states=[*back.adjoints.values(), *sums.values(), *(after[i] for i in recomputed)],
         next_states=[*outputs[:n_states], *outputs[n_states + n_traces :]],
         init=[
-            *(back.final.get(i, pt.zeros_like(forward.given.states[i])) for i in back.adjoints),
-            *(pt.zeros_like(forward.given.captured[j]) for j in sums),
+            *(back.final.get(i, zeros(forward.given.states[i])) for i in back.adjoints),
+            *(zeros(forward.given.captured[j]) for j in sums),
             *(forward.states[i] for i in recomputed),
         ],
         elements=elements,
@@ -393,7 +406,7 @@ class _BackwardSteps:
         """The adjoint of an initial state, which none that is truncated reaches."""
         if self.truncate is None:
             return adjoint
-        return pt.switch(pt.eq(self.n_back, self.n_done), adjoint, pt.zeros_like(adjoint))
+        return masked(adjoint, pt.eq(self.n_back, self.n_done))
 
     def run(self, **parts: Any) -> Any:
         if self.forward.stops:

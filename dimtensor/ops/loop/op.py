@@ -14,6 +14,7 @@ from pytensor.graph.fg import FrozenFunctionGraph
 from pytensor.graph.op import HasInnerGraph, Op
 from pytensor.tensor.type import TensorType
 
+from dimtensor.ops.differentiable import WithRules
 from dimtensor.ops.interpret import Interpreter
 
 
@@ -35,7 +36,7 @@ class ScanOutputs(NamedTuple):
     n_done: Any
 
 
-class _LoopOp(Op, HasInnerGraph):
+class _LoopOp(WithRules, Op, HasInnerGraph):
     """What loops have in common: a frozen body that an interpreter can run."""
 
     body: FrozenFunctionGraph
@@ -265,15 +266,15 @@ class Scan(_LoopOp):
 
         return scan_shapes(self, node, shapes)
 
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
-        from dimtensor.ops.loop.gradient import scan_pullback
+    def pull_rule(self, node: Any, cotangents: Any, wanted: Any) -> Any:
+        from dimtensor.ops.loop.gradient import pull_scan
 
-        return scan_pullback(self, inputs, outputs, cotangents)
+        return pull_scan(self, node.inputs, node.outputs, cotangents, wanted)
 
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
-        from dimtensor.ops.loop.pushforward import scan_pushforward
+    def push_rule(self, node: Any, tangents: Any) -> Any:
+        from dimtensor.ops.loop.pushforward import push_scan
 
-        return scan_pushforward(self, inputs, outputs, tangents)
+        return push_scan(self, node.inputs, tangents)
 
 
 class Loop(_LoopOp):
@@ -338,15 +339,15 @@ class Loop(_LoopOp):
     def infer_shape(self, node: Apply, shapes: Any) -> list[Any]:
         return list(shapes[1 : 1 + self.n_states])
 
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
-        from dimtensor.ops.loop.gradient import loop_pullback
+    def pull_rule(self, node: Any, cotangents: Any, wanted: Any) -> Any:
+        from dimtensor.ops.loop.gradient import pull_loop
 
-        return loop_pullback(self, inputs, outputs, cotangents)
+        return pull_loop(self, node.inputs, node.outputs, cotangents, wanted)
 
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
-        from dimtensor.ops.loop.pushforward import loop_pushforward
+    def push_rule(self, node: Any, tangents: Any) -> Any:
+        from dimtensor.ops.loop.pushforward import push_loop
 
-        return loop_pushforward(self, inputs, outputs, tangents)
+        return push_loop(self, node.inputs, tangents)
 
 
 def _check_states(body: FrozenFunctionGraph, n_states: int) -> None:

@@ -6,26 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pytensor.tensor as pt
-from pytensor.gradient import (
-    DisconnectedType,
-    disconnected_type,
-    pushforward_through_pullback,
-)
-from pytensor.graph.basic import Apply, Variable
-from pytensor.graph.null_type import NullType
-from pytensor.graph.traversal import io_toposort
-from pytensor.tensor.elemwise import Elemwise
+from pytensor.graph.basic import Variable
 
+from dimtensor.ops.derivatives import push
+from dimtensor.ops.derivatives.flow import is_continuous, zeros
 from dimtensor.ops.graphs import replaced
-from dimtensor.ops.loop.connection import connections, is_continuous
+from dimtensor.ops.loop.connection import connections
 from dimtensor.ops.loop.frontend import build_loop, build_scan
 from dimtensor.ops.loop.op import Loop, Scan
 
+Tangents = Sequence[Variable | None]
 
-def scan_pushforward(
-    op: Scan, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Any]
-) -> list[Variable]:
+
+def push_scan(op: Scan, inputs: Sequence[Variable], tangents: Tangents) -> list[Variable | None]:
     """Tangents of the outputs of a `Scan` node, from those of its inputs."""
     given, moved = op.split_inputs(inputs), op.split_inputs(tangents)
     step = _tangent_step(op, given, moved, _reached(op, tangents))
@@ -40,15 +33,14 @@ def scan_pushforward(
         go_on=step.outputs[-1] if op.stops else None,
         go=given.go if op.stops else True,
         reverse=op.reverse,
+        captured=_captured(given, moved),
     )
     found = dict(zip(step.state_tangents, result.states[op.n_states :], strict=True))
     found |= dict(zip([i for i in step.of_outputs if i >= op.n_states], result.traces, strict=True))
-    return [found.get(i, disconnected_type()) for i in range(len(outputs))]
+    return [found.get(i) for i in range(op.n_states + op.n_traces + op.stops)]
 
 
-def loop_pushforward(
-    op: Loop, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Any]
-) -> list[Variable]:
+def push_loop(op: Loop, inputs: Sequence[Variable], tangents: Tangents) -> list[Variable | None]:
     """Tangents of the outputs of a `Loop` node, from those of its inputs."""
     given, moved = op.split_inputs(inputs), op.split_inputs(tangents)
     step = _tangent_step(op, given, moved, _reached(op, tangents))
@@ -58,9 +50,10 @@ def loop_pushforward(
         step.outputs[-1],
         given.go,
         [*given.states, *_initial(step, given, moved)],
+        captured=_captured(given, moved),
     )
     found = dict(zip(step.state_tangents, results[op.n_states :], strict=True))
-    return [found.get(i, disconnected_type()) for i in range(len(outputs))]
+    return [found.get(i) for i in range(op.n_states)]
 
 
 @dataclass
@@ -75,21 +68,20 @@ class _TangentStep:
     of_outputs: dict[int, Variable]
 
 
-def _is_connected(tangent: Any, variable: Variable) -> bool:
-    return is_continuous(variable) and not isinstance(tangent.type, DisconnectedType)
-
-
-def _reached(op: Any, tangents: Sequence[Any]) -> list[bool]:
+def _reached(op: Any, tangents: Tangents) -> list[bool]:
     """Outputs that depend on an input with a tangent."""
-    here = [not isinstance(v.type, DisconnectedType) for v in tangents]
-    rows = [row for row, on in zip(connections(op), here, strict=True) if on]
+    rows = [row for row, t in zip(connections(op), tangents, strict=True) if t is not None]
     return [any(column) for column in zip(*rows, strict=True)] if rows else []
+
+
+def _captured(given: Any, moved: Any) -> list[Variable]:
+    return [*given.captured, *(t for t in moved.captured if t is not None)]
 
 
 def _initial(step: _TangentStep, given: Any, moved: Any) -> list[Variable]:
     return [
-        moved.states[i] if _is_connected(moved.states[i], v) else pt.zeros_like(v)
-        for i, v in ((i, given.states[i]) for i in step.state_tangents)
+        zeros(given.states[i]) if moved.states[i] is None else moved.states[i]
+        for i in step.state_tangents
     ]
 
 
@@ -99,82 +91,39 @@ def _tangent_step(op: Any, given: Any, moved: Any, reached: list[bool]) -> _Tang
     n, m = op.n_states, len(fresh) - len(given.captured)
     states, elements, captured = fresh[:n], fresh[n:m], fresh[m:]
     live = [i for i, on in enumerate(reached) if on and i < len(outputs)]
-    state_tangents = {i: states[i].type() for i in live if i < n}
-    element_tangents = {
-        i: x.type()
-        for i, (x, v) in enumerate(zip(elements, moved.sequences, strict=True))
-        if _is_connected(v, x)
-    }
-    captured_tangents = {
-        i: x.type()
-        for i, (x, v) in enumerate(zip(captured, moved.captured, strict=True))
-        if _is_connected(v, x)
-    }
-    wrt = [
-        *((states[i], v) for i, v in state_tangents.items()),
-        *((elements[i], v) for i, v in element_tangents.items()),
-        *((captured[i], v) for i, v in captured_tangents.items()),
+    of_states = {i: states[i].type() for i in live if i < n}
+    of_elements = _fresh(elements, moved.sequences)
+    of_captured = _fresh(captured, moved.captured)
+    pairs = [
+        *((states[i], v) for i, v in of_states.items()),
+        *((elements[i], v) for i, v in of_elements.items()),
+        *((captured[i], v) for i, v in of_captured.items()),
     ]
-    found = pushed([outputs[i] for i in live], wrt)
+    found = [
+        zeros(outputs[i]) if v is None else v
+        for i, v in zip(
+            live,
+            push([outputs[i] for i in live], [x for x, _ in pairs], [v for _, v in pairs]),
+            strict=True,
+        )
+    ]
     outside = dict(zip(captured, given.captured, strict=True))
-    outside |= {v: moved.captured[i] for i, v in captured_tangents.items()}
+    outside |= {v: moved.captured[i] for i, v in of_captured.items()}
     both = replaced([*outputs, *found], outside)
     return _TangentStep(
         states,
         elements,
         both[: len(outputs)],
-        state_tangents,
-        element_tangents,
+        of_states,
+        of_elements,
         dict(zip(live, both[len(outputs) :], strict=True)),
     )
 
 
-def pushed(outputs: Sequence[Variable], wrt: Sequence[tuple[Variable, Variable]]) -> list[Variable]:
-    """Tangents of the outputs, from pairs of variables and their tangents.
-
-    What has no tangent, constants above all, is not moved by zeros: zeros times an infinite or
-    undefined derivative would be nan. Where one of the variables depends on another, its tangent is
-    added to the one that it has from there, as the gradient of the other goes through it.
-    """
-    given = dict(wrt)
-    tangents = dict(wrt)
-    for node in io_toposort([], list(outputs)):
-        here = [tangents.get(v) for v in node.inputs]
-        if any(tangent is not None for tangent in here):
-            results = _tangents_of_node(node, here)
-            tangents.update(
-                (v, pt.cast(t + given[v] if v in given else t, v.type.dtype))
-                for v, t in zip(node.outputs, results, strict=True)
-                if is_continuous(v) and not isinstance(t.type, (DisconnectedType, NullType))
-            )
-    return [tangents.get(v, pt.zeros_like(v)) for v in outputs]
-
-
-def _tangents_of_node(node: Apply, tangents: Sequence[Variable | None]) -> Sequence[Variable]:
-    """Tangents of a node's outputs, by a rule of the operation's own or by two pullbacks.
-
-    Constants have no tangent here: zeros times an infinite derivative would be nan.
-
-    References
-    ----------
-    J. Towns, "A new trick for calculating Jacobian vector products", 2017.
-    """
-    if isinstance(node.op, (Elemwise, Scan, Loop)):
-        given = [disconnected_type() if t is None else t for t in tangents]
-        return node.op.pushforward(node.inputs, node.outputs, given)
-    # on variables of their own, because one input may depend on another
-    fresh = [v if t is None else v.type() for v, t in zip(node.inputs, tangents, strict=True)]
-    results = node.op.make_node(*fresh).outputs
-    moved = [at for at, t in enumerate(tangents) if t is not None]
-    connected = [v for v in results if is_continuous(v)]
-    if not connected:
-        return [disconnected_type() for _ in results]
-    pushed = pushforward_through_pullback(
-        connected,
-        [fresh[at] for at in moved],
-        [tangents[at] for at in moved],
-        disconnected_outputs="ignore",
-    )
-    inside = replaced(list(pushed), {fresh[at]: node.inputs[at] for at in moved})
-    found = dict(zip(connected, inside, strict=True))
-    return [found.get(v, disconnected_type()) for v in results]
+def _fresh(variables: Sequence[Variable], tangents: Tangents) -> dict[int, Variable]:
+    """Variables for the tangents that there are, by number."""
+    return {
+        i: x.type()
+        for i, (x, t) in enumerate(zip(variables, tangents, strict=True))
+        if t is not None and is_continuous(x)
+    }

@@ -1,0 +1,244 @@
+"""Reverse and forward mode on positional graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import pytensor.tensor as pt
+from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.graph.traversal import io_toposort
+from pytensor.tensor.elemwise import Elemwise
+from pytensor.tensor.type import TensorType
+
+from dimtensor.errors import GraphError
+from dimtensor.ops.derivatives.elementwise import STEPS
+from dimtensor.ops.derivatives.fallback import pulled_by_op, pushed_by_pulling, transposed
+from dimtensor.ops.derivatives.flow import (
+    Flow,
+    Undefined,
+    accumulated,
+    is_continuous,
+    of_type,
+    settled,
+)
+from dimtensor.ops.derivatives.rules import flow_rules, forward_of, reverse_of
+
+
+def pull(
+    outputs: Sequence[Variable],
+    cotangents: Sequence[Variable | None],
+    wrt: Sequence[Variable],
+    undefined: Literal["raise", "return"] = "raise",
+) -> list[Any]:
+    """Cotangents of variables, from those of outputs: reverse mode.
+
+    Parameters
+    ----------
+    outputs : sequence of variable
+        One may be there twice, be an ancestor of another, or be one of `wrt`.
+    cotangents : sequence of variable or None
+        One for each output. A constant of lengths 1 broadcasts.
+    wrt : sequence of variable
+        Where one depends on another, the cotangent of that other includes what comes through it.
+    undefined : {"raise", "return"}
+        What is done about a derivative that an operation does not have.
+
+    Returns
+    -------
+    list of variable or None
+        None where no output depends on the variable; an `Undefined` where that is to be returned.
+
+    Raises
+    ------
+    GraphError
+        If a derivative is asked for that an operation does not have.
+
+    Examples
+    --------
+    >>> import pytensor.tensor as pt
+    >>> x = pt.dscalar("x")
+    >>> q = x * x
+    >>> (slope,) = pull([q, pt.sin(q)], [pt.constant(1.0), pt.constant(1.0)], [x])
+    >>> round(float(slope.eval({x: 0.9})), 4)
+    3.0411
+    """
+    waiting: dict[Variable, list[Flow | Undefined]] = {}
+    for output, cotangent in zip(outputs, cotangents, strict=True):
+        if cotangent is not None and is_continuous(output):
+            waiting.setdefault(output, []).append(_seed(cotangent, output))
+    nodes = io_toposort([], list(waiting))
+    depends = _depending(nodes, wrt)
+    asked = set(wrt)
+    found: dict[Variable, Flow | Undefined] = {}
+    for node in reversed(nodes):
+        if not any(v in waiting and v in depends for v in node.outputs):
+            continue
+        totals = [_total(waiting.pop(v)) if v in waiting else None for v in node.outputs]
+        for variable, flow in zip(node.outputs, totals, strict=True):
+            if variable in asked and flow is not None:
+                found[variable] = flow
+        wanted = [v in depends for v in node.inputs]
+        if not any(wanted):
+            continue
+        results = _pulled(node, totals, wanted)
+        for x, on, result in zip(node.inputs, wanted, results, strict=True):
+            if on and result is not None:
+                waiting.setdefault(x, []).append(result)
+    found.update((v, _total(waiting[v])) for v in asked if v in waiting)
+    answers: list[Any] = []
+    for variable in wrt:
+        flow = found.get(variable)
+        if isinstance(flow, Undefined) and undefined == "raise":
+            raise GraphError(f"a derivative in this expression is not known: {flow.reason}")
+        answers.append(settled(flow, variable) if isinstance(flow, Flow) else flow)
+    return answers
+
+
+def push(
+    outputs: Sequence[Variable], wrt: Sequence[Variable], tangents: Sequence[Variable | None]
+) -> list[Variable | None]:
+    """Tangents of outputs, from those of variables: forward mode.
+
+    Parameters
+    ----------
+    outputs, wrt : sequence of variable
+    tangents : sequence of variable or None
+        One for each of `wrt`. Where one of `wrt` depends on another, its tangent is added to the
+        one that it has from there.
+
+    Returns
+    -------
+    list of variable or None
+        None where the output does not depend on what has a tangent.
+
+    Raises
+    ------
+    GraphError
+        If a derivative is needed that an operation does not have.
+
+    Examples
+    --------
+    >>> import pytensor.tensor as pt
+    >>> x = pt.dscalar("x")
+    >>> y = pt.exp(x)
+    >>> push([x + y], [x, y], [y, y])[0].eval({x: 0.0}).tolist()
+    3.0
+    """
+    given: dict[Variable, list[Flow]] = {}
+    for variable, tangent in zip(wrt, tangents, strict=True):
+        if tangent is not None and is_continuous(variable):
+            given.setdefault(variable, []).append(_seed(tangent, variable))
+    found = {v: accumulated(flows) for v, flows in given.items() if v.owner is None}
+    for node in io_toposort([], list(outputs)):
+        here = [found.get(v) for v in node.inputs]
+        results: Sequence[Flow | None] = [None] * len(node.outputs)
+        if any(flow is not None for flow in here):
+            results = _pushed(node, here)
+        for variable, flow in zip(node.outputs, results, strict=True):
+            flows = [*([] if flow is None else [flow]), *given.get(variable, ())]
+            if flows and is_continuous(variable):
+                found[variable] = accumulated(flows)
+    found.update((v, accumulated(given[v])) for v in outputs if v in given and v not in found)
+    return [settled(found[v], v) if v in found else None for v in outputs]
+
+
+def _seed(value: Variable, like: Variable) -> Flow:
+    sparse = not (isinstance(value, Constant) and bool(np.all(np.asarray(value.data) != 0)))
+    if isinstance(like.type, TensorType):
+        value = of_type(pt.as_tensor_variable(value), like)
+    return Flow(value, None, sparse)
+
+
+def _depending(nodes: Sequence[Apply], wrt: Sequence[Variable]) -> set[Variable]:
+    """Variables that may have a derivative with respect to some others."""
+    depends = {v for v in wrt if is_continuous(v)}
+    for node in nodes:
+        here = [v in depends for v in node.inputs]
+        if not any(here):
+            continue
+        pattern = None if isinstance(node.op, Elemwise) else _pattern(node)
+        if isinstance(node.op, Elemwise) and type(node.op.scalar_op) in STEPS:
+            continue
+        for at, v in enumerate(node.outputs):
+            if pattern is None or any(
+                on and row[at] for on, row in zip(here, pattern, strict=True)
+            ):
+                depends.update([v] if is_continuous(v) else ())
+    return depends
+
+
+def _pattern(node: Apply) -> Any:
+    """For each input, which outputs have a derivative with respect to it; None if all have."""
+    pattern = getattr(node.op, "connection_pattern", None)
+    return None if pattern is None else pattern(node)
+
+
+def _total(flows: list[Flow | Undefined]) -> Flow | Undefined:
+    for flow in flows:
+        if isinstance(flow, Undefined):
+            return flow
+    return accumulated(flows)  # type: ignore[arg-type]
+
+
+def _pulled(node: Apply, totals: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
+    """Cotangents of the inputs of a node."""
+    for flow in totals:
+        if isinstance(flow, Undefined):
+            return [flow if on else None for on in wanted]
+    rules = flow_rules(node)
+    if rules is not None:
+        return rules.pull(node, totals[0], wanted)
+    plain = [
+        None if flow is None else settled(flow, v)
+        for flow, v in zip(totals, node.outputs, strict=True)
+    ]
+    results = pulled_node(node, plain, wanted)
+    return [_as_flow(result, x) for result, x in zip(results, node.inputs, strict=True)]
+
+
+def pulled_node(
+    node: Any, cotangents: Sequence[Variable | None], wanted: Sequence[bool]
+) -> Sequence[Variable | Undefined | None]:
+    """Cotangents of the inputs of one node, by its reverse rule or what takes the place of one."""
+    reverse = reverse_of(node.op)
+    if reverse is not None:
+        return reverse(node, cotangents, wanted)
+    forward = forward_of(node.op)
+    if forward is not None:
+        return transposed(forward, node, cotangents, wanted)
+    return pulled_by_op(node, cotangents, wanted)
+
+
+def _pushed(node: Apply, tangents: Sequence[Flow | None]) -> Sequence[Flow | None]:
+    """Tangents of the outputs of a node."""
+    rules = flow_rules(node)
+    if rules is not None:
+        return [rules.push(node, tangents)]
+    plain = [
+        None if flow is None else settled(flow, v)
+        for flow, v in zip(tangents, node.inputs, strict=True)
+    ]
+    results = pushed_node(node, plain)
+    found = [_as_flow(result, v) for result, v in zip(results, node.outputs, strict=True)]
+    for flow in found:
+        if isinstance(flow, Undefined):
+            raise GraphError(f"a derivative in this expression is not known: {flow.reason}")
+    return found
+
+
+def pushed_node(node: Any, tangents: Sequence[Variable | None]) -> Sequence[Any]:
+    """Tangents of the outputs of one node, by its forward rule or by two reverse ones."""
+    forward = forward_of(node.op)
+    if forward is not None:
+        return forward(node, tangents)
+    return pushed_by_pulling(node, tangents)
+
+
+def _as_flow(result: Any, like: Variable) -> Any:
+    if result is None or isinstance(result, (Undefined, Flow)) or not is_continuous(like):
+        return result
+    if isinstance(like.type, TensorType):
+        result = of_type(result, like)
+    return Flow(result, None, True)

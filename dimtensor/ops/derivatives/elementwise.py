@@ -1,0 +1,200 @@
+"""Derivatives of elementwise operations: one partial derivative per operand, for both modes.
+
+A partial derivative is a function from a derivative to the product. The tangent of the result is
+the sum of what they make of the operands' tangents; the cotangent of an operand is what its partial
+makes of that of the result. So both modes agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import pytensor.scalar.basic as ps
+import pytensor.tensor as pt
+from pytensor.gradient import DisconnectedType
+from pytensor.graph.basic import Variable
+from pytensor.graph.null_type import NullType
+from pytensor.graph.utils import MethodNotDefined
+from pytensor.tensor.elemwise import Elemwise
+
+from dimtensor.ops.derivatives.flow import (
+    Flow,
+    Undefined,
+    both,
+    filled,
+    is_constant,
+    is_continuous,
+    masked,
+    of_dtype,
+    summed_to,
+    total,
+)
+from dimtensor.ops.derivatives.rules import FlowRules, declare_flow_rules
+
+
+class Partial(NamedTuple):
+    """The partial derivative by one operand.
+
+    Attributes
+    ----------
+    times : callable
+        From a derivative to its product with the partial.
+    mask : variable of bools, optional
+        Where it is false, the partial counts as zero.
+    singular : bool
+        Whether it may be infinite, or not a number, where the operands are finite. Then it is not
+        multiplied by what is zero.
+    """
+
+    times: Callable[[Variable], Variable]
+    mask: Variable | None = None
+    singular: bool = False
+
+
+# constant but for jumps
+STEPS = (
+    ps.IntDiv,
+    ps.Sign,
+    ps.Ceil,
+    ps.Floor,
+    ps.Trunc,
+    ps.RoundHalfToEven,
+    ps.RoundHalfAwayFromZero,
+)
+Partials = Callable[[Sequence[Variable], Variable], Sequence[Partial | None]]
+_PARTIALS: dict[type, Partials] = {}
+
+
+def partials(*kinds: type) -> Callable[[Partials], Partials]:
+    """Declare the partial derivatives of scalar operations, given the operands and the result."""
+
+    def declare(rule: Partials) -> Partials:
+        _PARTIALS.update(dict.fromkeys(kinds, rule))
+        return rule
+
+    return declare
+
+
+def _is_real(node: Any) -> bool:
+    return len(node.outputs) == 1 and not any(
+        v.type.dtype.startswith("complex") for v in (*node.inputs, *node.outputs)
+    ) and (type(node.op.scalar_op) in _PARTIALS or _has_pullback(node.op.scalar_op))  # fmt: skip
+
+
+def _has_pullback(scalar_op: Any) -> bool:
+    from pytensor.scalar.basic import ScalarInnerGraphOp
+
+    return not isinstance(scalar_op, ScalarInnerGraphOp)
+
+
+def _partials_of(node: Any) -> Sequence[Partial | None]:
+    rule = _PARTIALS.get(type(node.op.scalar_op))
+    if rule is not None:
+        return rule(node.inputs, node.outputs[0])
+    return [Partial(_by_op(node, at), None, True) for at in range(len(node.inputs))]
+
+
+class _HasNone(Exception):
+    """An operation does not have some partial derivative."""
+
+
+def _by_op(node: Any, at: int) -> Callable[[Variable], Variable]:
+    """The partial derivative that PyTensor's scalar operation has."""
+
+    def product(t: Variable) -> Variable:
+        try:
+            found = node.op._bgrad(list(node.inputs), list(node.outputs), [t])[at]
+        except (NotImplementedError, MethodNotDefined) as error:
+            raise _HasNone(f"{type(node.op.scalar_op).__name__} has none") from error
+        if isinstance(found.type, NullType):
+            raise _HasNone(str(found.type.why_null))
+        if isinstance(found.type, DisconnectedType):
+            raise _HasNone(f"{node.op} is not connected to its operand {at}")
+        return found
+
+    return product
+
+
+def pull_elementwise(
+    node: Any, cotangent: Flow, wanted: Sequence[bool]
+) -> Sequence[Flow | Undefined | None]:
+    """Cotangents of the operands of an elementwise operation."""
+    (out,) = node.outputs
+    nonzero: Variable | None = None
+    found: list[Flow | Undefined | None] = []
+    for x, on, partial in zip(node.inputs, wanted, _partials_of(node), strict=True):
+        if not on or partial is None or not is_continuous(x):
+            found.append(None)
+            continue
+        mask = cotangent.mask
+        if partial.singular and mask is None and cotangent.sparse:
+            if nonzero is None:
+                nonzero = pt.neq(cotangent.value, 0)
+            mask = nonzero
+        mask = both(mask, partial.mask)
+        try:
+            value = of_dtype(partial.times(cotangent.value), x)
+        except _HasNone as error:
+            found.append(Undefined(str(error)))
+            continue
+        found.append(summed_to(Flow(value, mask, cotangent.sparse), x, out))
+    return found
+
+
+def push_elementwise(node: Any, tangents: Sequence[Flow | None]) -> Flow | None:
+    """The tangent of the result of an elementwise operation."""
+    from dimtensor.errors import GraphError
+
+    terms: list[tuple[Variable, Variable | None]] = []
+    sparse = True
+    for flow, partial in zip(tangents, _partials_of(node), strict=True):
+        if flow is None or partial is None:
+            continue
+        # a tangent has no mask: it is what it is
+        value = flow.value
+        try:
+            term = of_dtype(partial.times(value), node.outputs[0])
+        except _HasNone as error:
+            raise GraphError(f"a derivative in this expression is not known: {error}") from error
+        if partial.singular and flow.sparse and not is_constant(value):
+            term = masked(term, pt.neq(value, 0))
+        terms.append((term, partial.mask))
+        sparse = sparse and (flow.sparse or partial.mask is not None)
+    if not terms:
+        return None
+    plain = [term for term, mask in terms if mask is None]
+    chosen = [(term, mask) for term, mask in terms if mask is not None]
+    values = [total(plain)] if plain else []
+    if len(chosen) == 2 and _opposite(chosen[0][1], chosen[1][1]):
+        values.append(pt.switch(chosen[0][1], chosen[0][0], chosen[1][0]))
+    else:
+        values += [masked(term, mask) for term, mask in chosen]
+    return Flow(total(values), None, sparse)
+
+
+def _opposite(one: Any, other: Any) -> bool:
+    """Whether one mask is the negation of the other."""
+    node = other.owner
+    return (
+        node is not None
+        and isinstance(node.op, Elemwise)
+        and type(node.op.scalar_op).__name__ == "Invert"
+        and node.inputs[0] is one
+    )
+
+
+declare_flow_rules(Elemwise, FlowRules(pull_elementwise, push_elementwise, _is_real))
+
+
+def expanded(node: Any) -> list[Variable]:
+    """The outputs of an elementwise operation that is composed of others, written out."""
+    inner = node.op.scalar_op.fgraph
+    known: dict[Variable, Variable] = dict(zip(inner.inputs, node.inputs, strict=True))
+    for part in inner.toposort():
+        operands = [
+            known[v] if v in known else pt.constant(v.data, dtype=v.type.dtype) for v in part.inputs
+        ]
+        results = Elemwise(part.op)(*operands, return_list=True)
+        known.update(zip(part.outputs, results, strict=True))
+    return [filled(known[v], out) for v, out in zip(inner.outputs, node.outputs, strict=True)]

@@ -1,0 +1,198 @@
+"""Derivatives on their way through a graph, and what is done to them everywhere.
+
+A derivative may have length 1 along an axis where its variable is longer, all elements being equal:
+the cotangent of what is summed is that of the sum. It is filled up where an operation needs all of
+it. And a cotangent may come with a mask: it counts as zero where the mask is false. Selections mask
+instead of multiplying by zero, because zero times an infinite derivative would be NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytensor.tensor as pt
+from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.null_type import NullType
+from pytensor.tensor.elemwise import DimShuffle
+from pytensor.tensor.type import TensorType
+
+
+class Undefined(NamedTuple):
+    """A derivative that an operation does not have, and why."""
+
+    reason: str
+
+    def as_variable(self) -> Variable:
+        """It as PyTensor's operations have it."""
+        return NullType(self.reason)()
+
+
+class Flow(NamedTuple):
+    """A cotangent or a tangent.
+
+    Attributes
+    ----------
+    value : variable
+    mask : variable of bools, optional
+        Where it is false, the derivative is zero, whatever the value says.
+    sparse : bool
+        Whether elements of the value may be zero because nothing depends on what they belong to.
+    """
+
+    value: Variable
+    mask: Variable | None = None
+    sparse: bool = False
+
+
+def is_continuous(variable: Variable) -> bool:
+    """Whether there are derivatives with respect to a variable."""
+    return getattr(variable.type, "dtype", "object").startswith(("float", "complex"))
+
+
+def number(value: Any, like: Variable) -> Constant:
+    """A constant that broadcasts against a variable, of its dtype."""
+    kind = getattr(like.type, "ndim", None)
+    shape = (1,) * (kind or 0)
+    return pt.constant(np.full(shape, value, dtype=like.type.dtype), dtype=like.type.dtype)
+
+
+def is_constant(variable: Variable, value: float | None = None) -> bool:
+    """Whether a variable is a constant, without zeros or with one value everywhere."""
+    if not isinstance(variable, Constant) or not isinstance(variable.type, TensorType):
+        return False
+    data = np.asarray(variable.data)
+    return bool(np.all(data != 0) if value is None else np.all(data == value))
+
+
+def times(t: Variable, factor: Variable) -> Variable:
+    """A derivative times a partial derivative."""
+    if is_constant(t, 1) and t.type.dtype == factor.type.dtype:
+        return factor
+    if is_constant(factor, 1):
+        return t
+    return pt.mul(t, factor)
+
+
+def masked(value: Variable, mask: Variable | None) -> Variable:
+    """Zero where the mask is false."""
+    return value if mask is None else pt.switch(mask, value, number(0, value))
+
+
+def both(one: Variable | None, other: Variable | None) -> Variable | None:
+    """The mask that is true where both are."""
+    if one is None or other is None or one is other:
+        return other if one is None else one
+    return pt.and_(one, other)
+
+
+def lengths(variable: Variable) -> list[Any]:
+    """Lengths of the axes, integers where they are static."""
+    return [variable.shape[i] if n is None else n for i, n in enumerate(variable.type.shape)]
+
+
+def filled(value: Variable, like: Variable) -> Variable:
+    """The value with the lengths of a variable."""
+    axes = zip(value.type.shape, like.type.shape, strict=True)
+    if any(n == 1 and m != 1 for n, m in axes):
+        return pt.alloc(value, *lengths(like))
+    return value
+
+
+def zeros(like: Variable) -> Variable:
+    """Zeros with the lengths of a variable."""
+    return pt.alloc(np.asarray(0, dtype=like.type.dtype), *lengths(like))
+
+
+def of_dtype(value: Variable, like: Variable) -> Variable:
+    """The value with the dtype of a variable."""
+    if value.type.dtype != like.type.dtype:
+        return pt.cast(value, like.type.dtype)
+    return value
+
+
+def of_type(value: Variable, like: Variable) -> Variable:
+    """The value with the dtype of a variable, and with length 1 where that is known to have it."""
+    value = of_dtype(value, like)
+    if not isinstance(value.type, TensorType):
+        return value
+    pairs = zip(value.type.shape, like.type.shape, strict=True)
+    ones = [axis for axis, (n, m) in enumerate(pairs) if n is None and m == 1]
+    return pt.specify_broadcastable(value, *ones) if ones else value
+
+
+def settled(flow: Flow, like: Variable) -> Variable:
+    """A derivative as a plain variable of the type of what it belongs to."""
+    value = masked(flow.value, flow.mask)
+    if not isinstance(like.type, TensorType):
+        return value
+    return filled(of_type(value, like), like)
+
+
+def accumulated(flows: Sequence[Flow]) -> Flow:
+    """The sum of derivatives of one variable."""
+    if len(flows) == 1:
+        return flows[0]
+    sparse = all(flow.sparse or flow.mask is not None for flow in flows)
+    masks = {flow.mask: None for flow in flows}
+    if len(masks) == 1:
+        return Flow(total([flow.value for flow in flows]), flows[0].mask, sparse)
+    parts = [
+        masked(total([flow.value for flow in flows if flow.mask is mask]), mask) for mask in masks
+    ]
+    if None in masks:
+        return Flow(total(parts), None, sparse)
+    return Flow(total(parts), pt.or_(*masks) if len(masks) == 2 else _any(list(masks)), sparse)
+
+
+def _any(masks: list[Any]) -> Variable:
+    found = masks[0]
+    for mask in masks[1:]:
+        found = pt.or_(found, mask)
+    return found
+
+
+def total(values: Sequence[Variable]) -> Variable:
+    """The sum of variables, at least one."""
+    return values[0] if len(values) == 1 else pt.add(*values)
+
+
+def shuffled(value: Variable, order: Sequence[Any]) -> Variable:
+    """A `DimShuffle`, made one with a `DimShuffle` before it."""
+    node = value.owner
+    if node is not None and isinstance(node.op, DimShuffle):
+        value, order = (
+            node.inputs[0],
+            [axis if axis == "x" else node.op.new_order[axis] for axis in order],
+        )
+    if list(order) == list(range(value.type.ndim)):
+        return value
+    return value.dimshuffle(list(order))
+
+
+def summed_to(flow: Flow, like: Variable, out: Variable) -> Flow:
+    """A derivative of a broadcast operand, summed over the axes along which it was repeated."""
+    pairs = list(zip(like.type.shape, out.type.shape, strict=True))
+    repeated = [axis for axis, (n, m) in enumerate(pairs) if n == 1 and m != 1]
+    if not repeated:
+        return flow
+    value = masked(flow.value, flow.mask)
+    constant = [axis for axis in repeated if value.type.shape[axis] == 1]
+    if constant:
+        # the sum of equal elements
+        count: Any = 1
+        for axis in constant:
+            count = count * (out.shape[axis] if pairs[axis][1] is None else pairs[axis][1])
+        if isinstance(count, int):
+            value = times(value, number(count, value))
+        else:
+            value = pt.mul(value, pt.cast(count, value.type.dtype))
+    rest = [axis for axis in repeated if axis not in constant]
+    if rest:
+        kept = iter(range(value.type.ndim - len(rest)))
+        reduced = pt.sum(value, axis=rest, dtype=value.type.dtype, acc_dtype=value.type.dtype)
+        value = shuffled(
+            reduced, ["x" if axis in rest else next(kept) for axis in range(len(pairs))]
+        )
+    return Flow(value, None, flow.sparse or flow.mask is not None)

@@ -1,0 +1,215 @@
+"""Derivatives of operations that have graphs of their own, or that run over leading axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+from pytensor.compile.builders import OpFromGraph
+from pytensor.conditional.op import IfElse
+from pytensor.graph.basic import Variable
+from pytensor.graph.fg import FrozenFunctionGraph
+from pytensor.graph.replace import vectorize_graph
+from pytensor.tensor.blockwise import Blockwise
+from pytensor.tensor.elemwise import Elemwise
+
+from dimtensor.ops.derivatives.driver import pull, pulled_node, push, pushed_node
+from dimtensor.ops.derivatives.elementwise import expanded
+from dimtensor.ops.derivatives.fallback import pulled_by_op, pushed_by_pulling
+from dimtensor.ops.derivatives.flow import zeros
+from dimtensor.ops.derivatives.rules import Tangents, forward_rule, reverse_rule
+from dimtensor.ops.graphs import replaced
+
+Results = list[Any]
+
+
+def _pushed_inside(
+    write_out: Callable[[Any], list[Variable]], node: Any, tangents: Tangents
+) -> Results:
+    """Tangents of what a node computes, its graph written out."""
+    fresh = [x.type() for x in node.inputs]
+    outputs = write_out(SimpleNamespace(op=node.op, inputs=fresh, outputs=node.outputs))
+    moved = [at for at, t in enumerate(tangents) if t is not None]
+    inner = [tangents[at].type() for at in moved]  # type: ignore[union-attr]
+    found = push(outputs, [fresh[at] for at in moved], inner)
+    outside = dict(zip(fresh, node.inputs, strict=True))
+    outside |= dict(zip(inner, (tangents[at] for at in moved), strict=True))
+    return _outside(found, outside)
+
+
+def _pulled_inside(
+    write_out: Callable[[Any], list[Variable]],
+    node: Any,
+    cotangents: Tangents,
+    wanted: Sequence[bool],
+) -> Results:
+    """Cotangents of what a node takes, its graph written out."""
+    fresh = [x.type() for x in node.inputs]
+    outputs = write_out(SimpleNamespace(op=node.op, inputs=fresh, outputs=node.outputs))
+    inner = [None if c is None else v.type() for c, v in zip(cotangents, node.outputs, strict=True)]
+    asked = [x for x, on in zip(fresh, wanted, strict=True) if on]
+    found = pull(outputs, inner, asked, undefined="return")
+    outside = dict(zip(fresh, node.inputs, strict=True))
+    outside |= {v: c for v, c in zip(inner, cotangents, strict=True) if v is not None}
+    answers = iter(_outside(found, outside))
+    return [next(answers) if on else None for on in wanted]
+
+
+def _outside(found: Sequence[Any], pairs: dict[Any, Any]) -> Results:
+    here = [v for v in found if isinstance(v, Variable)]
+    answers = iter(replaced(here, pairs))
+    return [next(answers) if isinstance(v, Variable) else v for v in found]
+
+
+def _written_out(node: Any) -> list[Variable]:
+    """What an `OpFromGraph` computes, as a part of the graph that it is in."""
+    graph = node.op.fgraph
+    if isinstance(graph, FrozenFunctionGraph):
+        return list(graph.bind(list(node.inputs)))
+    return replaced(graph.outputs, dict(zip(graph.inputs, node.inputs, strict=True)))
+
+
+@forward_rule(OpFromGraph)
+def _push_graph(node: Any, tangents: Tangents) -> Results:
+    if _has_own(node.op):
+        return pushed_by_pulling(node, tangents)
+    return _pushed_inside(_written_out, node, tangents)
+
+
+@reverse_rule(OpFromGraph)
+def _pull_graph(node: Any, cotangents: Tangents, wanted: Sequence[bool]) -> Results:
+    if _has_own(node.op):
+        return pulled_by_op(node, cotangents, wanted)
+    return _pulled_inside(_written_out, node, cotangents, wanted)
+
+
+def _has_own(op: OpFromGraph) -> bool:
+    """Whether somebody gave the operation a derivative of its own."""
+    return (
+        getattr(op, "pullback_overrides", None) is not None
+        or type(op).pullback is not OpFromGraph.pullback
+    )
+
+
+@forward_rule(Elemwise)
+def _push_composite(node: Any, tangents: Tangents) -> Results:
+    if not _is_composite(node):
+        return pushed_by_pulling(node, tangents)
+    return _pushed_inside(expanded, node, tangents)
+
+
+@reverse_rule(Elemwise)
+def _pull_composite(node: Any, cotangents: Tangents, wanted: Sequence[bool]) -> Results:
+    if not _is_composite(node):
+        return pulled_by_op(node, cotangents, wanted)
+    return _pulled_inside(expanded, node, cotangents, wanted)
+
+
+def _is_composite(node: Any) -> bool:
+    from pytensor.scalar.basic import Composite
+
+    return isinstance(node.op.scalar_op, Composite)
+
+
+@forward_rule(IfElse)
+def _push_ifelse(node: Any, tangents: Tangents) -> Results:
+    condition, *values = node.inputs
+    n = node.op.n_outs
+    found: Results = []
+    for at in range(n):
+        pair = [tangents[1 + at], tangents[1 + n + at]]
+        if pair == [None, None]:
+            found.append(None)
+            continue
+        full = [
+            zeros(x) if t is None else t
+            for t, x in zip(pair, (values[at], values[n + at]), strict=True)
+        ]
+        found.append(_ifelse(condition, *full))
+    return found
+
+
+@reverse_rule(IfElse)
+def _pull_ifelse(node: Any, cotangents: Tangents, wanted: Sequence[bool]) -> Results:
+    condition, *values = node.inputs
+    n = node.op.n_outs
+    found: Results = [None] * len(node.inputs)
+    for at, c in enumerate(cotangents):
+        if c is None:
+            continue
+        first, second = 1 + at, 1 + n + at
+        if wanted[first]:
+            found[first] = _ifelse(condition, c, zeros(values[at]))
+        if wanted[second]:
+            found[second] = _ifelse(condition, zeros(values[n + at]), c)
+    return found
+
+
+def _ifelse(condition: Variable, one: Variable, other: Variable) -> Variable:
+    from pytensor.conditional.op import ifelse
+
+    return ifelse(condition, one, other)
+
+
+def _core(node: Any) -> Any:
+    """A node of the operation that runs over leading axes, on variables of its own."""
+    core = node.op._create_dummy_core_node(node.inputs)
+    inputs = [x.type() for x in core.inputs]
+    return SimpleNamespace(
+        op=node.op.core_op, inputs=inputs, outputs=[v.type() for v in core.outputs]
+    )
+
+
+def _batch_ndim(node: Any) -> int:
+    return node.outputs[0].type.ndim - len(node.op.outputs_sig[0])
+
+
+@forward_rule(Blockwise)
+def _push_blockwise(node: Any, tangents: Tangents) -> Results:
+    if _batch_ndim(node) == 0:
+        inner = SimpleNamespace(op=node.op.core_op, inputs=node.inputs, outputs=node.outputs)
+        return list(pushed_node(inner, tangents))
+    core = _core(node)
+    inside = [None if t is None else x.type() for x, t in zip(core.inputs, tangents, strict=True)]
+    found = pushed_node(core, inside)
+    batched = dict(zip(core.inputs, node.inputs, strict=True))
+    batched |= dict(zip(core.outputs, node.outputs, strict=True))
+    batched |= {v: t for v, t in zip(inside, tangents, strict=True) if v is not None}
+    return _vectorized(found, batched)
+
+
+@reverse_rule(Blockwise)
+def _pull_blockwise(node: Any, cotangents: Tangents, wanted: Sequence[bool]) -> Results:
+    if _batch_ndim(node) == 0:
+        inner = SimpleNamespace(op=node.op.core_op, inputs=node.inputs, outputs=node.outputs)
+        return list(pulled_node(inner, cotangents, wanted))
+    core = _core(node)
+    inside = [
+        None if c is None else v.type() for v, c in zip(core.outputs, cotangents, strict=True)
+    ]
+    found = pulled_node(core, inside, wanted)
+    batched = dict(zip(core.inputs, node.inputs, strict=True))
+    batched |= dict(zip(core.outputs, node.outputs, strict=True))
+    batched |= {v: c for v, c in zip(inside, cotangents, strict=True) if v is not None}
+    answers = _vectorized(found, batched)
+    n = _batch_ndim(node)
+    batch = node.outputs[0]
+    return [_summed(answer, x, batch, n) if isinstance(answer, Variable) else answer
+            for answer, x in zip(answers, node.inputs, strict=True)]  # fmt: skip
+
+
+def _summed(answer: Variable, x: Variable, batch: Variable, n: int) -> Variable:
+    """A cotangent summed over the leading axes along which an input was repeated."""
+    axes = [at for at in range(n) if x.type.shape[at] == 1 and batch.type.shape[at] != 1]
+    if not axes:
+        return answer
+    import pytensor.tensor as pt
+
+    return pt.sum(answer, axis=axes, keepdims=True, dtype=x.type.dtype, acc_dtype=x.type.dtype)
+
+
+def _vectorized(found: Sequence[Any], batched: dict[Variable, Variable]) -> Results:
+    here = [v for v in found if isinstance(v, Variable)]
+    answers = iter(vectorize_graph(here, batched) if here else ())
+    return [next(answers) if isinstance(v, Variable) else v for v in found]

@@ -1,0 +1,117 @@
+r"""Derivatives of products, cumulative and whole, without a division.
+
+The tangent of :math:`y_k = y_{k-1} x_k` is :math:`\dot y_k = \dot y_{k-1} x_k + y_{k-1} \dot x_k`.
+That recursion and its transpose are loops, so that zeros need no care and any order of derivative
+is right. The derivative of a whole product by an element is the product of those before it times
+that of those after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytensor.tensor as pt
+from pytensor.graph.basic import Variable
+from pytensor.tensor.math import Prod
+
+from dimtensor.ops.derivatives.flow import lengths, number, shuffled
+from dimtensor.ops.derivatives.rules import Tangents, forward_rule, reverse_rule
+
+
+def push_running_product(node: Any, tangent: Variable) -> Variable:
+    """The tangent of a cumulative product."""
+    (x,), (out,), axis = node.inputs, node.outputs, node.op.axis
+    return _recursion(_first(x, axis), _first(_before(out, axis) * tangent, axis), axis, False)
+
+
+def pull_running_product(node: Any, cotangent: Variable) -> Variable:
+    """The cotangent of what a cumulative product is taken of."""
+    (x,), (out,), axis = node.inputs, node.outputs, node.op.axis
+    later = _recursion(_shifted(x, axis, 1, back=True), _first(cotangent, axis), axis, True)
+    return later * _before(out, axis)
+
+
+def _first(x: Variable, axis: int) -> Variable:
+    """The variable with an axis as its first."""
+    return shuffled(x, [axis, *(at for at in range(x.type.ndim) if at != axis)])
+
+
+def _back(x: Variable, axis: int) -> Variable:
+    """The variable with its first axis where it was."""
+    order = [*range(1, axis + 1), 0, *range(axis + 1, x.type.ndim)]
+    return shuffled(x, order)
+
+
+def _before(x: Variable, axis: int) -> Variable:
+    """Each element's predecessor along an axis, one for the first."""
+    return _back(_shifted(x, axis, 1, back=False), axis)
+
+
+def _shifted(x: Variable, axis: int, fill: float, *, back: bool) -> Variable:
+    """Neighbours along an axis, which is made the first."""
+    x = _first(x, axis)
+    edge = pt.alloc(np.asarray(fill, dtype=x.type.dtype), 1, *lengths(x)[1:])
+    # none of no elements
+    joined = [x, edge] if back else [edge, x]
+    moved = pt.join(0, *joined)
+    return moved[1:] if back else moved[:-1]
+
+
+def _recursion(factors: Variable, terms: Variable, axis: int, reverse: bool) -> Variable:
+    """States h of h_k = h_{k-1} a_k + b_k along first axes, from zero."""
+    from dimtensor.ops.loop.frontend import build_scan
+
+    n_steps = terms.shape[0] if terms.type.shape[0] is None else terms.type.shape[0]
+    state, a, b = (terms[0].type() for _ in range(3))
+    start = pt.alloc(np.asarray(0, dtype=terms.type.dtype), *lengths(terms)[1:])
+    following = state * a + b
+    result = build_scan(
+        n_steps, [state], [a, b], [following], [following], [start], [factors, terms],
+        reverse=reverse,
+    )  # fmt: skip
+    return _back(result.traces[0], axis)
+
+
+@forward_rule(Prod)
+def _prod(node: Any, tangents: Tangents) -> list[Any]:
+    (out,), (t,) = node.outputs, tangents
+    return [pt.sum(_of_the_others(node) * t, axis=_axes(node), dtype=out.type.dtype)]
+
+
+@reverse_rule(Prod)
+def _prod_back(node: Any, cotangents: Tangents, wanted: Sequence[bool]) -> list[Any]:
+    (x,), (c,), axes = node.inputs, cotangents, _axes(node)
+    numbers = iter(range(c.type.ndim))  # type: ignore[union-attr]
+    order = ["x" if at in axes else next(numbers) for at in range(x.type.ndim)]
+    return [_of_the_others(node) * shuffled(c, order)]  # type: ignore[arg-type]
+
+
+def _axes(node: Any) -> list[int]:
+    axis = node.op.axis
+    return list(range(node.inputs[0].type.ndim)) if axis is None else list(axis)
+
+
+def _of_the_others(node: Any) -> Variable:
+    """For each element, the product of all others along the axes."""
+    from dimtensor.ops.cumulate import RunningProduct
+
+    x, axes = node.inputs[0], _axes(node)
+    if x.type.dtype != node.outputs[0].type.dtype:
+        x = pt.cast(x, node.outputs[0].type.dtype)
+    if not axes:
+        return pt.alloc(number(1, x), *lengths(x))
+    rest = [at for at in range(x.type.ndim) if at not in axes]
+    order = [*axes, *rest]
+    moved = shuffled(x, order)
+    shape = lengths(moved)
+    count: Any = 1
+    for n in shape[: len(axes)]:
+        count = count * n
+    flat = moved.reshape([count, *shape[len(axes) :]], ndim=1 + len(rest))
+    backwards = flat[::-1]
+    product = RunningProduct(0)
+    found = _before(product(flat), 0) * _before(product(backwards), 0)[::-1]
+    found = found.reshape(shape, ndim=len(shape))
+    return shuffled(found, [order.index(at) for at in range(x.type.ndim)])
