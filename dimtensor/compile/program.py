@@ -130,12 +130,13 @@ def build_program(
     for source in inputs:
         if isinstance(source, Dim):
             known.setdefault(source, slots[source].variable)
-    used = {dim for node in nodes if not node.inputs for dim in node.dims}
+    told = {dim.unrenamed for node in leaves(outputs) for dim in node.dims}
     for source in inputs:
         if isinstance(source, Node):  # an input that no output needs may yet tell a length
             for axis, dim in enumerate(slots[source].dims):
-                if dim.length is None and dim not in used:
-                    known.setdefault(dim, leaf(source, ()).shape[axis])
+                if dim.length is None and dim.unrenamed not in told:
+                    for name in (dim, dim.unrenamed):
+                        known.setdefault(name, leaf(source, ()).shape[axis])
     masks = masks_for_labels(outputs)
     lowering = Lowering([*outputs, *masks], order, leaf, known, check_shapes=True)
     variables = lowering.run()

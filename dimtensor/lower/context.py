@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,7 @@ class Lowering:
         self._carriers = self._find_carriers()
         self._replaced = self._find_replaced()
         self._lengths: dict[Dim, Any] = dict(lengths or {})
+        self._sought: set[Dim] = set()
         self.variables: dict[Node, Variable] = {}
         self.shared: dict[Any, Any] = {}  # what several nodes compute together
         self.hidden: dict[LabelPosition, Variable] = {}
@@ -162,13 +164,14 @@ class Lowering:
                 carriers.setdefault(dim.unrenamed, (leaf, dim))
         return carriers
 
-    def _find_replaced(self) -> dict[Dim, Dim]:
-        """The dims whose places others take, by which these get their lengths."""
-        replaced: dict[Dim, Dim] = {}
+    def _find_replaced(self) -> dict[Dim, dict[Dim, None]]:
+        """The dims that take the places of others, which are as long."""
+        replaced: dict[Dim, dict[Dim, None]] = {}
         for node in self._nodes:
             if node.kind == "relabel":
                 for old, new in node.attrs:
-                    replaced.setdefault(new, old)
+                    replaced.setdefault(new, {})[old] = None
+                    replaced.setdefault(old, {})[new] = None
         return replaced
 
     def length(self, dim: Dim) -> Any:
@@ -183,8 +186,23 @@ class Lowering:
             return dim.length
         known = self._lengths.get(dim)
         if known is None:
-            known = self._lengths[dim] = self._find_length(dim)
+            if dim in self._sought:  # each of two dims takes the place of the other
+                raise self._unknown_length(dim)
+            self._sought.add(dim)
+            try:
+                known = self._lengths[dim] = self._find_length(dim)
+            finally:
+                self._sought.discard(dim)
         return known
+
+    def _unknown_length(self, dim: Dim) -> GraphError:
+        return GraphError(
+            build_message(
+                f"nothing in the expression tells the length of {dim!r}",
+                [("inputs", ", ".join(map(describe, leaves(self._outputs))) or "none")],
+                "give the dim a length or coords, or make the dim itself an input of dt.function",
+            )
+        )
 
     def set_length(self, dim: Dim, length: Any) -> None:
         """Tell the length of a dim that only a computation gives."""
@@ -200,6 +218,16 @@ class Lowering:
             axis = self.axes(leaf).index(along)
             static = variable.type.shape[axis]
             return static if static is not None else variable.shape[axis]
+        try:
+            return self._derived_length(dim)
+        except GraphError:
+            for other in self._replaced.get(dim, ()):
+                if other not in self._sought:
+                    with suppress(GraphError):
+                        return self.length(other)
+            raise
+
+    def _derived_length(self, dim: Dim) -> Any:
         if isinstance(dim, (RenamedDim, SortedDim)):
             return self.length(dim.parent)
         if isinstance(dim, ProductDim):
@@ -210,15 +238,7 @@ class Lowering:
             return self.length(dim.parent) + dim.before + dim.after
         if isinstance(dim, SelDim):
             return self._selected_length(dim)
-        if dim in self._replaced:
-            return self.length(self._replaced[dim])
-        raise GraphError(
-            build_message(
-                f"nothing in the expression tells the length of {dim!r}",
-                [("inputs", ", ".join(map(describe, leaves(self._outputs))) or "none")],
-                "give the dim a length or coords, or make the dim itself an input of dt.function",
-            )
-        )
+        raise self._unknown_length(dim)
 
     def _selected_length(self, dim: SelDim) -> Any:
         selection = dim.selection

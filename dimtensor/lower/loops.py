@@ -69,6 +69,8 @@ class RegionLowering(Lowering):
                     if leaf.kind == "bound" and dim in leaf.dims:
                         axis = self.axes(leaf).index(dim)
                         return variable.shape[axis]
+                if dim not in self._replaced and not dim.parents:
+                    raise
         return super()._find_length(dim)
 
     def hidden_input(self, position: LabelPosition) -> Variable:
