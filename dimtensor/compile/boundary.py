@@ -141,6 +141,12 @@ def _in_order_of_factors(labels: Coords, levels: tuple | None, dim: Dim, source:
 @lru_cache(maxsize=16)  # the labels of one value come back at every call
 def _alignment(own: Coords, labels: Coords, dim: Dim, source: str) -> np.ndarray:
     """Positions that put labels into the order of the dim."""
+    at = own.find(labels)
+    if len(own) == len(labels) and bool((at >= 0).all()):
+        order = np.full(len(own), -1, dtype=np.int64)
+        order[at] = np.arange(len(own))
+        if (order >= 0).all():
+            return order
     if labels.duplicates:
         raise LabelError(
             build_message(
@@ -148,18 +154,15 @@ def _alignment(own: Coords, labels: Coords, dim: Dim, source: str) -> np.ndarray
                 hint="make them unique, or average over them, before the call",
             )
         )
-    found = labels.find(own)
-    if len(own) != len(labels) or (found < 0).any():
-        missing = own.take(np.flatnonzero(found < 0)).values
-        unknown = labels.take(np.flatnonzero(own.find(labels) < 0)).values
-        raise LabelError(
-            build_message(
-                f"{source} does not have the labels of {dim.title}",
-                [("missing", listing(missing)), ("unknown", listing(unknown))],
-                f"dt.reindex(value, dim, fill_value=...) gives it the labels of {dim.title}",
-            )
+    missing = own.take(np.flatnonzero(labels.find(own) < 0)).values
+    unknown = labels.take(np.flatnonzero(at < 0)).values
+    raise LabelError(
+        build_message(
+            f"{source} does not have the labels of {dim.title}",
+            [("missing", listing(missing)), ("unknown", listing(unknown))],
+            f"dt.reindex(value, dim, fill_value=...) gives it the labels of {dim.title}",
         )
-    return found
+    )
 
 
 def label_positions(

@@ -23,6 +23,7 @@ _NANOSECONDS: dict[str, Any] = {
     "ns": 1, "ps": Fraction(1, 1000), "fs": Fraction(1, 10**6), "as": Fraction(1, 10**9),
 }  # fmt: skip
 _EPOCH = datetime.datetime(1970, 1, 1)
+_FAMILY_OF: dict[type, str] = {str: "string", int: "number", float: "number", bool: "bool"}
 _EXTENSIONS = ("DatetimeTZDtype", "PeriodDtype", "IntervalDtype")
 
 
@@ -250,19 +251,26 @@ def _items(labels: Any) -> list:
 
 def _of_items(items: list) -> tuple[np.ndarray | None, Any]:
     """The array of labels that are Python objects, chosen so that none of them changes."""
-    kinds = {family(item) for item in items}
+    types = set(map(type, items))
+    kinds = {_FAMILY_OF[one] for one in types} if types <= _FAMILY_OF.keys() else set()
+    kinds = kinds or set(map(family, items))
     kind = kinds.pop() if len(kinds) == 1 else "object"
     array: np.ndarray | None = None
     if kind in ("number", "bool", "complex"):
         array = np.array(items)
-        if array.dtype.kind == "f" and not all(
-            one == other or (one != one and other != other)
-            for one, other in zip(array.tolist(), items, strict=True)
+        if (
+            array.dtype.kind == "f"
+            and types != {float}
+            and not all(
+                one == other or (one != one and other != other)
+                for one, other in zip(array.tolist(), items, strict=True)
+            )
         ):
             array = None  # integers that floats do not hold
     elif kind in ("string", "bytes"):
-        end = "\0" if kind == "string" else b"\0"  # an array of fixed width strips it
-        array = None if any(item.endswith(end) for item in items) else np.array(items)
+        nul = "\0" if kind == "string" else b"\0"  # an array of fixed width strips it at ends
+        stripped = nul in type(nul)().join(items) and any(item.endswith(nul) for item in items)
+        array = None if stripped else np.array(items)
     elif kind in ("datetime", "timedelta"):
         array = _of_times(items, "M" if kind == "datetime" else "m")
     elif kind == "zoned" or getattr(kind, "__name__", "") in ("Period", "Interval"):
