@@ -135,6 +135,8 @@ def plain_repr(item: object) -> str:
                 .removesuffix("T00:00:00")
             )
         item = item.item()  # type: ignore[attr-defined]
+    if type(item).__module__.startswith("pandas") and not isinstance(item, Sized):
+        return str(item)
     return repr(item)
 
 

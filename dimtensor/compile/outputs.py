@@ -111,4 +111,5 @@ def positions_to_labels(values: np.ndarray, categories: Dim, binding: Binding) -
     labels = categories.bound_labels(binding)
     if labels is None:
         return values
-    return labels.values[values]
+    # an index without axes would give the label itself, which may be no array
+    return labels.values[np.atleast_1d(values)].reshape(np.shape(values))

@@ -243,7 +243,7 @@ def _items(labels: Any) -> list:
         raise LabelError(
             build_message(
                 f"coords are one label for each position, {plain_repr(labels)} is {what}",
-                hint=way or f"coords=[{plain_repr(labels)}]",
+                hint=way or f"coords=[{labels!r}]",
             )
         )
     return list(labels)

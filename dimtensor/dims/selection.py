@@ -261,6 +261,12 @@ def normalise_selection(parent: Dim, selection: Any) -> Selection:
     if isinstance(selection, slice):
         return _normalise_slice(parent, selection, length)
     array = np.asarray(selection)
+    if isinstance(selection, (list, tuple)) and array.dtype.kind in "iu":
+        if any(isinstance(one, (bool, np.bool_)) for one in selection):
+            raise DtypeError(
+                f"positions along {parent.title} are integers or a mask, not both: "
+                f"{listing(selection)}"
+            )
     if array.ndim != 1:
         raise DimError(f"positions along {parent.title} are one-dimensional, not {array.shape}")
     if array.dtype == bool:

@@ -57,6 +57,12 @@ class Items:
         self.indexers.append(indexer)
 
     def apply(self, x: Node) -> DimTensor:
+        if not self.items:
+            return wrap(x)
+        dims = [item.dim for item in self.items]
+        twice = [dim for dim in dims if dims.count(dim) > 1]
+        if twice:
+            raise DimError(f"{twice[0].title} is selected from twice, by its name and as a Dim")
         order = sorted(self.items, key=lambda item: item.dim.sort_key)
         renumbered, indexers = [], []
         for item in order:

@@ -12,7 +12,6 @@ from dimtensor.dims import (
     Dims,
     ProductDim,
     RenamedDim,
-    as_dim_tuple,
     canonical_dims,
     dim_set,
     find_dim,
@@ -357,7 +356,8 @@ class ShapeMixin(TensorShell):
 def _renamed_to(dim: Dim, new: Dim | str | None) -> Dim:
     if new is None or isinstance(new, str):
         return RenamedDim(dim, new)
-    (new,) = as_dim_tuple(new, "the new dim")
+    if not isinstance(new, Dim):
+        raise DimError(f"{dim.title} is renamed to a name or a Dim, not to {new!r}")
     if new.unrenamed is dim.unrenamed:
         return new
     mine, theirs = dim._labels(), new._labels()

@@ -117,7 +117,7 @@ def as_node(value: Any, beside: Sequence[Node] = (), what: str = "operand") -> N
     if isinstance(value, Node):
         return value
     categories = next((x.categories for x in beside if x.categories is not None), None)
-    if categories is not None and np.ndim(value) == 0 and not hasattr(value, "owner"):
+    if categories is not None and _is_one(value):
         return _label(value, categories)
     if isinstance(value, (bool, int, float, complex, np.generic)) or (
         isinstance(value, np.ndarray) and value.ndim == 0
@@ -142,6 +142,11 @@ def as_node(value: Any, beside: Sequence[Node] = (), what: str = "operand") -> N
             "the tensor comes first: tensor + object",
         )
     )
+
+
+def _is_one(value: Any) -> bool:
+    """Whether a value is one label; of a product that is a tuple."""
+    return isinstance(value, tuple) or (np.ndim(value) == 0 and not hasattr(value, "owner"))
 
 
 def _positional(variable: Any, what: str) -> Node:

@@ -105,3 +105,14 @@ def test_dim_given_twice() -> None:
         dt.tensor("y", dims=[B, B])
     with pytest.raises(dt.DimError, match="sum: a dim is named twice"):
         X.sum(["a", A])
+
+
+def test_a_dim_is_selected_from_once() -> None:
+    for select in (X.sel, X.isel):
+        with pytest.raises(dt.DimError, match="dim 'b' is selected from twice"):
+            select({"b": 0, B: 1})
+    with pytest.raises(dt.DtypeError, match="integers or a mask, not both: 0, True"):
+        X.isel(b=[0, True])
+    with pytest.raises(dt.DimError, match="dim 'b' is renamed to a name or a Dim, not to 3"):
+        X.rename(b=3)
+    assert X.isel() is X.sel() is X

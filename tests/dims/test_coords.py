@@ -385,3 +385,27 @@ def test_labels_of_a_dim_that_is_padded() -> None:
     assert large[2**60 + 2] == 2
     spans = dt.PadDim(dt.Dim("d", coords=pd.interval_range(0, 2)), 0, 1)
     assert spans[0.5] == 0
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [INSTANTS, pd.interval_range(0, 3), [("a", 1), ("b", 2), ("c", 3)], [2**64, "a", None]],
+    ids=["time zone", "intervals", "tuples", "mixture"],
+)
+def test_labels_as_values(labels: Any) -> None:
+    dim = dt.Dim("d", coords=labels)
+    x = dt.data([1.0, 3.0, 2.0], dims=dim)
+    assert x.idxmax().eval().item() == labels[1]
+    assert dt.index(dim).eval().values.tolist() == list(labels)
+    assert (dt.index(dim) == labels[2]).eval().values.tolist() == [False, False, True]
+
+
+def test_labels_of_pandas_are_written_as_they_are_read() -> None:
+    assert repr(dt.Dim("d", coords=INSTANTS[:1])) == "Dim('d', [2020-01-01 00:00:00+01:00])"
+    assert repr(dt.Dim("d", coords=pd.interval_range(0, 1))) == "Dim('d', [(0, 1]])"
+    assert repr(dt.Dim("d", coords=pd.period_range("2020", periods=1, freq="M"))) == (
+        "Dim('d', [2020-01])"
+    )
+    assert repr(dt.Dim("d", coords=pd.timedelta_range("90min", periods=1))) == (
+        "Dim('d', [90 minutes])"
+    )
