@@ -268,8 +268,8 @@ def _of_items(items: list) -> tuple[np.ndarray | None, Any]:
         ):
             array = None  # integers that floats do not hold
     elif kind in ("string", "bytes"):
-        nul = "\0" if kind == "string" else b"\0"  # an array of fixed width strips it at ends
-        stripped = nul in type(nul)().join(items) and any(item.endswith(nul) for item in items)
+        nul: Any = "\0" if kind == "string" else b"\0"  # an array of fixed width strips it
+        stripped = nul in nul[:0].join(items) and any(item.endswith(nul) for item in items)
         array = None if stripped else np.array(items)
     elif kind in ("datetime", "timedelta"):
         array = _of_times(items, "M" if kind == "datetime" else "m")
