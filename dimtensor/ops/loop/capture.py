@@ -19,6 +19,9 @@ from pytensor.tensor.type_other import NoneTypeT, SliceType
 from dimtensor.errors import DtypeError, GraphError, build_message
 
 
+_MOST_AXES = 8
+
+
 def captured_by(
     inner: Sequence[Variable], outputs: Sequence[Variable], whole: Sequence[Variable] = ()
 ) -> list[Variable]:
@@ -75,7 +78,21 @@ def _is_small_constant(variable: Variable) -> bool:
         if variable.owner is None or getattr(variable.type, "ndim", 1) > 0:
             return False
         return all(_is_small_constant(v) for v in variable.owner.inputs)
-    return not isinstance(variable.type, TensorType) or variable.data.ndim == 0
+    return (
+        not isinstance(variable.type, TensorType)
+        or variable.data.ndim == 0
+        or is_lengths(variable)
+    )
+
+
+def is_lengths(constant: Constant) -> bool:
+    """Whether a constant may be a shape, which JAX is to know when it traces a loop."""
+    return (
+        isinstance(constant.type, TensorType)
+        and constant.type.dtype == "int64"
+        and constant.type.ndim == 1
+        and constant.data.size <= _MOST_AXES
+    )
 
 
 def freeze(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> FrozenFunctionGraph:

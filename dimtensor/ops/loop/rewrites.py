@@ -15,7 +15,7 @@ from pytensor.graph.traversal import ancestors
 from pytensor.tensor.subtensor import Subtensor, get_idx_list
 
 from dimtensor.ops.graphs import replaced
-from dimtensor.ops.loop.capture import freeze
+from dimtensor.ops.loop.capture import freeze, is_lengths
 from dimtensor.ops.loop.fusion import fuse, share_steps
 from dimtensor.ops.loop.node import Given, ScanGraph
 from dimtensor.ops.loop.op import Loop, Scan
@@ -241,8 +241,10 @@ def _join_inputs(parts: ScanGraph) -> bool:
 
 
 def _is_number(variable: Variable) -> bool:
-    """Whether a constant is one number, of any axes."""
-    return isinstance(variable, Constant) and getattr(variable.data, "size", None) == 1
+    """Whether a constant is one number, of any axes, or lengths of axes."""
+    if not isinstance(variable, Constant):
+        return False
+    return getattr(variable.data, "size", None) == 1 or is_lengths(variable)
 
 
 def _drop_constant_states(parts: ScanGraph) -> bool:
