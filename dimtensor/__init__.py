@@ -21,6 +21,8 @@ from dimtensor.errors import LabelError as LabelError
 from dimtensor.errors import MissingExtraError as MissingExtraError
 from dimtensor.errors import PositionError as PositionError
 from dimtensor.errors import SamplingWarning as SamplingWarning
+from dimtensor.graph.checkpoints import levels as levels
+from dimtensor.graph.checkpoints import states as states
 from dimtensor.interop.align import align as align
 from dimtensor.interop.align import reindex as reindex
 from dimtensor.interop.pytensor import pytensor_mode as pytensor_mode

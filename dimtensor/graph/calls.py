@@ -11,6 +11,7 @@ from dimtensor.dims import ConcatDim, Dim, Dims, PadDim, ProductDim, RenamedDim,
 from dimtensor.dims.selection import LateLabels, LateSlice, Mask, Positions, Slice
 from dimtensor.errors import listing, plain_repr
 from dimtensor.graph import attrs as at
+from dimtensor.graph.checkpoints import Checkpoints
 from dimtensor.graph.node import Node
 from dimtensor.graph.regions import LoopAttrs, split_derivative, split_inputs
 
@@ -345,9 +346,12 @@ def _loop(node: Node, ref: DimRef) -> Call:
     names = bound_names(node)
     operands += list(zip(names[0], (*given.init, *given.sequences, *given.captured), strict=True))
     options = [] if attrs.over is None else [("over", ref(attrs.over))]
-    for name in ("reverse", "checkpoint", "truncate"):
-        if getattr(attrs, name):
-            options.append((name, str(getattr(attrs, name))))
+    settings = {
+        "reverse": attrs.reverse,
+        "checkpoint": Checkpoints.of_attrs(attrs.checkpoint),
+        "truncate": attrs.truncate,
+    }
+    options += [(name, str(value)) for name, value in settings.items() if value]
     made, at = "state", attrs.output
     if at >= attrs.n_states:
         made, at = "trace", at - attrs.n_states

@@ -77,7 +77,7 @@ class LoopAttrs(NamedTuple):
     reverse: bool
     inverse: bool
     truncate: int | None
-    checkpoint: int | tuple[int, ...] | None
+    checkpoint: tuple[Any, ...] | None
     output: int
 
     @property

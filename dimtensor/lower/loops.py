@@ -13,6 +13,7 @@ from dimtensor.dims import Dim, Dims, without
 from dimtensor.errors import GraphError, build_message
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.attrs import LabelPosition
+from dimtensor.graph.checkpoints import Checkpoints
 from dimtensor.graph.checks import Check, check_messages
 from dimtensor.graph.grown import masked
 from dimtensor.graph.infer import describe
@@ -136,7 +137,7 @@ def _loop(ctx: Lowering, attrs: LoopAttrs, nodes: tuple[Node, ...]) -> Results:
             steps, states, elements, after, traced, init,
             [_along(ctx, x, attrs.over) for x in given.sequences],
             go_on=go_on, go=go, reverse=attrs.reverse, inverse=before,
-            truncate=attrs.truncate, checkpoint=attrs.checkpoint,
+            truncate=attrs.truncate, checkpoint=Checkpoints.of_attrs(attrs.checkpoint),
             captured=captured,
         )  # fmt: skip
         final, traces = result.states, result.traces

@@ -10,6 +10,7 @@ import numpy as np
 from dimtensor.dims import Dim, Dims, dim_set, find_dim, union, without
 from dimtensor.errors import DimError, InputError, build_message
 from dimtensor.graph import Node
+from dimtensor.graph.checkpoints import Checkpoints, as_checkpoints
 from dimtensor.graph.grown import loop_attrs
 from dimtensor.graph.infer import describe
 from dimtensor.graph.regions import close, loop_nodes, placeholder
@@ -29,7 +30,7 @@ def scan(
     over: Dim | str | None = None,
     *,
     reverse: bool = False,
-    checkpoint: int | Sequence[int] | None = None,
+    checkpoint: Checkpoints | Sequence[int] | None = None,
     inverse: Callable[..., Any] | None = None,
     truncate: int | None = None,
 ) -> tuple[Any, Any]:
@@ -49,9 +50,10 @@ def scan(
         The dim.
     reverse : bool
         Whether the first step is that of the last position.
-    checkpoint : int or sequence of int, optional
-        Saves memory in gradients: levels of nested segments, or their numbers of steps from the
-        innermost. Only states at starts of segments are stored; the others are computed again.
+    checkpoint : Checkpoints or sequence of int, optional
+        Saves memory in gradients: ``dt.levels(2)``, ``dt.states(1000)``, or numbers of steps of
+        segments from the innermost. States at starts of segments are stored; the others are
+        computed again.
     inverse : callable, optional
         ``inverse(state, x)`` gives the state before a step from that after it. Gradients then store
         no states.
@@ -92,7 +94,7 @@ def _scan(
     xs: Any,
     over: Dim | str | None,
     reverse: bool,
-    checkpoint: int | Sequence[int] | None = None,
+    checkpoint: Checkpoints | Sequence[int] | None = None,
     inverse: Callable[..., Any] | None = None,
     truncate: int | None = None,
 ) -> tuple[Any, Any]:
@@ -124,11 +126,41 @@ def _scan(
     attrs = loop_attrs(
         region, len(traced.states), n_sequences=len(sequences), over=dim, reverse=bool(reverse),
         inverse=inverse is not None, truncate=truncate,
-        checkpoint=tuple(checkpoint) if isinstance(checkpoint, (list, tuple)) else checkpoint,
+        checkpoint=checkpoint_attrs(name, checkpoint, dim.length, inverse, truncate),
     )  # fmt: skip
     nodes = loop_nodes(attrs, (*traced.init, *sequences, *captured))
     ys = unflatten(shape[0], [wrap(node) for node in nodes[len(traced.states) :]])
     return states.fill(nodes[: len(traced.states)]), ys
+
+
+def checkpoint_attrs(
+    name: str,
+    given: Any,
+    n_steps: int | None,
+    inverse: Any = None,
+    truncate: int | None = None,
+) -> tuple[Any, ...] | None:
+    """What ``checkpoint=`` was given, as a loop holds it, checked for the number of steps."""
+    found = as_checkpoints(given, name)
+    if found is None:
+        return None
+    if inverse is not None or truncate is not None:
+        raise InputError(
+            f"{name}: a gradient with checkpoints is neither truncated nor has it an inverse"
+        )
+    if found.how == "states":
+        if n_steps is None:
+            raise InputError(
+                build_message(
+                    f"{name}: checkpoint={found!r} needs a known number of steps",
+                    [("number of steps", "known when the function is called")],
+                    "give dt.levels(2), with which the square root of the steps is stored",
+                )
+            )
+        from dimtensor.ops.loop.checkpoint import levels_within
+
+        levels_within(n_steps, found.numbers[0])
+    return found.attrs
 
 
 def along_dim(

@@ -8,10 +8,12 @@ from typing import Any
 from dimtensor.dims import dim_set
 from dimtensor.errors import DtypeError, InputError, build_message
 from dimtensor.graph import Node, make
+from dimtensor.graph.checkpoints import Checkpoints
 from dimtensor.graph.grown import loop_attrs, loop_outputs
 from dimtensor.graph.infer import describe
 from dimtensor.graph.regions import close
 from dimtensor.graph.substitute import expand_node
+from dimtensor.tensor.loops import checkpoint_attrs
 from dimtensor.tensor.shell import as_node, constant, wrap
 from dimtensor.tensor.steps import Result, States, Traced, converted, trace
 
@@ -157,7 +159,7 @@ def fori_loop(
     init: Any,
     *,
     inverse: Callable[..., Any] | None = None,
-    checkpoint: int | Sequence[int] | None = None,
+    checkpoint: Checkpoints | Sequence[int] | None = None,
     truncate: int | None = None,
 ) -> Any:
     """Run a step for each integer of a range.
@@ -206,8 +208,9 @@ def fori_loop(
         i, state = states.fill(given)
         return Result(states.after((i + 1, body(i, state)), given, "the body"), [])
 
-    counts = make("elemwise", (upper, lower), "subtract")
+    counts, known = make("elemwise", (upper, lower), "subtract"), None
     if lower.kind == upper.kind == "constant":
+        known = max(int(upper.attrs.value) - int(lower.attrs.value), 0)
         counts = constant(int(upper.attrs.value) - int(lower.attrs.value), "int64")
     traced = trace(states, call)
     outputs = list(traced.result.after)
@@ -218,6 +221,6 @@ def fori_loop(
     final = _run(
         traced, outputs, (counts,), counted=True, inverse=inverse is not None,
         truncate=truncate,
-        checkpoint=tuple(checkpoint) if isinstance(checkpoint, (list, tuple)) else checkpoint,
+        checkpoint=checkpoint_attrs(name, checkpoint, known, inverse, truncate),
     )  # fmt: skip
     return states.fill(final)[1]

@@ -14,7 +14,9 @@ import pytest
 from pytensor.graph.basic import Apply
 from pytensor.graph.op import Op
 
-from dimtensor.errors import GraphError
+import dimtensor as dt
+from dimtensor.errors import GraphError, InputError
+from dimtensor.graph.checkpoints import levels, states
 from dimtensor.ops.interpret import Interpreter
 from dimtensor.ops.loop import scan
 from dimtensor.ops.loop.checkpoint import Schedule, levels_within, schedule
@@ -25,7 +27,7 @@ a, s = pt.dscalar("a"), pt.dscalar("s")
 
 
 @pytest.mark.parametrize(
-    ("steps", "levels", "lengths", "stored", "run"),
+    ("steps", "depth", "lengths", "stored", "run"),
     [
         (1_000, 1, (), 1_000, 1_000),
         (1_000, 2, (32,), 71, 1_992),
@@ -38,9 +40,9 @@ a, s = pt.dscalar("a"), pt.dscalar("s")
         (1_000_000, 4, (32, 1_024, 32_768), 160, 3_982_464),
     ],
 )
-def test_the_schedule(steps, levels, lengths, stored, run):
+def test_the_schedule(steps, depth, lengths, stored, run):
     """Of Chen et al. (2016): √n states and each step twice, and so on for more levels."""
-    assert schedule(steps, levels) == Schedule(lengths, stored, run)
+    assert schedule(steps, levels(depth)) == Schedule(lengths, stored, run)
 
 
 def test_levels_for_a_memory():
@@ -67,7 +69,15 @@ class Counted(Op):
 
 
 @pytest.mark.parametrize(
-    ("steps", "checkpoint"), [(16, 1), (16, 2), (20, 2), (30, 3), (20, [3, 6])]
+    ("steps", "checkpoint"),
+    [
+        (16, levels(1)),
+        (16, levels(2)),
+        (20, levels(2)),
+        (30, levels(3)),
+        (20, [3, 6]),
+        (100, states(20)),
+    ],
 )
 def test_steps_run_as_often_as_the_schedule_says(steps, checkpoint):
     result = scan(
@@ -100,7 +110,7 @@ def test_checkpoints_change_nothing_but_costs(reverse, stops, rng):
     inputs = [s, v, x, a]
     functions = [
         Interpreter(inputs, build(checkpoint, reverse, stops))
-        for checkpoint in (None, 2, 3, [2], [2, 4])
+        for checkpoint in (None, levels(2), levels(3), [2], [2, 4])
     ]
     stopped = []
     for length in (0, 1, 2, 7, 16):
@@ -115,7 +125,7 @@ def test_checkpoints_change_nothing_but_costs(reverse, stops, rng):
 def test_second_derivatives_through_checkpoints(rng):
     values = [0.5, rng.normal(size=9), 0.4]
     found = []
-    for checkpoint in (None, 2):
+    for checkpoint in (None, levels(2)):
         result = scan(
             lambda st, e: ([pt.sin(st[0] * a) + e[0]], []), [s], [x], checkpoint=checkpoint
         )
@@ -129,13 +139,46 @@ def test_what_does_not_go_together():
         return [st[0] + 1.0], []
 
     with pytest.raises(GraphError, match="neither truncated nor"):
-        scan(step, [s], n_steps=4, checkpoint=2, truncate=2)
+        scan(step, [s], n_steps=4, checkpoint=levels(2), truncate=2)
     with pytest.raises(GraphError, match="neither truncated nor"):
-        scan(step, [s], n_steps=4, checkpoint=2, inverse=lambda st, e: [st[0] - 1])
-    with pytest.raises(GraphError, match=r"each segment is several.*\[2, 5\]"):
+        scan(step, [s], n_steps=4, checkpoint=levels(2), inverse=lambda st, e: [st[0] - 1])
+    with pytest.raises(InputError, match=r"segments fit into the next longer.*\[2, 5\]"):
         scan(step, [s], n_steps=4, checkpoint=[2, 5])
-    with pytest.raises(GraphError, match="one level or more, not 0"):
-        scan(step, [s], n_steps=4, checkpoint=0)
+    with pytest.raises(InputError, match=r"1 to 6 levels of segments, not 0"):
+        scan(step, [s], n_steps=4, checkpoint=levels(0))
+    with pytest.raises(GraphError, match="needs a known number of steps"):
+        scan(step, [s], n_steps=pt.lscalar(), checkpoint=states(10))
+
+
+@pytest.mark.parametrize("name", ["scan", "fori_loop"])
+def test_a_checkpoint_is_not_a_number_alone(name):
+    time = dt.Dim("time", length=8)
+    q = dt.scalar("q")
+    late = dt.Dim("late")
+
+    def loop(checkpoint, over=time):
+        if name == "scan":
+            xs = dt.tensor("xs", dims=over)
+            return dt.scan(lambda s, x: (s * q + x, None), 1.0, xs, over, checkpoint=checkpoint)
+        stop = dt.scalar("n", dtype="int64") if over is late else 8
+        return dt.fori_loop(0, stop, lambda i, s: s * q, 1.0, checkpoint=checkpoint)
+
+    with pytest.raises(InputError, match=r"(?s)checkpoint=3 does not say of what.*dt\.levels\(3\)"):
+        loop(3)
+    with pytest.raises(InputError, match=r"segments fit into the next longer .*\[3, 2\]"):
+        loop([3, 2])
+    with pytest.raises(InputError, match=r"1 to 6 levels of segments, not 7"):
+        loop(dt.levels(7))
+    with pytest.raises(InputError, match=r"a positive number of states, not 0"):
+        loop(dt.states(0))
+    with pytest.raises(GraphError, match=r"8 steps stores \d states or more, not 1"):
+        loop(dt.states(1))
+    with pytest.raises(InputError, match=r"(?s)needs a known number of steps.*dt\.levels\(2\)"):
+        loop(dt.states(100), late)
+    with pytest.raises(InputError, match=r"checkpoint is dt\.levels.*not 'all'"):
+        loop("all")
+    with pytest.raises(InputError, match=r"1 to 5 lengths of segments, not \[\]"):
+        loop([])
 
 
 def peak(steps, **options):
@@ -169,7 +212,7 @@ def peak(steps, **options):
 def test_memory_grows_as_the_schedule_says():
     few, many = 100, 400
     stored = [peak(steps) for steps in (few, many)]
-    segments = [peak(steps, checkpoint=2) for steps in (few, many)]
+    segments = [peak(steps, checkpoint=levels(2)) for steps in (few, many)]
     inverse = [peak(steps, inverse=True) for steps in (few, many)]
     for found in (segments, inverse):
         assert_close([g for g, _ in found], [g for g, _ in stored], rtol=1e-7)
@@ -188,7 +231,12 @@ def test_memory_grows_as_the_schedule_says():
 def test_memory_of_compiled_code():
     """Stored states take what they take; segments and an inverse take next to nothing."""
     found = {}
-    for how in ("{}", "{'checkpoint': 2}", "{'checkpoint': 3}", "{'inverse': back}"):
+    for how in (
+        "{}",
+        "{'checkpoint': levels(2)}",
+        "{'checkpoint': levels(3)}",
+        "{'inverse': back}",
+    ):
         command = [sys.executable, "-c", _MEASURE.replace("OPTIONS", how)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
         found[how] = float(done.stdout.splitlines()[-1])
@@ -201,6 +249,7 @@ def test_memory_of_compiled_code():
 _MEASURE = """
 import numpy as np, pytensor, pytensor.tensor as pt
 from dimtensor.backends import compile_positional
+from dimtensor.graph.checkpoints import levels
 from dimtensor.ops.loop import scan
 
 start, k, n = pt.vector("start", shape=(16,)), pt.dscalar("k"), pt.lscalar("n")
@@ -226,3 +275,19 @@ for steps in (10, 100_000):
     sizes.append(int(status["VmHWM"].split()[0]) * 1024)
 print(sizes[1] - sizes[0])
 """
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("checkpoint", [[2, 4], dt.levels(2)])
+def test_checkpoints_on_jax(checkpoint, known):
+    """The steps are s -> sin(a s) + x; the derivative by a is taken along."""
+    time = dt.Dim("time", length=8) if known else dt.Dim("time")
+    q, xs = dt.scalar("q"), dt.tensor("xs", dims=time)
+    last = dt.reduce(lambda s, x: dt.sin(s * q) + x, q * 1.0, xs, over=time, checkpoint=checkpoint)
+    values, rate = np.linspace(0.1, 1.0, 8), 0.7
+    state, slope = rate, 1.0
+    for value in values:
+        state, slope = np.sin(state * rate) + value, np.cos(state * rate) * (slope * rate + state)
+    found = dt.evaluate(dt.grad(last, q), {q: rate, xs: values}, backend="jax")
+    assert float(found) == pytest.approx(slope, rel=1e-12)

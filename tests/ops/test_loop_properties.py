@@ -10,6 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pytensor.graph.replace import vectorize_graph
 
+from dimtensor.graph.checkpoints import levels as segments
 from dimtensor.ops.derivatives import push
 from dimtensor.ops.loop import scan
 from tests.ops.loops import assert_close, evaluate
@@ -164,7 +165,7 @@ def test_checkpoints_change_no_gradient(loop, levels):
     assume(loop["counts"][0])
     inputs, values, outputs = build(loop)
     wanted = evaluate(inputs, [*outputs, *gradients(outputs, inputs)], *values)
-    inputs, values, outputs = build(loop, checkpoint=levels)
+    inputs, values, outputs = build(loop, checkpoint=segments(levels))
     assert_close(evaluate(inputs, [*outputs, *gradients(outputs, inputs)], *values), wanted)
 
 

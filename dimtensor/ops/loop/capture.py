@@ -18,7 +18,6 @@ from pytensor.tensor.type_other import NoneTypeT, SliceType
 
 from dimtensor.errors import DtypeError, GraphError, build_message
 
-
 _MOST_AXES = 8
 
 
@@ -79,9 +78,7 @@ def _is_small_constant(variable: Variable) -> bool:
             return False
         return all(_is_small_constant(v) for v in variable.owner.inputs)
     return (
-        not isinstance(variable.type, TensorType)
-        or variable.data.ndim == 0
-        or is_lengths(variable)
+        not isinstance(variable.type, TensorType) or variable.data.ndim == 0 or is_lengths(variable)
     )
 
 

@@ -28,11 +28,9 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Constant, Variable
 
 from dimtensor.errors import GraphError
+from dimtensor.graph.checkpoints import MOST_LEVELS, Checkpoints, as_checkpoints, levels
 from dimtensor.ops.loop.capture import as_state
 from dimtensor.ops.loop.frontend import ScanResult, build_scan
-
-# more levels than that do not store less
-_MOST_LEVELS = 30
 
 
 @dataclass(frozen=True)
@@ -54,23 +52,24 @@ class Schedule:
     steps: int
 
 
-def schedule(n_steps: int, checkpoint: int | Sequence[int] | None) -> Schedule:
+def schedule(n_steps: int, checkpoint: Checkpoints | Sequence[int] | None) -> Schedule:
     """What the gradient of a loop costs with some checkpoints.
 
     Parameters
     ----------
     n_steps : int
-    checkpoint : int, sequence of int or None
+    checkpoint : Checkpoints, sequence of int or None
         As in `scan`.
 
     Examples
     --------
-    >>> schedule(10_000, 2)
+    >>> schedule(10_000, levels(2))
     Schedule(lengths=(100,), stored=200, steps=20000)
     >>> schedule(10_000, None)
     Schedule(lengths=(), stored=10000, steps=10000)
     """
-    lengths = tuple(int(n) for n in _lengths(n_steps, 1 if checkpoint is None else checkpoint))
+    found = as_checkpoints(checkpoint, "schedule") or levels(1)
+    lengths = tuple(int(n) for n in _lengths(n_steps, found))
 
     @cache
     def kept(n: int, depth: int) -> int:
@@ -116,30 +115,31 @@ def levels_within(n_steps: int, memory: int) -> int:
     >>> levels_within(1_000_000, 1_000), levels_within(1_000_000, 10_000)
     (3, 2)
     """
-    for levels in range(1, _MOST_LEVELS):
-        if schedule(n_steps, levels).stored <= memory:
-            return levels
-    least = min(schedule(n_steps, levels).stored for levels in range(1, _MOST_LEVELS))
+    stored = {n: schedule(n_steps, levels(n)).stored for n in range(1, MOST_LEVELS + 1)}
+    for number, count in stored.items():
+        if count <= memory:
+            return number
+    least = min(stored.values())
     raise GraphError(f"the gradient of {n_steps} steps stores {least} states or more, not {memory}")
 
 
-def _lengths(n_steps: Any, checkpoint: int | Sequence[int]) -> list[Any]:
+def _lengths(n_steps: Any, checkpoint: Checkpoints) -> list[Any]:
     """Numbers of steps of the segments, from the innermost; with `n_steps` they are variables."""
-    if not isinstance(checkpoint, int):
-        lengths = [int(n) for n in checkpoint]
-        if any(m < 1 or n % m or n == m for m, n in zip([1, *lengths], lengths, strict=False)):
-            raise GraphError(f"each segment is several of those within it, which {lengths} are not")
-        return lengths
-    if checkpoint < 1:
-        raise GraphError(f"a loop has one level or more, not {checkpoint}")
+    if checkpoint.how == "segments":
+        return list(checkpoint.numbers)
+    (depth,) = checkpoint.numbers
+    if checkpoint.how == "states":
+        if isinstance(n_steps, Variable):
+            raise GraphError(f"checkpoint={checkpoint!r} needs a known number of steps")
+        depth = levels_within(n_steps, depth)
     if isinstance(n_steps, Variable):
-        root = pt.cast(pt.ceil(n_steps ** (1 / checkpoint)), "int64")
+        root = pt.cast(pt.ceil(n_steps ** (1 / depth)), "int64")
         length = pt.maximum(root, 1)
     else:
-        length = max(math.floor(n_steps ** (1 / checkpoint)) - 1, 1)
-        while length**checkpoint < n_steps:
+        length = max(math.floor(n_steps ** (1 / depth)) - 1, 1)
+        while length**depth < n_steps:
             length += 1
-    return [length**level for level in range(1, checkpoint)]
+    return [length**level for level in range(1, depth)]
 
 
 def checkpointed(
@@ -151,7 +151,7 @@ def checkpointed(
     init: Sequence[Variable],
     sequences: Sequence[Variable],
     *,
-    checkpoint: int | Sequence[int],
+    checkpoint: Checkpoints | Sequence[int],
     go_on: Variable | None,
     go: Any,
     reverse: bool,
@@ -168,6 +168,8 @@ def checkpointed(
     """
     if inverse is not None or truncate is not None:
         raise GraphError("a gradient with checkpoints is neither truncated nor has it an inverse")
+    found = as_checkpoints(checkpoint, "a loop")
+    assert found is not None
     if isinstance(n_steps, Constant):
         n_steps = int(n_steps.data)
     states, next_states, init = list(states), list(next_states), list(init)
@@ -178,7 +180,7 @@ def checkpointed(
         init += [as_state(go), pt.constant(0, dtype="int64")]
     loop = _Nested(
         states, list(elements), next_states, list(traced), go_on is not None, reverse,
-        _lengths(n_steps, checkpoint), captured,
+        _lengths(n_steps, found), captured,
     )  # fmt: skip
     final, traces = loop.run(n_steps, init, list(sequences), len(loop.lengths))
     if go_on is None:

@@ -11,6 +11,7 @@ from pytensor.graph.basic import Variable
 from pytensor.tensor.type import TensorType
 
 from dimtensor.errors import GraphError
+from dimtensor.graph.checkpoints import Checkpoints
 from dimtensor.ops.loop.capture import (
     as_result,
     as_state,
@@ -79,7 +80,7 @@ def scan(
     stops: bool = False,
     inverse: Callable[..., Any] | None = None,
     truncate: int | None = None,
-    checkpoint: int | Sequence[int] | None = None,
+    checkpoint: Checkpoints | Sequence[int] | None = None,
 ) -> ScanResult:
     """Run a step along the first axis of sequences, with states that go from step to step.
 
@@ -105,9 +106,9 @@ def scan(
         gradient then stores no states.
     truncate : int, optional
         How many of the last steps the gradient goes back.
-    checkpoint : int or sequence of int, optional
-        Levels of nested segments, or their numbers of steps, from the innermost: the gradient
-        stores the states at the start of segments and computes the others again.
+    checkpoint : Checkpoints or sequence of int, optional
+        ``levels(2)``, ``states(1000)``, or numbers of steps of segments from the innermost: the
+        gradient stores the states at the start of segments and computes the others again.
 
     Returns
     -------
@@ -162,7 +163,7 @@ def build_scan(
     reverse: bool = False,
     inverse: Sequence[Variable] | None = None,
     truncate: int | None = None,
-    checkpoint: int | Sequence[int] | None = None,
+    checkpoint: Checkpoints | Sequence[int] | None = None,
     captured: Sequence[Variable] = (),
     histories: bool = True,
     whole: bool = False,
@@ -353,7 +354,7 @@ def fori_loop(
     *,
     inverse: Callable[..., Any] | None = None,
     truncate: int | None = None,
-    checkpoint: int | Sequence[int] | None = None,
+    checkpoint: Checkpoints | Sequence[int] | None = None,
 ) -> list[Variable]:
     """Run a step for each integer of a range.
 

@@ -17,11 +17,9 @@ from pathlib import Path
 import numpy as np
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
-OPTIONS = {
-    "stored": {},
-    "checkpoint-2": {"checkpoint": 2},
-    "checkpoint-3": {"checkpoint": 3},
-    "inverse": {},
+LEVELS = {
+    "checkpoint-2": 2,
+    "checkpoint-3": 3,
 }
 K = 16
 HERE = Path(__file__).parent.parent
@@ -46,7 +44,9 @@ def gradient(who, backend="numba"):
         angle = angle - h * speed
         return angle, speed + h * dt.sin(angle)
 
-    options = {"inverse": back} if who == "inverse" else OPTIONS[who]
+    options = {"inverse": back} if who == "inverse" else {}
+    if who in LEVELS:
+        options = {"checkpoint": dt.levels(LEVELS[who])}
     angle, _ = dt.fori_loop(0, n, step, (start, dt.zeros(pendulum)), **options)
     total = angle.sum()
     f = dt.function([start, h, n], [total, *dt.grad(total, [start, h])], backend=backend)
@@ -90,7 +90,7 @@ def measured(who, n):
 def measure():
     for n in SIZES:
         expected = None
-        for who in OPTIONS:
+        for who in ("stored", *LEVELS, "inverse"):
             line, results = measured(who, n)
             expected = results if expected is None else expected
             # rounding is not taken back by an inverse

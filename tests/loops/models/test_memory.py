@@ -11,6 +11,7 @@ from pytensor import grad
 from pytensor import tensor as pt
 
 from dimtensor.backends import compile_positional
+from dimtensor.graph.checkpoints import levels
 from dimtensor.ops.loop import scan
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
@@ -48,5 +49,7 @@ def test_memory_stays_flat(case):
 def test_gradients_with_three_levels_are_kernels(monkeypatch):
     monkeypatch.setenv("DIMTENSOR_STRICT_KERNELS", "1")
     start, k = pt.vector("start"), pt.dscalar("k")
-    last = scan(lambda s, e: ([pt.sin(k * s[0])], []), [start], n_steps=1000, checkpoint=3).states
+    last = scan(
+        lambda s, e: ([pt.sin(k * s[0])], []), [start], n_steps=1000, checkpoint=levels(3)
+    ).states
     compile_positional("numba", [start, k], [grad(last[0].sum(), k)])
