@@ -61,6 +61,14 @@ def admit(
 
 def _require_plain(array: np.ndarray, dims: Dims, source: str) -> None:
     """Check that nothing but the order of the axes, which says nothing, tells them apart."""
+    if array.ndim == 0 and array.dtype == object and dims:
+        kind = type(array.item()).__name__
+        raise InputError(
+            build_message(
+                f"{source} has dims {names_of(dims)} and is given a {kind}, which holds no numbers",
+                hint="pass an xarray.DataArray, a pandas.Series, an array or a list",
+            )
+        )
     if array.ndim != len(dims):
         what = "is a scalar" if array.ndim == 0 else f"has shape {array.shape}"
         has = f"dims {names_of(dims)}" if dims else "no dims"

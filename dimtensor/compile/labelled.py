@@ -103,6 +103,9 @@ def as_labelled(value: Any, dims: Dims, source: str) -> Labelled | None:
         axis.
     """
     refuse_dataset(value, source, None)
+    if hasattr(type(value), "known_values"):  # a tensor: of data alone, it has values
+        known = value.known_values()
+        value = value if known is None else known
     if is_dataarray(value):
         indexes = dict(value.indexes)
         indexes = {name: indexes[name] for name in value.dims if name in indexes}

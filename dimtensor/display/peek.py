@@ -11,7 +11,7 @@ import numpy as np
 from dimtensor.dims import Coords, Dim, NamedDim, ProductDim, RenamedDim, SelDim
 from dimtensor.dims.dim import AnonymousDim
 from dimtensor.dims.selection import Positions, Slice
-from dimtensor.errors import DimtensorError, listing, plain_repr
+from dimtensor.errors import listing, plain_repr
 from dimtensor.graph import Node
 from dimtensor.graph.attrs import IndexItem
 from dimtensor.graph.calls import dim_text, selection_text
@@ -146,7 +146,7 @@ def glance_text(node: Node) -> str | None:
 
     try:
         found = glance(node)
-    except DimtensorError:  # a check that fails, a length that nothing tells
+    except Exception:  # a check that fails, a length that nothing tells; a repr raises nothing
         return None
     return None if found is None else array_text(found.values)
 

@@ -99,6 +99,10 @@ class ValuesMixin(TensorShell):
         name = name or self.node.name or "value"
         return value.to_dataframe(name) if value.dims else pd.DataFrame({name: [value.item()]})
 
+    def known_values(self) -> xr.DataArray | None:
+        """The values with their labels, as :meth:`eval` gives them; None if there are inputs."""
+        return _computed(self.node, "values") if has_values(self.node) else None
+
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
         if not has_values(self.node):
             raise DtypeError(_lacking(self.node, "values"))

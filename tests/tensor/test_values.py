@@ -122,3 +122,23 @@ def test_inputs_are_looked_for_by_identity():
     assert found.index(y) == 1
     assert (found.count(x), found.count(z)) == (1, 0)
     assert isinstance(found, list)
+
+
+def test_tensors_of_data_are_arguments():
+    f = dt.function([mu], mu * 2, backend="python")
+    expected = 2 * FRAME.mean("year")
+    np.testing.assert_allclose(f(invest.mean(YEAR)), expected)
+    np.testing.assert_allclose(mu.eval({mu: invest.mean(YEAR) * 2}), expected)
+    batched = f(invest)  # a year is one dim more
+    assert batched.sizes == {"firm": 3, "year": 2}
+    np.testing.assert_allclose(batched.transpose("firm", "year"), 2 * FRAME)
+    with pytest.raises(dt.InputError, match="takes a value and is given a symbolic tensor"):
+        f(mu)
+
+
+@pytest.mark.parametrize("value", [{"IBM": 1.0}, None, iter([1.0])])
+def test_what_holds_no_numbers_is_named(value):
+    f = dt.function([mu], mu * 2, backend="python")
+    kind = type(value).__name__
+    with pytest.raises(dt.InputError, match=rf"'mu' has dims .* is given a {kind}, which holds no"):
+        f(value)
