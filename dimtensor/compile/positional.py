@@ -102,7 +102,8 @@ class PositionalFunction:
     def __call__(self, *arrays: np.ndarray) -> Sequence[np.ndarray]:
         if self._trusting:
             for array, dtype in zip(arrays, self._dtypes, strict=False):
-                if getattr(array, "dtype", None) != dtype:
+                own = getattr(array, "dtype", None)
+                if own is None or own != dtype:  # NumPy takes None for float64
                     arrays = tuple(self._admitted(arrays))
                     break
         try:

@@ -20,6 +20,7 @@ from dimtensor.dims.labels import (
 )
 from dimtensor.errors import LabelError, build_message, did_you_mean, listing, plain_repr
 
+_OTHER_KIND = "the labels are of another kind"
 _OBJECTS = ("object", "period")
 _MANY = 10_000  # labels on both sides from which pandas, slow to import, is faster than a dict
 _TIMES = ("datetime", "timedelta", "zoned", "period")
@@ -414,8 +415,10 @@ class Coords:
             return selection
         start, stop = python_label(selection.start), python_label(selection.stop)
         try:
+            self._require_ends((start, stop))
             found = self.index.slice_indexer(start, stop, selection.step)
-        except (LookupError, TypeError, ValueError, OverflowError) as error:
+        except (LookupError, TypeError, ValueError, OverflowError) as fault:
+            error = _OTHER_KIND if isinstance(fault, TypeError) else fault
             raise LabelError(
                 build_message(
                     f"cannot slice {dim} from {plain_repr(start)} to {plain_repr(stop)}: {error}",
@@ -425,6 +428,13 @@ class Coords:
         if isinstance(found, np.ndarray) and found.dtype == bool:
             return np.flatnonzero(found)
         return found
+
+    def _require_ends(self, ends: Iterable[Any]) -> None:
+        """Refuse ends of another kind than the labels: pandas finds places for some of them."""
+        kinds = {family(end) for end in ends if end is not None}
+        known = {self.family, "string"} if self.family in _TIMES else {self.family}
+        if self.extension is None and self.family != "object" and not kinds <= known:
+            raise TypeError(_OTHER_KIND)
 
     def nearest(
         self,

@@ -11,7 +11,14 @@ import numpy as np
 from dimtensor.backends.progress import wake_soon
 from dimtensor.compile.boundary import as_dtype, what_is_in
 from dimtensor.compile.boundary import label_positions as _label_positions
-from dimtensor.compile.labelled import as_labelled, dims_of, is_dataarray, is_pandas, refuse_dataset
+from dimtensor.compile.labelled import (
+    as_array,
+    as_labelled,
+    dims_of,
+    is_dataarray,
+    is_pandas,
+    refuse_dataset,
+)
 from dimtensor.dims import (
     AnonymousDim,
     Binding,
@@ -229,7 +236,7 @@ def _axes_in_order(value: Any, given: Dims, binding: Binding, what: str) -> tupl
     labelled = as_labelled(value, given, what)
     if labelled is not None:
         return _ordered(labelled, given, binding, what), given
-    array = np.asarray(value)
+    array = as_array(value, what)
     if array.dtype.kind == "O" or (array.dtype.kind == "U" and not isinstance(value, np.ndarray)):
         array = np.asarray(value, dtype=object)
     if array.ndim != len(given):

@@ -16,6 +16,8 @@ from dimtensor.graph.infer import describe
 from dimtensor.tensor.lookup import (
     Items,
     label_indexer,
+    labels_in,
+    positions_in,
     product_of_levels,
     require_positions,
     select_labels,
@@ -43,8 +45,8 @@ def _gathered(indexers: Indexers, kwargs: Mapping[str, Any], what: str) -> dict[
 
 
 def _values(key: Any) -> Any:
-    """Arrays out of pandas and xarray objects; of a single one (a Timestamp) NumPy's scalar."""
-    return np.asarray(key)[()] if is_pandas(key) or is_dataarray(key) else key
+    """Arrays out of pandas objects; of a single one (a Timestamp) NumPy's scalar."""
+    return np.asarray(key)[()] if is_pandas(key) else key
 
 
 class IndexingMixin(TensorShell):
@@ -61,7 +63,7 @@ class IndexingMixin(TensorShell):
         **by_name
             By name of dim: an integer (the dim goes away), a list, array or slice (a SelDim takes
             its place), a boolean mask, or a tensor of integers (pointwise: its dims take the place
-            of the dim).
+            of the dim), also as a DataArray.
 
         Returns
         -------
@@ -84,6 +86,8 @@ class IndexingMixin(TensorShell):
         found = Items()
         for key, selection in _gathered(indexers, by_name, "isel").items():
             dim = find_dim(self.dims, key, "isel")
+            if is_dataarray(selection):
+                selection = positions_in(self.node, dim, selection)
             selection = _values(selection)
             if isinstance(selection, TensorShell):
                 require_positions(selection.node, dim, "isel")
@@ -120,9 +124,9 @@ class IndexingMixin(TensorShell):
         **by_name
             By name of dim: a label (the dim goes away), a list or slice of labels (a SelDim takes
             its place; both ends of a slice are included), a boolean mask, or a tensor of labels
-            (pointwise: its dims take the place of the dim). A part of a date, such as
-            ``"2020-02"`` of days, is the slice of all that is in it. Of a ProductDim, the name of
-            a factor: what is left are the other factors.
+            or a DataArray (pointwise: its dims take the place of the dim). A part of a date, such
+            as ``"2020-02"`` of days, is the slice of all that is in it. Of a ProductDim, the name
+            of a factor: what is left are the other factors.
 
         Returns
         -------
@@ -157,10 +161,13 @@ class IndexingMixin(TensorShell):
         found = Items()
         for key, selection in given.items():
             dim = find_dim(self.dims, key, "sel")
+            if is_dataarray(selection):
+                selection = labels_in(self.node, dim, selection, method, tolerance)
+            selection = _values(selection)
             if isinstance(selection, TensorShell):
                 found.tensor(dim, label_indexer(selection.node, dim))
             else:
-                select_labels(found, dim, _values(selection), method, tolerance)
+                select_labels(found, dim, selection, method, tolerance)
         return found.apply(self.node)
 
     def __getitem__(self, key: Any) -> DimTensor:

@@ -21,6 +21,7 @@ from dimtensor.errors import DimError, DtypeError, LabelError, build_message, pl
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import IndexItem, LabelPosition
 from dimtensor.graph.infer import describe
+from dimtensor.tensor.constructors import data, data_beside
 from dimtensor.tensor.shell import TensorShell, wrap
 
 if TYPE_CHECKING:
@@ -92,10 +93,12 @@ def select_labels(found: Items, dim: Dim, key: Any, method: str | None, toleranc
         else:
             found.position(dim, positions[0])
         return
+    if isinstance(key, range):
+        key = list(key)
     if isinstance(key, np.ndarray) and key.dtype == bool:
         found.select(dim, normalise_selection(dim, key))
     elif isinstance(key, (list, np.ndarray)) and np.ndim(key) != 0:
-        if isinstance(key, list) and key and all(isinstance(v, bool) for v in key):
+        if isinstance(key, list) and key and all(isinstance(v, (bool, np.bool_)) for v in key):
             found.select(dim, normalise_selection(dim, key))
         elif labels is None:
             late = resolve_labels(dim, list(key))
@@ -120,7 +123,46 @@ def select_labels(found: Items, dim: Dim, key: Any, method: str | None, toleranc
         else:  # a part of a date stands for several labels, and the dim stays
             found.select(dim, normalise_selection(dim, at))
     else:
+        _require_hashable(key, dim)
         found.tensor(dim, make("label_position", (), LabelPosition(dim, Labels([key]), "one")))
+
+
+def positions_in(x: Node, dim: Dim, key: Any) -> Any:
+    """A DataArray of positions or a mask: a tensor where its dims take the place of the dim."""
+    if key.ndim == 0 or (key.dims == (dim.name,) and key.dtype != bool):
+        return np.asarray(key)[()]
+    return data_beside(key, [x])
+
+
+def labels_in(x: Node, dim: Dim, key: Any, method: str | None, tolerance: Any) -> Any:
+    """A DataArray of labels, as xarray takes it: its dims take the place of the dim.
+
+    Labels along the dim itself are a list of them.
+    """
+    if key.dtype == bool or key.ndim == 0 or key.dims == (dim.name,):
+        return positions_in(x, dim, key)
+    labels = dim._labels()
+    if labels is None:
+        raise LabelError(
+            build_message(
+                f"sel: the labels of {dim.title}, which come with the data, are not looked up by "
+                "those of a DataArray",
+                [("dim", repr(dim)), ("dims of the labels", ", ".join(map(str, key.dims)))],
+                "select by position with isel, or by dt.tensor(..., categories=dim)",
+            )
+        )
+    if method is None:
+        return data_beside(key, [x], dim)
+    nearest = labels.nearest(key.values.ravel(), method, tolerance, dim.title)
+    positions = data_beside(key.copy(data=nearest.reshape(key.shape)), [x])
+    return wrap(make("codes", (positions.node,), dim))
+
+
+def _require_hashable(label: Any, dim: Dim) -> None:
+    try:
+        hash(label)
+    except TypeError:
+        raise LabelError(f"sel: {plain_repr(label)} is no label of {dim.title}") from None
 
 
 def _refuse_masked(dim: Dim) -> None:
@@ -189,8 +231,6 @@ def translated(indexer: Node, own: Dim, dim: Dim) -> Node:
     if mine.same_labels(theirs):
         return make("codes", (indexer,), dim)
     table = theirs.positions(mine.values, dim.title)
-    from dimtensor.tensor.constructors import data
-
     lookup = data(table, dims=own)
     positions = make("index", (lookup.node, indexer), (IndexItem(own, "tensor", 0),))
     return make("codes", (positions,), dim)
