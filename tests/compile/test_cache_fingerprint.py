@@ -251,7 +251,7 @@ def _hierarchical(
 
 
 def _two_vectors(n: int, m: int) -> tuple[list, list, Oracle]:
-    a, b = dt.tensor("a", dims=dt.Dim("a", length=n)), dt.tensor("b", dims=dt.Dim("b", length=m))
+    a, b = dt.tensor("a", dims=dt.Dim("i", length=n)), dt.tensor("b", dims=dt.Dim("j", length=m))
     s = dt.scalar("s")
     logp = -(a**2).sum() - (b * s).sum() - s**2
     model = dt.LogDensity(logp, {a: dt.real, s: dt.positive, b: dt.real}, backend="python")
