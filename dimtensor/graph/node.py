@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
@@ -77,7 +77,10 @@ class Node:
         return f"<{self.kind} {{{dims}}} {self.dtype}>"
 
     def __reduce__(self) -> tuple:
-        return (_rebuild_graph, (flatten(self),))
+        from dimtensor.graph.walk import toposort
+        from dimtensor.graph.words import listed
+
+        return (_rebuild_graph, (flatten(self), listed(toposort([self]))))
 
     def __copy__(self) -> Node:
         return self
@@ -153,8 +156,13 @@ def flatten(node: Node) -> list[tuple[str, tuple[int, ...], Any]]:
     return [(n.kind, tuple(place[i] for i in n.inputs), n.attrs) for n in order]
 
 
-def _rebuild_graph(entries: list[tuple[str, tuple[int, ...], Any]]) -> Node:
+def _rebuild_graph(
+    entries: list[tuple[str, tuple[int, ...], Any]], words: Sequence[tuple] = ()
+) -> Node:
+    from dimtensor.graph.words import restore
+
     nodes: list[Node] = []
     for kind, inputs, attrs in entries:
         nodes.append(make(kind, tuple(nodes[i] for i in inputs), attrs))
+    restore(nodes, words)
     return nodes[-1]

@@ -6,7 +6,7 @@ compiled looks at it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -85,3 +85,22 @@ def carry(old: Node, new: Node, mapping: Mapping[Node, Node]) -> None:
     operands = tuple((role, mapping.get(x)) for role, x in words.operands)
     if all(x is not None and x is not new for _, x in operands):
         _said[new] = words._replace(operands=operands)  # type: ignore[arg-type]
+
+
+def listed(nodes: Sequence[Node]) -> list[tuple[int, str, tuple[tuple[str, int], ...], tuple]]:
+    """The words of some nodes, with the nodes by their place, for pickles."""
+    place = {node: at for at, node in enumerate(nodes)}
+    found = []
+    for at, node in enumerate(nodes):
+        words = _said.get(node)
+        if words is not None and all(x in place for _, x in words.operands):
+            operands = tuple((role, place[x]) for role, x in words.operands)
+            found.append((at, words.name, operands, words.options))
+    return found
+
+
+def restore(nodes: Sequence[Node], entries: Sequence[tuple]) -> None:
+    """Take up words that were listed."""
+    for at, name, operands, options in entries:
+        given = tuple((role, nodes[place]) for role, place in operands)
+        _said.setdefault(nodes[at], Words(name, given, options))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import pickle
 import subprocess
 import sys
 
@@ -93,6 +94,20 @@ def test_rebuilt_expressions_keep_their_words():
     assert formula(batched.node) == "softmax(invest, over={year})"
     grouped = dt.substitute(SALES.groupby(OF).mean(), {SALES: SALES**2})
     assert formula(grouped.node) == "mean(sales**2, by=of)"
+
+
+def test_pickled_expressions_keep_their_words():
+    written = "std(x, over={pickled}) - mean(shift(x, pickled=1), over={pickled})"
+    code = """
+import pickle, sys
+sys.stdout.write(repr(pickle.loads(bytes.fromhex(sys.argv[1]))))
+"""
+    pickled = dt.Dim("pickled", length=3)
+    x = dt.tensor("x", dims=[pickled, FIRM])
+    data = pickle.dumps(x.std(pickled) - x.shift(pickled=1).mean(pickled))
+    command = [sys.executable, "-c", code, data.hex()]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert shown.splitlines()[1] == written
 
 
 def test_graphs_and_their_keys_do_not_depend_on_words():
