@@ -7,6 +7,7 @@ from typing import Any
 
 from dimtensor.dims import Dim, Dims, union, without
 from dimtensor.errors import GraphError
+from dimtensor.graph.apart import is_apart, mixed_later
 from dimtensor.graph.derivatives import rebuilt_derivative
 from dimtensor.graph.infer import constant_attrs
 from dimtensor.graph.node import Node, make
@@ -256,27 +257,37 @@ def loop_attrs(region: Region, n_states: int, **others: Any) -> LoopAttrs:
 def guarded(outputs: Sequence[Node], condition: Node) -> list[Node]:
     """Outputs that do no harm where a condition is false, and are not used there.
 
-    Checks hold there, positions are inside, and loops stop.
+    Checks hold there, positions are inside, and loops stop. What is put together along a dim of the
+    condition, by a sum for example, counts for all positions as soon as it counts for one.
     """
     if not any(map(_may_harm, with_regions(toposort(outputs)))):
         return list(outputs)
-    never = _elemwise("logical_not", condition)
     loops: dict[Any, list[Node]] = {}
+    mixed = mixed_later(outputs, condition.dims, _without_output)
 
     def replace(node: Node, inputs: tuple[Node, ...]) -> Node | None:
+        counts = _any(condition, without(condition.dims, mixed.get(node, ())))
         if node.kind == "check" and len(inputs) == 2:
+            never = _elemwise("logical_not", counts)
             return make("check", (inputs[0], _elemwise("logical_or", inputs[1], never)), node.attrs)
         if node.kind in ("index", "update"):
-            return _inside(node, inputs, condition)
-        if not regions_of(node):
+            return _inside(node, inputs, counts)
+        if node.kind not in ("loop", "cond"):
             return None
         key = (node.kind, inputs, node.attrs._replace(output=0))
         if key not in loops:
             guard = _guarded_loop if node.kind == "loop" else _guarded_cond
-            loops[key] = guard(node.attrs, inputs, condition)
+            loops[key] = guard(node.attrs, inputs, counts)
         return loops[key][node.attrs.output]
 
     return rebuild(outputs, {}, replace, nested=False)
+
+
+def _without_output(node: Node) -> Any:
+    """What the outputs of one loop or conditional have in common."""
+    if node.kind in ("loop", "cond"):
+        return node.kind, node.inputs, node.attrs._replace(output=0)
+    return node
 
 
 def _may_harm(node: Node) -> bool:
@@ -293,7 +304,8 @@ def _inside(node: Node, inputs: tuple[Node, ...], condition: Node) -> Node | Non
         if at and changed[at].categories is None:
             positions = changed[at]
             zero = make("constant", (), constant_attrs(0, positions.dtype))
-            changed[at] = _elemwise("where", _any(condition, positions.dims), positions, zero)
+            own = tuple(d for d in positions.dims if is_apart(node, at, d))
+            changed[at] = _elemwise("where", _any(condition, own), positions, zero)
     return make(node.kind, tuple(changed), node.attrs) if tuple(changed) != inputs else None
 
 

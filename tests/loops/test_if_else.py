@@ -141,3 +141,41 @@ def test_what_is_not_selected_does_no_harm():
     with pytest.raises(dt.CheckError, match="below 9"):
         chosen.eval({x: np.array([16.0, 1.0, -16.0])})
     chosen.eval({x: np.array([8.0, 1.0, -16.0])})
+
+
+ROW, COLUMN = dt.Dim("row", length=3), dt.Dim("column", length=3)
+_flag, _table = dt.tensor("flag", dims=ROW), dt.tensor("table", dims=COLUMN)
+_BACKWARDS = dt.data(np.array([2, 1, 0]), dims=ROW)
+_AT = {_flag: np.array([-1.0, 1.0, 2.0]), _table: np.array([10.0, 20.0, 30.0])}
+
+# what positions of an arm put together counts where the arm is selected at all
+TOGETHER = {
+    "gather, sum": (lambda: _table.isel(column=_BACKWARDS).sum(), [60.0, 60.0]),
+    "gather, cumsum": (lambda: _table.isel(column=_BACKWARDS).cumsum(ROW), [50.0, 60.0]),
+    "scatter": (
+        lambda: _table.isel(column=_BACKWARDS).set(5.0).isel(column=2) + 0.0 * _flag,
+        [5.0, 5.0],
+    ),
+    "loops, sum": (
+        lambda: dt.while_loop(lambda s: s < 5, lambda s: s + 1, _flag, 20).sum(),
+        [15.0, 15.0],
+    ),
+}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", TOGETHER)
+def test_what_is_put_together_counts_in_all_positions(name, backend):
+    arm, expected = TOGETHER[name]
+    found = dt.if_else(_flag > 0, arm, lambda: _flag)
+    known = set(dt.inputs_of(found))
+    value = dt.evaluate(found, {k: v for k, v in _AT.items() if k in known}, backend=backend)
+    assert value.values.tolist() == [-1.0, *expected]
+
+
+def test_a_check_of_what_is_summed_counts_everywhere():
+    found = dt.if_else(
+        _flag > 0, lambda: dt.check(_flag > 0, "positive", _flag).sum(), lambda: _flag
+    )
+    with pytest.raises(dt.CheckError, match="positive"):
+        found.eval({_flag: _AT[_flag]})
