@@ -33,6 +33,12 @@ def _var(lib: Any, d: Any) -> Any:
     return ((d - d.mean(axis=-1, keepdims=True)) ** 2).mean(axis=-1)
 
 
+def _std(lib: Any, d: Any) -> Any:
+    var = _var(lib, d)
+    lib.decide(b"", abs(lib.re(var)))  # no derivative where all elements are equal
+    return lib.xp.sqrt(var)
+
+
 _REDUCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "sum": lambda lib, d: d.sum(axis=-1),
     "mean": lambda lib, d: d.mean(axis=-1),
@@ -40,7 +46,7 @@ _REDUCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "max": _extreme,
     "min": lambda lib, d: -_extreme(lib, -d),
     "logsumexp": _logsumexp,
-    "std": lambda lib, d: lib.xp.sqrt(_var(lib, d)),
+    "std": lambda lib, d: _std(lib, d),
     "var": _var,
     "median": lambda lib, d: _median(lib, d),
 }

@@ -42,6 +42,7 @@ class Case:
         self.loss = Loss(tuple(sinks[-3:]))
         self.rng = np.random.default_rng(len(program.steps))
         self.keys = single([i.number for i in program.inputs])
+        self.extra: dict[Any, Any] = {}  # inputs of a check's own, and their values
         self.y = self.loss.outputs[-1] if sinks else None
 
     @property
@@ -120,6 +121,38 @@ def _grad_by_intermediates(case: Case) -> Compared:
             gradient = dt.grad(case.scalar, case.tensor(key))
             compared.append((gradient, case.oracle.gradient(case.loss, key)))
     return compared
+
+
+@check("grad by slices of a flat vector")
+def _grad_by_slices(case: Case) -> Compared:
+    """Inputs are slices of a vector, as those of a sampler: by each slice, and by the vector."""
+    parts = [i for i in case.program.inputs if not any(_late(case, d) for d in i.value.dims)]
+    sizes = [i.array.size for i in parts]
+    ends = np.cumsum([0, *sizes])
+    flat = dt.tensor("flat", dims=dt.Dim("flat", length=int(ends[-1])))
+    case.extra[flat] = (("flat",), np.concatenate([i.array.ravel() for i in parts]))
+    slices = {}
+    for i, start, stop in zip(parts, ends, ends[1:], strict=False):
+        own = [case.built.dims[d] for d in i.value.dims]
+        part = flat.isel(flat=slice(int(start), int(stop)))
+        if not own:
+            part = flat.isel(flat=int(start))
+        elif len(own) == 1:
+            part = part.relabel("flat", own[0])
+        else:
+            part = part.relabel("flat", dt.ProductDim(own)).unravel()
+        slices[i.number] = part
+    pairs = zip(case.program.inputs, case.built.inputs, strict=True)
+    built = build(case.program, [slices.get(i.number, x) for i, x in pairs])
+    loss = case.loss.tensor(built.values)
+    gradients = dt.grad(loss, [flat, *slices.values()])
+    expected = [case.oracle.gradient(case.loss, frozenset([i.number])) for i in parts]
+    whole = Named(("flat",), np.concatenate([e.data.ravel() for e in expected]))
+    return list(zip(gradients, [whole, *expected], strict=True))
+
+
+def _late(case: Case, dim: str) -> bool:
+    return case.program.dims[dim].late
 
 
 @check("jvp")
@@ -288,6 +321,7 @@ def evaluated(case: Case, expressions: Sequence[Any]) -> list[Any]:
     known = set(dt.inputs_of(expressions))
     pairs = zip(case.built.inputs, case.program.inputs, strict=True)
     feed = {x: (i.value.dims, i.array) for x, i in pairs if x in known}
+    feed.update((x, value) for x, value in case.extra.items() if x in known)
     return dt.evaluate(expressions, feed, backend=case.backend)
 
 

@@ -237,12 +237,10 @@ def _draw_while(choose: Any, scope: Any) -> Step | None:
     inits = _start_values(scope, None, choose.integer(1, 2))
     if scope.depth > 1 or not inits:
         return None
-    lib, by_element = NumPy(), choose.flag()
+    by_element = choose.flag()
     values = [scope.env[at] for at in inits]
-    if by_element:
-        if scope.too_large(*inits):
-            return None
-        values = [expanded(lib, v, union(v, values[0])) for v in values]
+    if by_element and any(not set(values[0].dims) <= set(v.dims) for v in values):
+        return None  # a body is traced on states that do not have the condition's dims yet
     states = dict(zip([scope.fresh() for _ in values], values, strict=True))
     child = _grown(scope, states)
     after = [_after(child, state, None) for state in states.values()]

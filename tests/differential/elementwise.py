@@ -78,11 +78,26 @@ def _logaddexp(lib: Any, x: Any, y: Any) -> Any:
     return top + lib.xp.log(lib.xp.exp(x - top) + lib.xp.exp(y - top))
 
 
+def _singular(function: Any, *at: float) -> Callable[[Any, Any], Any]:
+    """A function whose derivatives are infinite at some numbers, which count as kinks."""
+
+    def watched(lib: Any, x: Any) -> Any:
+        for number in at:
+            lib.decide(b"", abs(lib.re(x) - number))
+        return function(lib, x)
+
+    return watched
+
+
 _ALIKE = ("sin", "cos", "tan", "tanh", "sinh", "cosh", "arctan", "exp", "expm1", "log", "log1p",
           "sqrt", "arcsinh", "arcsin", "arccosh", "arctanh", "exp2", "log2", "log10")  # fmt: skip
+_SINGULAR = {"sqrt": (0.0,), "arcsin": (-1.0, 1.0), "arccosh": (1.0,), "arctanh": (-1.0, 1.0)}
 for _name in _ALIKE:
     # bound now: the loop's variable moves on
-    unary(_name, lambda lib, x, name=_name: getattr(lib.xp, name)(x))
+    unary(
+        _name,
+        _singular(lambda lib, x, name=_name: getattr(lib.xp, name)(x), *_SINGULAR.get(_name, ())),
+    )
 for _name in ("erf", "gammaln", "digamma"):
     unary(_name, lambda lib, x, name=_name: getattr(lib, name)(x))
 unary("negative", lambda lib, x: -x, "-{0}")
@@ -116,10 +131,14 @@ def _floor(lib: Any, x: Any) -> Any:
 for _power in (2, 3, 4, -1, -2, 0.5, 1.5, 7, 1, 0):
     unary(
         f"power {_power}",
-        lambda lib, x, p=_power: x**p if p != 0 else x * 0 + 1,
+        _singular(
+            lambda lib, x, p=_power: x**p if p != 0 else x * 0 + 1,
+            *((0.0,) if _power in (0.5, 1.5) else ()),
+        ),
         f"{{0}} ** {_power}",
     )
 
+_root = _singular(lambda lib, x: lib.xp.sqrt(x), 0.0)
 binary("add", lambda lib, x, y: x + y, "{0} + {1}")
 binary("subtract", lambda lib, x, y: x - y, "{0} - {1}")
 binary("multiply", lambda lib, x, y: x * y, "{0} * {1}")
@@ -133,7 +152,7 @@ binary("xlogy", lambda lib, x, y: x * lib.xp.log(y))
 binary("xlog1py", lambda lib, x, y: x * lib.xp.log1p(y))
 binary(
     "norm",
-    lambda lib, x, y: lib.xp.sqrt(1.01 * x * x + 0.99 * y * y),
+    lambda lib, x, y: _root(lib, 1.01 * x * x + 0.99 * y * y),
     "dt.sqrt(1.01 * {0} * {0} + 0.99 * {1} * {1})",
 )
 
