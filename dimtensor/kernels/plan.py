@@ -24,6 +24,7 @@ from dimtensor.kernels.extents import (
     gather_layout,
     selection_of,
 )
+from dimtensor.kernels.repeats import read_at_many_places
 from dimtensor.kernels.scalars import CHEAP
 from dimtensor.kernels.signatures import array_inputs, reads_elements
 
@@ -152,6 +153,7 @@ class Plan:
                 if any(not (_scalar_reader(c) or reads_elements(c, at)) for c, at in readers):
                     self.stored.add(out)
         self.stored.update(v for v in outputs if not isinstance(v, Constant))
+        self.stored |= read_at_many_places(self.order, self.inline, self.stored.__contains__)
         self.stored = {v for v in self.stored if not isinstance(v, Constant)}
 
     def _costs(self, variable: Variable) -> bool:
