@@ -5,7 +5,9 @@ It lies in the root because the doctests of ``dimtensor/`` need it as much as ``
 
 from __future__ import annotations
 
+import importlib.util
 import os
+from collections.abc import Iterator
 
 import pytest
 
@@ -27,6 +29,43 @@ def pytest_configure() -> None:
     The function ``dt.tensor`` has the name of a folder; pytest would put the folder in its place.
     """
     import dimtensor  # noqa: F401
+
+
+# Libraries that are brought by extras: a test that needs one skips where it is not installed.
+_OPTIONAL = ("arviz", "blackjax", "jax", "jaxlib", "matplotlib", "nutpie", "pymc")
+
+
+def _missing(error: BaseException) -> str | None:
+    """Which optional library an error says to be missing, if that is so."""
+    name = (getattr(error, "name", None) or "").split(".")[0]
+    if name not in _OPTIONAL:
+        return None
+    try:
+        return name if importlib.util.find_spec(name) is None else None
+    except ImportError:
+        return name
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Skip a test with the message that a user gets without a library."""
+    try:
+        return (yield)
+    except ImportError as error:
+        if _missing(error) is None:
+            raise
+        pytest.skip(str(error))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    """The same for fixtures."""
+    try:
+        return (yield)
+    except ImportError as error:
+        if _missing(error) is None:
+            raise
+        pytest.skip(str(error))
 
 
 @pytest.fixture(autouse=True)

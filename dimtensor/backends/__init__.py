@@ -62,12 +62,18 @@ def check_backend(backend: str) -> str:
     ------
     GraphError
         If there is none.
+    MissingExtraError
+        If it needs a library that is not installed.
     """
     if backend not in BACKENDS:
         raise GraphError(
             f"there is no backend {backend!r}{did_you_mean(backend, BACKENDS)}; "
             f"backends: {', '.join(BACKENDS)}"
         )
+    if backend == "jax":
+        from dimtensor.interop.extras import check_installed
+
+        check_installed("jax", "jax", "the backend 'jax'")
     return backend
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from dimtensor.display.printing import nodes_of
 from dimtensor.display.scene import Arrow, Box, scene_of
-from dimtensor.errors import InputError, MissingExtraError
+from dimtensor.errors import InputError
+from dimtensor.interop.extras import check_installed
 
 _FORMATS = ("svg", "png", "pdf")
 
@@ -96,16 +97,8 @@ def draw(x: Any, path: str | PathLike[str] | None = None) -> Picture:
     >>> [box.title for box in picture.boxes]
     ['a', 'exp', 'Σ sum', 'total']
     """
-    require_matplotlib()
+    check_installed("matplotlib", "viz", "dt.draw")
     picture = Picture(*scene_of(nodes_of(x)))
     if path is not None:
         picture.save(path)
     return picture
-
-
-def require_matplotlib() -> None:
-    """Raise unless matplotlib is installed."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise MissingExtraError("dt.draw needs matplotlib: pip install 'dimtensor[viz]'") from None

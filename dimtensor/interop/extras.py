@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
+import sys
 from typing import Any
 
 from dimtensor.errors import MissingExtraError, build_message
@@ -34,9 +36,34 @@ def require(module: str, extra: str, what: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name is not None and error.name.split(".")[0] != module.split(".")[0]:
             raise  # the library is there, something that it needs is not
-        raise MissingExtraError(
-            build_message(
-                f"{what} needs {module}, which is not installed",
-                hint=f"pip install 'dimtensor[{extra}]'",
-            )
-        ) from error
+        raise _missing(module, extra, what) from error
+
+
+def check_installed(module: str, extra: str, what: str) -> None:
+    """Check that an optional library is there, without importing it.
+
+    Parameters and errors are those of :func:`require`.
+
+    Examples
+    --------
+    >>> check_installed("math", "sampling", "this example")
+    """
+    if sys.modules.get(module) is not None:
+        return
+    try:
+        spec = importlib.util.find_spec(module)
+    except ImportError:
+        spec = None
+    if spec is None:
+        raise _missing(module, extra, what)
+
+
+def _missing(module: str, extra: str, what: str) -> MissingExtraError:
+    error = MissingExtraError(
+        build_message(
+            f"{what} needs {module}, which is not installed",
+            hint=f"pip install 'dimtensor[{extra}]'",
+        )
+    )
+    error.name = module
+    return error

@@ -9,6 +9,8 @@ import pytest
 
 from dimtensor.backends.jax_cache import XlaCache
 
+pytest.importorskip("jax")
+
 
 def test_an_entry_comes_back(tmp_path):
     cache = XlaCache(tmp_path / "below")

@@ -2,12 +2,11 @@
 
 import threading
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from dimtensor.backends.jax_call import HostCall, place
+from tests.optional import jax, jnp
 
 pytestmark = pytest.mark.compiled
 

@@ -1,11 +1,10 @@
 """The pure function that a function on JAX is: fit for JAX's own transformations, in both modes."""
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import dimtensor as dt
+from tests.optional import jax, jnp
 
 pytestmark = pytest.mark.compiled
 

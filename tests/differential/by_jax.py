@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-import jax.scipy.special
-from jax import lax
+import pytest
 
 from tests.differential.named import Named, elementwise, expanded, union
+
+jax = pytest.importorskip("jax")
+jnp = pytest.importorskip("jax.numpy")
+lax = pytest.importorskip("jax.lax")
+pytest.importorskip("jax.scipy.special")
 
 
 class JAX:

@@ -6,8 +6,6 @@ import dataclasses
 import pickle
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray as xr
@@ -16,6 +14,7 @@ from hypothesis import strategies as st
 
 import dimtensor as dt
 from dimtensor.testing.differences import assert_gradient
+from tests.optional import jax, jnp
 
 BACKENDS = [
     "python",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import jax
 import numpy as np
 import pytensor
 import pytensor.tensor as pt
@@ -13,6 +12,7 @@ from dimtensor.backends.numba import register_ops
 from dimtensor.errors import GraphError
 from dimtensor.ops.loop import fori_loop, scan, while_loop
 from tests.ops.loops import assert_close, evaluate
+from tests.optional import jax
 
 pytestmark = pytest.mark.compiled
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytensor
 import pytensor.tensor as pt
@@ -14,6 +12,7 @@ from pytensor.gradient import pushforward as push
 from dimtensor.errors import GraphError
 from dimtensor.ops.loop import Scan, build_scan, fori_loop, scan, while_loop
 from tests.ops.loops import assert_close, evaluate, loops_of, rewritten
+from tests.optional import jax, jnp
 
 x, v = pt.dvector("x"), pt.dvector("v")
 a, s = pt.dscalar("a"), pt.dscalar("s")

@@ -12,11 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 import dimtensor as dt
+from tests.optional import jax, jnp
 
 LOG_2PI = np.log(2 * np.pi)
 

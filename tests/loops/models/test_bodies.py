@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray as xr
@@ -15,6 +13,7 @@ from hypothesis import strategies as st
 
 import dimtensor as dt
 from tests.loops.models.bodies import Body, K, Loop, Unrolled, bodies
+from tests.optional import jax, jnp
 
 seeds = st.integers(0, 2**16)
 SHORT = st.sampled_from([0, 1, 2, 5])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 
-import jax
 import numpy as np
 import pytest
 import xarray as xr
@@ -12,6 +11,7 @@ from scipy import stats
 
 import dimtensor as dt
 from tests.loops.models import series
+from tests.optional import jax
 
 BACKENDS = [
     "python",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import functools
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -13,6 +11,7 @@ from scipy.optimize import brentq
 
 import dimtensor as dt
 from dimtensor.testing.differences import assert_gradient
+from tests.optional import jax, jnp
 
 BACKENDS = [
     "python",
