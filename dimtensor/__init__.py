@@ -19,6 +19,7 @@ from dimtensor.errors import GraphError as GraphError
 from dimtensor.errors import InputError as InputError
 from dimtensor.errors import LabelError as LabelError
 from dimtensor.errors import MissingExtraError as MissingExtraError
+from dimtensor.errors import NotNativeWarning as NotNativeWarning
 from dimtensor.errors import PositionError as PositionError
 from dimtensor.errors import SamplingWarning as SamplingWarning
 from dimtensor.graph.checkpoints import levels as levels

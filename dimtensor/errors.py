@@ -58,6 +58,10 @@ class DimtensorWarning(UserWarning):
     """Base class of all warnings of dimtensor."""
 
 
+class NotNativeWarning(DimtensorWarning):
+    """Kernels are compiled by numba on a platform where machine code cannot be loaded."""
+
+
 class SamplingWarning(DimtensorWarning):
     """Draws that may not be those of the posterior."""
 

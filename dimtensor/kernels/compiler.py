@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import os
 import time
+import warnings
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,13 @@ from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.rewriting.db import RewriteDatabaseQuery
 from pytensor.scalar.basic import ScalarOp
 
+from dimtensor.errors import NotNativeWarning
 from dimtensor.kernels.absorbed import absorb_sums
 from dimtensor.kernels.emit import Emitter
 from dimtensor.kernels.native.code import NativeKernel, native_code, translated
 from dimtensor.kernels.native.machine import assembly
 from dimtensor.kernels.native.translate import ArgumentType
-from dimtensor.kernels.native.values import NotNative
+from dimtensor.kernels.native.values import NotLoadable, NotNative
 from dimtensor.kernels.padded import first_of_padded
 from dimtensor.kernels.plan import Plan
 from dimtensor.kernels.shared import NumbaFunction
@@ -78,7 +80,9 @@ class Kernel:
             started = time.perf_counter()
             kernel = NativeKernel(native_code(self.source, types, operations))
             self.stats["jit"] = time.perf_counter() - started
-        except NotNative:
+        except NotNative as error:
+            if isinstance(error, NotLoadable):
+                _warn_once(str(error))
             if os.environ.get("DIMTENSOR_NATIVE") == "strict":
                 raise
             return None
@@ -108,6 +112,14 @@ class Kernel:
             namespace[name] = value.make() if hasattr(value, "make") else value
         exec(compile(self.source, "<dimtensor kernel>", "exec"), namespace)
         return numba.njit(namespace["kernel"], error_model="numpy", nogil=True)
+
+
+@cache
+def _warn_once(problem: str) -> None:
+    warnings.warn(
+        f"{problem}: kernels are compiled by numba, which takes longer at their first call",
+        NotNativeWarning,
+    )
 
 
 def rewritten(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> FunctionGraph:

@@ -21,7 +21,7 @@ from dimtensor.kernels.native.translate import (
     Translation,
     Translator,
 )
-from dimtensor.kernels.native.values import NotNative
+from dimtensor.kernels.native.values import NotLoadable
 from dimtensor.kernels.native.wrapper import (
     TABLE,
     addresses,
@@ -110,6 +110,12 @@ def translated(
     return Translator(function, arguments, operations).translate("kernel")
 
 
+def _check_process() -> None:
+    machine.check_platform()
+    if not layout_is_known():
+        raise NotLoadable("arrays of this process have another layout than machine code knows")
+
+
 def native_code(
     source: str, arguments: Sequence[ArgumentType], operations: Mapping[str, tuple[Any, str]]
 ) -> NativeCode:
@@ -128,8 +134,7 @@ def native_code(
     NotNative
         If there is something in it that is left to numba.
     """
-    if not layout_is_known():
-        raise NotNative("arrays of this process have another layout")
+    _check_process()
     found = translated(source, arguments, operations)
     text = "\n".join(
         [
@@ -157,8 +162,7 @@ class NativeKernel:
     """
 
     def __init__(self, code: NativeCode):
-        if not layout_is_known():
-            raise NotNative("arrays of this process have another layout")
+        _check_process()
         self.code = code
         for symbol, where in code.externals.items():
             machine.add_external(symbol, address_of(where))

@@ -6,15 +6,43 @@ Nothing here needs numba; llvmlite is the part of it that binds LLVM.
 from __future__ import annotations
 
 import ctypes
+import sys
 import threading
 from functools import cache
 from typing import Any
 
 import llvmlite.binding as llvm
 
-from dimtensor.kernels.native.values import NotNative
+from dimtensor.kernels.native.values import NotLoadable, NotNative
 
 _lock = threading.RLock()
+
+
+def check_platform() -> None:
+    """Check that this process can load machine code.
+
+    Raises
+    ------
+    NotLoadable
+        If it cannot, with the reason.
+    """
+    problem = _problem(sys.platform)
+    if problem is not None:
+        raise NotLoadable(problem)
+
+
+@cache
+def _problem(platform: str) -> str | None:
+    if platform == "win32":
+        # its C library is not found by ctypes.CDLL(None), and memory that one library has made is
+        # freed by another one
+        return "machine code is not loaded on Windows"
+    try:
+        _target_machine()
+        _symbols()
+    except (AttributeError, OSError, RuntimeError, TypeError) as error:
+        return f"machine code cannot be loaded on this platform ({error})"
+    return None
 
 
 @cache
@@ -85,8 +113,8 @@ class Loaded:
     """An object file in memory; its functions live as long as it does."""
 
     def __init__(self, code: bytes):
+        check_platform()
         with _lock:
-            _symbols()
             holder = llvm.parse_assembly("")
             holder.triple = _target().triple
             self._engine = llvm.create_mcjit_compiler(holder, _target_machine())

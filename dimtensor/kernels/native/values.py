@@ -12,6 +12,10 @@ class NotNative(Exception):
     """The source of a kernel has something that is left to numba."""
 
 
+class NotLoadable(NotNative):
+    """No machine code of ours can be loaded in this process."""
+
+
 class Scalar(NamedTuple):
     """A type of numbers.
 

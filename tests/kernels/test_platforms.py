@@ -1,0 +1,57 @@
+"""Where machine code cannot be loaded, numba compiles, and a warning says so once."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import dimtensor as dt
+from dimtensor.kernels import compiler
+from dimtensor.kernels.native import machine
+from dimtensor.kernels.native.values import NotLoadable
+
+pytestmark = pytest.mark.compiled
+
+
+@pytest.fixture(params=["windows", "no C library", "no target"])
+def platform(request, monkeypatch):
+    """A process like those of platforms that we do not have."""
+
+    def fail(*_):
+        raise TypeError("there is none")
+
+    if request.param == "windows":
+        monkeypatch.setattr("sys.platform", "win32")
+    else:
+        name = "_symbols" if request.param == "no C library" else "_target_machine"
+        monkeypatch.setattr(machine, name, fail)
+    machine._problem.cache_clear()
+    compiler._warn_once.cache_clear()
+    yield request.param
+    machine._problem.cache_clear()
+    compiler._warn_once.cache_clear()
+
+
+def called_once(x):
+    f = dt.function([x], dt.exp(x) + 1)
+    assert f(0.5) == pytest.approx(np.exp(0.5) + 1)
+    return f
+
+
+def test_numba_compiles_where_machine_code_is_not_loaded(platform):
+    x = dt.scalar("x")
+    with pytest.warns(dt.NotNativeWarning, match="kernels are compiled by numba"):
+        f = called_once(x)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert dt.function([x], dt.sin(x))(0.5) == pytest.approx(np.sin(0.5))
+        assert f.positional(np.array(1.0))[0] == pytest.approx(np.e + 1)
+
+
+def test_no_machine_code_is_made_either(platform):
+    with pytest.raises(NotLoadable, match="machine code"):
+        machine.check_platform()
+    with pytest.raises(NotLoadable, match="machine code"):
+        machine.Loaded(b"")
