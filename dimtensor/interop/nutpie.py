@@ -130,7 +130,9 @@ def _settings(kind: str) -> tuple[Any, list[str]]:
     if make is None:  # another version: it finds out for itself
         return None, []
     settings = make(0)
-    return settings, _leaf_names(settings.as_dict()) if hasattr(settings, "as_dict") else []
+    if not (hasattr(settings, "update") and hasattr(settings, "as_dict")):
+        return None, []
+    return settings, _leaf_names(settings.as_dict())
 
 
 def _leaf_names(tree: Mapping[str, Any]) -> list[str]:

@@ -7,7 +7,7 @@ sections and equations below are theirs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -25,8 +25,12 @@ ESS_PER_CHAIN = 100
 ENOUGH = 100
 # halves of chains need a few draws to have a variance
 _FEWEST = 8
-# elements that are judged, and how many at once: a bound on time and on memory
-_MOST, _AT_ONCE = 2_000, 64
+# so many elements are all judged, and of more those that look worst in one way or another
+_ALL, _LOOKED_AT = 200, 32
+# how many at once: a bound on memory
+_AT_ONCE, _COLUMNS = 64, 1_024
+# batches of a chain for a first look at how slowly it moves
+_BATCHES = 20
 
 
 class Verdict(NamedTuple):
@@ -100,9 +104,11 @@ def judge(draws: xr.Dataset, diverging: xr.DataArray, seconds: float) -> Verdict
     n_chains, n_draws = draws.sizes["chain"], draws.sizes["draw"]
     worst: list[tuple[float, str] | None] = [None, None]
     if n_draws >= _FEWEST:
-        for values, names in _elements(draws):
-            sizes = np.minimum(effective_size(values), tail_effective_size(values))
-            worst[0] = _worse(worst[0], r_hat(values), names, np.nanargmax)
+        for values, names in _suspects(draws):
+            halves = _split(values)
+            ranks = _normal_ranks(halves)
+            sizes = np.minimum(_plain_ess(ranks), tail_effective_size(values))
+            worst[0] = _worse(worst[0], _r_hat(halves, ranks), names, np.nanargmax)
             worst[1] = _worse(worst[1], sizes, names, np.nanargmin)
     return Verdict(n_chains, n_draws, seconds, int(diverging.sum()), worst[0], worst[1])
 
@@ -122,17 +128,49 @@ def _worse(
     return float(values[at]), names(at)
 
 
-def _elements(draws: xr.Dataset) -> Iterator[tuple[np.ndarray, _Names]]:
-    """Arrays of shape (chain, draw, elements) of what varies, and the names of the elements."""
-    total = sum(int(np.prod(array.shape[2:])) for array in draws.values())
-    step = max(1, -(-total // _MOST))
-    for name, array in draws.items():
-        flat = array.values.reshape(*array.shape[:2], -1)[..., ::step]
-        varying = np.flatnonzero((flat != flat[:1, :1]).any(axis=(0, 1)))
-        for start in range(0, len(varying), _AT_ONCE):
-            taken = varying[start : start + _AT_ONCE]
+def _suspects(draws: xr.Dataset) -> Iterator[tuple[np.ndarray, _Names]]:
+    """Arrays of shape (chain, draw, elements), and the names of the elements.
 
-            yield flat[..., taken], _Names(str(name), array, taken * step)
+    All elements that vary; of many those which look worst by statistics that need no sorting.
+    """
+    flat = {name: x.values.reshape(*x.shape[:2], -1) for name, x in draws.items()}
+    varying = {name: np.flatnonzero((x != x[:1, :1]).any(axis=(0, 1))) for name, x in flat.items()}
+    if sum(map(len, varying.values())) > _ALL:
+        varying = _worst_looking(flat, varying)
+    for name, at in varying.items():
+        for start in range(0, len(at), _AT_ONCE):
+            taken = at[start : start + _AT_ONCE]
+            yield flat[name][..., taken], _Names(str(name), draws[name], taken)
+
+
+def _worst_looking(
+    flat: Mapping[Hashable, np.ndarray], varying: Mapping[Hashable, np.ndarray]
+) -> dict[Hashable, np.ndarray]:
+    """Elements with the highest plain R-hat and the lowest effective size by batch means."""
+    scores = {name: _rough(flat[name], at) for name, at in varying.items()}
+    chosen: dict[Hashable, np.ndarray] = {}
+    for kind in range(2):
+        together = np.concatenate([score[kind] for score in scores.values()])
+        limit = np.sort(together)[-min(_LOOKED_AT, len(together))]
+        for name, at in varying.items():
+            found = at[scores[name][kind] >= limit][:_LOOKED_AT]
+            chosen[name] = np.union1d(chosen.get(name, found), found)
+    return chosen
+
+
+def _rough(x: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Plain R-hat and the variance of batch means, for some elements; higher is worse."""
+    spread, slow = np.empty(len(at)), np.empty(len(at))
+    length = max(x.shape[1] // _BATCHES, 1)
+    for start in range(0, len(at), _COLUMNS):
+        part = slice(start, start + _COLUMNS)
+        halves = _split(x[..., at[part]])
+        folded = abs(halves - halves.mean(axis=(0, 1)))
+        spread[part] = np.maximum(_plain_r_hat(halves), _plain_r_hat(folded))
+        whole = x[:, : length * (x.shape[1] // length), at[part]]
+        means = whole.reshape(len(x), -1, length, whole.shape[-1]).mean(axis=2)
+        slow[part] = means.var(axis=(0, 1)) / halves.var(axis=(0, 1))
+    return np.nan_to_num(spread, nan=0.0), np.nan_to_num(slow, nan=0.0)
 
 
 class _Names(NamedTuple):
@@ -160,8 +198,12 @@ class _Names(NamedTuple):
 def r_hat(x: np.ndarray) -> np.ndarray:
     """Rank-normalised split R-hat (4.2), the larger one of the bulk's and of the folded draws'."""
     halves = _split(x)
+    return _r_hat(halves, _normal_ranks(halves))
+
+
+def _r_hat(halves: np.ndarray, ranks: np.ndarray) -> np.ndarray:
     folded = abs(halves - np.median(halves, axis=(0, 1)))
-    return np.maximum(_plain_r_hat(_normal_ranks(halves)), _plain_r_hat(_normal_ranks(folded)))
+    return np.maximum(_plain_r_hat(ranks), _plain_r_hat(_normal_ranks(folded)))
 
 
 def effective_size(x: np.ndarray) -> np.ndarray:
@@ -184,10 +226,28 @@ def _split(x: np.ndarray) -> np.ndarray:
 def _normal_ranks(x: np.ndarray) -> np.ndarray:
     """Quantiles of the normal distribution at the ranks among all draws (14)."""
     from scipy.special import ndtri
-    from scipy.stats import rankdata
 
-    flat = x.reshape(-1, x.shape[-1])
-    return ndtri((rankdata(flat, axis=0) - 3 / 8) / (len(flat) + 1 / 4)).reshape(x.shape)
+    flat = np.ascontiguousarray(x.reshape(-1, x.shape[-1]).T)
+    count = flat.shape[1]
+    ranks = ndtri((_ranks(flat) - 3 / 8) / (count + 1 / 4))
+    return ranks.T.reshape(x.shape)
+
+
+def _ranks(rows: np.ndarray) -> np.ndarray:
+    """Ranks from 1 within each row, those of equal elements their average."""
+    order = np.argsort(rows, axis=1)
+    ordered = np.take_along_axis(rows, order, axis=1)
+    places = np.broadcast_to(np.arange(rows.shape[1]), rows.shape)
+    new = np.ones(rows.shape, dtype=bool)
+    new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    first = np.maximum.accumulate(np.where(new, places, 0), axis=1)
+    ends = np.ones(rows.shape, dtype=bool)
+    ends[:, :-1] = new[:, 1:]
+    last = np.where(ends, places, rows.shape[1])
+    last = np.minimum.accumulate(last[:, ::-1], axis=1)[:, ::-1]
+    ranks = np.empty(rows.shape)
+    np.put_along_axis(ranks, order, (first + last) / 2 + 1, axis=1)
+    return ranks
 
 
 def _plain_r_hat(x: np.ndarray) -> np.ndarray:
@@ -233,5 +293,7 @@ def _autocovariance(x: np.ndarray) -> np.ndarray:
 
     n = x.shape[1]
     size = next_fast_len(2 * n, real=True)
-    spectrum = rfft(x - x.mean(axis=1, keepdims=True), n=size, axis=1)
-    return irfft(abs(spectrum) ** 2, n=size, axis=1)[:, :n] / n
+    rows = np.ascontiguousarray((x - x.mean(axis=1, keepdims=True)).swapaxes(1, 2))
+    spectrum = rfft(rows, n=size)
+    power = spectrum.real**2 + spectrum.imag**2
+    return irfft(power, n=size)[..., :n].swapaxes(1, 2) / n

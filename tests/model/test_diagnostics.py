@@ -37,6 +37,29 @@ def test_statistics_are_those_of_arviz(rng):
     np.testing.assert_allclose(diagnostics.tail_effective_size(x), tail["x"], rtol=0.03)
 
 
+def test_ranks_are_those_of_scipy(rng):
+    from scipy.stats import rankdata
+
+    rows = np.round(rng.normal(size=(7, 50)), 1)
+    np.testing.assert_array_equal(diagnostics._ranks(rows), rankdata(rows, axis=1))
+
+
+def test_the_worst_of_many_elements_are_found(rng):
+    x = rng.normal(size=(4, 200, 600))
+    for at in range(1, 200):
+        x[:, at, 123] += 0.95 * x[:, at - 1, 123]
+    x[2, :, 345] += 1.5
+    x[3, :, 77] *= 4.0  # the folded draws show it
+    draws = xr.Dataset({"x": (("chain", "draw", "k"), x), "y": (("chain", "draw"), x[..., 0])})
+    diverging = xr.DataArray(np.zeros((4, 200), dtype=bool), dims=("chain", "draw"))
+    verdict = diagnostics.judge(draws, diverging, 1.0)
+    exact_r_hat, sizes = diagnostics.r_hat(x), diagnostics.effective_size(x)
+    sizes = np.minimum(sizes, diagnostics.tail_effective_size(x))
+    assert verdict.r_hat == (exact_r_hat.max(), f"x[{exact_r_hat.argmax()}]")
+    assert verdict.ess == (sizes.min(), f"x[{sizes.argmin()}]")
+    assert {exact_r_hat.argmax(), sizes.argmin()} <= {77, 123, 345}
+
+
 def test_the_worst_elements_are_named(rng, monkeypatch):
     monkeypatch.setattr(diagnostics, "_AT_ONCE", 2)
     x = autoregressive(rng)
@@ -91,14 +114,14 @@ def test_sample_closes_with_a_line_and_warns(capsys):
         "theta": -0.5 * (theta / dt.exp(scale / 2)) ** 2 - scale / 2,
     }
     model = dt.LogDensity(funnel, {scale: dt.real, theta: dt.real}, "python")
-    with pytest.warns(dt.SamplingWarning, match=r"divergences: \d+ of 200 draws") as caught:
-        tree = dt.sample(model, draws=100, tune=100, chains=2, **QUIET)
+    with pytest.warns(dt.SamplingWarning, match=r"divergences: \d+ of 80 draws") as caught:
+        tree = dt.sample(model, draws=40, tune=60, chains=2, **QUIET)
     assert caught[0].filename == __file__
     count = int(tree["sample_stats"]["diverging"].sum())
     assert count > 0
     line = capsys.readouterr().out
     assert re.fullmatch(
-        rf"sampled: 2 chains × 100 draws in [\d.]+ s, {count} divergences?, "
+        rf"sampled: 2 chains × 40 draws in [\d.]+ s, {count} divergences?, "
         r"worst r_hat [\d.]+ \((scale|theta\[[ABC]\])\), worst ESS \d+ \(.*\)\n",
         line,
     )
