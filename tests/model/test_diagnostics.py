@@ -105,6 +105,7 @@ def test_what_is_complained_of():
     assert "1 divergence," in str(short._replace(divergences=1))
 
 
+@pytest.mark.compiled
 def test_sample_closes_with_a_line_and_warns(capsys):
     pytest.importorskip("nutpie")
     theta, scale = dt.tensor("theta", dims=SCHOOL), dt.scalar("scale")
@@ -113,15 +114,15 @@ def test_sample_closes_with_a_line_and_warns(capsys):
         "scale": -0.5 * (scale / 3) ** 2,
         "theta": -0.5 * (theta / dt.exp(scale / 2)) ** 2 - scale / 2,
     }
-    model = dt.LogDensity(funnel, {scale: dt.real, theta: dt.real}, "python")
-    with pytest.warns(dt.SamplingWarning, match=r"divergences: \d+ of 80 draws") as caught:
-        tree = dt.sample(model, draws=40, tune=60, chains=2, **QUIET)
+    model = dt.LogDensity(funnel, {scale: dt.real, theta: dt.real})
+    with pytest.warns(dt.SamplingWarning, match=r"divergences: \d+ of 1000 draws") as caught:
+        tree = dt.sample(model, draws=500, tune=300, chains=2, **QUIET)
     assert caught[0].filename == __file__
     count = int(tree["sample_stats"]["diverging"].sum())
     assert count > 0
     line = capsys.readouterr().out
     assert re.fullmatch(
-        rf"sampled: 2 chains × 40 draws in [\d.]+ s, {count} divergences?, "
+        rf"sampled: 2 chains × 500 draws in [\d.]+ s, {count} divergences?, "
         r"worst r_hat [\d.]+ \((scale|theta\[[ABC]\])\), worst ESS \d+ \(.*\)\n",
         line,
     )
