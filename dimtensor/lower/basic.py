@@ -42,9 +42,15 @@ def label_position(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[V
 
 
 def _logaddexp(x: Variable, y: Variable) -> Variable:
-    """log(exp(x) + exp(y)); the larger operand is taken out, equal infinities stay."""
-    high, low = pt.maximum(x, y), pt.minimum(x, y)
-    gap = pt.switch(pt.eq(high, low), pt.zeros_like(high), low - high)
+    """log(exp(x) + exp(y)); the larger operand is taken out, equal infinities stay.
+
+    Where they are equal one counts as the larger and the other as the smaller, so that each has its
+    half of the derivative.
+    """
+    first = pt.ge(x, y)
+    high, low = pt.switch(first, x, y), pt.switch(first, y, x)
+    infinite = pt.eq(high, low) & pt.isinf(high)
+    gap = pt.switch(infinite, np.asarray(0, dtype=high.type.dtype), low - high)
     return high + pt.log1p(pt.exp(gap))
 
 
