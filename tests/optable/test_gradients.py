@@ -161,3 +161,12 @@ def test_second_derivatives():
     ]:
         second = float(dt.hessian(function(x), x).eval({x: at}))
         assert second == pytest.approx(wanted, rel=1e-6), function.__name__
+
+
+def test_equal_operands_of_logaddexp_share_its_derivative():
+    x, y = dt.scalar("x"), dt.scalar("y")
+    z = dt.logaddexp(x, y)
+    found = dt.evaluate([*dt.grad(z, [x, y]), dt.hessian(z, x)], {x: 0.7, y: 0.7}, backend="python")
+    assert [float(v) for v in found] == pytest.approx([0.5, 0.5, 0.25])
+    low = dt.evaluate([z, *dt.grad(z, [x, y])], {x: -np.inf, y: 0.7}, backend="python")
+    assert [float(v) for v in low] == [0.7, 0.0, 1.0]

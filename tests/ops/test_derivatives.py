@@ -1,0 +1,316 @@
+"""Rules of derivatives against central differences: both modes, and second derivatives."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytensor.tensor as pt
+import pytensor.tensor.linalg as la
+import pytest
+from pytensor.compile.builders import OpFromGraph
+from pytensor.conditional import ifelse
+from pytensor.graph.basic import Apply, Variable
+from pytensor.graph.op import Op
+from pytensor.tensor.elemwise import Elemwise
+
+from dimtensor.errors import GraphError
+from dimtensor.ops import linalg
+from dimtensor.ops.cumulate import RunningProduct
+from dimtensor.ops.derivatives import pull, push
+from dimtensor.ops.extreme import largest
+from dimtensor.ops.interpret import Interpreter
+
+RNG = np.random.default_rng(1)
+A = RNG.normal(size=(3, 3))
+S = A @ A.T + 3 * np.eye(3)
+B = RNG.normal(size=(3, 2))
+T = RNG.normal(size=(5, 3))
+v = RNG.normal(size=3)
+ZEROS = np.array([2.0, 0.0, 3.0, 0.0])
+
+
+def positive(x: Any) -> Any:
+    return x @ x.T + 3 * pt.eye(3)
+
+
+class Cube(Op):
+    """An operation that has only a reverse rule, of PyTensor's kind."""
+
+    __props__ = ()
+
+    def make_node(self, x, y):
+        return Apply(self, [x, y], [x.type()])
+
+    def perform(self, node, inputs, output_storage):
+        output_storage[0][0] = inputs[0] ** 3 * inputs[1]
+
+    def pullback(self, inputs, outputs, cotangents):
+        (x, y), (c,) = inputs, cotangents
+        return [c * 3 * x**2 * y, c * x**3]
+
+
+def composite(x: Any, y: Any) -> Any:
+    from pytensor.scalar import Composite, exp, float64
+
+    a, b = float64("a"), float64("b")
+    return Elemwise(Composite([a, b], [exp(a * b), a + b * b]))(x, y)
+
+
+def graph_in_a_graph(x: Any, y: Any) -> Any:
+    a, b = pt.dmatrix(), pt.dvector()
+    return OpFromGraph([a, b], [pt.sin(a) * b, pt.exp(b)])(x, y)
+
+
+CASES: dict[str, tuple[Callable[..., Any], Sequence[np.ndarray]]] = {
+    "elementwise": (lambda x, y: pt.exp(x) * y / (1 + x**2) + pt.tanh(x + y), [A, A + 1]),
+    "broadcast": (lambda x, y: pt.log(y)[:, None] * x - y / x.sum(0), [A + 5, v**2 + 1]),
+    "selections": (
+        lambda x, y: pt.switch(x > 0, x * y, pt.sin(x)) + pt.maximum(x, y)
+        + pt.minimum(x, y * y) + pt.clip(x, -0.5, y),
+        [A, v],
+    ),
+    "powers": (lambda x, y: x**y + x**3 + x**2 + x**-1.5 + x**0.5, [A**2 + 0.1, v]),
+    "slices": (lambda x: x[1:, ::2] * 2 + x[0, 0], [A]),
+    "positions": (lambda x: x[[0, 0, 2]] ** 2, [A]),
+    "put": (
+        lambda x, y: pt.set_subtensor(x[0], y * x[1]) + pt.inc_subtensor(x[[1, 1], [0, 2]], y[0]),
+        [A, v],
+    ),
+    "put where": (lambda x, y: pt.set_subtensor(x[[2, 0]], y * y), [A, v]),
+    "join": (lambda x, y: pt.join(0, x, y[None], x * x), [A, v]),
+    "split": (lambda x: pt.split(x * x, [1, 2], axis=0)[1], [A]),
+    "reshape": (lambda x: (x * x).reshape((9,))[2:] * x.flatten()[:7], [A]),
+    "diagonal": (lambda x: pt.diagonal(x) ** 2 + pt.diag(x[0])[0], [A]),
+    "other diagonal": (lambda x: pt.diagonal(x, offset=-1) ** 2, [T]),
+    "alloc": (
+        lambda x: pt.alloc(x**2, 4, 3, 3) * pt.stack([x[0, 0], x[1, 1], x[2, 2]]), [A]
+    ),
+    "dot": (lambda x, y: pt.dot(x, y) ** 2, [A, B]),
+    "batched dot": (lambda x, y: (x[None] @ (y[:, None, None] * x[None])) ** 2, [A, v]),
+    "product along": (lambda x: x.prod(0), [A]),
+    "product of zero": (lambda x: x.prod(), [np.array([2.0, 0.0, 3.0, 0.5])]),
+    "product of zeros": (lambda x: x.prod(), [ZEROS]),
+    "running product": (lambda x: RunningProduct(1)(x), [A]),
+    "running product of zeros": (lambda x: RunningProduct(0)(x), [ZEROS]),
+    "PyTensor's running product": (lambda x: pt.cumprod(x, axis=0), [ZEROS]),
+    "running sum": (lambda x: pt.cumsum(x**2, axis=1), [A]),
+    "extremes": (lambda x: pt.max(x**2, axis=1) + pt.min(x, axis=0) + largest(x, [1]), [A]),
+    "sort": (lambda x: pt.sort(x**2, axis=0), [A]),
+    "inverse": (lambda x: la.inv(x), [S]),
+    "own inverse": (lambda x: linalg.inverse(x), [S]),
+    "determinant": (lambda x: linalg.det(x), [S]),
+    "logarithm of the determinant": (lambda x: linalg.slogdet(x)[1], [S]),
+    "cholesky": (lambda x: la.cholesky(positive(x)), [A]),
+    "upper cholesky": (lambda x: la.cholesky(positive(x), lower=False), [A]),
+    "solve a vector": (lambda x, y: linalg.solve(x, y, 1), [S, v]),
+    "solve a matrix": (lambda x, y: linalg.solve(x, y, 2), [S, B]),
+    "solve a triangle": (lambda x, y: linalg.solve_triangular(x, y, 2, True, False), [S, B]),
+    "solve an upper unit triangle": (
+        lambda x, y: linalg.solve_triangular(x, y, 1, False, True), [S, v],
+    ),
+    "solve by a factor": (
+        lambda x, y: la.cho_solve((la.cholesky(positive(x)), True), y, b_ndim=2), [A, B]
+    ),
+    "batched solve": (
+        lambda x, y: linalg.solve(positive(x)[None] * pt.exp(y)[:, None, None], y[:, None] * y, 1),
+        [A, v],
+    ),
+    "batched cholesky": (
+        lambda x, y: la.cholesky(positive(x)[None] * pt.exp(y)[:, None, None]), [A, v]
+    ),
+    "eigh": (lambda x: [f(y) for f, y in zip((abs, pt.sqr), linalg.eigh(x + x.T))], [A]),  # noqa: B905
+    "svd": (lambda x: [y * y for y in linalg.svd(x)], [T]),
+    "wide svd": (lambda x: [y * y for y in linalg.svd(x)], [T.T]),
+    "singular values": (lambda x: la.svd(x, compute_uv=False), [T]),
+    "qr": (lambda x: linalg.qr(x, False), [T]),
+    "wide qr": (lambda x: linalg.qr(x, True), [T.T]),
+    "exponential": (lambda x: la.expm(x), [A]),
+    "kronecker": (lambda x, y: la.kron(x, y), [A, B]),
+    "norm": (lambda x: pt.sqrt((x**2).sum()), [A]),
+    "ifelse": (lambda x, y: ifelse(pt.gt(y[0], 9), x * 2, x * y), [A, v]),
+    "graph in a graph": (graph_in_a_graph, [A, v]),
+    "composite": (composite, [A, v]),
+    "another's": (lambda x, y: Cube()(x * y, y), [v, v + 1]),
+    "special": (
+        lambda x, y: pt.gammaln(x) * pt.erf(y) + pt.psi(x) + pt.gamma(y),
+        [A**2 + 0.5, A**2 + 0.7],
+    ),
+}  # fmt: skip
+
+
+def differences(f: Callable[..., list], arrays: Sequence, moves: Sequence, h: float = 1e-6) -> list:
+    ahead = f(*[x + h * t for x, t in zip(arrays, moves, strict=True)])
+    behind = f(*[x - h * t for x, t in zip(arrays, moves, strict=True)])
+    return [(a - b) / (2 * h) for a, b in zip(ahead, behind, strict=True)]
+
+
+def close(found: Sequence, wanted: Sequence, tolerance: float) -> None:
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
+
+
+def full(derivatives: Sequence[Variable | None], like: Sequence[Variable]) -> list[Variable]:
+    return [pt.zeros_like(x) if d is None else d for d, x in zip(derivatives, like, strict=True)]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_rules(name: str):
+    function, arrays = CASES[name]
+    rng = np.random.default_rng(zlib.crc32(name.encode()))
+    xs = [pt.tensor(dtype="float64", shape=(None,) * x.ndim) for x in arrays]
+    outputs = function(*xs)
+    outputs = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
+    run = Interpreter(xs, outputs)
+    moves = [rng.normal(size=x.shape) for x in arrays]
+    tangents = [x.type() for x in xs]
+    change = differences(run, arrays, moves)
+    close(Interpreter([*xs, *tangents], push(outputs, xs, tangents))(*arrays, *moves), change, 2e-5)
+
+    cotangents = [y.type() for y in outputs]
+    weights = [rng.normal(size=np.shape(y)) for y in run(*arrays)]
+    slopes = full(pull(outputs, cotangents, xs), xs)
+    back = Interpreter([*xs, *cotangents], slopes)
+    pulled = back(*arrays, *weights)
+    inner = sum(np.sum(p * t) for p, t in zip(pulled, moves, strict=True))
+    wanted = sum(np.sum(w * c) for w, c in zip(weights, change, strict=True))
+    np.testing.assert_allclose(inner, wanted, rtol=2e-5, atol=2e-5)
+
+    second = differences(lambda *args: back(*args, *weights), arrays, moves)
+    given = [*arrays, *weights, *moves]
+    for derivative in (push, pull):  # a matrix of second derivatives is symmetric
+        if derivative is push:
+            found = push(slopes, xs, tangents)
+        else:
+            found = pull(slopes, tangents, xs)
+        run_second = Interpreter([*xs, *cotangents, *tangents], full(found, xs))
+        close(run_second(*given), second, 1e-3)
+
+
+x, y = pt.dscalars("x", "y")
+
+
+def at(variable: Variable | None, **values: float) -> float:
+    assert variable is not None
+    inputs = [x, y]
+    arrays = [np.asarray(values.get(v.name, 0.5)) for v in inputs]
+    return float(Interpreter(inputs, [variable])(*arrays)[0])
+
+
+def test_outputs_that_are_one_another():
+    """An output twice, one that is an ancestor of another, and one that is a variable."""
+    q = x * x
+    one = pt.constant(1.0)
+    (slope,) = pull([q, q, pt.sin(q), x], [one, 2 * one, one, one], [x])
+    assert at(slope, x=0.9) == pytest.approx(3 * 1.8 + np.cos(0.81) * 1.8 + 1)
+    by_q, by_x = pull([pt.sin(q)], [one], [q, x])
+    assert at(by_q, x=0.9) == pytest.approx(np.cos(0.81))
+    assert at(by_x, x=0.9) == pytest.approx(np.cos(0.81) * 1.8)
+
+
+def test_tangents_that_are_one_another():
+    total = x + y
+    assert at(push([total], [x, y], [x, x])[0], x=0.7) == pytest.approx(1.4)
+    assert at(push([total], [x, y], [y, x])[0], x=0.7, y=0.2) == pytest.approx(0.9)
+    assert at(push([x * y], [x, y], [x * y, x])[0], x=3.0, y=2.0) == 3 * 2 * 2 + 9
+    assert at(push([x], [x], [x])[0], x=3.0) == 3
+    assert push([y], [x], [x]) == [None]
+
+
+def test_what_depends_on_nothing_has_no_derivative():
+    assert pull([pt.floor(x) + pt.cast(x, "int64")], [pt.constant(1.0)], [x, y]) == [None, None]
+
+
+SINGULAR: dict[str, tuple[Any, float, float]] = {
+    # of x at a value: the derivative there
+    "square root that underflows": (lambda x: pt.sqrt(pt.exp(-x)), 2000.0, 0.0),
+    "square root at zero": (pt.sqrt, 0.0, 0.0),
+    "norm at zero": (lambda x: pt.sqrt(x * x + (2 * x) ** 2), 0.0, 0.0),
+    "half power at zero": (lambda x: x**0.5, 0.0, 0.0),
+    "power one at zero": (lambda x: x ** pt.constant(1.0), 0.0, 1.0),
+    "logarithm not taken": (lambda x: pt.switch(x > 0, pt.log(x), 0.0), 0.0, 0.0),
+    "product not taken": (lambda x: pt.switch(x > 0, x * pt.log(x), x), 0.0, 1.0),
+    "root not taken": (lambda x: pt.switch(x > 0, pt.sqrt(x), 2 * x), -1.0, 2.0),
+    "quotient not taken": (lambda x: pt.switch(pt.neq(x, 0), pt.sin(x) / x, 1.0), 0.0, 0.0),
+    "exponential not taken": (lambda x: pt.switch(x < 9, pt.exp(x * x), x), 1e3, 1.0),
+    "sum not taken": (
+        lambda x: pt.switch(x > 0, pt.log(pt.stack([x, 2 * x])).sum(), 3 * x), 0.0, 3.0
+    ),
+    "twice not taken": (
+        lambda x: pt.switch(x > 0, pt.switch(x > 1, 1 / x, pt.log(x)), x), 0.0, 1.0
+    ),
+    "element not used": (lambda x: pt.log(pt.stack([x, x + 1]))[1], 0.0, 1.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SINGULAR)
+def test_derivatives_at_ends_of_domains(name: str):
+    """Stan's conventions at the ends; what is not taken counts for nothing."""
+    function, place, wanted = SINGULAR[name]
+    result = function(x)
+    (slope,) = pull([result], [pt.constant(1.0)], [x])
+    (tangent,) = push([result], [x], [pt.constant(1.0)])
+    assert at(slope, x=place) == pytest.approx(wanted, abs=1e-300)
+    assert at(tangent, x=place) == pytest.approx(wanted, abs=1e-300)
+
+
+def test_nan_stays_nan():
+    for function in (pt.sqrt, pt.log, pt.exp, lambda x: 1 / x, lambda x: x**1.5):
+        (slope,) = pull([function(x)], [pt.constant(1.0)], [x])
+        assert np.isnan(at(slope, x=np.nan))
+
+
+def test_third_derivatives_of_products():
+    v = pt.dvector("v")
+    cost: Variable = v.prod()
+    for k in range(3):
+        (slope,) = pull([cost], [pt.constant(1.0)], [v])
+        cost = slope[k]  # type: ignore[index]
+    run = Interpreter([v], [cost])
+    assert run(np.array([0.0, 0.0, 0.0, 7.0])) == [7.0]
+
+
+class Odd(Op):
+    """An operation without a derivative."""
+
+    __props__ = ()
+
+    def make_node(self, x):
+        return Apply(self, [x], [x.type()])
+
+    def perform(self, node, inputs, output_storage):
+        raise AssertionError
+
+
+def test_a_derivative_that_is_not_known():
+    with pytest.raises(GraphError, match="a derivative in this expression is not known"):
+        pull([Odd()(x) + y], [pt.constant(1.0)], [x])
+    with pytest.raises(GraphError, match="a derivative in this expression is not known"):
+        push([Odd()(x) + y], [x], [x])
+    (slope,) = pull([Odd()(x) * 2 + y], [pt.constant(1.0)], [y])
+    assert at(slope) == 1
+
+
+def test_graphs_of_gradients_are_lean():
+    """Nothing that only shapes are taken of, and no arrays of zeros."""
+    m = pt.dmatrix("m")
+    loss = (pt.exp(m) * pt.sin(m)[0]).sum() + pt.log(m).mean()
+    (slope,) = pull([loss], [pt.constant(1.0)], [m])
+    from pytensor.graph.traversal import ancestors
+
+    names = [str(v.owner.op) for v in ancestors([slope]) if v.owner is not None]
+    assert not any("Second" in name or "fill" in name for name in names)
+    assert len(names) < 40
+
+
+def test_pytensors_own_drivers_use_the_rules():
+    import pytensor
+    from pytensor.gradient import pushforward
+
+    v = pt.dvector("v")
+    slope = pytensor.grad(RunningProduct(0)(v).sum(), v)
+    assert Interpreter([v], [slope])(np.array([3.0, 0.0, 2.0]))[0].tolist() == [1.0, 9.0, 0.0]
+    (moved,) = pushforward([largest(v, [0])], [v], [v * 0 + 1], use_op_pushforward=True)
+    assert Interpreter([v], [moved])(np.array([3.0, 0.0, 2.0]))[0] == 1.0
