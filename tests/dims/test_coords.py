@@ -321,7 +321,7 @@ def test_labels_of_a_new_dim_are_there_once(labels: list) -> None:
         ([[1], [2]], "a label is a value that does not change, .* is a list"),
         (np.zeros(2, dtype=[("a", "i4")]), "labels of a dim are single values, not records"),
     ],
-    ids=repr,
+    ids=["number", "text", "set", "dict", "lists", "records"],
 )
 def test_what_are_no_labels(coords: object, message: str) -> None:
     with pytest.raises(dt.LabelError, match=message):
