@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import pickle
 from typing import Any
@@ -153,3 +154,72 @@ def test_groups_and_categories_find_their_labels(kind: str, data: st.DataObject)
     assert where.codes.eval().values.tolist() == at
     counts = dt.ones(obs).groupby(where).sum().eval().values
     np.testing.assert_array_equal(counts, np.bincount(at, minlength=len(given)))
+
+
+ORDERED = {
+    "integers": st.integers(-20, 20),
+    "floats": st.floats(-20, 20).map(lambda x: x + 0.0),
+    "strings": st.text(alphabet="abAé", max_size=3),
+    "dates": st.dates(datetime.date(2019, 11, 1), datetime.date(2020, 3, 1)).map(pd.Timestamp),
+    "moments": st.datetimes(
+        datetime.datetime(2020, 1, 30), datetime.datetime(2020, 2, 2)
+    ).map(lambda x: pd.Timestamp(x).floor("h")),
+}  # fmt: skip
+PARTS = st.sampled_from(["2020", "2019", "2020-01", "2020-02", "2020-01-31", "2020-02-01 00:00"])
+
+
+@st.composite
+def ordered(draw: st.DrawFn) -> tuple[xr.DataArray, Any, Any]:
+    """An array, and two keys that may or may not be among its labels."""
+    kind = draw(st.sampled_from([*ORDERED]))
+    given = draw(st.lists(ORDERED[kind], min_size=1, max_size=8, unique=True))
+    order = draw(st.sampled_from(["up", "down", "none"]))
+    if order != "none":
+        given = sorted(given, reverse=order == "down")
+    keys = st.sampled_from(given) | ORDERED[kind]
+    if kind in ("dates", "moments"):
+        keys = keys | PARTS
+    array = xr.DataArray(np.arange(float(len(given))), dims="k", coords={"k": pd.Index(given)})
+    return array, draw(keys), draw(keys)
+
+
+def agree(found: Any, expected: Any) -> None:
+    """Both give the same, or both refuse."""
+    try:
+        wanted = expected()
+    except (KeyError, TypeError, ValueError):
+        with pytest.raises(dt.LabelError, match=r"has no label|cannot slice"):
+            found().eval()
+        return
+    result = found().eval()
+    xr.testing.assert_equal(result, wanted if wanted.ndim else wanted.drop_vars("k"))
+
+
+@given(ordered())
+def test_selections_by_label_as_in_xarray(case: tuple[xr.DataArray, Any, Any]) -> None:
+    array, one, other = case
+    x = dt.data(array)
+    agree(lambda: x.sel(k=one), lambda: array.sel(k=one))
+    agree(lambda: x.sel(k=slice(one, other)), lambda: array.sel(k=slice(one, other)))
+    agree(lambda: x.sel(k=slice(one, None)), lambda: array.sel(k=slice(one, None)))
+    agree(lambda: x.sel(k=slice(None, other)), lambda: array.sel(k=slice(None, other)))
+    late = dt.tensor("x", dims=dt.Dim("k")).sel(k=slice(one, other))
+    with contextlib.suppress(KeyError, TypeError, ValueError):
+        expected = array.sel(k=slice(one, other))
+        if array.indexes["k"].is_monotonic_increasing:
+            xr.testing.assert_equal(late.eval({"x": array}).rename(None), expected)
+
+
+@given(ordered(), ordered(), st.sampled_from(["inner", "outer", "left", "right"]))
+def test_joins_as_in_xarray(one: tuple, other: tuple, join: Any) -> None:
+    mine, theirs = one[0], other[0]
+    if mine.indexes["k"].dtype.kind != theirs.indexes["k"].dtype.kind:
+        return
+    expected = xr.align(mine, theirs, join=join)
+    found = dt.align(dt.data(mine), dt.data(theirs), join=join)
+    for ours, wanted in zip(found, expected, strict=True):
+        xr.testing.assert_equal(ours.eval(), wanted)
+    for ours, wanted in zip(dt.align(mine, theirs, join=join), expected, strict=True):
+        xr.testing.assert_equal(ours, wanted)
+    wider = dt.data(mine).reindex(k=theirs.indexes["k"])
+    xr.testing.assert_equal(wider.eval(), mine.reindex(k=theirs.indexes["k"]))
