@@ -231,7 +231,7 @@ def find_dims(
     """The dims that a user names, in the order given; all of them for None or ``...``."""
     if keys is None or keys is Ellipsis:
         return dims
-    if isinstance(keys, (Dim, str)):
+    if isinstance(keys, (Dim, str)) or not isinstance(keys, Iterable):
         return (find_dim(dims, keys, operation),)
     found = tuple(find_dim(dims, key, operation) for key in keys)
     if len(set(found)) != len(found):

@@ -116,3 +116,10 @@ def test_a_dim_is_selected_from_once() -> None:
     with pytest.raises(dt.DimError, match="dim 'b' is renamed to a name or a Dim, not to 3"):
         X.rename(b=3)
     assert X.isel() is X.sel() is X
+
+
+@pytest.mark.parametrize("key", [0, -1, 1.5, True, [0], ["a", 1]], ids=repr)
+def test_a_position_names_no_dim(key: object) -> None:
+    for reduce in (X.sum, X.mean, X.cumsum, X.argmax, X.ravel, X.squeeze, X.softmax):
+        with pytest.raises(dt.DimError, match="a dim is named by a string or is a Dim, not"):
+            reduce(key)
