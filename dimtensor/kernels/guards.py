@@ -13,7 +13,7 @@ import numpy as np
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.basic import Alloc, MakeVector
-from pytensor.tensor.elemwise import Elemwise
+from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.shape import Shape, SpecifyShape
 from pytensor.tensor.subtensor import (
     AdvancedIncSubtensor,
@@ -111,6 +111,10 @@ class GuardedEmitter(Emitter):
                 self._compare(own, node.outputs[0], axis)
                 if getattr(length.type, "ndim", None) == 0:
                     self._require_equal(own, self.element(length, (), self.top).text)
+        elif isinstance(op, DimShuffle):
+            for axis in op.drop:
+                if node.inputs[0].type.shape[axis] != 1:
+                    self._require_equal(self.length(node.inputs[0], axis), "1")
         elif isinstance(op, Subtensor) and node in self.plan.inline:
             self._guard_basic(node)
         elif isinstance(op, IncSubtensor) and self.plan.is_scatter(node):

@@ -412,6 +412,15 @@ def test_sizes_of_a_split_add_up_to_its_length():
             f(np.arange(3.0), wrong)
 
 
+def test_an_axis_that_is_dropped_has_length_1():
+    m = pt.matrix("m")
+    f = pytensor.function([m], [m.squeeze(1), m.squeeze(1).sum() + 1], mode=STRICT)
+    dropped, total = f(np.ones((2, 1)))
+    assert (dropped.tolist(), total) == ([1.0, 1.0], 3.0)
+    with pytest.raises(ValueError, match="does not fit"):
+        f(np.ones((2, 3)))
+
+
 def test_shapes_that_are_promised_are_checked():
     x = pt.vector("x")
     f = pytensor.function([x], pt.specify_shape(x, 3) * 2, mode=LOOSE)
