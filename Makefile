@@ -16,12 +16,20 @@ DEV_READY := $(VENV)/.installed-dev
 # Without bytecode every import compiles the libraries' sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test slow lint format docs bench clean
+# The lowest versions that pyproject.toml declares, and tests of what touches other libraries.
+LOWEST := .venv-lowest
+LOWEST_TESTS := tests/kernels/test_native.py tests/backends tests/interop \
+	tests/compile/test_levels.py tests/compile/test_backends.py \
+	tests/model/test_sampling.py tests/model/test_backends.py tests/dims tests/display
+
+.PHONY: help demo test slow lowest suite lint format docs bench clean
 
 help:
 	@echo "make demo     sample the radon model of examples/radon.py"
 	@echo "make test     run the tests (WORKERS=2 processes)"
 	@echo "make slow     run the long tests that 'make test' leaves out"
+	@echo "make lowest   run tests with the lowest versions of all dependencies, in $(LOWEST)"
+	@echo "make suite    run PyTensor's own tests in our mode, SOURCE=/path/to/its/sources"
 	@echo "make lint     ruff, typos, mypy"
 	@echo "make format   let ruff mend what it can"
 	@echo "make docs     build the documentation into docs/_build/html"
@@ -37,6 +45,18 @@ test: $(DEV_READY)
 
 slow: $(DEV_READY)
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "slow or fuzz"
+
+lowest:
+	@python=$$(tools/find_python.sh lowest) || exit 1; \
+	"$$python" -m venv --clear $(LOWEST) && \
+	"$$python" tools/lowest.py > $(LOWEST)/constraints.txt && \
+	echo "installing the lowest versions into $(LOWEST) with $$python" && \
+	$(LOWEST)/bin/python -m pip install -q --disable-pip-version-check \
+		-c $(LOWEST)/constraints.txt -e ".[jax,sampling,testing,viz]" pytest pytest-xdist
+	$(LOWEST)/bin/python -m pytest -q -n $(WORKERS) --dist worksteal $(LOWEST_TESTS)
+
+suite: $(DEV_READY)
+	$(BIN)/python tools/pytensor_suite.py --source $(SOURCE)
 
 lint: $(DEV_READY)
 	$(BIN)/ruff check
@@ -56,7 +76,7 @@ bench: $(DEV_READY)
 	$(BIN)/python tests/benchmarks/run.py $(CASE)
 
 clean:
-	rm -rf $(VENV) build dist docs/_build .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) build dist docs/_build .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 # A .venv whose interpreter has gone is made anew; one that works is kept.
 define make_venv

@@ -1,5 +1,6 @@
 #!/bin/sh
 # Print the path of a Python that can make the project's virtual environment, or say what is missing.
+# With the argument `lowest`, the lowest version that will do comes first.
 # PYTHON=/path/to/python in the environment comes before everything else.
 set -u
 
@@ -29,7 +30,9 @@ if [ -n "${PYTHON:-}" ]; then
     exit 1
 fi
 
-for name in python3.13 python3.12 python3.14 python3 python; do
+names="python3.13 python3.12 python3.14 python3 python"
+[ "${1:-}" = lowest ] && names="python3.12 python3.13"
+for name in $names; do
     try "$name"
 done
 

@@ -1,0 +1,84 @@
+"""What is imported is declared, with a lowest version that `make lowest` tries."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import dimtensor
+from tests.architecture.imports import imports_of
+
+ROOT = Path(dimtensor.__file__).parent.parent
+PYPROJECT = ROOT / "pyproject.toml"
+pytestmark = pytest.mark.skipif(not PYPROJECT.is_file(), reason="this is an installed package")
+
+OWN = {"dimtensor", "tests", "tools", "cases", "shapes", "conftest", "run"}
+# JAX brings it; what is imported of it is JAX's
+WITH_ANOTHER = {"jaxlib": "jax"}
+# IPython is asked where it runs already; blackjax gets our functions
+NOT_NEEDED = {"IPython", "blackjax"}
+
+
+def project():
+    return tomllib.loads(PYPROJECT.read_text())["project"]
+
+
+def names(requirements):
+    """Distributions, which here are called as what they are imported as."""
+    found = {re.split(r"[^A-Za-z0-9_-]", one)[0] for one in requirements}
+    return {name.replace("-", "_") for name in found} - {"dimtensor"}
+
+
+def third_party(modules):
+    roots = {module.split(".")[0] for module in modules if module}
+    return {WITH_ANOTHER.get(r, r) for r in roots - sys.stdlib_module_names - OWN} - NOT_NEEDED
+
+
+def test_what_the_package_imports_is_declared():
+    extras = project()["optional-dependencies"]
+    core = names(project()["dependencies"])
+    optional = names(one for extra in set(extras) - {"dev"} for one in extras[extra])
+    found = imports_of(Path(dimtensor.__file__).parent)
+    for one in found:
+        for library in third_party([one.imported]) - core:
+            assert library in optional, f"{one}: not declared in pyproject.toml"
+            is_testing = one.importer.startswith("dimtensor.testing")
+            assert one.lazy or one.typing_only or is_testing, f"{one}: it belongs to an extra"
+
+
+def test_what_tests_and_examples_import_is_declared():
+    extras = project()["optional-dependencies"]
+    declared = names(project()["dependencies"])
+    declared |= names(one for requirements in extras.values() for one in requirements)
+    files = [
+        path for part in ("tests", "examples", "tools") for path in (ROOT / part).rglob("*.py")
+    ]
+    assert len(files) > 100
+    for path in files:
+        for node in ast.walk(ast.parse(path.read_text())):
+            modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and not node.level:
+                modules = [node.module]
+            missing = third_party(modules) - declared
+            assert not missing, f"{path}:{node.lineno} imports {missing}"
+
+
+def test_every_dependency_has_a_lowest_version():
+    extras = project()["optional-dependencies"]
+    every = project()["dependencies"] + [one for extra in extras.values() for one in extra]
+    bare = [one for one in every if ">=" not in one and not one.startswith("dimtensor[")]
+    assert not bare
+
+
+def test_declared_and_explained_are_the_same():
+    """docs/design/dependencies.md names the core and the bounds of what users install."""
+    text = (ROOT / "docs/design/dependencies.md").read_text()
+    extras = project()["optional-dependencies"]
+    for one in [*project()["dependencies"], *extras["jax"], *extras["sampling"], *extras["pymc"]]:
+        name, version = one.split(">=")
+        assert re.search(rf"{name} \(>= {re.escape(version)}\)", text), one
