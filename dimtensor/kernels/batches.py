@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytensor.graph.basic import Apply, Variable
-from pytensor.tensor.basic import AllocDiag
+from pytensor.tensor.basic import AllocDiag, Eye
 from pytensor.tensor.blas import BatchedDot
 from pytensor.tensor.blockwise import Blockwise, BlockwiseWithCoreShape
 from pytensor.tensor.linalg import Cholesky, LUFactor, Solve, SolveTriangular
@@ -21,6 +21,7 @@ from dimtensor.kernels.calls import (
     Loops,
     call_numba,
     finish,
+    identity_matrix,
     loops_over,
     new_scope,
     on_diagonal,
@@ -34,7 +35,7 @@ from dimtensor.kernels.reshapes import RULES as RESHAPE_RULES
 from dimtensor.kernels.signatures import batched, core_op, has_core_axes, of_one_real_dtype, turned
 from dimtensor.kernels.templates import Access, inlined
 from dimtensor.ops.group import GroupPosition
-from dimtensor.ops.linalg import Det, Inverse, SLogDet
+from dimtensor.ops.linalg import SVD, Det, Eigh, Inverse, SLogDet, TallQR
 
 if TYPE_CHECKING:
     from dimtensor.kernels.emit import Emitter
@@ -79,8 +80,13 @@ def _core(e: Emitter, node: Apply, n_inputs: int) -> Core | None:
     if isinstance(op, LUFactor) and of_one_real_dtype([*inputs, out]):
         numbers = {"n": _last(e, inputs[0])}
         return Core("lu_factor", {"x": inputs[0]}, numbers, outputs=("out", "pivots"))
+    if isinstance(op, (SortOp, ArgSortOp)) and len(batched(node).op.inputs_sig[0]) == 1:
+        template = "sort_line" if isinstance(op, SortOp) else "argsort_line"
+        return Core(template, {"x": inputs[0]}, {"n": _last(e, inputs[0])})
     if not of_one_real_dtype([*inputs, *node.outputs]):
         return None
+    if isinstance(op, (Eigh, SVD, TallQR)):
+        return _decomposition(e, op, inputs, node.outputs)
     size = inputs[0].type.shape[-1] if inputs[0].type.ndim else None
     suffix = "_loops" if size is not None and size <= _SMALL else ""
     if isinstance(op, Cholesky) and op.lower:
@@ -97,6 +103,28 @@ def _core(e: Emitter, node: Apply, n_inputs: int) -> Core | None:
     if isinstance(op, SolveTriangular):
         return _triangular(e, op, inputs, suffix)
     return None
+
+
+def _decomposition(e: Emitter, op: Any, inputs: list[Variable], made: list[Variable]) -> Core:
+    (x,) = inputs
+    sizes = {"m": _last(e, x, -2), "n": _last(e, x)}
+    m, n = sizes.values()
+    k = f"min({m}, {n})"
+    lengths = {Eigh: [[n], [n, n]], TallQR: [[m, n], [n, n]], SVD: [[m, k], [k], [k, n]]}[type(op)]
+    for out, own in zip(made, lengths if len(made) > 1 else [[k]], strict=True):
+        for axis, length in enumerate(own, start=out.type.ndim - len(own)):
+            set_length(e, out, axis, length)
+    if isinstance(op, Eigh):
+        # to LAPACK the matrix is its transpose
+        numbers = {"n": sizes["n"], "uplo": _letter("U" if op.lower else "L")}
+        return Core("eigh", {"x": x}, numbers, outputs=("values", "vectors"))
+    if isinstance(op, TallQR):
+        return Core("qr", {"x": x}, sizes, outputs=("orthogonal", "upper"))
+    values = made[1] if op.compute_uv else made[0]
+    sizes["k"] = _last(e, values)
+    if op.compute_uv:
+        return Core("svd", {"x": x}, sizes, outputs=("left", "values", "right"))
+    return Core("singular_values", {"x": x}, sizes, outputs=("values",))
 
 
 def _last(e: Emitter, variable: Variable, axis: int = -1) -> str:
@@ -321,12 +349,14 @@ RULES: list[tuple[Any, CallRule]] = [
     ((SortOp, ArgSortOp), _sort),
     ((Blockwise, BlockwiseWithCoreShape, BatchedDot), _on_cores),
     ((Dot, Cholesky, Inverse, Det, SLogDet, Solve, SolveTriangular, GroupPosition), _on_cores),
-    ((LUFactor, PivotToPermutations), _on_cores),
+    ((LUFactor, PivotToPermutations, Eigh, SVD, TallQR), _on_cores),
 ]
 
 
 def call_rule(node: Apply) -> CallRule:
     """How a node that is called is written."""
+    if isinstance(core_op(node), Eye) and all(v.type.ndim == 0 for v in node.inputs[:3]):
+        return identity_matrix
     if isinstance(batched(node).op, Blockwise) and not has_core_axes(node):
         return call_numba
     for kinds, rule in (*RULES, *CALL_RULES, *RESHAPE_RULES, *CHECK_RULES, *LOOP_RULES):

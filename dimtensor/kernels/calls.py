@@ -272,9 +272,9 @@ def _cast_to(dtype: str, text: str) -> str:
     return f"np.{dtype}({text})"
 
 
-def _eye(e: Emitter, node: Apply) -> None:
+def identity_matrix(e: Emitter, node: Apply) -> None:
     (out,) = node.outputs
-    rows, columns, offset = (e.element(v, (), e.top).text for v in node.inputs)
+    rows, columns, offset = (e.element(v, (), e.top).text for v in node.inputs[:3])
     for axis, length in enumerate((rows, columns)):
         if out.type.shape[axis] is None:
             set_length(e, out, axis, length)
@@ -443,7 +443,7 @@ RULES: list[tuple[Any, CallRule]] = [
     (Nonzero, _nonzero),
     (Join, _join),
     (ARange, _arange),
-    (Eye, _eye),
+    (Eye, identity_matrix),
     (ExtractDiag, _diagonal),
     (AllocDiag, on_diagonal),
     (Subtensor, _slice),

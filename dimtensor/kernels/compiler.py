@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -24,12 +25,13 @@ from dimtensor.kernels.emit import Emitter
 from dimtensor.kernels.native.code import NativeKernel, native_code, translated
 from dimtensor.kernels.native.machine import assembly
 from dimtensor.kernels.native.translate import ArgumentType
-from dimtensor.kernels.native.values import NotLoadable, NotNative
+from dimtensor.kernels.native.values import NotLoadable, OutOfScope
 from dimtensor.kernels.padded import first_of_padded
 from dimtensor.kernels.plan import Plan
 from dimtensor.kernels.shared import NumbaFunction
 from dimtensor.kernels.splits import products_as_reductions, split_as_slices, updates_once
 from dimtensor.kernels.sums import factor_sums
+from dimtensor.kernels.views import drop_views
 from dimtensor.ops.loop.rewrites import rewrite_loops
 from dimtensor.ops.rewriting import UNWANTED
 
@@ -51,6 +53,8 @@ class Kernel:
         Seconds that its making took, by step.
     native : NativeKernel or None
         Its machine code, where LLVM is given the source directly.
+    left_to_numba : str or None
+        Why there is none.
     """
 
     def __init__(self, emitter: Emitter, arguments: Sequence[Variable], stats: dict[str, float]):
@@ -60,6 +64,7 @@ class Kernel:
         self.before_numba: Callable[[], None] | None = None
         self._namespace = emitter.namespace
         self._arguments = list(arguments)
+        self.left_to_numba: str | None = None
         self.native = self._native()
 
     def _operations(self) -> dict[str, tuple[ScalarOp, str]]:
@@ -72,21 +77,37 @@ class Kernel:
 
     def _native(self) -> NativeKernel | None:
         if os.environ.get("DIMTENSOR_NATIVE") == "0":
+            self.left_to_numba = "DIMTENSOR_NATIVE is 0"
             return None
         operations = self._operations()
         try:
+            self._require_own_functions(operations)
             types = [ArgumentType(v.type.dtype, v.type.shape) for v in self._arguments]
             types += [ArgumentType(a.dtype.name, a.shape) for a in self.constants]
             started = time.perf_counter()
             kernel = NativeKernel(native_code(self.source, types, operations))
             self.stats["jit"] = time.perf_counter() - started
-        except NotNative as error:
-            if isinstance(error, NotLoadable):
-                _warn_once(str(error))
+        except OutOfScope as reason:
+            if isinstance(reason, NotLoadable):
+                _warn_once(str(reason))
             if os.environ.get("DIMTENSOR_NATIVE") == "strict":
                 raise
+            self.left_to_numba = str(reason)
             return None
         return kernel
+
+    def _require_own_functions(self, operations: dict[str, tuple[ScalarOp, str]]) -> None:
+        """Refuse to call functions of PyTensor's for numba."""
+        foreign = {
+            type(value.node.op).__name__
+            for name, value in self._namespace.items()
+            if isinstance(value, NumbaFunction) and name not in operations
+        }
+        if foreign:
+            raise OutOfScope(f"calls of {', '.join(sorted(foreign))}")
+        numbers = re.findall(r"np\.(complex\d+|float16)\b", self.source)
+        if numbers:
+            raise OutOfScope(f"numbers of dtype {numbers[0]}")
 
     @property
     def assembly(self) -> str:
@@ -146,6 +167,7 @@ def _rewrite(graph: FunctionGraph) -> None:
         # what only one branch needs moves into it; branches are rewritten in the same way
         query = query.including("lazy_ifelse")
         graph._compile_mode = Mode(linker="py", optimizer=query)
+    drop_views(graph)
     optdb.query(query).rewrite(graph)
     split_as_slices(graph)
     updates_once(graph)

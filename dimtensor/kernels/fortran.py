@@ -18,6 +18,9 @@ _ROUTINES = {
     "getrf": "lapack",
     "getrs": "lapack",
     "syevd": "lapack",
+    "gesdd": "lapack",
+    "geqrf": "lapack",
+    "orgqr": "lapack",
     "trsm": "blas",
     "gemm": "blas",
 }
@@ -97,6 +100,25 @@ def getrs(typingctx, trans, n, columns, a, lda, pivots, b, ldb):
 def syevd(typingctx, jobz, uplo, n, a, lda, w, work, lwork, iwork, liwork):
     """Eigenvalues of `a` and, in its place, eigenvectors."""
     return _routine("syevd", (jobz, uplo, n, a, lda, w, work, lwork, iwork, liwork), True)
+
+
+@intrinsic
+def gesdd(typingctx, jobz, m, n, a, lda, s, u, ldu, vt, ldvt, work, lwork, iwork):
+    """Singular values of `a`, and singular vectors."""
+    arguments = (jobz, m, n, a, lda, s, u, ldu, vt, ldvt, work, lwork, iwork)
+    return _routine("gesdd", arguments, True)
+
+
+@intrinsic
+def geqrf(typingctx, m, n, a, lda, tau, work, lwork):
+    """QR factors of `a`, in place: R, and reflections that Q is made of."""
+    return _routine("geqrf", (m, n, a, lda, tau, work, lwork), True)
+
+
+@intrinsic
+def orgqr(typingctx, m, n, k, a, lda, tau, work, lwork):
+    """Q of reflections, in place."""
+    return _routine("orgqr", (m, n, k, a, lda, tau, work, lwork), True)
 
 
 @intrinsic

@@ -44,7 +44,7 @@ def core_op(node: Apply) -> object:
 def array_inputs(node: Apply) -> list[Variable]:
     """Inputs of a call that have to be arrays; of all others single elements are read."""
     op = core_op(node)
-    if isinstance(node.op, _BY_ELEMENT) or isinstance(op, AllocDiag):
+    if isinstance(node.op, _BY_ELEMENT) or isinstance(op, (AllocDiag, Eye)):
         return []
     if isinstance(node.op, Reshape):
         inputs = node.inputs[:1]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dimtensor.kernels.emit import Emitter
 
 # subroutines of Fortran, which the source calls by their names with a letter for the dtype
-LAPACK = frozenset({"potrf", "getrf", "getrs", "syevd", "trsm", "gemm"})
+LAPACK = frozenset({"potrf", "getrf", "getrs", "syevd", "gesdd", "geqrf", "orgqr", "trsm", "gemm"})
 LETTERS = {"float64": "d", "float32": "s"}
 
 
@@ -40,9 +40,11 @@ class Access(NamedTuple):
 
 @cache
 def _library() -> dict[str, ast.FunctionDef]:
-    path = Path(__file__).with_name("library.py")
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    return {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    paths = [Path(__file__).with_name(f"{name}.py") for name in ("library", "decompositions")]
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in paths]
+    return {
+        node.name: node for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef)
+    }
 
 
 def inlined(

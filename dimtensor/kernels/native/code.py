@@ -103,7 +103,7 @@ def translated(
     Raises
     ------
     NotNative
-        If there is something in the source that is left to numba.
+        If there is something in the source that it may not have.
     """
     function = ast.parse(source).body[0]
     assert isinstance(function, ast.FunctionDef)
@@ -131,7 +131,7 @@ def native_code(
 
     Raises
     ------
-    NotNative
+    OutOfScope
         If there is something in it that is left to numba.
     """
     _check_process()
@@ -157,7 +157,7 @@ class NativeKernel:
 
     Raises
     ------
-    NotNative
+    OutOfScope
         If a function that it calls is not there.
     """
 

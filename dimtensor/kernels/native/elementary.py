@@ -138,34 +138,6 @@ _EXP_TEXT = [
     "ret double %result",
 ]
 
-
-def integer_power(t: str) -> str:
-    """A power of integers by squaring, with overflow as in multiplication.
-
-    D. E. Knuth, The Art of Computer Programming 2, 4.6.3, algorithm A.
-    """
-    return f"""define internal {t} @dimtensor.power.{t}({t} %base, {t} %exponent) nounwind {{
-entry:
-  br label %loop
-loop:
-  %n = phi {t} [ %exponent, %entry ], [ %half, %next ]
-  %x = phi {t} [ %base, %entry ], [ %square, %next ]
-  %power = phi {t} [ 1, %entry ], [ %taken, %next ]
-  %done = icmp eq {t} %n, 0
-  br i1 %done, label %leave, label %next
-next:
-  %bit = and {t} %n, 1
-  %odd = icmp ne {t} %bit, 0
-  %more = mul {t} %power, %x
-  %taken = select i1 %odd, {t} %more, {t} %power
-  %square = mul {t} %x, %x
-  %half = lshr {t} %n, 1
-  br label %loop
-leave:
-  ret {t} %power
-}}"""
-
-
 _SQRT_HALF = _bits(0.7071067811865476)
 _ONE = _bits(1.0)
 _LOG_TEXT = [

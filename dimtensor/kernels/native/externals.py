@@ -7,7 +7,7 @@ import importlib
 from functools import cache
 from typing import Any
 
-from dimtensor.kernels.native.values import NotNative
+from dimtensor.kernels.native.values import OutOfScope
 
 
 @cache
@@ -22,7 +22,7 @@ def address_of(where: str) -> int:
 
     Raises
     ------
-    NotNative
+    OutOfScope
         If there is no such function.
     """
     kind, name, count = where.split(":")
@@ -30,7 +30,7 @@ def address_of(where: str) -> int:
         return _of_cython_special(name, int(count))
     if kind in ("lapack", "blas"):
         return _of_scipy_linalg(kind, name)
-    raise NotNative(f"functions of {kind}")
+    raise OutOfScope(f"functions of {kind}")
 
 
 def _of_scipy_linalg(library: str, name: str) -> int:
@@ -49,7 +49,7 @@ def _of_cython_special(name: str, count: int) -> int:
         plain = key.removeprefix("__pyx_fuse_").lstrip("0123456789_")
         if name in (key, plain) and _name_of(capsule) == signature.encode():
             return capsule_address(capsule, signature.encode())
-    raise NotNative(f"SciPy has no {name} of {count} doubles")
+    raise OutOfScope(f"SciPy has no {name} of {count} doubles")
 
 
 def _name_of(capsule: Any) -> bytes:

@@ -11,7 +11,8 @@ _I32 = SCALARS["int32"]
 # subroutine → library, and whether it reports how it went in a last argument
 _ROUTINES = {
     "potrf": ("lapack", True), "getrf": ("lapack", True), "getrs": ("lapack", True),
-    "syevd": ("lapack", True), "trsm": ("blas", False), "gemm": ("blas", False),
+    "syevd": ("lapack", True), "gesdd": ("lapack", True), "geqrf": ("lapack", True),
+    "orgqr": ("lapack", True), "trsm": ("blas", False), "gemm": ("blas", False),
 }  # fmt: skip
 ROUTINES = {letter + name: kind for name, kind in _ROUTINES.items() for letter in "ds"}
 

@@ -10,13 +10,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dimtensor.kernels.native.builder import Builder
-from dimtensor.kernels.native.elementary import integer_power, vectorisable
+from dimtensor.kernels.native.elementary import vectorisable
+from dimtensor.kernels.native.special import integer_power, trigamma
 from dimtensor.kernels.native.values import (
     BOOL,
     F64,
     I64,
     SCALARS,
     NotNative,
+    OutOfScope,
     Scalar,
     Value,
     constant,
@@ -46,6 +48,7 @@ _SPECIAL = {
     "GammaIncInv": ("gammaincinv", 2), "GammaIncCInv": ("gammainccinv", 2),
     "BetaInc": ("betainc", 3), "BetaIncInv": ("betaincinv", 3),
     "I0": ("i0", 1), "I1": ("i1", 1), "J0": ("j0", 1), "J1": ("j1", 1),
+    "NdtriExp": ("ndtri_exp", 1), "Owens_t": ("owens_t", 2), "Hyp2F1": ("hyp2f1", 4),
     "Jv": ("jv", 2), "Ive": ("ive", 2), "Kve": ("kve", 2),
 }  # fmt: skip
 _UNARY = {
@@ -147,7 +150,7 @@ def scalar_operation(b: Builder, op: Any, operands: Sequence[Value], out: Scalar
 
     Raises
     ------
-    NotNative
+    OutOfScope
         If it has no rule here.
     """
     name = type(op).__name__
@@ -168,7 +171,7 @@ def scalar_operation(b: Builder, op: Any, operands: Sequence[Value], out: Scalar
     elif name in _SPECIAL:
         result = _special(b, name, operands)
     else:
-        raise NotNative(f"the scalar operation {name}")
+        raise OutOfScope(f"the scalar operation {name}")
     return b.cast(result, out)
 
 
@@ -360,4 +363,5 @@ _RULES: dict[str, Callable[[Builder, list[Value], Scalar], Value]] = {
     "Softplus": _softplus,
     "Sqr": _sqr,
     "Switch": _switch,
+    "TriGamma": lambda b, x, out: b.call(trigamma(b), F64, [b.cast(x[0], F64)]),
 }

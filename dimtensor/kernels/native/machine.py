@@ -13,7 +13,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from dimtensor.kernels.native.values import NotLoadable, NotNative
+from dimtensor.kernels.native.values import BrokenCode, NotLoadable
 
 _lock = threading.RLock()
 
@@ -75,26 +75,44 @@ def host_name() -> str:
 def optimised(text: str, cpu: str | None = None) -> tuple[Any, Any]:
     """A module of LLVM text after its optimisation, and the machine that it is for.
 
+    It is verified before and after. LLVM ends the process when it is given a module that is wrong,
+    and its passes have made such; one that they spoil goes through fewer of them.
+
     Raises
     ------
-    NotNative
-        If the text is no LLVM, which is a mistake in the translation.
+    BrokenCode
+        If the text is no LLVM, which is a mistake in the translation, or LLVM spoils it.
     """
     with _lock:
         machine = _target_machine(cpu)
-        try:
-            module = llvm.parse_assembly(text)
-            module.verify()
-        except RuntimeError as error:
-            raise NotNative(f"LLVM does not take the code: {error}") from error
-        module.triple = machine.triple
-        module.data_layout = str(machine.target_data)
-        options = llvm.create_pipeline_tuning_options(speed_level=3)
-        options.loop_vectorization = True
-        options.slp_vectorization = True
-        passes = llvm.create_pass_builder(machine, options)
-        passes.getModulePassManager().run(module, passes)
-        return module, machine
+        for vectorise in (True, False):
+            module = _verified(text)
+            module.triple = machine.triple
+            module.data_layout = str(machine.target_data)
+            _optimise(module, machine, vectorise)
+            try:
+                module.verify()
+            except RuntimeError as error:
+                spoilt = error
+                continue
+            return module, machine
+        raise BrokenCode(f"LLVM's passes spoil the code: {spoilt}") from spoilt
+
+
+def _verified(text: str) -> Any:
+    try:
+        module = llvm.parse_assembly(text)
+        module.verify()
+    except RuntimeError as error:
+        raise BrokenCode(f"LLVM does not take the code: {error}") from error
+    return module
+
+
+def _optimise(module: Any, machine: Any, vectorise: bool) -> None:
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = options.slp_vectorization = vectorise
+    passes = llvm.create_pass_builder(machine, options)
+    passes.getModulePassManager().run(module, passes)
 
 
 def object_code(text: str) -> bytes:
@@ -126,13 +144,13 @@ class Loaded:
 
         Raises
         ------
-        NotNative
+        BrokenCode
             If there is none of that name.
         """
         with _lock:
             address = self._engine.get_function_address(name)
         if not address:
-            raise NotNative(f"the code has no function {name}")
+            raise BrokenCode(f"the code has no function {name}")
         return address
 
     def variable(self, name: str) -> int:

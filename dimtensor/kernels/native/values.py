@@ -9,10 +9,18 @@ import numpy as np
 
 
 class NotNative(Exception):
-    """The source of a kernel has something that is left to numba."""
+    """The source of a kernel is none that becomes machine code: a mistake in what wrote it."""
 
 
-class NotLoadable(NotNative):
+class OutOfScope(NotNative):
+    """What is left to numba: ``docs/design/native.md`` lists it."""
+
+
+class BrokenCode(RuntimeError):
+    """LLVM does not take a module: a mistake in the translation, or of LLVM's own."""
+
+
+class NotLoadable(OutOfScope):
     """No machine code of ours can be loaded in this process."""
 
 
@@ -67,12 +75,12 @@ def scalar_of(name: str) -> Scalar:
 
     Raises
     ------
-    NotNative
+    OutOfScope
         If it is none of ours: complex numbers, half floats.
     """
     found = SCALARS.get(name)
     if found is None:
-        raise NotNative(f"numbers of dtype {name}")
+        raise OutOfScope(f"numbers of dtype {name}")
     return found
 
 

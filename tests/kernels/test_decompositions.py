@@ -1,0 +1,102 @@
+"""Eigenvalues, singular values and orthogonal factors, and special functions, in machine code."""
+
+import numpy as np
+import pytensor.tensor as pt
+import pytest
+from pytensor.gradient import DisconnectedGrad, disconnected_grad
+from scipy import special
+
+from dimtensor.kernels.compiler import compile_kernel
+from dimtensor.ops.linalg import SVD, eigh, qr, svd
+
+pytestmark = pytest.mark.compiled
+
+
+def compiled(inputs, outputs):
+    kernel = compile_kernel(inputs, outputs)
+    assert kernel.native is not None, kernel.left_to_numba
+    return kernel.native.bind(kernel.constants)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-11), ("float32", 1e-3)])
+@pytest.mark.parametrize("lead", [(), (3,)])
+def test_decompositions(dtype, tolerance, lead, rng):
+    x = pt.tensor("x", dtype=dtype, shape=(None,) * (len(lead) + 2))
+    square, tall, wide = (
+        compiled([x], outputs) for outputs in (eigh(x), [*svd(x), *qr(x, False)], svd(x))
+    )
+    for m, n in [(1, 1), (6, 6), (7, 4), (4, 7), (20, 20)]:
+        a = rng.normal(size=(*lead, m, n)).astype(dtype)
+        u, s, v, *factors = (tall if m >= n else wide)(a)
+        np.testing.assert_allclose(u * s[..., None, :] @ v, a, atol=tolerance)
+        np.testing.assert_allclose(s, np.linalg.svd(a, compute_uv=False), atol=tolerance)
+        np.testing.assert_allclose(
+            u.mT @ u, np.broadcast_to(np.eye(s.shape[-1]), u.mT.shape[:-1] + u.shape[-1:]),
+            atol=tolerance,
+        )  # fmt: skip
+        for found, expected in zip(factors, np.linalg.qr(a), strict=False):
+            np.testing.assert_allclose(found, expected, atol=tolerance)
+        if m == n:
+            values, vectors = square(a)  # the lower triangle is looked at
+            whole = np.tril(a) + np.tril(a, -1).mT
+            np.testing.assert_allclose(values, np.linalg.eigvalsh(whole), atol=tolerance)
+            np.testing.assert_allclose(
+                whole @ vectors, vectors * values[..., None, :], atol=tolerance
+            )
+
+
+def test_singular_values_alone(rng):
+    x = pt.dmatrix("x")
+    call = compiled([x], [SVD(compute_uv=False)(x)])
+    for shape in [(5, 3), (3, 5), (1, 1)]:
+        a = rng.normal(size=shape)
+        np.testing.assert_allclose(call(a)[0], np.linalg.svd(a, compute_uv=False), atol=1e-12)
+
+
+def test_decompositions_of_nan():
+    x = pt.dmatrix("x")
+    a = np.eye(3)
+    a[1, 2] = np.nan
+    for outputs in (eigh(x), svd(x)):
+        assert all(np.isnan(each).all() for each in compiled([x], outputs)(a))
+
+
+def test_positions_of_sorted_rows(rng):
+    """A batch of orders, as the gradient of an inverse has them."""
+    from pytensor.tensor.blockwise import Blockwise
+    from pytensor.tensor.sort import ArgSortOp, SortOp
+
+    x = pt.lmatrix("x")
+    order = Blockwise(ArgSortOp(axis=0, kind="stable"), signature="(n)->(n)")(x)
+    ordered = Blockwise(SortOp(axis=0, kind="stable"), signature="(n)->(n)")(x)
+    data = rng.integers(0, 5, size=(2, 40))
+    found = compiled([x], [order, ordered])(data)
+    np.testing.assert_array_equal(found[0], np.argsort(data, axis=1, kind="stable"))
+    np.testing.assert_array_equal(found[1], np.sort(data, axis=1))
+
+
+def test_special_functions():
+    x, y, a = pt.dvectors("x", "y", "a")
+    outputs = [pt.tri_gamma(x), pt.hyp2f1(a, a, a + 1, y), pt.ndtri_exp(y), pt.owens_t(x, a)]
+    poles = [0.0, -1.0, -2.0, np.inf, np.nan, 1e-200, 1e200, -1e-5]
+    x0 = np.concatenate([np.linspace(-5.3, 30, 2001), poles])
+    y0, a0 = -np.linspace(0.001, 20, x0.size), np.linspace(0.1, 3, x0.size)
+    found = compiled([x, y, a], outputs)(x0, y0, a0)
+    expected = [
+        special.polygamma(1, x0), special.hyp2f1(a0, a0, a0 + 1, y0), special.ndtri_exp(y0),
+        special.owens_t(x0, a0),
+    ]  # fmt: skip
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=4e-15)
+
+
+@pytest.mark.parametrize("batched", [False, True])
+def test_views_for_derivatives_are_dropped(batched):
+    from pytensor.tensor.blockwise import Blockwise
+
+    x = pt.dmatrix("x")
+    view = (
+        Blockwise(DisconnectedGrad(), signature="(n)->(n)")(x) if batched else disconnected_grad(x)
+    )
+    data = np.arange(6.0).reshape(2, 3)
+    np.testing.assert_array_equal(compiled([x], [view * 2 + 1])(data)[0], data * 2 + 1)
