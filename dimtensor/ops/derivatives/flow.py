@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytensor.tensor as pt
-from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.null_type import NullType
 from pytensor.tensor.elemwise import DimShuffle
 from pytensor.tensor.type import TensorType
@@ -96,13 +96,23 @@ def filled(value: Variable, like: Variable) -> Variable:
     """The value with the lengths of a variable."""
     axes = zip(value.type.shape, like.type.shape, strict=True)
     if any(n == 1 and m != 1 for n, m in axes):
-        return pt.alloc(value, *lengths(like))
+        return _allocated(value, like)
     return value
 
 
 def zeros(like: Variable) -> Variable:
     """Zeros with the lengths of a variable."""
-    return pt.alloc(np.asarray(0, dtype=like.type.dtype), *lengths(like))
+    return _allocated(pt.constant(np.asarray(0, dtype=like.type.dtype)), like)
+
+
+def _allocated(value: Variable, like: Variable) -> Variable:
+    """A value repeated to the lengths of a variable, whose static lengths the result has.
+
+    PyTensor would look for static lengths by rewriting all that computes the lengths.
+    """
+    shape = [pt.as_tensor_variable(n, dtype="int64") for n in lengths(like)]
+    result = TensorType(value.type.dtype, like.type.shape)()
+    return Apply(pt.alloc, [value, *shape], [result]).outputs[0]
 
 
 def of_dtype(value: Variable, like: Variable) -> Variable:
