@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dimtensor.dims import Dim, Dims, union, without
@@ -214,7 +214,7 @@ def _elementwise(
             for x in operands
         ]
         leaves = dict(zip(region.bound, gated, strict=True))
-        results.append(guarded(rebuild(region.outputs, leaves), taken))
+        results.append(guarded(region.outputs, taken, leaves))
     return [_elemwise("where", condition, a, b) for a, b in zip(*results, strict=True)]
 
 
@@ -254,14 +254,17 @@ def loop_attrs(region: Region, n_states: int, **others: Any) -> LoopAttrs:
 # -- what does not count ---------------------------------------------------------------------------
 
 
-def guarded(outputs: Sequence[Node], condition: Node) -> list[Node]:
-    """Outputs that do no harm where a condition is false, and are not used there.
+def guarded(
+    outputs: Sequence[Node], condition: Node, leaves: Mapping[Node, Node] | None = None
+) -> list[Node]:
+    """Outputs of given leaves that do no harm where a condition is false, and are not used there.
 
-    Checks hold there, positions are inside, and loops stop. What is put together along a dim of the
-    condition, by a sum for example, counts for all positions as soon as it counts for one.
+    What the leaves are made of is computed outside, and stays as it is. Inside, checks hold there,
+    positions are in range, and loops stop. What is put together along a dim of the condition, by a
+    sum for example, counts for all positions as soon as it counts for one.
     """
     if not any(map(_may_harm, with_regions(toposort(outputs)))):
-        return list(outputs)
+        return rebuild(outputs, leaves or {})
     loops: dict[Any, list[Node]] = {}
     mixed = mixed_later(outputs, condition.dims, _without_output)
 
@@ -280,7 +283,7 @@ def guarded(outputs: Sequence[Node], condition: Node) -> list[Node]:
             loops[key] = guard(node.attrs, inputs, counts)
         return loops[key][node.attrs.output]
 
-    return rebuild(outputs, {}, replace, nested=False)
+    return rebuild(outputs, leaves or {}, replace, nested=False)
 
 
 def _without_output(node: Node) -> Any:

@@ -259,8 +259,12 @@ def close(
 
 
 def _made_inside(own: Sequence[Node], nodes: Sequence[Node], made: set[Node]) -> set[Node]:
-    made = {node for node in nodes if node in made and node.kind not in _OUTSIDE}
-    return dependent({*own, *made}, nodes, checks=False)
+    """What depends on placeholders, and what was made.
+
+    What depends on something that was made, but was there before, is made of what was there, too.
+    """
+    inside = {node for node in nodes if node in made and node.kind not in _OUTSIDE}
+    return inside | dependent(set(own), nodes, checks=False)
 
 
 def dependent(on: set[Node], nodes: Sequence[Node], checks: bool = True) -> set[Node]:

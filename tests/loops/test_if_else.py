@@ -179,3 +179,24 @@ def test_a_check_of_what_is_summed_counts_everywhere():
     )
     with pytest.raises(dt.CheckError, match="positive"):
         found.eval({_flag: _AT[_flag]})
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_gradient_by_what_an_arm_captures_and_selects_from(backend):
+    """A median, with its selections, is computed outside; two positions of three take it."""
+    middle = _table.median()
+    row = dt.data(np.array([-1.0, 1.0, 2.0]), dims=ROW)
+    found = dt.if_else(row > 0, lambda: middle.isel({}) * 1.5 + dt.zeros(ROW), lambda: row)
+    chosen = dt.if_else(row > 0, lambda: _table.isel(column=_BACKWARDS) * middle, lambda: row)
+    slopes = [dt.grad(found.sum(), middle), dt.grad(chosen.sum(), middle)]
+    values = dt.evaluate(slopes, {_table: _AT[_table]}, backend=backend)
+    assert [float(x) for x in values] == [3.0, 30.0]
+
+
+@pytest.mark.parametrize("condition", [s > 0, x > 0], ids=["scalar", "by element"])
+def test_gradient_by_what_is_made_of_what_an_arm_writes_again(condition):
+    """The arm writes 2 x, of which the sine was made before: the sine is captured as it is."""
+    sine = dt.sin(x * 2.0)
+    found = dt.if_else(condition, lambda: sine.sum() + (x * 2.0).sum(), lambda: s)
+    slope = dt.grad(found.sum(), sine).eval({x: np.array([1.0, 2.0, 0.5]), s: 1.0})
+    assert slope.values.tolist() == ([1.0] * 3 if not condition.dims else [3.0] * 3)
