@@ -59,8 +59,14 @@ def admit(
     return array if late else label_positions(array, categories, source)
 
 
-def _require_plain(array: np.ndarray, dims: Dims, source: str) -> None:
-    """Check that nothing but the order of the axes, which says nothing, tells them apart."""
+def require_elements(array: np.ndarray, dims: Dims, source: str) -> None:
+    """Check that a value is not one object that is no sequence, such as a dict or a generator.
+
+    Raises
+    ------
+    InputError
+        If it is.
+    """
     if array.ndim == 0 and array.dtype == object and dims:
         kind = type(array.item()).__name__
         raise InputError(
@@ -69,6 +75,11 @@ def _require_plain(array: np.ndarray, dims: Dims, source: str) -> None:
                 hint="pass an xarray.DataArray, a pandas.Series, an array or a list",
             )
         )
+
+
+def _require_plain(array: np.ndarray, dims: Dims, source: str) -> None:
+    """Check that nothing but the order of the axes, which says nothing, tells them apart."""
+    require_elements(array, dims, source)
     if array.ndim != len(dims):
         what = "is a scalar" if array.ndim == 0 else f"has shape {array.shape}"
         has = f"dims {names_of(dims)}" if dims else "no dims"

@@ -6,11 +6,9 @@ import weakref
 from collections.abc import (
     Collection,
     Hashable,
-    Iterator,
     Mapping,
     Sequence,
     Set,
-    ValuesView,
 )
 from difflib import get_close_matches
 from typing import Any
@@ -279,13 +277,6 @@ def as_array(value: Any, source: str) -> np.ndarray:
                 f"{source} takes a value and is given a symbolic tensor: {what}",
                 hint="x.eval() gives the value of an expression; dt.substitute puts one expression "
                 "into another",
-            )
-        )
-    if isinstance(value, (Set, Mapping, ValuesView, Iterator)):
-        raise InputError(
-            build_message(
-                f"{source} takes an array and is given a {type(value).__name__}",
-                hint="make a list of its elements, in the order of the axis",
             )
         )
     try:

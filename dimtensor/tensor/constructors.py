@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.backends.progress import wake_soon
-from dimtensor.compile.boundary import as_dtype, what_is_in
+from dimtensor.compile.boundary import as_dtype, require_elements, what_is_in
 from dimtensor.compile.boundary import label_positions as _label_positions
 from dimtensor.compile.labelled import (
     as_array,
@@ -237,6 +237,7 @@ def _axes_in_order(value: Any, given: Dims, binding: Binding, what: str) -> tupl
     if labelled is not None:
         return _ordered(labelled, given, binding, what), given
     array = as_array(value, what)
+    require_elements(array, given, what)
     if array.dtype.kind == "O" or (array.dtype.kind == "U" and not isinstance(value, np.ndarray)):
         array = np.asarray(value, dtype=object)
     if array.ndim != len(given):
