@@ -1,0 +1,79 @@
+"""The script that runs PyTensor's tests, on tests made for the purpose."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dimtensor
+
+SCRIPT = Path(dimtensor.__file__).parent.parent / "tools" / "pytensor_suite.py"
+pytestmark = [
+    pytest.mark.compiled,
+    pytest.mark.skipif(not SCRIPT.is_file(), reason="this is an installed package"),
+]
+TESTS = """
+import numpy as np
+import pytensor
+import pytensor.tensor as pt
+import pytest
+
+x = pt.vector("x")
+
+def test_it_is_our_mode_and_works():
+    for mode in (None, "FAST_RUN"):
+        f = pytensor.function([x], x.sum(), mode=mode)
+        assert f([1.0, 2.0]) == 3.0
+
+def test_that_fails_everywhere():
+    assert pytensor.function([x], x)([1.0]) == 2.0
+
+@pytest.mark.parametrize("a", [1])
+def test_that_wants_another_mode(a):
+    assert type(pytensor.function([x], x * a).maker.linker).__name__ == "NumbaLinker"
+"""
+
+
+@pytest.fixture
+def source(tmp_path):
+    folder = tmp_path / "source" / "tests"
+    folder.mkdir(parents=True)
+    for name in ("__init__.py", "unittest_tools.py"):
+        (folder / name).touch()
+    (folder / "test_made.py").write_text(TESTS)
+    return folder.parent
+
+
+def run(*arguments):
+    command = [sys.executable, str(SCRIPT), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300)
+
+
+@pytest.mark.slow
+def test_a_difference_that_is_not_listed_is_named(source):
+    done = run("--source", source, "test_made.py")
+    assert "1 pass, 0 differ as listed, 1 fail in PyTensor's mode as well, 1 differ" in done.stdout
+    assert "test_made.py::test_that_wants_another_mode[1]" in done.stdout
+    assert done.returncode == 1
+
+
+def test_without_sources_it_says_so(tmp_path):
+    done = run("--source", tmp_path)
+    assert done.returncode == 2
+    assert "has no tests of PyTensor" in done.stderr
+
+
+def test_patterns_of_the_list():
+    spec = importlib.util.spec_from_file_location("pytensor_suite", SCRIPT)
+    suite = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(suite)
+    patterns = suite.listed()
+    assert all(reason.strip() for reason in patterns.values())
+    known = "tests/tensor/test_subtensor.py::TestSubtensor::test_boolean"
+    assert list(suite.matching(known, patterns)) == [known.removeprefix("tests/")]
+    assert not list(suite.matching(known + "[more]", patterns))
+    assert list(suite.matching("tests/a.py::t[1-x]", {"a.py::t[1-*": "why"}))

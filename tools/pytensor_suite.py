@@ -1,0 +1,208 @@
+"""PyTensor's own tests, run in the mode that `dimtensor.pytensor_mode` gives.
+
+The tests are not part of this repository. Get the sources of PyTensor, at the tag of the version
+that is installed (``python -c "import pytensor; print(pytensor.__version__)"``) or one next to it::
+
+    git clone --depth 1 --branch rel-3.3.7 https://github.com/pymc-devs/pytensor /tmp/pytensor
+    .venv/bin/python tools/pytensor_suite.py --source /tmp/pytensor
+
+The tests of that tree run against the installed PyTensor. Wherever a test leaves the mode open, or
+asks for ``FAST_RUN``, it gets ours; what asks for another one by name (C, JAX, FAST_COMPILE) runs
+as it is. What fails is run once more in PyTensor's own default mode: only what passes there is a
+difference. The differences are compared with ``tools/pytensor_suite.toml``, which has a reason for
+each.
+
+The exit status is 0 if there are no others, 1 if there are, 2 if the tests could not be run. With
+``--all-listed``, a test of the list that passes counts as well. A test that takes longer than
+``--seconds`` fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+# those whose differences have been judged; others can be named
+MODULES = (
+    "tensor/test_extra_ops.py",
+    "tensor/test_keepdims.py",
+    "tensor/test_reshape.py",
+    "tensor/test_shape.py",
+    "tensor/test_sort.py",
+    "tensor/test_subtensor.py",
+)
+LIST = Path(__file__).with_suffix(".toml")
+_MODE, _RECORD, _SECONDS = "PYTENSOR_SUITE_MODE", "PYTENSOR_SUITE_RECORD", "PYTENSOR_SUITE_SECONDS"
+
+
+# -- what runs inside of pytest --------------------------------------------------------------------
+
+
+def pytest_configure(config):
+    """Make the mode the default of the process."""
+    if os.environ.get(_MODE) != "dimtensor":
+        return
+    import pytensor
+    from pytensor.compile.mode import predefined_modes
+
+    import dimtensor
+
+    mode = dimtensor.pytensor_mode()
+    pytensor.config.mode = mode
+    predefined_modes["FAST_RUN"] = mode  # looked up before the choice by linker
+
+
+class _TooLong(Exception):
+    pass
+
+
+def pytest_runtest_setup(item):
+    _write("started", item.nodeid)
+    if hasattr(signal, "SIGALRM"):
+
+        def stop(*_):
+            raise _TooLong("the test takes too long")
+
+        signal.signal(signal.SIGALRM, stop)
+        signal.alarm(int(os.environ[_SECONDS]))
+
+
+def pytest_runtest_teardown(item):
+    if hasattr(signal, "SIGALRM"):
+        signal.alarm(0)
+
+
+def pytest_runtest_logreport(report):
+    if report.failed:
+        crash = getattr(report.longrepr, "reprcrash", None)
+        text = crash.message if crash is not None else str(report.longrepr)
+        _write("failed", report.nodeid, text.strip().split("\n")[0][:200])
+    elif report.when == "call":
+        _write("passed", report.nodeid)
+
+
+def pytest_collectreport(report):
+    if report.failed:
+        _write("failed", report.nodeid, "not collected: " + str(report.longrepr)[-200:])
+
+
+def _write(*entry):
+    with open(os.environ[_RECORD], "a") as file:
+        file.write(json.dumps(entry) + "\n")
+
+
+# -- what runs pytest ------------------------------------------------------------------------------
+
+
+class Suite:
+    """A copy of the tests, without PyTensor's sources beside them."""
+
+    def __init__(self, source: Path, folder: Path, seconds: int):
+        shutil.copytree(source / "tests", folder / "tests")
+        (folder / "pytest.ini").write_text("[pytest]\nxfail_strict = false\n")
+        self.folder, self.seconds = folder, seconds
+
+    def run(self, mode: str, tests: list[str]) -> tuple[dict[str, str], set[str]]:
+        """What fails, and why in a line; and what passes."""
+        record = self.folder / "record"
+        record.write_text("")
+        paths = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+        environment = os.environ | {
+            _MODE: mode,
+            _RECORD: str(record),
+            _SECONDS: str(self.seconds),
+            "PYTHONPATH": os.pathsep.join(paths),
+            "PYTHONSAFEPATH": "1",
+        }
+        command = [sys.executable, "-m", "pytest", "-q", "-p", Path(__file__).stem]
+        command += ["--no-header", "--tb=no", "--color=no", "-r", "N"]
+        done = subprocess.run(
+            [*command, *tests], cwd=self.folder, env=environment, stdout=subprocess.DEVNULL
+        )
+        failed: dict[str, str] = {}
+        passed: set[str] = set()
+        last = ""
+        for line in record.read_text().splitlines():
+            what, test, *text = json.loads(line)
+            if what == "started":
+                last = test
+            elif what == "passed":
+                passed.add(test)
+            else:
+                failed[test] = text[0]
+        if done.returncode not in (0, 1, 5):
+            failed[last or tests[0]] = f"pytest ended with status {done.returncode}"
+        return failed, passed - set(failed)
+
+
+def differences(suite: Suite, module: str) -> tuple[dict[str, str], set[str], int]:
+    """What fails in our mode alone, what passes, and how many fail in PyTensor's own as well."""
+    failed, passed = suite.run("dimtensor", [module])
+    if not failed:
+        return {}, passed, 0
+    inner = [test for test in failed if "::" in test]
+    theirs = suite.run("pytensor", inner or [module])[0]
+    ours = {test: text for test, text in failed.items() if test not in theirs}
+    return ours, passed, len(failed) - len(ours)
+
+
+def listed() -> dict[str, str]:
+    """Patterns of tests, and why they differ."""
+    entries = tomllib.loads(LIST.read_text())["difference"]
+    return {pattern: entry["reason"] for entry in entries for pattern in entry["tests"]}
+
+
+def matching(test: str, patterns: dict[str, str]) -> Iterator[str]:
+    for pattern in patterns:
+        escaped = pattern.replace("[", "[[]")
+        if fnmatch.fnmatchcase(test.removeprefix("tests/"), escaped):
+            yield pattern
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("--source", type=Path, required=True, help="a work tree of PyTensor")
+    parser.add_argument("--seconds", type=int, default=180, help="the longest that a test may take")
+    parser.add_argument("--all-listed", action="store_true", help="what is listed must differ")
+    parser.add_argument(
+        "modules", nargs="*", default=MODULES, help="below tests/, such as tensor/test_math.py"
+    )
+    options = parser.parse_args()
+    if not (options.source / "tests" / "unittest_tools.py").is_file():
+        print(f"{options.source} has no tests of PyTensor", file=sys.stderr)
+        return 2
+    patterns, used, unknown = listed(), set(), 0
+    ran: set[str] = set()
+    with tempfile.TemporaryDirectory() as folder:
+        suite = Suite(options.source, Path(folder) / "suite", options.seconds)
+        for module in options.modules:
+            ours, passed, both = differences(suite, f"tests/{module}")
+            new = {test: text for test, text in ours.items() if not any(matching(test, patterns))}
+            used |= {pattern for test in ours for pattern in matching(test, patterns)}
+            ran |= {pattern for test in passed for pattern in matching(test, patterns)}
+            unknown += len(new)
+            print(
+                f"{module}: {len(passed)} pass, {len(ours) - len(new)} differ as listed, "
+                f"{both} fail in PyTensor's mode as well, {len(new)} differ",
+                flush=True,
+            )
+            for test, text in new.items():
+                print(f"    {test.removeprefix('tests/')}\n        {text}", flush=True)
+    needless = sorted(ran - used) if options.all_listed else []
+    for pattern in needless:
+        print(f"no test differs any more: {pattern}")
+    return 1 if unknown or needless else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
