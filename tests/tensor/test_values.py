@@ -136,15 +136,9 @@ def test_tensors_of_data_are_arguments():
         f(mu)
 
 
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        ({"IBM": 1.0}, "'mu' takes an array and is given a dict"),
-        (iter([1.0]), "'mu' takes an array and is given a list_iterator"),
-        (None, "'mu' has dims .* is given a NoneType, which holds no numbers"),
-    ],
-)
-def test_what_holds_no_numbers_is_named(value, message):
+@pytest.mark.parametrize("value", [{"IBM": 1.0}, None, iter([1.0])])
+def test_what_holds_no_numbers_is_named(value):
     f = dt.function([mu], mu * 2, backend="python")
-    with pytest.raises(dt.InputError, match=message):
+    kind = type(value).__name__
+    with pytest.raises(dt.InputError, match=rf"'mu' .* is given a {kind}, which holds no numbers"):
         f(value)
