@@ -111,17 +111,10 @@ def _translate(node: Any) -> Callable[..., Any]:
 
 def _rewrite(graph: Any) -> None:
     """Rewrite a graph, or the body of a loop."""
-    _rewrites().rewrite(graph)
+    from dimtensor.ops.rewrites import rewrite
+
+    rewrite(graph)
     _drop_errors(graph)
-
-
-@cache
-def _rewrites() -> Any:
-    from pytensor.compile.mode import get_mode
-
-    from dimtensor.ops.rewriting import UNWANTED
-
-    return get_mode("JAX").excluding(*UNWANTED).optimizer
 
 
 def _drop_errors(graph: Any) -> None:

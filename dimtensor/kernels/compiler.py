@@ -33,11 +33,8 @@ from dimtensor.kernels.splits import products_as_reductions, split_as_slices, up
 from dimtensor.kernels.sums import factor_sums
 from dimtensor.kernels.views import drop_views
 from dimtensor.ops.loop.rewrites import rewrite_loops
-from dimtensor.ops.rewriting import UNWANTED
-
-# a softmax is elementwise as it is written; where it is recognised, it is a call
-_CALLS = ("local_softmax_stabilize", "local_log_softmax_from_logsumexp")
-_WITH_CORE_SHAPE = "introduce_explicit_core_shape_blockwise"
+from dimtensor.ops.rewrites import rewrite
+from dimtensor.ops.rewrites.batched import with_core_shapes
 
 
 class Kernel:
@@ -158,22 +155,20 @@ def rewritten(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> Functi
 
 def _rewrite(graph: FunctionGraph) -> None:
     """Rewrite a graph, or the body of a loop."""
-    query = RewriteDatabaseQuery(
-        # a batched operation is jitted once it is told the shape of what it gives
-        include=["canonicalize", "stabilize", "specialize", _WITH_CORE_SHAPE],
-        exclude=[*UNWANTED, *_CALLS],
-    )
     if any(isinstance(node.op, IfElse) for node in graph.apply_nodes):
         # what only one branch needs moves into it; branches are rewritten in the same way
-        query = query.including("lazy_ifelse")
+        query = RewriteDatabaseQuery(include=["lazy_ifelse"])
         graph._compile_mode = Mode(linker="py", optimizer=query)
+        optdb.query(query).rewrite(graph)
     drop_views(graph)
-    optdb.query(query).rewrite(graph)
+    rewrite(graph)
     split_as_slices(graph)
     updates_once(graph)
     first_of_padded(graph)
     products_as_reductions(graph)
     factor_sums(graph)
+    rewrite(graph)
+    with_core_shapes(graph)
 
 
 def compile_kernel(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> Kernel:

@@ -93,6 +93,7 @@ class Plan:
         self._choose_stored()
         self.groups: list[Group] = []
         self._ready: dict[Variable, int] = {}
+        self._behind: dict[Variable, tuple[int, frozenset[Variable]]] = {}
         self._schedule()
         while repeated := self._repeated():
             self.stored |= repeated
@@ -205,15 +206,16 @@ class Plan:
         seen: dict[Variable, int] = {}
         repeated: set[Variable] = set()
         for number, group in enumerate(self.groups):
+            walked: set[Variable] = set()
             for task in group.tasks:
-                for variable in self._computed_in(task):
+                for variable in self._computed_in(task, walked):
                     if seen.setdefault(variable, number) != number:
                         repeated.add(variable)
         return repeated - self.stored
 
-    def _computed_in(self, task: Task) -> list[Variable]:
-        """Expensive elements that a task computes for itself."""
-        stack, seen, found = self._sources(task), set(), []
+    def _computed_in(self, task: Task, seen: set[Variable]) -> list[Variable]:
+        """Expensive elements that a task computes for itself, beside those that were seen."""
+        stack, found = self._sources(task), []
         while stack:
             v = stack.pop()
             if v in seen or v in self._ready or v.owner is None:
@@ -225,7 +227,7 @@ class Plan:
         return found
 
     def _schedule(self) -> None:
-        self.groups, self._ready = [], {}
+        self.groups, self._ready, self._behind = [], {}, {}
         for variable in self.graph.inputs:
             self._ready[variable] = 0
         for task in self._tasks():
@@ -258,21 +260,30 @@ class Plan:
 
     def _available(self, variable: Variable, reads: set[Variable]) -> int:
         """The first group that may read a variable; collects the stored arrays behind it."""
-        stack, earliest, seen = [variable], 0, set()
+        behind, stack = self._behind, [variable]
         while stack:
-            v = stack.pop()
-            if v in seen or isinstance(v, Constant):
+            v = stack[-1]
+            if v in behind:
+                stack.pop()
                 continue
-            seen.add(v)
             known = self._ready.get(v)
-            if known is not None:
-                earliest = max(earliest, known)
-                if getattr(v.type, "ndim", 0) > 0:
-                    reads.add(v)
-                continue
-            if v.owner is None:
+            if isinstance(v, Constant):
+                behind[v] = (0, frozenset())
+            elif known is not None:
+                stored = getattr(v.type, "ndim", 0) > 0
+                behind[v] = (known, frozenset([v]) if stored else frozenset())
+            elif v.owner is None:
                 raise UnsupportedGraph(f"{v} is neither input nor computed")
-            stack.extend(v.owner.inputs)
+            elif missing := [x for x in v.owner.inputs if x not in behind]:
+                stack += missing
+            else:
+                found = {behind[x] for x in v.owner.inputs}
+                behind[v] = (
+                    max((at for at, _ in found), default=0),
+                    frozenset().union(*(arrays for _, arrays in found)),
+                )
+        earliest, arrays = behind[variable]
+        reads |= arrays
         return earliest
 
     def _place(self, task: Task, earliest: int, reads: set[Variable]) -> int:

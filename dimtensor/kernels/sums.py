@@ -20,6 +20,8 @@ from dimtensor.kernels.extents import kept_axes, selection_of
 
 _PRODUCTS = frozenset({"Mul", "TrueDiv", "Sqr", "Neg"})
 _LARGEST_POWER = 4
+# products of more are left as they are: what they are made of is shared with others
+_MOST_OPENED = 16
 _MOST_SUMS = 3
 
 
@@ -32,8 +34,9 @@ def factor_sums(graph: FunctionGraph) -> None:
     Notes
     -----
     A difference such as ``sum(y - m)`` stays as it is, because ``sum(y) - n * m`` would lose the
-    digits that cancel. A factor that is not finite makes the sum not finite, but perhaps infinite
-    where it was NaN; products of very large or very small numbers are taken in another order.
+    digits that cancel. A factor that is not finite makes the sum of one element or more not finite,
+    as it does where it stays inside, but perhaps infinite where it was NaN; products of very large
+    or very small numbers are taken in another order.
     """
     changed = False
     for node in graph.toposort():
@@ -90,22 +93,40 @@ class _Over:
 
     def __init__(self, axes: Iterable[int]):
         self.axes = frozenset(axes)
+        self._opens: dict[Variable, bool] = {}
+        self._opened = 0
 
     def is_outer(self, variable: Variable) -> bool:
         return all(variable.type.shape[axis] == 1 for axis in self.axes)
 
     def opens(self, variable: Variable) -> bool:
         """Whether there are factors in a product that can be taken out."""
-        if self.is_outer(variable):
-            return True
-        name = _scalar_op(variable)
-        return name in _PRODUCTS and (
-            name == "Neg" or any(self.opens(v) for v in variable.owner.inputs)
-        )
+        known = self._opens.get(variable)
+        if known is None:
+            known = self._opens[variable] = self._has_outer(variable)
+        return known
+
+    def _has_outer(self, variable: Variable) -> bool:
+        stack, seen = [variable], {variable}
+        while stack and len(seen) <= 2 * _MOST_OPENED:
+            v = stack.pop()
+            if self.is_outer(v):
+                return True
+            name = _scalar_op(v)
+            if name == "Neg":
+                return True
+            if name in _PRODUCTS:
+                more = [x for x in v.owner.inputs if x not in seen]
+                seen.update(more)
+                stack += more
+        return False
 
     def product(self, variable: Variable) -> _Product:
         found = _Product()
+        self._opened = 0
         self._multiply(variable, 1, found)
+        if self._opened > _MOST_OPENED:
+            return _Product(core={variable: 1})
         return found
 
     def _multiply(self, variable: Variable, power: int, found: _Product) -> None:
@@ -116,7 +137,8 @@ class _Over:
             found.outer[variable] = found.outer.get(variable, 0) + power
         elif not self.opens(variable):
             found.core[variable] = found.core.get(variable, 0) + power
-        else:
+        elif self._opened <= _MOST_OPENED:
+            self._opened += 1
             name, inputs = _scalar_op(variable), variable.owner.inputs
             if name == "Neg":
                 found.number *= (-1.0) ** power
@@ -177,7 +199,20 @@ def _sum_factored(node) -> Variable | None:
     for term in outer:
         parts.append(_scaled(None, term.number, term.outer, over, lengths, dtype))
     result = parts[0] if len(parts) == 1 else pt.add(*parts)
+    if any(term.outer for term in terms):
+        result = _unless_empty(result, lengths)
     return result if result.type.dtype == dtype else None
+
+
+def _unless_empty(total: Variable, lengths: list[Variable | int]) -> Variable:
+    """A sum with factors that were taken out: over no elements it is 0, whatever they are."""
+    late = [n for n in lengths if not isinstance(n, int)]
+    if 0 in lengths:
+        return pt.zeros_like(total)
+    if not late:
+        return total
+    empty = pt.eq(late[0] if len(late) == 1 else pt.mul(*late), 0)
+    return pt.switch(empty, pt.constant(np.zeros((), dtype=total.type.dtype)), total)
 
 
 def _scatter_factored(node) -> Variable | None:

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable
 
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.blas.batched import BatchedDot
-from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.elemwise import DimShuffle
 from pytensor.tensor.math import Dot
 
 import dimtensor as dt
 from dimtensor.compile.program import build_program
 from dimtensor.kernels.compiler import rewritten
+from dimtensor.kernels.signatures import core_op
 
 
 def _elementwise(a, b, c, d):
@@ -132,17 +132,12 @@ def transposes(outputs: list[dt.DimTensor]) -> tuple[int, int]:
 
 def _permuting(outputs) -> int:
     nodes = {v.owner for v in ancestors(outputs) if v.owner is not None}
-    taken = {v for node in nodes if _is_product(node.op) for v in node.inputs}
+    products = [node for node in nodes if isinstance(core_op(node), (Dot, BatchedDot))]
+    taken = {v for node in products for v in node.inputs}
     return sum(
         node.outputs[0] not in taken or _permutes(node.op.new_order[:-2])
         for node in nodes
         if isinstance(node.op, DimShuffle) and _permutes(node.op.new_order)
-    )
-
-
-def _is_product(op) -> bool:
-    return isinstance(op, (Dot, BatchedDot)) or (
-        isinstance(op, Blockwise) and isinstance(op.core_op, Dot)
     )
 
 

@@ -33,9 +33,11 @@ def evaluate(
     return Interpreter(inputs, outputs)(*arrays)
 
 
-def rewritten(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> FunctionGraph:
+def rewritten(
+    inputs: Sequence[Variable], outputs: Sequence[Variable], allow: Sequence[str] = ()
+) -> FunctionGraph:
     graph = FunctionGraph(list(inputs), list(outputs), clone=True)
-    rewrite_loops(graph)
+    rewrite_loops(graph, allow=allow)
     return graph
 
 

@@ -191,7 +191,9 @@ _LOG1P_TEXT = [
     "%above = fcmp ogt double %u, <0.0>",
     "%finite = fcmp ogt double 0x7FF0000000000000, %u",
     "%usual = and i1 %above, %finite",
-    "%result = select i1 %usual, double %corrected, double %log",
+    "%chosen = select i1 %usual, double %corrected, double %log",
+    # the sign of x, also of -0
+    "%result = call double @llvm.copysign.f64(double %chosen, double %x)",
     "ret double %result",
 ]
 
@@ -203,13 +205,13 @@ _TANH_TEXT = [
     "%more = fadd double %grown, <1.0>",
     "%part = fdiv double <2.0>, %more",
     "%far = fsub double <1.0>, %part",
-    "%signed = call double @llvm.copysign.f64(double %far, double %x)",
     "%z = fmul double %x, %x",
     *_polynomial("%p", "%z", _TANH),
     "%cube = fmul double %z, %x",
     _fma("%near", "%cube", "%p", "%x"),
     "%small = fcmp olt double %a, <0.55>",
-    "%result = select i1 %small, double %near, double %signed",
+    "%chosen = select i1 %small, double %near, double %far",
+    "%result = call double @llvm.copysign.f64(double %chosen, double %x)",
     "ret double %result",
 ]
 

@@ -203,7 +203,8 @@ def _extreme(operator: str) -> Callable[..., Value]:
 def _sign(b: Builder, x: list[Value], out: Scalar) -> Value:
     (v,) = x
     zero = constant(0, v.type)
-    positive = b.select(b.compare(">", v, zero), constant(1, v.type), v)
+    positive = b.select(b.compare("==", v, zero), zero, v)
+    positive = b.select(b.compare(">", v, zero), constant(1, v.type), positive)
     if v.type.kind in "ub":
         return positive
     return b.select(b.compare("<", v, zero), constant(-1, v.type), positive)

@@ -167,6 +167,7 @@ def build_scan(
     captured: Sequence[Variable] = (),
     histories: bool = True,
     whole: bool = False,
+    derivative: bool = False,
 ) -> ScanResult:
     """A scan from the graph of its step.
 
@@ -175,9 +176,8 @@ def build_scan(
     n_steps : int or integer scalar
     states, elements : sequence of variable
         What stands for states and elements of sequences in the graph, not only roots of it.
-    next_states, traced : sequence of variable
-        What a step gives.
-    init, sequences : sequence of variable
+    next_states, traced, init, sequences : sequence of variable
+        What a step gives, and what the loop is given.
     go_on, go : bool scalars
         Whether to go on after a step, and whether the first one runs.
     reverse, truncate, checkpoint
@@ -186,9 +186,9 @@ def build_scan(
         The states before a step, in terms of `states`, which then are those after it.
     captured : sequence of variable
         What is known to be captured as it is; the rest is found.
-    histories, whole : bool
-        Whether the node also traces what its gradient needs, and whether everything stays in the
-        loop, sums that could be taken of traces included. Unused traces are dropped later.
+    histories, whole, derivative : bool
+        Whether the node also traces what its gradient needs, whether everything stays in the loop
+        (sums that could be taken of traces, too), and whether the step is that of a derivative.
 
     """
     if checkpoint is not None:
@@ -206,13 +206,13 @@ def build_scan(
     if histories and inverse is None and truncate is None and not (stops or whole):
         parts = split(states, elements, next_states, traced)
         if parts is not None:
-            run = partial(build_scan, n_steps, reverse=reverse, captured=captured)
+            given = {"captured": captured, "derivative": derivative}
+            run = partial(build_scan, n_steps, reverse=reverse, **given)
             return _beside(run, parts, states, elements, next_states, init, sequences)
     outputs = [*next_states, *traced]
     if histories and inverse is None:
         # what a gradient needs of each step; draws of generators are traced when it is taken
         outputs += [v for v in states if isinstance(v.type, TensorType) and v not in traced]
-    n_traces = len(outputs) - len(states)
     outputs += [go_on] if stops else []
     captured = captured_by([*states, *elements], [*outputs, *(inverse or ())], captured)
     inner = [*states, *elements, *captured]
@@ -220,12 +220,13 @@ def build_scan(
         freeze(inner, outputs),
         len(states),
         len(elements),
-        n_traces,
+        len(outputs) - len(states) - stops,
         stops=stops,
         reverse=reverse,
         inverse=None if inverse is None else freeze(inner, inverse),
         truncate=truncate,
     )
+    op.__dict__["derivative"] = derivative
     results = op.split_outputs(op(n_steps, *([go] if stops else []), *init, *sequences, *captured))
     return ScanResult(results.states, results.traces[: len(traced)], results.n_done)
 

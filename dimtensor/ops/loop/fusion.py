@@ -78,6 +78,7 @@ def _join(graph: FunctionGraph, one: Apply, other: Apply, same_states: bool) -> 
         first.captured += second.captured
     first.traces += second.traces
     first.inner_rewritten &= second.inner_rewritten
+    first.derivative &= second.derivative
     replace = first.build()
     if first.n_done is not None:
         replace = {old: replace.get(new, new) for old, new in replace.items()}

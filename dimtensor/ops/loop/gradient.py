@@ -283,6 +283,7 @@ def _run_back(op: Any, forward: _Forward, back: _Step) -> dict[tuple[str, int], 
         sequences=values,
         traced=outputs[n_states : n_states + n_traces],
         captured=forward.given.captured,
+        derivative=True,
     )
     final = iter(result.states)
     found = {("states", i): steps.at_start(next(final)) for i in back.adjoints}

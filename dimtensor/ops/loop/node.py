@@ -46,6 +46,8 @@ class ScanGraph:
 
     Attributes
     ----------
+    derivative : bool
+        Whether it is the step of a derivative, whose sums are nobody's formula.
     replaced : dict of variable to variable
         Outputs of the node that something else takes the place of.
     """
@@ -70,6 +72,7 @@ class ScanGraph:
         self.go_on = outputs[m] if op.stops else None
         self.n_done = results.n_done
         self.inner_rewritten = op.__dict__.get("inner_rewritten", False)
+        self.derivative = op.__dict__.get("derivative", False)
         self.replaced: dict[Variable, Variable] = {}
 
     @property
@@ -114,8 +117,8 @@ class ScanGraph:
             stops=self.go_on is not None,
             reverse=self.reverse,
         )
-        # not a property: loops that differ in it only are equal
-        op.__dict__["inner_rewritten"] = self.inner_rewritten
+        # no properties: loops that differ in them only are equal
+        op.__dict__.update(inner_rewritten=self.inner_rewritten, derivative=self.derivative)
         go = [] if self.go_on is None else [self.go]
         outside = [part.outside for part in (*self.elements, *self.captured)]
         results = op.split_outputs(

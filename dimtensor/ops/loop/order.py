@@ -182,7 +182,8 @@ def _sum(graph: FunctionGraph, node: Apply, ranks: dict[Variable, int]) -> Varia
     if len(factored) == len(terms) < 3 and all(sign > 0 for sign, _ in terms):
         return None
     terms = factored
-    _, total = _in_turn([(_rank(term, ranks), (sign, term)) for sign, term in terms], _added)
+    sign, total = _in_turn([(_rank(term, ranks), (sign, term)) for sign, term in terms], _added)
+    total = -total if sign < 0 else total
     return total if total.type == top.type else None
 
 
@@ -198,9 +199,11 @@ def _factored(
         if node is None or not alone or not _is(node, (Mul,)):
             kept.append((sign, term))
             continue
-        *others, last = sorted(node.inputs, key=lambda v: _rank(v, ranks))
-        if _rank(last, ranks) <= _OF_ELEMENTS or last.type != term.type:
-            kept.append((sign, term))
+        negative, factors = _factors(graph, term, term)
+        *others, last = sorted(factors, key=lambda v: _rank(v, ranks))
+        sign = -sign if negative else sign
+        if not others or _rank(last, ranks) <= _OF_ELEMENTS or last.type != term.type:
+            kept.append((-sign if negative else sign, term))
             continue
         coefficient = _in_turn([(_rank(v, ranks), v) for v in others], operator.mul)
         groups.setdefault(last, []).append((sign, coefficient))
@@ -242,14 +245,35 @@ def _rank(variable: Variable, ranks: dict[Variable, int]) -> int:
     return ranks.get(variable, _FIXED)
 
 
+def _factors(graph: FunctionGraph, product: Variable, top: Variable) -> tuple[bool, list[Variable]]:
+    """Whether a product is negated, and its factors, those of products in it included."""
+    negative, found, stack = False, [], [product]
+    while stack:
+        variable = stack.pop()
+        node = variable.owner
+        if _is_minus_one(variable):
+            negative = not negative
+        elif node is not None and _is(node, (Mul,)) and _may_open(graph, variable, top):
+            stack += reversed(node.inputs)
+        elif node is not None and _is(node, (Neg,)) and variable.type == top.type:
+            negative = not negative
+            stack.append(node.inputs[0])
+        else:
+            found.append(variable)
+    return negative, found
+
+
 def _product(graph: FunctionGraph, node: Apply, ranks: dict[Variable, int]) -> Variable | None:
     top = node.outputs[0]
-    if len(node.inputs) < 3:
+    clients = graph.clients[top]
+    if len(clients) == 1 and isinstance(clients[0][0], Apply) and _is(clients[0][0], (Mul,)):
+        if clients[0][0].outputs[0].type == top.type:
+            return None  # a part of another
+    negative, factors = _factors(graph, top, top)
+    if len(factors) < (2 if negative else 3):
         return None
-    minus = sum(map(_is_minus_one, node.inputs))
-    factors = [v for v in node.inputs if not _is_minus_one(v)]
     factors.sort(key=lambda v: _rank(v, ranks))
-    if minus % 2:
+    if negative:
         factors[0] = -factors[0]
     product = _in_turn([(_rank(v, ranks), v) for v in factors], operator.mul)
     return product if product.type == top.type else None

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Collection
 from typing import Any
 
-from pytensor.compile.mode import optdb
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.rewriting.basic import GraphRewriter, MergeOptimizer
-from pytensor.graph.rewriting.db import RewriteDatabaseQuery
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.subtensor import Subtensor, get_idx_list
 
@@ -22,14 +19,18 @@ from dimtensor.ops.loop.op import Loop, Scan
 from dimtensor.ops.loop.order import associate, carry_sums, ordered
 from dimtensor.ops.loop.outside import hoist, vectorise
 from dimtensor.ops.loop.saved import save_for_gradients
-from dimtensor.ops.rewriting import UNWANTED
+from dimtensor.ops.rewrites import rewrite
 
 # each round makes loops smaller or fewer; what is left after so many is left
 _MOST_ROUNDS = 8
+# what may be asked for beside what is exact
+REASSOCIATE = "reassociate"
 
 
 def rewrite_loops(
-    graph: FunctionGraph, rewrite_body: Callable[[FunctionGraph], Any] | None = None
+    graph: FunctionGraph,
+    rewrite_body: Callable[[FunctionGraph], Any] | None = None,
+    allow: Collection[str] = (),
 ) -> bool:
     """Make the loops of a graph smaller, fewer or none.
 
@@ -38,8 +39,11 @@ def rewrite_loops(
     graph : FunctionGraph
         Changed in place.
     rewrite_body : callable, optional
-        Rewrites the body of a loop, once, in place. By default PyTensor's rewrites for canonical
-        form, stability and speed.
+        Rewrites the body of a loop, once, in place. By default the rules of
+        `dimtensor.ops.rewrites`.
+    allow : collection of str
+        With "reassociate", the sums and products of a step are computed in an order in which little
+        waits for the state. Those of the steps of derivatives always are.
 
     Returns
     -------
@@ -70,9 +74,9 @@ def rewrite_loops(
         changed |= fuse(graph)
         for node in _loops(graph):
             if node in graph.apply_nodes and isinstance(node.op, Scan):
-                changed |= _rewrite_scan(graph, node, rewrite_body)
+                changed |= _rewrite_scan(graph, node, rewrite_body, allow)
             elif node in graph.apply_nodes:
-                changed |= _rewrite_loop(graph, node, rewrite_body)
+                changed |= _rewrite_loop(graph, node, rewrite_body, allow)
         if not changed:
             break
     return True
@@ -93,18 +97,8 @@ class RewriteLoops(GraphRewriter):
 
 
 def rewrite_inner(graph: FunctionGraph) -> None:
-    """PyTensor's rewrites of a body, without those that write over arrays."""
-    _inner_query().rewrite(graph)
-
-
-@cache
-def _inner_query() -> Any:
-    return optdb.query(
-        RewriteDatabaseQuery(
-            include=["canonicalize", "stabilize", "specialize"],
-            exclude=UNWANTED,
-        )
-    )
+    """The rewrites of the table, for a body."""
+    rewrite(graph)
 
 
 def _loops(graph: FunctionGraph) -> list[Apply]:
@@ -118,19 +112,25 @@ def _replace(graph: FunctionGraph, replace: dict[Variable, Variable]) -> None:
 
 
 def _rewrite_scan(
-    graph: FunctionGraph, node: Apply, rewrite_body: Callable[[FunctionGraph], Any]
+    graph: FunctionGraph,
+    node: Apply,
+    rewrite_body: Callable[[FunctionGraph], Any],
+    allow: Collection[str],
 ) -> bool:
     parts = ScanGraph(node)
+    in_any_order = parts.derivative or REASSOCIATE in allow
     changed = _drop_unused(graph, parts)
     changed |= _join_inputs(parts)
     changed |= _drop_constant_states(parts)
     changed |= _join_states(parts)
     changed |= _join_traces(parts)
     if not parts.inner_rewritten:
-        _rewrite_parts(parts, rewrite_body)
-        associate(parts)
+        _rewrite_parts(parts, rewrite_body, allow)
         changed = True
-    changed |= carry_sums(graph, parts)
+        if in_any_order:
+            associate(parts)
+    if in_any_order:
+        changed |= carry_sums(graph, parts)
     changed |= hoist(parts)
     replace = vectorise(parts)
     if replace is None:
@@ -141,31 +141,40 @@ def _rewrite_scan(
     return True
 
 
-def _rewrite_parts(parts: ScanGraph, rewrite_body: Callable[[FunctionGraph], Any]) -> None:
+def _rewrite_parts(
+    parts: ScanGraph, rewrite_body: Callable[[FunctionGraph], Any], allow: Collection[str]
+) -> None:
     """Rewrite a body, and the loops in it."""
     inner = FunctionGraph(parts.inner, parts.outputs, clone=False)
-    _rewrite_graph(inner, rewrite_body)
+    _rewrite_graph(inner, rewrite_body, allow)
     parts.set_outputs(list(inner.outputs))
     parts.inner_rewritten = True
 
 
-def _rewrite_graph(graph: FunctionGraph, rewrite_body: Callable[[FunctionGraph], Any]) -> None:
-    rewrite_loops(graph, rewrite_body)
+def _rewrite_graph(
+    graph: FunctionGraph, rewrite_body: Callable[[FunctionGraph], Any], allow: Collection[str]
+) -> None:
+    rewrite_loops(graph, rewrite_body, allow)
     rewrite_body(graph)
-    rewrite_loops(graph, rewrite_body)
+    rewrite_loops(graph, rewrite_body, allow)
 
 
 def _rewrite_loop(
-    graph: FunctionGraph, node: Apply, rewrite_body: Callable[[FunctionGraph], Any]
+    graph: FunctionGraph,
+    node: Apply,
+    rewrite_body: Callable[[FunctionGraph], Any],
+    allow: Collection[str],
 ) -> bool:
     op = node.op
     if op.__dict__.get("inner_rewritten", False):
         return False
     inner = op.body.unfreeze()
-    _rewrite_graph(inner, rewrite_body)
+    _rewrite_graph(inner, rewrite_body, allow)
     n = op.n_states
     states = inner.inputs[:n]
-    outputs = ordered(inner.inputs, inner.outputs, states)
+    outputs = list(inner.outputs)
+    if REASSOCIATE in allow:
+        outputs = ordered(inner.inputs, outputs, states)
     needed = _needed_states(states, outputs[:n], [outputs[n]], [
         bool(graph.clients[out]) for out in node.outputs
     ])  # fmt: skip

@@ -1,0 +1,17 @@
+"""Rewrites of positional graphs: a table of rules, each with its reason, and one walk.
+
+No rule changes a number that is not finite, a sign of zero, or the digits of anything but a sum;
+those that do more say so. None is registered with PyTensor.
+"""
+
+from dimtensor.ops.rewrites import (  # noqa: F401
+    arithmetic,
+    reductions,
+    selections,
+    stable,
+    structure,
+)
+from dimtensor.ops.rewrites.driver import Rewriting as Rewriting
+from dimtensor.ops.rewrites.driver import rewrite as rewrite
+from dimtensor.ops.rewrites.table import RULES as RULES
+from dimtensor.ops.rewrites.table import Rule as Rule

@@ -1,0 +1,86 @@
+"""Lengths of axes, found without computing the arrays."""
+
+from __future__ import annotations
+
+import pytensor.tensor as pt
+from pytensor.graph.basic import Constant, Variable
+from pytensor.tensor.basic import Alloc, ARange, Join
+from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
+from pytensor.tensor.extra_ops import CumOp
+from pytensor.tensor.math import Dot
+from pytensor.tensor.shape import Reshape, SpecifyShape
+from pytensor.tensor.subtensor import AdvancedIncSubtensor, IncSubtensor, Subtensor
+
+_AS_FIRST_INPUT = (IncSubtensor, AdvancedIncSubtensor, SpecifyShape, CumOp)
+
+
+def source_of_length(variable: Variable, axis: int) -> tuple[Variable, int] | Variable | int | None:
+    """What tells the length of an axis that no type tells.
+
+    Returns
+    -------
+    pair of Variable and int, Variable, int or None
+        Another variable and its axis, the length itself, or nothing.
+    """
+    node = variable.owner
+    if node is None:
+        return None
+    op = node.op
+    if isinstance(op, Elemwise):
+        for x in node.inputs:
+            if x.type.shape[axis] != 1:
+                return x, axis
+    if isinstance(op, DimShuffle):
+        return node.inputs[0], op.new_order[axis]
+    if isinstance(op, CAReduce):
+        x = node.inputs[0]
+        reduced = range(x.type.ndim) if op.axis is None else {a % x.type.ndim for a in op.axis}
+        return x, [a for a in range(x.type.ndim) if a not in reduced][axis]
+    if isinstance(op, _AS_FIRST_INPUT):
+        return node.inputs[0], axis
+    if isinstance(op, (Alloc, Reshape)):
+        if isinstance(op, Reshape):
+            made = node.inputs[1].owner
+            if made is None or type(made.op).__name__ != "MakeVector":
+                return None
+            length = made.inputs[axis]
+            return None if isinstance(length, Constant) else _as_length(length)
+        return _as_length(node.inputs[1 + axis])
+    if isinstance(op, Subtensor):
+        return _selected(node, axis)
+    if isinstance(op, Dot):
+        return (node.inputs[0], 0) if axis == 0 else (node.inputs[1], 1)
+    if isinstance(op, Join) and axis != op.axis % variable.type.ndim:
+        return node.inputs[0], axis
+    if isinstance(op, ARange):
+        return _of_range(*node.inputs)
+    return None
+
+
+def _as_length(variable: Variable) -> Variable | int:
+    if isinstance(variable, Constant):
+        return int(variable.data)
+    if variable.type.dtype != "int64":
+        return pt.cast(variable, "int64")
+    return variable
+
+
+def _of_range(start: Variable, stop: Variable, step: Variable) -> Variable | None:
+    known = [int(v.data) if isinstance(v, Constant) else None for v in (start, step)]
+    if known != [0, 1] or isinstance(stop, Constant) or not stop.type.dtype.startswith("int"):
+        return None
+    return pt.maximum(pt.cast(stop, "int64"), 0)
+
+
+def _selected(node, axis: int) -> tuple[Variable, int] | None:
+    """Of an axis that is taken in full, or turned round."""
+    out = 0
+    entries = [*node.op.idx_list]
+    entries += [slice(None)] * (node.inputs[0].type.ndim - len(entries))
+    for source, entry in enumerate(entries):
+        if not isinstance(entry, slice):
+            continue
+        if out == axis:
+            return (node.inputs[0], source) if entry == slice(None) else None
+        out += 1
+    return None
