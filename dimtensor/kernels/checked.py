@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pytensor.graph.basic import Apply
 from pytensor.raise_op import CheckAndRaise
 
-from dimtensor.kernels.calls import CallRule, set_length
+from dimtensor.kernels.calls import CallRule, call_numba, set_length
 from dimtensor.kernels.native.translate import ERRORS
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def _check(e: Emitter, node: Apply) -> None:
     error = node.op.exc_type.__name__
     if getattr(builtins, error, None) is not node.op.exc_type or error not in ERRORS:
-        e.call_numba(node)
+        call_numba(e, node)
         return
     (x, *conditions), (out,) = node.inputs, node.outputs
     for condition in conditions:
