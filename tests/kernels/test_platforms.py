@@ -55,3 +55,21 @@ def test_no_machine_code_is_made_either(platform):
         machine.check_platform()
     with pytest.raises(NotLoadable, match="machine code"):
         machine.Loaded(b"")
+
+
+@pytest.mark.parametrize(("setting", "calls"), [("0", 0), ("", 1)])
+def test_the_allocator_of_the_process_is_left_alone_on_request(setting, calls, monkeypatch):
+    asked = []
+
+    class Library:
+        @staticmethod
+        def malloc(size):
+            asked.append(size)
+
+        @staticmethod
+        def free(block):
+            assert block is None
+
+    monkeypatch.setenv("DIMTENSOR_KEEP_MEMORY", setting)
+    machine._keep_freed_memory.__wrapped__(Library)
+    assert len(asked) == calls

@@ -6,6 +6,7 @@ Nothing here needs numba; llvmlite is the part of it that binds LLVM.
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 import threading
 from functools import cache
@@ -169,7 +170,10 @@ def _keep_freed_memory(library: ctypes.CDLL) -> None:
 
     Until then it gives arrays of more than 128 KiB back to the system when they are freed, and each
     call of a kernel that makes some waits for their pages, which can take longer than to fill them.
+    With ``DIMTENSOR_KEEP_MEMORY=0`` in the environment the C library is left as it is.
     """
+    if os.environ.get("DIMTENSOR_KEEP_MEMORY", "").strip() == "0":
+        return
     library.malloc.restype, library.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
     library.free.restype, library.free.argtypes = None, [ctypes.c_void_p]
     library.free(library.malloc(_LARGEST_KEPT))
