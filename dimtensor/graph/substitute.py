@@ -18,7 +18,7 @@ from dimtensor.dims import (
     without,
 )
 from dimtensor.dims.selection import Mask
-from dimtensor.errors import DimError, build_message
+from dimtensor.errors import DimError, build_message, listing
 from dimtensor.graph.node import Node, make
 from dimtensor.graph.walk import toposort
 from dimtensor.graph.words import carry
@@ -28,8 +28,12 @@ Replace = Callable[[Node, tuple[Node, ...]], Node | None]
 _WITH_REGIONS = frozenset({"loop", "cond", "gradient", "jacobian", "pushforward"})
 
 
-def substitute(outputs: Sequence[Node], replacements: Mapping[Node, Node]) -> list[Node]:
-    """Outputs with nodes replaced.
+def substitute(
+    outputs: Sequence[Node],
+    replacements: Mapping[Node, Node],
+    dims: Mapping[Dim, Dim] | None = None,
+) -> list[Node]:
+    """Outputs with nodes replaced, and dims exchanged.
 
     A replacement may have more dims than what it replaces: everything that depends on it is then
     computed for each position of the additional dims.
@@ -39,21 +43,49 @@ def substitute(outputs: Sequence[Node], replacements: Mapping[Node, Node]) -> li
     DimError
         If a replacement lacks a dim of what it replaces.
     """
+    from dimtensor.graph.exchange import Exchange
+
+    exchange = Exchange(dims or {})
     for old, new in replacements.items():
-        lost = without(old.dims, new.dims)
+        expected = tuple(map(exchange.dim, old.dims))
+        lost = without(expected, new.dims)
+        for dim in lost:
+            for other in new.dims:
+                if other.namespace == dim.namespace:
+                    raise _other_dim(dim, other)
         if lost:
             raise DimError(
                 build_message(
                     "a replacement has all dims of what it replaces",
                     [
-                        ("replaced", dim_set(old.dims)),
+                        ("replaced", dim_set(expected)),
                         ("replacement", dim_set(new.dims)),
                         ("lacking", dim_set(lost)),
                     ],
                     "expand the replacement over them",
                 )
             )
-    return rebuild(outputs, replacements)
+    return exchange.nodes(outputs, replacements) if dims else rebuild(outputs, replacements)
+
+
+def _other_dim(dim: Dim, other: Dim) -> DimError:
+    """The error of a replacement with another dim of a name; it says which labels differ."""
+    details: list[tuple[str, object]] = [("replaced", repr(dim)), ("replacement", repr(other))]
+    own, given = dim._labels(), other._labels()
+    if own is not None and given is not None:
+        known, found = own.to_list(), given.to_list()
+        differing = (("missing", known, found), ("extra", found, known))
+        for name, some, rest in differing:
+            among = set(rest)
+            details.append((name, listing([x for x in some if x not in among]) or "none"))
+    return DimError(
+        build_message(
+            f"a replacement has another dim named {dim.name!r} than what it replaces",
+            details,
+            "bring it to the same labels with reindex or sel, or exchange the dim itself, too: "
+            "dt.substitute(x, {dim: other, ...})",
+        )
+    )
 
 
 def rebuild(
@@ -92,7 +124,7 @@ def rebuild(
         if (
             inputs == node.inputs
             and not inner
-            and not (closed and mapping)
+            and not (mapping and (closed or not inputs))
             and not any(map_dim(d, mapping) is not d for d in node.dims)
         ):
             done[node] = node
@@ -105,7 +137,7 @@ def rebuild(
                 loops[key] = rebuilt(node, inputs, mapping, inner)
             done[node] = loops[key][node.attrs.output]
             continue
-        done[node] = _rebuild(node, inputs, mapping)
+        done[node] = rebuilt_node(node, inputs, mapping)
         carry(node, done[node], done)
     return [done[output] for output in outputs]
 
@@ -138,7 +170,8 @@ def map_dim(dim: Dim, mapping: Mapping[Dim, Dim]) -> Dim:
     return SortedDim(parents[0])
 
 
-def _rebuild(node: Node, inputs: tuple[Node, ...], mapping: dict[Dim, Dim]) -> Node:
+def rebuilt_node(node: Node, inputs: tuple[Node, ...], mapping: dict[Dim, Dim]) -> Node:
+    """A node without regions, with other inputs and dims exchanged."""
     attrs = map_attrs(node.kind, node.attrs, lambda dim: map_dim(dim, mapping))
     if node.kind == "expand":
         (x,) = inputs

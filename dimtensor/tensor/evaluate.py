@@ -259,20 +259,29 @@ class EvaluationMixin(TensorShell):
         return evaluate(self, values, backend)
 
 
-def substitute(outputs: Any, replacements: Mapping[DimTensor, Any]) -> Any:
+def substitute(outputs: Any, replacements: Mapping[Any, Any]) -> Any:
     """Outputs with parts of their graphs replaced.
 
     Parameters
     ----------
     outputs : DimTensor, list or dict
-    replacements : mapping of DimTensor to DimTensor
+    replacements : mapping of DimTensor to DimTensor, or of Dim to Dim
         Inputs or intermediates and what takes their place. A replacement may have more dims:
-        everything that depends on it is then computed for each position along them.
+        everything that depends on it is then computed for each position along them. A dim takes the
+        place of another one in all inputs, and what is selected are the same labels.
 
     Raises
     ------
     DimError
-        If a replacement lacks a dim of what it replaces.
+        If a replacement lacks a dim of what it replaces, or data have a dim that is exchanged and
+        are not replaced.
+    LabelError
+        If a selected label is not in the dim that takes the place of its own.
+
+    Notes
+    -----
+    The variable of a derivative is bound: in ``dt.grad(f, x)`` a replacement of x is the point at
+    which the gradient of f is taken, and what f makes of x is part of the function.
 
     Examples
     --------
@@ -284,7 +293,15 @@ def substitute(outputs: Any, replacements: Mapping[DimTensor, Any]) -> Any:
     from dimtensor.graph.substitute import substitute as substitute_nodes
 
     mapping = {}
+    dims: dict[Dim, Dim] = {}
     for old, new in as_mapping(replacements, "replacements").items():
+        if isinstance(old, Dim):
+            if not isinstance(new, Dim):
+                raise InputError(
+                    f"substitute: a dim takes the place of {old.title}, not {type(new).__name__}"
+                )
+            dims[old] = new
+            continue
         old_node = as_node(old)
         mapping[old_node] = as_node(new, [old_node])
         if mapping[old_node].dtype != old_node.dtype:
@@ -294,7 +311,7 @@ def substitute(outputs: Any, replacements: Mapping[DimTensor, Any]) -> Any:
             )
     many = list(outputs.values()) if isinstance(outputs, Mapping) else outputs
     many = list(many) if isinstance(many, (list, tuple)) else [many]
-    results = [wrap(n) for n in substitute_nodes([as_node(o) for o in many], mapping)]
+    results = [wrap(n) for n in substitute_nodes([as_node(o) for o in many], mapping, dims)]
     if isinstance(outputs, Mapping):
         return dict(zip(outputs, results, strict=True))
     return results if isinstance(outputs, (list, tuple)) else results[0]

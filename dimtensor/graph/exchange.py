@@ -1,0 +1,183 @@
+"""Dims of an expression exchanged for others, in inputs, selections and labels alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from dimtensor.dims import Dim, SelDim, sort_dims
+from dimtensor.dims.selection import Positions, Slice, normalise_selection
+from dimtensor.errors import DimError, LabelError, build_message, listing
+from dimtensor.graph.attrs import DataAttrs, IndexItem
+from dimtensor.graph.infer import constant_attrs, describe
+from dimtensor.graph.node import Node, make
+from dimtensor.graph.substitute import map_dim, rebuild, rebuilt_node
+from dimtensor.graph.walk import toposort, with_regions
+
+
+class Exchange:
+    """Dims that take the places of others.
+
+    What is selected by position in a dim with labels is the same labels afterwards.
+
+    Parameters
+    ----------
+    dims : mapping of Dim to Dim
+    """
+
+    def __init__(self, dims: Mapping[Dim, Dim]):
+        self._dims = dict(dims)
+        self._mapping: dict[Dim, Dim] = dict(dims)
+
+    def dim(self, dim: Dim) -> Dim:
+        """What a dim becomes."""
+        for part in _family(dim):
+            if part not in self._mapping and isinstance(part, SelDim):
+                parent = map_dim(part.parent, self._mapping)
+                if parent is not part.parent and isinstance(part.selection, (Positions, Slice)):
+                    chosen = self._selection(part.parent, parent, part.selection)
+                    self._mapping[part] = SelDim.of(parent, chosen)
+        return map_dim(dim, self._mapping)
+
+    def nodes(self, outputs: Sequence[Node], replacements: Mapping[Node, Node]) -> list[Node]:
+        """Outputs with dims exchanged, and nodes replaced.
+
+        Raises
+        ------
+        DimError
+            If data, whose values belong to labels, have one of the dims.
+        LabelError
+            If a label that is selected is not there afterwards.
+        """
+        for node in with_regions(toposort(outputs)):
+            for dim in node.dims:
+                self.dim(dim)
+            self._require_no_length(node)
+        return rebuild(outputs, replacements, self._replace, self._mapping)
+
+    def _require_no_length(self, node: Node) -> None:
+        """Refuse numbers that may be the length of a dim, as a mean over it has."""
+        if node.kind != "constant" or node.dtype != "int64":
+            return
+        for dim, other in self._dims.items():
+            if int(node.attrs.value) == dim.length != other.length:
+                raise DimError(
+                    build_message(
+                        f"substitute: the expression has the number {dim.length}, which may be "
+                        f"the length of {dim.title}, as in a mean",
+                        [("instead", f"{other!r} of length {other.length}")],
+                        "make the expression anew with the other dim, or with a dim whose labels "
+                        "come with the data",
+                    )
+                )
+
+    def _replace(self, node: Node, inputs: tuple[Node, ...]) -> Node | None:
+        if node.kind == "input":
+            return self._input(node)
+        if node.kind == "data":
+            return self._data(node)
+        if node.kind == "codes" and node.attrs in self._dims and inputs[0].kind == "constant":
+            moved = self._positions(node.attrs, [int(inputs[0].attrs.value)])
+            number = make("constant", (), constant_attrs(moved[0], inputs[0].dtype))
+            return make("codes", (number,), self._dims[node.attrs])
+        if node.kind == "relabel":
+            for old, new in node.attrs:
+                if isinstance(old, SelDim) and old.parent.unrenamed in self._dims:
+                    if isinstance(old.selection, (Positions, Slice)):
+                        raise DimError(
+                            f"substitute: elements of {old.parent.title} are moved by position, "
+                            "as in a roll, and may be others afterwards"
+                        )
+                lengths = {self.dim(old).length, self.dim(new).length} - {None}
+                if len(lengths) > 1:
+                    raise DimError(
+                        f"substitute: {old.title} takes the place of {new.title}, and would be of "
+                        f"another length: {sorted(lengths)}"
+                    )
+        if node.kind in ("index", "update"):
+            items = node.attrs if node.kind == "index" else node.attrs[1]
+            moved_items = tuple(map(self._item, items))
+            if moved_items != items:
+                attrs = moved_items if node.kind == "index" else (node.attrs[0], moved_items)
+                old: Any = SimpleNamespace(kind=node.kind, inputs=node.inputs, attrs=attrs)
+                return rebuilt_node(old, inputs, self._mapping)
+        return None
+
+    def _input(self, node: Node) -> Node:
+        dims = sort_dims(map(self.dim, node.attrs.dims))
+        categories = self._dims.get(node.attrs.categories, node.attrs.categories)
+        return make("input", (), node.attrs._replace(dims=dims, categories=categories))
+
+    def _data(self, node: Node) -> Node | None:
+        attrs: DataAttrs = node.attrs
+        for dim in attrs.dims:
+            if self.dim(dim) is not dim:
+                raise DimError(
+                    build_message(
+                        f"substitute: {describe(node)} has values along {dim.title}, and none "
+                        "along another dim",
+                        [("instead", repr(self.dim(dim)))],
+                        "replace the data, too: dt.substitute(x, {dim: other, data: other_data})",
+                    )
+                )
+        if attrs.categories not in self._dims:
+            return None
+        values = self._positions(attrs.categories, attrs.values).astype(attrs.values.dtype)
+        other = self._dims[attrs.categories]
+        return make("data", (), DataAttrs(attrs.name, attrs.dims, values, other, attrs.labels))
+
+    def _item(self, item: IndexItem) -> IndexItem:
+        other = map_dim(item.dim, self._mapping)
+        static = item.kind == "int" or isinstance(item.payload, (Positions, Slice))
+        if other is item.dim or not static:
+            return item
+        if item.dim.unrenamed not in self._dims and item.dim.length != other.length:
+            raise DimError(
+                f"substitute: positions along {item.dim.title}, which is made of what is "
+                "exchanged, may be others afterwards"
+            )
+        if item.dim.unrenamed not in self._dims:
+            return item
+        if item.kind == "int":
+            (position,) = self._positions(item.dim.unrenamed, [item.payload])
+            return item._replace(payload=int(position))
+        return item._replace(payload=self._selection(item.dim, other, item.payload))
+
+    def _selection(self, dim: Dim, other: Dim, chosen: Positions | Slice) -> Any:
+        own = dim.unrenamed
+        if own not in self._dims or own._labels() is None or own.length is None:
+            return chosen
+        return normalise_selection(other, self._positions(own, chosen.to_array(own.length)))
+
+    def _positions(self, dim: Dim, positions: Any) -> np.ndarray:
+        """Where the labels at some positions are in the other dim."""
+        positions = np.asarray(positions, dtype="int64")
+        labels, others = dim._labels(), self._dims[dim]._labels()
+        if labels is None or others is None:
+            return positions
+        wanted = labels.take(positions.ravel())
+        found = np.asarray(others.find(wanted))
+        lost = [x for x, at in zip(wanted.to_list(), found, strict=True) if at < 0]
+        if lost:
+            raise LabelError(
+                build_message(
+                    f"substitute: labels of {dim.title} that the expression selects are not in "
+                    "the dim that takes its place",
+                    [("labels", listing(lost)), ("instead", repr(self._dims[dim]))],
+                )
+            )
+        return found.reshape(positions.shape)
+
+
+def _family(dim: Dim) -> list[Dim]:
+    """A dim and all that it is made of, these first."""
+    found: list[Dim] = []
+    stack = [dim]
+    while stack:
+        one = stack.pop()
+        found.append(one)
+        stack += one.parents
+    return list(dict.fromkeys(reversed(found)))
