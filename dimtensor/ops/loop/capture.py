@@ -12,6 +12,7 @@ from pytensor.graph.fg import FrozenFunctionGraph
 from pytensor.graph.traversal import ancestors, io_toposort
 from pytensor.raise_op import CheckAndRaise
 from pytensor.scalar.basic import ScalarType, upcast
+from pytensor.tensor.basic import MakeVector
 from pytensor.tensor.random.type import RandomType
 from pytensor.tensor.type import TensorType
 from pytensor.tensor.type_other import NoneTypeT, SliceType
@@ -35,8 +36,8 @@ def captured_by(
     Notes
     -----
     What does not depend on the inner variables is captured whole: it is computed once, and a
-    derivative with respect to it finds it. Scalar constants stay inside. So do indices, which are
-    no arrays: they are made where they are used. And so do checks that a step makes, and what is
+    derivative with respect to it finds it. Scalar constants stay inside. So do indices and shapes:
+    they are made where they are used. And so do checks that a step makes, and what is
     made of them: they must not fail where no step runs.
     """
     nodes = io_toposort([*inner, *whole], list(outputs))
@@ -67,8 +68,12 @@ def captured_by(
 
 
 def _is_index(variable: Variable) -> bool:
-    kinds = (ScalarType, SliceType, NoneTypeT)
-    return isinstance(variable.type, kinds) and variable.owner is not None
+    """Whether a variable is an index or a shape, whose numbers are captured each on its own."""
+    node = variable.owner
+    if node is None:
+        return False
+    shape = isinstance(node.op, MakeVector) and node.op.dtype == "int64"
+    return shape or isinstance(variable.type, (ScalarType, SliceType, NoneTypeT))
 
 
 def _is_small_constant(variable: Variable) -> bool:

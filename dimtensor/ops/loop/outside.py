@@ -7,7 +7,7 @@ from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.replace import vectorize_graph
 from pytensor.graph.traversal import ancestors, io_toposort
 from pytensor.raise_op import CheckAndRaise
-from pytensor.tensor.basic import Alloc, alloc
+from pytensor.tensor.basic import Alloc, MakeVector, alloc
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.type import TensorType
@@ -16,7 +16,7 @@ from dimtensor.ops.graphs import replaced
 from dimtensor.ops.loop.node import Given, ScanGraph
 
 # they cost nothing where they are
-_VIEWS = (DimShuffle, Alloc)
+_VIEWS = (DimShuffle, Alloc, MakeVector)
 _ELEMENTWISE = (Elemwise, DimShuffle, CAReduce)
 
 
