@@ -88,6 +88,7 @@ def supervise(options: argparse.Namespace) -> int:
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
             assert child.stdout is not None
             current, done = seed, False
+            print(f"-- from seed {seed}, after {time.monotonic() - started:.0f} s", flush=True)
             for line in child.stdout:
                 report = json.loads(line) if line.startswith("{") else {}
                 current = report.get("began", current)
@@ -126,7 +127,7 @@ def main() -> int:
     parser.add_argument("--pairs", action="store_true", help="constructs nested in each other")
     parser.add_argument("--shrink", type=float, default=30.0, help="seconds for each failure, or 0")
     parser.add_argument("--limit", type=int, default=120, help="seconds that a program may take")
-    parser.add_argument("--chunk", type=int, default=200, help="programs of one process")
+    parser.add_argument("--chunk", type=int, default=25, help="programs of one process")
     parser.add_argument("--output", help="a file that gets a line of JSON for each failure")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()

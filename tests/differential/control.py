@@ -388,7 +388,8 @@ def _draw_associative(choose: Any, scope: Any) -> Step | None:
 
 def _associative_array(lib: Any, call: Any, step: Step, operands: Sequence[Named]) -> list[Named]:
     function = _COMBINED[step.params["how"]][1]
-    (x,), dim, n = operands, step.params["dim"], step.params["n"]
+    dim, n = step.params["dim"], step.params["n"]
+    x = Named(operands[0].dims, 1.03 * operands[0].data)
     order = list(reversed(range(n))) if step.params["reverse"] else list(range(n))
     rows = [taken(lib, x, dim, order[0])]
     for t in order[1:]:
@@ -403,7 +404,7 @@ def _associative_array(lib: Any, call: Any, step: Step, operands: Sequence[Named
 def _associative_lines(step: Step, body: Lines) -> list[str]:
     p = step.params
     function = f"lambda one, other: {_COMBINED[p['how']][0]}"
-    call = f"dt.associative_scan({function}, v{step.operands[0]}"
+    call = f"dt.associative_scan({function}, 1.03 * v{step.operands[0]}"
     return [f"v{step.results[0]} = {call}, over={p['dim']}, reverse={p['reverse']})"]
 
 

@@ -60,18 +60,17 @@ class Oracle:
 
     def at(self, shifts: Shifts) -> tuple[dict[int, Named], list[bytes], float]:
         """All values where some inputs and intermediates are shifted."""
-        moved = {at: shift for key, shift in shifts.items() for at in key}
         lib = NumPy()
-        lib.override = lambda at, value: self._shifted(moved, at, value)  # type: ignore[attr-defined]
-        point = {at: self._shifted(moved, at, value) for at, value in self.point.items()}
+        # values of one tensor are one variable, also where one of them is computed from another
+        moved = {
+            at: elementwise(lib, lambda a, b: a + b, self.value(key), shift)
+            for key, shift in shifts.items()
+            for at in key
+        }
+        lib.override = moved.get  # type: ignore[attr-defined]
+        point = {at: moved.get(at, value) for at, value in self.point.items()}
         env = run(self.program, point, lib)
         return env, lib.decisions, lib.margin
-
-    @staticmethod
-    def _shifted(moved: Mapping[int, Named], at: int, value: Named) -> Named:
-        if at not in moved:
-            return value
-        return elementwise(NumPy(), lambda a, b: a + b, value, moved[at])
 
     def smooth(self, shifts: Shifts) -> dict[int, Named]:
         env, decisions, _ = self.at(shifts)
