@@ -199,6 +199,26 @@ class Levels:
         """
         return self._kernel("assembly").assembly
 
+    @property
+    def path(self) -> str:
+        """What runs: machine code, or what it is left to and why.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> x = dt.scalar("x")
+        >>> dt.function([x], x * 2, backend="python").path
+        'the python interpreter'
+        """
+        if self._code.backend != "numba":
+            return {"python": "the python interpreter"}.get(self._code.backend, "JAX")
+        executable = self.positional.executable
+        kernel = executable.kernel
+        if kernel is None:
+            return "PyTensor's linker for numba"
+        reason = getattr(kernel, "left_to_numba", None)
+        return "machine code" if reason is None else f"numba: {reason}"
+
     def _kernel(self, what: str) -> Any:
         kernel = self.positional.executable.kernel
         if kernel is None:

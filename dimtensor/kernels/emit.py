@@ -38,6 +38,18 @@ from dimtensor.kernels.shared import NumbaFunction, Shared
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
+# operations between an element and one that is computed for it at once
+_DEEPEST = 50
+
+
+class _TooDeep(Exception):
+    """An element has to be computed before the one that it was asked for by."""
+
+    def __init__(self, *element: Any):
+        super().__init__("an element of many operations in a row")
+        self.element = element
+
+
 class Scope:
     """Temporaries of one loop nest, each written once."""
 
@@ -113,6 +125,7 @@ class Emitter:
         self.loop_lengths: dict[str, str] = {}
         self._classes = plan.extents.classes()
         self.top = TopScope(self)
+        self._depth = 0
 
     @property
     def fresh(self) -> Callable[[str], str]:
@@ -370,9 +383,31 @@ class Emitter:
         """One element of a variable, computed from what it depends on."""
         key = (variable, tuple(term.text for term in index), "computed")
         known = scope.memo.get(key)
-        if known is None:
-            rule = rule_of(variable.owner.op)
-            known = scope.memo[key] = rule(self, variable.owner, index, scope)
+        if known is not None:
+            return known
+        if self._depth:
+            return self._computed(key, index, scope)
+        # what lies too deep is computed first, however long the chain of operations is
+        pending = [(key, index, scope)]
+        while pending:
+            try:
+                known = self._computed(*pending[-1])
+            except _TooDeep as deep:
+                pending.append(deep.element)
+            else:
+                pending.pop()
+        assert known is not None
+        return known
+
+    def _computed(self, key: tuple, index: tuple[Term, ...], scope: Scope) -> Term:
+        if self._depth == _DEEPEST:
+            raise _TooDeep(key, index, scope)
+        node = key[0].owner
+        self._depth += 1
+        try:
+            known = scope.memo[key] = rule_of(node.op)(self, node, index, scope)
+        finally:
+            self._depth -= 1
         return known
 
     def scalar_call(self, node: Apply, operands: Sequence[Term], scope: Scope) -> Term:

@@ -185,6 +185,14 @@ def test_jax_with_lengths_of_the_call():
     assert not bool(f.jax.conditions(-np.ones(2))[0])
 
 
+def test_what_runs_is_said(f):
+    assert f.path == "machine code"
+    z = dt.tensor("z", dims=K, dtype="complex128")
+    assert dt.function([z], z * 2, backend="numba").path == "numba: numbers of dtype complex128"
+    assert dt.function([W], W.sum(), backend="numba", kernels=False).path.startswith("PyTensor's")
+    assert dt.function([W], W.sum(), backend="jax").path == "JAX"
+
+
 def test_source_and_assembly(f):
     assert f.source.startswith("def kernel(")
     assert "for i" in f.source

@@ -101,7 +101,14 @@ class Expressions:
         return Value(text, type_, factors=self.products.get(name))
 
     def _number_binop(self, node: ast.BinOp) -> Value:
-        return self.combine(type(node.op), self.number(node.left), self.number(node.right))
+        # a sum of a thousand terms is a tree a thousand deep, to the left
+        operations = [node]
+        while isinstance(operations[-1].left, ast.BinOp):
+            operations.append(operations[-1].left)
+        result = self.number(operations[-1].left)
+        for each in reversed(operations):
+            result = self.combine(type(each.op), result, self.number(each.right))
+        return result
 
     def combine(self, operator: type, a: Value, b: Value) -> Value:
         """Two numbers by an operator of Python."""
