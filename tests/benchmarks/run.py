@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 CASES = (
     "radon", "normal", "effect", "glm", "mixture", "gp",
     "garch", "arma", "hmm", "kalman", "ode", "newton", "rnn",
-    "layout", "latency", "call", "memory", "loop_memory", "import", "build",
+    "layout", "latency", "call", "memory", "loop_memory", "import", "build", "growth",
 )  # fmt: skip
 CONTENDERS = ("hand", "dimtensor-numba", "dimtensor-jax", "jax", "pytensor")
 ROUNDS = 9
