@@ -68,6 +68,23 @@ def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
         pytest.skip(str(error))
 
 
+# folders of tests in which numba compiles nothing; the others still have to be gone through
+_MACHINE_CODE_ONLY = frozenset({"backends", "graph", "indexing", "ops", "optable", "tensor"})
+
+
+@pytest.fixture(autouse=True)
+def _no_fallback_unless_marked(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Make an error of a kernel that is left to numba, but in tests marked with `falls_back`."""
+    _, inside, folders = str(request.path.parent).rpartition(f"{os.sep}tests{os.sep}")
+    strict = bool(inside) and folders.split(os.sep)[0] in _MACHINE_CODE_ONLY
+    if strict and not request.node.get_closest_marker("falls_back"):
+        monkeypatch.setenv("DIMTENSOR_STRICT_KERNELS", "1")
+        if not os.environ.get("DIMTENSOR_NATIVE"):
+            monkeypatch.setenv("DIMTENSOR_NATIVE", "strict")
+
+
 @pytest.fixture(autouse=True)
 def _names_of_the_documentation(doctest_namespace: dict[str, object]) -> None:
     """What every docstring example may use without importing it."""

@@ -7,6 +7,7 @@ import pytensor.tensor as pt
 import pytest
 from pytensor.graph.fg import FunctionGraph
 
+import dimtensor as dt
 from dimtensor.kernels.compiler import kernel_of
 
 pytestmark = pytest.mark.compiled
@@ -128,6 +129,22 @@ def _two_products(a, b):
         parts.append((high, number - high))
     (ah, al), (bh, bl) = parts
     return product, ((ah * bh - product) + ah * bl + al * bh) + al * bl
+
+
+def test_a_compensated_sum_in_a_scan():
+    """W. Kahan, Further Remarks on Reducing Truncation Errors, 1965."""
+    t = dt.Dim("t")
+    v = dt.tensor("v", dims=t)
+
+    def step(state, x):
+        total, lost = state
+        y = x - lost
+        both = total + y
+        return both, (both - total) - y
+
+    total, _ = dt.reduce(step, (0.0, 0.0), v, over=t)
+    values = np.full(100_000, 0.1)
+    assert float(dt.function([v], total)(values)) == math.fsum(values)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

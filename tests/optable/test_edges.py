@@ -70,6 +70,7 @@ def test_values_at_the_edges(row: OpRow):
 
 
 @pytest.mark.compiled
+@pytest.mark.falls_back  # complex numbers
 @pytest.mark.parametrize("backend", DIFFERENT)
 def test_values_at_the_edges_when_compiled(backend: str):
     chosen = [row for row in ROWS if row.arity <= 2]
