@@ -290,7 +290,7 @@ def _while_array(lib: Any, call: Any, step: Step, operands: Sequence[Named]) -> 
 
     states = list(operands)
     mask = holds(states)
-    if hasattr(lib, "decisions"):
+    if hasattr(lib, "decisions") and not lib.muted:
         lib.decisions.pop()
     states = [expanded(lib, s, union(s, mask)) for s in states]
     return lib.loop(holds, lambda s: call(body, s), states, step.params["most"])
