@@ -34,8 +34,11 @@ def own_translation(node: Any, translate: Translate) -> Callable[..., Any] | Non
     if isinstance(op, OpFromGraph):
         return graph_function(op.fgraph, translate)
     scalar_op = op.scalar_op if isinstance(op, Elemwise) else op
-    make = _translations().get(type(scalar_op))
-    return None if make is None else make(scalar_op, translate)
+    translations = _translations()
+    for op_class in type(scalar_op).__mro__:
+        if op_class in translations:
+            return translations[op_class](scalar_op, translate)
+    return None
 
 
 @cache

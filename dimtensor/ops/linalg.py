@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
-from pytensor.graph.basic import Variable
+from pytensor.graph.basic import Apply, Variable
 from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.linalg import QR as PytensorQR  # noqa: N811
 from pytensor.tensor.linalg import SVD as PytensorSVD  # noqa: N811
@@ -97,6 +97,20 @@ class SVD(WithRules, PytensorSVD):
     def __init__(self, full_matrices: bool = False, compute_uv: bool = True,
                  overwrite_a: bool = False):  # fmt: skip
         super().__init__(full_matrices, compute_uv, overwrite_a)
+
+    def make_node(self, x):
+        """Outputs have the lengths that are known, which JAX asks of what is made of them."""
+        node = super().make_node(x)
+        m, n = node.inputs[0].type.shape
+        if m is None or n is None or self.full_matrices:
+            return node
+        k = min(m, n)
+        shapes = [(m, k), (k,), (k, n)] if self.compute_uv else [(k,)]
+        outputs = [
+            pt.tensor(dtype=v.type.dtype, shape=shape)
+            for v, shape in zip(node.outputs, shapes, strict=True)
+        ]
+        return Apply(self, node.inputs, outputs)
 
     def perform(self, node, inputs, outputs):
         m, n = inputs[0].shape

@@ -303,8 +303,7 @@ def floor_divide(x: Any, y: Any) -> DimTensor:
 
     Notes
     -----
-    The gradient is zero. An integer divided by zero gives zero, as in NumPy. An infinity divided is
-    infinite on numba, NaN elsewhere.
+    The gradient is zero. An integer divided by zero gives zero, as in NumPy.
 
     Examples
     --------

@@ -312,7 +312,7 @@ def test_loops_of_unknown_or_several_lengths():
     with pytest.raises(DtypeError, match="a condition is a bool scalar"):
         while_loop(lambda st: st[0], lambda st: st, [s])
     result = scan(lambda st, e: ([st[0] * a + e[0]], []), [s], [x], n_steps=n)
-    with pytest.raises(ValueError, match="sequence 0 has 2 elements, the loop 3 steps"):
+    with pytest.raises(ValueError, match="sequence 0 is not as long as the loop has steps"):
         evaluate([s, a, x, n], result.states, 0.0, 1.0, np.ones(2), 3)
 
 
