@@ -30,16 +30,17 @@ def register(jax_funcify: Any, translate: Callable[[Apply], Callable[..., Any]])
 def _conditional(
     then_branch: Callable[..., Any], else_branch: Callable[..., Any]
 ) -> Callable[..., Any]:
-    def run(condition: Any, *inputs: Any) -> list[Any]:
+    def run(condition: Any, *inputs: Any) -> tuple[Any, ...]:
         import jax
 
-        return list(jax.lax.cond(condition, then_branch, else_branch, *inputs))
+        # a tuple, which jax.numpy.vectorize tells from one array
+        return tuple(jax.lax.cond(condition, then_branch, else_branch, *inputs))
 
     return run
 
 
 def _scan(op: Scan, body: Callable[..., tuple[Any, ...]]) -> Callable[..., Any]:
-    def run(*inputs: Any) -> list[Any]:
+    def run(*inputs: Any) -> tuple[Any, ...]:
         given = op.split_inputs(inputs)
         length = _known_length(given.n_steps, given.sequences)
         if op.stops:
@@ -60,7 +61,7 @@ def _known_length(n_steps: Any, sequences: Sequence[Any]) -> int | None:
     return None if isinstance(n_steps, jax.core.Tracer) else max(int(n_steps), 0)
 
 
-def _scanned(op: Scan, body: Callable[..., Any], given: Any, length: int) -> list[Any]:
+def _scanned(op: Scan, body: Callable[..., Any], given: Any, length: int) -> tuple[Any, ...]:
     import jax
 
     def step(states: tuple[Any, ...], elements: tuple[Any, ...]) -> Any:
@@ -70,10 +71,10 @@ def _scanned(op: Scan, body: Callable[..., Any], given: Any, length: int) -> lis
     final, traces = jax.lax.scan(
         step, _arrays(given.states), tuple(given.sequences), length, reverse=op.reverse
     )
-    return [*final, *traces]
+    return (*final, *traces)
 
 
-def _counted(op: Scan, body: Callable[..., Any], given: Any) -> list[Any]:
+def _counted(op: Scan, body: Callable[..., Any], given: Any) -> tuple[Any, ...]:
     """A loop whose number of steps follows from values."""
     import jax
 
@@ -83,10 +84,12 @@ def _counted(op: Scan, body: Callable[..., Any], given: Any) -> list[Any]:
     def step(_: Any, states: tuple[Any, ...]) -> tuple[Any, ...]:
         return body(*states, *given.captured)
 
-    return list(jax.lax.fori_loop(0, given.n_steps, step, _arrays(given.states)))
+    return tuple(jax.lax.fori_loop(0, given.n_steps, step, _arrays(given.states)))
 
 
-def _stopping(op: Scan, body: Callable[..., Any], given: Any, length: int | None) -> list[Any]:
+def _stopping(
+    op: Scan, body: Callable[..., Any], given: Any, length: int | None
+) -> tuple[Any, ...]:
     """A loop that may stop early: steps that do not run leave zeros in the traces."""
     import jax
     import jax.numpy as jnp
@@ -117,11 +120,11 @@ def _stopping(op: Scan, body: Callable[..., Any], given: Any, length: int | None
 
     start = (jnp.zeros((), jnp.int32), jnp.asarray(given.go), states, traces)
     done, _, states, traces = jax.lax.while_loop(goes_on, step, start)
-    return [*states, *traces, done]
+    return (*states, *traces, done)
 
 
 def _loop(op: Loop, body: Callable[..., tuple[Any, ...]]) -> Callable[..., Any]:
-    def run(*inputs: Any) -> list[Any]:
+    def run(*inputs: Any) -> tuple[Any, ...]:
         import jax
         import jax.numpy as jnp
 
@@ -132,7 +135,7 @@ def _loop(op: Loop, body: Callable[..., tuple[Any, ...]]) -> Callable[..., Any]:
             return go, tuple(states)
 
         start = (jnp.asarray(given.go), _arrays(given.states))
-        return list(jax.lax.while_loop(lambda carry: carry[0], step, start)[1])
+        return tuple(jax.lax.while_loop(lambda carry: carry[0], step, start)[1])
 
     return run
 

@@ -14,14 +14,15 @@ TINY = 5e-324  # the smallest denormal
 NUMBERS = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 2.0, 0.5, -0.3, TINY, -TINY,
                     1e-310, 1e300, -1e300, 1.7e308, 1e-300, 3.0])  # fmt: skip
 
-# What both sides can write: a Python expression of dt's functions, which are NumPy's.
+# What both sides can write: a Python expression of dt's functions, which are NumPy's. Which zero the
+# larger of 0.0 and -0.0 is, IEEE leaves open; adding 0.0 makes it the positive one.
 _TEMPLATES = (
     "({0} + {1})", "({0} - {1})", "({0} * {1})", "({0} / {1})", "(-{0})", "({0} - {0})",
     "({0} / {0})", "({0} * 0.0)", "(0.0 / {0})", "(({0} + {1}) - {1})", "(({0} * {1}) / {1})",
     "({0} * 1.0)", "({0} + 0.0)", "({0} - 0.0)", "(0.0 - {0})", "(0.0 + {0})", "({0} / 1.0)",
     "({0} * -1.0)", "({0} * 2.0 / 2.0)", "lib.exp({0})", "lib.log({0})", "lib.sqrt({0})",
     "(lib.sqrt({0}) * lib.sqrt({0}))", "lib.square({0})", "lib.sqrt(lib.square({0}))",
-    "lib.abs({0})", "lib.sign({0})", "lib.maximum({0}, {1})", "lib.minimum({0}, {1})",
+    "lib.abs({0})", "lib.sign({0})", "(lib.maximum({0}, {1}) + 0.0)", "(lib.minimum({0}, {1}) + 0.0)",
     "lib.where({0} == {0}, {0}, {1})", "lib.where({0} != {0}, {0}, {1})",
     "lib.where({0} > {1}, {0}, {1})", "lib.where({0} >= {0}, {1}, {0})",
     "lib.where({0} < {0}, {1}, {0})", "(lib.exp({0}) * lib.exp(-{0}))", "lib.log(lib.exp({0}))",

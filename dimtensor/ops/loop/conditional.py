@@ -36,7 +36,8 @@ class Conditional(WithRules, Op, HasInnerGraph):
     Parameters
     ----------
     then_branch, else_branch : FrozenFunctionGraph
-        With the same types of inputs, and the same types of outputs.
+        With the same types of inputs, and the same types of outputs but for lengths that only one
+        of them knows.
 
     Notes
     -----
@@ -47,9 +48,8 @@ class Conditional(WithRules, Op, HasInnerGraph):
     __props__ = ("then_branch", "else_branch")
 
     def __init__(self, then_branch: FrozenFunctionGraph, else_branch: FrozenFunctionGraph):
-        for a, b in zip(then_branch.outputs, else_branch.outputs, strict=True):
-            if not (a.type.is_super(b.type) and b.type.is_super(a.type)):
-                raise TypeError(f"one branch gives {a.type}, the other {b.type}")
+        pairs = zip(then_branch.outputs, else_branch.outputs, strict=True)
+        self.output_types = [_joint(a.type, b.type) for a, b in pairs]
         if [v.type for v in then_branch.inputs] != [v.type for v in else_branch.inputs]:
             raise TypeError("the branches take inputs of different types")
         self.then_branch = then_branch
@@ -71,7 +71,7 @@ class Conditional(WithRules, Op, HasInnerGraph):
         return super().__call__(*inputs, **{**kwargs, "return_list": True})  # type: ignore
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__props__}
+        return {name: getattr(self, name) for name in (*self.__props__, "output_types")}
 
     @cached_property
     def _run(self) -> tuple[Interpreter, Interpreter]:
@@ -86,7 +86,7 @@ class Conditional(WithRules, Op, HasInnerGraph):
             raise TypeError(f"a condition is a bool scalar, not {condition.type}")
         types = [v.type for v in self.then_branch.inputs]
         given = [type_.filter_variable(x) for type_, x in zip(types, inputs, strict=True)]
-        outputs = [v.type() for v in self.then_branch.outputs]
+        outputs = [type_() for type_ in self.output_types]
         return Apply(self, [condition, *given], outputs)
 
     def perform(self, node: Apply, inputs: Any, output_storage: Any) -> None:
@@ -159,6 +159,19 @@ class Conditional(WithRules, Op, HasInnerGraph):
         for k, result in zip(reached, results, strict=True):
             answers[k] = result
         return answers
+
+
+def _joint(one: Any, other: Any) -> Any:
+    """The type of an output: lengths are those that either branch knows."""
+    if one == other:
+        return one
+    tensors = isinstance(one, TensorType) and isinstance(other, TensorType)
+    if not tensors or (one.dtype, one.ndim) != (other.dtype, other.ndim):
+        raise TypeError(f"one branch gives {one}, the other {other}")
+    pairs = list(zip(one.shape, other.shape, strict=True))
+    if any(n != m and None not in (n, m) for n, m in pairs):
+        raise TypeError(f"one branch gives {one}, the other {other}")
+    return TensorType(one.dtype, [m if n is None else n for n, m in pairs])
 
 
 def _slopes(
