@@ -19,7 +19,8 @@ from dimtensor.kernels.scalars import identity
 from dimtensor.kernels.signatures import core_op
 
 if TYPE_CHECKING:
-    from dimtensor.kernels.emit import Emitter, Scope
+    from dimtensor.kernels.emit import Emitter
+    from dimtensor.kernels.scopes import Scope
 
 CallRule = Callable[["Emitter", Apply], None]
 Loops = list[tuple[str, str]]
@@ -79,7 +80,7 @@ def write_loops(
 
 
 def new_scope(e: Emitter) -> Scope:
-    from dimtensor.kernels.emit import Scope
+    from dimtensor.kernels.scopes import Scope
 
     return Scope(e)
 

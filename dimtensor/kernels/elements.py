@@ -16,7 +16,8 @@ from dimtensor.kernels.extents import constant_int, gather_layout
 from dimtensor.kernels.plan import UnsupportedGraph
 
 if TYPE_CHECKING:
-    from dimtensor.kernels.emit import Emitter, Scope
+    from dimtensor.kernels.emit import Emitter
+    from dimtensor.kernels.scopes import Scope
 
 
 class Term:

@@ -24,9 +24,10 @@ from pytensor.tensor.subtensor import (
 from pytensor.tensor.utils import _parse_gufunc_signature
 
 from dimtensor.kernels.elements import Place, Term, entries_of
-from dimtensor.kernels.emit import Emitter, Scope
+from dimtensor.kernels.emit import Emitter
 from dimtensor.kernels.extents import constant_int, gather_layout, selection_of
 from dimtensor.kernels.plan import Group, Plan, Task, UnsupportedGraph
+from dimtensor.kernels.scopes import Scope
 from dimtensor.kernels.shared import Shared
 from dimtensor.kernels.signatures import batched
 

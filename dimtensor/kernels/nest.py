@@ -15,7 +15,8 @@ from dimtensor.kernels.elements import Place, Term, new_array
 from dimtensor.kernels.scalars import combine, identity, literal
 
 if TYPE_CHECKING:
-    from dimtensor.kernels.emit import Emitter, Scope
+    from dimtensor.kernels.emit import Emitter
+    from dimtensor.kernels.scopes import Scope
 
 _MOST_LOOPS_TO_PERMUTE = 5
 

@@ -17,6 +17,7 @@ from pytensor.tensor.math import Sum
 from pytensor.tensor.subtensor import AdvancedIncSubtensor
 
 from dimtensor.kernels.extents import kept_axes, selection_of
+from dimtensor.ops.loop.op import Scan
 
 _PRODUCTS = frozenset({"Mul", "TrueDiv", "Sqr", "Neg"})
 _LARGEST_POWER = 4
@@ -315,6 +316,12 @@ def _length(x: Variable, axis: int) -> Variable | int:
                 return _length(source, axis)
     if node is not None and isinstance(node.op, DimShuffle):
         return _length(node.inputs[0], node.op.new_order[axis])
+    if node is not None and isinstance(node.op, Scan) and axis == 0:
+        given = node.op.split_inputs(node.inputs)
+        if x in node.op.split_outputs(node.outputs).traces:  # it may be read for nothing else
+            return (
+                _length(given.sequences[0], 0) if given.sequences else pt.maximum(given.n_steps, 0)
+            )
     return x.shape[axis]
 
 
