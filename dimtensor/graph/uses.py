@@ -34,7 +34,7 @@ def by_use(y: Node, own: Sequence[Node], leaves: Collection[Node]) -> list[Node]
     for node in nodes:
         if node not in below:
             inputs = [below[x] for x in node.inputs]
-            if _commutes(node):
+            if commutes(node):
                 inputs.sort()
             below[node] = hash((_of(node), _text(node.dtype), len(node.dims), *inputs))
     uses: dict[Node, list[int]] = {node: [] for node in nodes}
@@ -43,14 +43,31 @@ def by_use(y: Node, own: Sequence[Node], leaves: Collection[Node]) -> list[Node]
         above[node] = hash((below[node], *sorted(uses[node])))
         if node in leaves:
             continue
-        commutes = _commutes(node)
+        unordered = commutes(node)
         for at, x in enumerate(node.inputs):
             if x in uses:
-                uses[x].append(hash((0 if commutes else at + 1, above[node])))
+                uses[x].append(hash((0 if unordered else at + 1, above[node])))
     return sorted(leaves, key=lambda x: (above.get(x, 0), x.serial))
 
 
-def _commutes(node: Node) -> bool:
+def structures(outputs: Sequence[Node]) -> dict[Node, tuple[int, int]]:
+    """Numbers for what nodes compute: without names, and with those of leaves, to break ties.
+
+    They are the same in every session, whatever was made in it before.
+    """
+    found: dict[Node, tuple[int, int]] = {}
+    for node in toposort(outputs):
+        own = (_of(node), _text(node.dtype), len(node.dims))
+        inputs = [found[x] for x in node.inputs]
+        if commutes(node):
+            inputs.sort()
+        bare = hash((*own, *(x for x, _ in inputs)))
+        found[node] = bare, hash((bare, _text(node.name or ""), *(x for _, x in inputs)))
+    return found
+
+
+def commutes(node: Node) -> bool:
+    """Whether the order of a node's inputs says nothing."""
     return node.kind == "dot" or (node.kind == "elemwise" and TABLE[node.attrs].commutative)
 
 

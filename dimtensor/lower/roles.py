@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dimtensor.dims import Dim
@@ -10,10 +10,16 @@ from dimtensor.dims.selection import Slice
 from dimtensor.graph import Node
 from dimtensor.graph.attrs import IndexItem
 from dimtensor.graph.derivatives import jacobian_renames
+from dimtensor.graph.uses import commutes, structures
 
 
 def in_order(outputs: Sequence[Node]) -> list[Node]:
-    """Every node after its inputs; indexers, which nodes hold by the names of dims, by age."""
+    """Topological order that depends neither on the names of dims nor on what was made before.
+
+    Indexers, which nodes hold by the names of dims, and operands that commute are visited in the
+    order of what they compute.
+    """
+    keys = structures(outputs)
     order: list[Node] = []
     seen: set[Node] = set()
     stack: list[tuple[Node, bool]] = [(output, False) for output in reversed(outputs)]
@@ -26,15 +32,20 @@ def in_order(outputs: Sequence[Node]) -> list[Node]:
             order.append(node)
             continue
         stack.append((node, True))
-        stack += [(i, False) for i in reversed(_inputs(node)) if i not in seen]
+        stack += [(i, False) for i in reversed(_inputs(node, keys)) if i not in seen]
     return order
 
 
-def _inputs(node: Node) -> Sequence[Node]:
+def _inputs(node: Node, keys: Mapping[Node, tuple[int, int]]) -> Sequence[Node]:
+    def by_structure(nodes: Sequence[Node]) -> list[Node]:
+        return sorted(nodes, key=lambda x: (*keys[x], x.serial))
+
+    if commutes(node):
+        return by_structure(node.inputs)
     first = {"index": 1, "update": 2}.get(node.kind)
     if first is None or len(node.inputs) < first + 2:
         return node.inputs
-    return (*node.inputs[:first], *sorted(node.inputs[first:], key=lambda n: n.serial))
+    return (*node.inputs[:first], *by_structure(node.inputs[first:]))
 
 
 class Roles:
