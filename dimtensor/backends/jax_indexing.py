@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from pytensor.graph.basic import Constant
+from pytensor.tensor.basic import ScalarFromTensor
 from pytensor.tensor.elemwise import DimShuffle
 from pytensor.tensor.subtensor import (
     AdvancedIncSubtensor,
@@ -41,14 +42,26 @@ def _dimshuffle(node: Any) -> Callable[..., Any]:
     added = tuple(op.augment)
 
     def dimshuffle(x: Any) -> Any:
-        x = jnp.asarray(x)
+        # a constant stays one, so that slices that end there have known lengths
+        lib: Any = np if isinstance(x, (np.ndarray, np.generic)) else jnp
+        x = lib.asarray(x)
         if dropped:
-            x = jnp.squeeze(x, dropped)
+            x = lib.squeeze(x, dropped)
         if order != sorted(order):
-            x = jnp.transpose(x, order)
-        return jnp.expand_dims(x, added) if added else x
+            x = lib.transpose(x, order)
+        return lib.expand_dims(x, added) if added else x
 
     return dimshuffle
+
+
+def _number(node: Any) -> Callable[..., Any]:
+    """A scalar of an array without axes; of a constant a number, not a traced one."""
+    import jax.numpy as jnp
+
+    def number(x: Any) -> Any:
+        return x[()] if isinstance(x, (np.ndarray, np.generic)) else jnp.asarray(x)
+
+    return number
 
 
 def _gather(node: Any) -> Callable[..., Any] | None:
@@ -182,6 +195,7 @@ def _padded(y: Any, slices: list[slice], shape: tuple[int, ...]) -> Any:
 
 _TRANSLATIONS: dict[type, Callable[[Any], Callable[..., Any] | None]] = {
     DimShuffle: _dimshuffle,
+    ScalarFromTensor: _number,
     AdvancedSubtensor: _gather,
     AdvancedIncSubtensor: _scatter,
     IncSubtensor: _increment,

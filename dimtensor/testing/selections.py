@@ -243,7 +243,11 @@ def _draw_update(choose: Choose, trial: Trial) -> Drawn:
     selection = drawn[1]["selection"]
     array = trial.arrays[drawn[0][0]]
     mode = choose.one(["inc", "set"])
-    if mode == "set" and _repeats(plain(array), by, _in_array(trial.env, selection)):
+    try:
+        repeats = _repeats(plain(array), by, _in_array(trial.env, selection))
+    except IndexError:
+        return None  # an indexer has a dim of the array's by name only
+    if mode == "set" and repeats:
         mode = "inc"  # which of several values stays is not defined
     return drawn[0], {"mode": mode, "by": by, "selection": selection, "own": choose.flag()}
 

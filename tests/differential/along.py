@@ -60,10 +60,12 @@ def _median(lib: Any, d: Any) -> Any:
 
 def _reduction(name: str) -> None:
     function = _REDUCTIONS[name]
+    # a mean is made of a sum, which is not to be that of the same operand
+    scale = 1.01 if name in ("mean", "std", "var") else None
 
     def array(lib: Any, x: Named, dims: tuple[str, ...]) -> Named:
         others, data = _flat(lib, x, dims)
-        return Named(others, function(lib, data))
+        return Named(others, function(lib, data if scale is None else scale * data))
 
     def draw(choose: Any, scope: Any) -> Any:
         at = scope.pick(lambda x: x.dims)
@@ -77,7 +79,7 @@ def _reduction(name: str) -> None:
 
     OPS[name] = Op(
         name, "reduction",
-        lambda x, dims: f"{x}.{name}([{', '.join(dims)}])",
+        lambda x, dims: f"{x if scale is None else f'({scale} * {x})'}.{name}([{', '.join(dims)}])",
         array,
         draw,
     )  # fmt: skip
