@@ -21,7 +21,6 @@ from pytensor.tensor.subtensor import (
     IncSubtensor,
     Subtensor,
 )
-from pytensor.tensor.utils import _parse_gufunc_signature
 
 from dimtensor.kernels.elements import Place, Term, entries_of
 from dimtensor.kernels.emit import Emitter
@@ -29,7 +28,7 @@ from dimtensor.kernels.extents import constant_int, gather_layout, selection_of
 from dimtensor.kernels.plan import Group, Plan, Task, UnsupportedGraph
 from dimtensor.kernels.scopes import Scope
 from dimtensor.kernels.shared import Shared
-from dimtensor.kernels.signatures import batched
+from dimtensor.kernels.signatures import signature_of
 
 # the whole message of the ValueError that says: this graph was compiled for other arguments
 UNFIT = "the kernel does not fit the lengths or positions of its arguments"
@@ -158,10 +157,7 @@ class GuardedEmitter(Emitter):
 
     def _compare_cores(self, node: Apply) -> None:
         """Compare the lengths that a signature gives one name, such as both of a square matrix."""
-        signature = getattr(batched(node).op, "inputs_sig", None)
-        if signature is None:
-            text = getattr(node.op, "gufunc_signature", None)
-            signature = _parse_gufunc_signature(text)[0] if text else ()
+        signature, _ = signature_of(node) or ((), ())
         lengths: dict[str, str] = {}
         for variable, core in zip(node.inputs, signature, strict=False):
             batch = variable.type.ndim - len(core)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.tensor.basic import Alloc, AllocDiag, ARange, ExtractDiag, Eye, Join, Nonzero
@@ -15,6 +16,7 @@ from pytensor.tensor.math import Argmax, Dot
 from pytensor.tensor.shape import Reshape
 from pytensor.tensor.sort import ArgSortOp, SortOp
 from pytensor.tensor.subtensor import Subtensor
+from pytensor.tensor.utils import _parse_gufunc_signature
 
 from dimtensor.kernels.scalars import QUICK
 from dimtensor.ops.linalg import Inverse
@@ -144,9 +146,17 @@ def same_axes(node: Apply) -> list[tuple[tuple[Variable, int], tuple[Variable, i
         return _same_in_product(node)
     if isinstance(node.op, Scan):
         return _same_steps(node)
-    if isinstance(batched(node).op, Blockwise):
-        return _same_cores(node)
-    return []
+    signature = signature_of(node)
+    return [] if signature is None else _same_cores(node, *signature)
+
+
+def signature_of(node: Apply) -> tuple[Any, Any] | None:
+    """Core axes of the inputs and of the outputs by name, if the operation says so."""
+    op: Any = batched(node).op
+    if isinstance(op, Blockwise):
+        return op.inputs_sig, op.outputs_sig
+    text = getattr(op, "gufunc_signature", None)
+    return _parse_gufunc_signature(text) if text else None
 
 
 def _same_steps(node: Apply) -> list[tuple[tuple[Variable, int], tuple[Variable, int]]]:
@@ -168,13 +178,14 @@ def _same_in_product(node: Apply) -> list[tuple[tuple[Variable, int], tuple[Vari
     return pairs
 
 
-def _same_cores(node: Apply) -> list[tuple[tuple[Variable, int], tuple[Variable, int]]]:
+def _same_cores(
+    node: Apply, inputs: Any, outputs: Any
+) -> list[tuple[tuple[Variable, int], tuple[Variable, int]]]:
     """Axes that a gufunc signature names alike, and batch axes."""
-    blockwise = batched(node)
     pairs, first = [], {}
     for variable, core in [
-        *zip(node.inputs, blockwise.op.inputs_sig, strict=False),
-        *zip(node.outputs, blockwise.op.outputs_sig, strict=True),
+        *zip(node.inputs, inputs, strict=False),
+        *zip(node.outputs, outputs, strict=True),
     ]:
         batch = variable.type.ndim - len(core)
         # batch axes are aligned at their ends, which is where the core begins

@@ -22,7 +22,7 @@ LIBRARIES = ("pytensor", "numba", "jax", "nutpie", "llvmlite", "numpy", "scipy",
 NAMES = [
     ("pytensor.graph.replace", "_vectorize_node", "ops/loop/batching"),
     ("pytensor.tensor.blockwise", "Blockwise._create_dummy_core_node", "kernels/batches"),
-    ("pytensor.tensor.utils", "_parse_gufunc_signature", "kernels/guards"),
+    ("pytensor.tensor.utils", "_parse_gufunc_signature", "kernels/signatures"),
     ("pytensor.tensor.subtensor", "_sum_grad_over_bcasted_dims", "ops/derivatives/structural"),
     (
         "pytensor.tensor.subtensor",

@@ -675,3 +675,16 @@ def test_other_mistakes():
         dt.det(labels)
     with pytest.raises(dt.DtypeError, match="solve is not defined for labels of dim 'age'"):
         dt.solve(x, dt.tensor("right", dims=COUNTRY, categories=AGE))
+
+
+@pytest.mark.compiled
+def test_systems_over_late_dims_are_machine_code(rng):
+    n = dt.Dim("n")
+    a, b = dt.tensor("a", dims=[n, n.rename("m")]), dt.tensor("b", dims=n)
+    f = dt.function([a, b], [dt.solve(a, b), dt.grad((dt.solve(a, b) ** 2).sum(), b)])
+    matrix, right = np.eye(4) + rng.normal(size=(4, 4)) / 9, rng.normal(size=4)
+    solution, slope = f(xr.DataArray(matrix, dims=["n", "m"]), right)
+    found = np.linalg.solve(matrix, right)
+    np.testing.assert_allclose(solution.values, found)
+    np.testing.assert_allclose(slope.values, np.linalg.solve(matrix.T, 2 * found))
+    assert f.path == "machine code"
