@@ -14,6 +14,7 @@ from pytensor.graph.basic import Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.replace import vectorize_graph
 from pytensor.raise_op import CheckAndRaise
+from pytensor.tensor.basic import Alloc, ARange
 from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.math import Dot
 from pytensor.tensor.shape import Shape_i
@@ -55,9 +56,31 @@ def batched_updates() -> list[Variable]:
     ]
 
 
+def batched_scatters() -> list[Variable]:
+    at = pt.constant([0, 2])
+    fixed_rows = pt.specify_shape(m[:, :2], (3, 2))
+    row = pt.dvector("row")
+    kept = [
+        pt.inc_subtensor(pt.zeros(3)[at], row),
+        pt.set_subtensor(pt.ones((3, 2))[at], row[:, None]),
+    ]
+    return vectorize_graph(kept, {row: fixed_rows})
+
+
+def repeated(number: int) -> Variable:
+    return pt.alloc(np.int64(number), 3)
+
+
 # what each rule applies to
 EXAMPLES: dict[str, Callable[[], Variable | list[Variable]]] = {
     "same_as_operand": lambda: pt.exp(pt.tensor_copy(x)),
+    "range_in_batch": lambda: (
+        Blockwise(ARange("int64"), signature="(),(),()->(n)")(*map(repeated, (0, 3, 1)))
+    ),
+    "fill_in_batch": lambda: (
+        Blockwise(Alloc(), signature="(n),(),()->(k,n)")(m, repeated(2), repeated(3))
+    ),
+    "scatter_in_batch": batched_scatters,
     "no_batch": lambda: Blockwise(Dot(), signature="(m,k),(k,n)->(m,n)")(m, m.T),
     "transposed": lambda: m.dimshuffle(1, 0).dimshuffle(1, 0) + m,
     "transposed_fill": lambda: pt.alloc(x, 2, x.shape[0]).dimshuffle(1, 0),

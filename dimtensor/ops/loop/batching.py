@@ -14,9 +14,12 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Apply, Variable
 from pytensor.graph.replace import _vectorize_node, vectorize_graph
 from pytensor.raise_op import CheckAndRaise
+from pytensor.tensor.blockwise import vectorize_node_fallback
 from pytensor.tensor.type import TensorType
 
 from dimtensor.ops.graphs import replaced
+from dimtensor.ops.loop.capture import freeze
+from dimtensor.ops.loop.conditional import Conditional
 from dimtensor.ops.loop.frontend import build_loop, build_scan
 from dimtensor.ops.loop.op import Loop, Scan
 
@@ -240,3 +243,32 @@ def _masked(step: _BatchedStep, batch: _Batch, traced_ndim: Sequence[int]) -> _B
 
 def _is_tensor(variable: Variable) -> bool:
     return isinstance(variable.type, TensorType)
+
+
+@_vectorize_node.register(Conditional)
+def vectorize_conditional(op: Conditional, node: Apply, *inputs: Variable) -> Any:
+    """Outputs of a `Conditional` some of whose operands have more axes, the first ones.
+
+    One condition holds for the whole batch; where each element has its own, each is a branch of
+    its own as well.
+    """
+    condition, *given = inputs
+    if condition.type.ndim:
+        return vectorize_node_fallback(op, node, *inputs).outputs
+    inner = [x.type() for x in given]
+    batch = _Batch.of(node.inputs[1:], inner)
+    branches = []
+    for graph in (op.then_branch, op.else_branch):
+        own = [v.type() for v in graph.inputs]
+        branches.append(vectorize_graph(graph.bind(own), dict(zip(own, inner, strict=True))))
+    cores = [v.type.ndim if _is_tensor(v) else 0 for v in node.outputs]
+    wide = [
+        _is_tensor(out) and any(ys[k].type.ndim > out.type.ndim for ys in branches)
+        for k, out in enumerate(node.outputs)
+    ]
+    graphs = [
+        freeze(inner, [batch.full(y, core) if on else y
+                       for y, core, on in zip(ys, cores, wide, strict=True)])
+        for ys in branches
+    ]  # fmt: skip
+    return Conditional(*graphs)(condition, *given)

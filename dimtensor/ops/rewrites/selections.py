@@ -9,7 +9,6 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.scalar.basic import Add
 from pytensor.tensor.basic import Alloc, MakeVector
-from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.elemwise import DimShuffle
 from pytensor.tensor.subtensor import (
     AdvancedIncSubtensor,
@@ -278,31 +277,3 @@ def _chain(variable: Variable) -> list[Apply] | None:
 
 
 _MOST_UPDATES = 50
-
-
-@rule(Blockwise)
-def selection_in_batch(node: Apply, rw: Rewriting) -> Variable | None:
-    """A basic selection, or an update, in each array of a batch is one that takes the batch in
-    full, where it is the same in all of them.
-    """
-    core = node.op.core_op
-    if not isinstance(core, (Subtensor, IncSubtensor)):
-        return None
-    batch = node.op.batch_ndim(node)
-    count = 1 + isinstance(core, IncSubtensor)
-    arrays, indices = node.inputs[:count], node.inputs[count:]
-    if any(n != 1 for index in indices for n in index.type.shape):
-        return None
-    numbers = [index.dimshuffle([]) for index in indices]
-    entries = (*[slice(None)] * batch, *core.idx_list)
-    if isinstance(core, Subtensor):
-        return Subtensor(entries)(arrays[0], *numbers)
-    x, value = arrays
-    if any(n == 1 and m != 1 for n, m in zip(x.type.shape[:batch], value.type.shape, strict=False)):
-        whole = [rw.length(value if x.type.shape[a] == 1 else x, a) for a in range(batch)]
-        x = pt.alloc(x, *whole, *(rw.length(x, a) for a in range(batch, x.type.ndim)))
-    selected = Subtensor(entries)(x, *numbers)
-    missing = selected.type.ndim - value.type.ndim
-    axes = range(value.type.ndim)
-    value = value.dimshuffle([*axes[:batch], *["x"] * missing, *axes[batch:]])
-    return IncSubtensor(entries, set_instead_of_inc=core.set_instead_of_inc)(x, value, *numbers)
