@@ -13,6 +13,7 @@ from pytensor.tensor.subtensor import Subtensor, get_idx_list
 
 from dimtensor.ops.graphs import replaced
 from dimtensor.ops.loop.capture import freeze, is_lengths
+from dimtensor.ops.loop.conditional import Conditional
 from dimtensor.ops.loop.fusion import fuse, share_steps
 from dimtensor.ops.loop.node import Given, ScanGraph
 from dimtensor.ops.loop.op import Loop, Scan
@@ -25,6 +26,7 @@ from dimtensor.ops.rewrites import rewrite
 _MOST_ROUNDS = 8
 # what may be asked for beside what is exact
 REASSOCIATE = "reassociate"
+_WITH_BODIES = (Scan, Loop, Conditional)
 
 
 def rewrite_loops(
@@ -48,7 +50,7 @@ def rewrite_loops(
     Returns
     -------
     bool
-        Whether there are loops, or were.
+        Whether there are loops or conditionals, or were.
 
     Notes
     -----
@@ -60,8 +62,9 @@ def rewrite_loops(
       never. An empty loop costs what it did, and raises what it did.
     - A loop without states whose operations are elementwise is a computation on arrays.
     - Loops of the same steps that do not depend on each other are one.
+    - Branches of conditionals are rewritten as bodies are.
     """
-    if not any(isinstance(node.op, (Scan, Loop)) for node in graph.apply_nodes):
+    if not any(isinstance(node.op, _WITH_BODIES) for node in graph.apply_nodes):
         return False
     if rewrite_body is None:
         rewrite_body = rewrite_inner
@@ -75,6 +78,8 @@ def rewrite_loops(
         for node in _loops(graph):
             if node in graph.apply_nodes and isinstance(node.op, Scan):
                 changed |= _rewrite_scan(graph, node, rewrite_body, allow)
+            elif node in graph.apply_nodes and isinstance(node.op, Conditional):
+                changed |= _rewrite_conditional(graph, node, rewrite_body, allow)
             elif node in graph.apply_nodes:
                 changed |= _rewrite_loop(graph, node, rewrite_body, allow)
         if not changed:
@@ -102,7 +107,7 @@ def rewrite_inner(graph: FunctionGraph) -> None:
 
 
 def _loops(graph: FunctionGraph) -> list[Apply]:
-    return [node for node in graph.toposort() if isinstance(node.op, (Scan, Loop))]
+    return [node for node in graph.toposort() if isinstance(node.op, _WITH_BODIES)]
 
 
 def _replace(graph: FunctionGraph, replace: dict[Variable, Variable]) -> None:
@@ -191,6 +196,41 @@ def _rewrite_loop(
     smaller.__dict__["inner_rewritten"] = True
     results = smaller(given.go, *(given.states[i] for i in needed), *(x for _, x in captured))
     _replace(graph, {node.outputs[i]: out for i, out in zip(needed, results, strict=True)})
+    return True
+
+
+def _rewrite_conditional(
+    graph: FunctionGraph,
+    node: Apply,
+    rewrite_body: Callable[[FunctionGraph], Any],
+    allow: Collection[str],
+) -> bool:
+    """Rewrite the branches, and leave out results that nobody needs, and what only they need."""
+    op = node.op
+    if op.__dict__.get("inner_rewritten", False):
+        return False
+    used = [k for k, out in enumerate(node.outputs) if graph.clients[out]]
+    branches = [op.then_branch.unfreeze(), op.else_branch.unfreeze()]
+    outputs = []
+    for inner in branches:
+        _rewrite_graph(inner, rewrite_body, allow)
+        outputs.append([inner.outputs[k] for k in used])
+    reached = [set(ancestors(results)) for results in outputs]
+    condition, *given = node.inputs
+    kept = [
+        at
+        for at, pair in enumerate(zip(*(inner.inputs for inner in branches), strict=True))
+        if any(v in found for v, found in zip(pair, reached, strict=True))
+    ]
+    smaller = Conditional(
+        *(
+            freeze([inner.inputs[at] for at in kept], results)
+            for inner, results in zip(branches, outputs, strict=True)
+        )
+    )
+    smaller.__dict__["inner_rewritten"] = True
+    found = smaller(condition, *(given[at] for at in kept))
+    _replace(graph, {node.outputs[k]: out for k, out in zip(used, found, strict=True)})
     return True
 
 
