@@ -55,24 +55,7 @@ class Exchange:
         for node in with_regions(toposort(outputs)):
             for dim in node.dims:
                 self.dim(dim)
-            self._require_no_length(node)
         return rebuild(outputs, replacements, self._replace, self._mapping)
-
-    def _require_no_length(self, node: Node) -> None:
-        """Refuse numbers that may be the length of a dim, as a mean over it has."""
-        if node.kind != "constant" or node.dtype != "int64":
-            return
-        for dim, other in self._dims.items():
-            if int(node.attrs.value) == dim.length != other.length:
-                raise DimError(
-                    build_message(
-                        f"substitute: the expression has the number {dim.length}, which may be "
-                        f"the length of {dim.title}, as in a mean",
-                        [("instead", f"{other!r} of length {other.length}")],
-                        "make the expression anew with the other dim, or with a dim whose labels "
-                        "come with the data",
-                    )
-                )
 
     def _replace(self, node: Node, inputs: tuple[Node, ...]) -> Node | None:
         if node.kind == "input":

@@ -235,5 +235,5 @@ def _size(x: Any) -> Any:
 
     count: Any = 1
     for dim in x.dims:
-        count = count * (dim.length if dim.length is not None else length(dim))
+        count = count * length(dim)
     return count

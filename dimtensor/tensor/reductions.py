@@ -5,7 +5,6 @@ One default differs: ``skipna`` is False, because a log density that skips its N
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -27,15 +26,6 @@ DimKey = Dim | str | Iterable[Dim | str] | None
 def _reduce(x: Node, name: str, dims: Dims) -> DimTensor:
     node = make("reduce", (x,), (name, dims))
     return wrap(node if dims or node.dtype != x.dtype else x)
-
-
-def _has_no_more_than(count: int, dims: Dims) -> bool:
-    """Whether so few elements over dims are known now that a quotient by them is not defined.
-
-    PyTensor takes a quotient of zero for zero, whatever the divisor is.
-    """
-    known = [dim.length for dim in dims if dim.length is not None]
-    return 0 in known or (len(known) == len(dims) and math.prod(known) <= count)
 
 
 def _is_float(x: Node) -> bool:
@@ -139,9 +129,8 @@ class ReductionMixin(TensorShell):
         """Number of elements over dims, along the other dims where these are counted."""
         total = wrap(constant(1, "int64"))
         for dim in dims:
-            static = dim.length
-            n = constant(static, "int64") if static is not None else make("length", (), dim)
-            total = elemwise("multiply", total, wrap(n))
+            # no number where the length is known: the dim may be exchanged for another
+            total = elemwise("multiply", total, wrap(make("length", (), dim)))
         return total
 
     def _mean_count(self, dims: Dims, skipna: bool) -> DimTensor:
@@ -168,11 +157,8 @@ class ReductionMixin(TensorShell):
         dims = self._dims(dim, "mean")
         x = wrap(require_float(self.node))
         total = x.sum(dims, skipna=skipna)
-        if _has_no_more_than(0, dims):
-            result = elemwise("add", total, np.nan)
-        else:
-            count = self._mean_count(dims, skipna).astype(_real(x.dtype))
-            result = elemwise("divide", total, count)
+        count = self._mean_count(dims, skipna).astype(_real(x.dtype))
+        result = elemwise("divide", total, count)
         return say(result, "mean", self, over=dims, skipna=skipna)
 
     def var(self, dim: DimKey = None, *, ddof: int = 0, skipna: bool = False) -> DimTensor:
@@ -191,12 +177,9 @@ class ReductionMixin(TensorShell):
         x = wrap(require_float(self.node))
         gap = elemwise("abs", elemwise("subtract", x, x.mean(dims, skipna=skipna)))
         squares = elemwise("square", gap).sum(dims, skipna=skipna)
-        if _has_no_more_than(ddof, dims):
-            result = elemwise("where", elemwise("greater", squares, 0), np.inf, np.nan)
-        else:
-            n = elemwise("subtract", self._mean_count(dims, skipna), ddof)
-            n = elemwise("maximum", n, 0).astype(_real(x.dtype))
-            result = elemwise("divide", squares, n)
+        n = elemwise("subtract", self._mean_count(dims, skipna), ddof)
+        n = elemwise("maximum", n, 0).astype(_real(x.dtype))
+        result = elemwise("divide", squares, n)
         return say(result, "var", self, over=dims, ddof=ddof or None, skipna=skipna)
 
     def std(self, dim: DimKey = None, *, ddof: int = 0, skipna: bool = False) -> DimTensor:
@@ -318,7 +301,7 @@ class ReductionMixin(TensorShell):
         flat = wrap(make("arg_reduce", (merged,), (name, product)))
         positions: dict[str, DimTensor] = {}
         for factor in reversed(product.factors):
-            n = wrap(make("length", (), factor)) if factor.length is None else factor.length
+            n = wrap(make("length", (), factor))
             positions[factor.short] = elemwise("mod", flat, n)
             flat = elemwise("floor_divide", flat, n)
         return dict(reversed(positions.items()))

@@ -14,6 +14,7 @@ FIRM = dt.Dim("firm", coords=["IBM", "GE", "GM"])
 WIDER = dt.Dim("firm", coords=["Ford", "GM", "IBM", "GE"])
 X = dt.tensor("x", dims=FIRM)
 C = dt.scalar("c")
+PAIR = dt.Dim("a", length=2)
 VALUES = xr.DataArray([1.0, 2.0, 3.0, 4.0], {"firm": ["Ford", "GM", "IBM", "GE"]})
 
 CASES = {
@@ -34,6 +35,15 @@ CASES = {
     "arm": (dt.if_else(C > 0, lambda: X.sel(firm="GM"), lambda: C), 2.0),
     "length": (dt.length(FIRM) + 0 * X.sum(), 4),
     "numbers": ((dt.arange(FIRM) * X).sum(), 20.0),
+    "mean": (X.mean() * C, 5.0),
+    "mean's gradient": (dt.grad(X.mean() * C, X), xr.full_like(VALUES, 0.5)),
+    "a number of the same value": (X.sum() * 3, 30.0),
+    "deviation": (X.std(ddof=1), VALUES.std(ddof=1)),
+    "too few": (X.var(ddof=3), VALUES.var(ddof=3)),
+    "quantiles": (X.quantile([0.1, 0.5]).sum(), VALUES.quantile([0.1, 0.5]).sum()),
+    "count": (X.astype("int64").count() + 0 * X.sum(), 4),
+    "position": ((X * dt.arange(PAIR)).argmax(...)["firm"], 3),
+    "mean in a step": (dt.fori_loop(0, 3, lambda i, s: s + X.mean(), 0.0), 7.5),
 }
 
 
@@ -85,13 +95,12 @@ def test_what_cannot_take_the_place():
 @pytest.mark.parametrize(
     ("expression", "match"),
     [
-        (X.mean(), "has the number 3, which may be the length of dim 'firm', as in a mean"),
         (X.shift(firm=1), "substitute: .*"),
         (X.roll(firm=1), "elements of dim 'firm' are moved by position, as in a roll"),
     ],
-    ids=["mean", "shift", "roll"],
+    ids=["shift", "roll"],
 )
-def test_lengths_that_are_written_down_are_not_exchanged(expression, match):
+def test_what_is_moved_by_position_is_not_exchanged(expression, match):
     with pytest.raises(DimError, match=match):
         dt.substitute(expression, {FIRM: WIDER})
 
@@ -103,3 +112,13 @@ def test_dims_of_one_length():
     assert mean.eval({"x": values}).item() == 3.0
     shifted = dt.substitute(X.shift(firm=1), {FIRM: same}).eval({"x": values})
     np.testing.assert_array_equal(shifted, [np.nan, 2.0, 3.0])
+
+
+def test_no_elements():
+    none, some = dt.Dim("k", length=0), dt.Dim("k", length=4)
+    x = dt.tensor("x", dims=none)
+    for y in (x.mean(), x.var(), x.var(ddof=3)):
+        assert np.isnan(y.eval({"x": np.zeros(0)}))
+    ones = np.arange(4.0)
+    assert dt.substitute(x.mean(), {none: some}).eval({"x": ones}).item() == 1.5
+    assert dt.substitute(x.var(ddof=3), {none: some}).eval({"x": ones}).item() == 5.0
