@@ -31,7 +31,7 @@ from dimtensor.compile.forms import (
     node_form,
     parts,
 )
-from dimtensor.dims import Dim, Dims
+from dimtensor.dims import DerivedDim, Dim, Dims
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.walk import with_regions
 from dimtensor.lower import AxisOrder, plan_axes
@@ -134,7 +134,7 @@ class _DimForms(dict[Dim, tuple]):
 
     def named_by(self, dim: Dim) -> Dim:
         """The dim by whose number a dim is named when the graph is rebuilt."""
-        while self[dim][0] in ("slice", "mask", "pad", "sorted"):
+        while self[dim][0] != "plain" and isinstance(dim, DerivedDim) and dim.named_as_parent:
             (dim,) = dim.parents
         return dim
 

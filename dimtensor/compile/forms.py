@@ -13,9 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from dimtensor.dims import ConcatDim, Dim, PadDim, ProductDim, RenamedDim, SelDim, SortedDim
+from dimtensor.dims import DerivedDim, Dim, SelDim
 from dimtensor.dims.selection import LateLabels, LateSlice, Mask, Positions, Slice
 from dimtensor.graph import TABLE, Node
 from dimtensor.graph.attrs import ApplyAttrs, IndexItem
@@ -75,20 +73,11 @@ Argument = Chosen | Place
 
 def known_length(dim: Dim) -> int | None:
     """The length of a dim that code is specialised on; None where it is an argument."""
-    if isinstance(dim, (RenamedDim, SortedDim)):
-        return known_length(dim.parent)
-    if isinstance(dim, (ProductDim, ConcatDim)):
-        lengths = [known_length(parent) for parent in dim.parents]
-        if None in lengths:
-            return None
-        combine = np.prod if isinstance(dim, ProductDim) else np.sum
-        return int(combine(lengths))  # type: ignore[arg-type]
-    if isinstance(dim, PadDim):
-        length = known_length(dim.parent)
-        return None if length is None else length + dim.before + dim.after
     if isinstance(dim, SelDim) and isinstance(dim.selection, Slice):
         taken = relative_slice(dim.parent, dim.selection)
         return None if taken is None else taken.length(known_length(dim.parent))
+    if isinstance(dim, DerivedDim) and not isinstance(dim, SelDim):
+        return dim.length_from([known_length(parent) for parent in dim.parents])
     length = dim.length
     return length if length is not None and length <= SHORT else None
 
@@ -112,16 +101,6 @@ def dim_form(dim: Dim, masks: frozenset[Node] | set[Node]) -> tuple:
     if is_plain(dim):
         length = known_length(dim)
         return ("plain", -1 if length is None else length)
-    if isinstance(dim, RenamedDim):
-        return ("renamed", dim.parent)
-    if isinstance(dim, ProductDim):
-        return ("product", *dim.factors)
-    if isinstance(dim, ConcatDim):
-        return ("concat", *dim.parts)
-    if isinstance(dim, PadDim):
-        return ("pad", dim.parent, dim.before, dim.after)
-    if isinstance(dim, SortedDim):
-        return ("sorted", dim.parent)
     if isinstance(dim, SelDim):
         selection = dim.selection
         if isinstance(selection, Mask):
@@ -130,7 +109,9 @@ def dim_form(dim: Dim, masks: frozenset[Node] | set[Node]) -> tuple:
             return ("plain", -1)
         if isinstance(selection, (Slice, LateSlice)):
             return ("slice", dim.parent, selection_form(dim.parent, selection))
-    raise FormlessError(f"{dim!r} is of no known kind")
+        raise FormlessError(f"{dim!r} is a selection of no known kind")
+    assert isinstance(dim, DerivedDim)
+    return (dim.recipe, *dim.parents, *dim.options)
 
 
 def relative_slice(dim: Dim, selection: Slice) -> Slice | None:

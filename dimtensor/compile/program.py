@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,8 +11,7 @@ from pytensor.graph.traversal import graph_inputs
 
 from dimtensor.compile.arguments import Source
 from dimtensor.compile.lengths import Requirement, length_requirements, relabelled_dims
-from dimtensor.dims import Dim, Dims, SelDim
-from dimtensor.dims.selection import Mask
+from dimtensor.dims import Dim, Dims, has_run_time_length, mask_keys
 from dimtensor.errors import GraphError, build_message
 from dimtensor.graph import Node, leaves, toposort
 from dimtensor.graph.attrs import LabelPosition
@@ -23,7 +22,6 @@ from dimtensor.graph.verify import full_checks
 from dimtensor.graph.walk import with_regions
 from dimtensor.lower import Lowering, plan_axes
 from dimtensor.lower.border import named_variable
-from dimtensor.lower.empty import has_run_time_length
 from dimtensor.lower.indexing import new_dim
 from dimtensor.lower.order import AxisOrder
 from dimtensor.lower.sharing import shared
@@ -234,16 +232,9 @@ def check_inputs(inputs: Sequence[Node | Dim], outputs: Sequence[Node]) -> None:
         )
 
 
-def _mask_keys(dim: Dim) -> Iterable[Node]:
-    if isinstance(dim, SelDim) and isinstance(dim.selection, Mask):
-        yield dim.selection.key  # type: ignore[misc]
-    for parent in dim.parents:
-        yield from _mask_keys(parent)
-
-
 def masks_for_labels(outputs: Sequence[Node]) -> list[Node]:
     """The masks that the labels of outputs depend on."""
-    keys = [key for node in outputs for dim in node.dims for key in _mask_keys(dim)]
+    keys = [key for node in outputs for dim in node.dims for key in mask_keys(dim)]
     return list(dict.fromkeys(keys))
 
 

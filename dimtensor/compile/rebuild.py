@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from dimtensor.compile.fingerprint import Description
 from dimtensor.compile.forms import FormlessError
-from dimtensor.dims import ConcatDim, Dim, Dims, PadDim, ProductDim, RenamedDim, SelDim, SortedDim
+from dimtensor.dims import DERIVED, Dim, Dims, SelDim
 from dimtensor.dims.selection import LateSlice, Mask, Slice
 from dimtensor.errors import DimtensorError
 from dimtensor.graph import Node, make
@@ -127,19 +127,12 @@ class _Reader:
             parent = self._value(rest[0])
             return SelDim.of(parent, self._selection(rest[1]))
         values = [self._value(one) for one in rest]
-        if kind == "renamed":
-            return RenamedDim(values[0], name)
-        if kind == "product":
-            product = ProductDim(values, name)
-            _require(product.parents == tuple(values), "factors are in another order")
-            return product
-        if kind == "concat":
-            return ConcatDim(values, name)
-        if kind == "pad":
-            return PadDim(*values)
-        if kind == "sorted":
-            return SortedDim(*values)
-        return SelDim.of(values[0], Mask(values[1]))
+        if kind == "mask":
+            return SelDim.of(values[0], Mask(values[1]))
+        parents = tuple(one for one in values if isinstance(one, Dim))
+        dim = DERIVED[kind].made(parents, tuple(values[len(parents) :]), name)
+        _require(dim.parents == parents, "parents are in another order")
+        return dim
 
     def _selection(self, form: tuple) -> Slice | LateSlice:
         if form[0] == "ends":

@@ -16,22 +16,27 @@ from dimtensor.dims.algebra import (
 )
 from dimtensor.dims.binding import Binding
 from dimtensor.dims.coords import Coords
+from dimtensor.dims.derivation import DERIVED, DerivedDim, family
 from dimtensor.dims.derived import (
     ConcatDim,
     ProductDim,
     RenamedDim,
     SelDim,
     depends_on_mask,
+    has_run_time_length,
+    mask_keys,
     product_below,
 )
 from dimtensor.dims.dim import AnonymousDim, Dim, NamedDim
 from dimtensor.dims.unlabelled import PadDim, SortedDim
 
 __all__ = [
+    "DERIVED",
     "AnonymousDim",
     "Binding",
     "ConcatDim",
     "Coords",
+    "DerivedDim",
     "Dim",
     "DimTuple",
     "Dims",
@@ -46,9 +51,12 @@ __all__ = [
     "clash_error",
     "depends_on_mask",
     "dim_set",
+    "family",
     "find_dim",
     "find_dims",
+    "has_run_time_length",
     "in_order",
+    "mask_keys",
     "product_below",
     "sort_dims",
     "union",

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dimtensor.dims.algebra import canonical_dims, in_order
 from dimtensor.dims.coords import Coords, joined
+from dimtensor.dims.derivation import DerivedDim, family
 from dimtensor.dims.dim import Dim
 from dimtensor.dims.selection import (
     LateLabels,
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from dimtensor.dims.binding import Binding
 
 
-class SelDim(Dim):
+class SelDim(DerivedDim):
     """Some positions of a parent dim, in some order.
 
     Parameters
@@ -63,6 +65,9 @@ class SelDim(Dim):
 
     __slots__ = ("parent", "selection")
 
+    recipe = "selection"
+    named_as_parent = True
+
     parent: Dim
     selection: Selection
 
@@ -85,18 +90,31 @@ class SelDim(Dim):
                 return cls.of(parent.parent, composed)
         if selection.is_identity(parent.length):
             return parent
-        dim = cls._intern((parent, selection), parent.name, selection.length(parent.length))
+        dim = cls._intern((parent, selection), parent.name)
         dim.parent = parent
         dim.selection = selection
-        return dim
+        return dim._settled()
 
-    @property
-    def bases(self) -> tuple[Dim, ...]:
-        return self.parent.bases
+    @classmethod
+    def made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:
+        return cls.of(parents[0], *options)
 
     @property
     def parents(self) -> tuple[Dim, ...]:
         return (self.parent,)
+
+    @property
+    def options(self) -> tuple:
+        return (self.selection,)
+
+    def length_from(self, lengths: Sequence[Any]) -> Any:
+        return self.selection.length(lengths[0])
+
+    def text(self, parents: Sequence[str]) -> str:
+        return f"SelDim({parents[0]}, {self.selection.text})"
+
+    def labels_from(self, labels: Sequence[Coords | None]) -> Coords | None:
+        return None if labels[0] is None else self.selection.take(labels[0])
 
     def _derive_labels(self) -> Coords | None:
         labels = self.parent._labels()
@@ -109,7 +127,7 @@ class SelDim(Dim):
         return self.selection.take(labels)
 
     def bound_length(self, binding: Binding) -> int | None:
-        known = self._length if self._length is not None else binding.length(self)
+        known = super().bound_length(binding)
         if known is not None:
             return known
         if isinstance(self.selection, Mask):
@@ -121,7 +139,7 @@ class SelDim(Dim):
                 return None
             taken = self.selection.resolve(self.parent.bound_labels(binding), self.parent.title)
             return len(range(*taken.indices(length)))
-        return self.selection.length(self.parent.bound_length(binding))
+        return None
 
     def bound_labels(self, binding: Binding) -> Coords | None:
         late = isinstance(self.selection, LateLabels)  # may be written in another way, as dates are
@@ -150,7 +168,7 @@ class SelDim(Dim):
         return f"SelDim({parent}, {self.selection.describe(labels)})"
 
 
-class RenamedDim(Dim):
+class RenamedDim(DerivedDim):
     """A dim under another name, with the length and labels of its parent.
 
     Parameters
@@ -180,6 +198,8 @@ class RenamedDim(Dim):
 
     __slots__ = ("parent",)
 
+    recipe = "renamed"
+
     parent: Dim
 
     def __new__(cls, parent: Dim, name: str | None = None) -> Any:
@@ -193,9 +213,13 @@ class RenamedDim(Dim):
             parent = parent.parent
         if parent.name == name:
             return parent
-        dim = cls._intern((parent, name), name, parent._length)
+        dim = cls._intern((parent, name), name)
         dim.parent = parent
-        return dim
+        return dim._settled()
+
+    @classmethod
+    def made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:
+        return cls(parents[0], name)
 
     @property
     def length(self) -> int | None:
@@ -206,18 +230,17 @@ class RenamedDim(Dim):
         return self.parent
 
     @property
-    def bases(self) -> tuple[Dim, ...]:
-        return self.parent.bases
-
-    @property
     def parents(self) -> tuple[Dim, ...]:
         return (self.parent,)
 
-    def _derive_labels(self) -> Coords | None:
-        return self.parent._labels()
+    def length_from(self, lengths: Sequence[Any]) -> Any:
+        return lengths[0]
 
-    def bound_length(self, binding: Binding) -> int | None:
-        return self.parent.bound_length(binding)
+    def labels_from(self, labels: Sequence[Coords | None]) -> Coords | None:
+        return labels[0]
+
+    def text(self, parents: Sequence[str]) -> str:
+        return f"RenamedDim({parents[0]}, {self.name!r})"
 
     def bound_labels(self, binding: Binding) -> Coords | None:
         return self.parent.bound_labels(binding)
@@ -230,7 +253,7 @@ class RenamedDim(Dim):
         return f"RenamedDim({parent or repr(self.parent)}, {self.name!r})"
 
 
-class ProductDim(Dim):
+class ProductDim(DerivedDim):
     """All combinations of the positions of several dims, as one dim.
 
     The factors have no order: ``ProductDim({a, b})`` and ``ProductDim({b, a})`` are the same dim.
@@ -258,6 +281,8 @@ class ProductDim(Dim):
 
     __slots__ = ("factors",)
 
+    recipe = "product"
+
     factors: tuple[Dim, ...]
 
     def __new__(cls, factors: Iterable[Dim], name: str | None = None) -> Any:
@@ -268,53 +293,37 @@ class ProductDim(Dim):
             return factors[0]
         if name is None:
             name = "_".join(factor.short for factor in factors)
-        length: int | None = 1
-        for factor in factors:
-            length = None if length is None or factor.length is None else length * factor.length
-        dim = cls._intern((factors, name), name, length)
+        dim = cls._intern((factors, name), name)
         dim.factors = factors
-        return dim
+        return dim._settled()
+
+    @classmethod
+    def made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:
+        return cls(parents, name)
 
     @property
     def length(self) -> int | None:
         if self._length is None:
-            lengths = [factor.length for factor in self.factors]
-            return None if None in lengths else int(np.prod(lengths))  # type: ignore[arg-type]
+            return self.length_from([factor.length for factor in self.factors])
         return self._length
-
-    @property
-    def bases(self) -> tuple[Dim, ...]:
-        return tuple(dict.fromkeys(b for factor in self.factors for b in factor.bases))
 
     @property
     def parents(self) -> tuple[Dim, ...]:
         return self.factors
 
-    def _derive_labels(self) -> Coords | None:
-        return self._combine([factor._labels() for factor in self.factors])
+    def _length_from(self, lengths: Sequence[Any]) -> Any:
+        return math.prod(lengths)
 
-    def _combine(self, labels: list[Coords | None]) -> Coords | None:
+    def text(self, parents: Sequence[str]) -> str:
+        return f"ProductDim({{{', '.join(parents)}}})"
+
+    def labels_from(self, labels: Sequence[Coords | None]) -> Coords | None:
         if any(factor is None for factor in labels):
             return None
         values = [factor.to_list() for factor in labels]  # type: ignore[union-attr]
         combined = np.empty(int(np.prod([len(v) for v in values])), dtype=object)
         combined[:] = list(itertools.product(*values))
         return Coords(combined)
-
-    def bound_length(self, binding: Binding) -> int | None:
-        known = self.length if self.length is not None else binding.length(self)
-        if known is not None:
-            return known
-        lengths = [factor.bound_length(binding) for factor in self.factors]
-        return None if None in lengths else int(np.prod(lengths))  # type: ignore[arg-type]
-
-    def bound_labels(self, binding: Binding) -> Coords | None:
-        labels = self._labels()
-        if labels is None:
-            labels = binding.labels(self)
-        if labels is None:
-            labels = self._combine([factor.bound_labels(binding) for factor in self.factors])
-        return labels
 
     def to_index(self):
         """Labels as a pandas MultiIndex with one level per factor."""
@@ -329,11 +338,24 @@ class ProductDim(Dim):
         return f"ProductDim({{{', '.join(factor.short for factor in self.factors)}}})"
 
 
+def mask_keys(dim: Dim) -> Iterator[Any]:
+    """The masks that a dim is made by: what stands for them in selections."""
+    for one in family(dim) if dim.parents else ():
+        if isinstance(one, SelDim) and isinstance(one.selection, Mask):
+            yield one.selection.key
+
+
 def depends_on_mask(dim: Dim) -> bool:
     """Whether the positions of a dim are those that a mask leaves."""
-    if isinstance(dim, SelDim) and isinstance(dim.selection, Mask):
-        return True
-    return any(depends_on_mask(parent) for parent in dim.parents)
+    return any(True for _ in mask_keys(dim))
+
+
+def has_run_time_length(dim: Dim) -> bool:
+    """Whether values decide how long a dim is, as those of a mask do."""
+    return any(
+        isinstance(one, SelDim) and isinstance(one.selection, (Mask, LateSlice))
+        for one in family(dim)
+    )
 
 
 def product_below(dim: Dim) -> ProductDim | None:
@@ -350,7 +372,7 @@ def product_below(dim: Dim) -> ProductDim | None:
     return None if nested else dim
 
 
-class ConcatDim(Dim):
+class ConcatDim(DerivedDim):
     """The positions of several dims, one after the other.
 
     Parts that are pieces of the same parent give the selection of the parent that they make up
@@ -376,6 +398,8 @@ class ConcatDim(Dim):
 
     __slots__ = ("parts",)
 
+    recipe = "concat"
+
     parts: tuple[Dim, ...]
 
     def __new__(cls, parts: Iterable[Dim], name: str | None = None) -> Any:
@@ -398,48 +422,33 @@ class ConcatDim(Dim):
         whole = _reassembled(parts)
         if whole is not None:
             return whole if whole.name == name else RenamedDim(whole, name)
-        lengths = [part.length for part in parts]
-        length = None if None in lengths else sum(lengths)  # type: ignore[arg-type]
-        dim = cls._intern((parts, name), name, length)
+        dim = cls._intern((parts, name), name)
         dim.parts = parts
-        return dim
+        return dim._settled()
 
-    @property
-    def bases(self) -> tuple[Dim, ...]:
-        return tuple(dict.fromkeys(b for part in self.parts for b in part.bases))
+    @classmethod
+    def made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:
+        return cls(parents, name)
 
     @property
     def parents(self) -> tuple[Dim, ...]:
         return self.parts
 
-    def _derive_labels(self) -> Coords | None:
-        return _joined_labels([part._labels() for part in self.parts])
+    def _length_from(self, lengths: Sequence[Any]) -> Any:
+        return sum(lengths)
 
-    def bound_length(self, binding: Binding) -> int | None:
-        known = self._length if self._length is not None else binding.length(self)
-        if known is not None:
-            return known
-        lengths = [part.bound_length(binding) for part in self.parts]
-        return None if None in lengths else sum(lengths)  # type: ignore[arg-type]
+    def labels_from(self, labels: Sequence[Coords | None]) -> Coords | None:
+        known = [part for part in labels if part is not None]
+        return None if len(known) < len(labels) else joined(known)
 
-    def bound_labels(self, binding: Binding) -> Coords | None:
-        labels = self._labels()
-        if labels is None:
-            labels = binding.labels(self)
-        if labels is None:
-            labels = _joined_labels([part.bound_labels(binding) for part in self.parts])
-        return labels
+    def text(self, parents: Sequence[str]) -> str:
+        return f"ConcatDim([{', '.join(parents)}])"
 
     def __reduce__(self) -> tuple:
         return (ConcatDim, (self.parts, self.name))
 
     def __repr__(self) -> str:
         return f"ConcatDim([{', '.join(map(repr, self.parts))}], {self.name!r})"
-
-
-def _joined_labels(labels: list[Coords | None]) -> Coords | None:
-    known = [part for part in labels if part is not None]
-    return None if len(known) < len(labels) else joined(known)
 
 
 def _reassembled(parts: tuple[Dim, ...]) -> Dim | None:

@@ -81,7 +81,7 @@ class Dim:
         return NamedDim(name, coords, length)
 
     @classmethod
-    def _intern(cls, key: tuple, name: str | None, length: int | None) -> Any:
+    def _intern(cls, key: tuple, name: str | None, length: int | None = None) -> Any:
         key = (cls, *key)
         dim = _interned.get(key)
         if dim is None:

@@ -42,8 +42,13 @@ class Selection:
         return None
 
     def describe(self, labels: Coords | None) -> str:
-        """What is taken, as one would write it."""
+        """What is taken, as one would write it, by labels where these are known."""
         return repr(self)
+
+    @property
+    def text(self) -> str:
+        """What is taken as one would write it between brackets, without labels of the dim."""
+        return type(self).__name__
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +93,10 @@ class Positions(Selection):
             return f"[{listing(labels.values[self.array], 4)}]"
         return f"positions=[{listing(self.array, 6)}]"
 
+    @property
+    def text(self) -> str:
+        return f"[{listing(self.array, 6)}]"
+
 
 @dataclass(frozen=True)
 class Slice(Selection):
@@ -123,8 +132,12 @@ class Slice(Selection):
     def describe(self, labels: Coords | None) -> str:
         if labels is not None:
             return f"[{listing(labels.values[self.as_slice()], 4)}]"
-        start, stop = ("" if v is None else str(v) for v in (self.start, self.stop))
-        return f"{start}:{stop}" + ("" if self.step == 1 else f":{self.step}")
+        return self.text
+
+    @property
+    def text(self) -> str:
+        ends = ["" if v is None else str(v) for v in (self.start, self.stop)]
+        return ":".join(ends if self.step == 1 else [*ends, str(self.step)])
 
 
 @dataclass(frozen=True)
@@ -140,6 +153,10 @@ class LateLabels(Selection):
         return labels.take(labels.positions(self.labels))
 
     def describe(self, labels: Coords | None) -> str:
+        return self.text
+
+    @property
+    def text(self) -> str:
         return f"[{listing(self.labels, 4)}]"
 
 
@@ -195,6 +212,11 @@ class LateSlice(Selection):
     def describe(self, labels: Coords | None) -> str:
         return f"{plain_repr(self.start)}:{plain_repr(self.stop)}"
 
+    @property
+    def text(self) -> str:
+        ends = ["" if v is None else plain_repr(v) for v in (self.start, self.stop)]
+        return ":".join(ends if self.step in (None, 1) else [*ends, plain_repr(self.step)])
+
 
 @dataclass(frozen=True)
 class Mask(Selection):
@@ -206,6 +228,10 @@ class Mask(Selection):
         return None
 
     def describe(self, labels: Coords | None) -> str:
+        return self.text
+
+    @property
+    def text(self) -> str:
         return "mask"
 
 

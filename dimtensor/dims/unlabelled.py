@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from dimtensor.dims.coords import Coords
+from dimtensor.dims.derivation import DerivedDim
 from dimtensor.dims.dim import Dim
 from dimtensor.errors import DimError
 
-if TYPE_CHECKING:
-    from dimtensor.dims.binding import Binding
 
-
-class PadDim(Dim):
+class PadDim(DerivedDim):
     """A dim with unlabelled positions added before and after.
 
     Examples
@@ -25,6 +24,9 @@ class PadDim(Dim):
 
     __slots__ = ("after", "before", "parent")
 
+    recipe = "pad"
+    named_as_parent = True
+
     parent: Dim
     before: int
     after: int
@@ -34,25 +36,32 @@ class PadDim(Dim):
             raise DimError(f"{parent.title} cannot be padded by {before} and {after} positions")
         if before == after == 0:
             return parent
-        length = None if parent.length is None else parent.length + before + after
-        dim = cls._intern((parent, before, after), parent.name, length)
+        dim = cls._intern((parent, before, after), parent.name)
         dim.parent, dim.before, dim.after = parent, before, after
-        return dim
+        return dim._settled()
 
-    @property
-    def bases(self) -> tuple[Dim, ...]:
-        return self.parent.bases
+    @classmethod
+    def made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:
+        return cls(parents[0], *options)
 
     @property
     def parents(self) -> tuple[Dim, ...]:
         return (self.parent,)
 
-    def _derive_labels(self) -> Coords | None:
-        return self._padded(self.parent._labels())
+    @property
+    def options(self) -> tuple:
+        return (self.before, self.after)
 
-    def _padded(self, labels: Coords | None) -> Coords | None:
-        if labels is None:
-            return None
+    def _length_from(self, lengths: Sequence[Any]) -> Any:
+        return lengths[0] + self.before + self.after
+
+    def text(self, parents: Sequence[str]) -> str:
+        return f"PadDim({parents[0]}, {self.before}, {self.after})"
+
+    def labels_from(self, labels: Sequence[Coords | None]) -> Coords | None:
+        return None if labels[0] is None else self._padded(labels[0])
+
+    def _padded(self, labels: Coords) -> Coords:
         values = labels.values
         missing: Any
         exact = values.dtype.kind not in "iu" or not ((values > 2**53) | (values < -(2**53))).any()
@@ -74,19 +83,6 @@ class PadDim(Dim):
         padded[self.before : self.before + len(values)] = values
         return Coords(padded)
 
-    def bound_length(self, binding: Binding) -> int | None:
-        known = self._length if self._length is not None else binding.length(self)
-        if known is not None:
-            return known
-        length = self.parent.bound_length(binding)
-        return None if length is None else length + self.before + self.after
-
-    def bound_labels(self, binding: Binding) -> Coords | None:
-        labels = self._labels()
-        if labels is None:
-            labels = binding.labels(self)
-        return self._padded(self.parent.bound_labels(binding)) if labels is None else labels
-
     def __reduce__(self) -> tuple:
         return (PadDim, (self.parent, self.before, self.after))
 
@@ -94,7 +90,7 @@ class PadDim(Dim):
         return f"PadDim({self.parent.short}, {self.before}, {self.after})"
 
 
-class SortedDim(Dim):
+class SortedDim(DerivedDim):
     """Ranks along a parent dim: position 0 holds the smallest element. It has no labels.
 
     Examples
@@ -106,28 +102,36 @@ class SortedDim(Dim):
 
     __slots__ = ("parent",)
 
+    recipe = "sorted"
+    named_as_parent = True
+
     parent: Dim
 
     def __new__(cls, parent: Dim) -> Any:
-        dim = cls._intern((parent,), parent.name, parent._length)
+        dim = cls._intern((parent,), parent.name)
         dim.parent = parent
-        return dim
+        return dim._settled()
+
+    @classmethod
+    def made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:
+        return cls(parents[0])
 
     @property
     def length(self) -> int | None:
         return self.parent.length
 
     @property
-    def bases(self) -> tuple[Dim, ...]:
-        return self.parent.bases
-
-    @property
     def parents(self) -> tuple[Dim, ...]:
         return (self.parent,)
 
-    def bound_length(self, binding: Binding) -> int | None:
-        known = binding.length(self)
-        return self.parent.bound_length(binding) if known is None else known
+    def length_from(self, lengths: Sequence[Any]) -> Any:
+        return lengths[0]
+
+    def labels_from(self, labels: Sequence[Coords | None]) -> Coords | None:
+        return None
+
+    def text(self, parents: Sequence[str]) -> str:
+        return f"SortedDim({parents[0]})"
 
     def __reduce__(self) -> tuple:
         return (SortedDim, (self.parent,))

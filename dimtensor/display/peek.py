@@ -14,7 +14,7 @@ from dimtensor.dims.selection import Positions, Slice
 from dimtensor.errors import listing, plain_repr
 from dimtensor.graph import Node
 from dimtensor.graph.attrs import IndexItem
-from dimtensor.graph.calls import dim_text, selection_text
+from dimtensor.graph.calls import dim_text
 
 # labels of a derived dim are worked out in full only below this length
 _CHEAP_LENGTH = 10_000
@@ -124,7 +124,7 @@ def where_text(item: IndexItem) -> str:
                 labels = labels_at(dim, item.payload.to_array(dim.length))
                 if labels is not None:
                     return f"[{listing(labels)}]"
-    return str(item.payload) if item.kind == "int" else selection_text(item.payload)
+    return str(item.payload) if item.kind == "int" else item.payload.text
 
 
 def late_labels_text(node: Node) -> str:

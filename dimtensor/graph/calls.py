@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dimtensor.dims import ConcatDim, Dim, Dims, PadDim, ProductDim, RenamedDim, SelDim, SortedDim
-from dimtensor.dims.selection import LateLabels, LateSlice, Mask, Positions, Slice
+from dimtensor.dims import DerivedDim, Dim, Dims, ProductDim
+from dimtensor.dims.selection import LateSlice, Selection
 from dimtensor.errors import listing, plain_repr
 from dimtensor.graph import attrs as at
 from dimtensor.graph.checkpoints import Checkpoints
@@ -60,38 +60,10 @@ def _set(dims: Dims, ref: DimRef) -> str:
 # -- dims and attributes as text -------------------------------------------------------------------
 
 
-def selection_text(selection: Any) -> str:
-    """A selection as one would write it between brackets."""
-    if isinstance(selection, Positions):
-        return f"[{listing(selection.array, 6)}]"
-    if isinstance(selection, Slice):
-        ends = ["" if v is None else str(v) for v in (selection.start, selection.stop)]
-        return ":".join(ends if selection.step == 1 else [*ends, str(selection.step)])
-    if isinstance(selection, LateLabels):
-        return f"[{listing(selection.labels, 4)}]"
-    if isinstance(selection, LateSlice):
-        ends = ["" if v is None else plain_repr(v) for v in (selection.start, selection.stop)]
-        step = selection.step
-        return ":".join(ends if step in (None, 1) else [*ends, plain_repr(step)])
-    if isinstance(selection, Mask):
-        return "mask"
-    return type(selection).__name__
-
-
 def dim_text(dim: Dim, ref: DimRef = short_ref) -> str:
     """The recipe of a dim, the dims it is derived from by reference; no labels are derived."""
-    if isinstance(dim, SelDim):
-        return f"SelDim({ref(dim.parent)}, {selection_text(dim.selection)})"
-    if isinstance(dim, RenamedDim):
-        return f"RenamedDim({ref(dim.parent)}, {dim.name!r})"
-    if isinstance(dim, ProductDim):
-        return f"ProductDim({_set(dim.factors, ref)})"
-    if isinstance(dim, ConcatDim):
-        return f"ConcatDim([{', '.join(map(ref, dim.parts))}])"
-    if isinstance(dim, PadDim):
-        return f"PadDim({ref(dim.parent)}, {dim.before}, {dim.after})"
-    if isinstance(dim, SortedDim):
-        return f"SortedDim({ref(dim.parent)})"
+    if isinstance(dim, DerivedDim):
+        return dim.text([ref(parent) for parent in dim.parents])
     return repr(dim)
 
 
@@ -112,8 +84,8 @@ def attr_text(value: Any, ref: DimRef = short_ref) -> str:
         return f"[{listing(value.ravel(), SHOWN_VALUES)}]"
     if isinstance(value, (str, int, float, complex, bool, bytes, type(None), np.generic)):
         return repr(value.item() if isinstance(value, np.generic) else value)
-    if isinstance(value, (Positions, Slice, LateLabels, LateSlice, Mask)):
-        return selection_text(value)
+    if isinstance(value, Selection):
+        return value.text
     return function_name(value)
 
 
@@ -199,7 +171,7 @@ def _label_position(node: Node, ref: DimRef) -> Call:
         return Call("position", [], [(ref(dim), listing(labels))])
     if role == "many":
         return Call("position", [], [(ref(dim), f"[{listing(labels, 4)}]")])
-    return Call(role, [], [(ref(dim), selection_text(LateSlice(*labels)))])
+    return Call(role, [], [(ref(dim), LateSlice(*labels).text)])
 
 
 def _elemwise(node: Node, ref: DimRef) -> Call:
@@ -255,7 +227,7 @@ def _items(
         elif item.kind == "int":
             options.append((ref(item.dim), str(item.payload)))
         else:
-            options.append((ref(item.dim), selection_text(item.payload)))
+            options.append((ref(item.dim), item.payload.text))
     return operands, options
 
 

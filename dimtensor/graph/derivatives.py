@@ -10,7 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from dimtensor.dims import Dim, Dims, RenamedDim, SelDim, dim_set, sort_dims, union, without
+from dimtensor.dims import (
+    Dim,
+    Dims,
+    RenamedDim,
+    SelDim,
+    dim_set,
+    mask_keys,
+    sort_dims,
+    union,
+    without,
+)
 from dimtensor.dims.selection import Mask
 from dimtensor.errors import DimError, DtypeError, build_message
 from dimtensor.graph.checks import is_check
@@ -24,7 +34,6 @@ from dimtensor.graph.regions import (
     dependent,
     is_number,
     leaves_like,
-    mask_keys,
     numbered,
     same_types,
     split_derivative,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dimtensor.dims import Dim, SelDim, sort_dims
+from dimtensor.dims import Dim, SelDim, family, sort_dims
 from dimtensor.dims.selection import Positions, Slice, normalise_selection
 from dimtensor.errors import DimError, LabelError, build_message, listing
 from dimtensor.graph.attrs import DataAttrs, IndexItem
@@ -34,7 +34,7 @@ class Exchange:
 
     def dim(self, dim: Dim) -> Dim:
         """What a dim becomes."""
-        for part in _family(dim):
+        for part in reversed(list(family(dim))):  # what it is made of, first
             if part not in self._mapping and isinstance(part, SelDim):
                 parent = map_dim(part.parent, self._mapping)
                 if parent is not part.parent and isinstance(part.selection, (Positions, Slice)):
@@ -153,14 +153,3 @@ class Exchange:
                 )
             )
         return found.reshape(positions.shape)
-
-
-def _family(dim: Dim) -> list[Dim]:
-    """A dim and all that it is made of, these first."""
-    found: list[Dim] = []
-    stack = [dim]
-    while stack:
-        one = stack.pop()
-        found.append(one)
-        stack += one.parents
-    return list(dict.fromkeys(reversed(found)))

@@ -15,8 +15,7 @@ import uuid
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from dimtensor.dims import Dim, Dims, SelDim, dim_set, sort_dims, without
-from dimtensor.dims.selection import Mask
+from dimtensor.dims import Dim, Dims, dim_set, mask_keys, sort_dims, without
 from dimtensor.errors import DimError, GraphError, build_message
 from dimtensor.graph.node import Node, NodeType, infers, make
 from dimtensor.graph.substitute import rebuild
@@ -278,14 +277,6 @@ def dependent(on: set[Node], nodes: Sequence[Node], checks: bool = True) -> set[
         ):
             found.add(node)
     return found
-
-
-def mask_keys(dim: Dim) -> Iterable[Any]:
-    """The masks that a dim is made by."""
-    if isinstance(dim, SelDim) and isinstance(dim.selection, Mask):
-        yield dim.selection.key
-    for parent in dim.parents:
-        yield from mask_keys(parent)
 
 
 def is_number(node: Node) -> bool:

@@ -5,18 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from dimtensor.dims import (
-    ConcatDim,
-    Dim,
-    Dims,
-    PadDim,
-    ProductDim,
-    RenamedDim,
-    SelDim,
-    SortedDim,
-    dim_set,
-    without,
-)
+from dimtensor.dims import DerivedDim, Dim, Dims, SelDim, dim_set, without
 from dimtensor.dims.selection import Mask
 from dimtensor.errors import DimError, build_message, listing
 from dimtensor.graph.node import Node, make
@@ -151,23 +140,12 @@ def map_dim(dim: Dim, mapping: Mapping[Dim, Dim]) -> Dim:
         return dim
     if dim in mapping:
         return mapping[dim]
-    if not dim.parents:
+    if not isinstance(dim, DerivedDim):
         return dim
     parents = [map_dim(parent, mapping) for parent in dim.parents]
     if all(new is old for new, old in zip(parents, dim.parents, strict=True)):
         return dim
-    if isinstance(dim, SelDim):
-        return SelDim.of(parents[0], dim.selection)
-    if isinstance(dim, RenamedDim):
-        return RenamedDim(parents[0], dim.name)
-    if isinstance(dim, ProductDim):
-        return ProductDim(parents, dim.name)
-    if isinstance(dim, ConcatDim):
-        return ConcatDim(parents, dim.name)
-    if isinstance(dim, PadDim):
-        return PadDim(parents[0], dim.before, dim.after)
-    assert isinstance(dim, SortedDim)
-    return SortedDim(parents[0])
+    return dim.with_parents(parents)
 
 
 def rebuilt_node(node: Node, inputs: tuple[Node, ...], mapping: dict[Dim, Dim]) -> Node:

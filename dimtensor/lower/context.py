@@ -11,7 +11,7 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 from pytensor.raise_op import CheckAndRaise
 
-from dimtensor.dims import ConcatDim, Dim, Dims, PadDim, ProductDim, RenamedDim, SelDim, SortedDim
+from dimtensor.dims import DerivedDim, Dim, Dims, SelDim
 from dimtensor.dims.selection import LateSlice, Mask, Slice
 from dimtensor.errors import CheckError, GraphError, build_message
 from dimtensor.graph import Node, leaves, toposort
@@ -228,16 +228,10 @@ class Lowering:
             raise
 
     def _derived_length(self, dim: Dim) -> Any:
-        if isinstance(dim, (RenamedDim, SortedDim)):
-            return self.length(dim.parent)
-        if isinstance(dim, ProductDim):
-            return _product([self.length(factor) for factor in dim.factors])
-        if isinstance(dim, ConcatDim):
-            return sum(self.length(part) for part in dim.parts)
-        if isinstance(dim, PadDim):
-            return self.length(dim.parent) + dim.before + dim.after
         if isinstance(dim, SelDim):
             return self._selected_length(dim)
+        if isinstance(dim, DerivedDim):
+            return dim.length_from([self.length(parent) for parent in dim.parents])
         raise self._unknown_length(dim)
 
     def _selected_length(self, dim: SelDim) -> Any:
@@ -249,7 +243,7 @@ class Lowering:
             if mask is not None:
                 return pt.sum(mask, dtype="int64")
         if isinstance(selection, LateSlice):
-            return self.hidden_input(LabelPosition(dim.parent, _ends(selection), "length"))
+            return self.hidden_input(LabelPosition(dim.parent, selection.ends, "length"))
         raise GraphError(f"nothing in the expression tells the length of {dim!r}")
 
     def hidden_input(self, position: LabelPosition) -> Variable:
@@ -319,14 +313,3 @@ def slice_length(selection: Slice, length: Any) -> Any:
     if step == 1 and (start or 0) >= 0 and stop < 0:
         return pt.maximum(length - (start or 0) + stop, 0)
     return pt.arange(length)[selection.as_slice()].shape[0]
-
-
-def _product(factors: Sequence[Any]) -> Any:
-    result: Any = 1
-    for factor in factors:
-        result = result * factor
-    return result
-
-
-def _ends(selection: LateSlice) -> tuple:
-    return selection.ends

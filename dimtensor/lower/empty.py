@@ -8,17 +8,9 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
-from dimtensor.dims import Dim, Dims, SelDim
-from dimtensor.dims.selection import LateSlice, Mask
+from dimtensor.dims import Dims, has_run_time_length
 from dimtensor.graph import Node
 from dimtensor.lower.context import Lowering
-
-
-def has_run_time_length(dim: Dim) -> bool:
-    """Whether values decide how long a dim is, as those of a mask do."""
-    if isinstance(dim, SelDim) and isinstance(dim.selection, (Mask, LateSlice)):
-        return True
-    return any(has_run_time_length(parent) for parent in dim.parents)
 
 
 def with_an_element(

@@ -9,7 +9,7 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
-from dimtensor.dims import Dim, Dims, without
+from dimtensor.dims import Dim, Dims, mask_keys, without
 from dimtensor.errors import GraphError, build_message
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.attrs import LabelPosition
@@ -17,7 +17,7 @@ from dimtensor.graph.checkpoints import Checkpoints
 from dimtensor.graph.checks import Check, check_messages
 from dimtensor.graph.grown import masked
 from dimtensor.graph.infer import describe
-from dimtensor.graph.regions import LoopAttrs, Region, mask_keys, split_inputs, stop_dims
+from dimtensor.graph.regions import LoopAttrs, Region, split_inputs, stop_dims
 from dimtensor.graph.walk import with_regions
 from dimtensor.lower.context import Lowering, lowers, transpose
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dimtensor.dims import Dims, dim_set, union, without
+from dimtensor.dims import Dims, dim_set, mask_keys, union, without
 from dimtensor.errors import (
     DimError,
     DimtensorError,
@@ -19,7 +19,7 @@ from dimtensor.errors import (
 from dimtensor.graph import Node, make
 from dimtensor.graph.dtypes import promote
 from dimtensor.graph.infer import describe
-from dimtensor.graph.regions import mask_keys, placeholder
+from dimtensor.graph.regions import placeholder
 from dimtensor.graph.substitute import expand_node
 from dimtensor.graph.walk import toposort
 from dimtensor.tensor.pytree import Tree, flatten, leaves_like, paths, unflatten

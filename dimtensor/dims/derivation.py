@@ -1,0 +1,110 @@
+"""What all derived dims have in common: each answers for its parents, length, labels and recipe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from dimtensor.dims.coords import Coords
+from dimtensor.dims.dim import Dim
+
+if TYPE_CHECKING:
+    from dimtensor.dims.binding import Binding
+
+DERIVED: dict[str, type[DerivedDim]] = {}
+
+
+class DerivedDim(Dim):
+    """A dim made of others by a recipe.
+
+    A new kind of dim is a subclass with its constructor, `recipe` and `named_as_parent`, and the
+    methods that raise here. Graph, lowering and compilation ask these, and know no kind but
+    selections.
+    """
+
+    __slots__ = ()
+
+    recipe: ClassVar[str]
+    # whether its name is that of its parent
+    named_as_parent: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        DERIVED[cls.recipe] = cls
+
+    @classmethod
+    def made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:
+        """The dim of this recipe, or the simpler one that it is.
+
+        Parameters
+        ----------
+        parents : sequence of Dim
+        options : tuple
+            What the recipe depends on beside parents and name.
+        name : str or None
+            Not used where the dim is named as its parent.
+        """
+        raise NotImplementedError
+
+    @property
+    def options(self) -> tuple:
+        """What the recipe depends on beside parents and name."""
+        return ()
+
+    def with_parents(self, parents: Sequence[Dim]) -> Dim:
+        """The dim that the same recipe makes of other parents."""
+        return self.made(parents, self.options, self.name)
+
+    def length_from(self, lengths: Sequence[Any]) -> Any:
+        """Length where the parents have some lengths: integers or symbolic scalars.
+
+        None where a length that is needed is None.
+        """
+        return None if any(length is None for length in lengths) else self._length_from(lengths)
+
+    def _length_from(self, lengths: Sequence[Any]) -> Any:
+        raise NotImplementedError
+
+    def labels_from(self, labels: Sequence[Coords | None]) -> Coords | None:
+        """Labels where the parents have some; None where one that is needed is not known."""
+        raise NotImplementedError
+
+    def text(self, parents: Sequence[str]) -> str:
+        """The recipe in one line, without labels; parents are given as text."""
+        raise NotImplementedError
+
+    def _settled(self) -> Any:
+        """The dim itself, with the length that its parents tell."""
+        if self._length is None:
+            self._length = self.length_from([parent.length for parent in self.parents])
+        return self
+
+    @property
+    def bases(self) -> tuple[Dim, ...]:
+        return tuple(dict.fromkeys(base for parent in self.parents for base in parent.bases))
+
+    def _derive_labels(self) -> Coords | None:
+        return self.labels_from([parent._labels() for parent in self.parents])
+
+    def bound_length(self, binding: Binding) -> int | None:
+        known = self.length if self.length is not None else binding.length(self)
+        if known is not None:
+            return known
+        return self.length_from([parent.bound_length(binding) for parent in self.parents])
+
+    def bound_labels(self, binding: Binding) -> Coords | None:
+        labels = self._labels()
+        if labels is None:
+            labels = binding.labels(self)
+        if labels is None:
+            labels = self.labels_from([parent.bound_labels(binding) for parent in self.parents])
+        return labels
+
+
+def family(dim: Dim) -> Iterator[Dim]:
+    """A dim and all that it is derived from, every dim before its parents; some occur twice."""
+    stack = [dim]
+    while stack:
+        one = stack.pop()
+        yield one
+        stack += reversed(one.parents)
