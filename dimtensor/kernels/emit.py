@@ -31,7 +31,7 @@ from dimtensor.kernels.elements import (
 )
 from dimtensor.kernels.extents import Axis, kept_axes, selection_of
 from dimtensor.kernels.nest import Nest
-from dimtensor.kernels.plan import Group, Plan, Task, UnsupportedGraph
+from dimtensor.kernels.plan import Group, Plan, Task, UnsupportedGraph, has_simple_slices
 from dimtensor.kernels.scalars import expression, is_call, literal, meeting_dtype
 from dimtensor.kernels.scopes import Scope, TopScope
 from dimtensor.kernels.shared import NumbaFunction, Shared
@@ -303,7 +303,8 @@ class Emitter:
             return self.element(node.inputs[1 + axis], (), self.top).text
         if isinstance(node.op, Elemwise) and all(v.type.shape[axis] == 1 for v in node.inputs):
             return "1"  # a rewrite made the operands such, and left the type of the result
-        if isinstance(node.op, Subtensor):
+        # what an update of computed ends selects is as long as the value that it is updated by
+        if isinstance(node.op, Subtensor) and has_simple_slices(node):
             kept = [
                 (source, entry)
                 for source, entry in enumerate(entries_of(node.op, node.inputs[0].type.ndim))

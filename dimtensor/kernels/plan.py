@@ -115,7 +115,7 @@ class Plan:
         if isinstance(op, (DimShuffle, Alloc, ScalarFromTensor, TensorFromScalar, SpecifyShape)):
             return True
         if isinstance(op, Subtensor):
-            return _simple_slices(node)
+            return has_simple_slices(node)
         if isinstance(op, AdvancedSubtensor):
             return gather_layout(node) is not None
         if isinstance(op, Shape_i):
@@ -127,7 +127,7 @@ class Plan:
 
     def is_scatter(self, node: Apply) -> bool:
         if isinstance(node.op, IncSubtensor):
-            return _simple_slices(node)
+            return has_simple_slices(node)
         return isinstance(node.op, AdvancedIncSubtensor) and gather_layout(node) is not None
 
     def _choose_stored(self) -> None:
@@ -337,7 +337,7 @@ def _scalar_reader(node: Apply) -> bool:
     )
 
 
-def _simple_slices(node: Apply) -> bool:
+def has_simple_slices(node: Apply) -> bool:
     """Whether a basic selection has integers, and slices of constant ends, only.
 
     Of an axis whose length is not known, a slice with a negative step takes all.

@@ -215,3 +215,15 @@ def test_an_array_that_a_returned_number_reads_is_not_overwritten():
     total = values.sum(0)
     for one, other in zip(found, [np.sin(total[0]), np.cos(total), np.exp(total) * 2], strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-14)
+
+
+def test_what_fills_a_slice_of_computed_ends_is_as_long_as_it_says():
+    x, start, stop = pt.dvector("x"), pt.lscalar("start"), pt.lscalar("stop")
+    one = pt.tensor("one", shape=(1,), dtype="float64")
+    filled = pt.alloc(one, x[start:stop].shape[0])
+    whole = pt.inc_subtensor(pt.zeros(x.shape)[start:stop], filled)
+    kernel = compile_kernel([x, start, stop, one], [whole, filled])
+    given = np.ones(6), np.array(2), np.array(4), np.array([7.0])
+    found = kernel.native.bind(kernel.constants)(*given)
+    np.testing.assert_array_equal(found[0], [0, 0, 7, 7, 0, 0])
+    np.testing.assert_array_equal(found[1], [7, 7])
