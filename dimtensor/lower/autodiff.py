@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
-from pytensor.graph.replace import vectorize_graph
 
 from dimtensor.dims import Dims
 from dimtensor.graph import Node
@@ -20,6 +19,7 @@ from dimtensor.graph.derivatives import jacobian_renames, outer_dims
 from dimtensor.graph.regions import DerivativeAttrs, split_derivative
 from dimtensor.lower.context import Lowering, lowers, transpose
 from dimtensor.lower.loops import RegionLowering
+from dimtensor.ops.batching import over_batch
 from dimtensor.ops.derivatives import pull, push
 from dimtensor.ops.derivatives.flow import number, zeros
 from dimtensor.ops.graphs import replaced
@@ -105,7 +105,7 @@ def jacobian(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variabl
     cotangent = y.type("cotangent")
     (row,) = _pullback(y, cotangent, function.wrt)
     units = _unit_cotangents(function.lengths, y.type.dtype)
-    batched = vectorize_graph([row], {cotangent: units})[0]
+    batched = over_batch([row], {cotangent: units})[0]
     if batched.type.ndim != len(rows) + len(columns):  # y does not depend on the input
         batched = pt.zeros([*function.lengths, *ctx.shape(columns)], dtype=node.dtype)
     return function.at(ctx, values, [batched])[0], (*rows, *renamed)

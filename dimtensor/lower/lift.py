@@ -8,12 +8,12 @@ from typing import Any
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 from pytensor.graph.fg import FrozenFunctionGraph
-from pytensor.graph.replace import vectorize_graph
 
 from dimtensor.dims import Dim, Dims, without
 from dimtensor.errors import DimError, GraphError, build_message
 from dimtensor.graph import Node
 from dimtensor.lower.context import Lowering, lowers
+from dimtensor.ops.batching import over_batch
 
 
 class LiftedGraph:
@@ -32,7 +32,7 @@ class LiftedGraph:
         # ops are batched by their nodes' methods, some of which frozen nodes lack
         inputs = [v.type() for v in self.graph.inputs]
         outputs = self.graph.bind(inputs)
-        return vectorize_graph(outputs, dict(zip(inputs, variables, strict=True)))
+        return over_batch(outputs, dict(zip(inputs, variables, strict=True)))
 
     def used_inputs(self, output: int) -> set[int]:
         """Numbers of the inputs that an output is computed from."""

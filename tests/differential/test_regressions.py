@@ -294,6 +294,40 @@ def test_kahans_sum_keeps_its_correction(backend: str) -> None:
     assert float(value(total, {given: np.ones(1000)}, backend)) == 1e16 + 1000
 
 
+# -- lengths ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_gradients_by_slices_of_length_one(backend: str) -> None:
+    """Of a vector whose gradient is asked for besides."""
+    flat, one, nine = dt.Dim("flat", length=19), dt.Dim("one", length=1), dt.Dim("nine", length=9)
+    z = dt.tensor("z", dims=flat)
+    table = z.isel(flat=slice(0, 9)).relabel("flat", dt.ProductDim([one, nine])).unravel()
+    first = z.isel(flat=slice(9, 10)).relabel("flat", one)
+    row = z.isel(flat=slice(10, 19)).relabel("flat", nine)
+    both = dt.concat([first, table], [one, one], name="j")
+    loss = dt.sin(dt.dot(row, both, both, dims="j")).sum()
+    point = np.linspace(-1.0, 1.2, 19)
+    t, f, r = point[:9], point[9], point[10:]
+    slope = np.cos(r * (f**2 + t**2))
+    by_first = [(slope * r * 2 * f).sum()]
+    by_flat = np.concatenate([slope * r * 2 * t, by_first, slope * (f**2 + t**2)])
+    found = dt.evaluate(dt.grad(loss, [z, table, first, row]), {z: point}, backend=backend)
+    expected = [by_flat, by_flat[:9], np.array(by_first), by_flat[10:]]
+    for result, wanted in zip(found, expected, strict=True):
+        np.testing.assert_allclose(result.values.reshape(wanted.shape), wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_hessians_of_products_over_no_elements(backend: str) -> None:
+    a, two = dt.Dim("a"), dt.Dim("two", length=2)
+    given, z = dt.tensor("given", dims=a), dt.tensor("z", dims=two)
+    loss = dt.if_else(x > 0, lambda: z.sum(), lambda: (given * z).prod())
+    point = {given: np.zeros(0), z: np.array([0.7, 2.0]), x: -1.0}
+    found = value(dt.hessian(loss, z), point, backend)
+    np.testing.assert_array_equal(found, np.zeros((2, 2)))
+
+
 # -- integers and sums -----------------------------------------------------------------------------
 
 

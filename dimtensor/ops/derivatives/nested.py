@@ -10,10 +10,10 @@ from pytensor.compile.builders import OpFromGraph
 from pytensor.conditional.op import IfElse
 from pytensor.graph.basic import Variable
 from pytensor.graph.fg import FrozenFunctionGraph
-from pytensor.graph.replace import vectorize_graph
 from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.elemwise import Elemwise
 
+from dimtensor.ops.batching import over_batch
 from dimtensor.ops.derivatives.driver import pull, pulled_node, push, pushed_node
 from dimtensor.ops.derivatives.elementwise import expanded
 from dimtensor.ops.derivatives.fallback import pulled_by_op, pushed_by_pulling
@@ -211,5 +211,5 @@ def _summed(answer: Variable, x: Variable, batch: Variable, n: int) -> Variable:
 
 def _vectorized(found: Sequence[Any], batched: dict[Variable, Variable]) -> Results:
     here = [v for v in found if isinstance(v, Variable)]
-    answers = iter(vectorize_graph(here, batched) if here else ())
+    answers = iter(over_batch(here, batched) if here else ())
     return [next(answers) if isinstance(v, Variable) else v for v in found]

@@ -12,11 +12,12 @@ from typing import Any
 
 import pytensor.tensor as pt
 from pytensor.graph.basic import Apply, Variable
-from pytensor.graph.replace import _vectorize_node, vectorize_graph
+from pytensor.graph.replace import _vectorize_node
 from pytensor.raise_op import CheckAndRaise
 from pytensor.tensor.blockwise import vectorize_node_fallback
 from pytensor.tensor.type import TensorType
 
+from dimtensor.ops.batching import over_batch
 from dimtensor.ops.graphs import replaced
 from dimtensor.ops.loop.capture import freeze
 from dimtensor.ops.loop.conditional import Conditional
@@ -171,7 +172,7 @@ def _batched_step(op: Any, batch: _Batch, given: Any, stops: bool) -> _BatchedSt
     while True:
         variables = [batch.wider(v) if i in wide else v for i, v in enumerate(inner)]
         replace = {inner[i]: variables[i] for i in wide}
-        found = vectorize_graph(outputs, replace) if replace else list(outputs)
+        found = over_batch(outputs, replace) if replace else list(outputs)
         masked = masked or (stops and found[-1].type.ndim > 0)
         more = {
             i
@@ -187,7 +188,7 @@ def _batched_step(op: Any, batch: _Batch, given: Any, stops: bool) -> _BatchedSt
     before = None
     if op.inverse is not None and not masked:
         before = op.inverse.bind(inner)
-        before = vectorize_graph(before, replace) if replace else before
+        before = over_batch(before, replace) if replace else before
         before = [
             batch.full(y, v.type.ndim) if i in wide else y
             for i, (y, v) in enumerate(zip(before, inner, strict=False))
@@ -260,7 +261,7 @@ def vectorize_conditional(op: Conditional, node: Apply, *inputs: Variable) -> An
     branches = []
     for graph in (op.then_branch, op.else_branch):
         own = [v.type() for v in graph.inputs]
-        branches.append(vectorize_graph(graph.bind(own), dict(zip(own, inner, strict=True))))
+        branches.append(over_batch(graph.bind(own), dict(zip(own, inner, strict=True))))
     cores = [v.type.ndim if _is_tensor(v) else 0 for v in node.outputs]
     wide = [
         _is_tensor(out) and any(ys[k].type.ndim > out.type.ndim for ys in branches)

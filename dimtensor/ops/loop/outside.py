@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pytensor.conditional.op import IfElse
 from pytensor.graph.basic import Apply, Constant, Variable
-from pytensor.graph.replace import vectorize_graph
 from pytensor.graph.traversal import ancestors, io_toposort
 from pytensor.raise_op import CheckAndRaise
 from pytensor.tensor.basic import Alloc, MakeVector, alloc
@@ -12,6 +11,7 @@ from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.type import TensorType
 
+from dimtensor.ops.batching import over_batch
 from dimtensor.ops.graphs import replaced
 from dimtensor.ops.loop.node import Given, ScanGraph
 
@@ -86,7 +86,7 @@ def vectorise(parts: ScanGraph) -> dict[Variable, Variable] | None:
         return None
     outputs = replaced(parts.outputs, {part.variable: part.outside for part in parts.captured})
     # a variable that both varies and is captured varies
-    batched = vectorize_graph(outputs, {part.variable: part.outside for part in parts.elements})
+    batched = over_batch(outputs, {part.variable: part.outside for part in parts.elements})
     replace = dict(parts.replaced)
     for trace, before, after in zip(parts.traces, outputs, batched, strict=True):
         if after.type.ndim == before.type.ndim:  # it depends on no sequence

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 
 import pytensor.tensor as pt
 from pytensor.graph.basic import Constant, Variable
-from pytensor.graph.replace import vectorize_graph
 from pytensor.graph.traversal import io_toposort
 from pytensor.scalar.basic import Add, Mul, Second
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.type import TensorType
+
+from dimtensor.ops.batching import over_batch
 
 _ELEMENTWISE = (Elemwise, DimShuffle, CAReduce)
 # what is not worth an array for each of its operands
@@ -118,7 +119,7 @@ def _for_all_steps(
 ) -> list[Variable]:
     direct = [known.get(v) for v in variables]
     rest = [v for v, found in zip(variables, direct, strict=True) if found is None]
-    computed = iter(vectorize_graph(rest, known) if rest else ())
+    computed = iter(over_batch(rest, known) if rest else ())
     return [next(computed) if found is None else found for found in direct]
 
 

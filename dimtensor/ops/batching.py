@@ -1,0 +1,50 @@
+"""Graphs computed for a batch: variables get more axes, the first ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytensor.tensor as pt
+from pytensor.graph.basic import Apply, Variable
+from pytensor.graph.replace import _vectorize_node
+from pytensor.graph.traversal import toposort
+from pytensor.tensor.shape import Reshape
+
+
+def over_batch(outputs: Sequence[Variable], replace: Mapping[Variable, Variable]) -> list[Variable]:
+    """Outputs of a graph some of whose variables have batch axes, before those of their own.
+
+    Parameters
+    ----------
+    outputs : sequence of variables
+    replace : mapping of variable to variable
+        What takes the place of variables of the graph, with batch axes or without.
+    """
+    found = dict(replace)
+    for node in toposort(outputs, blockers=list(replace)):
+        inputs = [found.get(x, x) for x in node.inputs]
+        if all(x is y for x, y in zip(inputs, node.inputs, strict=True)):
+            continue
+        for out, result in zip(node.outputs, _batched_node(node, inputs), strict=True):
+            found.setdefault(out, result)
+    return [found.get(out, out) for out in outputs]
+
+
+def _batched_node(node: Apply, inputs: Sequence[Variable]) -> Sequence[Variable]:
+    if isinstance(node.op, Reshape) and inputs[1] is node.inputs[1]:
+        return [_reshaped(node, inputs[0])]
+    found = _vectorize_node(node.op, node, *inputs)
+    return found.outputs if isinstance(found, Apply) else found
+
+
+def _reshaped(node: Apply, x: Variable) -> Variable:
+    """A reshape that knows the lengths of the batch.
+
+    PyTensor works a length that it does not know out from the number of elements; where that is 0
+    the length is anything.
+    """
+    before, shape = node.inputs
+    batch = x.type.ndim - before.type.ndim
+    lengths = [x.shape[k] if n is None else n for k, n in enumerate(x.type.shape[:batch])]
+    core = [shape[k] if n is None else n for k, n in enumerate(node.outputs[0].type.shape)]
+    return pt.reshape(x, [*lengths, *core], ndim=len(lengths) + len(core))
