@@ -100,10 +100,11 @@ def compile_positional(inputs: Sequence[Any], outputs: Sequence[Any], static: bo
 
 def _translate(node: Any) -> Callable[..., Any]:
     """What runs a node."""
-    from dimtensor.backends import jax_indexing, jax_special
+    from dimtensor.backends import jax_indexing, jax_random, jax_special
 
     return (
         jax_indexing.own_translation(node)
+        or jax_random.own_translation(node)
         or jax_special.own_translation(node, _translate)
         or _dispatch()(node.op, node=node, storage_map={})
     )
