@@ -35,6 +35,8 @@ class Executable:
         The kernel that ``call`` runs.
     native : NativeKernel, optional
         Its machine code, which takes the inputs and then the arrays in ``constants``.
+    reason : str
+        Why there is no kernel, where the backend has them.
     """
 
     call: Callable[..., Sequence[Any]]
@@ -44,6 +46,7 @@ class Executable:
     place: Callable[[Any], Any] = _as_it_is
     kernel: Any = None
     native: Any = None
+    reason: str = ""
 
     @property
     def raw(self) -> Any:
@@ -51,8 +54,17 @@ class Executable:
 
         A numba dispatcher (made when it is first asked for, if numba is not what runs the kernel),
         a pure JAX function, or a Python function.
+
+        Raises
+        ------
+        GraphError
+            If there is no kernel for numba to compile.
         """
-        return self.kernel.function if self.given_raw is None else self.given_raw
+        if self.given_raw is not None:
+            return self.given_raw
+        if self.kernel is None:
+            raise GraphError(f"there is no function for numba without a kernel: {self.reason}")
+        return self.kernel.function
 
 
 def check_backend(backend: str) -> str:
@@ -93,7 +105,7 @@ def compile_positional(
     static : bool
         Whether all lengths are known (only then JAX can jit the whole).
     kernels : bool
-        Whether numba gets loop nests; else one function per operation, as PyTensor writes them.
+        Whether the numba backend writes loop nests; else it performs one operation after the other.
     """
     check_backend(backend)
     with np.errstate(all="ignore"):  # rewrites compute with the constants of a graph

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache
+import ctypes
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,30 +13,8 @@ from dimtensor.backends import Executable
 from dimtensor.kernels.native.flat import CONDITION, closure_table
 from dimtensor.kernels.native.translate import ArgumentType
 
-_TEMPLATE = """
-def flat(arrays_, results_, closure_):
-    try:
-        closure = carray(closure_, ({words},), uint64)
-        arrays = carray(arrays_, ({given},), uint64)
-        found = inner({arguments})
-{stores}
-        if not ({fine}):
-            return {condition}
-    except Exception:
-        return 1
-    return 0
-"""
-_STORE_ARRAY = """
-        flat_{at} = found[{at}].reshape(-1)
-        to_{at} = carray(as_pointer(carray(results_, ({at} + 1,), uint64)[{at}]), flat_{at}.shape,
-                         result_{at})
-        for i in range(flat_{at}.shape[0]):
-            to_{at}[i] = flat_{at}[i]
-"""
-_STORE_NUMBER = """
-        carray(as_pointer(carray(results_, ({at} + 1,), uint64)[{at}]), (1,), result_{at})[0] = (
-            asarray(found[{at}]).item())
-"""
+_TABLE = ctypes.POINTER(ctypes.c_void_p)
+_PROTOTYPE = ctypes.CFUNCTYPE(ctypes.c_int32, _TABLE, _TABLE, ctypes.c_void_p)
 
 
 class CFunction:
@@ -80,8 +59,13 @@ class CFunction:
             self.address = executable.native.flat_address
             self._kept: tuple = (executable.native, *fixed)
         else:
-            function = _through_numba(executable.raw, given, fixed, results, conditions)
-            self.address = function.address
+            n_constants = len(executable.constants)
+            function = _through_python(
+                executable.call, given, fixed[: len(fixed) - n_constants], results, conditions
+            )
+            address = ctypes.cast(function, ctypes.c_void_p).value
+            assert address is not None
+            self.address = address
             self._kept = (function, *fixed)
         self.closure = self._table.ctypes.data
 
@@ -89,103 +73,33 @@ class CFunction:
         return f"<CFunction at 0x{self.address:x}>"
 
 
-def _through_numba(
-    inner: Any,
+def _through_python(
+    call: Callable[..., Sequence[Any]],
     given: Sequence[np.ndarray],
     fixed: Sequence[np.ndarray],
     results: Sequence[tuple[str, int]],
     conditions: range,
 ) -> Any:
-    import numba
+    """A C function around one of Python: for what has no machine code of ours.
 
-    key = (tuple(str(numba.typeof(a)) for a in (*given, *fixed)), tuple(results), conditions)
-    kept = _compiled.setdefault(inner, {})
-    if key not in kept:
-        kept[key] = _compile(inner, given, fixed, results, conditions)
-    return kept[key]
-
-
-_compiled: dict[Any, dict[tuple, Any]] = {}
-
-
-def _compile(
-    inner: Any,
-    given: Sequence[np.ndarray],
-    fixed: Sequence[np.ndarray],
-    results: Sequence[tuple[str, int]],
-    conditions: range,
-) -> Any:
-    import warnings
-
-    import numba
-    from numba import types
-
-    names: dict[str, Any] = {
-        "asarray": np.asarray,
-        "as_pointer": _as_pointer(),
-        "carray": numba.carray,
-        "inner": inner,
-        "intp": np.intp,
-        "uint64": np.uint64,
-    }
-    arguments, word = [], 3
-    for number, array in enumerate([*given, *fixed]):
-        names[f"typed_{number}"] = _with_type(numba.typeof(array))
-        names[f"dtype_{number}"] = array.dtype
-        shape = "".join(f"intp(closure[{word + 1 + axis}])," for axis in range(array.ndim))
-        pointer = f"arrays[{number}]" if number < len(given) else f"closure[{word}]"
-        view = f"carray(as_pointer({pointer}), ({shape}), dtype_{number})"
-        arguments.append(f"typed_{number}({view})")
-        word += 1 + array.ndim
-    stores = ""
-    for at, (dtype, ndim) in enumerate(results):
-        names[f"result_{at}"] = np.dtype(dtype)
-        stores += (_STORE_ARRAY if ndim else _STORE_NUMBER).format(at=at).rstrip()
-    fine = " and ".join(f"asarray(found[{place}]).item()" for place in conditions) or "True"
-    text = _TEMPLATE.format(
-        words=word, given=max(len(given), 1), arguments=", ".join(arguments), stores=stores,
-        fine=fine, condition=CONDITION,
-    )  # fmt: skip
-    exec(text, names)
-    with warnings.catch_warnings():
-        # it is made from text and closes over a dispatcher: numba has nowhere to keep it
-        warnings.filterwarnings("ignore", message="Cannot cache compiled function")
-        signature = types.int32(types.voidptr, types.voidptr, types.voidptr)
-        return numba.cfunc(signature)(names["flat"])
-
-
-@cache
-def _as_pointer() -> Any:
-    """An intrinsic that takes an address for a pointer."""
-    from numba import types
-    from numba.core import cgutils
-    from numba.extending import intrinsic
-
-    @intrinsic
-    def as_pointer(typing, address):
-        def codegen(context, builder, signature, args):
-            return builder.inttoptr(args[0], cgutils.voidptr_t)
-
-        return types.voidptr(address), codegen
-
-    return as_pointer
-
-
-@cache
-def _with_type(array_type: Any) -> Any:
-    """An intrinsic that takes an array for one of exactly this type.
-
-    numba's carray gives writeable arrays only. An inner function that has been compiled for
-    read-only data would be compiled again for those.
+    A thread that calls it waits for Python's lock.
     """
-    from numba.extending import intrinsic
+    kinds = [(array.shape, array.dtype) for array in given]
 
-    @intrinsic
-    def with_type(typing, array):
-        def codegen(context, builder, signature, args):
-            context.nrt.incref(builder, signature.args[0], args[0])
-            return args[0]
+    def flat(arrays: Any, places: Any, closure: Any) -> int:
+        try:
+            taken = [_array_at(arrays[at], *kind) for at, kind in enumerate(kinds)]
+            found = [np.asarray(value) for value in call(*taken, *fixed)]
+            for at, (dtype, _) in enumerate(results):
+                _array_at(places[at], found[at].shape, np.dtype(dtype))[...] = found[at]
+            return 0 if all(found[place] for place in conditions) else CONDITION
+        except Exception:
+            return 1
 
-        return array_type(array), codegen
+    return _PROTOTYPE(flat)
 
-    return with_type
+
+def _array_at(address: int | None, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """The array that lies at an address."""
+    size = math.prod(shape) * dtype.itemsize
+    return np.ndarray(shape, dtype, (ctypes.c_char * size).from_address(address or 0))

@@ -1,120 +1,16 @@
-"""Numba: the positional graph as one function of loop nests, or through PyTensor's numba linker."""
+"""Kernels: the positional graph as one function of loop nests, in machine code."""
 
 from __future__ import annotations
 
 import os
 import time
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
 
-from dimtensor.backends import Executable
+from dimtensor.backends import Executable, python
 from dimtensor.backends.progress import announced
-
-
-@cache
-def register_ops() -> None:
-    """Teach PyTensor's numba dispatcher our operations."""
-    import numba
-    import numpy as np
-    from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_default_op_cache_key
-
-    from dimtensor.backends import numba_loops
-    from dimtensor.ops.group import GroupPosition
-
-    @register_funcify_default_op_cache_key(GroupPosition)
-    def group_position(op, node, **kwargs):
-        first, largest = op.which == "first", op.which == "max"
-
-        @numba_njit
-        def find(x, codes, groups):
-            n_groups = groups.shape[0]
-            at = np.full(n_groups, -1, dtype=np.int64)
-            for i in range(x.shape[0]):
-                group = codes[i]
-                if group < 0 or group >= n_groups:
-                    continue
-                if at[group] < 0:
-                    at[group] = i
-                elif not first:
-                    best, value = x[at[group]], x[i]
-                    if best != best:
-                        continue
-                    if value != value or (value > best if largest else value < best):
-                        at[group] = i
-            return at
-
-        return find
-
-    _register_linalg()
-    numba_loops.register()
-    del numba
-
-
-def _register_linalg() -> None:
-    """Linear algebra that gives nan for a matrix that is singular or holds nan.
-
-    Of those, numba's own raises, and LAPACK's eigenvalues of nan are numbers.
-    """
-    import numpy as np
-    from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_default_op_cache_key
-    from pytensor.link.numba.dispatch.linalg.decomposition.eigen import _eigh
-    from pytensor.link.numba.dispatch.linalg.solvers.general import _solve_gen
-
-    from dimtensor.ops.linalg import Det, Eigh, Inverse, SLogDet
-
-    @register_funcify_default_op_cache_key(Inverse)
-    def inverse(op, node, **kwargs):
-        dtype = node.outputs[0].type.numpy_dtype
-
-        @numba_njit
-        def invert(x):
-            identity = np.eye(x.shape[0]).astype(dtype)
-            return _solve_gen(x.astype(dtype), identity, False, True, True, False)
-
-        return invert, 1
-
-    @register_funcify_default_op_cache_key(Det)
-    def det(op, node, **kwargs):
-        dtype = node.outputs[0].type.numpy_dtype
-
-        @numba_njit
-        def determinant(x):
-            if not np.isfinite(x).all():
-                return np.array(np.nan).astype(dtype)
-            return np.array(np.linalg.det(x)).astype(dtype)
-
-        return determinant, 1
-
-    @register_funcify_default_op_cache_key(SLogDet)
-    def slogdet(op, node, **kwargs):
-        sign_dtype, log_dtype = (v.type.numpy_dtype for v in node.outputs)
-
-        @numba_njit
-        def sign_and_log(x):
-            if not np.isfinite(x).all():
-                return np.array(np.nan).astype(sign_dtype), np.array(np.nan).astype(log_dtype)
-            sign, log = np.linalg.slogdet(x)
-            return np.array(sign).astype(sign_dtype), np.array(log).astype(log_dtype)
-
-        return sign_and_log, 1
-
-    @register_funcify_default_op_cache_key(Eigh)
-    def eigh(op, node, **kwargs):
-        dtype = node.outputs[0].type.numpy_dtype
-        overwrite = op.overwrite_a
-
-        @numba_njit
-        def decompose(x):
-            n = x.shape[0]
-            if not np.isfinite(x).all():
-                # transposed, because LAPACK's is in column order
-                return np.full(n, np.nan).astype(dtype), np.full((n, n), np.nan).astype(dtype).T
-            return _eigh(x, np.int32(0), overwrite)
-
-        return decompose, 1
 
 
 def compile_positional(
@@ -126,24 +22,31 @@ def compile_positional(
     ----------
     inputs, outputs : sequence of pytensor variables
     kernels : bool
-        Whether to use the kernel compiler; otherwise, and where it has no rule, the graph goes
-        through PyTensor's rewrites and its numba linker, one function per operation.
+        Whether to use the kernel compiler; otherwise, and for a graph that it has no rule for, the
+        operations are performed one after the other.
 
     Notes
     -----
-    The statistics are seconds: ``rewrite`` (PyTensor's graph rewrites), ``kernel`` (writing the
-    loop nests) and ``jit`` (numba's typing and LLVM, measured at the first call).
+    The statistics are seconds: ``rewrite`` (rewrites of the graph), ``kernel`` (writing the loop
+    nests) and ``jit`` (LLVM; numba's typing as well where it compiles the kernel, which is at the
+    first call).
     """
     from dimtensor.kernels.plan import UnsupportedGraph
 
-    if kernels:
-        try:
-            return _through_kernels(inputs, outputs)
-        except UnsupportedGraph:
-            if os.environ.get("DIMTENSOR_STRICT_KERNELS"):
-                raise
-    register_ops()
-    return _through_pytensor(inputs, outputs)
+    if not kernels:
+        return _performed(inputs, outputs, "kernels are switched off")
+    try:
+        return _through_kernels(inputs, outputs)
+    except UnsupportedGraph as reason:
+        if os.environ.get("DIMTENSOR_STRICT_KERNELS"):
+            raise
+        return _performed(inputs, outputs, str(reason))
+
+
+def _performed(inputs: Sequence[Any], outputs: Sequence[Any], reason: str) -> Executable:
+    """The graph as the interpreter runs it, which is nothing that numba could call."""
+    found = python.compile_positional(inputs, outputs)
+    return Executable(found.call, None, found.stats, reason=reason)
 
 
 def _through_kernels(inputs: Sequence[Any], outputs: Sequence[Any]) -> Executable:
@@ -157,7 +60,6 @@ def _through_kernels(inputs: Sequence[Any], outputs: Sequence[Any]) -> Executabl
         if not isinstance(variable.type, TensorType):
             raise UnsupportedGraph(f"an input of type {variable.type}")
     kernel = compile_kernel([*inputs, *shared], outputs)
-    kernel.before_numba = register_ops
     constants = (*(v.get_value(borrow=True) for v in shared), *kernel.constants)
     native = kernel.native
     if native is not None and not shared:
@@ -181,35 +83,6 @@ def _with_values(kernel: Any, shared: Sequence[Any]) -> Callable[..., Any]:
         return function(*arrays, *values, *fixed)
 
     return run
-
-
-def _through_pytensor(inputs: Sequence[Any], outputs: Sequence[Any]) -> Executable:
-    import pytensor
-    from pytensor.compile.io import In, Out
-    from pytensor.compile.mode import get_mode
-
-    from dimtensor.backends.numba_loops import with_loops_rewritten
-
-    started = time.perf_counter()
-    outputs = with_loops_rewritten(inputs, outputs)
-    function = pytensor.function(
-        [In(v, borrow=True) for v in inputs],
-        [Out(v, borrow=True) for v in outputs],
-        mode=get_mode("NUMBA").excluding("local_div_by_one"),
-        on_unused_input="ignore",
-        trust_input=True,
-    )
-    jitted = function.vm.jit_fn
-    stats = {"rewrite": time.perf_counter() - started}
-    shared = list(function.input_storage[len(inputs) :])
-    if shared:
-
-        def run(*arrays: Any) -> Any:
-            return jitted(*arrays, *(cell.storage[0] for cell in shared))
-    else:
-        run = jitted
-    constants = tuple(cell.storage[0] for cell in shared)
-    return Executable(_TimedFirstCall(run, stats), jitted, stats, constants)
 
 
 def _shared_variables(outputs: Sequence[Any], known: set[Any]) -> list[Any]:

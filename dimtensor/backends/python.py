@@ -20,6 +20,15 @@ def compile_positional(inputs: Sequence[Any], outputs: Sequence[Any]) -> Executa
     def call(*arrays: Any) -> list[np.ndarray]:
         # what overflows is inf and what is undefined is nan, as in compiled code
         with np.errstate(all="ignore"):
-            return [np.array(value) for value in interpreter(*map(np.asarray, arrays))]
+            return [_owned(value) for value in interpreter(*map(_value, arrays))]
 
     return Executable(call, call, {"total": time.perf_counter() - started})
+
+
+def _value(value: Any) -> Any:
+    return value if isinstance(value, np.random.Generator) else np.asarray(value)
+
+
+def _owned(value: Any) -> Any:
+    """An array of its own: the interpreter gives views of inputs, too."""
+    return value if isinstance(value, np.random.Generator) else np.array(value)

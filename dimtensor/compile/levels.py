@@ -14,6 +14,7 @@ from dimtensor.compile.positional import PositionalFunction
 from dimtensor.dims import Binding, Dim, dim_set
 from dimtensor.errors import GraphError, InputError, build_message
 from dimtensor.graph import Node
+from dimtensor.kernels.generated import function_of_source
 
 if TYPE_CHECKING:
     from dimtensor.backends.c_function import CFunction
@@ -98,9 +99,9 @@ class Levels:
 
         ``int32_t f(void *const *arrays, void *const *results, const uint64_t *closure)``, called
         with the addresses of the arrays of the inputs, contiguous, the addresses of buffers for the
-        outputs, which must not overlap with anything else, and with `closure`. It needs no lock of
-        Python's and may run in several threads. It returns 0; -1 where a check fails, and
-        another number if there is no memory for its temporaries.
+        outputs, which must not overlap with anything else, and with `closure`. It may run in
+        several threads, and needs no lock of Python's where `path` is machine code. It returns 0;
+        -1 where a check fails, and another number if it fails otherwise, for want of memory say.
 
         Raises
         ------
@@ -215,7 +216,7 @@ class Levels:
         executable = self.positional.executable
         kernel = executable.kernel
         if kernel is None:
-            return "PyTensor's linker for numba"
+            return f"the python interpreter: {executable.reason}"
         reason = getattr(kernel, "left_to_numba", None)
         return "machine code" if reason is None else f"numba: {reason}"
 
@@ -310,6 +311,5 @@ def _checked(positional: PositionalFunction) -> Any:
         lines.append(f"        raise ValueError({check.message!r})")
     results = "".join(f"found[{at}], " for at in range(len(positional.output_dims)))
     lines.append(f"    return ({results})")
-    namespace: dict[str, Any] = {"inner": positional.raw}
-    exec("\n".join(lines), namespace)
-    return numba.njit(namespace["checked"], nogil=True)
+    checked = function_of_source("\n".join(lines), "checked", {"inner": positional.raw})
+    return numba.njit(checked, nogil=True)

@@ -153,7 +153,6 @@ class LoopNests:
         return self._run(*values)
 
     def _compiled(self) -> Callable[..., Any]:
-        from dimtensor.backends.numba import register_ops
         from dimtensor.kernels.compiler import kernel_of
         from dimtensor.kernels.guards import GuardedEmitter
         from dimtensor.kernels.plan import UnsupportedGraph
@@ -171,7 +170,6 @@ class LoopNests:
             dtypes = [v.type.dtype for v in border.graph.inputs]
             function = _of_any_layout(kernel.native.bind(kernel.constants), dtypes)
             return self._guarded(function, border)
-        kernel.before_numba = register_ops
         return self._first_call(kernel.function, kernel.constants, border)
 
     def _first_call(

@@ -33,9 +33,9 @@ class Routine(NamedTuple):
 
     def make(self) -> Any:
         """What numba calls."""
-        from dimtensor.kernels import fortran
+        from dimtensor.kernels.fortran import routine
 
-        return getattr(fortran, self.name)
+        return routine(self.name)
 
 
 def loops_over(e: Emitter, variable: Variable) -> tuple[tuple[Term, ...], Loops]:

@@ -7,7 +7,7 @@ import os
 import re
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache, cached_property
 from typing import Any
 
@@ -22,6 +22,7 @@ from pytensor.scalar.basic import ScalarOp
 from dimtensor.errors import NotNativeWarning
 from dimtensor.kernels.absorbed import absorb_sums
 from dimtensor.kernels.emit import Emitter
+from dimtensor.kernels.generated import function_of_source
 from dimtensor.kernels.native.code import NativeKernel, native_code, translated
 from dimtensor.kernels.native.machine import assembly
 from dimtensor.kernels.native.translate import ArgumentType
@@ -58,7 +59,6 @@ class Kernel:
         self.stats = stats
         self.source = emitter.source()
         self.constants = tuple(array for _, array in emitter.constants)
-        self.before_numba: Callable[[], None] | None = None
         self._namespace = emitter.namespace
         self._arguments = list(arguments)
         self.left_to_numba: str | None = None
@@ -123,13 +123,11 @@ class Kernel:
         """A function of numba, compiled when it is first called."""
         import numba
 
-        if self.before_numba is not None:
-            self.before_numba()
         namespace: dict[str, Any] = {"np": np, "math": math}
         for name, value in self._namespace.items():
             namespace[name] = value.make() if hasattr(value, "make") else value
-        exec(compile(self.source, "<dimtensor kernel>", "exec"), namespace)
-        return numba.njit(namespace["kernel"], error_model="numpy", nogil=True)
+        kernel = function_of_source(self.source, "kernel", namespace)
+        return numba.njit(kernel, error_model="numpy", nogil=True)
 
 
 @cache

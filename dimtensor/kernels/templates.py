@@ -15,12 +15,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from dimtensor.kernels.native.fortran import LETTERS, SUBROUTINES
+
 if TYPE_CHECKING:
     from dimtensor.kernels.emit import Emitter
-
-# subroutines of Fortran, which the source calls by their names with a letter for the dtype
-LAPACK = frozenset({"potrf", "getrf", "getrs", "syevd", "gesdd", "geqrf", "orgqr", "trsm", "gemm"})
-LETTERS = {"float64": "d", "float32": "s"}
 
 
 class Access(NamedTuple):
@@ -189,12 +187,12 @@ class _Inliner(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
-        if isinstance(node.func, ast.Name) and node.func.id in LAPACK:
+        if isinstance(node.func, ast.Name) and node.func.id in SUBROUTINES:
             from dimtensor.kernels.calls import Routine
 
-            routine = node.func.id
-            node.func.id = LETTERS[self.dtype] + routine
-            self.e.namespace[node.func.id] = Routine(routine)
+            # subroutines have a letter for the dtype before their names
+            node.func.id = LETTERS[self.dtype] + node.func.id
+            self.e.namespace[node.func.id] = Routine(node.func.id)
         return node
 
     def visit_Expr(self, node: ast.Expr) -> ast.stmt | list[ast.stmt]:

@@ -96,6 +96,29 @@ def test_numba_raises_where_a_check_fails():
         checked.numba(W0)
 
 
+def test_numba_calls_lapack(rng):
+    rows = dt.Dim("rows", length=4)
+    columns = rows.rename()
+    a, b = dt.tensor("a", dims=[rows, columns]), dt.tensor("b", dims=rows)
+    pair = [rows, columns]
+    values, _ = dt.eigh(a, pair)
+    _, singular, _ = dt.svd(a, pair)
+    outputs = [dt.solve(a, b, pair), dt.cholesky(a, pair), values, singular, dt.det(a, pair)]
+    f = dt.function([a, b], outputs)
+    A, B = rng.normal(size=(4, 4)), rng.normal(size=4)
+    A = A @ A.T + np.eye(4)
+    found = f.numba(A, B, *f.fixed)
+    wanted = [
+        np.linalg.solve(A, B),
+        np.linalg.cholesky(A),
+        np.linalg.eigvalsh(A),
+        np.linalg.svd(A, compute_uv=False),
+        np.linalg.det(A),
+    ]
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+
+
 PROTOTYPE = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 3)
 
 
@@ -189,7 +212,10 @@ def test_what_runs_is_said(f):
     assert f.path == "machine code"
     z = dt.tensor("z", dims=K, dtype="complex128")
     assert dt.function([z], z * 2, backend="numba").path == "numba: numbers of dtype complex128"
-    assert dt.function([W], W.sum(), backend="numba", kernels=False).path.startswith("PyTensor's")
+    off = dt.function([W], W.sum(), backend="numba", kernels=False)
+    assert off.path == "the python interpreter: kernels are switched off"
+    with pytest.raises(dt.GraphError, match="no function for numba without a kernel: kernels are"):
+        _ = off.numba
     assert dt.function([W], W.sum(), backend="jax").path == "JAX"
 
 

@@ -111,18 +111,6 @@ def test_branches_in_a_loop(backend, rng):
     np.testing.assert_allclose(found, [h, slope])
 
 
-@pytest.mark.compiled
-def test_conditionals_on_pytensors_numba_linker():
-    found = dt.if_else(s > 0, lambda x: dt.sqrt(x) * s, lambda x: x, x)
-    gradient = dt.grad(found.sum(), s)
-    f = dt.function([x, s], [found, gradient], backend="numba", kernels=False)
-    values = np.array([1.0, 4.0, 9.0])
-    one, two = f(values, 2.0)
-    np.testing.assert_allclose(one, 2 * np.sqrt(values))
-    np.testing.assert_allclose(two, 6.0)
-    np.testing.assert_allclose(f(values, -2.0)[0], values)
-
-
 def test_what_is_not_selected_does_no_harm():
     """Positions outside, checks in loops, and loops that would never end."""
     at = dt.tensor("at", dims=K, dtype="int64")

@@ -26,8 +26,6 @@ def evaluate(
     if backend == "rewritten":
         graph = rewritten(inputs, outputs)
         return Interpreter(graph.inputs, graph.outputs)(*arrays)
-    if backend == "linker":
-        return compile_positional("numba", inputs, outputs, kernels=False).call(*arrays)
     if backend is not None:
         return list(compile_positional(backend, inputs, outputs).call(*arrays))
     return Interpreter(inputs, outputs)(*arrays)

@@ -1,4 +1,4 @@
-"""Loops on JAX and through PyTensor's own numba linker."""
+"""Loops on JAX and where kernels are switched off."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import pytensor.tensor as pt
 import pytest
 
 from dimtensor.backends import compile_positional
-from dimtensor.backends.numba import register_ops
 from dimtensor.errors import GraphError
 from dimtensor.ops.loop import fori_loop, scan, while_loop
 from tests.ops.loops import assert_close, evaluate
@@ -24,9 +23,7 @@ generator = pt.random.type.random_generator_type("generator")
 
 def agree(backend, inputs, outputs, *rows):
     """A backend and the interpreter, on several rows of values."""
-    run = {"linker": "numba"}.get(backend, backend)
-    options = {"kernels": False} if backend == "linker" else {}
-    call = compile_positional(run, inputs, outputs, **options).call
+    call = compile_positional(backend, inputs, outputs).call
     for values in rows:
         values = [np.asarray(y) for y in values]
         assert_close(list(call(*values)), evaluate(inputs, outputs, *values))
@@ -102,36 +99,26 @@ def test_in_32_bits_on_jax(rng):
     assert_close([state, done], evaluate([s, a], [*result.states, result.n_done], 0.5, 1.3), 1e-6)
 
 
-@pytest.mark.slow
-def test_through_the_linker(rng):
-    result = scan(
-        lambda st, e: ([pt.tanh(st[0]) * e[0] * a], [pt.outer(st[0], st[0])]), [v], [x],
-        reverse=True,
-    )  # fmt: skip
-    gradient = pytensor.grad(result.traces[0].sum(), [v, a])
-    rows = [(rng.normal(size=3), rng.normal(size=length), 0.3) for length in (4, 0)]
-    agree("linker", [v, x, a], [*result.states, *result.traces, *gradient], *rows)
+@pytest.mark.falls_back  # kernels have no generators
+def test_without_kernels(rng):
+    """What the kernel compiler refuses runs so: NumPy's recurrence, and generators as states."""
 
+    def step(states, e):
+        following, noise = pt.random.normal(a, 2.0, rng=states[1], return_next_rng=True)
+        return [pt.tanh(states[0]) * e[0] + noise, following], [noise]
 
-def test_loops_that_stop_through_the_linker(rng):
-    def step(st, e):
-        return [st[0] * e[0] + a], [st[0] * e[0]], pt.lt(st[0], 1.15)
-
-    result = scan(step, [s], [x], stops=True)
-    free = while_loop(lambda st: st[0] < 5, lambda st: [st[0] + a], [s])
-    outputs = [result.n_done, *result.states, *result.traces, *free.states]
-    agree("linker", [s, x, a], outputs, (0.5, rng.uniform(0.5, 1.5, 7), 0.6), (9.0, [], 0.6))
-
-
-def test_the_stream_through_the_linker():
-    def step(st, e):
-        following, drawn = pt.random.normal(a, 2.0, rng=st[0], return_next_rng=True)
-        return [following], [drawn]
-
-    register_ops()
-    result = scan(step, [generator], n_steps=4)
-    function = pytensor.function([generator, a], [result.traces[0], result.states[0]], mode="NUMBA")
-    drawn, after = function(np.random.default_rng(3), 0.5)
+    result = scan(step, [s, generator], [x])
+    outputs = [*result.states, *result.traces]
+    values = rng.normal(size=4)
+    executable = compile_positional("numba", [s, generator, x, a], outputs)
+    assert executable.reason == "an input of type RandomGeneratorType"
+    given = np.random.default_rng(3)
+    state, after, drawn = executable.call(np.asarray(0.5), given, values, np.asarray(0.3))
     oracle = np.random.default_rng(3)
-    assert_close([drawn], [oracle.normal(0.5, 2.0, size=4)])
+    noise = oracle.normal(0.3, 2.0, size=4)
+    wanted = 0.5
+    for value, each in zip(values, noise, strict=True):
+        wanted = np.tanh(wanted) * value + each
+    assert_close([state, drawn], [wanted, noise])
     assert after.normal() == oracle.normal()
+    assert given.normal() == np.random.default_rng(3).normal()

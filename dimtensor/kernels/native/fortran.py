@@ -9,12 +9,15 @@ from dimtensor.kernels.native.values import SCALARS, Array, Value, constant
 
 _I32 = SCALARS["int32"]
 # subroutine → library, and whether it reports how it went in a last argument
-_ROUTINES = {
+SUBROUTINES = {
     "potrf": ("lapack", True), "getrf": ("lapack", True), "getrs": ("lapack", True),
     "syevd": ("lapack", True), "gesdd": ("lapack", True), "geqrf": ("lapack", True),
     "orgqr": ("lapack", True), "trsm": ("blas", False), "gemm": ("blas", False),
 }  # fmt: skip
-ROUTINES = {letter + name: kind for name, kind in _ROUTINES.items() for letter in "ds"}
+LETTERS = {"float64": "d", "float32": "s"}
+ROUTINES = {
+    letter + name: kind for name, kind in SUBROUTINES.items() for letter in LETTERS.values()
+}
 
 
 def call_routine(b: Builder, name: str, arguments: Sequence[Value | Array]) -> Value:

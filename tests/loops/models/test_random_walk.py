@@ -15,9 +15,8 @@ import dimtensor as dt
 from dimtensor.ops.loop import fori_loop, scan, while_loop
 from tests.ops.loops import evaluate
 
+# kernels have no generators: the numba backend performs what draws
 BACKENDS = [None, "rewritten", pytest.param("numba", marks=pytest.mark.compiled)]
-# what draws goes through PyTensor's numba linker, a function per operation
-SLOWLY = [*BACKENDS[:2], pytest.param("numba", marks=[pytest.mark.compiled, pytest.mark.slow])]
 
 
 def generator_and_reference():
@@ -52,7 +51,7 @@ def test_the_stream_is_that_of_numpy(backend):
         assert given.normal() == np.random.default_rng(5).normal()  # the caller's has not moved
 
 
-@pytest.mark.parametrize("backend", SLOWLY)
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_steps_of_several_draws(backend):
     """A walk in two dimensions with jumps: vectors, integers and uniform draws in one stream."""
     rng = random_generator_type("rng")
@@ -77,7 +76,7 @@ def test_steps_of_several_draws(backend):
         np.testing.assert_allclose(path[t], position, rtol=1e-12)
 
 
-@pytest.mark.parametrize("backend", SLOWLY)
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_walking_until_a_border(backend):
     rng, border = random_generator_type("rng"), pt.dscalar("border")
 
@@ -97,7 +96,7 @@ def test_walking_until_a_border(backend):
     assert after.normal() == reference.normal()
 
 
-@pytest.mark.parametrize("backend", SLOWLY)
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_walks_in_walks(backend):
     """The inner walk is longer in each step: its draws do not fit in one trace."""
     rng = random_generator_type("rng")
@@ -113,7 +112,7 @@ def test_walks_in_walks(backend):
     assert after.normal() == reference.normal()
 
 
-@pytest.mark.parametrize("backend", SLOWLY)
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_gradients_with_the_noise_held_fixed(backend):
     rng, drift, scale = random_generator_type("rng"), pt.dscalar("drift"), pt.dscalar("scale")
     result = walk(rng, drift, scale, 10)
