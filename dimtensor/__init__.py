@@ -111,15 +111,15 @@ from dimtensor.tensor.while_loops import while_loop as while_loop
 
 # isort: split
 # After the elementwise functions: dt.real is a support that is also the function of that name.
+from dimtensor.dist.supports import bounded as bounded
+from dimtensor.dist.supports import positive as positive
+from dimtensor.dist.supports import real as real
+from dimtensor.dist.supports import unit as unit
+from dimtensor.dist.supports_along import ordered as ordered
+from dimtensor.dist.supports_along import positive_ordered as positive_ordered
+from dimtensor.dist.supports_along import simplex as simplex
+from dimtensor.dist.supports_matrix import cholesky_corr as cholesky_corr
 from dimtensor.model.logdensity import LogDensity as LogDensity
 from dimtensor.model.sample import sample as sample
-from dimtensor.model.supports import bounded as bounded
-from dimtensor.model.supports import positive as positive
-from dimtensor.model.supports import real as real
-from dimtensor.model.supports import unit as unit
-from dimtensor.model.supports_along import ordered as ordered
-from dimtensor.model.supports_along import positive_ordered as positive_ordered
-from dimtensor.model.supports_along import simplex as simplex
-from dimtensor.model.supports_matrix import cholesky_corr as cholesky_corr
 
 __version__ = "0.1.0"

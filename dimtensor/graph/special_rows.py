@@ -43,6 +43,11 @@ _ERROR = [
     ),
     special("erfinv", "x", "Inverse error function.", domain=((-0.9, 0.9),)),
     special("erfcinv", "x", "Inverse complementary error function.", domain=((0.1, 1.9),)),
+    special("ndtr", "x", "Cumulative distribution function of the standard normal."),
+    special(
+        "log_ndtr", "x", "Logarithm of ndtr, precise for very negative and very large x.",
+    ),
+    special("ndtri", "p", "Normal quantile, the inverse of ndtr.", domain=(_UNIT,)),
     special(
         "ndtri_exp", "x", "Normal quantile of exp(x), precise for very negative x.",
         domain=(_NEGATIVE,),
@@ -123,6 +128,8 @@ _BESSEL = [
     ),
     special("i0", "x", "Modified Bessel function of the first kind, order 0."),
     special("i1", "x", "Modified Bessel function of the first kind, order 1."),
+    special("i0e", "x", "i0(x) * exp(-abs(x)), which does not overflow."),
+    special("i1e", "x", "i1(x) * exp(-abs(x)), which does not overflow."),
     special(
         "iv", "v x", "Modified Bessel function of the first kind, order v.",
         domain=(_ORDER, _POSITIVE), grad=(1,),

@@ -17,6 +17,7 @@ from dimtensor.graph import TABLE, Node
 from dimtensor.graph.dtypes import operand_dtype
 from dimtensor.lower.context import Lowering, lowers
 from dimtensor.lower.empty import with_an_element
+from dimtensor.ops import special
 from dimtensor.ops.cumulate import RunningProduct
 from dimtensor.ops.extreme import largest, smallest
 
@@ -96,6 +97,7 @@ _COMPOSED: dict[str, Callable[..., Variable]] = {
     "angle": lambda z: pt.arctan2(pt.imag(z), pt.real(z)),
     "complex_from_polar": lambda r, angle: pt.complex(r * pt.cos(angle), r * pt.sin(angle)),
     "beta": lambda a, b: pt.exp(pt.gammaln(a) + pt.gammaln(b) - pt.gammaln(a + b)),
+    **{name: getattr(special, name) for name in ("ndtr", "log_ndtr", "ndtri", "i0e", "i1e")},
     "poch": lambda z, m: pt.exp(pt.gammaln(z + m) - pt.gammaln(z)),
 }
 

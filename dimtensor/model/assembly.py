@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, ProductDim
+from dimtensor.dist.supports import Bounded, Support
 from dimtensor.errors import GraphError, build_message
 from dimtensor.model.parameters import Parameter
-from dimtensor.model.supports import Bounded, Support
 from dimtensor.tensor.autodiff import grad
 from dimtensor.tensor.constructors import arange, length, tensor, zeros
 from dimtensor.tensor.evaluate import inputs_of, substitute

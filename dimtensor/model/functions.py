@@ -10,10 +10,10 @@ import numpy as np
 from dimtensor.compile.data import bind_data
 from dimtensor.compile.function import CompiledFunction, function
 from dimtensor.dims import Binding, Dim
+from dimtensor.dist.supports import Bounded
 from dimtensor.graph import Node, leaves
 from dimtensor.model.assembly import Assembly, inverse, join
 from dimtensor.model.parameters import Parameter, late_dims
-from dimtensor.model.supports import Bounded
 from dimtensor.tensor.evaluate import substitute
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from dimtensor.tensor.shell import wrap
 if TYPE_CHECKING:
     import xarray as xr
 
-    from dimtensor.model.supports import Support
+    from dimtensor.dist.supports import Support
     from dimtensor.tensor.core import DimTensor
 
 _FLOAT = np.dtype("float64")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.compile.function import free_inputs
 from dimtensor.dims import Binding, Dim, Dims
+from dimtensor.dist.supports import Bounded, Support
 from dimtensor.errors import (
     DtypeError,
     GraphError,
@@ -19,7 +20,6 @@ from dimtensor.errors import (
 )
 from dimtensor.graph import Node
 from dimtensor.model.records import label_text
-from dimtensor.model.supports import Bounded, Support
 from dimtensor.tensor.shell import TensorShell, wrap
 
 if TYPE_CHECKING:

@@ -79,7 +79,9 @@ __all__ = [
     "greater_equal",
     "hyp2f1",
     "i0",
+    "i0e",
     "i1",
+    "i1e",
     "imag",
     "invert",
     "isclose",
@@ -104,6 +106,7 @@ __all__ = [
     "log1pexp",
     "log2",
     "log10",
+    "log_ndtr",
     "logaddexp",
     "logical_and",
     "logical_not",
@@ -114,6 +117,8 @@ __all__ = [
     "minimum",
     "mod",
     "multiply",
+    "ndtr",
+    "ndtri",
     "ndtri_exp",
     "negative",
     "not_equal",
@@ -2628,6 +2633,87 @@ def erfcinv(x: Any) -> DimTensor:
     return elemwise("erfcinv", x)
 
 
+def ndtr(x: Any) -> DimTensor:
+    """Cumulative distribution function of the standard normal.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.ndtr(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("ndtr", x)
+
+
+def log_ndtr(x: Any) -> DimTensor:
+    """Logarithm of ndtr, precise for very negative and very large x.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.log_ndtr(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("log_ndtr", x)
+
+
+def ndtri(p: Any) -> DimTensor:
+    """Normal quantile, the inverse of ndtr.
+
+    Parameters
+    ----------
+    p : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.ndtri(dt.scalar("p")).dtype
+    'float64'
+    """
+    return elemwise("ndtri", p)
+
+
 def ndtri_exp(x: Any) -> DimTensor:
     """Normal quantile of exp(x), precise for very negative x.
 
@@ -3306,6 +3392,60 @@ def i1(x: Any) -> DimTensor:
     'float64'
     """
     return elemwise("i1", x)
+
+
+def i0e(x: Any) -> DimTensor:
+    """i0(x) * exp(-abs(x)), which does not overflow.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.i0e(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("i0e", x)
+
+
+def i1e(x: Any) -> DimTensor:
+    """i1(x) * exp(-abs(x)), which does not overflow.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+        Any dims; operands are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.i1e(dt.scalar("x")).dtype
+    'float64'
+    """
+    return elemwise("i1e", x)
 
 
 def iv(v: Any, x: Any) -> DimTensor:

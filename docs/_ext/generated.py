@@ -1,7 +1,8 @@
-"""Fills two pages from the package: the op table and the API reference.
+"""Fills pages from the package: the op table, the distributions and the API reference.
 
-A page asks for its part with a line that holds only ``@op-table@`` or ``@api@``. Both are made when
-the page is read, so they cannot differ from the code that is documented.
+A page asks for its part with a line that holds only ``@op-table@``, ``@distributions@`` or
+``@api@``. They are made when the page is read, so they cannot differ from the code that is
+documented.
 """
 
 from __future__ import annotations
@@ -46,6 +47,63 @@ def op_table() -> str:
     return "\n".join(lines)
 
 
+def distributions() -> str:
+    """One line per distribution, then a section with its density drawn."""
+    from dimtensor import dist
+    from dimtensor.dist.table import Missing
+
+    lines = [
+        "| Distribution | Support | logcdf | icdf | mean | variance |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row in dist.TABLE.values():
+        cells = [row.logcdf, row.icdf, row.mean, row.variance]
+        marks = ["–" if isinstance(cell, Missing) else "yes" for cell in cells]
+        call = f"[{row.name}({', '.join(row.names)})](#{row.name.lower()})"
+        support = repr(getattr(dist, row.name)(**row.example).support)
+        lines.append(f"| {call} | {support} | {' | '.join(marks)} |")
+    lines.append("")
+    for row in dist.TABLE.values():
+        what = "Probability of k" if row.discrete else "Density"
+        lines += [f"### {row.name}", "", _drawn(row), "", f"{what}: {row.density}.", ""]
+        lines += ["```{eval-rst}", f".. autofunction:: dimtensor.dist.{row.name}", "```", ""]
+    return "\n".join(lines)
+
+
+def _drawn(row: object) -> str:
+    """The density of a row's example as a small picture."""
+    import numpy as np
+
+    import dimtensor as dt
+    from dimtensor import dist
+
+    d = getattr(dist, row.name)(**row.example)
+    low, high = row.window
+    points = np.arange(low, high + 1) if row.discrete else np.linspace(low, high, 201)
+    density = np.exp(d.logp(dt.data(points.astype(float), dims=dt.Dim("x"))).eval().values)
+    density = np.where(np.isfinite(density), density, np.nan)
+    top = np.nanquantile(density, 1.0 if row.discrete else 0.99) * 1.05
+    x = 10 + 280 * (points - low) / (high - low)
+    y = 90 - 80 * np.clip(np.nan_to_num(density, nan=top), 0, top) / top
+    if row.discrete:
+        parts = [f"M{a:.1f},90V{b:.1f}" for a, b in zip(x, y, strict=True)]
+        path = f'<path d="{"".join(parts)}" stroke-width="3" fill="none"/>'
+    else:
+        path = f'<path d="M{" L".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))}" '
+        path += 'stroke-width="1.5" fill="none"/>'
+    texts = [(10, f"{low:g}", "start"), (290, f"{high:g}", "end")]
+    labels = "".join(
+        f'<text x="{at}" y="104" font-size="10" text-anchor="{side}" stroke="none" '
+        f'fill="currentColor">{text}</text>'
+        for at, text, side in texts
+    )
+    return (
+        f'<svg viewBox="0 0 300 108" width="300" stroke="currentColor" role="img" '
+        f'aria-label="density of {d!r}"><path d="M10,90H290" stroke-width="0.5"/>'
+        f"{path}{labels}</svg>"
+    )
+
+
 def api() -> str:
     """Every public name, under the summary line of the module that defines it."""
     import dimtensor
@@ -68,7 +126,7 @@ def api() -> str:
 
 
 def _place(module: str) -> tuple[int, str]:
-    order = ["tensor", "dims", "compile", "model", "graph", "interop", "display", "errors"]
+    order = ["tensor", "dims", "compile", "dist", "model", "graph", "interop", "display", "errors"]
     layer = module.split(".")[1] if "." in module else ""
     return (order.index(layer) if layer in order else len(order), module)
 
@@ -98,6 +156,7 @@ def _has_hidden_parts(cls: type) -> bool:
 
 MAKERS: dict[str, tuple[str, Callable[[], str]]] = {
     "ops": ("@op-table@", op_table),
+    "distributions": ("@distributions@", distributions),
     "api": ("@api@", api),
 }
 

@@ -11,6 +11,7 @@ import pytensor.tensor as pt
 import xarray as xr
 
 import dimtensor as dt
+from dimtensor import dist
 
 BUILDING: dict[str, Callable[[], Any]] = {}
 CALLING: dict[str, Callable[[str], Any]] = {}
@@ -119,6 +120,59 @@ def dim_of_a_number_for_labels():
 @building
 def dim_of_one_string_for_labels():
     dt.Dim("firm", coords="IBM")
+
+
+# -- distributions ----------------------------------------------------------------------------
+
+
+@building
+def parameter_outside_of_its_range():
+    dist.Normal(0.0, -1.0)
+
+
+@building
+def known_values_of_a_parameter_outside_of_its_range():
+    dist.Exponential(dt.data([1.0, -2.0, 0.0], dims=COUNTRY))
+
+
+@building
+def parameters_of_two_parametrisations():
+    dist.Gamma(2.0, mu=1.0)
+
+
+@building
+def parameters_whose_dims_clash():
+    dist.Normal(X, dt.tensor("other", dims=dt.Dim("country", length=3)))
+
+
+@building
+def parameter_that_is_an_array():
+    dist.Normal(np.zeros(3), 1.0)
+
+
+@building
+def parameter_that_is_a_label():
+    dist.Normal(WHERE, 1.0)
+
+
+@building
+def count_that_is_a_float():
+    dist.Binomial(X, 0.5)
+
+
+@building
+def bounds_of_a_distribution_out_of_order():
+    dist.Uniform(2.0, 1.0)
+
+
+@building
+def quantile_without_a_formula():
+    dist.Poisson(2.0).icdf(0.5)
+
+
+@building
+def moment_that_does_not_exist():
+    dist.Cauchy(0.0, 1.0).mean()
 
 
 # -- selection --------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dimtensor as dt
-from dimtensor.model.supports_along import SHORT
+from dimtensor.dist.supports_along import SHORT
 from tests.model import oracles
 
 K = dt.Dim("k", coords=list("abcd"))

@@ -120,3 +120,23 @@ def test_negative_powers_of_integers_raise():
     with pytest.raises(dt.CheckError, match="integers have no negative powers"):
         (x**y).eval({x: np.array([2, 3]), y: np.array([1, -1])})
     assert (x**y).eval({x: np.array([2, 3]), y: np.array([0, 3])}).values.tolist() == [1, 27]
+
+
+def test_normal_probabilities_far_out():
+    """Against SciPy; the derivative is the ratio of the density and the probability."""
+    import scipy.special
+    import scipy.stats
+
+    k = dt.Dim("k", length=7)
+    x = dt.tensor("x", dims=k)
+    points = np.array([-1e5, -1000.0, -40.0, -1.0, 0.0, 9.0, 40.0])
+    first = dt.grad(dt.log_ndtr(x).sum(), x)
+    second = dt.grad(first.sum(), x)
+    found = [y.eval({x: points}).values for y in (dt.log_ndtr(x), first, second)]
+    np.testing.assert_allclose(found[0], scipy.special.log_ndtr(points), rtol=1e-14)
+    near = slice(1, None)
+    ratio = np.exp(scipy.stats.norm.logpdf(points) - found[0])[near]
+    np.testing.assert_allclose(found[1][near], ratio, rtol=1e-9, atol=1e-300)
+    np.testing.assert_allclose(found[1][0], 1e5, rtol=1e-9)  # -x - 1 / x
+    wanted = (-ratio * (points[near] + ratio))[1:]
+    np.testing.assert_allclose(found[2][2:], wanted, rtol=1e-6, atol=1e-300)

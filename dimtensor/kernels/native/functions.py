@@ -49,6 +49,7 @@ _SPECIAL = {
     "BetaInc": ("betainc", 3), "BetaIncInv": ("betaincinv", 3),
     "I0": ("i0", 1), "I1": ("i1", 1), "J0": ("j0", 1), "J1": ("j1", 1),
     "NdtriExp": ("ndtri_exp", 1), "Owens_t": ("owens_t", 2), "Hyp2F1": ("hyp2f1", 4),
+    "LogNdtr": ("log_ndtr", 1), "I0e": ("i0e", 1), "I1e": ("i1e", 1),
     "Jv": ("jv", 2), "Ive": ("ive", 2), "Kve": ("kve", 2),
 }  # fmt: skip
 _UNARY = {

@@ -22,6 +22,7 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Constant, Variable
 from pytensor.tensor.elemwise import DimShuffle
 
+from dimtensor.ops import special
 from dimtensor.ops.derivatives.elementwise import STEPS, Partial, partials
 from dimtensor.ops.derivatives.flow import both, is_constant, number, times
 
@@ -332,6 +333,12 @@ def _erfc(xs: Sequence[Variable], z: Variable) -> Found:
 
 def _bell(x: Variable, z: Variable) -> Variable:
     return pt.mul(number(2 / math.sqrt(math.pi), z), pt.exp(pt.neg(pt.sqr(x))))
+
+
+@partials(special.LogNdtr, special.I0e, special.I1e)
+def _with_slope(xs: Sequence[Variable], z: Variable) -> Found:
+    slope = z.owner.op.scalar_op.slope
+    return [Partial(_by(lambda: slope(xs[0], z)))]
 
 
 @partials(psm.GammaLn)

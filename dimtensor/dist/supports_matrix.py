@@ -15,10 +15,10 @@ import numpy as np
 
 from dimtensor.dims import Dim, Dims, ProductDim, RenamedDim, SelDim, find_dim, sort_dims
 from dimtensor.errors import DimError, GraphError, InputError, build_message
-from dimtensor.model.supports import Support
-from dimtensor.model.supports_along import running_sums
+from dimtensor.dist.supports import Support
+from dimtensor.dist.supports_along import SUM_WITHIN, running_sums
 from dimtensor.tensor.constructors import arange, ones, zeros
-from dimtensor.tensor.elementwise import arcsinh, equal, exp, softplus, sqrt, tanh, where
+from dimtensor.tensor.elementwise import arcsinh, equal, exp, isfinite, softplus, sqrt, tanh, where
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -84,6 +84,13 @@ class CholeskyCorr(Support):
         assert isinstance(self._row, Dim)
         assert isinstance(self._col, Dim)
         return self._row, self._col
+
+    def contains(self, y: DimTensor) -> DimTensor:
+        row, col = self._dims
+        at, other = arange(row), arange(col)
+        placed = where(other > at, equal(y, 0.0), where(equal(at, other), y > 0, isfinite(y)))
+        length_one = abs((y * y).sum(col) - 1.0) <= SUM_WITHIN
+        return placed.all([row, col]) & length_one.all(row)
 
     @property
     def pairs(self) -> Dim:

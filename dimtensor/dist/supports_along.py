@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, Dims, SelDim, sort_dims
-from dimtensor.model.supports import Support, the_dim
+from dimtensor.dist.supports import Support, the_dim
 from dimtensor.tensor.constructors import arange, length, zeros
-from dimtensor.tensor.elementwise import equal, exp, log, sqrt, where
+from dimtensor.tensor.elementwise import equal, exp, isfinite, log, sqrt, where
 from dimtensor.tensor.functions import concat
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # Up to this length running sums are written as sums over pairs of positions.
 SHORT = 64
+# As near as this to 1 a sum counts as 1: what is left of single precision in long sums.
+SUM_WITHIN = 1e-4
 
 
 class AlongDim(Support):
@@ -49,6 +51,9 @@ class Ordered(AlongDim):
     (Stan, "Ordered vector").
     """
 
+    def contains(self, y: DimTensor) -> DimTensor:
+        return _increasing(y, self._along)
+
     def constrain(self, x: DimTensor) -> tuple[DimTensor, DimTensor]:
         first = arange(self._along) < 1
         # exp sees 0 in the place of the first element: where it overflows, it has no gradient
@@ -67,6 +72,9 @@ class PositiveOrdered(AlongDim):
     (Stan, "Positive, ordered vector").
     """
 
+    def contains(self, y: DimTensor) -> DimTensor:
+        return _increasing(y, self._along) & (y >= 0).all(self._along)
+
     def constrain(self, x: DimTensor) -> tuple[DimTensor, DimTensor]:
         return running_sums(exp(x), self._along), x.sum()
 
@@ -82,6 +90,10 @@ class Simplex(AlongDim):
     "Unit simplex"). In terms of wᵢ = xᵢ / √(i (i + 1)), zᵢ = wᵢ + … + w_{K-1} - (i - 1) wᵢ₋₁. The
     log Jacobian is Σ log y + ½ log K.
     """
+
+    def contains(self, y: DimTensor) -> DimTensor:
+        close = abs(y.sum(self._along) - 1.0) <= SUM_WITHIN
+        return (y >= 0).all(self._along) & close
 
     def free_dims(self, dims: Dims) -> Dims:
         return sort_dims(self._free if dim is self.dim else dim for dim in dims)
@@ -134,6 +146,13 @@ def running_sums(x: DimTensor, dim: Dim, strictly: bool = False) -> DimTensor:
     summed = Dim(f"sums along {dim.short}", length=dim.length)
     counted = arange(summed) < arange(dim) if strictly else arange(summed) <= arange(dim)
     return where(counted, x.relabel(dim, summed), 0.0).sum(summed)
+
+
+def _increasing(y: DimTensor, dim: Dim) -> DimTensor:
+    """Whether finite elements do not fall along a dim."""
+    steps = y.diff(dim)
+    along = [d for d in steps.dims if d not in y.dims] or [dim]
+    return (steps >= 0).all(along) & isfinite(y).all(dim)
 
 
 def _cut(x: DimTensor, dim: Any, at: int) -> tuple[DimTensor, DimTensor]:

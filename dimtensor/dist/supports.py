@@ -18,7 +18,7 @@ import numpy as np
 
 from dimtensor.dims import Dim, Dims, find_dim
 from dimtensor.errors import DimError, InputError, build_message
-from dimtensor.tensor.elementwise import exp, log, sigmoid, softplus
+from dimtensor.tensor.elementwise import equal, exp, floor, isfinite, log, sigmoid, softplus
 from dimtensor.tensor.elementwise import real as real_part
 from dimtensor.tensor.shell import TensorShell
 
@@ -34,6 +34,7 @@ class Support(ABC):
     """
 
     name: str
+    discrete = False
 
     def resolve(self, x: DimTensor) -> Support:
         """The support for one tensor, with its dims found among those of the tensor.
@@ -52,6 +53,13 @@ class Support(ABC):
     def numbered(self, dims: Dims) -> Dims:
         """Those of the free dims whose positions do not belong to one label each."""
         return ()
+
+    @abstractmethod
+    def contains(self, y: DimTensor) -> DimTensor:
+        """Whether values lie in the support, its bounds included.
+
+        Of a support along dims it is one answer for the elements that belong together.
+        """
 
     @abstractmethod
     def constrain(self, x: DimTensor) -> tuple[DimTensor, DimTensor | None]:
@@ -106,6 +114,9 @@ class Real(Support):
         """Real part of a tensor or number, elementwise."""
         return real_part(*args, **kwargs) if args or kwargs else super().__call__()
 
+    def contains(self, y: DimTensor) -> DimTensor:
+        return isfinite(y)
+
     def constrain(self, x: DimTensor) -> tuple[DimTensor, None]:
         return x, None
 
@@ -117,6 +128,9 @@ class Positive(Support):
     """Numbers above 0: y = exp(x), with log Jacobian x (Stan, "Lower bounded scalar")."""
 
     name = "positive"
+
+    def contains(self, y: DimTensor) -> DimTensor:
+        return (y >= 0) & isfinite(y)
 
     def constrain(self, x: DimTensor) -> tuple[DimTensor, DimTensor]:
         return exp(x), x.sum()
@@ -169,6 +183,12 @@ class Bounded(Support):
                 )
         return self
 
+    def contains(self, y: DimTensor) -> DimTensor:
+        inside = isfinite(y)
+        if self.low is not None:
+            inside = inside & (y >= self.low)
+        return inside if self.high is None else inside & (y <= self.high)
+
     def constrain(self, x: DimTensor) -> tuple[DimTensor, DimTensor]:
         if self.high is None:
             return self.low + exp(x), x.sum()
@@ -185,6 +205,49 @@ class Bounded(Support):
         if self.low is None:
             return log(self.high - y)
         return log(y - self.low) - log(self.high - y)
+
+
+class Integers(Support):
+    """Whole numbers between two bounds, on one side of one, or all of them.
+
+    There is no map from the real numbers to them: a discrete parameter is summed out of a density.
+    """
+
+    discrete = True
+
+    def __init__(self, low: Any = None, high: Any = None):
+        self.low, self.high = _bound(low, -math.inf), _bound(high, math.inf)
+        names = [
+            f"{side}={_short(bound)}"
+            for side, bound in (("low", self.low), ("high", self.high))
+            if bound is not None
+        ]
+        self.name = f"integers({', '.join(names)})"
+
+    @property
+    def tensors(self) -> list[Any]:
+        """Those of the bounds that are tensors."""
+        return [bound for bound in (self.low, self.high) if isinstance(bound, TensorShell)]
+
+    def contains(self, y: DimTensor) -> DimTensor:
+        whole = isfinite(y) if y.dtype[:5] != "float" else equal(y, floor(y)) & isfinite(y)
+        if self.low is not None:
+            whole = whole & (y >= self.low)
+        return whole if self.high is None else whole & (y <= self.high)
+
+    def constrain(self, x: DimTensor) -> tuple[DimTensor, None]:
+        raise self._refused()
+
+    def unconstrain(self, y: DimTensor) -> DimTensor:
+        raise self._refused()
+
+    def _refused(self) -> InputError:
+        return InputError(
+            build_message(
+                f"{self.name} is discrete: no smooth map leads there from the real numbers",
+                hint="sum a discrete parameter out of the log density",
+            )
+        )
 
 
 def _bound(value: Any, unbounded: float) -> Any:

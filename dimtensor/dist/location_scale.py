@@ -1,0 +1,56 @@
+"""Rows of families of a location and a scale, made from formulas of the standardised value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dimtensor.dist.table import Formula, Missing, Moment, Row
+from dimtensor.tensor.elementwise import log
+
+
+def standardised(
+    location: str,
+    scale: str,
+    *,
+    logp: Formula,
+    logcdf: Formula | Missing,
+    icdf: Formula | Missing,
+    mean: Moment | Missing,
+    variance: Moment | Missing,
+    logsf: Formula | Missing | None = None,
+    draw: Callable[..., Any] | str = "icdf",
+    **cells: Any,
+) -> Row:
+    """A row of (x - location) / scale, whose cells are those of location 0 and scale 1.
+
+    Parameters
+    ----------
+    location, scale : str
+        Names of the parameters.
+    """
+
+    def z(x: Any, p: Any) -> Any:
+        return (x - getattr(p, location)) / getattr(p, scale)
+
+    def back(value: Any, p: Any) -> Any:
+        return getattr(p, location) + getattr(p, scale) * value
+
+    def of_value(formula: Any) -> Any:
+        return (lambda x, p: formula(z(x, p), p)) if callable(formula) else formula
+
+    def drawn(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:
+        assert callable(draw)
+        value, rng = draw(rng, p, dims)
+        return back(value, p), rng
+
+    return Row(
+        logp=lambda x, p: logp(z(x, p), p) - log(getattr(p, scale)),
+        logcdf=of_value(logcdf),
+        logsf=of_value(logsf),
+        icdf=(lambda q, p: back(icdf(q, p), p)) if callable(icdf) else icdf,
+        mean=(lambda p: back(mean(p), p)) if callable(mean) else mean,
+        variance=(lambda p: getattr(p, scale) ** 2 * variance(p)) if callable(variance) else variance,
+        draw=drawn if callable(draw) else draw,
+        **cells,
+    )

@@ -1,0 +1,115 @@
+"""Scalar operations that PyTensor lacks: the normal's log cdf, scaled Bessel functions.
+
+They are SciPy's functions; the backends call its compiled code, or compute them in their own way.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytensor.scalar.basic as ps
+import pytensor.tensor as pt
+import scipy.special
+from pytensor.graph.basic import Variable
+from pytensor.scalar.basic import UnaryScalarOp, upgrade_to_float_no_complex
+from pytensor.tensor.elemwise import Elemwise
+
+
+class SpecialOp(UnaryScalarOp):
+    """A function of one float, which is that of SciPy."""
+
+    def __init__(self, name: str):
+        self.nfunc_spec = (f"scipy.special.{name}", 1, 1)
+        super().__init__(upgrade_to_float_no_complex, name=name)
+
+    def impl(self, x: Any) -> Any:
+        return getattr(scipy.special, self.name)(x)
+
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+        (x,) = inputs
+        (t,) = cotangents
+        return [t * self.slope(x, outputs[0])]
+
+    def c_code(self, *args: Any, **kwargs: Any) -> str:
+        raise NotImplementedError("there is no C code")
+
+    def __reduce__(self) -> tuple:
+        return (type(self), ())
+
+
+class LogNdtr(SpecialOp):
+    """Logarithm of the normal cdf.
+
+    Its derivative is √(2/π) / erfcx(-x/√2) on the left, which never cancels, and
+    exp(-x²/2 - log_ndtr(x)) / √(2π) on the right, where erfcx overflows.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("log_ndtr")
+
+    @staticmethod
+    def slope(x: Variable, z: Variable) -> Variable:
+        switch, exp = like(x, pt.switch, ps.switch), like(x, pt.exp, ps.exp)
+        right = like(x, pt.gt, ps.gt)(x, number(0, x))
+        left = switch(right, number(0, x), x) * number(-math.sqrt(0.5), z)
+        bell = exp(number(-0.5, z) * x * x - z) * number(1 / math.sqrt(2 * math.pi), z)
+        return switch(right, bell, number(math.sqrt(2 / math.pi), z) / erfcx_of(left))
+
+
+class I0e(SpecialOp):
+    """exp(-|x|) I₀(x) (NIST Digital Library of Mathematical Functions, 10.29.3)."""
+
+    def __init__(self) -> None:
+        super().__init__("i0e")
+
+    @staticmethod
+    def slope(x: Variable, z: Variable) -> Variable:
+        return like(x, i1e, scalar_i1e)(x) - like(x, pt.sign, ps.sign)(x) * z
+
+
+class I1e(SpecialOp):
+    """exp(-|x|) I₁(x) (NIST Digital Library of Mathematical Functions, 10.29.2)."""
+
+    def __init__(self) -> None:
+        super().__init__("i1e")
+
+    @staticmethod
+    def slope(x: Variable, z: Variable) -> Variable:
+        switch, equal = like(x, pt.switch, ps.switch), like(x, pt.eq, ps.eq)
+        zero, one = equal(x, number(0, x)), number(1, z)
+        over = switch(zero, number(0.5, z), z / switch(zero, one, x))  # I₁(x) / x is 1/2 at 0
+        return like(x, i0e, scalar_i0e)(x) - over - like(x, pt.sign, ps.sign)(x) * z
+
+
+def number(value: float, beside: Variable) -> np.ndarray:
+    """A number of the dtype of a variable."""
+    return np.asarray(value, dtype=beside.type.dtype)
+
+
+def like(x: Variable, of_tensors: Any, of_scalars: Any) -> Any:
+    """The function for what a variable is: PyTensor differentiates scalar ops as such, too."""
+    return of_tensors if hasattr(x.type, "broadcastable") else of_scalars
+
+
+def erfcx_of(x: Variable) -> Variable:
+    from pytensor.scalar.math import erfcx
+
+    return like(x, pt.erfcx, erfcx)(x)
+
+
+scalar_log_ndtr, scalar_i0e, scalar_i1e = LogNdtr(), I0e(), I1e()
+log_ndtr, i0e, i1e = (Elemwise(op) for op in (scalar_log_ndtr, scalar_i0e, scalar_i1e))
+OPS: Sequence[SpecialOp] = (scalar_log_ndtr, scalar_i0e, scalar_i1e)
+
+
+def ndtr(x: Variable) -> Variable:
+    """The normal cdf."""
+    return number(0.5, x) * pt.erfc(x * number(-math.sqrt(0.5), x))
+
+
+def ndtri(p: Variable) -> Variable:
+    """The quantile of the normal distribution."""
+    return pt.erfcinv(number(2, p) * p) * number(-math.sqrt(2), p)

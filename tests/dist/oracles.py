@@ -1,0 +1,44 @@
+"""SciPy's distribution for every row of the table, and the parameters to compare it with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import scipy.stats as st
+
+
+class Oracle(NamedTuple):
+    """A distribution of SciPy.
+
+    ``frozen`` makes it of the row's parameters, ``cases`` are further parameters than those of the
+    row's example, ``loose`` names what SciPy computes to fewer digits, with the tolerance.
+    """
+
+    frozen: Callable[..., Any]
+    cases: Sequence[Mapping[str, float]] = ()
+    loose: Mapping[str, float] = {}
+
+
+ORACLES: dict[str, Oracle] = {
+    "Normal": Oracle(st.norm, [{"mu": 1e3, "sigma": 1e-3}, {"mu": -2.0, "sigma": 50.0}]),
+    "Cauchy": Oracle(st.cauchy, [{"mu": 3.0, "sigma": 10.0}]),
+    "Laplace": Oracle(st.laplace, [{"mu": 3.0, "b": 1e-2}]),
+    "Logistic": Oracle(st.logistic, [{"mu": -3.0, "s": 20.0}]),
+    "Gumbel": Oracle(st.gumbel_r, [{"mu": -3.0, "beta": 3.0}]),
+    "HalfNormal": Oracle(lambda sigma: st.halfnorm(0, sigma), [{"sigma": 0.01}]),
+    "Exponential": Oracle(lambda lam: st.expon(0, 1 / lam), [{"lam": 100.0}]),
+    "Gamma": Oracle(
+        lambda alpha, beta: st.gamma(alpha, 0, 1 / beta),
+        [{"alpha": 0.05, "beta": 2.0}, {"alpha": 1.0, "beta": 2.0}, {"alpha": 200.0, "beta": 5.0}],
+    ),
+    "LogNormal": Oracle(lambda mu, sigma: st.lognorm(sigma, 0, pow(2.718281828459045, mu)),
+                        [{"mu": -2.0, "sigma": 1.5}]),
+    "Uniform": Oracle(lambda lower, upper: st.uniform(lower, upper - lower),
+                      [{"lower": 5.0, "upper": 5.5}]),
+    "Beta": Oracle(st.beta, [{"alpha": 0.1, "beta": 0.2}, {"alpha": 1.0, "beta": 1.0},
+                             {"alpha": 30.0, "beta": 80.0}]),
+    "Bernoulli": Oracle(st.bernoulli, [{"p": 0.999}]),
+    "Binomial": Oracle(st.binom, [{"n": 1, "p": 0.5}, {"n": 40, "p": 0.01}]),
+    "Poisson": Oracle(st.poisson, [{"mu": 0.01}, {"mu": 80.0}]),
+}  # fmt: skip

@@ -1,0 +1,137 @@
+"""Write dimtensor/dist/families.py: one constructor with a real signature per row of the table.
+
+Run it after a change of the table: ``python tools/generate_distributions.py``. A test compares.
+"""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dimtensor.dist.table import Param, Row
+
+TARGET = Path(__file__).parent.parent / "dimtensor" / "dist" / "families.py"
+
+HEADER = '''"""Constructors of distributions, one per row of the distribution table.
+
+Written by tools/generate_distributions.py; change the table instead.
+"""
+
+# over budget: generated, one short function per row
+
+from __future__ import annotations
+
+from typing import Any
+
+from dimtensor.dist.catalogue import TABLE
+from dimtensor.dist.distribution import TableDistribution
+
+__all__ = [
+{names}]
+'''
+
+FUNCTION = '''
+
+def {name}({signature}) -> TableDistribution:
+    """{doc}
+
+    The {what} is {density}.
+
+    Parameters
+    ----------
+{params}
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    {source}.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.{name}({arguments})
+    {name}({shown})
+    """
+    return TableDistribution(TABLE["{name}"], {{{given}}})
+'''
+
+
+def render() -> str:
+    """The module's source."""
+    from dimtensor.dist.catalogue import TABLE
+
+    names = "".join(f'    "{name}",\n' for name in sorted(TABLE))
+    source = HEADER.replace("{names}", names) + "".join(map(_function, TABLE.values()))
+    ast.parse(source)
+    return source
+
+
+def _function(row: Row) -> str:
+    arguments = row.arguments
+    own = row.names
+    signature = ", ".join(f"{name}: Any = None" for name in own)
+    if not row.alternatives and all(param.default is None for param in row.params):
+        signature = ", ".join(f"{name}: Any" for name in own)
+    others = [name for name in arguments if name not in own]
+    if others:
+        signature += ", *, " + ", ".join(f"{name}: Any = None" for name in others)
+    what = "probability of k" if row.discrete else "density"
+    given = ", ".join(f'"{name}": {name}' for name in arguments)
+    example = {name: row.example[name] for name in own}
+    return FUNCTION.format(
+        name=row.name,
+        signature=signature,
+        doc=row.doc,
+        what=what,
+        density=row.density,
+        params=_parameters(row),
+        source="\n    ".join(textwrap.wrap(row.source, 90)),
+        arguments=", ".join(f"{value!r}" for value in example.values()),
+        shown=", ".join(f"{name}={value:g}" for name, value in example.items()),
+        given=given,
+    )
+
+
+def _parameters(row: Row) -> str:
+    lines = []
+    for name, param in row.arguments.items():
+        lines.append(f"    {name} : DimTensor or number{_optional(row, param)}")
+        lines += [f"        {line}" for line in textwrap.wrap(_meaning(row, param), 88)]
+    return "\n".join(lines)
+
+
+def _optional(row: Row, param: Param) -> str:
+    return ", optional" if row.alternatives or param.default is not None else ""
+
+
+def _meaning(row: Row, param: Param) -> str:
+    text = f"{param.doc[0].upper()}{param.doc[1:]}; {param.range.spoken}."
+    if param.default is not None:
+        text += f" By default {param.default:g}."
+    if param.name not in row.names:
+        (way,) = [one for one in row.alternatives if param.name in one.names][:1]
+        text += (
+            f" With {', '.join(n for n in way.names if n != param.name)}."
+            if (len(way.names) > 1)
+            else ""
+        )
+    return text
+
+
+if __name__ == "__main__":
+    TARGET.write_text(render())
