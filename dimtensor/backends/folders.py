@@ -6,6 +6,8 @@ import os
 import sys
 from pathlib import Path
 
+from dimtensor.settings import settings
+
 
 def cache_folder() -> Path | None:
     """The folder of what dimtensor keeps between processes, made if need be.
@@ -14,10 +16,11 @@ def cache_folder() -> Path | None:
     the user's cache folder of the platform. None if ``DIMTENSOR_CACHE`` is 0, or if the folder
     cannot be made or written to.
     """
-    if os.environ.get("DIMTENSOR_CACHE", "").strip() == "0":
+    asked = settings()
+    if not asked.cache:
         return None
     try:
-        chosen = os.environ.get("DIMTENSOR_CACHE_DIR")
+        chosen = asked.cache_folder
         folder = Path(chosen).expanduser().absolute() if chosen else _user_caches() / "dimtensor"
         # code is loaded from here: only the user may write it
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dimtensor.backends.jax_cache import persistent_cache
+from dimtensor.caches import clears
 
 # Every array that enters or leaves costs microseconds, whatever its size: arrays of at most so many
 # elements travel in one.
@@ -19,6 +20,7 @@ _PACKED = np.dtype("float64")
 
 # arrays on the device by the id of the host's, for as long as that is alive
 _placed: dict[int, tuple[weakref.ref, Any]] = {}
+clears(_placed.clear)
 
 
 class HostCall:

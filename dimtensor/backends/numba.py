@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 
 from dimtensor.backends import Executable, python
 from dimtensor.backends.progress import announced
+from dimtensor.settings import settings
 
 
 def compile_positional(
@@ -38,7 +38,7 @@ def compile_positional(
     try:
         return _through_kernels(inputs, outputs)
     except UnsupportedGraph as reason:
-        if os.environ.get("DIMTENSOR_STRICT_KERNELS"):
+        if settings().strict_kernels:
             raise
         return _performed(inputs, outputs, str(reason))
 

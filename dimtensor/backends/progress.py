@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import importlib
-import os
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from typing import Any
+
+from dimtensor.settings import settings
 
 # seconds after which a compilation is worth a line
 PATIENCE = 2.0
@@ -105,9 +106,9 @@ def _in_notebook() -> bool:
 
 
 def _is_watched() -> bool:
-    asked = os.environ.get("DIMTENSOR_PROGRESS", "").strip()
-    if asked in ("0", "1"):
-        return asked == "1"
+    asked = settings().progress
+    if asked is not None:
+        return asked
     return is_interactive() or (sys.stderr is not None and sys.stderr.isatty())
 
 

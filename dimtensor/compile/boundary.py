@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from dimtensor.caches import bounded
 from dimtensor.compile.labelled import Labelled, as_array, axis_names, names_of, own_names
 from dimtensor.dims import Binding, Coords, Dim, Dims, product_below
 from dimtensor.errors import (
@@ -157,7 +157,7 @@ def _in_order_of_factors(labels: Coords, levels: tuple | None, dim: Dim, source:
     return Coords(values)
 
 
-@lru_cache(maxsize=16)  # the labels of one value come back at every call
+@bounded(16)  # the labels of one value come back at every call
 def _alignment(own: Coords, labels: Coords, dim: Dim, source: str) -> np.ndarray:
     """Positions that put labels into the order of the dim."""
     at = own.find(labels)

@@ -8,7 +8,6 @@ the entry.
 from __future__ import annotations
 
 import hashlib
-import os
 import threading
 from collections import OrderedDict
 from typing import Any, NamedTuple
@@ -18,10 +17,12 @@ import numpy as np
 from dimtensor.backends import Executable, compile_positional
 from dimtensor.backends.folders import cache_folder
 from dimtensor.backends.stored import Stored, load, stored_form
+from dimtensor.caches import clears
 from dimtensor.compile.fingerprint import Description
 from dimtensor.compile.recipe import Recipe, lower_description, recipe_of
-from dimtensor.compile.store import DEFAULT_LIMIT, Entry, Store
+from dimtensor.compile.store import Entry, Store
 from dimtensor.compile.versions import environment
+from dimtensor.settings import settings
 
 # functions that are kept in memory; one is some ten kilobytes
 _KEPT = 256
@@ -39,28 +40,19 @@ class Kept(NamedTuple):
 
 def is_on() -> bool:
     """Whether anything is kept: the environment variable ``DIMTENSOR_CACHE`` is not 0."""
-    return os.environ.get("DIMTENSOR_CACHE", "").strip() != "0"
+    return settings().cache
 
 
 def key_of(description: Description, backend: str) -> str:
     """The key of the code that a backend makes for a graph."""
-    switch = os.environ.get("DIMTENSOR_NATIVE", "")
-    text = f"{backend} {switch} {environment()} {description.fingerprint}"
+    text = f"{backend} {settings().native} {environment()} {description.fingerprint}"
     return hashlib.blake2b(text.encode(), digest_size=20).hexdigest()
 
 
 def code_store() -> Store | None:
     """The store of code on disk; None where there is no folder to write to."""
     folder = cache_folder()
-    return None if folder is None else Store(folder / "code", limit())
-
-
-def limit() -> int:
-    """Most bytes on disk: ``DIMTENSOR_CACHE_LIMIT`` megabytes, by default 128."""
-    try:
-        return int(float(os.environ["DIMTENSOR_CACHE_LIMIT"]) * 2**20)
-    except (KeyError, ValueError, OverflowError):
-        return DEFAULT_LIMIT
+    return None if folder is None else Store(folder / "code", settings().cache_limit)
 
 
 def find(key: str, description: Description, backend: str) -> Kept | None:
@@ -100,6 +92,7 @@ def keep(key: str, kept: Kept) -> None:
     store.write(key, Entry(about, (stored.data, *(one.tobytes() for one in constants))))
 
 
+@clears
 def forget() -> None:
     """Forget what is in memory."""
     with _lock:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from dimtensor.caches import bounded
 from dimtensor.compile.code import Code
 from dimtensor.compile.frame import located
 from dimtensor.compile.outputs import positions_to_labels
@@ -81,7 +81,7 @@ def _message(
     )
 
 
-@lru_cache(maxsize=16)
+@bounded(16)
 def _interpreted(inputs: tuple[Node | Dim, ...], condition: Node) -> Code:
     """The condition as a function of the inputs; a sampler may come upon a failure often."""
     return Code(inputs, without_checks([condition]), "python")

@@ -16,10 +16,11 @@ import heapq
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
+from dimtensor.caches import bounded
 from dimtensor.compile.forms import (
     Argument,
     Chosen,
@@ -222,7 +223,7 @@ class _Colours:
             table[one] = hash((table[one], *sorted(colours)))
 
 
-@lru_cache(maxsize=4096)
+@bounded(4096)
 def _text(text: str) -> int:
     """A number for a text; Python's own hash of it is another one in every process."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=7).digest())

@@ -15,12 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from dimtensor.caches import clears
 from dimtensor.dims import Coords, Dim, Dims, in_order, sort_dims
 from dimtensor.errors import InputError, LabelError, build_message, listing
 from dimtensor.graph.infer import describe
 
 # labels by the id of the immutable index that they were read from, for as long as that is alive
 _labels_of_index: dict[int, tuple[weakref.ref, Coords]] = {}
+clears(_labels_of_index.clear)
 
 
 class Labelled:

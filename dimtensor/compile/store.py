@@ -20,6 +20,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from dimtensor.settings import DEFAULT_CACHE_LIMIT
+
 _MAGIC = b"dimtensor code 1\n"
 _CHECKSUM = 32
 _SUFFIX = ".code"
@@ -29,9 +31,6 @@ _PARTIAL = ".part"
 _ABANDONED = 3600.0
 # how far eviction goes below the limit, so that not every write evicts
 _EVICTED_TO = 0.8
-
-# some ten thousand kernels, which take little to look through when one is added
-DEFAULT_LIMIT = 128 * 2**20
 
 
 class Entry(NamedTuple):
@@ -69,7 +68,7 @@ class Store:
     ((b'hello',), None)
     """
 
-    def __init__(self, folder: Path, limit: int = DEFAULT_LIMIT):
+    def __init__(self, folder: Path, limit: int = DEFAULT_CACHE_LIMIT):
         self.folder = folder
         self.limit = limit
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
+from dimtensor.caches import bounded
 from dimtensor.display.layout import Point, layered_layout
 from dimtensor.display.scene import Arrow, Box
 
@@ -82,7 +82,7 @@ def _metadata(kind: str) -> dict[str, Any]:
     return {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
 
 
-@lru_cache(maxsize=4096)
+@bounded(4096)
 def text_width(text: str, size: float, bold: bool = False) -> float:
     """Width of a text in points."""
     from matplotlib.font_manager import FontProperties

@@ -12,6 +12,8 @@ import sysconfig
 from types import TracebackType
 from typing import Any
 
+from dimtensor.settings import settings
+
 _LIBRARY = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _OTHERS = tuple(
     {sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")}
@@ -29,7 +31,7 @@ def rendered(error: BaseException) -> list[str]:
     from IPython import get_ipython
 
     formatter: Any = get_ipython().InteractiveTB
-    if os.environ.get("DIMTENSOR_TRACEBACK", "").strip() == "full":
+    if settings().full_traceback:
         return formatter.structured_traceback(type(error), error, error.__traceback__)
     cause, context, suppressed = error.__cause__, error.__context__, error.__suppress_context__
     error.__cause__, error.__context__ = None, None

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from dimtensor.caches import bounded
 from dimtensor.errors import DtypeError
 
 DTYPES = (
@@ -36,7 +36,7 @@ def valid_dtype(dtype: Any) -> str:
     return name
 
 
-@lru_cache(maxsize=4096)
+@bounded(4096)
 def promote(dtypes: tuple[str, ...]) -> str:
     """NumPy's promotion."""
     if len(dtypes) == 1 or all(dtype == dtypes[0] for dtype in dtypes):
@@ -44,7 +44,7 @@ def promote(dtypes: tuple[str, ...]) -> str:
     return np.result_type(*dtypes).name
 
 
-@lru_cache(maxsize=4096)
+@bounded(4096)
 def result_dtype(rule: str, dtypes: tuple[str, ...], name: str) -> str:
     """Dtype of the result of an op.
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Sequence
-from functools import lru_cache
 from typing import Any
 
+from dimtensor.caches import bounded
 from dimtensor.graph.node import Node
 from dimtensor.graph.optable import TABLE
 from dimtensor.graph.walk import toposort
@@ -82,7 +82,7 @@ def _of(node: Node) -> int:
     return hash((_text(node.kind), _text(name)))
 
 
-@lru_cache(maxsize=4096)
+@bounded(4096)
 def _text(text: str) -> int:
     """A number for a text; Python's own hash of it is another one in every process."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=7).digest())

@@ -6,7 +6,6 @@ where the environment variable ``DIMTENSOR_VERIFY`` is 1, as in the tests.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
@@ -19,6 +18,7 @@ from dimtensor.graph.node import INFERENCE, Node, make
 from dimtensor.graph.printer import node_text
 from dimtensor.graph.regions import DerivativeAttrs, LoopAttrs, Region, split_inputs
 from dimtensor.graph.walk import LEAF_KINDS, toposort
+from dimtensor.settings import settings
 
 AttrCheck = Callable[[Node], str | None]
 ATTR_CHECKS: dict[str, AttrCheck] = {}
@@ -38,7 +38,7 @@ def attrs_of(*kinds: str) -> Callable[[AttrCheck], AttrCheck]:
 
 def full_checks() -> bool:
     """Whether the full checks are asked for."""
-    return os.environ.get("DIMTENSOR_VERIFY", "") not in ("", "0")
+    return settings().verify
 
 
 def verify_graph(outputs: Sequence[Node], full: bool | None = None) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 import time
 import warnings
@@ -36,6 +35,7 @@ from dimtensor.kernels.views import drop_views
 from dimtensor.ops.loop.rewrites import rewrite_loops
 from dimtensor.ops.rewrites import rewrite
 from dimtensor.ops.rewrites.batched import with_core_shapes
+from dimtensor.settings import settings
 
 
 class Kernel:
@@ -73,7 +73,7 @@ class Kernel:
         }
 
     def _native(self) -> NativeKernel | None:
-        if os.environ.get("DIMTENSOR_NATIVE") == "0":
+        if settings().native == "off":
             self.left_to_numba = "DIMTENSOR_NATIVE is 0"
             return None
         operations = self._operations()
@@ -87,7 +87,7 @@ class Kernel:
         except OutOfScope as reason:
             if isinstance(reason, NotLoadable):
                 _warn_once(str(reason))
-            if os.environ.get("DIMTENSOR_NATIVE") == "strict":
+            if settings().native == "strict":
                 raise
             self.left_to_numba = str(reason)
             return None

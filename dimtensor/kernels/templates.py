@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from dimtensor.caches import bounded
 from dimtensor.kernels.native.fortran import LETTERS, SUBROUTINES
 
 if TYPE_CHECKING:
@@ -246,7 +247,7 @@ class _Inliner(ast.NodeTransformer):
         return None
 
 
-@cache
+@bounded(4096)
 def _parse(text: str) -> ast.expr:
     return ast.parse(text, mode="eval").body
 

@@ -15,6 +15,7 @@ import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from dimtensor.caches import clears
 from dimtensor.dims import ConcatDim, Dim, Dims
 from dimtensor.graph import Node
 from dimtensor.graph.walk import with_regions
@@ -70,6 +71,8 @@ class AxisOrder:
 
 # plans by the youngest output, which no dim refers to, then by all outputs
 _plans: weakref.WeakKeyDictionary[Node, dict[tuple, AxisOrder]] = weakref.WeakKeyDictionary()
+_PLANS_OF_A_NODE = 16  # each for other outputs, or other lengths
+clears(_plans.clear)
 
 
 def plan_axes(outputs: Iterable[Node], lengths: Mapping[Dim, int] | None = None) -> AxisOrder:
@@ -101,6 +104,8 @@ def plan_axes(outputs: Iterable[Node], lengths: Mapping[Dim, int] | None = None)
     key: tuple[Any, ...] = (tuple(map(weakref.ref, roots)), tuple(lengths.items()))
     plan = known.get(key)
     if plan is None:
+        if len(known) >= _PLANS_OF_A_NODE:
+            known.clear()
         plan = known[key] = _plan(roots, lengths)
     return plan
 

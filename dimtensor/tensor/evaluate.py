@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
+from dimtensor.caches import clears
 from dimtensor.compile.code import with_dims
 from dimtensor.compile.data import as_mapping, title_of
 from dimtensor.compile.function import CompiledFunction, free_inputs
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 # functions of expressions that were evaluated last: a cell that is run again compiles nothing
 _explored: OrderedDict[tuple, CompiledFunction] = OrderedDict()
 _KEPT = 64
+clears(_explored.clear)
 
 
 @overload

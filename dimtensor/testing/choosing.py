@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
+from dimtensor.caches import bounded
 from dimtensor.testing.programs import Trial
 
 T = TypeVar("T")
@@ -18,7 +18,7 @@ MAX_SIZE = 200
 MAX_DIMS = 4
 
 
-@cache
+@bounded(1024)
 def _integers(low: int, high: int) -> st.SearchStrategy[int]:
     return st.integers(low, high)
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 LAYERS = (
     "errors",
+    "settings",
+    "caches",
     "dims",
     "graph",
     "ops",
@@ -23,7 +25,7 @@ LAYERS = (
 # They may import everything and are imported lazily.
 OUTSIDE = ("interop", "display", "testing", "__main__")
 # The dims and their graph are independent of how they are computed.
-WITHOUT_PYTENSOR = ("errors", "dims", "graph")
+WITHOUT_PYTENSOR = ("errors", "settings", "caches", "dims", "graph")
 
 
 @dataclass(frozen=True)

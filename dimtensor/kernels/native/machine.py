@@ -6,7 +6,6 @@ Nothing here needs numba; llvmlite is the part of it that binds LLVM.
 from __future__ import annotations
 
 import ctypes
-import os
 import sys
 import threading
 from functools import cache
@@ -15,6 +14,7 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from dimtensor.kernels.native.values import BrokenCode, NotLoadable
+from dimtensor.settings import settings
 
 _lock = threading.RLock()
 
@@ -172,7 +172,7 @@ def _keep_freed_memory(library: ctypes.CDLL) -> None:
     call of a kernel that makes some waits for their pages, which can take longer than to fill them.
     With ``DIMTENSOR_KEEP_MEMORY=0`` in the environment the C library is left as it is.
     """
-    if os.environ.get("DIMTENSOR_KEEP_MEMORY", "").strip() == "0":
+    if not settings().keep_memory:
         return
     library.malloc.restype, library.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
     library.free.restype, library.free.argtypes = None, [ctypes.c_void_p]

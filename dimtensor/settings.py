@@ -1,0 +1,109 @@
+"""What environment variables ask for, read in one place."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
+from typing import Any, Literal
+
+_MEGABYTE = 2**20
+# some ten thousand kernels, which take little to look through when one is added
+DEFAULT_CACHE_LIMIT = 128 * _MEGABYTE
+
+
+def _off_by_zero(text: str) -> bool:
+    return text != "0"
+
+
+def _on(text: str) -> bool:
+    return text not in ("", "0")
+
+
+def _asked(text: str) -> bool | None:
+    return {"0": False, "1": True}.get(text)
+
+
+def _native(text: str) -> str:
+    return {"0": "off", "strict": "strict"}.get(text, "on")
+
+
+def _limit(text: str) -> int:
+    try:
+        asked = float(text)
+    except ValueError:
+        asked = math.nan
+    return int(asked * _MEGABYTE) if math.isfinite(asked) else DEFAULT_CACHE_LIMIT
+
+
+def _variable(name: str, read: Callable[[str], Any]) -> Any:
+    return field(metadata={"variable": f"DIMTENSOR_{name}", "read": read})
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the environment asks of dimtensor.
+
+    A variable that is not set, or has a value that means nothing, leaves the default.
+
+    Attributes
+    ----------
+    cache : bool
+        Whether compiled code is kept, on disk and in memory; not if ``DIMTENSOR_CACHE`` is 0.
+    cache_folder : str
+        ``DIMTENSOR_CACHE_DIR``: where; empty for the user's cache folder of the platform.
+    cache_limit : int
+        Most bytes on disk; ``DIMTENSOR_CACHE_LIMIT`` says it in megabytes, by default 128.
+    native : {"on", "off", "strict"}
+        Whether kernels become machine code without numba. ``DIMTENSOR_NATIVE`` is 0 for never, or
+        ``strict`` for an error where it cannot be.
+    strict_kernels : bool
+        ``DIMTENSOR_STRICT_KERNELS``: an error for graphs that the kernel compiler refuses.
+    keep_memory : bool
+        Whether the C library is asked to keep memory that kernels free; not if
+        ``DIMTENSOR_KEEP_MEMORY`` is 0.
+    verify : bool
+        ``DIMTENSOR_VERIFY``: check every node of every graph that is lowered.
+    progress : bool or None
+        Whether long compilations are announced: ``DIMTENSOR_PROGRESS`` 0 or 1; None for only in
+        terminals and notebooks.
+    full_traceback : bool
+        Whether IPython shows our own frames in errors: ``DIMTENSOR_TRACEBACK`` is ``full``.
+
+    Examples
+    --------
+    >>> from dimtensor.settings import Settings
+    >>> Settings.of({"DIMTENSOR_CACHE": "0", "DIMTENSOR_CACHE_LIMIT": "2"}).cache_limit
+    2097152
+    """
+
+    cache: bool = _variable("CACHE", _off_by_zero)
+    cache_folder: str = _variable("CACHE_DIR", str)
+    cache_limit: int = _variable("CACHE_LIMIT", _limit)
+    native: Literal["on", "off", "strict"] = _variable("NATIVE", _native)
+    strict_kernels: bool = _variable("STRICT_KERNELS", _on)
+    keep_memory: bool = _variable("KEEP_MEMORY", _off_by_zero)
+    verify: bool = _variable("VERIFY", _on)
+    progress: bool | None = _variable("PROGRESS", _asked)
+    full_traceback: bool = _variable("TRACEBACK", "full".__eq__)
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> Settings:
+        """The settings that an environment asks for."""
+        return _settings_of(tuple(environment.get(name, "") for name in VARIABLES))
+
+
+VARIABLES = tuple(one.metadata["variable"] for one in fields(Settings))
+
+
+@lru_cache(maxsize=16)
+def _settings_of(texts: tuple[str, ...]) -> Settings:
+    pairs = zip(fields(Settings), texts, strict=True)
+    return Settings(**{one.name: one.metadata["read"](text.strip()) for one, text in pairs})
+
+
+def settings() -> Settings:
+    """The settings that the environment of this process asks for now."""
+    return Settings.of(os.environ)

@@ -1,0 +1,123 @@
+"""What is kept in memory is bounded, or weak, and can be forgotten."""
+
+from __future__ import annotations
+
+import ast
+import gc
+import weakref
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dimtensor
+import dimtensor as dt
+from tests.architecture.imports import modules_of
+
+PACKAGE = Path(dimtensor.__file__).parent
+
+# functions of parameters of which there are finitely many, and no user's
+FINITE = {
+    "dimtensor.kernels.compiler._warn_once": "problems of the platform",
+    "dimtensor.kernels.fortran.routine": "subroutines of a table",
+    "dimtensor.kernels.native.externals.address_of": "functions of SciPy",
+    "dimtensor.kernels.native.machine._problem": "this platform",
+    "dimtensor.kernels.native.machine._keep_freed_memory": "the C library",
+}
+# the module that bounds them, and the one below it
+OWN = ("dimtensor.caches", "dimtensor.settings")
+
+
+def unbounded(name, text):
+    """Functions at the top of a module or class that keep what they gave without a bound."""
+    found = []
+    for node in ast.parse(text).body:
+        for function in [node, *(node.body if isinstance(node, ast.ClassDef) else ())]:
+            decorators = getattr(function, "decorator_list", [])
+            kept = {ast.unparse(each).split("(")[0].split(".")[-1] for each in decorators}
+            full = f"{name}.{getattr(function, 'name', '')}"
+            if "lru_cache" in kept and name not in OWN:
+                found.append(f"{full}: use dimtensor.caches.bounded")
+            elif "cache" in kept and ast.unparse(function.args) and full not in FINITE:
+                found.append(f"{full} keeps everything it is called with")
+    return found
+
+
+def unregistered(name, text):
+    """Containers at the top of a module that something is put into, and nothing empties."""
+    found = []
+    for node in ast.parse(text).body:
+        target = node.target if isinstance(node, ast.AnnAssign) else None
+        if not isinstance(target, ast.Name) or not target.id.startswith("_"):
+            continue
+        value = ast.unparse(node.value) if node.value is not None else ""
+        if value not in ("{}", "OrderedDict()", "weakref.WeakKeyDictionary()"):
+            continue
+        cleared = f"clears({target.id}.clear)" in text or f"    {target.id}.clear()" in text
+        if not cleared and name not in TABLES:
+            found.append(f"{name}.{target.id}")
+    return found
+
+
+# tables that are filled when modules are imported
+TABLES = ("dimtensor.ops.derivatives.rules", "dimtensor.ops.derivatives.elementwise")
+
+
+@pytest.mark.parametrize("look", [unbounded, unregistered])
+def test_caches_are_bounded_and_can_be_emptied(look):
+    found = [
+        line for name, path in modules_of(PACKAGE).items() for line in look(name, path.read_text())
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_what_is_not_bounded_is_found():
+    assert unbounded("m", "@cache\ndef f(x): ...") == ["m.f keeps everything it is called with"]
+    assert unbounded("m", "@functools.lru_cache(maxsize=None)\ndef f(x): ...")
+    assert unbounded("m", "class A:\n    @cache\n    def f(self): ...")
+    assert not unbounded("m", "@cache\ndef f(): ...")
+    assert unregistered("m", "_kept: dict[int, int] = {}") == ["m._kept"]
+    assert not unregistered("m", "_kept: dict[int, int] = {}\nclears(_kept.clear)")
+
+
+def test_expressions_that_were_evaluated_are_let_go():
+    k = dt.Dim("k")
+    x = dt.tensor("x", dims=k)
+    y = (x * 41.25 + 2.0).sum()
+    assert float(y.eval({x: np.ones(2)})) == 86.5
+    node = weakref.ref(y.node)
+    del y
+    gc.collect()
+    assert node() is not None  # it is found again when the cell is run again
+    dt.clear_caches()
+    gc.collect()
+    assert node() is None
+
+
+@pytest.mark.compiled
+def test_compiled_code_is_let_go(monkeypatch, tmp_path):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("DIMTENSOR_CACHE", "1")
+    monkeypatch.setenv("DIMTENSOR_CACHE_DIR", str(tmp_path / "file" / "below"))  # memory only
+    x = dt.tensor("x", dims=dt.Dim("k"))
+
+    def compiled():
+        return dt.function([x], x * 3.75, backend="numba")
+
+    first = compiled()
+    assert first(np.ones(2)).values.tolist() == [3.75, 3.75]
+    assert compiled().positional.executable is first.positional.executable
+    dt.clear_caches()
+    again = compiled()
+    assert again.positional.executable is not first.positional.executable
+    assert first(np.ones(1)).values.tolist() == again(np.ones(1)).values.tolist() == [3.75]
+
+
+def test_plans_of_one_node_are_few():
+    from dimtensor.lower.order import _PLANS_OF_A_NODE, _plans, plan_axes
+
+    a, b = dt.Dim("a"), dt.Dim("b")
+    node = (dt.tensor("x", dims=[a, b]) * 7.0).node
+    orders = {str(plan_axes([node], {a: n, b: 50})) for n in range(100)}
+    assert orders == {"a < b", "b < a"}
+    assert len(_plans[node]) <= _PLANS_OF_A_NODE
