@@ -24,8 +24,8 @@ from dimtensor.lower import Lowering, plan_axes
 from dimtensor.lower.border import named_variable
 from dimtensor.lower.indexing import new_dim
 from dimtensor.lower.order import AxisOrder
-from dimtensor.lower.sharing import shared
 from dimtensor.lower.verify import verify_program
+from dimtensor.ops.graphs import shared
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 Values of the variables of a derivative come in only when it is taken: variables of equal values are
 different variables, and a value is no place where a derivative ends. What the derivative computes
-that others compute, too, is one with it afterwards (:mod:`~dimtensor.lower.sharing`).
+that others compute, too, is one with it afterwards (:func:`~dimtensor.ops.graphs.shared`).
 """
 
 from __future__ import annotations

@@ -1,10 +1,75 @@
-"""Positional graphs: expressions replaced by others."""
+"""Positional graphs: expressions replaced by others, and equal ones made one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
 
-from pytensor.graph.basic import Variable
+from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.traversal import io_toposort
+from pytensor.scalar.basic import AND, EQ, NEQ, OR, XOR, Add, Mul
+from pytensor.tensor.elemwise import Elemwise
+
+# operations with the same result, bit for bit, where the operands are exchanged; the largest of
+# -0 and 0 is not
+_COMMUTATIVE = (Add, Mul, AND, OR, XOR, EQ, NEQ)
+# constants of fewer elements are told apart by their values
+_LARGEST = 64
+
+
+def computation(op: Any, inputs: Sequence[Hashable]) -> Hashable:
+    """A key that two applications of operations share if they compute the same.
+
+    The first two operands of sums and products may be exchanged; the others are added in turn.
+
+    Examples
+    --------
+    >>> import pytensor.tensor as pt
+    >>> computation(pt.add, ["x", "y"]) == computation(pt.add, ["y", "x"])
+    True
+    >>> computation(pt.sub, ["x", "y"]) == computation(pt.sub, ["y", "x"])
+    False
+    """
+    if len(inputs) > 1 and isinstance(op, Elemwise) and isinstance(op.scalar_op, _COMMUTATIVE):
+        return (op, frozenset(inputs[:2]), *inputs[2:])
+    return (op, *inputs)
+
+
+def shared(outputs: Sequence[Variable]) -> list[Variable]:
+    """The outputs, computed by a graph of which no two nodes compute the same.
+
+    Examples
+    --------
+    >>> import pytensor.tensor as pt
+    >>> x, y = pt.dscalars("x", "y")
+    >>> one, two = shared([pt.exp(x + y), pt.exp(y + x)])
+    >>> one is two
+    True
+    """
+    known: dict[Hashable, list[Variable]] = {}
+    found: dict[Variable, Variable] = {}
+    for node in io_toposort([], list(outputs)):
+        inputs = [found.get(x, x) for x in node.inputs]
+        key = computation(node.op, [_key(x) for x in inputs])
+        made = known.get(key)
+        if made is None or any(a.type != b.type for a, b in zip(made, node.outputs, strict=True)):
+            changed = any(new is not old for new, old in zip(inputs, node.inputs, strict=True))
+            made = node.clone_with_new_inputs(inputs).outputs if changed else node.outputs
+            known[key] = made
+        for old, new in zip(node.outputs, made, strict=True):
+            if old is not new:
+                found[old] = new
+    return [found.get(x, x) for x in outputs]
+
+
+def _key(variable: Variable) -> Hashable:
+    """What tells a variable apart: of a small constant, its value."""
+    if not isinstance(variable, Constant):
+        return variable
+    data: Any = variable.data
+    if getattr(data, "size", _LARGEST) >= _LARGEST or data.dtype.hasobject:
+        return variable
+    return (variable.type, data.tobytes())
 
 
 def replaced(outputs: Sequence[Variable], replace: Mapping[Variable, Variable]) -> list[Variable]:

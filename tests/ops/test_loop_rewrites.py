@@ -73,6 +73,16 @@ def test_equal_loops_states_and_traces_are_one():
     assert counts(op) == (1, 1, 1, 0)
 
 
+def test_states_that_become_equal_with_operands_exchanged_are_one():
+    def step(st, e):
+        one, two = a * st[0] + e[0], e[0] + st[1] * a
+        return [one, two], [st[0] * e[0], e[0] * st[1]]
+
+    result = scan(step, [s, s], [x])
+    (op,) = left([s, a, x], [*result.states, *result.traces], 0.5, 0.9, X)
+    assert counts(op) == (1, 1, 1, 1)
+
+
 def test_states_that_become_different_are_two():
     result = scan(lambda st, e: ([st[1] + e[0], st[0] * 2, st[2] * 2], []), [s, s, s], [x])
     (op,) = left([s, x], result.states, 0.5, X)

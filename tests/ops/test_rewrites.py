@@ -264,6 +264,27 @@ def test_equal_expressions_are_computed_once():
     assert sum("Exp" in str(node.op) for node in graph.toposort()) == 1
 
 
+def test_operands_of_sums_and_products_may_be_exchanged():
+    one, other = pt.exp(s + y * x), pt.exp(x * y + s)
+    graph = FunctionGraph([x, y, s], [one, other], clone=True)
+    rewrite(graph)
+    assert graph.outputs[0] is graph.outputs[1]
+    conditions = [pt.eq(x, y) & on, on & pt.eq(y, x)]
+    graph = FunctionGraph([x, y, on], conditions, clone=True)
+    rewrite(graph)
+    assert graph.outputs[0] is graph.outputs[1]
+
+
+def test_other_operands_may_not():
+    pairs = [
+        (pt.sub(x, y), pt.sub(y, x)), (pt.maximum(x, y), pt.maximum(y, x)),
+        (pt.add(x, y, s), pt.add(x, s, y)), (pt.lt(x, y), pt.lt(y, x)),
+    ]  # fmt: skip
+    graph = FunctionGraph([x, y, s], [v for pair in pairs for v in pair], clone=True)
+    rewrite(graph)
+    assert len(set(graph.outputs)) == len(graph.outputs)
+
+
 def deep(n: int) -> FunctionGraph:
     total = s
     for number in range(n // 2):

@@ -11,7 +11,7 @@ from pytensor.graph.rewriting.basic import GraphRewriter, MergeOptimizer
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.subtensor import Subtensor, get_idx_list
 
-from dimtensor.ops.graphs import replaced
+from dimtensor.ops.graphs import replaced, shared
 from dimtensor.ops.loop.capture import freeze, is_lengths
 from dimtensor.ops.loop.conditional import Conditional
 from dimtensor.ops.loop.fusion import fuse, share_steps
@@ -339,12 +339,12 @@ def _frozen_outputs(parts: ScanGraph, first: dict[int, int]) -> tuple[Variable, 
     variables = [state.variable for state in parts.states]
     replace = {variables[i]: variables[j] for i, j in first.items() if i != j}
     outputs = replaced(parts.outputs, replace) if replace else parts.outputs
-    return freeze(parts.inner, outputs).outputs
+    return freeze(parts.inner, shared(outputs)).outputs
 
 
 def _join_traces(parts: ScanGraph) -> bool:
     """Traces of equal elements are one; the trace of a sequence is the sequence."""
-    frozen = freeze(parts.inner, parts.outputs).outputs[len(parts.states) :]
+    frozen = freeze(parts.inner, shared(parts.outputs)).outputs[len(parts.states) :]
     sequences = {part.variable: part.outside for part in parts.elements}
     first: dict[Variable, Any] = {}
     kept = []
