@@ -29,11 +29,26 @@ from dimtensor.kernels.calls import (
     write_loops,
 )
 from dimtensor.kernels.checked import RULES as CHECK_RULES
-from dimtensor.kernels.elements import ZERO, Place, Term
+from dimtensor.kernels.elements import Index, Place
+from dimtensor.kernels.ir.make import FALSE, ONE, TRUE, ZERO, integer, known, op
+from dimtensor.kernels.ir.nodes import (
+    Allocate,
+    Array,
+    Const,
+    Expression,
+    For,
+    Foreign,
+    Length,
+    Load,
+    Part,
+    Statement,
+    Store,
+    Var,
+)
 from dimtensor.kernels.loops import RULES as LOOP_RULES
 from dimtensor.kernels.reshapes import RULES as RESHAPE_RULES
 from dimtensor.kernels.signatures import batched, core_op, has_core_axes, of_one_real_dtype, turned
-from dimtensor.kernels.templates import Access, inlined
+from dimtensor.kernels.templates import Access, Given, given_to, inlined
 from dimtensor.ops.group import GroupPosition
 from dimtensor.ops.linalg import SVD, Det, Eigh, Inverse, SLogDet, TallQR
 
@@ -51,7 +66,7 @@ class Core(NamedTuple):
     template : str
     inputs : mapping of str to Variable
         By parameter.
-    numbers : mapping of str to str
+    numbers : mapping of str to Expression
     whole : tuple of str
         Parameters that must be arrays by themselves, because BLAS or LAPACK is given them.
     outputs : tuple of str
@@ -60,86 +75,93 @@ class Core(NamedTuple):
 
     template: str
     inputs: Mapping[str, Variable]
-    numbers: Mapping[str, str]
+    numbers: Mapping[str, Expression]
     whole: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ("out", "out")
 
 
 def _core(e: Emitter, node: Apply, n_inputs: int) -> Core | None:
     """The template of a node, if it has one."""
-    op, inputs, out = core_op(node), node.inputs[:n_inputs], node.outputs[0]
-    if isinstance(op, GroupPosition):
+    core, inputs, out = core_op(node), node.inputs[:n_inputs], node.outputs[0]
+    if isinstance(core, GroupPosition):
         x, codes, _ = inputs
         numbers = {"n": _last(e, x), "n_groups": _last(e, out)}
-        flags = {"first": repr(op.which == "first"), "largest": repr(op.which == "max")}
+        flags = {"first": _flag(core.which == "first"), "largest": _flag(core.which == "max")}
         return Core("group_position", {"x": x, "codes": codes}, {**numbers, **flags})
-    if isinstance(op, (Dot, BatchedDot)):
+    if isinstance(core, (Dot, BatchedDot)):
         return _product(e, inputs, out)
-    if isinstance(op, PivotToPermutations) and op.inverse:
+    if isinstance(core, PivotToPermutations) and core.inverse:
         return Core("permutation", {"pivots": inputs[0]}, {"n": _last(e, inputs[0])})
-    if isinstance(op, LUFactor) and of_one_real_dtype([*inputs, out]):
+    if isinstance(core, LUFactor) and of_one_real_dtype([*inputs, out]):
         numbers = {"n": _last(e, inputs[0])}
         return Core("lu_factor", {"x": inputs[0]}, numbers, outputs=("out", "pivots"))
-    if isinstance(op, (SortOp, ArgSortOp)) and len(batched(node).op.inputs_sig[0]) == 1:
-        template = "sort_line" if isinstance(op, SortOp) else "argsort_line"
+    if isinstance(core, (SortOp, ArgSortOp)) and len(batched(node).op.inputs_sig[0]) == 1:
+        template = "sort_line" if isinstance(core, SortOp) else "argsort_line"
         return Core(template, {"x": inputs[0]}, {"n": _last(e, inputs[0])})
     if not of_one_real_dtype([*inputs, *node.outputs]):
         return None
-    if isinstance(op, (Eigh, SVD, TallQR)):
-        return _decomposition(e, op, inputs, node.outputs)
+    if isinstance(core, (Eigh, SVD, TallQR)):
+        return _decomposition(e, core, inputs, node.outputs)
     size = inputs[0].type.shape[-1] if inputs[0].type.ndim else None
     suffix = "_loops" if size is not None and size <= _SMALL else ""
-    if isinstance(op, Cholesky) and op.lower:
+    if isinstance(core, Cholesky) and core.lower:
         n = {"n": _last(e, inputs[0])}
         return Core("cholesky" + suffix, {"x": inputs[0]}, n, () if suffix else ("out",))
     for kind, name in ((Inverse, "inverse"), (Det, "det"), (SLogDet, "slogdet")):
-        if isinstance(op, kind):
+        if isinstance(core, kind):
             whole = () if suffix or kind is not Inverse else ("out",)
             return Core(name + suffix, {"x": inputs[0]}, {"n": _last(e, inputs[0])}, whole)
-    if isinstance(op, Solve) and op.assume_a == "gen":
+    if isinstance(core, Solve) and core.assume_a == "gen":
         a, b = inputs
-        numbers = {"n": _last(e, a), "columns": "1" if op.b_ndim == 1 else _last(e, b)}
+        numbers = {"n": _last(e, a), "columns": ONE if core.b_ndim == 1 else _last(e, b)}
         return Core("solve" + suffix, {"a": a, "b": b}, numbers)
-    if isinstance(op, SolveTriangular):
-        return _triangular(e, op, inputs, suffix)
+    if isinstance(core, SolveTriangular):
+        return _triangular(e, core, inputs, suffix)
     return None
 
 
-def _decomposition(e: Emitter, op: Any, inputs: list[Variable], made: list[Variable]) -> Core:
+def _decomposition(e: Emitter, core: Any, inputs: list[Variable], made: list[Variable]) -> Core:
     (x,) = inputs
     sizes = {"m": _last(e, x, -2), "n": _last(e, x)}
     m, n = sizes.values()
-    k = f"min({m}, {n})"
-    lengths = {Eigh: [[n], [n, n]], TallQR: [[m, n], [n, n]], SVD: [[m, k], [k], [k, n]]}[type(op)]
-    for out, own in zip(made, lengths if len(made) > 1 else [[k]], strict=True):
+    k = op("min", m, n)
+    lengths: list[list[Expression]] = [[m, k], [k], [k, n]]
+    if isinstance(core, (Eigh, TallQR)):
+        lengths = [[n] if isinstance(core, Eigh) else [m, n], [n, n]]
+    given: list[list[Expression]] = lengths if len(made) > 1 else [[k]]
+    for out, own in zip(made, given, strict=True):
         for axis, length in enumerate(own, start=out.type.ndim - len(own)):
             set_length(e, out, axis, length)
-    if isinstance(op, Eigh):
+    if isinstance(core, Eigh):
         # to LAPACK the matrix is its transpose
-        numbers = {"n": sizes["n"], "uplo": _letter("U" if op.lower else "L")}
+        numbers = {"n": sizes["n"], "uplo": _letter("U" if core.lower else "L")}
         return Core("eigh", {"x": x}, numbers, outputs=("values", "vectors"))
-    if isinstance(op, TallQR):
+    if isinstance(core, TallQR):
         return Core("qr", {"x": x}, sizes, outputs=("orthogonal", "upper"))
-    values = made[1] if op.compute_uv else made[0]
+    values = made[1] if core.compute_uv else made[0]
     sizes["k"] = _last(e, values)
-    if op.compute_uv:
+    if core.compute_uv:
         return Core("svd", {"x": x}, sizes, outputs=("left", "values", "right"))
     return Core("singular_values", {"x": x}, sizes, outputs=("values",))
 
 
-def _last(e: Emitter, variable: Variable, axis: int = -1) -> str:
+def _last(e: Emitter, variable: Variable, axis: int = -1) -> Expression:
     return e.length(variable, axis % variable.type.ndim)
 
 
-def _triangular(e: Emitter, op: Any, inputs: list[Variable], suffix: str) -> Core:
+def _flag(value: bool) -> Const:
+    return TRUE if value else FALSE
+
+
+def _triangular(e: Emitter, core: Any, inputs: list[Variable], suffix: str) -> Core:
     (a, is_turned), b = turned(inputs[0]), inputs[1]
-    lower, unit = bool(op.lower), bool(op.unit_diagonal)
-    numbers = {"n": _last(e, a), "unit": repr(unit)}
+    lower, unit = bool(core.lower), bool(core.unit_diagonal)
+    numbers = {"n": _last(e, a), "unit": _flag(unit)}
     arrays = {"a": a, "b": b}
-    flags = {"lower": repr(lower), "turned": repr(is_turned)}
-    if op.b_ndim == 1 and not suffix:
+    flags = {"lower": _flag(lower), "turned": _flag(is_turned)}
+    if core.b_ndim == 1 and not suffix:
         return Core("solve_triangular_vector", arrays, {**numbers, **flags})
-    numbers["columns"] = "1" if op.b_ndim == 1 else _last(e, b)
+    numbers["columns"] = ONE if core.b_ndim == 1 else _last(e, b)
     if suffix:
         return Core("solve_triangular_loops", arrays, {**numbers, **flags})
     letters = {
@@ -150,8 +172,8 @@ def _triangular(e: Emitter, op: Any, inputs: list[Variable], suffix: str) -> Cor
     return Core("solve_triangular", arrays, {**numbers, **letters}, ("a", "out"))
 
 
-def _letter(letter: str) -> str:
-    return str(ord(letter))
+def _letter(letter: str) -> Const:
+    return integer(ord(letter))
 
 
 def _product(e: Emitter, inputs: list[Variable], out: Variable) -> Core | None:
@@ -160,9 +182,10 @@ def _product(e: Emitter, inputs: list[Variable], out: Variable) -> Core | None:
     real = of_one_real_dtype([*inputs, out])
     (a, a_turned), (b, b_turned) = (turned(v) if real else (v, False) for v in inputs)
     numbers = {"m": _last(e, out, -2), "n": _last(e, out), "inner": _last(e, inputs[0])}
-    small = all(length.isdigit() and int(length) <= _SMALL for length in numbers.values())
+    sizes = [known(length) for length in numbers.values()]
+    small = all(size is not None and size <= _SMALL for size in sizes)
     if small or not real:
-        flags = {"a_turned": repr(a_turned), "b_turned": repr(b_turned)}
+        flags = {"a_turned": _flag(a_turned), "b_turned": _flag(b_turned)}
         return Core("dot_loops", {"a": a, "b": b}, {**numbers, **flags})
     numbers |= {"a_letter": _letter("T" if a_turned else "N"), "a_width": _last(e, a)}
     numbers |= {"b_letter": _letter("T" if b_turned else "N"), "b_width": _last(e, b)}
@@ -203,10 +226,9 @@ def _rows(e: Emitter, node: Apply) -> None:
     place = e.allocate(out)
     index, loops = loops_over(e, out)
     at = [ZERO if n == 1 else i for n, i in zip(chosen.type.shape, index, strict=False)]
-    row = Term(e.place(chosen).at(at))
     source = [ZERO if n == 1 else i for n, i in zip(x.type.shape, index, strict=True)]
-    source[batch] = row
-    body = [f"{place.at(index)} = {e.place(x).at(source)}"]
+    source[batch] = e.place(chosen).at(at)
+    body = [Store(place.at(index), e.place(x).at(source))]
     write_loops(e, loops, new_scope(e), body)
     finish(e, out, place)
 
@@ -225,24 +247,23 @@ def _settle_lengths(e: Emitter, node: Apply, n_inputs: int, batch: int) -> None:
     for out, shape in zip(node.outputs, node.inputs[n_inputs:], strict=True):
         for axis in range(batch, out.type.ndim):
             if out.type.shape[axis] is None:
-                asked = e.element(shape, (Term(str(axis - batch)),), e.top).text
+                asked = e.element(shape, (integer(axis - batch),), e.top)
                 set_length(e, out, axis, asked)
 
 
-def _batch_index(e: Emitter, out: Variable, batch: int) -> tuple[tuple[Term, ...], Loops]:
+def _batch_index(e: Emitter, out: Variable, batch: int) -> tuple[Index, Loops]:
     """Positions in a batch, and the loops over them."""
     index, loops = loops_over(e, out)
-    walked = {term.text for term in index[:batch]}
-    return index[:batch], [loop for loop in loops if loop[0] in walked]
+    return index[:batch], [loop for loop in loops if loop[0] in index[:batch]]
 
 
-def _access(place: Place, variable: Variable, index: tuple[Term, ...], core: int) -> Access:
+def _access(place: Place, variable: Variable, index: Index, core: int) -> Access:
     """A core of an array, broadcast over the batch; a template sees a vector as a column."""
     batch = variable.type.ndim - core
     own = index[len(index) - batch :] if batch else ()
     lengths = variable.type.shape
-    leading = ["0" if n == 1 else term.text for term, n in zip(own, lengths, strict=False)]
-    return Access(place.name, (*place.leading, *leading, *range(core)))
+    leading = [ZERO if n == 1 else each for each, n in zip(own, lengths, strict=False)]
+    return Access(place.array, (*place.leading, *leading, *range(core)))
 
 
 def _core_ndims(node: Apply, n_inputs: int, batch: int) -> list[int]:
@@ -256,22 +277,22 @@ def _core_ndims(node: Apply, n_inputs: int, batch: int) -> list[int]:
 def _write_core(e: Emitter, node: Apply, core: Core, batch: int) -> None:
     index, loops = _batch_index(e, node.outputs[0], batch)
     ndims = _core_ndims(node, len(batched(node).inputs), batch)
-    before: list[str] = []
-    after: list[str] = []
+    before: list[Statement] = []
+    after: list[Statement] = []
     arrays: dict[str, Access] = {}
-    results: list[str] = []
+    results: list[Given] = []
     used = [
         *zip(core.inputs, core.inputs.values(), ndims, strict=False),
         *zip(core.outputs, node.outputs, ndims[-len(node.outputs) :], strict=False),
     ]
     for name, variable, ndim in used:
         if name in core.outputs and ndim == 0:
-            results.append(_result_of(e, variable, index))
+            results.append(given_to(_result_of(e, variable, index)))
             continue
         if name in core.outputs:
             finish(e, variable, e.allocate(variable))
         access = _access(e.place(variable), variable, index, ndim)
-        if name in core.whole and any(isinstance(p, str) for p in access.pattern):
+        if name in core.whole and not access.is_whole:
             given, access = access, _apart(e, variable, ndim)
             lines = after if name == "out" else before
             source, target = (access, given) if name == "out" else (given, access)
@@ -286,20 +307,19 @@ def _write_core(e: Emitter, node: Apply, core: Core, batch: int) -> None:
 
 def _apart(e: Emitter, variable: Variable, ndim: int) -> Access:
     """Memory for one core of an array."""
-    name = e.fresh("v")
-    lengths = [_last(e, variable, axis) for axis in range(-ndim, 0)]
-    early = all(length.isdigit() or e.is_early(length) for length in lengths)
-    lines = e.early if early else e.lines
-    lines.append(f"{name} = np.empty(({', '.join(lengths)},), dtype=np.{variable.type.dtype})")
-    return Access(name, tuple(range(ndim)))
+    lengths = tuple(_last(e, variable, axis) for axis in range(-ndim, 0))
+    array = Array(e.fresh("v"), variable.type.dtype, ndim)
+    lines = e.early if all(map(e.is_early, lengths)) else e.lines
+    lines.append(Allocate(array, lengths))
+    return Access(array, tuple(range(ndim)))
 
 
-def _result_of(e: Emitter, out: Variable, index: tuple[Term, ...]) -> str:
+def _result_of(e: Emitter, out: Variable, index: Index) -> Var | Load:
     """Where a number goes."""
     if out.type.ndim == 0:
-        name = e.fresh("s")
-        e.scalars[out] = Term(name)
-        return name
+        made = Var(e.fresh("s"), out.type.dtype)
+        e.scalars[out] = made
+        return made
     place = e.allocate(out)
     finish(e, out, place)
     return place.at(index)
@@ -310,22 +330,25 @@ def _write_foreign(e: Emitter, node: Apply, n_inputs: int, batch: int) -> None:
     index, loops = _batch_index(e, node.outputs[0], batch)
     inner = batched(node)
     ndims = _core_ndims(node, n_inputs, batch)
-    arguments = []
+    arguments: list[Expression] = []
     for variable, ndim in zip(node.inputs[:n_inputs], ndims, strict=False):
         access = _access(e.place(variable), variable, index, ndim)
-        fixed = [p for p in access.pattern if isinstance(p, str)]
-        arguments.append(f"{access.name}[{', '.join(fixed)}]" if fixed else access.name)
+        fixed = tuple(p for p in access.pattern if not isinstance(p, int))
+        arguments.append(Part(access.array, fixed) if fixed else access.array)
     function = e.numba_function(inner.op._create_dummy_core_node(inner.inputs))
-    names = [e.fresh("r") for _ in node.outputs]
-    body = [f"{', '.join(names)} = {function}({', '.join(arguments)})"]
-    for name, out, ndim in zip(names, node.outputs, ndims[n_inputs:], strict=True):
+    results = [
+        Array(e.fresh("r"), out.type.dtype, ndim)
+        for out, ndim in zip(node.outputs, ndims[n_inputs:], strict=True)
+    ]
+    body: list[Statement] = [Foreign(tuple(results), function, tuple(arguments))]
+    for result, out in zip(results, node.outputs, strict=True):
         place = e.allocate(out)
         finish(e, out, place)
-        inside = [e.fresh("i") for _ in range(ndim)]
-        for depth, loop in enumerate(inside):
-            body.append("    " * depth + f"for {loop} in range({name}.shape[{depth}]):")
-        target = place.at((*index, *(Term(loop) for loop in inside)))
-        body.append("    " * ndim + f"{target} = {name}[{', '.join(inside) or '()'}]")
+        inside = [Var(e.fresh("i"), "int64") for _ in range(result.rank)]
+        copied: Statement = Store(place.at((*index, *inside)), Load(result, tuple(inside)))
+        for axis in range(result.rank - 1, -1, -1):
+            copied = For(inside[axis], Length(result, axis), (copied,))
+        body.append(copied)
     write_loops(e, loops, new_scope(e), body)
 
 
@@ -333,10 +356,10 @@ def _sort(e: Emitter, node: Apply) -> None:
     (x,), (out,), axis = node.inputs, node.outputs, node.op.axis
     place = e.allocate(out)
     index, loops = loops_over(e, out)
-    loops = [loop for loop in loops if loop[0] != index[axis].text]
-    pattern = [0 if at == axis else term.text for at, term in enumerate(index)]
+    loops = [loop for loop in loops if loop[0] != index[axis]]
+    pattern = [0 if at == axis else each for at, each in enumerate(index)]
     arrays = {
-        name: Access(where.name, (*where.leading, *pattern))
+        name: Access(where.array, (*where.leading, *pattern))
         for name, where in (("x", e.place(x)), ("out", place))
     }
     template = "sort_line" if isinstance(node.op, SortOp) else "argsort_line"

@@ -9,6 +9,8 @@ from pytensor.graph.basic import Apply
 from pytensor.raise_op import CheckAndRaise
 
 from dimtensor.kernels.calls import CallRule, call_numba, set_length
+from dimtensor.kernels.ir.make import op
+from dimtensor.kernels.ir.nodes import If, Raise
 from dimtensor.kernels.native.translate import ERRORS
 
 if TYPE_CHECKING:
@@ -22,8 +24,8 @@ def _check(e: Emitter, node: Apply) -> None:
         return
     (x, *conditions), (out,) = node.inputs, node.outputs
     for condition in conditions:
-        e.lines.append(f"if not {e.scalar(condition).text}:")
-        e.lines.append(f"    raise {error}({node.op.msg!r})")
+        refused = op("not", e.scalar(condition))
+        e.lines.append(If(refused, (Raise(error, node.op.msg),)))
     if out.type.ndim == 0:
         e.scalars[out] = e.scalar(x)
         return

@@ -13,6 +13,8 @@ from pytensor.tensor.shape import Shape, Shape_i, SpecifyShape
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor
 
 from dimtensor.kernels.extents import constant_int, gather_layout
+from dimtensor.kernels.ir.make import ONE, ZERO, cast, integer, known, op, select
+from dimtensor.kernels.ir.nodes import NOTHING, Array, Expression, Length, Load, Names, Part, Var
 from dimtensor.kernels.plan import UnsupportedGraph
 
 if TYPE_CHECKING:
@@ -20,75 +22,55 @@ if TYPE_CHECKING:
     from dimtensor.kernels.scopes import Scope
 
 
-class Term:
-    """Source text of a scalar, and the loops that it depends on; of a constant its value too."""
-
-    __slots__ = ("loops", "text", "value")
-
-    def __init__(self, text: str, loops: frozenset = frozenset(), value: Any = None):
-        self.text = text
-        self.loops = loops
-        self.value = value
-
-
-ZERO = Term("0")
+Index = tuple[Expression, ...]
 
 
 class Place:
-    """Where an array lies: a name, and the leading positions at which it starts.
+    """Where an array lies: an array of the function, or what that has at some leading positions.
 
     Attributes
     ----------
-    name : str
-        An array of the function.
-    leading : tuple of str
+    array : Array
+    leading : tuple of Expression
         Positions along its first axes; the array that is meant has the remaining axes.
     early : bool
         Whether the name is defined before the loop that the block stands in, if it stands in one.
     """
 
-    __slots__ = ("early", "leading", "name")
+    __slots__ = ("array", "early", "leading")
 
-    def __init__(self, name: str, leading: tuple[str, ...] = (), early: bool = True):
-        self.name = name
+    def __init__(self, array: Array, leading: tuple[Expression, ...] = (), early: bool = True):
+        self.array = array
         self.leading = leading
         self.early = early
 
-    def at(self, index: Sequence[Term]) -> str:
-        """Source of one element."""
-        return f"{self.name}[{', '.join([*self.leading, *(term.text for term in index)])}]"
+    @property
+    def name(self) -> str:
+        return self.array.name
 
-    def length(self, axis: int) -> str:
-        return f"{self.name}.shape[{axis + len(self.leading)}]"
+    def at(self, index: Sequence[Expression]) -> Load:
+        """One element."""
+        return Load(self.array, (*self.leading, *index))
+
+    def length(self, axis: int) -> Length:
+        return Length(self.array, axis + len(self.leading))
 
     @property
-    def whole(self) -> str:
-        """Source of the array itself."""
-        return f"{self.name}[{', '.join(self.leading)}]" if self.leading else self.name
-
-    @property
-    def everything(self) -> str:
-        """Source to assign to, for all of its elements."""
-        return f"{self.name}[{', '.join([*self.leading, '...'])}]"
+    def whole(self) -> Array | Part:
+        """The array itself."""
+        return Part(self.array, self.leading) if self.leading else self.array
 
 
-def new_array(shape: str, dtype: str, start: str | Place | None) -> str:
-    """Source of a new array: empty, full of a number, or a copy."""
-    if isinstance(start, Place):
-        return f"{start.whole}.copy()"
-    numpy = "np.bool_" if dtype == "bool" else f"np.{dtype}"
-    if start is None:
-        return f"np.empty({shape}, dtype={numpy})"
-    if start in ("0.0", "0", "False"):
-        return f"np.zeros({shape}, dtype={numpy})"
-    return f"np.full({shape}, {start}, dtype={numpy})"
+def counter(name: str) -> Var:
+    """The counter of a loop, as what is inside of the loop sees it."""
+    return Var(name, "int64", frozenset((name,)))
 
 
-def loops_of(terms: Sequence[Term]) -> frozenset:
-    return frozenset().union(*(term.loops for term in terms)) if terms else frozenset()
+def loops_of(expressions: Sequence[Expression]) -> Names:
+    return NOTHING.union(*(each.loops for each in expressions))
 
 
-def restrict(variable: Variable, index: Sequence[Term]) -> tuple[Term, ...]:
+def restrict(variable: Variable, index: Sequence[Expression]) -> Index:
     """An index with 0 where the variable has length 1."""
     return tuple(
         ZERO if length == 1 else term
@@ -96,63 +78,65 @@ def restrict(variable: Variable, index: Sequence[Term]) -> tuple[Term, ...]:
     )
 
 
-Rule = Callable[..., Term]
+Rule = Callable[..., Expression]
 
 
-def _elemwise(e: Emitter, node: Apply, index: tuple[Term, ...], scope: Scope) -> Term:
+def _elemwise(e: Emitter, node: Apply, index: Index, scope: Scope) -> Expression:
     operands = [e.element(v, restrict(v, index), scope) for v in node.inputs]
     return e.scalar_call(node, operands, scope)
 
 
-def _scalar_op(e: Emitter, node: Apply, index: tuple[Term, ...], scope: Scope) -> Term:
+def _scalar_op(e: Emitter, node: Apply, index: Index, scope: Scope) -> Expression:
     return e.scalar_call(node, [e.element(v, (), scope) for v in node.inputs], scope)
 
 
-def _dimshuffle(e: Emitter, node: Apply, index: tuple[Term, ...], scope: Scope) -> Term:
+def _dimshuffle(e: Emitter, node: Apply, index: Index, scope: Scope) -> Expression:
     order = node.op.new_order
     x = node.inputs[0]
     inner = [index[order.index(axis)] if axis in order else ZERO for axis in range(x.type.ndim)]
     return e.element(x, restrict(x, inner), scope)
 
 
-def _alloc(e: Emitter, node: Apply, index: tuple[Term, ...], scope: Scope) -> Term:
+def _alloc(e: Emitter, node: Apply, index: Index, scope: Scope) -> Expression:
     value = node.inputs[0]
     return e.element(value, restrict(value, index[len(index) - value.type.ndim :]), scope)
 
 
-def _same(e: Emitter, node: Apply, index: tuple[Term, ...], scope: Scope) -> Term:
+def _same(e: Emitter, node: Apply, index: Index, scope: Scope) -> Expression:
     return e.element(node.inputs[0], index, scope)
 
 
-def _selection(e: Emitter, node: Apply, index: tuple[Term, ...], scope: Scope) -> Term:
+def _selection(e: Emitter, node: Apply, index: Index, scope: Scope) -> Expression:
     return e.element(node.inputs[0], e.source_index(node, index, scope), scope)
 
 
-def _shape_i(e: Emitter, node: Apply, index: tuple[Term, ...], scope: Scope) -> Term:
-    return Term(e.length(node.inputs[0], node.op.i))
+def _shape_i(e: Emitter, node: Apply, index: Index, scope: Scope) -> Expression:
+    return e.length(node.inputs[0], node.op.i)
 
 
-def _shape(e: Emitter, node: Apply, index: tuple[Term, ...], scope: Scope) -> Term:
+def _shape(e: Emitter, node: Apply, index: Index, scope: Scope) -> Expression:
     x = node.inputs[0]
-    if index[0].text.isdigit():
-        return Term(e.length(x, int(index[0].text)))
+    at = known(index[0])
+    if at is not None:
+        return e.length(x, at)
     lengths = [e.length(x, axis) for axis in range(x.type.ndim)]
     if not lengths:  # nobody reads an element of an empty vector, but a loop over none is written
         return ZERO
-    return scope.temporary(f"({', '.join(lengths)},)[{index[0].text}]", index[0].loops, "int64")
+    return scope.temporary(op("choice", index[0], *lengths), index[0].loops)
 
 
-def _make_vector(e: Emitter, node: Apply, index: tuple[Term, ...], scope: Scope) -> Term:
-    if index[0].text.isdigit():
-        return e.element(node.inputs[int(index[0].text)], (), scope)
+def _make_vector(e: Emitter, node: Apply, index: Index, scope: Scope) -> Expression:
+    at = known(index[0])
+    if at is not None:
+        return e.element(node.inputs[at], (), scope)
     dtype = node.outputs[0].type.dtype
-    items = [f"np.{dtype}({e.element(v, (), scope).text})" for v in node.inputs]
+    items = [cast(e.element(v, (), scope), dtype) for v in node.inputs]
     if not items:
         return ZERO
-    return scope.temporary(f"({', '.join(items)},)[{index[0].text}]", index[0].loops, dtype)
+    return scope.temporary(op("choice", index[0], *items), index[0].loops)
 
 
-def entries_of(op: Any, ndim: int) -> list:
+def entries_of(op: Any, ndim: int) -> list[int | slice]:
     return [*op.idx_list, *[slice(None)] * (ndim - len(op.idx_list))]
 
 
@@ -164,76 +148,85 @@ def slice_ends(node: Apply, entry: slice, first: int) -> tuple[int | None, int |
     return start, stop, step
 
 
-def _clipped(end: int, length: str) -> str:
+def _clipped(end: int, length: Expression) -> Expression:
     """A slice's end as a position between 0 and the length."""
-    if length.isdigit():
-        n = int(length)
-        return str(max(0, min(n, end if end >= 0 else n + end)))
+    n = known(length)
+    if n is not None:
+        return integer(max(0, min(n, end if end >= 0 else n + end)))
     if end == 0:
-        return "0"
-    return f"min({end}, {length})" if end > 0 else f"max({length} - {-end}, 0)"
+        return ZERO
+    if end > 0:
+        return op("min", integer(end), length)
+    return op("max", op("-", length, integer(-end)), ZERO)
 
 
 def slice_walk(
-    ends: tuple[int | None, int | None, int | None], length: str
-) -> tuple[str, int, str]:
+    ends: tuple[int | None, int | None, int | None], length: Expression
+) -> tuple[Expression, int, Expression]:
     """First position, step and number of positions of a slice of a dim of some length."""
     start, stop, step = ends[0], ends[1], 1 if ends[2] is None else ends[2]
-    if length.isdigit():
-        taken = range(*slice(start, stop, step).indices(int(length)))
-        return (str(taken[0]) if len(taken) else "0"), step, str(len(taken))
+    n = known(length)
+    if n is not None:
+        taken = range(*slice(start, stop, step).indices(n))
+        return integer(taken[0] if len(taken) else 0), step, integer(len(taken))
     if step < 0:  # of unknown length only the whole is turned round, see plan.has_rule
-        count = length if step == -1 else f"({length} + {-step - 1}) // {-step}"
-        return f"({length} - 1)", step, count
+        return op("-", length, ONE), step, length if step == -1 else _rounded_up(length, -step)
     low = _clipped(start or 0, length)
     high = length if stop is None else _clipped(stop, length)
-    count = high if low == "0" else f"max({high} - {low}, 0)"
-    return low, step, count if step == 1 else f"({count} + {step - 1}) // {step}"
+    count = high if low == ZERO else op("max", op("-", high, low), ZERO)
+    return low, step, count if step == 1 else _rounded_up(count, step)
 
 
-def _affine(low: str, step: int, term: Term) -> Term:
-    """The position ``low + step * term``."""
-    if term.text.isdigit() and low.isdigit():
-        return Term(str(int(low) + step * int(term.text)))
-    walked = term.text if abs(step) == 1 else f"{abs(step)} * {term.text}"
+def _rounded_up(count: Expression, step: int) -> Expression:
+    return op("//", op("+", count, integer(step - 1)), integer(step))
+
+
+def _affine(low: Expression, step: int, position: Expression) -> Expression:
+    """The position ``low + step * position``."""
+    first, at = known(low), known(position)
+    if first is not None and at is not None:
+        return integer(first + step * at)
+    walked = position if abs(step) == 1 else op("*", integer(abs(step)), position)
     if step < 0:
-        return Term(f"({low} - {walked})", term.loops)
-    return Term(walked if low == "0" and step == 1 else f"({low} + {walked})", term.loops)
+        return op("-", low, walked)
+    return walked if first == 0 and step == 1 else op("+", low, walked)
 
 
-def basic_index(e: Emitter, node: Apply, index: tuple[Term, ...], scope: Scope) -> tuple[Term, ...]:
+def basic_index(e: Emitter, node: Apply, index: Index, scope: Scope) -> Index:
     x = node.inputs[0]
     remaining = iter(index)
-    result = []
+    result: list[Expression] = []
     for axis, entry in enumerate(entries_of(node.op, x.type.ndim)):
         if isinstance(entry, slice):
-            term = next(remaining)
+            position = next(remaining)
             if entry == slice(None):
-                result.append(term)
+                result.append(position)
                 continue
             low, step, _ = slice_walk(slice_ends(node, entry, 1), e.length(x, axis))
-            result.append(_affine(low, step, term))
+            result.append(_affine(low, step, position))
         else:
             result.append(_integer(e, node.inputs[1 + entry], x, axis))
     return tuple(result)
 
 
-def _integer(e: Emitter, variable: Variable, x: Variable, axis: int) -> Term:
+def from_the_start(position: Expression, length: Expression) -> Expression:
+    """A position that is counted from the end where it is negative."""
+    return select(op(">=", position, ZERO), position, op("+", position, length))
+
+
+def _integer(e: Emitter, variable: Variable, x: Variable, axis: int) -> Expression:
     """A single position, counted from the end where it is negative."""
     value = constant_int(variable)
     if value is None:
-        term = e.element(variable, (), e.top)
-        length = e.length(x, axis)
-        return Term(f"({term.text} if {term.text} >= 0 else {term.text} + {length})")
+        return from_the_start(e.element(variable, (), e.top), e.length(x, axis))
     if value >= 0:
-        return Term(str(value))
+        return integer(value)
     length = e.length(x, axis)
-    return Term(str(int(length) + value) if length.isdigit() else f"({length} - {-value})")
+    n = known(length)
+    return integer(n + value) if n is not None else op("-", length, integer(-value))
 
 
-def gather_index(
-    e: Emitter, node: Apply, index: tuple[Term, ...], scope: Scope
-) -> tuple[Term, ...]:
+def gather_index(e: Emitter, node: Apply, index: Index, scope: Scope) -> Index:
     x, *indices = node.inputs
     layout = gather_layout(node)
     assert layout is not None
@@ -249,11 +242,10 @@ def gather_index(
         gap = ndim - variable.type.ndim
         own = tuple(by_index[gap + k] for k in range(variable.type.ndim))
         position = e.element(variable, restrict(variable, own), scope)
-        if _is_part(e, x) and not position.text.isdigit():
+        if _is_part(e, x) and known(position) is None:
             # of an array, but not of a part of one, negative positions count from the right end
-            length = e.length(x, axis)
-            moved = f"({position.text} if {position.text} >= 0 else {position.text} + {length})"
-            position = scope.temporary(moved, position.loops, "int64")
+            moved = from_the_start(position, e.length(x, axis))
+            position = scope.temporary(moved, position.loops)
         result.append(position)
     return tuple(result)
 

@@ -1,9 +1,8 @@
-"""Source of a function of loop nests, written from a plan."""
+"""A function of loop nests, written from a plan."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,28 +15,41 @@ from pytensor.tensor.type import TensorType
 
 from dimtensor.kernels.batches import call_rule
 from dimtensor.kernels.elements import (
-    ZERO,
+    Index,
     Place,
-    Term,
     basic_index,
+    counter,
     entries_of,
     gather_index,
     loops_of,
-    new_array,
     restrict,
     rule_of,
     slice_ends,
     slice_walk,
 )
 from dimtensor.kernels.extents import Axis, kept_axes, selection_of
+from dimtensor.kernels.ir.make import ONE, ZERO, integer, known, number, op
+from dimtensor.kernels.ir.nodes import (
+    Allocate,
+    Array,
+    Assign,
+    Bind,
+    Call,
+    Const,
+    Expression,
+    Fill,
+    Function,
+    Load,
+    Statement,
+    Var,
+    Wrapped,
+)
+from dimtensor.kernels.ir.python import printed
 from dimtensor.kernels.nest import Nest
 from dimtensor.kernels.plan import Group, Plan, Task, UnsupportedGraph, has_simple_slices
-from dimtensor.kernels.scalars import expression, is_call, literal, meeting_dtype
+from dimtensor.kernels.scalars import expression, is_call, meeting_dtype
 from dimtensor.kernels.scopes import Scope, TopScope
 from dimtensor.kernels.shared import NumbaFunction, Shared
-
-_NAME = re.compile(r"[A-Za-z_]\w*")
-
 
 # operations between an element and one that is computed for it at once
 _DEEPEST = 50
@@ -52,11 +64,11 @@ class _TooDeep(Exception):
 
 
 class Emitter:
-    """Writes the source of a graph: of a whole function, or of a block inside another one.
+    """Writes the loops of a graph: of a whole function, or of a block inside another one.
 
     A block, such as the body of a loop, is written by an emitter that is given the other's
     `shared`. Its inputs are bound by `bind` to scalars and arrays of the function around it;
-    `write` then fills `lines`, to be indented and put in the loop, and `early`, to be put before
+    `write` then fills `lines`, to be put in the loop, and `early`, to be put before
     the loop: lengths, and arrays whose lengths are known there. After that `scalar` and `place`
     tell where its outputs are.
 
@@ -80,24 +92,21 @@ class Emitter:
         self.plan = plan
         self.graph = plan.graph
         self.shared = Shared() if shared is None else shared
+        self.fresh = self.shared.fresh
         self.destinations = {} if destinations is None else dict(destinations)
-        self.lines: list[str] = []
-        self.early: list[str] = self.lines if shared is None else []
+        self.lines: list[Statement] = []
+        self.early: list[Statement] = self.lines if shared is None else []
         self.places: dict[Variable, Place] = {}
-        self.scalars: dict[Variable, Term] = {}
+        self.scalars: dict[Variable, Expression] = {}
         self.owned: set[Variable] = set()
-        self._lengths: dict[Axis, str] = {}
+        self._lengths: dict[Axis, Expression] = {}
         self._in_question: set[Axis] = set()
         self._early_lengths: set[str] = set()
         self.known_before: set[str] = set()  # numbers that a block finds before its loop
-        self.loop_lengths: dict[str, str] = {}
+        self.loop_lengths: dict[str, Expression] = {}
         self._classes = plan.extents.classes()
         self.top = TopScope(self)
         self._depth = 0
-
-    @property
-    def fresh(self) -> Callable[[str], str]:
-        return self.shared.fresh
 
     @property
     def namespace(self) -> dict[str, Any]:
@@ -107,42 +116,46 @@ class Emitter:
     def constants(self) -> list[tuple[str, np.ndarray]]:
         return self.shared.constants
 
-    def source(self, name: str = "kernel") -> str:
-        """The whole function."""
+    def function(self, name: str = "kernel") -> Function:
+        """The whole function; to be asked for once."""
         arguments = []
         for variable in self.graph.inputs:
-            argument = self.fresh("x")
+            dtype, rank = variable.type.dtype, variable.type.ndim
+            argument = Array(self.fresh("x"), dtype, rank)
             arguments.append(argument)
-            if variable.type.ndim == 0:
-                scalar = self.fresh("s")
-                self.lines.append(f"{scalar} = {argument}[()]")
-                self.bind(variable, Term(scalar))
+            if rank == 0:
+                scalar = Var(self.fresh("s"), dtype)
+                self.lines.append(Assign(scalar, Load(argument, ())))
+                self.bind(variable, scalar)
             else:
                 self.bind(variable, Place(argument))
         self.write()
-        results = [self._returned(variable) for variable in self.graph.outputs]
-        arguments += [constant for constant, _ in self.shared.constants]
-        body = "\n".join("    " + line for line in self.lines) or "    pass"
-        returned = "".join(f"{result}, " for result in results)
-        return f"def {name}({', '.join(arguments)}):\n{body}\n    return ({returned})\n"
+        results = tuple(self._returned(variable) for variable in self.graph.outputs)
+        arguments += [
+            Array(constant, data.dtype.name, data.ndim) for constant, data in self.constants
+        ]
+        return Function(name, tuple(arguments), tuple(self.lines), results)
 
-    def bind(self, variable: Variable, where: Term | Place) -> None:
+    def source(self, name: str = "kernel") -> str:
+        """The whole function as Python; to be asked for once."""
+        return printed(self.function(name))
+
+    def bind(self, variable: Variable, where: Expression | Place) -> None:
         """Say what an input is."""
-        known: dict = self.scalars if isinstance(where, Term) else self.places
-        known[variable] = where
+        if isinstance(where, Place):
+            self.places[variable] = where
+        else:
+            self.scalars[variable] = where
 
     def write(self) -> None:
         """Write all groups of the plan."""
-        for number, group in enumerate(self.plan.groups):
-            if group.is_call:
-                self._call(group.tasks[0])
-            else:
-                self._nest(group, number)
+        for at, group in enumerate(self.plan.groups):
+            self._call(group.tasks[0]) if group.is_call else self._nest(group, at)
         for variable, place in self.destinations.items():
             if self.places.get(variable) is not place:
-                self.lines.append(f"{place.everything} = {self.argument(variable)}")
+                self.lines.append(Fill(place.whole, self.argument(variable)))
 
-    def scalar(self, variable: Variable) -> Term:
+    def scalar(self, variable: Variable) -> Expression:
         """A variable without axes."""
         return self.element(variable, (), self.top)
 
@@ -155,45 +168,51 @@ class Emitter:
             known = self.places[variable] = Place(self.shared.constant(variable))
         return known
 
-    def _returned(self, variable: Variable) -> str:
+    def _returned(self, variable: Variable) -> Expression:
         if variable.type.ndim == 0:
-            text = self.scalar(variable).text
+            value = self.scalar(variable)
             # a number that comes out as a Python float, int or bool would lose its dtype
             plain = variable.type.dtype in ("float64", "int64", "bool", "complex128")
-            return text if plain else f"np.asarray({text})"
+            return value if plain else Wrapped("box", value)
         whole = self.place(variable).whole
         if isinstance(variable, Constant):
-            return f"{whole}.copy()"
+            return Wrapped("copy", whole)
         node = variable.owner
         aliased = node is None or (variable not in self.owned and getattr(node.op, "view_map", {}))
-        return f"{whole}.copy()" if aliased else whole
+        return Wrapped("copy", whole) if aliased else whole
 
     # -- memory -----------------------------------------------------------------------------------
 
-    def allocate(self, variable: Variable, start: str | Place | None = None) -> Place:
+    def allocate(self, variable: Variable, start: Expression | Place | None = None) -> Place:
         """A new array with the shape and dtype of a variable.
 
         Parameters
         ----------
         variable : TensorVariable
-        start : str or Place, optional
+        start : Expression or Place, optional
             A number that it is filled with, or an array that it is a copy of.
         """
         self.owned.add(variable)
         lengths = self._shape(variable)
         place = self.destinations.get(variable)
         if place is None:
-            early = all(n.isdigit() or n in self._early_lengths for n in lengths)
-            place = Place(self.fresh("v"), early=early)
-            shape, dtype = f"({', '.join(lengths)},)", variable.type.dtype
+            early = all(n.uses <= self._early_lengths for n in lengths)
+            place = Place(self.array(variable), early=early)
             if not early or self.early is self.lines:
-                self.lines.append(f"{place.name} = {new_array(shape, dtype, start)}")
+                if isinstance(start, Place):
+                    self.lines.append(Bind(place.array, Wrapped("copy", start.whole)))
+                else:
+                    self.lines.append(Allocate(place.array, lengths, start))
                 return place
-            self.early.append(f"{place.name} = {new_array(shape, dtype, None)}")
+            self.early.append(Allocate(place.array, lengths))
         if start is not None:
-            text = start.whole if isinstance(start, Place) else start
-            self.lines.append(f"{place.everything} = {text}")
+            value = start.whole if isinstance(start, Place) else start
+            self.lines.append(Fill(place.whole, value))
         return place
+
+    def array(self, variable: Variable) -> Array:
+        """A name for an array of the dtype and rank of a variable."""
+        return Array(self.fresh("v"), variable.type.dtype, variable.type.ndim)
 
     def is_free_after(self, variable: Variable, number: int, target: Variable) -> bool:
         """Whether the memory of an array may be overwritten by one that a group makes of it."""
@@ -208,19 +227,19 @@ class Emitter:
             and self._shape(variable) == self._shape(target)
         )
 
-    def _shape(self, variable: Variable) -> list[str]:
-        return [self.length(variable, axis) for axis in range(variable.type.ndim)]
+    def _shape(self, variable: Variable) -> tuple[Expression, ...]:
+        return tuple(self.length(variable, axis) for axis in range(variable.type.ndim))
 
     # -- lengths ----------------------------------------------------------------------------------
 
-    def length(self, variable: Variable, axis: int) -> str:
-        """Length of an axis, as an integer or as a name that holds it."""
+    def length(self, variable: Variable, axis: int) -> Expression:
+        """Length of an axis: a number, or a variable that holds it."""
         static = variable.type.shape[axis]
         if static is not None:
-            return str(static)
+            return integer(static)
         cls = self.plan.extents.find((variable, axis))
-        known = self._lengths.get(cls)
-        if known is None:
+        found = self._lengths.get(cls)
+        if found is None:
             members = self._classes.get(cls, [(variable, axis)])
             if cls in self._in_question:
                 raise UnsupportedGraph(
@@ -228,59 +247,62 @@ class Emitter:
                 )
             self._in_question.add(cls)
             try:
-                text, early = self._length_text(members)
+                value, early = self._length_of(members)
             finally:
                 self._in_question.remove(cls)
-            if text.isdigit():
-                known = text
-            else:
-                known = self.fresh("n")
-                (self.early if early else self.lines).append(f"{known} = {text}")
-                if early:
-                    self._early_lengths.add(known)
-            self._lengths[cls] = known
-        return known
+            n = known(value)
+            found = self._lengths[cls] = self._named(value, early) if n is None else integer(n)
+        return found
 
-    def agree(self, one: str, two: str) -> None:
+    def _named(self, length: Expression, early: bool) -> Var:
+        """A variable for a length."""
+        name = Var(self.fresh("n"), length.dtype)
+        (self.early if early else self.lines).append(Assign(name, length))
+        if early:
+            self._early_lengths.add(name.name)
+        return name
+
+    def agree(self, one: Expression, two: Expression) -> None:
         """Say that two lengths are the same; `guards` looks."""
 
-    def differ(self, one: str, two: str) -> None:
+    def differ(self, one: Expression, two: Expression) -> None:
         """Say that two numbers are not the same; `guards` looks."""
 
-    def is_inside(self, position: str, length: str) -> None:
+    def is_inside(self, position: Expression, length: Expression) -> None:
         """Say that a position is one of an axis; `guards` looks."""
 
-    def is_early(self, text: str) -> bool:
+    def is_early(self, value: Expression) -> bool:
         """Whether a length or number is known before the loop around the block."""
-        names = set(_NAME.findall(text)) - {"max", "min"}
-        return self.early is self.lines or names <= (self._early_lengths | self.known_before)
+        return self.early is self.lines or value.uses <= self._early_lengths | self.known_before
 
-    def is_length(self, text: str) -> bool:
+    def is_length(self, value: Expression) -> bool:
         """Whether a number is the length of an axis."""
-        return text in self._lengths.values()
+        return value in self._lengths.values()
 
-    def is_known_length(self, text: str) -> bool:
+    def is_known_length(self, value: Expression) -> bool:
         """Whether a number is a literal or the length of an axis, so that it is not negative."""
-        return text.isdigit() or self.is_length(text)
+        return known(value) is not None or self.is_length(value)
 
-    def name_length(self, variable: Variable, axis: int, text: str) -> str:
+    def name_length(self, variable: Variable, axis: int, value: Expression) -> Expression:
         """Say how long an axis is, unless it is known."""
         cls = self.plan.extents.find((variable, axis))
         if cls not in self._lengths:
-            known = text.isidentifier() or text.isdigit()
-            name = self._lengths[cls] = text if known else self.fresh("n")
-            early = self.is_early(text)
-            if early:
-                self._early_lengths.add(name)
-            if not known:
-                (self.early if early else self.lines).append(f"{name} = {text}")
+            early = self.is_early(value)
+            n = known(value)
+            if n is not None:
+                value = integer(n)
+            elif not isinstance(value, Var):
+                value = self._named(value, early)
+            elif early:
+                self._early_lengths.add(value.name)
+            self._lengths[cls] = value
         return self._lengths[cls]
 
-    def _length_text(self, members: Sequence[Axis]) -> tuple[str, bool]:
-        """Source of a length, and whether it is known before the loop around the block."""
+    def _length_of(self, members: Sequence[Axis]) -> tuple[Expression, bool]:
+        """A length, and whether it is known before the loop around the block."""
         for variable, axis in members:
             if variable.type.shape[axis] is not None:
-                return str(variable.type.shape[axis]), True
+                return integer(variable.type.shape[axis]), True
         stored = [
             (self.places[variable], axis) for variable, axis in members if variable in self.places
         ]
@@ -288,21 +310,21 @@ class Emitter:
             return place.length(axis), place.early
         for variable, axis in members:
             try:
-                text = self._derived_length(variable, axis)
+                value = self._derived_length(variable, axis)
             except UnsupportedGraph:  # one may follow from another that follows from it
                 continue
-            if text is not None:
-                return text, self.is_early(text)
+            if value is not None:
+                return value, self.is_early(value)
         raise UnsupportedGraph(f"the length of axis {members[0][1]} of {members[0][0]}")
 
-    def _derived_length(self, variable: Variable, axis: int) -> str | None:
+    def _derived_length(self, variable: Variable, axis: int) -> Expression | None:
         node = variable.owner
         if node is None:
             return None
         if isinstance(node.op, Alloc):
-            return self.element(node.inputs[1 + axis], (), self.top).text
+            return self.element(node.inputs[1 + axis], (), self.top)
         if isinstance(node.op, Elemwise) and all(v.type.shape[axis] == 1 for v in node.inputs):
-            return "1"  # a rewrite made the operands such, and left the type of the result
+            return ONE  # a rewrite made the operands such, and left the type of the result
         # what an update of computed ends selects is as long as the value that it is updated by
         if isinstance(node.op, Subtensor) and has_simple_slices(node):
             kept = [
@@ -317,13 +339,12 @@ class Emitter:
 
     # -- elements ---------------------------------------------------------------------------------
 
-    def element(self, variable: Variable, index: tuple[Term, ...], scope: Scope) -> Term:
+    def element(self, variable: Variable, index: Index, scope: Scope) -> Expression:
         """One element of a variable."""
         if isinstance(variable, Constant):
             data = np.asarray(variable.data)
             if data.size == 1:
-                number = data.reshape(())
-                return Term(literal(number, data.dtype.name), value=number)
+                return number(data.reshape(()), data.dtype.name)
             return self._load(variable, index, scope)
         if getattr(variable.type, "ndim", 0) == 0:
             return self._scalar(variable)
@@ -331,26 +352,24 @@ class Emitter:
             return self._load(variable, index, scope)
         return self.computed(variable, index, scope)
 
-    def _scalar(self, variable: Variable) -> Term:
-        known = self.scalars.get(variable)
-        if known is None:
-            known = self.scalars[variable] = self.computed(variable, (), self.top)
-        return known
+    def _scalar(self, variable: Variable) -> Expression:
+        found = self.scalars.get(variable)
+        if found is None:
+            found = self.scalars[variable] = self.computed(variable, (), self.top)
+        return found
 
-    def _load(self, variable: Variable, index: tuple[Term, ...], scope: Scope) -> Term:
-        key = (variable, tuple(term.text for term in index))
-        known = scope.memo.get(key)
-        if known is None:
+    def _load(self, variable: Variable, index: Index, scope: Scope) -> Expression:
+        key = (variable, index)
+        found = scope.memo.get(key)
+        if found is None:
             place = self.place(variable)
-            scope.accesses.append(tuple(term.loops for term in index))
-            known = scope.memo[key] = scope.temporary(
-                place.at(index), loops_of(index), variable.type.dtype
-            )
-        return known
+            scope.accesses.append(tuple(each.loops for each in index))
+            found = scope.memo[key] = scope.temporary(place.at(index), loops_of(index))
+        return found
 
-    def computed(self, variable: Variable, index: tuple[Term, ...], scope: Scope) -> Term:
+    def computed(self, variable: Variable, index: Index, scope: Scope) -> Expression:
         """One element of a variable, computed from what it depends on."""
-        key = (variable, tuple(term.text for term in index), "computed")
+        key = (variable, index, "computed")
         known = scope.memo.get(key)
         if known is not None:
             return known
@@ -368,7 +387,7 @@ class Emitter:
         assert known is not None
         return known
 
-    def _computed(self, key: tuple, index: tuple[Term, ...], scope: Scope) -> Term:
+    def _computed(self, key: tuple[Any, ...], index: Index, scope: Scope) -> Expression:
         if self._depth == _DEEPEST:
             raise _TooDeep(key, index, scope)
         node = key[0].owner
@@ -379,32 +398,35 @@ class Emitter:
             self._depth -= 1
         return known
 
-    def scalar_call(self, node: Apply, operands: Sequence[Term], scope: Scope) -> Term:
+    def scalar_call(self, node: Apply, operands: Sequence[Expression], scope: Scope) -> Expression:
         """A scalar operation on operands."""
-        op = node.op.scalar_op if isinstance(node.op, Elemwise) else node.op
+        scalar_op = node.op.scalar_op if isinstance(node.op, Elemwise) else node.op
         dtypes = [v.type.dtype for v in node.inputs]
         out = node.outputs[0].type.dtype
-        texts = [term.text for term in operands]
-        for at, term in enumerate(operands):
-            if term.value is not None and (dtype := meeting_dtype(op, at, dtypes, out)):
-                texts[at], dtypes[at] = literal(term.value, dtype), dtype
-        text = expression(op, texts, dtypes, out)
-        kind = type(op).__name__
-        if kind == "TrueDiv" and texts[0] in scope.negated and dtypes[1] == "float64":
+        operands = list(operands)
+        for at, operand in enumerate(operands):
+            if isinstance(operand, Const):
+                dtype = meeting_dtype(scalar_op, at, dtypes, out)
+                if dtype:
+                    operands[at], dtypes[at] = number(operand.value, dtype), dtype
+        loops = loops_of(operands)
+        value = expression(scalar_op, operands, dtypes, out)
+        kind = type(scalar_op).__name__
+        if kind == "TrueDiv" and operands[0] in scope.negated and dtypes[1] == "float64":
             # of x / s and -x / s one is divided
-            quotient = f"({scope.negated[texts[0]]} / {texts[1]})"
-            text = f"(-{scope.temporary(quotient, loops_of(operands), out).text})"
-        if text is None:
-            text = f"{self.shared.scalar_function(op, dtypes, out)}({', '.join(texts)})"
-        elif text in texts:
-            at = texts.index(text)
-            return operands[at] if operands[at].text == text else Term(text)
-        term = scope.temporary(text, loops_of(operands), out)
+            quotient = op("/", scope.negated[operands[0]], operands[1])
+            value = op("neg", scope.temporary(quotient, loops))
+        if value is None:
+            function = self.shared.scalar_function(scalar_op, dtypes, out)
+            value = Call(function, tuple(operands), out)
+        elif any(value is each for each in operands):
+            return value
+        made = scope.temporary(value, loops)
         if kind == "Neg" and out == dtypes[0] == "float64":
-            scope.negated[term.text] = texts[0]
-        if is_call(op):
-            scope.calls.add(term.text)
-        return term
+            scope.negated[made] = operands[0]
+        if is_call(scalar_op):
+            scope.calls.add(made.name)
+        return made
 
     # -- calls ------------------------------------------------------------------------------------
 
@@ -414,18 +436,16 @@ class Emitter:
 
     def numba_function(self, node: Apply) -> str:
         """Name of PyTensor's numba function of a node."""
-        name = self.fresh("f")
-        self.namespace[name] = NumbaFunction(node)
-        return name
+        return self.shared.function(NumbaFunction(node))
 
-    def argument(self, variable: Variable) -> str:
+    def argument(self, variable: Variable) -> Expression:
         """What a function of numba is given for a variable."""
         if isinstance(variable.type, ScalarType):
-            return self.element(variable, (), self.top).text
+            return self.element(variable, (), self.top)
         if not isinstance(variable.type, TensorType):
             raise UnsupportedGraph(f"an input of type {variable.type}")
         if variable.type.ndim == 0:
-            return f"np.asarray({self.element(variable, (), self.top).text})"
+            return Wrapped("box", self.element(variable, (), self.top))
         return self.place(variable).whole
 
     # -- loop nests -------------------------------------------------------------------------------
@@ -433,7 +453,7 @@ class Emitter:
     def _nest(self, group: Group, number: int) -> None:
         loops = {item: f"i{at}" for at, item in enumerate(group.space)}
         scope = Scope(self)
-        nest = Nest(self, scope, loops, number)
+        nest = Nest(self, scope, list(loops.values()), number)
         for task in group.tasks:
             index = self._iterate(task, loops)
             if task.kind == "store":
@@ -448,12 +468,11 @@ class Emitter:
                 self._scatter(task, index, scope, nest)
         nest.write()
 
-    def _iterate(self, task: Task, loops: dict) -> tuple[Term, ...]:
-        ndim = self._iterated(task).type.ndim
-        index = [ZERO] * ndim
+    def _iterate(self, task: Task, loops: dict[Any, str]) -> Index:
+        index: list[Expression] = [ZERO] * self._iterated(task).type.ndim
         for item, axis in zip(task.space, task.axes, strict=True):
             name = loops[item]
-            index[axis] = Term(name, frozenset({name}))
+            index[axis] = counter(name)
             self.loop_lengths[name] = self.length(self._iterated(task), axis)
         return tuple(index)
 
@@ -463,7 +482,7 @@ class Emitter:
         assert task.node is not None
         return task.node.inputs[0] if task.kind == "reduce" else selection_of(task.node)
 
-    def _scatter(self, task: Task, index: tuple[Term, ...], scope: Scope, nest: Any) -> None:
+    def _scatter(self, task: Task, index: Index, scope: Scope, nest: Nest) -> None:
         node = task.node
         assert node is not None
         value = node.inputs[1]
@@ -473,7 +492,7 @@ class Emitter:
         places = self.source_index(selection.owner, index, scope)
         nest.scatter(node, places, element)
 
-    def source_index(self, node: Apply, index: tuple[Term, ...], scope: Scope) -> tuple[Term, ...]:
+    def source_index(self, node: Apply, index: Index, scope: Scope) -> Index:
         """Where in the source the element of a selection is."""
         if isinstance(node.op, Subtensor):
             return basic_index(self, node, index, scope)

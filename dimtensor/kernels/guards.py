@@ -22,9 +22,20 @@ from pytensor.tensor.subtensor import (
     Subtensor,
 )
 
-from dimtensor.kernels.elements import Place, Term, entries_of
+from dimtensor.kernels.elements import Place, counter, entries_of
 from dimtensor.kernels.emit import Emitter
 from dimtensor.kernels.extents import constant_int, gather_layout, selection_of
+from dimtensor.kernels.ir.make import ONE, ZERO, cast, integer, known, op
+from dimtensor.kernels.ir.nodes import (
+    Accumulate,
+    Assign,
+    Expression,
+    For,
+    If,
+    Raise,
+    Statement,
+    Var,
+)
 from dimtensor.kernels.plan import Group, Plan, Task, UnsupportedGraph
 from dimtensor.kernels.scopes import Scope
 from dimtensor.kernels.shared import Shared
@@ -55,17 +66,16 @@ class GuardedEmitter(Emitter):
         super().__init__(plan, shared, destinations)
         self._rank = {node: rank for rank, node in enumerate(plan.order)}
         self._guarded: set[Variable] = set()
-        self._compared: set[tuple[str, str]] = set()
-        self._defined: dict[str, str] = {}
-        self._ranges: set[tuple] = set()
+        self._compared: set[tuple[Expression, Expression]] = set()
+        self._defined: dict[Expression, Expression] = {}
+        self._ranges: set[tuple[Any, ...]] = set()
 
-    def length(self, variable: Variable, axis: int) -> str:
-        known = super().length(variable, axis)
-        if self.lines and self.lines[-1].startswith(f"{known} = "):
-            self._defined[known] = self.lines[-1].removeprefix(f"{known} = ")
-        return known
+    def _named(self, length: Expression, early: bool) -> Var:
+        name = super()._named(length, early)
+        self._defined[name] = length
+        return name
 
-    def _derived_length(self, variable: Variable, axis: int) -> str | None:
+    def _derived_length(self, variable: Variable, axis: int) -> Expression | None:
         node = variable.owner
         if node is not None and isinstance(node.op, SpecifyShape):
             return self.length(node.inputs[0], axis)
@@ -85,7 +95,7 @@ class GuardedEmitter(Emitter):
         self._guard(v for task in group.tasks for v in _computed_by(task))
         super()._nest(group, *rest)
 
-    def _returned(self, variable: Variable) -> str:
+    def _returned(self, variable: Variable) -> Expression:
         self._guard([variable])
         return super()._returned(variable)
 
@@ -104,17 +114,17 @@ class GuardedEmitter(Emitter):
         op = node.op
         if isinstance(op, Alloc):
             for axis, length in enumerate(node.inputs[1:]):
-                self._compare(self.element(length, (), self.top).text, node.outputs[0], axis)
+                self._compare(self.element(length, (), self.top), node.outputs[0], axis)
         elif isinstance(op, SpecifyShape):
             for axis, length in enumerate(node.inputs[1:]):
                 own = self.length(node.inputs[0], axis)
                 self._compare(own, node.outputs[0], axis)
                 if getattr(length.type, "ndim", None) == 0:
-                    self._require_equal(own, self.element(length, (), self.top).text)
+                    self._require_equal(own, self.element(length, (), self.top))
         elif isinstance(op, DimShuffle):
             for axis in op.drop:
                 if node.inputs[0].type.shape[axis] != 1:
-                    self._require_equal(self.length(node.inputs[0], axis), "1")
+                    self._require_equal(self.length(node.inputs[0], axis), ONE)
         elif isinstance(op, Subtensor) and node in self.plan.inline:
             self._guard_basic(node)
         elif isinstance(op, IncSubtensor) and self.plan.is_scatter(node):
@@ -132,33 +142,33 @@ class GuardedEmitter(Emitter):
         for axis in range(variable.type.ndim):
             self._compare(place.length(axis), variable, axis)
 
-    def _compare(self, text: str, variable: Variable, axis: int) -> None:
+    def _compare(self, length: Expression, variable: Variable, axis: int) -> None:
         """Compare a length with that of the class of an axis."""
-        self._require_equal(text, self.length(variable, axis))
+        self._require_equal(length, self.length(variable, axis))
 
-    def _require_equal(self, one: str, two: str) -> None:
+    def _require_equal(self, one: Expression, two: Expression) -> None:
         if one not in (two, self._defined.get(two)) and (one, two) not in self._compared:
             self._compared.add((one, two))
-            self._refuse_if(f"{one} != {two}")
+            self._refuse_if(op("!=", one, two))
 
-    def agree(self, one: str, two: str) -> None:
+    def agree(self, one: Expression, two: Expression) -> None:
         self._require_equal(one, two)
 
-    def differ(self, one: str, two: str) -> None:
-        self._refuse_if(f"{one} == {two}")
+    def differ(self, one: Expression, two: Expression) -> None:
+        self._refuse_if(op("==", one, two))
 
-    def is_inside(self, position: str, length: str) -> None:
-        self._refuse_if(f"{position} >= {length} or {position} < -{length}", OUTSIDE)
+    def is_inside(self, position: Expression, length: Expression) -> None:
+        below = op("<", position, op("neg", length))
+        self._refuse_if(op("or", op(">=", position, length), below), OUTSIDE)
 
-    def _refuse_if(self, condition: str, message: str = UNFIT) -> None:
+    def _refuse_if(self, condition: Expression, message: str = UNFIT) -> None:
         error = "ValueError" if message == UNFIT else "IndexError"
-        self.lines.append(f"if {condition}:")
-        self.lines.append(f"    raise {error}({message!r})")
+        self.lines.append(If(condition, (Raise(error, message),)))
 
     def _compare_cores(self, node: Apply) -> None:
         """Compare the lengths that a signature gives one name, such as both of a square matrix."""
         signature, _ = signature_of(node) or ((), ())
-        lengths: dict[str, str] = {}
+        lengths: dict[str, Expression] = {}
         for variable, core in zip(node.inputs, signature, strict=False):
             batch = variable.type.ndim - len(core)
             for axis, name in enumerate(core, batch):
@@ -182,18 +192,17 @@ class GuardedEmitter(Emitter):
             length = self.length(x, axis)
             position = constant_int(node.inputs[1 + entry])
             if position is None:
-                text = self.element(node.inputs[1 + entry], (), self.top).text
-                self.is_inside(text, length)
+                self.is_inside(self.element(node.inputs[1 + entry], (), self.top), length)
             else:
                 self._require_longer(position, position, length)
 
-    def _require_longer(self, low: int, high: int, length: str) -> None:
+    def _require_longer(self, low: int, high: int, length: Expression) -> None:
         """All positions between two known ones are inside."""
-        least = max(high + 1, -low)
-        if not length.isdigit():
-            self._refuse_if(f"{length} < {least}", OUTSIDE)
-        elif int(length) < least:
-            raise UnsupportedGraph(f"positions from {low} to {high} of {length}")
+        least, n = max(high + 1, -low), known(length)
+        if n is None:
+            self._refuse_if(op("<", length, integer(least)), OUTSIDE)
+        elif n < least:
+            raise UnsupportedGraph(f"positions from {low} to {high} of {n}")
 
     def _guard_gather(self, node: Apply) -> None:
         x = node.inputs[0]
@@ -219,7 +228,7 @@ class GuardedEmitter(Emitter):
             stack.extend(v.owner.inputs if many else v.owner.inputs[:1])
         return True
 
-    def _guard_positions(self, index: Variable, length: str, wraps: bool) -> None:
+    def _guard_positions(self, index: Variable, length: Expression, wraps: bool) -> None:
         key = (index, length, wraps)
         if key in self._ranges:
             return
@@ -232,37 +241,38 @@ class GuardedEmitter(Emitter):
                 if low < 0 and not wraps:
                     raise UnsupportedGraph("negative positions in a slice")
             return
-        outside, negative = self.fresh("b"), self.fresh("b")
-        self.lines += [f"{outside} = np.int64(0)", f"{negative} = np.int64(0)"]
+        outside, negative = (Var(self.fresh("b"), "int64") for _ in range(2))
+        self.lines += [Assign(each, cast(ZERO, "int64")) for each in (outside, negative)]
         self._walk(index, outside, negative, length)
-        self._refuse_if(f"{outside} < 0", OUTSIDE)
+        self._refuse_if(op("<", outside, ZERO), OUTSIDE)
         if not wraps:
-            self._refuse_if(f"{negative} < 0")
+            self._refuse_if(op("<", negative, ZERO))
 
-    def _walk(self, index: Variable, outside: str, negative: str, length: str) -> None:
+    def _walk(self, index: Variable, outside: Var, negative: Var, length: Expression) -> None:
         """Loops over all positions that an index holds."""
         scope = Scope(self)
-        terms, depth = [], 0
-        heads = []
+        at: list[Expression] = []
+        loops: list[tuple[Var, Expression]] = []
         for axis, static in enumerate(index.type.shape):
             if static == 1:
-                terms.append(Term("0"))
+                at.append(ZERO)
                 continue
-            name = self.fresh("j")
-            heads.append(f"{'    ' * depth}for {name} in range({self.length(index, axis)}):")
-            terms.append(Term(name, frozenset({name})))
-            depth += 1
-        value = self.element(index, tuple(terms), scope)
-        indent = "    " * depth
-        self.lines += heads
-        self.lines += [f"{indent}{name} = {text}" for name, text, _ in scope.temporaries]
-        position = self.fresh("p")
-        self.lines += [
-            f"{indent}{position} = np.int64({value.text})",
+            each = counter(self.fresh("j"))
+            loops.append((each, self.length(index, axis)))
+            at.append(each)
+        value = self.element(index, tuple(at), scope)
+        position = Var(self.fresh("p"), "int64")
+        above = op("-", op("-", length, ONE), position)
+        body: list[Statement] = [
+            *scope.temporaries,
+            Assign(position, cast(value, "int64")),
             # one sign tells of all positions, without a comparison for each
-            f"{indent}{outside} |= ({position} + {length}) | ({length} - 1 - {position})",
-            f"{indent}{negative} |= {position}",
+            Accumulate("|", outside, op("|", op("+", position, length), above)),
+            Accumulate("|", negative, position),
         ]
+        for each, length in reversed(loops):
+            body = [For(each, length, tuple(body))]
+        self.lines += body
 
 
 def _computed_by(task: Task) -> Iterator[Variable]:

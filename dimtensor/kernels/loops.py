@@ -7,8 +7,8 @@ put in its place at the end of a step, because other results of the step may sti
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pytensor.compile.ops import DeepCopyOp
@@ -18,19 +18,36 @@ from pytensor.graph.fg import FunctionGraph
 from pytensor.tensor.type import TensorType
 
 from dimtensor.kernels.calls import CallRule, new_scope, set_length
-from dimtensor.kernels.elements import Place, Term
-from dimtensor.kernels.native.steps import STEP
+from dimtensor.kernels.elements import Place, counter
+from dimtensor.kernels.ir.make import ONE, ZERO, cast, known, number, op
+from dimtensor.kernels.ir.nodes import (
+    NOTHING,
+    Accumulate,
+    Allocate,
+    Array,
+    Assign,
+    Bind,
+    Break,
+    Carry,
+    Expression,
+    Fill,
+    For,
+    If,
+    Load,
+    Part,
+    Statement,
+    Store,
+    Var,
+    While,
+    Wrapped,
+)
+from dimtensor.kernels.ir.walk import substituted
 from dimtensor.kernels.plan import Plan, UnsupportedGraph
-from dimtensor.kernels.scalars import literal
 from dimtensor.ops.loop.conditional import Conditional
 from dimtensor.ops.loop.op import Loop, Scan
 
 if TYPE_CHECKING:
     from dimtensor.kernels.emit import Emitter
-
-# lines of a block that need nothing of what is around it
-_KNOWN_MEMORY = re.compile(r"\w+ = np\.empty\(\((\d+, ?)+\), dtype=np\.\w+\)$")
-_INDENT = "    "
 
 
 class _Block:
@@ -41,10 +58,10 @@ class _Block:
         self.graph = graph
         # what is checked of arguments around the block is checked in it
         self.inner = type(e)(Plan(graph), e.shared, destinations)
-        self.head: list[str] = []
-        self.tail: list[str] = []
+        self.head: list[Statement] = []
+        self.tail: list[Statement] = []
 
-    def bind(self, variables: Sequence[Variable], where: Sequence[Term | Place]) -> None:
+    def bind(self, variables: Sequence[Variable], where: Sequence[Expression | Place]) -> None:
         for variable, place in zip(variables, where, strict=True):
             self.inner.bind(variable, _before(place))
 
@@ -53,62 +70,69 @@ class _Block:
         for variable, outside in zip(variables, given, strict=True):
             where = _before(_operand(self.e, outside))
             self.inner.bind(variable, where)
-            if isinstance(where, Term):
-                self.inner.known_before.add(where.text)
+            if isinstance(where, Var):
+                self.inner.known_before.add(where.name)
 
-    def assign(self, pairs: Sequence[tuple[Variable, Term | Place]]) -> None:
+    def assign(self, pairs: Sequence[tuple[Variable, Var | Place]]) -> None:
         """Put results in the places of states, all at once."""
-        states = {term.text for _, term in pairs if isinstance(term, Term)}
-        places = {place.name for _, place in pairs if isinstance(place, Place)}
-        last: list[str] = []
+        states = {target for _, target in pairs if isinstance(target, Var)}
+        arrays = {target.array for _, target in pairs if isinstance(target, Place)}
+        last: list[Statement] = []
         for variable, target in pairs:
-            if isinstance(target, Term):
-                text = self.inner.scalar(variable).text
-                if text == target.text:
+            if isinstance(target, Var):
+                value = self.inner.scalar(variable)
+                if value == target:
                     continue
-                if text in states:  # another state as it was before this step
-                    kept = self.e.fresh("s")
-                    self.tail.append(f"{kept} = {text}")
-                    text = kept
-                last.append(f"{target.text} = {text}")
+                if value in states:  # another state as it was before this step
+                    kept = Var(self.e.fresh("s"), value.dtype)
+                    self.tail.append(Assign(kept, value))
+                    value = kept
+                last.append(Carry(target, value))
                 continue
             place = self.inner.place(variable)
-            if place is target or place.whole == target.whole:
+            if place.whole == target.whole:
                 continue
-            whole = place.whole
-            if place.name in places:
-                whole = self.e.fresh("v")
-                self.tail.append(f"{whole} = {place.whole}.copy()")
-            last.append(f"{target.everything} = {whole}")
+            whole: Array | Part = place.whole
+            if place.array in arrays:
+                copied = Array(self.e.fresh("v"), whole.dtype, whole.rank)
+                self.tail.append(Bind(copied, Wrapped("copy", whole)))
+                whole = copied
+            last.append(Fill(target.whole, whole))
         self.tail += last
 
     def write(self) -> None:
         self.inner.write()
 
-    def lines_before(self) -> list[str]:
+    def before(self) -> list[Statement]:
         """What stands before the loop; memory of known size goes out of the loops around it too."""
         kept = []
-        for line in self.inner.early:
-            if self.e.early is not self.e.lines and _KNOWN_MEMORY.match(line):
-                self.e.early.append(line)
+        for each in self.inner.early:
+            if self.e.early is not self.e.lines and _is_known_memory(each):
+                self.e.early.append(each)
             else:
-                kept.append(line)
+                kept.append(each)
         return kept
 
-    def lines_inside(self) -> list[str]:
-        lines = [*self.head, *self.inner.lines, *self.tail]
-        return [_INDENT + line for line in lines] or [f"{_INDENT}pass"]
+    def inside(self) -> tuple[Statement, ...]:
+        return (*self.head, *self.inner.lines, *self.tail)
 
 
-def _start_state(e: Emitter, initial: Variable, final: Variable) -> Term | Place:
+def _is_known_memory(statement: Statement) -> bool:
+    """Whether a statement makes an array and needs nothing of what is around it."""
+    if not isinstance(statement, Allocate) or statement.start is not None:
+        return False
+    return all(known(length) is not None for length in statement.shape)
+
+
+def _start_state(e: Emitter, initial: Variable, final: Variable) -> Var | Place:
     """A state with its initial value; it has the final value when the loop has ended."""
     if not isinstance(final.type, TensorType):
         raise UnsupportedGraph(f"a state of type {final.type}")
     if final.type.ndim == 0:
-        name = e.fresh("s")
-        e.lines.append(f"{name} = {_typed(e.scalar(initial).text, initial)}")
-        e.scalars[final] = Term(name)
-        return Term(name)
+        state = Var(e.fresh("s"), final.type.dtype)
+        e.lines.append(Assign(state, _typed(e.scalar(initial), initial)))
+        e.scalars[final] = state
+        return state
     for axis in range(final.type.ndim):
         set_length(e, final, axis, e.length(initial, axis))
     place = e.allocate(final, e.place(initial))
@@ -116,42 +140,41 @@ def _start_state(e: Emitter, initial: Variable, final: Variable) -> Term | Place
     return place
 
 
-def _typed(text: str, variable: Variable) -> str:
-    """The text of a number; a constant written so that it has its dtype."""
-    if isinstance(variable, Constant) and variable.type.dtype == "bool":
-        return f"np.bool_({text})"
-    return text
+def _typed(value: Expression, variable: Variable) -> Expression:
+    """A number; a constant written so that it has its dtype for numba too."""
+    is_truth = isinstance(variable, Constant) and variable.type.dtype == "bool"
+    return cast(value, "bool") if is_truth else value
 
 
-def _before(where: Term | Place) -> Term | Place:
-    """What is defined where a loop starts is so for the whole of its body."""
-    return Place(where.name, where.leading) if isinstance(where, Place) else where
+def _before(where: Expression | Place) -> Expression | Place:
+    """The same, marked as defined before the loop: it is invariant in its body."""
+    return Place(where.array, where.leading) if isinstance(where, Place) else where
 
 
-def _operand(e: Emitter, variable: Variable) -> Term | Place:
+def _operand(e: Emitter, variable: Variable) -> Expression | Place:
     if not isinstance(variable.type, TensorType):
         raise UnsupportedGraph(f"a loop that takes {variable.type}")
     return e.scalar(variable) if variable.type.ndim == 0 else e.place(variable)
 
 
 def _scan(e: Emitter, node: Apply) -> None:
-    op = node.op
-    given, made = op.split_inputs(node.inputs), op.split_outputs(node.outputs)
-    graph = op.body.unfreeze()
-    states, elements, captured = op.split_body_inputs(graph.inputs)
-    n, step = _steps(e, given.n_steps), e.fresh(STEP)
-    at = f"({n} - 1 - {step})" if op.reverse else step
+    scan = node.op
+    given, made = scan.split_inputs(node.inputs), scan.split_outputs(node.outputs)
+    graph = scan.body.unfreeze()
+    states, elements, captured = scan.split_body_inputs(graph.inputs)
+    n, step = _steps(e, given.n_steps), Var(e.fresh("step"), "int64")
+    at = op("-", op("-", n, ONE), step) if scan.reverse else step
     places = [_start_state(e, a, b) for a, b in zip(given.states, made.states, strict=True)]
     traces = [
         (out, element)
-        for out, element in zip(made.traces, graph.outputs[op.n_states :], strict=False)
+        for out, element in zip(made.traces, graph.outputs[scan.n_states :], strict=False)
         if e.graph.clients.get(out)
     ]
-    names = {out: e.fresh("v") for out, _ in traces}
+    arrays = {out: e.array(out) for out, _ in traces}
     destinations: dict[Variable, Place] = {}
     for out, element in traces:
         if element.type.ndim and element.owner is not None:
-            destinations.setdefault(element, Place(names[out], (at,)))
+            destinations.setdefault(element, Place(arrays[out], (at,)))
     block = _Block(e, graph, destinations)
     block.bind(states, places)
     read = _Reader(e, block, step, at)
@@ -162,68 +185,68 @@ def _scan(e: Emitter, node: Apply) -> None:
     block.capture(captured, given.captured)
     block.write()
     for out, element in traces:
-        _store(block, names[out], at, element)
-    block.assign(list(zip(graph.outputs[: op.n_states], places, strict=True)))
+        _store(block, arrays[out], at, element)
+    block.assign(list(zip(graph.outputs[: scan.n_states], places, strict=True)))
     lengths = {out: _known_lengths(block, element) for out, element in traces}
-    e.lines += block.lines_before()
+    e.lines += block.before()
     for out, _ in traces:
-        _new_array(e, names[out], out, [n, *lengths[out]], zero=op.stops)
-    if op.stops:
+        _new_array(e, arrays[out], out, [n, *lengths[out]], zero=scan.stops)
+    if scan.stops:
         _stopping(e, block, given.go, made.n_done, graph.outputs[-1])
-    e.lines.append(f"for {step} in range({n}):")
-    e.lines += block.lines_inside()
+    e.lines.append(For(step, n, block.inside(), is_scan=True))
     for out, _ in traces:
-        e.places[out] = Place(names[out], early=e.early is e.lines)
+        e.places[out] = Place(arrays[out], early=e.early is e.lines)
         e.owned.add(out)
 
 
-def _steps(e: Emitter, n_steps: Variable) -> str:
-    """Name of the number of steps, which is not negative."""
-    text = e.scalar(n_steps).text
-    if text.isdigit() or e.is_length(text):
-        return text
-    name = e.fresh("n")
-    if e.is_early(text):
-        e.early.append(f"{name} = max({text}, 0)")
-        e.known_before.add(name)
-    else:
-        e.lines.append(f"{name} = max({text}, 0)")
-    return name
+def _steps(e: Emitter, n_steps: Variable) -> Expression:
+    """The number of steps, which is not negative."""
+    value = e.scalar(n_steps)
+    if e.is_known_length(value):
+        return value
+    n = Var(e.fresh("n"), "int64")
+    lines = e.lines
+    if e.is_early(value):
+        lines = e.early
+        e.known_before.add(n.name)
+    lines.append(Assign(n, op("max", value, ZERO)))
+    return n
 
 
 class _Reader:
     """Reads what a step has of sequences, or computes it of what they are computed of."""
 
-    def __init__(self, e: Emitter, block: _Block, step: str, at: str):
+    def __init__(self, e: Emitter, block: _Block, step: Var, at: Expression):
         self.e = e
         self.block = block
         self.scope = new_scope(e)
-        self.at = Term(at, frozenset({step}))
+        self.at = at
+        # to the sequence the step is a loop, to the block it is not
+        self.inside = substituted(at, {step.name: counter(step.name)})
 
-    def element(self, sequence: Variable) -> Term | Place:
+    def element(self, sequence: Variable) -> Expression | Place:
         if sequence.type.ndim == 1:
-            # inside of the block the step is no loop of a nest
-            return Term(self.e.element(sequence, (self.at,), self.scope).text)
+            read = self.e.element(sequence, (self.inside,), self.scope)
+            return replace(read, loops=NOTHING) if isinstance(read, Var) else read
         place = self.e.place(sequence)
-        leading = (*place.leading, self.at.text)
-        return Place(place.name, leading)
+        return Place(place.array, (*place.leading, self.at))
 
     def write(self) -> None:
-        for name, text, loops in self.scope.temporaries:
-            (self.block.head if loops else self.e.lines).append(f"{name} = {text}")
+        for each in self.scope.temporaries:
+            (self.block.head if each.target.loops else self.e.lines).append(each)
 
 
-def _store(block: _Block, name: str, at: str, element: Variable) -> None:
+def _store(block: _Block, array: Array, at: Expression, element: Variable) -> None:
     """Write an element of a trace, unless it is computed in its place."""
     if element.type.ndim == 0:
-        block.tail.append(f"{name}[{at}] = {block.inner.scalar(element).text}")
+        block.tail.append(Store(Load(array, (at,)), block.inner.scalar(element)))
         return
     place = block.inner.place(element)
-    if place.name != name:
-        block.tail.append(f"{name}[{at}, ...] = {place.whole}")
+    if place.array != array:
+        block.tail.append(Fill(Part(array, (at,)), place.whole))
 
 
-def _known_lengths(block: _Block, element: Variable) -> list[str]:
+def _known_lengths(block: _Block, element: Variable) -> list[Expression]:
     """Lengths of what a block gives, which have to be known before it."""
     lengths = [block.inner.length(element, axis) for axis in range(element.type.ndim)]
     if not all(map(block.inner.is_early, lengths)):
@@ -231,83 +254,86 @@ def _known_lengths(block: _Block, element: Variable) -> list[str]:
     return lengths
 
 
-def _new_array(e: Emitter, name: str, out: Variable, lengths: Sequence[str], zero: bool) -> None:
+def _new_array(
+    e: Emitter, array: Array, out: Variable, lengths: Sequence[Expression], zero: bool
+) -> None:
     """Make an array that blocks fill, before the loops around if its lengths are known there."""
-    lengths = [set_length(e, out, axis, length) for axis, length in enumerate(lengths)]
-    dtype = "np.bool_" if out.type.dtype == "bool" else f"np.{out.type.dtype}"
-    lines = e.early if all(map(e.is_early, lengths)) else e.lines
-    lines.append(f"{name} = np.empty(({', '.join(lengths)},), dtype={dtype})")
+    shape = tuple(set_length(e, out, axis, length) for axis, length in enumerate(lengths))
+    lines = e.early if all(map(e.is_early, shape)) else e.lines
+    lines.append(Allocate(array, shape))
     if zero:
-        e.lines.append(f"{name}[...] = {literal(0, out.type.dtype)}")
+        e.lines.append(Fill(array, number(0, array.dtype)))
 
 
 def _stopping(e: Emitter, block: _Block, go: Variable, n_done: Variable, go_on: Variable) -> None:
     """The loop ends where its body says so; the steps are counted."""
-    flag, count = e.fresh("s"), e.fresh("s")
-    e.lines.append(f"{flag} = {_typed(e.scalar(go).text, go)}")
-    e.lines.append(f"{count} = 0")
-    e.scalars[n_done] = Term(count)
-    block.head[:0] = [f"if not {flag}:", f"{_INDENT}break"]
+    flag, count = Var(e.fresh("s"), "bool"), Var(e.fresh("s"), "int64")
+    e.lines.append(Assign(flag, _typed(e.scalar(go), go)))
+    e.lines.append(Assign(count, ZERO))
+    e.scalars[n_done] = count
+    block.head.insert(0, If(op("not", flag), (Break(),)))
     # before states change, because the condition may be one of them
-    block.tail.insert(0, f"{flag} = {_typed(block.inner.scalar(go_on).text, go_on)}")
-    block.tail.append(f"{count} += 1")
+    block.tail.insert(0, Carry(flag, _typed(block.inner.scalar(go_on), go_on)))
+    block.tail.append(Accumulate("+", count, ONE))
 
 
 def _loop(e: Emitter, node: Apply) -> None:
-    op = node.op
-    given = op.split_inputs(node.inputs)
-    graph = op.body.unfreeze()
+    loop = node.op
+    given = loop.split_inputs(node.inputs)
+    graph = loop.body.unfreeze()
     places = [_start_state(e, a, b) for a, b in zip(given.states, node.outputs, strict=True)]
     block = _Block(e, graph, {})
-    block.bind(graph.inputs[: op.n_states], places)
-    block.capture(graph.inputs[op.n_states :], given.captured)
+    block.bind(graph.inputs[: loop.n_states], places)
+    block.capture(graph.inputs[loop.n_states :], given.captured)
     block.write()
-    flag = e.fresh("s")
+    flag = Var(e.fresh("s"), "bool")
     go_on = graph.outputs[-1]
-    block.tail.append(f"{flag} = {_typed(block.inner.scalar(go_on).text, go_on)}")
-    block.assign(list(zip(graph.outputs[: op.n_states], places, strict=True)))
-    e.lines += block.lines_before()
-    e.lines.append(f"{flag} = {_typed(e.scalar(given.go).text, given.go)}")
-    e.lines.append(f"while {flag}:")
-    e.lines += block.lines_inside()
+    block.tail.append(Carry(flag, _typed(block.inner.scalar(go_on), go_on)))
+    block.assign(list(zip(graph.outputs[: loop.n_states], places, strict=True)))
+    e.lines += block.before()
+    e.lines.append(Assign(flag, _typed(e.scalar(given.go), given.go)))
+    e.lines.append(While(flag, block.inside()))
 
 
 def _conditional(e: Emitter, node: Apply) -> None:
     """Only the branch that is taken runs; both put their results in the same places."""
     condition, *given = node.inputs
     graphs = _branches(node.op)
-    names = [e.fresh("v" if out.type.ndim else "s") for out in node.outputs]
-    blocks = []
-    for graph in graphs:
-        destinations = {
-            variable: Place(name)
-            for variable, name in zip(graph.outputs, names, strict=True)
-            if variable.type.ndim and variable.owner is not None
-        }
-        block = _Block(e, graph, destinations)
-        block.capture(graph.inputs, given)
-        block.write()
-        for variable, name in zip(graph.outputs, names, strict=True):
-            if variable.type.ndim == 0:
-                value = _typed(block.inner.scalar(variable).text, variable)
-                block.tail.append(f"{name} = {value}")
-            elif block.inner.place(variable).name != name:
-                block.tail.append(f"{name}[...] = {block.inner.place(variable).whole}")
-        blocks.append(block)
+    made: list[Array | Var] = [
+        e.array(out) if out.type.ndim else Var(e.fresh("s"), out.type.dtype) for out in node.outputs
+    ]
+    blocks = [_branch(e, graph, given, made) for graph in graphs]
     shapes = [_known_lengths(blocks[0], variable) for variable in graphs[0].outputs]
     for block in blocks:
-        e.lines += block.lines_before()
-    for out, name, lengths in zip(node.outputs, names, shapes, strict=True):
-        if out.type.ndim:
-            _new_array(e, name, out, lengths, zero=False)
-            e.places[out] = Place(name, early=e.early is e.lines)
+        e.lines += block.before()
+    for out, result, lengths in zip(node.outputs, made, shapes, strict=True):
+        if isinstance(result, Array):
+            _new_array(e, result, out, lengths, zero=False)
+            e.places[out] = Place(result, early=e.early is e.lines)
             e.owned.add(out)
         else:
-            e.scalars[out] = Term(name)
-    e.lines.append(f"if {e.scalar(condition).text}:")
-    e.lines += blocks[0].lines_inside()
-    e.lines.append("else:")
-    e.lines += blocks[1].lines_inside()
+            e.scalars[out] = result
+    e.lines.append(If(e.scalar(condition), *(block.inside() for block in blocks)))
+
+
+def _branch(
+    e: Emitter, graph: FunctionGraph, given: Sequence[Variable], made: Sequence[Array | Var]
+) -> _Block:
+    """A branch, which leaves its results in arrays and variables."""
+    destinations = {
+        variable: Place(result)
+        for variable, result in zip(graph.outputs, made, strict=True)
+        if isinstance(result, Array) and variable.owner is not None
+    }
+    block = _Block(e, graph, destinations)
+    block.capture(graph.inputs, given)
+    block.write()
+    for variable, result in zip(graph.outputs, made, strict=True):
+        if isinstance(result, Var):
+            block.tail.append(Assign(result, _typed(block.inner.scalar(variable), variable)))
+        elif block.inner.place(variable).array != result:
+            block.tail.append(Fill(result, block.inner.place(variable).whole))
+    return block
 
 
 def _branches(op: Any) -> list[FunctionGraph]:

@@ -7,51 +7,59 @@ as well be left out where its result is not looked at.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
-from dimtensor.kernels.scalars import literal
+from dimtensor.kernels.ir.make import number, select
+from dimtensor.kernels.ir.nodes import Assign, Expression, Names, Op
 from dimtensor.kernels.strips import Line
 
-_SELECTION = re.compile(r"\w+ = \((\w+) if (\w+) else (\w+)\)$")
+# a condition, and whether it has to hold
+Condition = tuple[Expression, bool]
 
 
-def on_demand(lines: Sequence[Line], needed: set[str]) -> list[Line]:
+def on_demand(lines: Sequence[Line], needed: Names) -> list[Line]:
     """The lines with calls that are made on a condition, in an order in which they can run.
 
     Parameters
     ----------
     lines : sequence of Line
         Of one loop, each temporary before those that use it.
-    needed : set of str
+    needed : frozenset of str
         Temporaries that are used otherwise.
     """
     if not any(line.is_serial and line.name for line in lines):
         return list(lines)
-    if not any(_SELECTION.match(line.text) for line in lines):
+    if not any(_selection(line) for line in lines):
         return list(lines)
     conditions = _conditions(lines, needed)
     changed = []
     for line in lines:
         condition = conditions.get(line.name) if line.is_serial else None
-        if condition is None or condition[0] in _behind(line, lines):
+        if condition is None or not condition[0].uses.isdisjoint(_behind(line, lines)):
             changed.append(line)
             continue
         which, side = condition
-        call, zero = line.text.split(" = ", 1)[1], literal(0, line.dtype)
-        arms = (call, zero) if side else (zero, call)
-        text = f"{line.name} = {arms[0]} if {which} else {arms[1]}"
-        changed.append(Line(text, line.name, line.dtype, line.is_serial))
+        assert isinstance(line.statement, Assign)
+        target, call = line.statement.target, line.statement.value
+        zero = number(0, target.dtype)
+        value = select(which, call, zero) if side else select(which, zero, call)
+        changed.append(Line(Assign(target, value), line.is_serial))
     return _in_order(changed)
 
 
-def _conditions(lines: Sequence[Line], needed: set[str]) -> dict[str | None, tuple[str, bool]]:
+def _selection(line: Line) -> Op | None:
+    """The selection that a temporary is, if it is one."""
+    value = line.statement.value if isinstance(line.statement, Assign) else None
+    return value if isinstance(value, Op) and value.op == "select" else None
+
+
+def _conditions(lines: Sequence[Line], needed: Names) -> dict[str | None, Condition]:
     """For temporaries that one arm of a selection alone needs: its condition, and which arm."""
-    found: dict[str | None, tuple[str, bool]] = {}
+    found: dict[str | None, Condition] = {}
     users: dict[str, list[Line]] = {}
     for line in lines:
-        for name in line.uses:
-            users.setdefault(name, []).append(line)
+        for used in line.uses:
+            users.setdefault(used, []).append(line)
     for line in reversed(lines):
         name = line.name
         if name is None or name in needed or name not in users:
@@ -63,15 +71,14 @@ def _conditions(lines: Sequence[Line], needed: set[str]) -> dict[str | None, tup
     return found
 
 
-def _condition_in(
-    name: str, user: Line, known: dict[str | None, tuple[str, bool]]
-) -> tuple[str, bool] | None:
-    selection = _SELECTION.match(user.text)
+def _condition_in(name: str, user: Line, known: dict[str | None, Condition]) -> Condition | None:
+    selection = _selection(user)
     if selection is not None:
-        first, which, second = selection.groups()
-        if name == first and name not in (which, second):
+        which, *arms = selection.operands
+        inside = [name in each.uses for each in (which, *arms)]
+        if inside == [False, True, False]:
             return which, True
-        if name == second and name not in (which, first):
+        if inside == [False, False, True]:
             return which, False
     return known.get(user.name)
 
@@ -87,19 +94,18 @@ def _behind(line: Line, lines: Sequence[Line]) -> set[str]:
 
 def _in_order(lines: Sequence[Line]) -> list[Line]:
     """Every temporary before those that use it, otherwise as they are."""
-    by_name = {line.name: line for line in lines if line.name is not None}
+    position_of = {line.name: at for at, line in enumerate(lines) if line.name is not None}
     ordered: list[Line] = []
     done: set[int] = set()
 
-    def put(line: Line) -> None:
-        if id(line) in done:
+    def put(at: int) -> None:
+        if at in done:
             return
-        done.add(id(line))
-        for name in sorted(line.uses):
-            if name in by_name:
-                put(by_name[name])
-        ordered.append(line)
+        done.add(at)
+        for other in sorted(position_of[name] for name in lines[at].uses & position_of.keys()):
+            put(other)
+        ordered.append(lines[at])
 
-    for line in lines:
-        put(line)
+    for at in range(len(lines)):
+        put(at)
     return ordered

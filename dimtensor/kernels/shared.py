@@ -10,6 +10,7 @@ import numpy as np
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.scalar.basic import get_scalar_type
 
+from dimtensor.kernels.ir.nodes import Array
 from dimtensor.kernels.plan import UnsupportedGraph
 
 
@@ -39,19 +40,28 @@ class Shared:
     def __init__(self) -> None:
         self.namespace: dict[str, Any] = {}
         self.constants: list[tuple[str, np.ndarray]] = []
-        self._constant_names: dict[Variable, str] = {}
+        self._constant_arrays: dict[Variable, Array] = {}
         self._functions: dict[Any, str] = {}
         self._counter = itertools.count()
+        self._function_counter = itertools.count()
 
     def fresh(self, prefix: str) -> str:
         return f"{prefix}{next(self._counter)}"
 
-    def constant(self, variable: Constant) -> str:
-        name = self._constant_names.get(variable)
-        if name is None:
-            name = self._constant_names[variable] = self.fresh("c")
-            self.constants.append((name, np.ascontiguousarray(variable.data)))
+    def function(self, function: Any) -> str:
+        """A name for a function that the source calls."""
+        name = f"f{next(self._function_counter)}"
+        self.namespace[name] = function
         return name
+
+    def constant(self, variable: Constant) -> Array:
+        found = self._constant_arrays.get(variable)
+        if found is None:
+            data = np.ascontiguousarray(variable.data)
+            found = Array(self.fresh("c"), data.dtype.name, data.ndim)
+            self._constant_arrays[variable] = found
+            self.constants.append((found.name, data))
+        return found
 
     def scalar_function(self, op: Any, dtypes: Sequence[str], out: str) -> str:
         """PyTensor's own numba function of a scalar operation."""
@@ -61,6 +71,5 @@ class Shared:
             node = op.make_node(*[get_scalar_type(dtype)() for dtype in dtypes])
             if node.outputs[0].type.dtype != out:
                 raise UnsupportedGraph(f"{op} gives {node.outputs[0].type.dtype}, not {out}")
-            name = self._functions[key] = self.fresh("f")
-            self.namespace[name] = NumbaFunction(node)
+            name = self._functions[key] = self.function(NumbaFunction(node))
         return name

@@ -37,7 +37,7 @@ def batched(node: Apply) -> Apply:
     return node
 
 
-def core_op(node: Apply) -> object:
+def core_op(node: Apply) -> Any:
     """The op that works on the trailing axes."""
     op = batched(node).op
     return op.core_op if isinstance(op, Blockwise) else op

@@ -8,10 +8,23 @@ what a second loop adds up by group.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from dimtensor.kernels.ir.make import ZERO, cast, integer, known, op
+from dimtensor.kernels.ir.nodes import (
+    Allocate,
+    Array,
+    Assign,
+    Expression,
+    For,
+    Load,
+    Names,
+    Statement,
+    Store,
+    Var,
+)
+from dimtensor.kernels.ir.walk import replaced
 from dimtensor.kernels.totals import Blocks
 
 STRIP = 256
@@ -19,48 +32,44 @@ STRIP = 256
 # other's sum to be stored
 WAYS = 8
 _FEWEST = 64
-_NAME = re.compile(r"\b[a-z]+\d+\b")
 
 
 @dataclass
 class Line:
-    """A line in the innermost loop.
+    """A statement in the innermost loop.
 
     Attributes
     ----------
-    text : str
-    name : str or None
-        The temporary that it assigns.
-    dtype : str
-        Of the temporary.
+    statement : Statement
     is_serial : bool
         Whether it keeps LLVM from vectorising.
     is_load : bool
         Whether it only reads what lies at the loop's position, which may be done again.
+    name : str or None
+        The temporary that it assigns.
+    uses : frozenset of str
+        Other names in it.
     """
 
-    text: str
-    name: str | None = None
-    dtype: str = ""
+    statement: Statement
     is_serial: bool = False
     is_load: bool = False
-    uses: set[str] = field(init=False)
+    name: str | None = field(init=False)
+    uses: Names = field(init=False)
 
     def __post_init__(self) -> None:
-        self.uses = names_in(self.text) - {self.name}
+        is_temporary = isinstance(self.statement, Assign)
+        self.name = self.statement.defines if is_temporary else None
+        self.uses = self.statement.uses
 
 
-def names_in(text: str) -> set[str]:
-    """Names of variables in a line."""
-    return set(_NAME.findall(text))
-
-
-def pays(lines: Sequence[Line], length: str) -> bool:
+def pays(lines: Sequence[Line], length: Expression) -> bool:
     """Whether a loop is to be run in strips: there is something serial, and more than that.
 
     The measurements are in ``docs/design/kernels.md``.
     """
-    if length.isdigit() and int(length) < _FEWEST:
+    rounds = known(length)
+    if rounds is not None and rounds < _FEWEST:
         return False
     serial = any(line.is_serial for line in lines)
     others = sum(not line.is_serial and not line.is_load for line in lines)
@@ -84,14 +93,45 @@ def stages(lines: Sequence[Line]) -> list[int]:
 
 
 def write(
-    lines: Sequence[Line], loop: str, length: str, blocks: Blocks, fresh: Callable[[str], str]
-) -> tuple[list[str], list[str]]:
-    """The loops over strips, each a block of sums, and the arrays that they need before them."""
-    start, at, count = fresh("j"), fresh("k"), fresh("m")
+    lines: Sequence[Line],
+    counter: Var,
+    length: Expression,
+    blocks: Blocks,
+    fresh: Callable[[str], str],
+) -> tuple[For, list[Statement]]:
+    """The loop over strips, each a block of sums, and the arrays that it needs before it."""
+    start, at, count = (Var(fresh(kind), "int64") for kind in "jkm")
     stage_of = stages(lines)
+    bodies, stored = _bodies(lines, stage_of)
+    buffers = {number: Array(fresh("b"), _target(lines[number]).dtype, 1) for number in stored}
+    made: list[Statement] = [Allocate(each, (integer(STRIP),)) for each in buffers.values()]
+    position = op("+", start, at)
+    values, positions = {counter.name: position}, {counter.name: cast(position, "uint64")}
+    inside: list[Statement] = [
+        Assign(count, op("min", integer(STRIP), op("-", length, start))),
+        *blocks.head,
+    ]
+    for stage, numbers in bodies.items():
+        body: list[Statement] = []
+        for number in numbers:
+            line = lines[number]
+            if stage_of[number] in (stage, -1):
+                body.append(replaced(line.statement, values, positions))
+                if number in buffers:
+                    body.append(Store(Load(buffers[number], (at,)), _target(line)))
+            else:
+                body.append(Assign(_target(line), Load(buffers[number], (at,))))
+        inside.append(For(at, count, tuple(body)))
+    return For(start, length, (*inside, *blocks.tail), ZERO, STRIP), made
+
+
+def _bodies(
+    lines: Sequence[Line], stage_of: Sequence[int]
+) -> tuple[dict[int, list[int]], list[int]]:
+    """The lines of each stage, and those whose results one stage leaves to others."""
     defined = {line.name: number for number, line in enumerate(lines) if line.name is not None}
     bodies: dict[int, list[int]] = {}
-    buffers: dict[int, str] = {}
+    stored: dict[int, None] = {}
     for stage in sorted(set(stage_of) - {-1}):
         needed: set[int] = set()
         pending = [number for number, own in enumerate(stage_of) if own == stage]
@@ -101,32 +141,15 @@ def write(
                 continue
             needed.add(number)
             if stage_of[number] not in (stage, -1):
-                buffers.setdefault(number, fresh("b"))
+                stored.setdefault(number)
                 continue
-            pending += [defined[name] for name in lines[number].uses if name in defined]
+            pending += sorted(
+                (defined[name] for name in lines[number].uses if name in defined), reverse=True
+            )
         bodies[stage] = sorted(needed)
-    made = [
-        f"{name} = np.empty(({STRIP},), dtype={_numpy(lines[number].dtype)})"
-        for number, name in buffers.items()
-    ]
-    position = re.compile(rf"(?<=[\[ ]){loop}(?=[,\]])")
-    text = [f"for {start} in range(0, {length}, {STRIP}):"]
-    text.append(f"    {count} = min({STRIP}, {length} - {start})")
-    text += [f"    {line}" for line in blocks.head]
-    for stage, numbers in bodies.items():
-        text.append(f"    for {at} in range({count}):")
-        for number in numbers:
-            line = lines[number]
-            if stage_of[number] in (stage, -1):
-                body = position.sub(f"np.uint64({start} + {at})", line.text)
-                text.append("        " + re.sub(rf"\b{loop}\b", f"({start} + {at})", body))
-                if number in buffers:
-                    text.append(f"        {buffers[number]}[{at}] = {line.name}")
-            else:
-                text.append(f"        {line.name} = {buffers[number]}[{at}]")
-    text += [f"    {line}" for line in blocks.tail]
-    return text, made
+    return bodies, list(stored)
 
 
-def _numpy(dtype: str) -> str:
-    return "np.bool_" if dtype == "bool" else f"np.{dtype}"
+def _target(line: Line) -> Var:
+    assert isinstance(line.statement, Assign)
+    return line.statement.target

@@ -1,21 +1,32 @@
-"""Functions of the library, written into the source of a kernel with other names.
+"""Functions of the library, written into a kernel.
 
-A template is a Python function of arrays, numbers and flags. Its text is put in the place of a call
-of it: arrays become selections of the arrays that it is called with, flags decide which of its
-branches remain. There are no calls and no views in what is left, so that the loops of a batch and
-those of a template are one nest.
+A template is a Python function of arrays, numbers and flags. Its statements are put in the place of
+a call of it: arrays become selections of the arrays that it is called with, flags decide which of
+its branches remain. There are no calls and no views in what is left, so that the loops of a batch
+and those of a template are one nest.
 """
 
 from __future__ import annotations
 
 import ast
-import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from dimtensor.caches import bounded
+from dimtensor.kernels.ir.make import FALSE, TRUE, cast
+from dimtensor.kernels.ir.nodes import (
+    Allocate,
+    Array,
+    Assign,
+    Call,
+    Expression,
+    Load,
+    Statement,
+    Store,
+    Var,
+)
+from dimtensor.kernels.ir.parse import Parser
 from dimtensor.kernels.native.fortran import LETTERS, SUBROUTINES
 
 if TYPE_CHECKING:
@@ -27,14 +38,30 @@ class Access(NamedTuple):
 
     Attributes
     ----------
-    name : str
-    pattern : tuple of str or int
-        For each axis of the array a position, or the number of the template's axis. Positions
-        alone are those of an array that is meant as a whole.
+    array : Array
+    pattern : tuple of Expression or int
+        For each axis of the array a position, or the number of the template's axis. Axes of the
+        template alone are those of an array that is meant as a whole.
     """
 
-    name: str
-    pattern: tuple[str | int, ...] = ()
+    array: Array
+    pattern: tuple[Expression | int, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        return all(isinstance(each, int) for each in self.pattern)
+
+
+Given = Callable[[Expression], Statement]  # what is done with a result
+
+
+def given_to(target: Var | Load) -> Given:
+    """A result goes to a variable or to an element."""
+
+    def give(value: Expression) -> Statement:
+        return Assign(target, value) if isinstance(target, Var) else Store(target, value)
+
+    return give
 
 
 @cache
@@ -50,207 +77,141 @@ def inlined(
     e: Emitter,
     name: str,
     arrays: Mapping[str, Access],
-    numbers: Mapping[str, str],
+    numbers: Mapping[str, Expression],
     dtype: str,
-    results: Sequence[str] = (),
-) -> list[str]:
-    """Lines of a template.
+    results: Sequence[Given] = (),
+) -> list[Statement]:
+    """Statements of a template.
 
     Parameters
     ----------
     e : Emitter
-        Gives names; memory that the template asks for is made by lines that are added to it.
+        Gives names; memory that the template asks for is made by statements that are added to it.
     name : str
         A function of :mod:`dimtensor.kernels.library`.
     arrays : mapping of str to Access
-    numbers : mapping of str to str
-        Source of its other parameters. ``True`` and ``False`` are flags.
+    numbers : mapping of str to Expression
+        Its other parameters. ``TRUE`` and ``FALSE`` are flags.
     dtype : str
         What ``DTYPE`` stands for.
-    results : sequence of str
-        What it returns is given to these.
+    results : sequence of callable
+        What is done with each number that it returns.
     """
-    statements = _statements(e, name, arrays, numbers, dtype, results)
-    return [line for each in statements for line in ast.unparse(each).splitlines()]
-
-
-def _statements(
-    e: Emitter,
-    name: str,
-    arrays: Mapping[str, Access],
-    numbers: Mapping[str, str],
-    dtype: str,
-    results: Sequence[str],
-) -> list[ast.stmt]:
-    function = copy.deepcopy(_library()[name])
-    made = {_only_target(each): _made_ndim(each) for each in function.body if _makes_memory(each)}
-    names = {each: e.fresh("l") for each in _assigned(function)}
-    own = {each: Access(names[each], tuple(range(ndim))) for each, ndim in made.items()}
-    inliner = _Inliner({**arrays, **own}, {**numbers, **names}, dtype, e)
-    statements: list[ast.stmt] = []
-    for statement in function.body:
-        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
-            continue
-        if _makes_memory(statement):
-            assert isinstance(statement, ast.Assign)
-            value = inliner.visit(statement.value)
-            _write_memory(e, own[_only_target(statement)].name, value)
-        elif isinstance(statement, ast.Return):
-            returned = statement.value
-            values = returned.elts if isinstance(returned, ast.Tuple) else [returned]
-            for target, value in zip(results, values, strict=True):
-                store = ast.parse(f"{target} = 0").body[0]
-                assert isinstance(store, ast.Assign)
+    function = _library()[name]
+    inliner = _Inliner(e, arrays, numbers, dtype)
+    statements: list[Statement] = []
+    for node in function.body:
+        if isinstance(node, ast.Return):
+            values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+            for give, value in zip(results, values, strict=True):
                 assert value is not None
-                store.value = inliner.visit(value)
-                statements.append(store)
+                statements.append(give(inliner.number(value)))
         else:
-            statements += _listed(inliner.visit(statement))
+            statements += inliner.statement(node)
     return statements
 
 
-def _listed(made: ast.stmt | list[ast.stmt]) -> list[ast.stmt]:
-    return made if isinstance(made, list) else [made]
-
-
-def _assigned(function: ast.FunctionDef) -> list[str]:
-    found = {
-        node.id
-        for node in ast.walk(function)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    }
-    return sorted(found)
-
-
-def _only_target(statement: ast.stmt) -> str:
-    assert isinstance(statement, ast.Assign)
-    assert isinstance(statement.targets[0], ast.Name)
-    return statement.targets[0].id
-
-
-def _makes_memory(statement: ast.stmt) -> bool:
-    return (
-        isinstance(statement, ast.Assign)
-        and isinstance(statement.value, ast.Call)
-        and ast.unparse(statement.value.func) == "np.empty"
-    )
-
-
-def _made_ndim(statement: ast.stmt) -> int:
-    assert isinstance(statement, ast.Assign)
-    assert isinstance(statement.value, ast.Call)
-    shape = statement.value.args[0]
-    assert isinstance(shape, ast.Tuple)
-    return len(shape.elts)
-
-
-def _write_memory(e: Emitter, name: str, value: ast.expr) -> None:
-    """Memory is made once, before the loops around."""
-    used = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
-    lines = e.early if all(n == "np" or e.is_early(n) for n in used) else e.lines
-    lines.append(f"{name} = {ast.unparse(value)}")
-
-
-class _Inliner(ast.NodeTransformer):
+class _Inliner(Parser):
     """Renames what a template works on, and drops branches that flags decide against."""
 
     def __init__(
-        self, arrays: Mapping[str, Access], names: Mapping[str, str], dtype: str, e: Emitter
+        self,
+        e: Emitter,
+        arrays: Mapping[str, Access],
+        numbers: Mapping[str, Expression],
+        dtype: str,
     ):
-        self.arrays = arrays
-        self.names = names
-        self.dtype = dtype
+        super().__init__(numbers, {})
         self.e = e
+        self.accesses = arrays
+        self._dtype = dtype
 
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        if node.id == "DTYPE":
-            return _parsed("np.bool_" if self.dtype == "bool" else f"np.{self.dtype}")
-        if node.id in self.arrays:
-            assert not any(isinstance(p, str) for p in self.arrays[node.id].pattern)
-            return ast.Name(self.arrays[node.id].name, node.ctx)
-        text = self.names.get(node.id)
-        if text is None:
-            return node
-        parsed = _parsed(text)
-        return ast.Name(parsed.id, node.ctx) if isinstance(parsed, ast.Name) else parsed
+    def fresh(self, name: str) -> str:
+        return self.e.fresh("l")
 
-    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        access = self.arrays.get(node.value.id) if isinstance(node.value, ast.Name) else None
-        index = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        index = [self.visit(each) for each in index]
+    def dtype(self, node: ast.expr) -> str:
+        is_own = isinstance(node, ast.Name) and node.id == "DTYPE"
+        return self._dtype if is_own else super().dtype(node)
+
+    def statement(self, node: ast.stmt) -> list[Statement]:
+        match node:
+            case ast.Expr(ast.Call() as called) if self._is_template(called):
+                return self._template(called, ())
+            case ast.Assign([ast.Name(name)], ast.Call() as called) if self._is_template(called):
+                return self._template(called, (lambda value: self.assign(name, value),))
+            case ast.If(test, body, orelse) if (decided := self._decided(test)) is not None:
+                return self.statements(body if decided else orelse)
+        statements = super().statement(node)
+        for each in list(statements):
+            if isinstance(each, Allocate):  # memory is made once, before the loops around
+                early = all(map(self.e.is_early, each.shape))
+                (self.e.early if early else self.e.lines).append(each)
+                statements.remove(each)
+        return statements
+
+    def number(self, node: ast.expr) -> Expression:
+        if isinstance(node, ast.IfExp) and (decided := self._decided(node.test)) is not None:
+            return self.number(node.body if decided else node.orelse)
+        return super().number(node)
+
+    def call(self, node: ast.Call) -> Expression:
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        if name == "DTYPE":
+            return cast(self.number(node.args[0]), self._dtype)
+        if name not in SUBROUTINES:
+            return super().call(node)
+        from dimtensor.kernels.calls import Routine
+
+        called = LETTERS[self._dtype] + name  # subroutines have a letter for the dtype
+        self.e.namespace[called] = Routine(called)
+        return Call(called, tuple(map(self._operand, node.args)), "int32")
+
+    def array(self, node: ast.expr) -> Array:
+        access = self.accesses.get(node.id) if isinstance(node, ast.Name) else None
         if access is None:
-            name = self.visit(node.value)
-        else:
-            name = ast.Name(access.name, ast.Load())
-            index = [_parsed(p) if isinstance(p, str) else index[p] for p in access.pattern]
-        position = index[0] if len(index) == 1 else ast.Tuple(index, ast.Load())
-        return ast.Subscript(name, position, node.ctx)
+            return super().array(node)
+        assert access.is_whole
+        return access.array
 
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        self.generic_visit(node)
-        if isinstance(node.func, ast.Name) and node.func.id in SUBROUTINES:
-            from dimtensor.kernels.calls import Routine
+    def _operand(self, node: ast.expr) -> Expression:
+        if isinstance(node, ast.Name) and node.id in self.accesses:
+            return self.array(node)
+        return super()._operand(node)
 
-            # subroutines have a letter for the dtype before their names
-            node.func.id = LETTERS[self.dtype] + node.func.id
-            self.e.namespace[node.func.id] = Routine(node.func.id)
-        return node
+    def selection(
+        self, node: ast.expr, parts: Sequence[ast.expr]
+    ) -> tuple[Array, tuple[Expression, ...]]:
+        access = self.accesses.get(node.id) if isinstance(node, ast.Name) else None
+        if access is None:
+            return super().selection(node, parts)
+        index = [self.number(each) for each in parts]
+        at = (index[each] if isinstance(each, int) else each for each in access.pattern)
+        return access.array, tuple(at)
 
-    def visit_Expr(self, node: ast.Expr) -> ast.stmt | list[ast.stmt]:
-        return self._template(node.value, ()) or self.generic_visit(node)  # type: ignore[return-value]
+    def _is_template(self, node: ast.Call) -> bool:
+        return isinstance(node.func, ast.Name) and node.func.id in _library()
 
-    def visit_Assign(self, node: ast.Assign) -> ast.stmt | list[ast.stmt]:
-        target = node.targets[0]
-        if isinstance(target, ast.Name):
-            made = self._template(node.value, (self.names[target.id],))
-            if made:
-                return made
-        return self.generic_visit(node)  # type: ignore[return-value]
-
-    def _template(self, node: ast.expr, results: Sequence[str]) -> list[ast.stmt]:
+    def _template(self, node: ast.Call, results: Sequence[Given]) -> list[Statement]:
         """What a call of another template is."""
-        called = node.func if isinstance(node, ast.Call) else None
-        if not (isinstance(called, ast.Name) and called.id in _library()):
-            return []
-        assert isinstance(node, ast.Call)
-        arrays, numbers = {}, {}
-        parameters = [each.arg for each in _library()[called.id].args.args]
+        assert isinstance(node.func, ast.Name)
+        arrays: dict[str, Access] = {}
+        numbers: dict[str, Expression] = {}
+        parameters = [each.arg for each in _library()[node.func.id].args.args]
         for parameter, given in zip(parameters, node.args, strict=True):
-            if isinstance(given, ast.Name) and given.id in self.arrays:
-                arrays[parameter] = self.arrays[given.id]
+            name = given.id if isinstance(given, ast.Name) else ""
+            own = self.names.get(name)
+            if name in self.accesses:
+                arrays[parameter] = self.accesses[name]
+            elif isinstance(own, Array):
+                arrays[parameter] = Access(own, tuple(range(own.rank)))
             else:
-                numbers[parameter] = ast.unparse(self.visit(given))
-        return _statements(self.e, called.id, arrays, numbers, self.dtype, results)
-
-    def visit_If(self, node: ast.If) -> ast.stmt | list[ast.stmt]:
-        decided = self._decided(node.test)
-        if decided is None:
-            return self.generic_visit(node)  # type: ignore[return-value]
-        kept: list[ast.stmt] = []
-        for statement in node.body if decided else node.orelse:
-            kept += _listed(self.visit(statement))
-        return kept
-
-    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
-        decided = self._decided(node.test)
-        if decided is None:
-            return self.generic_visit(node)  # type: ignore[return-value]
-        return self.visit(node.body if decided else node.orelse)
+                numbers[parameter] = self.number(given)
+        return inlined(self.e, node.func.id, arrays, numbers, self._dtype, results)
 
     def _decided(self, test: ast.expr) -> bool | None:
         """What a condition of flags is."""
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             inner = self._decided(test.operand)
             return None if inner is None else not inner
-        if isinstance(test, ast.Name) and self.names.get(test.id) in ("True", "False"):
-            return self.names[test.id] == "True"
-        return None
-
-
-@bounded(4096)
-def _parse(text: str) -> ast.expr:
-    return ast.parse(text, mode="eval").body
-
-
-def _parsed(text: str) -> ast.expr:
-    return copy.deepcopy(_parse(text))
+        flag = self.names.get(test.id) if isinstance(test, ast.Name) else None
+        return {TRUE: True, FALSE: False}.get(flag) if flag is not None else None  # type: ignore[call-overload]

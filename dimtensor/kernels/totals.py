@@ -12,28 +12,41 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from dimtensor.kernels.ir.make import cast, integer, known, number, op, select
+from dimtensor.kernels.ir.nodes import (
+    Accumulate,
+    Assign,
+    Carry,
+    Const,
+    Expression,
+    For,
+    Statement,
+    Var,
+)
+
 BLOCK = 2048
 _WIDE = "float64"
 NARROW = ("float32",)
+ROUNDED = (_WIDE, *NARROW)
 
 
 def is_blocked(operation: str, dtype: str) -> bool:
     """Whether a reduction is a sum that rounds."""
-    return operation == "Add" and dtype in (_WIDE, *NARROW)
+    return operation == "Add" and dtype in ROUNDED
 
 
-def zero(dtype: str) -> str:
-    return "0.0" if dtype == _WIDE else f"np.{dtype}(0.0)"
+def zero(dtype: str) -> Const:
+    return number(0.0, dtype)
 
 
-def levels(lengths: Sequence[str]) -> tuple[int, int]:
+def levels(lengths: Sequence[Expression]) -> tuple[int, int]:
     """How many loops there are outside of those that a block has, and its rounds of the last one.
 
     Loops of known lengths are in a block as a whole, as far as they fit.
     """
     size, level = 1, len(lengths)
-    while level and lengths[level - 1].isdigit() and size * int(lengths[level - 1]) <= BLOCK:
-        size *= max(int(lengths[level - 1]), 1)
+    while level and (length := known(lengths[level - 1])) is not None and size * length <= BLOCK:
+        size *= max(length, 1)
         level -= 1
     return level, BLOCK // size
 
@@ -42,49 +55,49 @@ def levels(lengths: Sequence[str]) -> tuple[int, int]:
 class Blocks:
     """What stands around the loops of a block: sums in it start from 0, and go into totals."""
 
-    head: list[str] = field(default_factory=list)
-    tail: list[str] = field(default_factory=list)
+    head: list[Statement] = field(default_factory=list)
+    tail: list[Statement] = field(default_factory=list)
 
-    def add(self, part: str, dtype: str) -> None:
+    def add(self, part: Var) -> None:
         """A sum of a block."""
-        line = f"{part} = {zero(dtype)}"
-        if line not in self.head:
-            self.head.append(line)
+        start = Assign(part, zero(part.dtype))
+        if start not in self.head:
+            self.head.append(start)
 
-    def into(self, name: str, part: str, dtype: str, fresh: Callable[[str], str]) -> tuple:
+    def into(
+        self, name: Var, part: Var, fresh: Callable[[str], str]
+    ) -> tuple[list[Statement], Statement]:
         """A total of the sums of blocks: what starts it, and what gives it its name."""
-        total = fresh("a")
-        if dtype != _WIDE:
-            self.tail.append(f"{total} += np.{_WIDE}({part})")
-            return [f"{total} = 0.0"], f"{name} = np.{dtype}({total})"
-        lost, both, back = fresh("a"), fresh("t"), fresh("t")
+        total = Var(fresh("a"), _WIDE)
+        if part.dtype != _WIDE:
+            self.tail.append(Accumulate("+", total, cast(part, _WIDE)))
+            return [Assign(total, zero(_WIDE))], Assign(name, cast(total, part.dtype))
+        lost, both, back = (Var(fresh(kind), _WIDE) for kind in "att")
+        of_total = op("-", total, op("-", both, back))
         self.tail += [
-            f"{both} = ({total} + {part})",
-            f"{back} = ({both} - {total})",
-            f"{lost} = ({lost} + (({total} - ({both} - {back})) + ({part} - {back})))",
-            f"{total} = {both}",
+            Assign(both, op("+", total, part)),
+            Assign(back, op("-", both, total)),
+            Carry(lost, op("+", lost, op("+", of_total, op("-", part, back)))),
+            Carry(total, both),
         ]
         # of an infinite total nothing is lost
-        end = f"{name} = ({total} + {lost} if {lost} - {lost} == 0.0 else {total})"
-        return [f"{total} = 0.0", f"{lost} = 0.0"], end
+        finite = op("==", op("-", lost, lost), zero(_WIDE))
+        end = Assign(name, select(finite, op("+", total, lost), total))
+        return [Assign(total, zero(_WIDE)), Assign(lost, zero(_WIDE))], end
 
 
 def loop(
-    counter: str,
-    length: str,
-    body: Sequence[str],
+    counter: Var,
+    length: Expression,
+    body: Sequence[Statement],
     blocks: Blocks | None,
     fresh: Callable[[str], str],
     rounds: int = BLOCK,
-) -> list[str]:
+) -> For:
     """A loop, which is run block by block if there are sums of blocks."""
     if blocks is None or not blocks.head:
-        return [f"for {counter} in range({length}):", *(f"    {line}" for line in body)]
-    start = fresh("j")
-    inside = [
-        *blocks.head,
-        f"for {counter} in range({start}, min({start} + {rounds}, {length})):",
-        *(f"    {line}" for line in body),
-        *blocks.tail,
-    ]
-    return [f"for {start} in range(0, {length}, {rounds}):", *(f"    {line}" for line in inside)]
+        return For(counter, length, tuple(body))
+    start = Var(fresh("j"), "int64")
+    stop = op("min", op("+", start, integer(rounds)), length)
+    inside = (*blocks.head, For(counter, stop, tuple(body), start), *blocks.tail)
+    return For(start, length, inside, step=rounds)

@@ -6,61 +6,61 @@ a time add to an element while it is in a register.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 
+from dimtensor.kernels.ir.make import integer, known, op
+from dimtensor.kernels.ir.nodes import Assign, Expression, For, Statement, Var
+from dimtensor.kernels.ir.walk import replaced
 from dimtensor.kernels.totals import Blocks, loop
 
 # rounds at a time, by the number of lines that they repeat
 _ROUNDS = ((14, 4), (30, 2))
 
 
-def rounds(lines: int, length: str) -> int:
+def rounds(statements: int, length: Expression) -> int:
     """How many rounds are run at a time; 1 if it does not pay."""
     for most, count in _ROUNDS:
-        if lines <= most:
-            return count if not length.isdigit() or int(length) >= count else 1
+        if statements <= most:
+            n = known(length)
+            return count if n is None or n >= count else 1
     return 1
 
 
 def write(
-    loops: tuple[str, str],
-    lengths: tuple[str, str],
-    body: tuple[Sequence[str], Sequence[str], Sequence[str]],
+    counters: tuple[Var, Var],
+    lengths: tuple[Expression, Expression],
+    body: tuple[Sequence[Statement], Sequence[Statement], Sequence[Statement]],
     count: int,
     blocks: Blocks,
     fresh: Callable[[str], str],
-) -> list[str]:
+) -> list[Statement]:
     """Two loops: what is done before the inner one, in it, and after it, `count` times at once.
 
     The inner loop is run in blocks, if there are sums of them.
     """
-    outer, inner = loops
-    block = fresh("k")
-    before, inside, after, head, tail = ([] for _ in range(5))
-    own = [*body[0], *body[1], *blocks.head]
-    assigned = {match[1] for line in own if (match := re.match(r"([ta]\d+) = ", line))}
-    assigned |= {match[1] for line in blocks.tail if (match := re.match(r"(t\d+) = ", line))}
+    outer, inner = counters
+    block, times = Var(fresh("k"), "int64"), integer(count)
+    parts = (*body, blocks.head, blocks.tail)
+    copies: tuple[list[Statement], ...] = ([], [], [], [], [])
+    # what is given its first value in a round, the others have variables of their own for
+    own = [
+        each.target for part in (*body[:2], *parts[3:]) for each in part if isinstance(each, Assign)
+    ]
     for number in range(count):
-        names = {outer: f"({count} * {block} + {number})"}
-        names |= {name: fresh(name[0]) for name in sorted(assigned)}
-        parts = (*body, blocks.head, blocks.tail)
-        for target, lines in zip((before, inside, after, head, tail), parts, strict=True):
-            target += [_renamed(line, names) for line in lines]
-    whole = [f"for {block} in range({lengths[0]} // {count}):"]
-    rest = [f"for {outer} in range({lengths[0]} // {count} * {count}, {lengths[0]}):"]
-    if lengths[0].isdigit() and int(lengths[0]) % count == 0:
-        rest = []
-    several = Blocks(head, tail)
-    for text, (first, each, last), around in (
-        (whole, (before, inside, after), several),
-        (rest, body, blocks),
-    ):
-        if text:
-            looped = loop(inner, lengths[1], each, around, fresh)
-            text += [f"    {line}" for line in [*first, *looped, *last]]
-    return [*whole, *rest]
+        position = op("+", op("*", times, block), integer(number))
+        values: dict[str, Expression] = {outer.name: position}
+        for each in sorted(own, key=lambda var: var.name):
+            if each.name not in values:
+                values[each.name] = Var(fresh(each.name[0]), each.dtype, each.loops)
+        for target, part in zip(copies, parts, strict=True):
+            target += [replaced(each, values) for each in part]
 
+    def inside(each: Sequence[Sequence[Statement]], around: Blocks) -> tuple[Statement, ...]:
+        return (*each[0], loop(inner, lengths[1], each[1], around, fresh), *each[2])
 
-def _renamed(line: str, names: dict[str, str]) -> str:
-    return re.sub(r"\b[a-z]+\d+\b", lambda match: names.get(match[0], match[0]), line)
+    n, whole = known(lengths[0]), op("//", lengths[0], times)
+    written = [For(block, whole, inside(copies, Blocks(*copies[3:])))]
+    if n is None or n % count:
+        start = op("*", whole, times)
+        written.append(For(outer, lengths[0], inside(body, blocks), start))
+    return list(written)

@@ -7,8 +7,22 @@ import pytensor.tensor as pt
 import pytest
 from pytensor.graph.fg import FunctionGraph
 
-from dimtensor.kernels.elements import Place, Term
+from dimtensor.kernels.elements import Place
 from dimtensor.kernels.emit import Emitter
+from dimtensor.kernels.ir.make import ONE, number, op
+from dimtensor.kernels.ir.nodes import (
+    Accumulate,
+    Array,
+    Assign,
+    Fill,
+    For,
+    Function,
+    Length,
+    Load,
+    Part,
+    Var,
+)
+from dimtensor.kernels.ir.python import Printer, printed
 from dimtensor.kernels.plan import Plan
 from dimtensor.kernels.shared import Shared
 from tests.kernels.interpret import interpreted
@@ -25,25 +39,31 @@ def body():
     return FunctionGraph([STATE, DATA, RATE], [moved, pt.sqr(near).sum()], clone=False)
 
 
+XS, TRACE = Array("xs", "float64", 2), Array("trace", "float64", 2)
+T, TOTAL = Var("t", "int64"), Var("total", "float64")
+NEXT = op("+", T, ONE)
+
+
 def loop(emitter, results):
-    """A function that runs a block for each row of an array."""
-    lines = [*emitter.early, "for t in range(xs.shape[0]):"]
-    lines += ["    " + line for line in [*emitter.lines, *results]]
-    text = "\n".join("    " + line for line in ["total = 0.0", *lines])
-    return f"def f(xs, rate, trace):\n{text}\n    return total\n"
+    """Statements that run a block for each row of an array."""
+    inside = For(T, Length(XS, 0), (*emitter.lines, *results))
+    return (*emitter.early, inside)
 
 
 def written():
     graph = body()
     moved, cost = graph.outputs
-    shared = Shared()
-    emitter = Emitter(Plan(graph), shared, {moved: Place("trace", ("t + 1",))})
-    emitter.bind(STATE, Place("trace", ("t",)))
-    emitter.bind(DATA, Place("xs", ("t",)))
-    emitter.bind(RATE, Term("rate"))
+    emitter = Emitter(Plan(graph), Shared(), {moved: Place(TRACE, (NEXT,))})
+    emitter.bind(STATE, Place(TRACE, (T,)))
+    emitter.bind(DATA, Place(XS, (T,)))
+    rate = Var("rate", "float64")
+    emitter.bind(RATE, rate)
     emitter.write()
-    assert emitter.place(moved).whole == "trace[t + 1]"
-    return loop(emitter, [f"total += {emitter.scalar(cost).text}"])
+    assert emitter.place(moved).whole == Part(TRACE, (NEXT,))
+    statements = loop(emitter, [Accumulate("+", TOTAL, emitter.scalar(cost))])
+    given = Array("given", "float64", 0)
+    start = [Assign(rate, Load(given, ())), Assign(TOTAL, number(0, "float64"))]
+    return printed(Function("f", (XS, given, TRACE), (*start, *statements), (TOTAL,)))
 
 
 def expected(xs, rate, start):
@@ -59,7 +79,7 @@ def check(function):
     xs, start = rng.normal(size=(STEPS, SIZE)), rng.normal(size=SIZE)
     trace = np.zeros((STEPS + 1, SIZE))
     trace[0] = start
-    total = function(xs, 0.3, trace)
+    (total,) = function(xs, np.array(0.3), trace)
     for found, exact in zip((total, trace), expected(xs, 0.3, start), strict=True):
         np.testing.assert_allclose(found, exact, rtol=1e-12)
 
@@ -80,7 +100,7 @@ def test_a_block_in_a_compiled_loop():
 
 
 def test_memory_is_made_before_the_loop():
-    before, inside = written().split("for t in")
+    before, inside = written().split("for t0 in")
     assert before.count("np.empty") == 1
     assert "np.empty" not in inside
     assert "np.zeros" not in inside
@@ -90,14 +110,15 @@ def test_what_is_added_up_is_cleared_in_each_step():
     m, total = pt.dmatrix("m"), pt.dvector("total")
     graph = FunctionGraph([m, total], [total + m.sum(axis=0)], clone=False)
     (out,) = graph.outputs
-    emitter = Emitter(Plan(graph), Shared(), {out: Place("totals", ("t + 1",))})
-    emitter.bind(m, Place("xs", ("t",)))
-    emitter.bind(total, Place("totals", ("t",)))
+    totals = Array("totals", "float64", 2)
+    rows = Array("xs", "float64", 3)
+    emitter = Emitter(Plan(graph), Shared(), {out: Place(totals, (NEXT,))})
+    emitter.bind(m, Place(rows, (T,)))
+    emitter.bind(total, Place(totals, (T,)))
     emitter.write()
-    lines = [*emitter.early, "for t in range(xs.shape[0]):"]
-    lines += ["    " + line for line in emitter.lines]
+    statements = (*emitter.early, For(T, Length(rows, 0), tuple(emitter.lines)))
     namespace = {"np": np}
-    exec("def f(xs, totals):\n" + "\n".join("    " + line for line in lines), namespace)
+    exec(printed(Function("f", (rows, totals), statements, ())), namespace)
     xs, totals = rng.normal(size=(3, 2, 4)), np.zeros((4, 4))
     namespace["f"](xs, totals)
     np.testing.assert_allclose(totals[1:], np.cumsum(xs.sum(axis=1), axis=0), rtol=1e-12)
@@ -105,10 +126,11 @@ def test_what_is_added_up_is_cleared_in_each_step():
 
 def test_an_output_that_is_an_input_is_copied_to_where_it_is_to_be():
     graph = FunctionGraph([STATE], [STATE], clone=False)
-    emitter = Emitter(Plan(graph), Shared(), {STATE: Place("trace", ("t + 1",))})
-    emitter.bind(STATE, Place("trace", ("t",)))
+    emitter = Emitter(Plan(graph), Shared(), {STATE: Place(TRACE, (NEXT,))})
+    emitter.bind(STATE, Place(TRACE, (T,)))
     emitter.write()
-    assert emitter.lines == ["trace[t + 1, ...] = trace[t]"]
+    assert emitter.lines == [Fill(Part(TRACE, (NEXT,)), Part(TRACE, (T,)))]
+    assert Printer().lines(emitter.lines) == ["trace[t + 1, ...] = trace[t]"]
 
 
 def test_two_blocks_share_names_and_constants():
@@ -119,7 +141,7 @@ def test_two_blocks_share_names_and_constants():
     for _ in range(2):
         graph = FunctionGraph([v], [v * table + 1.0], clone=False)
         emitter = Emitter(Plan(graph), shared)
-        emitter.bind(v, Place("xs"))
+        emitter.bind(v, Place(Array("xs", "float64", 1)))
         emitter.write()
         names.add(emitter.place(graph.outputs[0]).name)
     assert len(names) == 2

@@ -8,39 +8,44 @@ from scipy import special
 
 import dimtensor as dt
 from dimtensor.kernels.compiler import compile_kernel
+from dimtensor.kernels.ir.nodes import Call
+from dimtensor.kernels.ir.parse import parsed
+from dimtensor.kernels.ir.python import Printer
 from dimtensor.kernels.selected import on_demand
 from dimtensor.kernels.strips import Line
 
 
-def lines_of(text):
-    calls = {"f"}
-    found = []
-    for line in text.split("\n"):
-        name, right = line.split(" = ")
-        found.append(Line(line, name, "float64", right.split("(")[0] in calls))
-    return found
-
-
 def rewritten(text, needed):
-    return "\n".join(line.text for line in on_demand(lines_of(text), set(needed)))
+    """The body of a kernel whose calls, of `f`, are made on demand."""
+    body = text.replace("\n", "\n    ")
+    source = f"def kernel(x):\n    t0 = x[0]\n    {body}\n    return ()\n"
+    _, *statements = parsed(source, [("float64", 1)], {"f": "float64"}).body
+    lines = [Line(each, isinstance(each.value, Call)) for each in statements]
+    return "\n".join(Printer().lines(line.statement for line in on_demand(lines, set(needed))))
 
 
 def test_a_call_waits_for_its_condition():
-    text = "t1 = f(t0)\nt2 = (t1 * 2.0)\nt3 = (t0 > 1.0)\nt4 = (t2 if t3 else t0)"
-    wanted = "t3 = (t0 > 1.0)\nt1 = f(t0) if t3 else 0.0\nt2 = (t1 * 2.0)\nt4 = (t2 if t3 else t0)"
+    text = "t1 = f(t0)\nt2 = t1 * 2.0\nt3 = t0 > 1.0\nt4 = t2 if t3 else t0"
+    wanted = "t3 = t0 > 1.0\nt1 = f(t0) if t3 else 0.0\nt2 = t1 * 2.0\nt4 = t2 if t3 else t0"
     assert rewritten(text, ["t4"]) == wanted
-    other = text.replace("(t2 if t3 else t0)", "(t0 if t3 else t2)")
+    other = text.replace("t2 if t3 else t0", "t0 if t3 else t2")
     assert "t1 = 0.0 if t3 else f(t0)" in rewritten(other, ["t4"])
+
+
+@pytest.mark.parametrize("other", ["0.0", "2.5", "(-np.inf)", "t0 + 1.0", "f(t0 + 1.0)"])
+def test_what_the_other_arm_is_does_not_matter(other):
+    text = f"t1 = f(t0)\nt3 = t0 > 1.0\nt4 = t1 if t3 else {other}"
+    assert "t1 = f(t0) if t3 else 0.0" in rewritten(text, ["t4"])
 
 
 @pytest.mark.parametrize(
     ("text", "needed"),
     [
-        ("t1 = f(t0)\nt3 = (t0 > 1.0)\nt4 = (t1 if t3 else t0)", ["t4", "t1"]),
-        ("t1 = f(t0)\nt3 = (t0 > 1.0)\nt4 = (t1 if t3 else t1)", ["t4"]),
-        ("t1 = f(t0)\nt3 = (t1 > 1.0)\nt4 = (t1 if t3 else t0)", ["t4"]),
-        ("t1 = f(t0)\nt3 = (t0 > 1.0)\nt4 = (t1 if t3 else t0)\nt5 = (t1 + t0)", ["t4", "t5"]),
-        ("t1 = f(t0)\nt2 = (t1 + t0)", ["t2"]),
+        ("t1 = f(t0)\nt3 = t0 > 1.0\nt4 = t1 if t3 else t0", ["t4", "t1"]),
+        ("t1 = f(t0)\nt3 = t0 > 1.0\nt4 = t1 if t3 else t1", ["t4"]),
+        ("t1 = f(t0)\nt3 = t1 > 1.0\nt4 = t1 if t3 else t0", ["t4"]),
+        ("t1 = f(t0)\nt3 = t0 > 1.0\nt4 = t1 if t3 else t0\nt5 = t1 + t0", ["t4", "t5"]),
+        ("t1 = f(t0)\nt2 = t1 + t0", ["t2"]),
     ],
 )
 def test_a_call_that_is_needed_is_made(text, needed):

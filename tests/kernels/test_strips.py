@@ -93,7 +93,7 @@ def test_an_update_without_a_loop():
 def test_what_is_serial_is_in_a_loop_of_its_own():
     source = interpreted(inputs_of(PROGRAMS["hierarchical"]), PROGRAMS["hierarchical"]).source
     loops = re.split(r"\n *for ", source)
-    updates = [loop for loop in loops if re.search(r"w\d+\[\(.*\+=", loop)]
+    updates = [loop for loop in loops if re.search(r"w\d+\[.*&.*\+=", loop)]
     sums = [loop for loop in loops if re.search(r"a\d+ \+=", loop)]
     assert len(updates) == 1
     assert sums

@@ -1,0 +1,1 @@
+"""The loops of a kernel as typed expressions and statements, and what is done with them."""

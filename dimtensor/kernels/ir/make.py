@@ -1,0 +1,85 @@
+"""Expressions with the dtypes that follow from those of their operands."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dimtensor.caches import bounded
+from dimtensor.kernels.ir.nodes import Const, Expression, Op
+
+TRUE, FALSE = Const(True, "bool"), Const(False, "bool")
+# functions of numbers that give a truth value
+_TESTS = frozenset({"isnan", "isfinite", "isinf"})
+COMPARISONS = frozenset({"<", ">", "<=", ">=", "==", "!="})
+
+
+def integer(value: int) -> Const:
+    """A length or a position."""
+    return Const(value, "int64")
+
+
+ZERO, ONE = integer(0), integer(1)
+
+
+def number(value: Any, dtype: str) -> Const:
+    """A number of exactly a dtype."""
+    return Const(np.asarray(value, dtype=dtype).item(), dtype)
+
+
+def known(expression: Expression) -> int | None:
+    """The length or position that an expression is, if it is a number."""
+    if not isinstance(expression, Const) or expression.dtype[:1] not in "iu":
+        return None
+    return expression.value if expression.value >= 0 else None
+
+
+def is_zero(expression: Expression) -> bool:
+    """Whether an expression is the number 0, without a sign."""
+    if not isinstance(expression, Const) or expression.value != 0:
+        return False
+    return not isinstance(expression.value, float) or math.copysign(1, expression.value) > 0
+
+
+@bounded(1024)
+def promoted(*dtypes: str) -> str:
+    """The dtype in which numbers of these dtypes meet, as NumPy has it."""
+    return str(np.result_type(*dtypes).name)
+
+
+def result_dtype(op: str, dtypes: Sequence[str]) -> str:
+    """The dtype of an operation."""
+    if op in COMPARISONS or op in ("and", "or", "not") or op in _TESTS:
+        return "bool"
+    if op in ("select", "choice"):
+        return promoted(*dtypes[1:])
+    if op in ("&", "|", "^", "min", "max", "abs"):
+        return promoted(*dtypes)
+    if op in ("+", "-", "*", "/", "//", "%", "neg"):
+        dtype = promoted(*("int64" if each == "bool" else each for each in dtypes))
+        return "float64" if op == "/" and dtype[0] in "iu" else dtype
+    # a function of floats
+    return dtypes[0] if dtypes[0].startswith(("float", "complex")) else "float64"
+
+
+def op(name: str, *operands: Expression) -> Op:
+    """An operation, see :class:`~dimtensor.kernels.ir.nodes.Op`."""
+    return Op(name, operands, result_dtype(name, [each.dtype for each in operands]))
+
+
+def cast(operand: Expression, dtype: str) -> Op:
+    return Op("cast", (operand,), dtype)
+
+
+def select(condition: Expression, then: Expression, otherwise: Expression) -> Op:
+    return op("select", condition, then, otherwise)
+
+
+def product(factors: Sequence[Expression]) -> Expression:
+    """The product of lengths."""
+    if len(factors) < 2:
+        return factors[0] if factors else ONE
+    return op("*", *factors)
