@@ -65,7 +65,7 @@ def bind_data(
     Returns
     -------
     Binding, list of ndarray
-        The arrays are read-only: numba compiles once more for an array that differs in this.
+        The arrays are read-only views.
     """
     binding = Binding()
     arrays = []

@@ -186,27 +186,13 @@ def any_of(labels: Sequence[Coords | None]) -> bool:
 
 
 def ready(array: np.ndarray) -> np.ndarray:
-    """The array as compiled code takes it: contiguous, aligned and, for its type, writeable.
+    """The array as compiled code takes it: contiguous and aligned.
 
-    Numba compiles once more for an array that is read-only, or in another layout. A read-only array
-    is not copied but seen through a writeable view: compiled code never writes into its inputs.
+    A read-only array stays read-only: whatever would write into it fails.
     """
-    if array.flags.carray:
+    if array.flags.c_contiguous and array.flags.aligned:
         return array
-    if not array.flags.c_contiguous or not array.flags.aligned:
-        array = np.array(array, order="C")
-    if not array.flags.writeable:
-        array = np.asarray(_Writeable(array)).reshape(array.shape)
-    return array
-
-
-class _Writeable:
-    """NumPy's array interface of a read-only array, without the flag that says so."""
-
-    def __init__(self, array: np.ndarray):
-        pointer, _ = array.__array_interface__["data"]
-        self.__array_interface__ = {**array.__array_interface__, "data": (pointer, False)}
-        self._owner = array
+    return np.array(array, order="C")
 
 
 def batch_names(readings: Sequence[Reading], ports: Sequence[Port], taken: frozenset[str]) -> tuple:

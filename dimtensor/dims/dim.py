@@ -284,7 +284,7 @@ class NamedDim(Dim):
 
 
 class AnonymousDim(Dim):
-    """A Dim without a name, equal only to itself; it takes its length from its first tensor."""
+    """A Dim without a name, equal only to itself."""
 
     __slots__ = ("token",)
 
@@ -296,13 +296,6 @@ class AnonymousDim(Dim):
         if coords is not None:
             dim._cached_coords = coords
         return dim
-
-    def take_length(self, length: int) -> None:
-        """Fix the length, once."""
-        if self._length is None:
-            self._length = length
-        elif self._length != length:
-            raise DimError(f"{self!r} has length {self._length}, not {length}")
 
     def __reduce__(self) -> tuple:
         return (AnonymousDim, (self.token, self._cached_coords, self._length))

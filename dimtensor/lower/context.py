@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
-from pytensor.graph.basic import Variable
+from pytensor.graph.basic import Constant, Variable
 from pytensor.raise_op import CheckAndRaise
 
 from dimtensor.dims import DerivedDim, Dim, Dims, SelDim
@@ -131,7 +131,7 @@ class Lowering:
         if node.kind != "shaped":
             return self._leaf(node, self.axes(node))
         variable = node.attrs.variable
-        if self._check_shapes and (variable.owner is not None or hasattr(variable, "get_value")):
+        if self._check_shapes and (_is_computed(node) or hasattr(variable, "get_value")):
             self.variables[node] = transpose(variable, node.attrs.dims, self.axes(node))
             variable = self._of_promised_shape(node, variable)
         return transpose(variable, node.attrs.dims, self.axes(node))
@@ -299,7 +299,11 @@ def transpose(variable: Variable, dims: Dims, to: Dims) -> Variable:
 
 
 def _is_computed(leaf: Node) -> bool:
-    return leaf.kind == "shaped" and leaf.attrs.variable.owner is not None
+    """Whether it is a positional variable that nobody gives: computed, or a constant."""
+    if leaf.kind != "shaped":
+        return False
+    variable = leaf.attrs.variable
+    return variable.owner is not None or isinstance(variable, Constant)
 
 
 def slice_length(selection: Slice, length: Any) -> Any:

@@ -34,6 +34,10 @@ class LiftedGraph:
         outputs = self.graph.bind(inputs)
         return over_batch(outputs, dict(zip(inputs, variables, strict=True)))
 
+    def static_shape(self, output: int) -> tuple[int | None, ...]:
+        """Known lengths of the core axes of an output."""
+        return tuple(self.graph.outputs[output].type.shape)
+
     def used_inputs(self, output: int) -> set[int]:
         """Numbers of the inputs that an output is computed from."""
         found: set[Variable] = set()

@@ -204,8 +204,8 @@ class LogDensity:
         return float(self._value(self._vector(x))[0])
 
     def _vector(self, x: Any) -> np.ndarray:
-        """A vector as numba's code takes it: float64, contiguous, writeable."""
-        vector = as_numbers(x, ["C", "A", "W"])
+        """A vector as machine code takes it: float64, contiguous, aligned."""
+        vector = as_numbers(x, ["C", "A"])
         if vector.shape != self._shape:
             raise InputError(
                 build_message(

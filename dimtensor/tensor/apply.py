@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dimtensor.dims import AnonymousDim, Dim, Dims, canonical_dims, find_dim, find_dims, in_order
+from dimtensor.dims import Dim, Dims, canonical_dims, find_dim, find_dims, in_order
 from dimtensor.errors import DimError, DtypeError, GraphError, InputError, build_message
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import ApplyAttrs
@@ -219,9 +219,7 @@ def _dims_of_output(variable: Any, keys: DimKeys, known: Dims, name: str, what: 
     for axis, (dim, static) in enumerate(zip(dims, shape, strict=True)):
         if static is None:
             continue
-        if isinstance(dim, AnonymousDim):
-            dim.take_length(static)
-        elif dim.length is not None and dim.length != static:
+        if dim.length is not None and dim.length != static:
             raise DimError(
                 build_message(
                     f"{name}: axis {axis} of the {what} has length {static}, {dim.title} has "

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytensor.tensor as pt
 
-from dimtensor.dims import AnonymousDim, Dim, Dims, as_dim_tuple, canonical_dims, in_order
+from dimtensor.dims import Dim, Dims, as_dim_tuple, canonical_dims, in_order
 from dimtensor.errors import DimError, GraphError, build_message
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import ApplyAttrs, ShapedAttrs
@@ -116,9 +116,7 @@ def from_shaped(
     for axis, (dim, static) in enumerate(zip(given, shape, strict=True)):
         if static is None:
             continue
-        if isinstance(dim, AnonymousDim):
-            dim.take_length(static)
-        elif dim.length is not None and dim.length != static:
+        if dim.length is not None and dim.length != static:
             raise DimError(
                 build_message(
                     f"axis {axis} of the variable has length {static}, {dim.title} has "

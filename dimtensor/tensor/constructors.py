@@ -20,7 +20,6 @@ from dimtensor.compile.labelled import (
     refuse_dataset,
 )
 from dimtensor.dims import (
-    AnonymousDim,
     Binding,
     Dim,
     Dims,
@@ -201,9 +200,6 @@ def data(
         array = _as_numbers(array, what)
     else:
         array = as_dtype(array, valid_dtype(array.dtype), what)
-    for dim, length in zip(order, array.shape, strict=True):
-        if isinstance(dim, AnonymousDim):
-            dim.take_length(length)
     labels = tuple(
         (dim, found) for dim in sort_dims(order) if (found := binding.labels(dim)) is not None
     )

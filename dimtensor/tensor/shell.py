@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 
 from dimtensor.compile.labelled import is_dataarray, is_pandas
-from dimtensor.dims import Dim, DimTuple
+from dimtensor.dims import AnonymousDim, Dim, Dims, DimTuple
 from dimtensor.dims.labels import Labels
 from dimtensor.errors import DtypeError, InputError, build_message
 from dimtensor.graph import Node, make
 from dimtensor.graph.dtypes import scalar_dtype
 from dimtensor.graph.infer import constant_attrs, require_label_op
 from dimtensor.graph.optable import TABLE
+from dimtensor.graph.walk import toposort
+from dimtensor.lower.lift import LiftedGraph
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -55,8 +57,15 @@ class TensorShell:
 
     @property
     def sizes(self) -> dict[str, int | None]:
-        """Length by name of dim; None where the length comes with the data."""
-        return {dim.short: dim.length for dim in self.node.dims}
+        """Length by name of dim; None where the length comes with the data.
+
+        An anonymous dim without a length has that of the arrays it was given to.
+        """
+        known: dict[Dim, int | None] = {dim: dim.length for dim in self.node.dims}
+        open_dims = {d for d in known if isinstance(d, AnonymousDim) and d.length is None}
+        if open_dims:
+            known.update(_told_lengths(self.node, open_dims))
+        return {dim.short: length for dim, length in known.items()}
 
     @property
     def name(self) -> str | None:
@@ -208,3 +217,22 @@ def require_float(node: Node) -> Node:
     if node.dtype[:5] in ("float", "compl"):
         return node
     return make("cast", (node,), "float64")
+
+
+def _told_lengths(node: Node, dims: Set[Dim]) -> dict[Dim, int]:
+    """Lengths of dims that data, and positional variables that were given dims, tell."""
+    found: dict[Dim, int] = {}
+    for below in toposort([node]):
+        shape: Sequence[int | None] = ()
+        axes: Dims = ()
+        if below.kind == "data":
+            axes, shape = below.attrs.dims, below.attrs.values.shape
+        elif below.kind == "shaped":
+            axes, shape = below.attrs.dims, below.attrs.variable.type.shape
+        elif below.kind == "apply" and isinstance(below.attrs.function, LiftedGraph):
+            axes = below.attrs.core_out
+            shape = below.attrs.function.static_shape(below.attrs.output)
+        for dim, length in zip(axes, shape, strict=True):
+            if dim in dims and length is not None:
+                found.setdefault(dim, length)
+    return found

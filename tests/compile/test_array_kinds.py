@@ -11,6 +11,7 @@ import pytest
 import xarray as xr
 
 import dimtensor as dt
+from dimtensor.compile.ports import ready
 
 K = dt.Dim("k", length=3)
 LETTER = dt.Dim("letter", coords=["a", "b", "c"])
@@ -152,3 +153,17 @@ def test_labels_that_disagree_far_behind() -> None:
     other = pd.Series(1.0, index=pd.Index([*range(19), 25], name="obs"))
     with pytest.raises(dt.LabelError, match="at position 19: 19 and 25"):
         (x + y).eval({x: one, y: other})
+
+
+@pytest.mark.parametrize("backend", ["python", pytest.param("numba", marks=pytest.mark.compiled)])
+def test_what_is_read_only_stays_so(backend):
+    """Nothing makes an array writeable that its owner has frozen, on the way to what runs."""
+    x = dt.tensor("x", dims=dt.Dim("k"))
+    f = dt.function([x], [x * 2, x], backend=backend)
+    frozen = np.arange(3.0)
+    frozen.flags.writeable = False
+    twice, same = f(frozen)
+    assert twice.values.tolist() == [0.0, 2.0, 4.0]
+    assert ready(frozen) is frozen
+    assert same.values.flags.writeable
+    assert not np.shares_memory(same.values, frozen)

@@ -53,14 +53,18 @@ def test_anonymous_dims_are_equal_to_themselves_only() -> None:
     assert dt.Dim(coords=["a"]) != dt.Dim(coords=["a"])
 
 
-def test_anonymous_dim_takes_the_length_of_its_first_tensor() -> None:
+def test_an_anonymous_dim_has_the_length_of_its_tensors() -> None:
     import pytensor.tensor as pt
 
     dim = dt.Dim()
-    x = dt.from_shaped(pt.matrix("x", shape=(5, 3)), dims=[AGE, dim])
-    assert (dim.length, x.sizes["age"]) == (3, 5)
-    with pytest.raises(dt.DimError, match="an anonymous dim has length 3, data has length 4"):
-        dt.data(np.zeros(4), dims=dim)
+    before = dt.ProductDim([AGE, dim])
+    x = dt.from_shaped(pt.constant(np.ones((5, 3))), dims=[AGE, dim])
+    assert (x * 2).sizes == {"age": 5, dim.short: 3}
+    assert dt.data(np.zeros(4), dims=dim).sizes == {dim.short: 4}
+    assert dim.length is None  # it is a key, and does not change
+    assert dt.ProductDim([AGE, dim]) is before
+    with pytest.raises(dt.CheckError, match="is not as long as an anonymous dim"):
+        (x + dt.data(np.zeros(4), dims=dim)).eval()
 
 
 @pytest.mark.parametrize("kind", EVERY_KIND)

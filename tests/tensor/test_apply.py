@@ -103,11 +103,12 @@ def test_new_dims_and_numbers_of_other_dtypes(values):
     np.testing.assert_array_equal(found.transpose("rank", "time"), expected)
 
 
-def test_an_anonymous_dim_takes_the_length_of_the_output():
+def test_an_anonymous_dim_has_the_length_of_the_output(values):
     new = dt.Dim()
     out = dt.apply(lambda v: v[1:], y, core_dims=["k"], out_dims=[new])
-    assert new.length == 3
     assert set(out.dims) == {TIME, new}
+    assert (new.length, out.sizes[new.short]) == (None, 3)
+    assert sorted(out.eval({y: values[0]}).shape) == [3, 3]
 
 
 def test_an_output_that_ignores_an_input_is_repeated_along_its_dims(values):
