@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from dimtensor.backends.folders import cache_folder
 
@@ -118,32 +117,31 @@ def persistent_cache() -> Iterator[None]:
 
 
 def _enter(stack: ExitStack) -> None:
-    from jax._src import compilation_cache, config
+    from dimtensor.upstream import jax as upstream
 
-    if config.compilation_cache_dir.value is not None:  # the user's
-        return
-    if not config.enable_compilation_cache.value:
+    if upstream.users_cache_folder() is not None or not upstream.caching_is_on():
         return
     folder = cache_folder()
     if folder is None:
         return
     stack.enter_context(_swapping)
-    stack.enter_context(_in_place(compilation_cache, XlaCache(folder / "jax")))
-    # these are settings of the thread
-    stack.enter_context(config.persistent_cache_min_compile_time_secs(0.0))
-    stack.enter_context(config.persistent_cache_min_entry_size_bytes(0))
+    stack.enter_context(_in_place(XlaCache(folder / "jax")))
+    for setting in upstream.kept_at_once():
+        stack.enter_context(setting)
 
 
 @contextmanager
-def _in_place(module: Any, cache: XlaCache) -> Iterator[None]:
+def _in_place(cache: XlaCache) -> Iterator[None]:
     """A cache in the place of JAX's, which another thread may have made meanwhile."""
-    mutex = module._cache_initialized_mutex
+    from dimtensor.upstream import jax as upstream
+
+    mutex = upstream.cache_mutex()
     with mutex:
-        before = module._cache, module._cache_initialized
-        module._cache, module._cache_initialized = cache, True
+        before = upstream.current_cache()
+        upstream.set_cache(cache, True)
     try:
         yield
     finally:
         with mutex:
-            if module._cache is cache:
-                module._cache, module._cache_initialized = before
+            if upstream.current_cache()[0] is cache:
+                upstream.set_cache(*before)

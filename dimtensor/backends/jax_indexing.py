@@ -20,6 +20,8 @@ from pytensor.tensor.subtensor import (
     indices_from_subtensor,
 )
 
+from dimtensor.upstream.pytensor import refuse_broadcast_of_vector_index
+
 # A padded addend is one pass over the tensor that fuses with its neighbours, an update in place
 # touches the slice alone but stands by itself: it pays where the slice is a small part of much.
 _SMALL = 4096
@@ -96,7 +98,7 @@ def _scatter(node: Any) -> Callable[..., Any] | None:
         x, y = jnp.asarray(x), jnp.asarray(y)
         indices = tuple(indices_from_subtensor(arrays, op.idx_list))
         alone = indices[0] if len(indices) == 1 else indices
-        op._check_runtime_broadcast_of_vector_index(node, x, y, alone)
+        refuse_broadcast_of_vector_index(op, node, x, y, alone)
         at = x.at[indices]
         if op.set_instead_of_inc:
             return at.set(y, mode="promise_in_bounds", **hints)

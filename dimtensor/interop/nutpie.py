@@ -124,13 +124,10 @@ def check_options(options: Mapping[str, Any], own: Sequence[str]) -> None:
 
 def _settings(kind: str) -> tuple[Any, list[str]]:
     """Nutpie's settings, which know what they take, and names of them."""
-    from nutpie import _lib
+    from dimtensor.upstream.nutpie import settings_of
 
-    make = getattr(getattr(_lib, "PyNutsSettings", None), kind, None)
-    if make is None:  # another version: it finds out for itself
-        return None, []
-    settings = make(0)
-    if not (hasattr(settings, "update") and hasattr(settings, "as_dict")):
+    settings = settings_of(kind)
+    if settings is None:  # another version: it finds out for itself
         return None, []
     return settings, _leaf_names(settings.as_dict())
 

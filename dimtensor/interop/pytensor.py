@@ -24,6 +24,8 @@ from pytensor.tensor.basic import Split, scalar_from_tensor
 from pytensor.tensor.shape import specify_shape
 from pytensor.tensor.type import DenseTensorType, TensorType
 
+from dimtensor.upstream.pytensor import compiled_in, protected_inputs
+
 # What `kernels.compiler.rewritten` applies, and what graphs that are not made by dimtensor need:
 # duplicates merged, wrapped graphs opened, named dims lowered, scans simplified.
 _INCLUDED = (
@@ -179,7 +181,7 @@ class LoopNests:
         guarded = self._guarded(lambda *arrays: function(*arrays, *constants), border)
 
         def first(*values: Any) -> Any:
-            from numba.core.errors import NumbaError
+            from dimtensor.upstream.numba import NumbaError
 
             try:
                 result = guarded(*values)
@@ -313,12 +315,8 @@ def _rewrite_inner_graphs(graph: FunctionGraph) -> None:
         hasattr(node.op, "fgraph") or hasattr(node.op, "core_op") for node in graph.apply_nodes
     ):
         return
-    graph._compile_mode = NUMBA  # type: ignore[attr-defined]
-    try:
-        with config.change_flags(mode=NUMBA):
-            optdb.query(RewriteDatabaseQuery(include=[_INNER])).rewrite(graph)
-    finally:
-        del graph._compile_mode  # type: ignore[attr-defined]
+    with compiled_in(graph, NUMBA), config.change_flags(mode=NUMBA):
+        optdb.query(RewriteDatabaseQuery(include=[_INNER])).rewrite(graph)
 
 
 def _arrays_of(scalars: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
@@ -374,10 +372,8 @@ def _results(
 
 def link_with_pytensor(fgraph: FunctionGraph) -> Callable[..., Any]:
     """The function that PyTensor's numba linker makes of a graph."""
-    supervisor = getattr(fgraph, "_supervisor", None)
-    protected = fgraph.inputs if supervisor is None else supervisor.protected
     graph, memo = fgraph.clone_get_equiv(attach_feature=False)
-    graph.attach_feature(Supervisor(memo[v] for v in protected))
+    graph.attach_feature(Supervisor(memo[v] for v in protected_inputs(fgraph)))
     with config.change_flags(mode=NUMBA):
         NUMBA.excluding(*_SIMPLIFIED, "shape_unsafe").optimizer.rewrite(graph)
     insert_deepcopy(graph, [In(v) for v in graph.inputs], [Out(v) for v in graph.outputs])

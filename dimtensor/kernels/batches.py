@@ -51,6 +51,7 @@ from dimtensor.kernels.signatures import batched, core_op, has_core_axes, of_one
 from dimtensor.kernels.templates import Access, Given, given_to, inlined
 from dimtensor.ops.group import GroupPosition
 from dimtensor.ops.linalg import SVD, Det, Eigh, Inverse, SLogDet, TallQR
+from dimtensor.upstream.pytensor import core_node
 
 if TYPE_CHECKING:
     from dimtensor.kernels.emit import Emitter
@@ -335,7 +336,7 @@ def _write_foreign(e: Emitter, node: Apply, n_inputs: int, batch: int) -> None:
         access = _access(e.place(variable), variable, index, ndim)
         fixed = tuple(p for p in access.pattern if not isinstance(p, int))
         arguments.append(Part(access.array, fixed) if fixed else access.array)
-    function = e.numba_function(inner.op._create_dummy_core_node(inner.inputs))
+    function = e.numba_function(core_node(inner.op, inner.inputs))
     results = [
         Array(e.fresh("r"), out.type.dtype, ndim)
         for out, ndim in zip(node.outputs, ndims[n_inputs:], strict=True)

@@ -36,6 +36,7 @@ from dimtensor.ops.loop.rewrites import rewrite_loops
 from dimtensor.ops.rewrites import rewrite
 from dimtensor.ops.rewrites.batched import with_core_shapes
 from dimtensor.settings import settings
+from dimtensor.upstream.pytensor import compiled_in
 
 
 class Kernel:
@@ -156,8 +157,8 @@ def _rewrite(graph: FunctionGraph) -> None:
     if any(isinstance(node.op, IfElse) for node in graph.apply_nodes):
         # what only one branch needs moves into it; branches are rewritten in the same way
         query = RewriteDatabaseQuery(include=["lazy_ifelse"])
-        graph._compile_mode = Mode(linker="py", optimizer=query)
-        optdb.query(query).rewrite(graph)
+        with compiled_in(graph, Mode(linker="py", optimizer=query)):
+            optdb.query(query).rewrite(graph)
     drop_views(graph)
     rewrite(graph)
     split_as_slices(graph)

@@ -10,11 +10,10 @@ from typing import Any
 
 import llvmlite.binding
 from llvmlite import ir
-from numba.core import cgutils, types
-from numba.extending import intrinsic
 
 from dimtensor.kernels.native.externals import address_of
 from dimtensor.kernels.native.fortran import ROUTINES
+from dimtensor.upstream.numba import cgutils, intrinsic, types
 
 _NUMBERS = {"d": types.float64, "s": types.float32}
 

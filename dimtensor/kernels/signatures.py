@@ -16,11 +16,11 @@ from pytensor.tensor.math import Argmax, Dot
 from pytensor.tensor.shape import Reshape
 from pytensor.tensor.sort import ArgSortOp, SortOp
 from pytensor.tensor.subtensor import Subtensor
-from pytensor.tensor.utils import _parse_gufunc_signature
 
 from dimtensor.kernels.scalars import QUICK
 from dimtensor.ops.linalg import Inverse
 from dimtensor.ops.loop.op import Scan
+from dimtensor.upstream.pytensor import parse_gufunc_signature
 
 # their rules write loops over expressions of elements
 _BY_ELEMENT = (CumOp, Join, Argmax, ExtractDiag, AllocDiag, ARange, Eye)
@@ -156,7 +156,7 @@ def signature_of(node: Apply) -> tuple[Any, Any] | None:
     if isinstance(op, Blockwise):
         return op.inputs_sig, op.outputs_sig
     text = getattr(op, "gufunc_signature", None)
-    return _parse_gufunc_signature(text) if text else None
+    return parse_gufunc_signature(text) if text else None
 
 
 def _same_steps(node: Apply) -> list[tuple[tuple[Variable, int], tuple[Variable, int]]]:

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import pytensor.tensor as pt
 from pytensor.graph.basic import Apply, Variable
-from pytensor.graph.replace import _vectorize_node
 from pytensor.graph.traversal import toposort
 from pytensor.tensor.shape import Reshape
+
+from dimtensor.upstream.pytensor import vectorize_node
 
 
 def over_batch(outputs: Sequence[Variable], replace: Mapping[Variable, Variable]) -> list[Variable]:
@@ -33,7 +34,7 @@ def over_batch(outputs: Sequence[Variable], replace: Mapping[Variable, Variable]
 def _batched_node(node: Apply, inputs: Sequence[Variable]) -> Sequence[Variable]:
     if isinstance(node.op, Reshape) and inputs[1] is node.inputs[1]:
         return [_reshaped(node, inputs[0])]
-    found = _vectorize_node(node.op, node, *inputs)
+    found = vectorize_node(node.op, node, *inputs)
     return found.outputs if isinstance(found, Apply) else found
 
 

@@ -9,6 +9,8 @@ import numpy as np
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.traversal import io_toposort
 
+from dimtensor.upstream.pytensor import core_node
+
 
 class Interpreter:
     """A Python function of a positional graph.
@@ -78,9 +80,9 @@ def _perform_batch(node: Any, inputs: list[Any], storage: list[list[Any]]) -> No
         value[(0,) * n] if 0 not in value.shape[:n] else _unit(value.shape[n:], value.dtype)
         for value, n in zip(inputs, cores, strict=True)
     ]
-    core_node = op._create_dummy_core_node(node.inputs)
+    core = core_node(op, node.inputs)
     cells: list[list[Any]] = [[None] for _ in storage]
-    core_node.op.perform(core_node, one, cells)
+    core.op.perform(core, one, cells)
     for cell, (result,) in zip(storage, cells, strict=True):
         cell[0] = np.empty((*batch, *np.shape(result)), dtype=np.asarray(result).dtype)
 

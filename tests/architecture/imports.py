@@ -13,6 +13,7 @@ LAYERS = (
     "caches",
     "dims",
     "graph",
+    "upstream",
     "ops",
     "lower",
     "kernels",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import inspect
 from pathlib import Path
 
 import pytest
@@ -20,15 +21,17 @@ LIBRARIES = ("pytensor", "numba", "jax", "nutpie", "llvmlite", "numpy", "scipy",
 
 # module, name in it (with dots for attributes), and where it is used
 NAMES = [
-    ("pytensor.graph.replace", "_vectorize_node", "ops/loop/batching"),
-    ("pytensor.tensor.blockwise", "Blockwise._create_dummy_core_node", "kernels/batches"),
-    ("pytensor.tensor.utils", "_parse_gufunc_signature", "kernels/signatures"),
-    ("pytensor.tensor.subtensor", "_sum_grad_over_bcasted_dims", "ops/derivatives/structural"),
+    ("pytensor.graph.replace", "_vectorize_node", "upstream/pytensor"),
+    ("pytensor.tensor.blockwise", "Blockwise._create_dummy_core_node", "upstream/pytensor"),
+    ("pytensor.tensor.utils", "_parse_gufunc_signature", "upstream/pytensor"),
+    ("pytensor.tensor.subtensor", "_sum_grad_over_bcasted_dims", "upstream/pytensor"),
     (
         "pytensor.tensor.subtensor",
         "AdvancedIncSubtensor._check_runtime_broadcast_of_vector_index",
-        "backends/jax_indexing",
+        "upstream/pytensor",
     ),
+    ("pytensor.tensor.elemwise", "Elemwise._bgrad", "upstream/pytensor"),
+    ("pytensor.tensor.linalg", "Solve._props_dict", "upstream/pytensor"),
     ("pytensor.tensor.subtensor", "indices_from_subtensor", "backends/jax_indexing"),
     ("pytensor.compile.aliasing", "Supervisor", "interop/pytensor"),
     ("pytensor.compile.aliasing", "insert_deepcopy", "interop/pytensor"),
@@ -36,6 +39,7 @@ NAMES = [
     ("pytensor.link.numba.linker", "NumbaLinker.fgraph_convert", "interop/pytensor"),
     ("pytensor.link.numba.linker", "NumbaLinker.jit_compile", "interop/pytensor"),
     ("pytensor.link.numba.dispatch.basic", "numba_funcify", "kernels/shared"),
+    ("pytensor.tensor.blockwise", "vectorize_node_fallback", "ops/loop/batching"),
     ("pytensor.link.jax.dispatch", "jax_funcify", "backends/jax"),
     ("pytensor.link.jax.dispatch.shape", "JAXShapeTuple", "backends/jax_graph"),
     ("pytensor.scalar.loop", "ScalarLoop", "backends/jax_special"),
@@ -45,22 +49,22 @@ NAMES = [
     ("numba.core.cgutils", "alloca_once_value", "kernels/fortran"),
     ("numba.core.cgutils", "get_or_insert_function", "kernels/fortran"),
     ("numba.core.types", "StarArgTuple.from_types", "kernels/fortran"),
-    ("numba.extending", "intrinsic", "kernels/fortran"),
-    ("numba.core.errors", "NumbaError", "interop/pytensor"),
-    ("jax._src.compilation_cache", "_cache", "backends/jax_cache"),
-    ("jax._src.compilation_cache", "_cache_initialized", "backends/jax_cache"),
-    ("jax._src.compilation_cache", "_cache_initialized_mutex", "backends/jax_cache"),
-    ("jax._src.config", "compilation_cache_dir.value", "backends/jax_cache"),
-    ("jax._src.config", "enable_compilation_cache.value", "backends/jax_cache"),
-    ("jax._src.config", "persistent_cache_min_compile_time_secs", "backends/jax_cache"),
-    ("jax._src.config", "persistent_cache_min_entry_size_bytes", "backends/jax_cache"),
+    ("numba.extending", "intrinsic", "upstream/numba"),
+    ("numba.core.errors", "NumbaError", "upstream/numba"),
+    ("jax._src.compilation_cache", "_cache", "upstream/jax"),
+    ("jax._src.compilation_cache", "_cache_initialized", "upstream/jax"),
+    ("jax._src.compilation_cache", "_cache_initialized_mutex", "upstream/jax"),
+    ("jax._src.config", "compilation_cache_dir.value", "upstream/jax"),
+    ("jax._src.config", "enable_compilation_cache.value", "upstream/jax"),
+    ("jax._src.config", "persistent_cache_min_compile_time_secs", "upstream/jax"),
+    ("jax._src.config", "persistent_cache_min_entry_size_bytes", "upstream/jax"),
     ("jax.custom_derivatives", "SymbolicZero", "backends/jax_special"),
-    ("nutpie", "_lib", "interop/nutpie"),
+    ("nutpie", "_lib.PyNutsSettings", "upstream/nutpie"),
     ("nutpie.compiled_pyfunc", "from_pyfunc", "interop/nutpie"),
     ("llvmlite.binding", "create_pass_builder", "kernels/native/machine"),
     ("llvmlite.binding", "create_pipeline_tuning_options", "kernels/native/machine"),
     ("llvmlite.binding", "create_mcjit_compiler", "kernels/native/machine"),
-    ("numpy._core._multiarray_umath", "_ARRAY_API", "kernels/native/wrapper"),
+    ("numpy._core._multiarray_umath", "_ARRAY_API", "upstream/numpy"),
     ("scipy.special.cython_special", "__pyx_capi__", "kernels/native/externals"),
     ("scipy.linalg.cython_lapack", "__pyx_capi__", "kernels/native/externals"),
     ("scipy.linalg.cython_blas", "__pyx_capi__", "kernels/native/externals"),
@@ -78,20 +82,94 @@ def test_the_name_is_there(module, name, user):
         pytest.fail(f"dimtensor/{user} uses {module}.{name}, which this version lacks: {error}")
 
 
-def test_every_private_import_is_listed():
-    listed = {(module, name.split(".")[0]) for module, name, _ in NAMES}
-    private_modules = {module for module, _, _ in NAMES if "._" in module}
-    for path in modules_of(PACKAGE).values():
-        for node in ast.walk(ast.parse(path.read_text())):
-            if not isinstance(node, ast.ImportFrom) or node.level:
-                continue
-            if (node.module or "").split(".")[0] not in LIBRARIES:
-                continue
-            for alias in node.names:
-                inner = f"{node.module}.{alias.name}"
-                is_private = "._" in inner
-                known = (node.module, alias.name) in listed or inner in private_modules
-                assert not is_private or known, f"{path}:{node.lineno} imports {inner}: list it"
+# a string that the source of a module of theirs contains: an attribute that they look for
+READ = [
+    ("pytensor.graph.rewriting.basic", "_compile_mode", "upstream/pytensor"),
+    ("pytensor.compile.aliasing", "_supervisor", "upstream/pytensor"),
+]
+
+
+@pytest.mark.parametrize(("module", "name", "user"), READ)
+def test_the_attribute_is_read(module, name, user):
+    source = inspect.getsource(importlib.import_module(module))
+    assert name in source, f"dimtensor/{user} sets {name}, which {module} does not read any more"
+
+
+def test_nutpie_takes_what_it_is_given():
+    pytest.importorskip("nutpie")
+    from nutpie.compile_pymc import CompiledPyMCModel
+
+    taken = set(inspect.signature(CompiledPyMCModel).parameters)
+    source = (PACKAGE / "interop" / "nutpie.py").read_text()
+    given = [
+        {keyword.arg for keyword in node.keywords}
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "CompiledPyMCModel"
+    ]
+    assert given
+    assert set().union(*given) <= taken
+
+
+def is_private(name):
+    return name.startswith("_") and not name.startswith("__")
+
+
+def foreign_names(modules):
+    """Private names and modules of other libraries that are used, by module.
+
+    ``x._name`` is foreign if nothing of the package has this name.
+    """
+    trees = {name: ast.parse(text) for name, text in modules.items()}
+    own = {"_replace", "_asdict", "_fields", "_make"}  # of named tuples
+    for tree in trees.values():
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+                own.add(node.name)
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                own.add(node.id)
+            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                if ast.unparse(node.value) in ("self", "cls"):
+                    own.add(node.attr)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                own.add(node.value)  # slots
+    found = {}
+    for name, tree in trees.items():
+        used = set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and is_private(node.attr) and node.attr not in own:
+                used.add(node.attr)
+            for module, names in imported(node):
+                if module.split(".")[0] in LIBRARIES:
+                    parts = [*module.split("."), *names]
+                    used.update(part for part in parts if is_private(part))
+        if used:
+            found[name] = used
+    return found
+
+
+def imported(node):
+    if isinstance(node, ast.ImportFrom) and not node.level:
+        return [(node.module or "", [alias.name for alias in node.names])]
+    return [(a.name, []) for a in node.names] if isinstance(node, ast.Import) else []
+
+
+def test_private_names_are_used_in_one_place_and_listed():
+    texts = {name: path.read_text() for name, path in modules_of(PACKAGE).items()}
+    found = foreign_names(texts)
+    elsewhere = {k: v for k, v in found.items() if not k.startswith("dimtensor.upstream.")}
+    assert not elsewhere, f"use them in dimtensor/upstream: {elsewhere}"
+    listed = {p for module, name, _ in NAMES for p in f"{module}.{name}".split(".")}
+    listed |= {name for _, name, _ in READ}
+    missing = set().union(*found.values()) - listed
+    assert not missing, f"list them: {missing}"
+
+
+def test_private_names_are_found():
+    assert foreign_names({"m": "from jax._src import x"}) == {"m": {"_src"}}
+    assert foreign_names({"m": "import numpy._core.y as y"}) == {"m": {"_core"}}
+    assert foreign_names({"m": "from pytensor.a import _b"}) == {"m": {"_b"}}
+    assert foreign_names({"m": "y = x._theirs"}) == {"m": {"_theirs"}}
+    assert not foreign_names({"m": "from dimtensor.a import _b\nself._c = 1\ny = x._c"})
 
 
 def rewrite_names():

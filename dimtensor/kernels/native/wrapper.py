@@ -52,7 +52,7 @@ _ADDRESSES = (
 @cache
 def addresses() -> Any:
     """The table that the code finds Python's and NumPy's functions in, to be copied into it."""
-    import numpy._core._multiarray_umath as umath
+    from dimtensor.upstream.numpy import array_api
 
     found = {"ndarray": id(np.ndarray)}
     for name in _ADDRESSES:
@@ -61,7 +61,7 @@ def addresses() -> Any:
         elif name.endswith("Error"):
             found[name] = id(getattr(__import__("builtins"), name))
     functions = ctypes.c_void_p * (_PYARRAY_NEW + 1)
-    table = functions.from_address(capsule_address(umath._ARRAY_API, None))
+    table = functions.from_address(capsule_address(array_api(), None))
     found["PyArray_New"] = table[_PYARRAY_NEW] or 0
     if table[_PYARRAY_TYPE] != id(np.ndarray):
         raise RuntimeError("NumPy's table of functions is not as expected")

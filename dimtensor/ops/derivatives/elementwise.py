@@ -31,6 +31,7 @@ from dimtensor.ops.derivatives.flow import (
     total,
 )
 from dimtensor.ops.derivatives.rules import FlowRules, declare_flow_rules
+from dimtensor.upstream.pytensor import batch_derivatives
 
 
 class Partial(NamedTuple):
@@ -104,7 +105,7 @@ def _by_op(node: Any, at: int) -> Callable[[Variable], Variable]:
 
     def product(t: Variable) -> Variable:
         try:
-            found = node.op._bgrad(list(node.inputs), list(node.outputs), [t])[at]
+            found = batch_derivatives(node.op, list(node.inputs), list(node.outputs), [t])[at]
         except (NotImplementedError, MethodNotDefined) as error:
             raise _HasNone(f"{type(node.op.scalar_op).__name__} has none") from error
         if isinstance(found.type, NullType):

@@ -53,6 +53,7 @@ from dimtensor.ops.derivatives.fallback import pulled_by_op, pushed_by_pulling, 
 from dimtensor.ops.derivatives.flow import Undefined, number, shuffled
 from dimtensor.ops.derivatives.rules import Tangents, forward_rule, reverse_rule
 from dimtensor.ops.linalg import Inverse, TallQR
+from dimtensor.upstream.pytensor import props
 
 
 def _t(x: Variable) -> Variable:
@@ -135,7 +136,7 @@ def _solve(node: Any, tangents: Tangents) -> list[Any]:
 def _solve_back(node: Any, cotangents: Tangents, wanted: Sequence[bool]) -> list[Any]:
     """With u the solution of A' u = c: u for b, and -u x' for A."""
     (a, _), (x,), op = node.inputs, node.outputs, node.op
-    u = type(op)(**{**op._props_dict(), "lower": not op.lower})(_t(a), cotangents[0])
+    u = type(op)(**{**props(op), "lower": not op.lower})(_t(a), cotangents[0])
     if not wanted[0]:
         return [None, u]
     outer = pt.dot(u, _t(x)) if x.type.ndim == 2 else u[:, None] * x[None, :]

@@ -20,6 +20,7 @@ from dimtensor.ops.derivatives.fallback import pulled_by_op, pushed_by_pulling
 from dimtensor.ops.derivatives.flow import zeros
 from dimtensor.ops.derivatives.rules import Tangents, forward_rule, reverse_rule
 from dimtensor.ops.graphs import replaced
+from dimtensor.upstream.pytensor import core_node
 
 Results = list[Any]
 
@@ -154,7 +155,7 @@ def _ifelse(condition: Variable, one: Variable, other: Variable) -> Variable:
 
 def _core(node: Any) -> Any:
     """A node of the operation that runs over leading axes, on variables of its own."""
-    core = node.op._create_dummy_core_node(node.inputs)
+    core = core_node(node.op, node.inputs)
     inputs = [x.type() for x in core.inputs]
     return SimpleNamespace(
         op=node.op.core_op, inputs=inputs, outputs=[v.type() for v in core.outputs]

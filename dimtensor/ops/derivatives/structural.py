@@ -277,7 +277,7 @@ def _put(node: Any, tangents: Tangents) -> Results:
 
 @reverse_rule(IncSubtensor, AdvancedIncSubtensor)
 def _put_back(node: Any, cotangents: Tangents, wanted: Sequence[bool]) -> Results:
-    from pytensor.tensor.subtensor import _sum_grad_over_bcasted_dims
+    from dimtensor.upstream.pytensor import sum_over_broadcast_dims
 
     x, y, *indices = node.inputs
     c = cotangents[0]
@@ -293,7 +293,7 @@ def _put_back(node: Any, cotangents: Tangents, wanted: Sequence[bool]) -> Result
     if wanted[1]:
         advanced = isinstance(node.op, AdvancedIncSubtensor)
         take = (AdvancedSubtensor if advanced else Subtensor)(node.op.idx_list)
-        found[1] = _sum_grad_over_bcasted_dims(y, take(c, *indices))
+        found[1] = sum_over_broadcast_dims(y, take(c, *indices))
     return found
 
 

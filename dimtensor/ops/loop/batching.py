@@ -12,7 +12,6 @@ from typing import Any
 
 import pytensor.tensor as pt
 from pytensor.graph.basic import Apply, Variable
-from pytensor.graph.replace import _vectorize_node
 from pytensor.raise_op import CheckAndRaise
 from pytensor.tensor.blockwise import vectorize_node_fallback
 from pytensor.tensor.type import TensorType
@@ -23,9 +22,10 @@ from dimtensor.ops.loop.capture import freeze
 from dimtensor.ops.loop.conditional import Conditional
 from dimtensor.ops.loop.frontend import build_loop, build_scan
 from dimtensor.ops.loop.op import Loop, Scan
+from dimtensor.upstream.pytensor import vectorize_node
 
 
-@_vectorize_node.register(Scan)
+@vectorize_node.register(Scan)
 def vectorize_scan(op: Scan, node: Apply, *inputs: Variable) -> list[Variable]:
     """Outputs of a `Scan` node some of whose inputs have more axes, the first ones.
 
@@ -82,7 +82,7 @@ def _same_axes(after: Variable, before: Variable) -> bool:
     return _added(after, before) == 0
 
 
-@_vectorize_node.register(Loop)
+@vectorize_node.register(Loop)
 def vectorize_loop(op: Loop, node: Apply, *inputs: Variable) -> list[Variable]:
     """Outputs of a `Loop` node some of whose inputs have more axes, the first ones."""
     batch = _Batch.of(node.inputs, inputs)
@@ -246,7 +246,7 @@ def _is_tensor(variable: Variable) -> bool:
     return isinstance(variable.type, TensorType)
 
 
-@_vectorize_node.register(Conditional)
+@vectorize_node.register(Conditional)
 def vectorize_conditional(op: Conditional, node: Apply, *inputs: Variable) -> Any:
     """Outputs of a `Conditional` some of whose operands have more axes, the first ones.
 

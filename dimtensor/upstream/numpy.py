@@ -1,0 +1,12 @@
+"""NumPy's table of C functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy._core._multiarray_umath as umath  # type: ignore[import-not-found]
+
+
+def array_api() -> Any:
+    """The capsule that holds the table."""
+    return umath._ARRAY_API

@@ -1,0 +1,62 @@
+"""Names of PyTensor that begin with an underscore."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from pytensor.graph.basic import Apply, Variable
+from pytensor.graph.fg import FunctionGraph
+from pytensor.graph.op import Op
+from pytensor.graph.replace import _vectorize_node as vectorize_node
+from pytensor.tensor.subtensor import _sum_grad_over_bcasted_dims as sum_over_broadcast_dims
+from pytensor.tensor.utils import _parse_gufunc_signature as parse_gufunc_signature
+
+__all__ = [
+    "batch_derivatives",
+    "compiled_in",
+    "core_node",
+    "parse_gufunc_signature",
+    "props",
+    "protected_inputs",
+    "refuse_broadcast_of_vector_index",
+    "sum_over_broadcast_dims",
+    "vectorize_node",
+]
+
+
+def core_node(op: Any, inputs: Sequence[Variable]) -> Apply:
+    """The node of the core operation of a Blockwise, for one element of the batch."""
+    return op._create_dummy_core_node(inputs)
+
+
+def batch_derivatives(op: Any, *arguments: Any) -> Any:
+    """What an Elemwise makes of the gradients of its scalar operation."""
+    return op._bgrad(*arguments)
+
+
+def props(op: Op) -> dict[str, Any]:
+    """The properties by which an operation is compared."""
+    return op._props_dict()
+
+
+def refuse_broadcast_of_vector_index(op: Any, *arguments: Any) -> None:
+    """Raise where values would be broadcast along an array of positions."""
+    op._check_runtime_broadcast_of_vector_index(*arguments)
+
+
+def protected_inputs(graph: FunctionGraph) -> Sequence[Variable]:
+    """Inputs that code may not write into."""
+    supervisor = getattr(graph, "_supervisor", None)
+    return graph.inputs if supervisor is None else supervisor.protected
+
+
+@contextmanager
+def compiled_in(graph: FunctionGraph, mode: Any) -> Iterator[None]:
+    """Rewrites of graphs inside of operations compile them in this mode."""
+    graph._compile_mode = mode  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        del graph._compile_mode  # type: ignore[attr-defined]
