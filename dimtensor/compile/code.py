@@ -14,13 +14,13 @@ from dimtensor.backends.progress import announced
 from dimtensor.compile import cache
 from dimtensor.compile.fingerprint import describe_graph
 from dimtensor.compile.forms import FormlessError
-from dimtensor.compile.ports import LengthPort, Port, TensorPort
 from dimtensor.compile.program import Program, build_program, check_inputs, masks_for_labels
 from dimtensor.compile.recipe import Recipe, lower_description, program_of
 from dimtensor.dims import Binding, Dim, union
 from dimtensor.errors import GraphError
 from dimtensor.graph import Node, make, toposort
 from dimtensor.graph.substitute import substitute
+from dimtensor.values.ports import LengthPort, Port, TensorPort
 
 # PyTensor's rewriting and the registration of ops are not made for several threads
 _compiling = threading.RLock()

@@ -9,12 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dimtensor.compile.code import Code
-from dimtensor.compile.data import as_mapping, bind_data, title_of
 from dimtensor.compile.failures import failure
 from dimtensor.compile.frame import Frame, complete
 from dimtensor.compile.levels import Levels
-from dimtensor.compile.outputs import Labeller
-from dimtensor.compile.ports import Reading, batch_names
 from dimtensor.dims import Dim, dim_set
 from dimtensor.errors import (
     GraphError,
@@ -25,6 +22,9 @@ from dimtensor.errors import (
 )
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.checks import unchecked, with_checks, without_checks
+from dimtensor.values.data import as_mapping, bind_data, title_of
+from dimtensor.values.outputs import Labeller
+from dimtensor.values.ports import Reading, batch_names
 
 # frames of so many sets of lengths and labels are kept, the oldest are found anew
 _KEPT_FRAMES = 16
@@ -60,7 +60,7 @@ class CompiledFunction(Levels):
     labels; the results are DataArrays. An input with more dims than declared batches the call. A
     Dataset, or a DataTree with the group ``posterior``, gives the values of all inputs that it has.
 
-    A call reads the values (:mod:`~dimtensor.compile.ports`), finds the frame of their lengths and
+    A call reads the values (:mod:`~dimtensor.values.ports`), finds the frame of their lengths and
     labels (:mod:`~dimtensor.compile.frame`), runs the code and labels the results. Several threads
     may call one function.
     """

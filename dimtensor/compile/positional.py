@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from dimtensor.backends import Executable
-from dimtensor.compile.boundary import in_dtype
 from dimtensor.compile.failures import failure
 from dimtensor.compile.frame import located
 from dimtensor.compile.program import Program
 from dimtensor.dims import Binding, Dim, Dims, dim_set
 from dimtensor.errors import InputError, build_message
 from dimtensor.graph import Node
+from dimtensor.values.admission import in_dtype
 
 
 class PositionalFunction:

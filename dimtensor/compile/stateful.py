@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dimtensor.compile.function import CompiledFunction, Structure, as_node, function
-from dimtensor.compile.labelled import as_labelled, axis_names, is_dataarray
 from dimtensor.compile.positional import PositionalFunction
 from dimtensor.dims import Dim, dim_set
 from dimtensor.errors import (
@@ -27,6 +26,7 @@ from dimtensor.errors import (
 )
 from dimtensor.graph import Node
 from dimtensor.graph.infer import describe
+from dimtensor.values.labelled import as_labelled, axis_names, is_dataarray
 
 State = dict[str, Any]
 

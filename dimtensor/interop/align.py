@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from dimtensor.compile.labelled import is_dataarray, is_pandas
 from dimtensor.dims import Coords, Dim
 from dimtensor.errors import DimError, InputError, LabelError, build_message, listing
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import DataAttrs
 from dimtensor.tensor.reindex import named_indexers, reindex_node
 from dimtensor.tensor.shell import TensorShell, wrap
+from dimtensor.values.labelled import is_dataarray, is_pandas
 
 JOINS = ("exact", "inner", "outer", "left", "right")
 

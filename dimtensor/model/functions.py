@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.compile.data import bind_data
 from dimtensor.compile.function import CompiledFunction, function
 from dimtensor.dims import Binding, Dim
 from dimtensor.dist.supports import Bounded
@@ -15,6 +14,7 @@ from dimtensor.graph import Node, leaves
 from dimtensor.model.assembly import Assembly, inverse, join
 from dimtensor.model.parameters import Parameter, late_dims
 from dimtensor.tensor.evaluate import substitute
+from dimtensor.values.data import bind_data
 
 if TYPE_CHECKING:
     from dimtensor.backends.c_function import CFunction

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.backends import check_backend
-from dimtensor.compile.data import as_mapping
 from dimtensor.compile.function import as_node
 from dimtensor.errors import (
     BroadcastWarning,
@@ -27,6 +26,7 @@ from dimtensor.model.parameters import check_complete, read_parameters
 from dimtensor.model.records import as_dataset, as_numbers, as_vectors, check_names
 from dimtensor.model.terms import check_sums, check_terms, read_logp
 from dimtensor.tensor.shell import wrap
+from dimtensor.values.data import as_mapping
 
 if TYPE_CHECKING:
     import xarray as xr

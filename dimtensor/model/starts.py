@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.compile.data import bind_data
 from dimtensor.compile.function import function
 from dimtensor.dims import Binding, Dims
 from dimtensor.errors import CheckError, build_message, listing, plain_repr
 from dimtensor.graph import Node, toposort
+from dimtensor.values.data import bind_data
 
 if TYPE_CHECKING:
     from dimtensor.model.logdensity import LogDensity

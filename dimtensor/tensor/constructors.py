@@ -9,16 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.backends.progress import wake_soon
-from dimtensor.compile.boundary import as_dtype, require_elements, what_is_in
-from dimtensor.compile.boundary import label_positions as _label_positions
-from dimtensor.compile.labelled import (
-    as_array,
-    as_labelled,
-    dims_of,
-    is_dataarray,
-    is_pandas,
-    refuse_dataset,
-)
 from dimtensor.dims import (
     Binding,
     Dim,
@@ -34,6 +24,16 @@ from dimtensor.graph.attrs import DataAttrs, InputAttrs
 from dimtensor.graph.dtypes import valid_dtype
 from dimtensor.graph.words import say
 from dimtensor.tensor.shell import as_node, constant, wrap
+from dimtensor.values.admission import as_dtype, require_elements, what_is_in
+from dimtensor.values.admission import label_positions as _label_positions
+from dimtensor.values.labelled import (
+    as_array,
+    as_labelled,
+    dims_of,
+    is_dataarray,
+    is_pandas,
+    refuse_dataset,
+)
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -227,11 +227,11 @@ def _require_dim(categories: Any) -> None:
 
 def _axes_in_order(value: Any, given: Dims, binding: Binding, what: str) -> tuple[np.ndarray, Dims]:
     """The array of a value and the dims of its axes, which are checked."""
-    from dimtensor.compile.boundary import _ordered
+    from dimtensor.values.admission import in_axis_order
 
     labelled = as_labelled(value, given, what)
     if labelled is not None:
-        return _ordered(labelled, given, binding, what), given
+        return in_axis_order(labelled, given, binding, what), given
     array = as_array(value, what)
     require_elements(array, given, what)
     if array.dtype.kind == "O" or (array.dtype.kind == "U" and not isinstance(value, np.ndarray)):

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, overload
 
 from dimtensor.caches import clears
 from dimtensor.compile.code import with_dims
-from dimtensor.compile.data import as_mapping, title_of
 from dimtensor.compile.function import CompiledFunction, free_inputs
 from dimtensor.compile.function import function as _function
 from dimtensor.compile.stateful import StatefulFunction, stateful
@@ -17,6 +16,7 @@ from dimtensor.errors import GraphError, InputError, build_message, did_you_mean
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.walk import LEAF_KINDS
 from dimtensor.tensor.shell import TensorShell, as_node, wrap
+from dimtensor.values.data import as_mapping, title_of
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor

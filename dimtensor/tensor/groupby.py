@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.compile.labelled import is_dataarray, is_pandas
 from dimtensor.dims import Coords, Dim, dim_set
 from dimtensor.errors import (
     DimError,
@@ -25,6 +24,7 @@ from dimtensor.graph.words import say
 from dimtensor.tensor.constructors import data_beside
 from dimtensor.tensor.reductions import root_of_variance, with_an_element
 from dimtensor.tensor.shell import TensorShell, as_node, elemwise, require_float, wrap
+from dimtensor.values.labelled import is_dataarray, is_pandas
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.compile.labelled import is_dataarray, is_pandas
 from dimtensor.dims import Dim, ProductDim, dim_set, find_dim
 from dimtensor.dims.selection import normalise_selection
 from dimtensor.errors import DimError, DtypeError, build_message
@@ -24,6 +23,7 @@ from dimtensor.tensor.lookup import (
     select_levels,
 )
 from dimtensor.tensor.shell import TensorShell, as_node, wrap
+from dimtensor.values.labelled import is_dataarray, is_pandas
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -334,7 +334,7 @@ class IndexingMixin(TensorShell):
         ['Kenya', 'Italy']
         """
         if self.node.kind == "data":
-            from dimtensor.compile.boundary import check_positions
+            from dimtensor.values.admission import check_positions
 
             check_positions(self.node.attrs.values, dim.length, dim, f"data {self.name!r}")
         return wrap(make("codes", (self.node,), dim))

@@ -202,7 +202,7 @@ def label_indexer(indexer: Node, dim: Dim) -> Node:
         require_positions(indexer, dim, "sel")
         return indexer
     if indexer.kind == "data":
-        from dimtensor.compile.boundary import label_positions
+        from dimtensor.values.admission import label_positions
 
         attrs = indexer.attrs
         positions = label_positions(attrs.values, dim, f"data {attrs.name!r}")

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 
-from dimtensor.compile.labelled import is_dataarray, is_pandas
 from dimtensor.dims import AnonymousDim, Dim, Dims, DimTuple
 from dimtensor.dims.labels import Labels
 from dimtensor.errors import DtypeError, InputError, build_message
@@ -17,6 +16,7 @@ from dimtensor.graph.infer import constant_attrs, require_label_op
 from dimtensor.graph.optable import TABLE
 from dimtensor.graph.walk import toposort
 from dimtensor.lower.lift import LiftedGraph
+from dimtensor.values.labelled import is_dataarray, is_pandas
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor

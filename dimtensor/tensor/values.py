@@ -8,13 +8,13 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from dimtensor.compile.data import bind_data, title_of
 from dimtensor.compile.function import function
 from dimtensor.dims import Binding, Dim
 from dimtensor.errors import DimError, DtypeError, GraphError, build_message
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.walk import LEAF_KINDS
 from dimtensor.tensor.shell import TensorShell, wrap
+from dimtensor.values.data import bind_data, title_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,6 +13,7 @@ LAYERS = (
     "caches",
     "dims",
     "graph",
+    "values",
     "upstream",
     "ops",
     "lower",
@@ -26,7 +27,7 @@ LAYERS = (
 # They may import everything and are imported lazily.
 OUTSIDE = ("interop", "display", "testing", "__main__")
 # The dims and their graph are independent of how they are computed.
-WITHOUT_PYTENSOR = ("errors", "settings", "caches", "dims", "graph")
+WITHOUT_PYTENSOR = ("errors", "settings", "caches", "dims", "graph", "values")
 
 
 @dataclass(frozen=True)

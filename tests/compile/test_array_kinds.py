@@ -11,7 +11,7 @@ import pytest
 import xarray as xr
 
 import dimtensor as dt
-from dimtensor.compile.ports import ready
+from dimtensor.values.ports import ready
 
 K = dt.Dim("k", length=3)
 LETTER = dt.Dim("letter", coords=["a", "b", "c"])

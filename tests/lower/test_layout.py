@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dimtensor as dt
-from dimtensor.compile.ports import TensorPort
 from dimtensor.errors import DimtensorError
 from dimtensor.graph import Node
 from dimtensor.lower import order as layout
 from dimtensor.lower import plan_axes
 from dimtensor.lower.roles import in_order
+from dimtensor.values.ports import TensorPort
 from tests.golden.compare import check_golden
 from tests.lower.layouts import EXPRESSIONS, outputs_of, transposes
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from dimtensor.compile.boundary import admit
-from dimtensor.compile.labelled import Labelled, as_labelled
 from dimtensor.dims import Binding, Dim, Dims
 from dimtensor.errors import InputError, listing
 from dimtensor.graph import Node
+from dimtensor.values.admission import admit
+from dimtensor.values.labelled import Labelled, as_labelled
 
 
 def title_of(source: Node | Dim) -> str:

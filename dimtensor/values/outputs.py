@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.compile.labelled import axis_names
 from dimtensor.dims import Binding, Dim, Dims, depends_on_mask, product_below, sort_dims
+from dimtensor.values.labelled import axis_names
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dimtensor.compile.boundary import admit, label_positions
-from dimtensor.compile.data import title_of
-from dimtensor.compile.labelled import as_labelled, own_names
 from dimtensor.dims import Binding, Coords, Dim, Dims, dim_set
 from dimtensor.errors import DimError, InputError, LabelError, build_message, listing
 from dimtensor.graph import Node
+from dimtensor.values.admission import admit, label_positions
+from dimtensor.values.data import title_of
+from dimtensor.values.labelled import as_labelled, own_names
 
 
 class Reading(NamedTuple):

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from dimtensor.caches import bounded
-from dimtensor.compile.labelled import Labelled, as_array, axis_names, names_of, own_names
 from dimtensor.dims import Binding, Coords, Dim, Dims, product_below
 from dimtensor.errors import (
     DtypeError,
@@ -17,6 +16,7 @@ from dimtensor.errors import (
     build_message,
     listing,
 )
+from dimtensor.values.labelled import Labelled, as_array, axis_names, names_of, own_names
 
 
 def admit(
@@ -53,7 +53,7 @@ def admit(
         for dim, length in zip(dims, array.shape, strict=True):
             binding.add_length(dim, length, source)
     else:
-        array = _ordered(labelled, dims, binding, source)
+        array = in_axis_order(labelled, dims, binding, source)
     if categories is None:
         return as_dtype(array, dtype, source)
     return array if late else label_positions(array, categories, source)
@@ -96,7 +96,8 @@ def _require_plain(array: np.ndarray, dims: Dims, source: str) -> None:
         )
 
 
-def _ordered(labelled: Labelled, dims: Dims, binding: Binding, source: str) -> np.ndarray:
+def in_axis_order(labelled: Labelled, dims: Dims, binding: Binding, source: str) -> np.ndarray:
+    """The array of a labelled value, its axes in the order of some dims, which it may tell about."""
     own = own_names(labelled.names, dims, source)
     unknown = [str(name) for name in labelled.names if name not in own]
     if unknown:
