@@ -29,6 +29,7 @@ from dimtensor.kernels.calls import (
     write_loops,
 )
 from dimtensor.kernels.checked import RULES as CHECK_RULES
+from dimtensor.kernels.draws import RULES as DRAW_RULES
 from dimtensor.kernels.elements import Index, Place
 from dimtensor.kernels.ir.make import FALSE, ONE, TRUE, ZERO, integer, known, op
 from dimtensor.kernels.ir.nodes import (
@@ -383,7 +384,14 @@ def call_rule(node: Apply) -> CallRule:
         return identity_matrix
     if isinstance(batched(node).op, Blockwise) and not has_core_axes(node):
         return call_numba
-    for kinds, rule in (*RULES, *CALL_RULES, *RESHAPE_RULES, *CHECK_RULES, *LOOP_RULES):
+    for kinds, rule in (
+        *RULES,
+        *CALL_RULES,
+        *RESHAPE_RULES,
+        *CHECK_RULES,
+        *LOOP_RULES,
+        *DRAW_RULES,
+    ):
         if isinstance(node.op, kinds):
             return rule
     return call_numba

@@ -28,9 +28,13 @@ from dimtensor.kernels.ir.nodes import (
 )
 from dimtensor.kernels.ir.parse import Parser
 from dimtensor.kernels.native.fortran import LETTERS, SUBROUTINES
+from dimtensor.kernels.native.generators import FUNCTIONS
 
 if TYPE_CHECKING:
     from dimtensor.kernels.emit import Emitter
+
+
+_FILES = ("library", "decompositions", "seeding")
 
 
 class Access(NamedTuple):
@@ -66,7 +70,7 @@ def given_to(target: Var | Load) -> Given:
 
 @cache
 def _library() -> dict[str, ast.FunctionDef]:
-    paths = [Path(__file__).with_name(f"{name}.py") for name in ("library", "decompositions")]
+    paths = [Path(__file__).with_name(f"{name}.py") for name in _FILES]
     trees = [ast.parse(path.read_text(encoding="utf-8")) for path in paths]
     return {
         node.name: node for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef)
@@ -121,7 +125,7 @@ class _Inliner(Parser):
         numbers: Mapping[str, Expression],
         dtype: str,
     ):
-        super().__init__(numbers, {})
+        super().__init__(numbers, FUNCTIONS)
         self.e = e
         self.accesses = arrays
         self._dtype = dtype
@@ -158,10 +162,12 @@ class _Inliner(Parser):
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if name == "DTYPE":
             return cast(self.number(node.args[0]), self._dtype)
-        if name not in SUBROUTINES:
-            return super().call(node)
         from dimtensor.kernels.calls import Routine
 
+        if name in FUNCTIONS:
+            self.e.namespace[name] = Routine(name)
+        if name not in SUBROUTINES:
+            return super().call(node)
         called = LETTERS[self._dtype] + name  # subroutines have a letter for the dtype
         self.e.namespace[called] = Routine(called)
         return Call(called, tuple(map(self._operand, node.args)), "int32")

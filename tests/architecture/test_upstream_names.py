@@ -65,6 +65,8 @@ NAMES = [
     ("llvmlite.binding", "create_pipeline_tuning_options", "kernels/native/machine"),
     ("llvmlite.binding", "create_mcjit_compiler", "kernels/native/machine"),
     ("numpy._core._multiarray_umath", "_ARRAY_API", "upstream/numpy"),
+    ("numpy.random._generator", "__file__", "upstream/numpy"),
+    ("numpy.random", "PCG64.ctypes", "kernels/native/externals"),
     ("scipy.special.cython_special", "__pyx_capi__", "kernels/native/externals"),
     ("scipy.linalg.cython_lapack", "__pyx_capi__", "kernels/native/externals"),
     ("scipy.linalg.cython_blas", "__pyx_capi__", "kernels/native/externals"),

@@ -47,6 +47,9 @@ CASES = {
     "poisson": [((0.7,), st.poisson(0.7)), ((40.0,), st.poisson(40))],
     "zipf": [((2.5,), st.zipf(2.5))],
 }  # fmt: skip
+BACKENDS = pytest.mark.parametrize(
+    "backend", ["python", *(pytest.param(b, marks=pytest.mark.compiled) for b in ("numba", "jax"))]
+)
 NUMBERS = [(name, at) for name, cases in CASES.items() for at in range(len(cases))]
 
 
@@ -56,6 +59,14 @@ def columns(name: str, parameters: tuple) -> list[np.ndarray]:
 
 def on_python(variable, given=None) -> np.ndarray:
     return variable.eval(given, mode=Mode("py", None))
+
+
+def on_numba(variables: list, inputs: tuple = (), *given) -> list[np.ndarray]:
+    from dimtensor.backends.numba import compile_positional
+
+    made = compile_positional(list(inputs), variables)
+    assert not made.reason
+    return [np.asarray(x) for x in made.call(*given)]
 
 
 def on_jax(variables: list) -> list[np.ndarray]:
@@ -101,6 +112,30 @@ def test_draws_are_those_of_numpy(name: str, at: int) -> None:
     assert fits(found, distribution, ROWS[name].dtype)
 
 
+@pytest.mark.compiled
+@pytest.mark.parametrize(("name", "at"), NUMBERS)
+def test_draws_of_kernels_are_those_of_numpy(name: str, at: int) -> None:
+    parameters, _ = CASES[name][at]
+    row = ROWS[name]
+    dtypes = ["int64" if each in row.integers else "float64" for each in row.parameters]
+    inputs = tuple(pt.vector(dtype=dtype) for dtype in dtypes)
+    given = [x.astype(dtype) for x, dtype in zip(columns(name, parameters), dtypes, strict=True)]
+    for x in given:  # what is no distribution takes no draws
+        x[7] = -1e9
+    rng = np.random.default_rng(5)
+    rng.random(dtype=np.float32)  # leaves half of a word
+    words = words_of(rng.bit_generator)
+    n = pt.lscalar("n")
+    found = on_numba(Draw(name, 0, 1)(words, n, *inputs), (n, *inputs), np.array(N), *given)
+    expected = on_python_many(Draw(name, 0, 1)(words, N, *given))
+    np.testing.assert_array_equal(found[1], expected[1])
+    np.testing.assert_array_equal(found[0], expected[0])
+
+
+def on_python_many(variables: list) -> list[np.ndarray]:
+    return [on_python(v) for v in variables]
+
+
 QUICK_ON_JAX = {"normal", "uniform", "integers", "geometric"}
 
 
@@ -121,6 +156,12 @@ def test_draws_on_jax_have_the_distribution(name: str, at: int) -> None:
     assert fits(found, distribution, ROWS[name].dtype)
 
 
+def run(backend: str, variables: list) -> list[np.ndarray]:
+    if backend == "jax":
+        return on_jax(variables)
+    return on_numba(variables) if backend == "numba" else on_python_many(variables)
+
+
 def vector_draws() -> dict[str, tuple]:
     p = np.tile([0.2, 0.5, 0.3], (N, 1))
     colors = np.tile([4, 0, 7, 3], (N, 1))
@@ -130,16 +171,14 @@ def vector_draws() -> dict[str, tuple]:
     }
 
 
-@pytest.mark.parametrize("backend", ["python", pytest.param("jax", marks=pytest.mark.compiled)])
+@BACKENDS
 @pytest.mark.parametrize("name", ["multinomial", "multivariate_hypergeometric"])
 def test_counts_of_vectors(name: str, backend: str) -> None:
     parameters, mean = vector_draws()[name]
     k = len(mean)
     words, values = Draw(name, 0, 1)(seed_words(1), N, k, *parameters)
-    if backend == "jax":
-        _, found = on_jax([words, values])
-    else:
-        found = on_python(values)
+    _, found = run(backend, [words, values])
+    if backend != "jax":
         rng = np.random.default_rng(1)
         rows = [getattr(rng, name)(*each) for each in zip(*parameters, strict=True)]
         np.testing.assert_array_equal(found, rows)
@@ -148,33 +187,31 @@ def test_counts_of_vectors(name: str, backend: str) -> None:
     assert (np.abs(found.mean(axis=0) - mean) <= 4.5 * error).all()
 
 
-@pytest.mark.parametrize("backend", ["python", pytest.param("jax", marks=pytest.mark.compiled)])
+@BACKENDS
 def test_permutations_are_equally_likely(backend: str) -> None:
     words, values = Draw("permutation", 0, 1)(seed_words(1), N, 3)
-    found = on_python(values) if backend == "python" else on_jax([words, values])[1]
+    found = run(backend, [words, values])[1]
     orders, counts = np.unique(found, axis=0, return_counts=True)
     assert len(orders) == 6
     assert st.chisquare(counts).pvalue > 1e-4
-    if backend == "python":
+    if backend != "jax":
         rng = np.random.default_rng(1)
-        np.testing.assert_array_equal(found[0], rng.permutation(3))
+        np.testing.assert_array_equal(found, [rng.permutation(3) for _ in range(N)])
 
 
-@pytest.mark.parametrize("backend", ["python", pytest.param("jax", marks=pytest.mark.compiled)])
+@BACKENDS
 def test_each_stream_draws_for_itself(backend: str) -> None:
     streams = np.stack([seed_words(1), seed_words(2)])
     loc = np.array([[[0.0, 10.0]], [[100.0, 110.0]]])
     _, values = Draw("normal", 1, 2)(streams, 3, 2, loc, np.ones((1, 1, 1)))
     _, apart = Draw("normal", 0, 2)(seed_words(2), 3, 2, loc[1], np.ones((1, 1)))
-    found, alone = (
-        (on_python(values), on_python(apart)) if backend == "python" else on_jax([values, apart])
-    )
+    found, alone = run(backend, [values, apart])
     np.testing.assert_array_equal(found[1], alone)
-    if backend == "python":
+    if backend != "jax":
         np.testing.assert_array_equal(alone, np.random.default_rng(2).normal(loc[1], 1, (3, 2)))
 
 
-@pytest.mark.parametrize("backend", ["python", pytest.param("jax", marks=pytest.mark.compiled)])
+@BACKENDS
 def test_no_distribution_draws_nothing(backend: str) -> None:
     scale = np.array([1.0, -1.0, np.nan, 2.0])
     _, values = Draw("normal", 0, 1)(seed_words(1), 4, np.zeros(4), scale)
@@ -187,21 +224,27 @@ def test_no_distribution_draws_nothing(backend: str) -> None:
     assert (found[1][1:] == 0).all()
 
 
-@pytest.mark.parametrize("backend", ["python", pytest.param("jax", marks=pytest.mark.compiled)])
+@BACKENDS
 def test_split_gives_independent_streams(backend: str) -> None:
     children = Split()(seed_words(3), 4)
     _, values = Draw("normal", 1, 1)(children, N, np.zeros((1, 1)), np.ones((1, 1)))
-    found = on_python(values) if backend == "python" else on_jax([values])[0]
+    found = run(backend, [values])[0]
     correlation = np.corrcoef(found) - np.eye(4)
     assert np.abs(correlation).max() < 5 / np.sqrt(N)
-    if backend == "python":
+    if backend != "jax":
         rng = generator_of(child_words(seed_words(3), 2))
         np.testing.assert_array_equal(found[2], rng.normal(0.0, 1.0, N))
 
 
-def test_seeds_are_those_of_default_rng() -> None:
+@pytest.mark.parametrize("backend", ["python", pytest.param("numba", marks=pytest.mark.compiled)])
+def test_seeds_are_those_of_default_rng(backend: str) -> None:
     seed = pt.lvector("seed")
-    words = on_python(Seed()(seed), {seed: np.array([0, 2**40])})
+    given = np.array([0, 2**40, 1, 2**63 - 1])
+    if backend == "python":
+        words = on_python(Seed()(seed), {seed: given})
+    else:
+        (words,) = on_numba([Seed()(seed)], (seed,), given)
+    np.testing.assert_array_equal(words, [seed_words(int(each)) for each in given])
     np.testing.assert_array_equal(words[1], seed_words(2**40))
     assert generator_of(words[1]).random() == np.random.default_rng(2**40).random()
 

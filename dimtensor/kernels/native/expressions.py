@@ -10,6 +10,7 @@ from typing import Any
 from dimtensor.kernels.native.builder import Builder
 from dimtensor.kernels.native.fortran import ROUTINES, call_routine
 from dimtensor.kernels.native.functions import named, scalar_operation
+from dimtensor.kernels.native.generators import FUNCTIONS, call_generator
 from dimtensor.kernels.native.values import (
     BOOL,
     F64,
@@ -210,9 +211,16 @@ class Expressions:
             given = [self.arrays.get(getattr(each, "id", "")) for each in node.args]
             pairs = zip(given, node.args, strict=True)
             return call_routine(self.b, name, [a or self.number(each) for a, each in pairs])
+        if name in FUNCTIONS:
+            given = [self._array_or_number(each) for each in node.args]
+            return call_generator(self.b, name, given)
         if name == "len" and len(node.args) == 1:
             return self.array(node.args[0]).shape[0]
         return named(self.b, name, [self.number(each) for each in node.args])
+
+    def _array_or_number(self, node: ast.expr) -> Array | Value:
+        known = self.arrays.get(getattr(node, "id", ""))
+        return self.number(node) if known is None else known
 
     # -- arrays ------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ def address_of(where: str) -> int:
     ----------
     where : str
         ``"scipy.special:psi:1"``: SciPy's psi of one double; ``"lapack:dpotrf:5"``: a subroutine of
-        its LAPACK.
+        its LAPACK; ``"numpy.random:random_normal:3"``: a function of NumPy's distributions.
 
     Raises
     ------
@@ -30,6 +30,8 @@ def address_of(where: str) -> int:
         return _of_cython_special(name, int(count))
     if kind in ("lapack", "blas"):
         return _of_scipy_linalg(kind, name)
+    if kind == "numpy.random":
+        return _of_numpy_random(name)
     raise OutOfScope(f"functions of {kind}")
 
 
@@ -37,6 +39,43 @@ def _of_scipy_linalg(library: str, name: str) -> int:
     module = importlib.import_module(f"scipy.linalg.cython_{library}")
     capsule = module.__pyx_capi__[name]
     return capsule_address(capsule, _name_of(capsule))
+
+
+def _of_numpy_random(name: str) -> int:
+    """A function of NumPy's C interface to distributions, or of its PCG64."""
+    from numpy.random import PCG64
+
+    from dimtensor.upstream.numpy import distributions_file
+
+    _require_known_state()
+    function = getattr(PCG64(0).ctypes, name, None)
+    if function is None:
+        try:
+            function = getattr(ctypes.CDLL(distributions_file()), name)
+        except AttributeError as error:
+            raise OutOfScope(f"NumPy has no {name}") from error
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    assert address
+    return address
+
+
+@cache
+def _require_known_state() -> None:
+    """Look whether the state of PCG64 is in memory as kernels write it."""
+    from numpy.random import PCG64
+
+    bits = PCG64(0)
+    high, low, stream_high, stream_low, half = 1 << 60, 2, 3, 5, 7
+    bits.state = {
+        "bit_generator": "PCG64",
+        "state": {"state": high << 64 | low, "inc": stream_high << 64 | stream_low},
+        "has_uint32": 1,
+        "uinteger": half,
+    }
+    state = (ctypes.c_uint64 * 2).from_address(bits.ctypes.state_address)
+    stream = (ctypes.c_uint64 * 4).from_address(state[0])
+    if list(stream) != [low, high, stream_low, stream_high] or state[1] != half << 32 | 1:
+        raise OutOfScope("NumPy's PCG64 keeps its state in another order")
 
 
 def _of_cython_special(name: str, count: int) -> int:

@@ -108,7 +108,8 @@ class Draw(Op):
         self, generator: np.random.Generator, parameters: list[Any], shape: tuple[int, ...]
     ) -> np.ndarray:
         method = getattr(generator, self.name)
-        valid = valid_parameters(self.row, parameters, np)
+        with np.errstate(all="ignore"):
+            valid = valid_parameters(self.row, parameters, np)
         if np.all(valid):
             return method(*parameters, size=shape)
         values = np.full(shape, np.nan if self.row.dtype == "float64" else 0, self.row.dtype)

@@ -1,13 +1,17 @@
-"""One row per primitive draw: its parameters, NumPy's names for it, and what it gives."""
+"""One row per primitive draw: its parameters, what they must be, and NumPy's names for it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+_FINITE = 1.7976931348623157e308
+# NumPy raises above this: the largest mean whose draws are 64-bit integers
+_MOST = 2.0**63 - 1 - 10 * (2.0**63 - 1) ** 0.5
+
 
 @dataclass(frozen=True)
 class Row:
-    """A distribution of independent numbers that a generator draws from.
+    """A distribution of independent numbers, or of vectors, that a generator draws from.
 
     Attributes
     ----------
@@ -16,12 +20,17 @@ class Row:
     parameters : tuple of str
     dtype : {"float64", "int64"}
         Of the draws.
+    valid : tuple of str
+        Conditions under which there is such a distribution, in Python with parameters in braces;
+        NaN fulfils none. NumPy raises where they do not hold.
     function : str
         The function of NumPy's C interface, ``numpy/random/distributions.h``.
+    arguments : tuple of str
+        What it takes after the generator, of the parameters.
     integers : frozenset of str
         Parameters that are integers.
     along : frozenset of str
-        Parameters that have the last axis of an event, for distributions of vectors.
+        Parameters that have the last axis of a vector.
     is_vector : bool
         Whether one draw is a vector.
     """
@@ -29,65 +38,89 @@ class Row:
     name: str
     parameters: tuple[str, ...]
     dtype: str
+    valid: tuple[str, ...]
     function: str
+    arguments: tuple[str, ...]
     integers: frozenset[str] = frozenset()
     along: frozenset[str] = frozenset()
     is_vector: bool = False
 
 
-def _row(name: str, parameters: str, dtype: str = "float64", integers: str = "") -> Row:
-    return Row(
-        name, tuple(parameters.split()), dtype, f"random_{name}", frozenset(integers.split())
-    )
+def _given(names: tuple[str, ...], arguments: str) -> tuple[str, ...]:
+    return tuple(arguments.split(", ") if arguments else (f"{{{name}}}" for name in names))
 
 
-def _vectors(name: str, parameters: str, integers: str, along: str) -> Row:
+def _real(name: str, parameters: str, *valid: str, arguments: str = "") -> Row:
+    names = tuple(parameters.split())
+    given = _given(names, arguments)
+    return Row(name, names, "float64", valid, f"random_{name}", given)
+
+
+def _count(
+    name: str, parameters: str, *valid: str, integers: str = "", function: str = "",
+    arguments: str = "",
+) -> Row:  # fmt: skip
+    names = tuple(parameters.split())
+    given = _given(names, arguments)
+    function = f"random_{function or name}"
+    return Row(name, names, "int64", valid, function, given, frozenset(integers.split()))
+
+
+def _vector(name: str, parameters: str, *valid: str, integers: str, along: str) -> Row:
+    names = tuple(parameters.split())
     return Row(
-        name,
-        tuple(parameters.split()),
-        "int64",
-        f"random_{name}",
-        frozenset(integers.split()),
-        frozenset(along.split()),
-        is_vector=True,
-    )
+        name, names, "int64", valid, f"random_{name}", names,
+        frozenset(integers.split()), frozenset(along.split()), is_vector=True,
+    )  # fmt: skip
 
 
 ROWS: dict[str, Row] = {
     row.name: row
     for row in (
-        _row("beta", "a b"),
-        _row("chisquare", "df"),
-        _row("exponential", "scale"),
-        _row("f", "dfnum dfden"),
-        _row("gamma", "shape scale"),
-        _row("gumbel", "loc scale"),
-        _row("laplace", "loc scale"),
-        _row("logistic", "loc scale"),
-        _row("lognormal", "mean sigma"),
-        _row("noncentral_chisquare", "df nonc"),
-        _row("noncentral_f", "dfnum dfden nonc"),
-        _row("normal", "loc scale"),
-        _row("pareto", "a"),
-        _row("power", "a"),
-        _row("rayleigh", "scale"),
-        _row("standard_cauchy", ""),
-        _row("standard_t", "df"),
-        _row("triangular", "left mode right"),
-        _row("uniform", "low high"),
-        _row("vonmises", "mu kappa"),
-        _row("wald", "mean scale"),
-        _row("weibull", "a"),
-        _row("binomial", "n p", "int64", "n"),
-        _row("geometric", "p", "int64"),
-        _row("hypergeometric", "ngood nbad nsample", "int64", "ngood nbad nsample"),
-        _row("integers", "low high", "int64", "low high"),
-        _row("logseries", "p", "int64"),
-        _row("negative_binomial", "n p", "int64"),
-        _row("poisson", "lam", "int64"),
-        _row("zipf", "a", "int64"),
-        _vectors("multinomial", "n pvals", "n", "pvals"),
-        _vectors("multivariate_hypergeometric", "colors nsample", "colors nsample", "colors"),
-        _vectors("permutation", "", "", ""),
+        _real("beta", "a b", "{a} > 0", "{b} > 0"),
+        _real("chisquare", "df", "{df} > 0"),
+        _real("exponential", "scale", "{scale} >= 0"),
+        _real("f", "dfnum dfden", "{dfnum} > 0", "{dfden} > 0"),
+        _real("gamma", "shape scale", "{shape} >= 0", "{scale} >= 0"),
+        _real("gumbel", "loc scale", "{scale} >= 0"),
+        _real("laplace", "loc scale", "{scale} >= 0"),
+        _real("logistic", "loc scale", "{scale} >= 0"),
+        _real("lognormal", "mean sigma", "{sigma} >= 0"),
+        _real("noncentral_chisquare", "df nonc", "{df} > 0", "{nonc} >= 0",
+              f"{{nonc}} <= {_FINITE}"),
+        _real("noncentral_f", "dfnum dfden nonc", "{dfnum} > 0", "{dfden} > 0", "{nonc} >= 0",
+              f"{{nonc}} <= {_FINITE}"),
+        _real("normal", "loc scale", "{scale} >= 0"),
+        _real("pareto", "a", "{a} > 0"),
+        _real("power", "a", "{a} > 0"),
+        _real("rayleigh", "scale", "{scale} >= 0"),
+        _real("standard_cauchy", ""),
+        _real("standard_t", "df", "{df} > 0"),
+        _real("triangular", "left mode right", "{left} <= {mode}", "{mode} <= {right}",
+              "{left} < {right}", f"{{right}} - {{left}} <= {_FINITE}"),
+        _real("uniform", "low high", "{high} - {low} >= 0", f"{{high}} - {{low}} <= {_FINITE}",
+              arguments="{low}, {high} - {low}"),
+        _real("vonmises", "mu kappa", "{kappa} >= 0", f"abs({{mu}}) <= {_FINITE}"),
+        _real("wald", "mean scale", "{mean} > 0", "{scale} > 0", f"{{mean}} <= {_FINITE}",
+              f"{{scale}} <= {_FINITE}"),
+        _real("weibull", "a", "{a} >= 0"),
+        _count("binomial", "n p", "{n} >= 0", "{p} >= 0", "{p} <= 1", integers="n",
+               arguments="{p}, {n}"),
+        _count("geometric", "p", "{p} > 0", "{p} <= 1"),
+        _count("hypergeometric", "ngood nbad nsample", "{ngood} >= 0", "{nbad} >= 0",
+               "{nsample} >= 0",
+               "{ngood} < 1000000000", "{nbad} < 1000000000", "{nsample} <= {ngood} + {nbad}",
+               integers="ngood nbad nsample"),
+        _count("integers", "low high", "{low} < {high}", integers="low high",
+               function="bounded_uint64", arguments="{low}, {high} - {low} - 1"),
+        _count("logseries", "p", "{p} >= 0", "{p} < 1"),
+        _count("negative_binomial", "n p", "{n} > 0", "{p} > 0", "{p} <= 1",
+               f"(1.0 - {{p}}) / {{p}} * ({{n}} + 10.0 * np.sqrt({{n}})) <= {_MOST}"),
+        _count("poisson", "lam", "{lam} >= 0", f"{{lam}} <= {_MOST}"),
+        _count("zipf", "a", "{a} > 1", f"{{a}} <= {_FINITE}"),
+        _vector("multinomial", "n pvals", "{n} >= 0", integers="n", along="pvals"),
+        _vector("multivariate_hypergeometric", "colors nsample", "{nsample} >= 0",
+                integers="colors nsample", along="colors"),
+        _vector("permutation", "", integers="", along=""),
     )
-}
+}  # fmt: skip

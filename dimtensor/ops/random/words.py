@@ -44,6 +44,6 @@ def generator_of(words: np.ndarray) -> np.random.Generator:
 
 
 def child_words(words: np.ndarray, position: int) -> np.ndarray:
-    """Words of an independent stream: seeded by those of its parent and its position."""
-    entropy = [int(word) for word in words]
-    return words_of(np.random.PCG64(np.random.SeedSequence([*entropy, position])))
+    """Words of an independent stream, seeded by those of its parent and its position."""
+    entropy = np.append(words, np.uint64(position)).astype("<u8").view("<u4")
+    return words_of(np.random.PCG64(np.random.SeedSequence(entropy)))
