@@ -414,8 +414,12 @@ class Emitter:
         kind = type(scalar_op).__name__
         if kind == "TrueDiv" and operands[0] in scope.negated and dtypes[1] == "float64":
             # of x / s and -x / s one is divided
-            quotient = op("/", scope.negated[operands[0]], operands[1])
-            value = op("neg", scope.temporary(quotient, loops))
+            positive = scope.temporary(op("/", scope.negated[operands[0]], operands[1]), loops)
+            made = scope.temporary(op("neg", positive), loops)
+            scope.negated[made] = positive
+            return made
+        if kind == "Neg" and operands[0] in scope.negated:
+            return scope.negated[operands[0]]
         if value is None:
             function = self.shared.scalar_function(scalar_op, dtypes, out)
             value = Call(function, tuple(operands), out)

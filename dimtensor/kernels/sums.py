@@ -11,6 +11,7 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.rewriting.basic import MergeOptimizer
+from pytensor.scalar.basic import Switch
 from pytensor.tensor.basic import Alloc
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.math import Sum
@@ -37,7 +38,8 @@ def factor_sums(graph: FunctionGraph) -> None:
     A difference such as ``sum(y - m)`` stays as it is, because ``sum(y) - n * m`` would lose the
     digits that cancel. A factor that is not finite makes the sum of one element or more not finite,
     as it does where it stays inside, but perhaps infinite where it was NaN; products of very large
-    or very small numbers are taken in another order.
+    or very small numbers are taken in another order. Of what is zero but where a mask is true the
+    factors are taken out, too; where the mask is false everywhere, the sum is 0 whatever they are.
     """
     changed = False
     for node in graph.toposort():
@@ -99,6 +101,9 @@ class _Over:
 
     def is_outer(self, variable: Variable) -> bool:
         return all(variable.type.shape[axis] == 1 for axis in self.axes)
+
+    def is_partly_outer(self, variable: Variable) -> bool:
+        return any(variable.type.shape[axis] == 1 for axis in self.axes)
 
     def opens(self, variable: Variable) -> bool:
         """Whether there are factors in a product that can be taken out."""
@@ -170,12 +175,13 @@ def _sum_factored(node) -> Variable | None:
         return None
     axes = range(x.type.ndim) if node.op.axis is None else node.op.axis
     over = _Over(axis % x.type.ndim for axis in axes)
-    terms = list(over.terms(x))
+    mask, summed = _masked(x)
+    terms = list(over.terms(summed))
     outer = [t for t in terms if not t.core]
     inner = [t for t in terms if t.core]
     if not inner or not all(math.isfinite(t.number) for t in terms):
         return None
-    if len(terms) > 1 and any(map(_is_linear, inner)):
+    if len(terms) > 1 and (any(map(_is_linear, inner)) or mask is not None):
         return None
     if not outer and all(t.is_plain for t in inner):
         return None
@@ -191,6 +197,8 @@ def _sum_factored(node) -> Variable | None:
         if any(core is None for core in cores):
             return None
         core = cores[0] if len(cores) == 1 else pt.add(*cores)
+        if mask is not None:
+            core = pt.switch(mask, core, np.zeros((), dtype=dtype))
         if core.type.dtype != dtype:
             return None
         total = type(node.op)(axis=node.op.axis, dtype=node.op.dtype)(core)
@@ -201,8 +209,26 @@ def _sum_factored(node) -> Variable | None:
         parts.append(_scaled(None, term.number, term.outer, over, lengths, dtype))
     result = parts[0] if len(parts) == 1 else pt.add(*parts)
     if any(term.outer for term in terms):
-        result = _unless_empty(result, lengths)
+        if mask is None or over.is_partly_outer(mask):
+            result = _unless_empty(result, lengths)
+        if mask is not None:
+            some = pt.any(mask, axis=tuple(sorted(over.axes)))
+            result = pt.switch(some, result, np.zeros((), dtype=dtype))
     return result if result.type.dtype == dtype else None
+
+
+def _masked(x: Variable) -> tuple[Variable | None, Variable]:
+    """Where what is summed is not zero by selection, and what is selected there."""
+    node = x.owner
+    if node is not None and isinstance(node.op, Elemwise) and type(node.op.scalar_op) is Switch:
+        mask, value, other = node.inputs
+        same = value.type.dtype == x.type.dtype == other.type.dtype
+        if same and mask.type.dtype == "bool":
+            if _number(other) == 0.0:
+                return mask, value
+            if _number(value) == 0.0:
+                return pt.invert(mask), other
+    return None, x
 
 
 def _unless_empty(total: Variable, lengths: list[Variable | int]) -> Variable:
@@ -265,10 +291,15 @@ def _core(product: _Product, number: float) -> Variable | None:
     if number != 1.0 or not above:
         dtype = next(iter(product.core)).type.dtype
         ndim = next(iter(product.core)).type.ndim
-        above.insert(0, pt.constant(np.full((1,) * ndim, number, dtype=dtype)))
-    result = above[0] if len(above) == 1 else pt.mul(*above)
+        constant = pt.constant(np.full((1,) * ndim, number, dtype=dtype))
+        above.insert(1 if below and above else 0, constant)
+    # other sums divide the same: a gradient has products of it with different factors
+    first, rest = ([above[0]], above[1:]) if below else (above, [])
+    result = first[0] if len(first) == 1 else pt.mul(*first)
     for divisor in below:
         result = pt.true_div(result, divisor)
+    for factor in rest:
+        result = pt.mul(result, factor)
     return result
 
 

@@ -120,3 +120,32 @@ def test_partial_sums_are_shared():
     innermost = [line for line in source.splitlines() if line.startswith(" " * 12)]
     # four rounds at a time, and what is left of them
     assert sum("+=" in line for line in innermost) == (4 + 1) * 3
+
+
+MASKED = pt.switch(x > y, x * y / s / s, 0.0)
+AS_MASKED = pt.switch(pt.le(x, y), 0.0, -(x * y) / s)
+
+
+def test_factors_of_what_is_masked():
+    found, source = run([MASKED.sum(), AS_MASKED.sum(), pt.switch(m > s, m * m / x, 0.0).sum(0)])
+    chosen = X[X > Y] * Y[X > Y]
+    rows = np.where(M > S, M * M / X, 0.0).sum(axis=0)
+    for one, expected in zip(found, (chosen.sum() / S**2, -chosen.sum() / S, rows), strict=True):
+        np.testing.assert_allclose(one, expected, rtol=1e-13)
+    inside = [line for line in loops(source) if "/" in line]
+    assert len(inside) == 1  # of the rows, once for each
+
+
+@pytest.mark.parametrize("scale", [0.0, np.inf, np.nan])
+@pytest.mark.parametrize("some", [False, True])
+def test_factors_of_what_is_masked_everywhere_do_not_count(scale, some):
+    inputs = [x, y, s]
+    below = X + 1.0 - 2.0 * (some * (np.arange(5) == 2))
+    for graph in (MASKED, AS_MASKED):
+        (found,) = interpreted(inputs, [graph.sum()])(X, below, np.asarray(scale))
+        with np.errstate(all="ignore"):
+            terms = X * below / scale / scale if graph is MASKED else -(X * below) / scale
+            expected = np.where(below < X, terms, 0.0).sum()
+        np.testing.assert_array_equal(found, expected)
+    (nothing,) = interpreted(inputs, [MASKED.sum()])(X[:0], Y[:0], np.asarray(scale))
+    assert nothing == 0.0

@@ -12,7 +12,8 @@ import pytensor.tensor.linalg as la
 import pytest
 from pytensor.compile.builders import OpFromGraph
 from pytensor.conditional import ifelse
-from pytensor.graph.basic import Apply, Variable
+from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.op import Op
 from pytensor.tensor.elemwise import Elemwise
 
@@ -314,3 +315,28 @@ def test_pytensors_own_drivers_use_the_rules():
     assert Interpreter([v], [slope])(np.array([3.0, 0.0, 2.0]))[0].tolist() == [1.0, 9.0, 0.0]
     (moved,) = pushforward([largest(v, [0])], [v], [v * 0 + 1], use_op_pushforward=True)
     assert Interpreter([v], [moved])(np.array([3.0, 0.0, 2.0]))[0] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("formula", "expected"),
+    [
+        (lambda x: -0.5 * x**2, -1.5),
+        (lambda x: 0.5 * pt.sqr(x), 1.5),
+        (lambda x: -(x**2 * 0.5), -1.5),
+        (lambda x: 3.0 * x**2, 9.0),
+        (lambda x: pt.exp(-0.5 * x**2), -1.5 * np.exp(-1.125)),
+    ],
+)
+def test_the_2_of_a_square_and_numbers_before_it_are_one(formula, expected):
+    from dimtensor.ops.rewrites import rewrite
+
+    x = pt.dscalar("x")
+    (found,) = pull([formula(x)], [pt.constant(1.0)], [x])
+    graph = FunctionGraph([x], [found], clone=True)
+    rewrite(graph)
+    assert not any(
+        v.data == 2.0 for v in graph.variables if isinstance(v, Constant) and v.ndim == 0
+    )
+    products = [n for n in graph.apply_nodes if str(n.op) == "Mul"]
+    assert len(products) <= (formula(x).owner.op == pt.exp) * 3 + (expected == 9.0)
+    assert Interpreter([x], [found])(np.asarray(1.5))[0] == pytest.approx(expected, rel=1e-15)

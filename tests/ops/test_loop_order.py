@@ -53,6 +53,24 @@ def test_the_order_of_a_step_is_that_of_its_formula():
     assert values.sum() != 4.0
 
 
+def test_what_is_read_elsewhere_too_is_multiplied_anew_for_the_state():
+    def step(st, e):
+        scaled = a * st[0]
+        return [b * (e[0] * scaled) + e[0], st[1] + scaled * scaled], []
+
+    (op,) = left(scan(step, [0.5, 0.0], [x]).states)
+    state, following = op.body.inputs[0], op.body.outputs[0]
+
+    def operations(variable):
+        """The most operations between the state and a variable."""
+        if variable is state:
+            return 0
+        found = [operations(v) for v in (variable.owner.inputs if variable.owner else [])]
+        return 1 + max(found, default=-np.inf)
+
+    assert operations(following) == 2  # a product and a sum
+
+
 @pytest.mark.parametrize("reverse", [False, True])
 def test_what_waits_for_the_state_is_added_last(reverse):
     result = scan(lambda st, e: ([b * st[0] + a + c * e[0] + 1.0], []), [0.5], [x], reverse=reverse)

@@ -121,6 +121,7 @@ EXAMPLES: dict[str, Callable[[], Variable | list[Variable]]] = {
     "arm_of_arm": lambda: pt.switch(on, pt.switch(on, x, y), y),
     "not_not": lambda: pt.invert(pt.invert(on)),
     "known_conditions": lambda: pt.and_(on, pt.constant([True])),
+    "condition_and_its_negation": lambda: [pt.invert(on) | on, on & pt.invert(on)],
     "reduced_axes": lambda: m.dimshuffle(0, "x", 1).sum(axis=(1, 2)),
     "reduced_transposed": lambda: m.T.max(axis=0),
     "reduced_twice": lambda: m.sum(axis=0).sum(),
@@ -273,6 +274,16 @@ def test_operands_of_sums_and_products_may_be_exchanged():
     graph = FunctionGraph([x, y, on], conditions, clone=True)
     rewrite(graph)
     assert graph.outputs[0] is graph.outputs[1]
+
+
+@pytest.mark.parametrize("shape", [(None, None), (None, 3)])
+def test_lengths_of_solutions_need_no_solution(shape):
+    a, b = pt.tensor("a", shape=(None, None)), pt.tensor("b", shape=shape)
+    solution = pt.linalg.solve_triangular(a, b, lower=True)
+    lengths = [pt.linalg.cholesky(a).shape[0], solution.shape[0], pt.linalg.inv(a).shape[1]]
+    graph = FunctionGraph([a, b], lengths, clone=True)
+    rewrite(graph)
+    assert {type(node.op) for node in graph.apply_nodes} <= {Shape_i}
 
 
 def test_other_operands_may_not():

@@ -20,7 +20,7 @@ import pytensor.scalar.basic as ps
 import pytensor.scalar.math as psm
 import pytensor.tensor as pt
 from pytensor.graph.basic import Constant, Variable
-from pytensor.tensor.elemwise import DimShuffle
+from pytensor.tensor.elemwise import DimShuffle, Elemwise
 
 from dimtensor.ops import special
 from dimtensor.ops.derivatives.elementwise import STEPS, Partial, partials
@@ -39,6 +39,28 @@ def _by(factor: Callable[[], Variable]) -> Callable[[Variable], Variable]:
 
 def _over(t: Variable, divisor: Variable) -> Variable:
     return pt.true_div(t, divisor)
+
+
+def _doubled(t: Variable, factor: float = 2.0) -> Variable:
+    """A derivative times 2: that of ``-0.5 * x**2`` is ``-x``, with no product."""
+    if isinstance(t, Constant) and np.size(t.data) == 1:
+        return pt.constant(np.asarray(t.data * factor, dtype=t.type.dtype), dtype=t.type.dtype)
+    node = t.owner
+    kind = node.op.scalar_op if node is not None and isinstance(node.op, Elemwise) else None
+    if isinstance(kind, ps.Neg):
+        return pt.neg(_doubled(node.inputs[0], factor))
+    if isinstance(kind, ps.Mul) and len(node.inputs) == 2:
+        for known, rest in (node.inputs, node.inputs[::-1]):
+            value = _value(known)
+            if value is not None and math.isfinite(value * factor) and rest.type == t.type:
+                return _multiple(rest, value * factor)
+    return _multiple(t, factor)
+
+
+def _multiple(t: Variable, factor: float) -> Variable:
+    if factor == -1:
+        return pt.neg(t)
+    return t if factor == 1 else pt.mul(t, number(factor, t))
 
 
 @partials(ps.Add)
@@ -103,7 +125,7 @@ def _pow(xs: Sequence[Variable], z: Variable) -> Found:
         if exponent == 1:
             return t
         if exponent == 2:
-            return times(t, pt.mul(number(2, z), x))
+            return times(_doubled(t), x)
         less = pt.sub(y, number(1, y)) if exponent is None else number(exponent - 1, z)
         return times(t, pt.mul(y, pt.pow(x, less)))
 
@@ -159,7 +181,7 @@ def _abs(xs: Sequence[Variable], z: Variable) -> Found:
 
 @partials(ps.Sqr)
 def _sqr(xs: Sequence[Variable], z: Variable) -> Found:
-    return [Partial(_by(lambda: pt.mul(number(2, z), xs[0])))]
+    return [Partial(lambda t: times(_doubled(t), xs[0]))]
 
 
 @partials(ps.Sqrt)

@@ -17,6 +17,7 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
+from pytensor.graph.traversal import ancestors
 from pytensor.scalar.basic import Add, Cast, Mul, Neg, Second, Sub
 from pytensor.tensor.basic import Alloc
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
@@ -52,10 +53,11 @@ def ordered(
     inner = FunctionGraph(list(inputs), list(outputs), clone=False)
     for kinds, rewrite in (((Add, Sub, Neg), _sum), ((Mul,), _product)):
         ranks = _ranks(inner, states, elements)
+        between = _between(inner, states)
         for node in reversed(inner.toposort()):
             if node not in inner.apply_nodes or not _is(node, kinds):
                 continue
-            better = rewrite(inner, node, ranks)
+            better = rewrite(inner, node, ranks, between)
             if better is not None:
                 inner.replace(node.outputs[0], better, reason="associate")
     return list(inner.outputs)
@@ -137,10 +139,38 @@ def _ranks(
     return ranks
 
 
+def _between(inner: FunctionGraph, states: Sequence[Variable]) -> set[Variable]:
+    """What a step needs for states that the next one waits for, not for sums of what it makes."""
+    following = [
+        after
+        for state, after in zip(states, inner.outputs, strict=False)
+        if not _is_total(inner, state, after)
+    ]
+    return set(ancestors(following))
+
+
+def _is_total(inner: FunctionGraph, state: Variable, after: Variable) -> bool:
+    """Whether a state is only added to."""
+    readers = inner.clients.get(state, [])
+    return all(
+        isinstance(reader, Apply) and reader.outputs == [after] and _is(reader, (Add, Sub))
+        for reader, _ in readers
+    )
+
+
 def _may_open(graph: FunctionGraph, variable: Variable, top: Variable) -> bool:
     """Whether a sum in a sum is only there, and has the same elements."""
     alone = len(graph.clients[variable]) == 1
     return variable is top or (alone and variable.type == top.type)
+
+
+def _is_short_cut(variable: Variable, ranks: dict[Variable, int]) -> bool:
+    """Whether a number that is read elsewhere, too, is what waits times what need not wait.
+
+    A product of it with more waits for one product only if all the rest is multiplied first.
+    """
+    waits = [_rank(v, ranks) > _OF_ELEMENTS for v in variable.owner.inputs]
+    return variable.type.ndim == 0 and waits.count(True) == 1
 
 
 def _terms(
@@ -168,7 +198,9 @@ def _is_minus_one(variable: Variable) -> bool:
     return isinstance(variable, Constant) and bool(np.all(np.asarray(variable.data) == -1))
 
 
-def _sum(graph: FunctionGraph, node: Apply, ranks: dict[Variable, int]) -> Variable | None:
+def _sum(
+    graph: FunctionGraph, node: Apply, ranks: dict[Variable, int], between: set[Variable]
+) -> Variable | None:
     top = node.outputs[0]
     clients = graph.clients[top]
     if len(clients) == 1 and isinstance(clients[0][0], Apply):
@@ -178,7 +210,7 @@ def _sum(graph: FunctionGraph, node: Apply, ranks: dict[Variable, int]) -> Varia
     terms = _terms(graph, top, top, 1)
     if len(terms) < 2 or all(sign < 0 for sign, _ in terms):
         return None
-    factored = _factored(graph, terms, ranks)
+    factored = _factored(graph, terms, ranks, between)
     if len(factored) == len(terms) < 3 and all(sign > 0 for sign, _ in terms):
         return None
     terms = factored
@@ -188,7 +220,10 @@ def _sum(graph: FunctionGraph, node: Apply, ranks: dict[Variable, int]) -> Varia
 
 
 def _factored(
-    graph: FunctionGraph, terms: list[tuple[int, Variable]], ranks: dict[Variable, int]
+    graph: FunctionGraph,
+    terms: list[tuple[int, Variable]],
+    ranks: dict[Variable, int],
+    between: set[Variable],
 ) -> list[tuple[int, Variable]]:
     """Terms of which those with the same factor, that of all factors waits longest, are one."""
     groups: dict[Variable, list[tuple[int, Variable]]] = {}
@@ -199,7 +234,7 @@ def _factored(
         if node is None or not alone or not _is(node, (Mul,)):
             kept.append((sign, term))
             continue
-        negative, factors = _factors(graph, term, term)
+        negative, factors = _factors(graph, term, ranks, between)
         *others, last = sorted(factors, key=lambda v: _rank(v, ranks))
         sign = -sign if negative else sign
         if not others or _rank(last, ranks) <= _OF_ELEMENTS or last.type != term.type:
@@ -245,15 +280,24 @@ def _rank(variable: Variable, ranks: dict[Variable, int]) -> int:
     return ranks.get(variable, _FIXED)
 
 
-def _factors(graph: FunctionGraph, product: Variable, top: Variable) -> tuple[bool, list[Variable]]:
+def _factors(
+    graph: FunctionGraph, top: Variable, ranks: dict[Variable, int], between: set[Variable]
+) -> tuple[bool, list[Variable]]:
     """Whether a product is negated, and its factors, those of products in it included."""
-    negative, found, stack = False, [], [product]
+    negative, found, stack = False, [], [top]
     while stack:
         variable = stack.pop()
         node = variable.owner
         if _is_minus_one(variable):
             negative = not negative
-        elif node is not None and _is(node, (Mul,)) and _may_open(graph, variable, top):
+        elif (
+            node is not None
+            and _is(node, (Mul,))
+            and (
+                _may_open(graph, variable, top)
+                or (top in between and _is_short_cut(variable, ranks))
+            )
+        ):
             stack += reversed(node.inputs)
         elif node is not None and _is(node, (Neg,)) and variable.type == top.type:
             negative = not negative
@@ -263,13 +307,15 @@ def _factors(graph: FunctionGraph, product: Variable, top: Variable) -> tuple[bo
     return negative, found
 
 
-def _product(graph: FunctionGraph, node: Apply, ranks: dict[Variable, int]) -> Variable | None:
+def _product(
+    graph: FunctionGraph, node: Apply, ranks: dict[Variable, int], between: set[Variable]
+) -> Variable | None:
     top = node.outputs[0]
     clients = graph.clients[top]
     if len(clients) == 1 and isinstance(clients[0][0], Apply) and _is(clients[0][0], (Mul,)):
         if clients[0][0].outputs[0].type == top.type:
             return None  # a part of another
-    negative, factors = _factors(graph, top, top)
+    negative, factors = _factors(graph, top, ranks, between)
     if len(factors) < (2 if negative else 3):
         return None
     factors.sort(key=lambda v: _rank(v, ranks))

@@ -277,3 +277,12 @@ def known_conditions(node: Apply, rw: Rewriting) -> Variable | None:
     if not kept:
         return node.inputs[0]
     return kept[0] if len(kept) == 1 else node.op(*kept)
+
+
+@rule(AND, OR)
+def condition_and_its_negation(node: Apply, rw: Rewriting) -> Variable | None:
+    """Of a condition and its negation one holds, and not both."""
+    for one, other in (node.inputs, node.inputs[::-1]):
+        if _operand(other, Invert) is one and one.type.dtype == "bool":
+            return pt.second(one, like(isinstance(node.op.scalar_op, OR), one))
+    return None

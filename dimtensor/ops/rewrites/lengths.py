@@ -7,11 +7,20 @@ from pytensor.graph.basic import Constant, Variable
 from pytensor.tensor.basic import Alloc, ARange, Join
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.extra_ops import CumOp
+from pytensor.tensor.linalg import Cholesky, MatrixInverse
+from pytensor.tensor.linalg.solvers.core import SolveBase
 from pytensor.tensor.math import Dot
 from pytensor.tensor.shape import Reshape, SpecifyShape
 from pytensor.tensor.subtensor import AdvancedIncSubtensor, IncSubtensor, Subtensor
 
-_AS_FIRST_INPUT = (IncSubtensor, AdvancedIncSubtensor, SpecifyShape, CumOp)
+_AS_FIRST_INPUT = (
+    IncSubtensor,
+    AdvancedIncSubtensor,
+    SpecifyShape,
+    CumOp,
+    Cholesky,
+    MatrixInverse,
+)
 
 
 def source_of_length(variable: Variable, axis: int) -> tuple[Variable, int] | Variable | int | None:
@@ -38,6 +47,8 @@ def source_of_length(variable: Variable, axis: int) -> tuple[Variable, int] | Va
         return x, [a for a in range(x.type.ndim) if a not in reduced][axis]
     if isinstance(op, _AS_FIRST_INPUT):
         return node.inputs[0], axis
+    if isinstance(op, SolveBase):
+        return node.inputs[1], axis
     if isinstance(op, (Alloc, Reshape)):
         if isinstance(op, Reshape):
             made = node.inputs[1].owner

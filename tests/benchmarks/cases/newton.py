@@ -70,7 +70,7 @@ def hand(p):
 
 
 def _rest(x, b, c, target):
-    return x + H * (b * x + c * x * x * x) - target
+    return x - target + H * ((b + c * x * x) * x)
 
 
 def _change(x, b, c, target):
