@@ -34,6 +34,7 @@ from dimtensor.compile.forms import (
 )
 from dimtensor.dims import DerivedDim, Dim, Dims
 from dimtensor.graph import Node, toposort
+from dimtensor.graph.kind import kind_of
 from dimtensor.graph.walk import with_regions
 from dimtensor.lower import AxisOrder, plan_axes
 
@@ -404,10 +405,10 @@ def _dims_beside(node: Node, form: tuple) -> Iterator[Iterable[Dim]]:
         yield one.dims
     if node.kind == "dot":
         yield set().union(*(i.dims for i in node.inputs))
-    elif node.kind in ("index", "update"):
-        indexers = node.inputs[1 if node.kind == "index" else 2 :]
+    selected = kind_of(node).selected(node)
+    if selected is not None:
         chosen = (part.dim for _, part in parts(form) if isinstance(part, Chosen))
-        yield set(chosen).union(*(i.dims for i in indexers))
+        yield set(chosen).union(*(i.dims for i in selected.indexers))
 
 
 def _dims_of(node: Node, form: tuple) -> set[Dim]:

@@ -18,7 +18,6 @@ from dimtensor.dims.selection import LateLabels, LateSlice, Mask, Positions, Sli
 from dimtensor.graph import TABLE, Node
 from dimtensor.graph.attrs import ApplyAttrs, IndexItem
 from dimtensor.graph.regions import DERIVATIVES
-from dimtensor.lower.indexing import new_dim
 from dimtensor.lower.lift import BatchedFunction
 
 # Code is specialised on lengths up to this one. Loops that short are worth unrolling, their vectors
@@ -160,14 +159,16 @@ def node_form(node: Node) -> tuple:
         return (kind, inputs)
     if kind == "reduce":
         return (kind, attrs[0], Unordered(attrs[1]), inputs)
-    if kind in ("expand", "relabel"):
+    if kind == "expand":
         return (kind, Unordered(attrs), inputs)
+    if kind == "relabel":
+        return (kind, Unordered(attrs.pairs), inputs)
     if kind == "dot":
         return (kind, Unordered(attrs), Unordered(inputs))
     if kind == "index":
-        return (kind, Unordered(_item(i, inputs[1:]) for i in attrs), inputs[:1])
+        return (kind, Unordered(_item(i, inputs[1:]) for i in attrs.items), inputs[:1])
     if kind == "update":
-        items = Unordered(_item(i, inputs[2:]) for i in attrs[1])
+        items = Unordered(_item(i, inputs[2:]) for i in attrs.items)
         return (kind, attrs[0], items, inputs[:2])
     if kind == "apply":
         return (kind, _apply(attrs), inputs)
@@ -195,7 +196,7 @@ def _item(item: IndexItem, indexers: tuple[Node, ...]) -> tuple:
         return (dim, "int", payload)
     if item.kind in ("mask", "tensor"):
         return (dim, item.kind, indexers[payload])
-    result = new_dim(item, indexers)
+    result = item.new_dim(indexers)
     if isinstance(payload, Positions):
         return (dim, "tensor", Chosen(payload, result))
     if isinstance(payload, (Slice, LateSlice)):
@@ -224,7 +225,7 @@ def _plain(value: Any) -> Any:
     """A value, if it is made of nothing but what a form is made of."""
     if value is None or isinstance(value, (bool, int, float, str, Dim)):
         return value
-    if type(value) is tuple:
+    if isinstance(value, tuple):
         return tuple(map(_plain, value))
     raise FormlessError(f"{value!r} has no form")
 

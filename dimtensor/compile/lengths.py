@@ -10,6 +10,7 @@ from dimtensor.dims.selection import Positions
 from dimtensor.errors import DimError, DimtensorError, PositionError
 from dimtensor.graph import Node
 from dimtensor.graph.attrs import ApplyAttrs, IndexItem
+from dimtensor.graph.kind import kind_of
 from dimtensor.lower.lift import BatchedFunction
 
 _NEED_ELEMENTS = frozenset({"min", "max", "argmin", "argmax"})
@@ -50,15 +51,14 @@ def _satisfied(requirement: Requirement) -> bool:
 
 
 def _of_node(node: Node) -> Iterator[Requirement]:
-    if node.kind in ("index", "update"):
-        items = node.attrs if node.kind == "index" else node.attrs[1]
-        indexers = node.inputs[1:] if node.kind == "index" else node.inputs[2:]
-        for item in items:
-            yield from _of_item(item, indexers)
-    elif node.kind == "reduce" and node.attrs[0] in _NEED_ELEMENTS:
-        for dim in node.attrs[1]:
+    selected = kind_of(node).selected(node)
+    if selected is not None:
+        for item in selected.items:
+            yield from _of_item(item, selected.indexers)
+    elif node.kind == "reduce" and node.attrs.name in _NEED_ELEMENTS:
+        for dim in node.attrs.dims:
             yield Requirement(
-                dim, 1, f"{node.attrs[0]} has no value over {dim.title}", DimError, node.dims
+                dim, 1, f"{node.attrs.name} has no value over {dim.title}", DimError, node.dims
             )
     elif node.kind == "arg_reduce":
         name, dim = node.attrs
@@ -106,7 +106,7 @@ def relabelled_dims(nodes: Iterable[Node]) -> list[tuple[Dim, Dim]]:
         (old, new): None
         for node in nodes
         if node.kind == "relabel"
-        for old, new in node.attrs
+        for old, new in node.attrs.pairs
         if old.unrenamed is not new.unrenamed and None in (old.length, new.length)
     }
     return list(pairs)

@@ -17,12 +17,12 @@ from dimtensor.graph import Node, leaves, toposort
 from dimtensor.graph.attrs import LabelPosition
 from dimtensor.graph.checks import Check
 from dimtensor.graph.infer import describe
+from dimtensor.graph.kind import kind_of
 from dimtensor.graph.positions import indexed_leaves
 from dimtensor.graph.verify import full_checks
 from dimtensor.graph.walk import with_regions
 from dimtensor.lower import Lowering, plan_axes
 from dimtensor.lower.border import named_variable
-from dimtensor.lower.indexing import new_dim
 from dimtensor.lower.order import AxisOrder
 from dimtensor.lower.verify import verify_program
 from dimtensor.ops.graphs import shared
@@ -239,9 +239,8 @@ def masks_for_labels(outputs: Sequence[Node]) -> list[Node]:
 
 
 def _dims_within(node: Node) -> Iterator[Dim]:
-    """The dims of a node, and those of the selection that an update goes through."""
+    """The dims of a node, and those of its selection, which a tensor that is updated lacks."""
     yield from node.dims
-    if node.kind == "update":
-        for item in node.attrs[1]:
-            if item.kind in ("select", "mask"):
-                yield new_dim(item, node.inputs[2:])
+    selected = kind_of(node).selected(node)
+    if selected is not None:
+        yield from selected.new_dims().values()

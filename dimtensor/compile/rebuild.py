@@ -11,7 +11,17 @@ from dimtensor.dims import DERIVED, Dim, Dims, SelDim
 from dimtensor.dims.selection import LateSlice, Mask, Slice
 from dimtensor.errors import DimtensorError
 from dimtensor.graph import Node, make
-from dimtensor.graph.attrs import ApplyAttrs, ConstantAttrs, IndexItem, InputAttrs
+from dimtensor.graph.attrs import (
+    ApplyAttrs,
+    ConstantAttrs,
+    IndexAttrs,
+    IndexItem,
+    InputAttrs,
+    ReduceAttrs,
+    RelabelAttrs,
+    UpdateAttrs,
+)
+from dimtensor.graph.node import KINDS
 from dimtensor.graph.regions import (
     DERIVATIVES,
     BoundAttrs,
@@ -20,6 +30,7 @@ from dimtensor.graph.regions import (
     LoopAttrs,
     Region,
 )
+from dimtensor.graph.substitute import relabel_node
 from dimtensor.lower.lift import BatchedFunction
 from dimtensor.lower.order import AxisOrder
 
@@ -178,10 +189,10 @@ class _Reader:
         elif kind == "check":
             (inputs,) = values
             attrs = f"{CHECK}{number}"
-        elif kind in ("elemwise", "expand", "relabel", "dot"):
-            attrs, inputs = values
+        elif kind == "relabel":
+            attrs, inputs = RelabelAttrs(values[0]), values[1]
         elif kind == "reduce":
-            attrs, inputs = (values[0], values[1]), values[2]
+            attrs, inputs = ReduceAttrs(values[0], values[1]), values[2]
         elif kind == "apply":
             attrs, inputs = _apply_attrs(*values[0]), values[1]
         elif kind == "loop":
@@ -195,6 +206,9 @@ class _Reader:
             attrs = DerivativeAttrs(Region(outputs, bound), n_wrt, output)
         else:
             attrs, inputs = values
+            typed = KINDS[kind].attrs
+            if hasattr(typed, "_make"):
+                attrs = typed._make(attrs)
         return make(kind, inputs, attrs), {}
 
     def _selected(self, kind: str, *rest: Any) -> tuple[Node, dict[Dim, Dim]]:
@@ -213,13 +227,13 @@ class _Reader:
             else:
                 found.append(IndexItem(dim, item[1], len(indexers)))
                 indexers.append(self._value(item[2]))
-        attrs: Any = tuple(found)
+        chosen = tuple(found)
         if kind == "index":
-            return make(kind, (*self._value(operands), *indexers), attrs), pairs
+            return make(kind, (*self._value(operands), *indexers), IndexAttrs(chosen)), pairs
         x, value = self._value(operands)
         selected = {wanted: inferred for inferred, wanted in pairs.items()}
         value = _with_dims(value, tuple(selected.get(dim, dim) for dim in value.dims), selected)
-        return make(kind, (x, value, *indexers), (*mode, attrs)), {}
+        return make(kind, (x, value, *indexers), UpdateAttrs(mode[0], chosen)), {}
 
 
 def _apply_attrs(
@@ -246,7 +260,7 @@ def _with_dims(node: Node, expected: Dims, pairs: dict[Dim, Dim]) -> Node:
     lacking = [d for d in expected if d not in node.dims and d not in exchanged.values()]
     if len(rest) == len(lacking) == 1:
         exchanged[rest[0]] = lacking[0]
-    return make("relabel", (node,), tuple(exchanged.items())) if exchanged else node
+    return relabel_node(node, *exchanged.items())
 
 
 def _require(holds: bool, what: str) -> None:

@@ -9,8 +9,8 @@ from dimtensor.dims import Dim
 from dimtensor.display.peek import late_labels_text, where_text
 from dimtensor.errors import plain_repr
 from dimtensor.graph import Node
-from dimtensor.graph.calls import call_of, constant_text, label_text
 from dimtensor.graph.shown import shown
+from dimtensor.graph.text import call_of, constant_text, label_text
 from dimtensor.graph.words import Words, words_of
 
 _ELLIPSIS = "…"
@@ -146,7 +146,7 @@ def _parts(node: Node) -> tuple[_Parts, int]:
         sign, binding = _UNARY[node.attrs]
         return [sign, _Operand(node.inputs[0], binding)], binding
     if node.kind == "index":
-        return _index(node.inputs[0], node.attrs, node.inputs[1:]), _ATOM
+        return _index(node.inputs[0], node.attrs.items, node.inputs[1:]), _ATOM
     if node.kind == "update":
         mode, items = node.attrs
         x, value, *indexers = node.inputs
@@ -156,7 +156,7 @@ def _parts(node: Node) -> tuple[_Parts, int]:
         return [f"arange({node.attrs.short})"], _ATOM
     if node.kind == "expand" and node.inputs[0].kind == "constant":
         return [_filled(node)], _ATOM
-    if node.kind == "relabel" and all(old.short == new.short for old, new in node.attrs):
+    if node.kind == "relabel" and all(old.short == new.short for old, new in node.attrs.pairs):
         return _parts(node.inputs[0])
     if node.kind == "shown" and node.attrs.name == "gradient":
         return _gradient(node), _ATOM
@@ -279,7 +279,7 @@ def _function(node: Node) -> _Parts:
     if len(call.operands) > _OPERANDS:
         parts.append(f", {_ELLIPSIS}")
     options = call.options
-    if node.kind == "reduce" and node.attrs[1] == node.inputs[0].dims:
+    if node.kind == "reduce" and node.attrs.dims == node.inputs[0].dims:
         options = []
     if node.kind == "apply" and node.attrs.name:  # by its name one knows what it works on
         options = [option for option in options if option[0] != "core"]

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from dimtensor.display.peek import where_text
 from dimtensor.errors import GraphError
 from dimtensor.graph import Node
-from dimtensor.graph.calls import call_of, label_text
 from dimtensor.graph.printer import References
 from dimtensor.graph.shown import shown
+from dimtensor.graph.text import call_of, label_text
 
 _MOST_NODES = 1000
 _LONGEST = 36
@@ -173,14 +173,14 @@ class _Builder:
         if node.kind == "index":
             fixed = [
                 f"{self.names.dim(item.dim)}={where_text(item)}"
-                for item in node.attrs
+                for item in node.attrs.items
                 if item.kind in ("int", "select")
             ]
             verbs = {"tensor": "look up", "mask": "keep where"}
-            verb = [verbs[item.kind] for item in node.attrs if item.kind in verbs][:1]
+            verb = [verbs[item.kind] for item in node.attrs.items if item.kind in verbs][:1]
             return " ".join([*verb, f"[{', '.join(fixed)}]" if fixed else ""]).strip()
         if call.name == "gradient" or (
-            node.kind == "reduce" and node.attrs[1] == node.inputs[0].dims
+            node.kind == "reduce" and node.attrs.dims == node.inputs[0].dims
         ):
             return title
         options = [f"{key} {text}" if key else text for key, text in call.options]

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 
 from dimtensor.dims import Dim, Dims
-from dimtensor.graph.node import Node
-from dimtensor.graph.regions import Region, regions_of
+from dimtensor.graph.node import KINDS, Node
+from dimtensor.graph.regions import Region
 from dimtensor.graph.walk import toposort
 
 Mixed = frozenset[Dim]
-_BY_POSITION = frozenset({"elemwise", "cast", "codes", "check", "expand", "reduce"})
 
 
 def mixed_later(
@@ -40,22 +39,11 @@ def mixed_later(
 
 def is_apart(node: Node, at: int, dim: Dim) -> bool:
     """Whether each position of an input along a dim is one of the node's own positions."""
-    if dim not in node.dims:
-        return False
-    if node.kind in _BY_POSITION:
-        return True
-    if node.kind == "index":
-        return at > 0 or all(item.dim != dim for item in node.attrs)
-    if node.kind == "update":
-        return all(item.dim != dim for item in node.attrs[1])
-    if node.kind in ("loop", "cond"):
-        if node.kind == "loop" and node.attrs.over == dim:
-            return False
-        return all(_region_apart(region, dim) for region in regions_of(node))
-    return False
+    return dim in node.dims and KINDS[node.kind].keeps_apart(node, at, dim)
 
 
-def _region_apart(region: Region, dim: Dim) -> bool:
+def region_apart(region: Region, dim: Dim) -> bool:
+    """Whether no value in a region puts positions along a dim together."""
     return not any(
         dim in mixed for mixed in mixed_later(region.outputs, (dim,), lambda node: node).values()
     )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dimtensor.dims import Dim, Dims
+from dimtensor.dims import Dim, Dims, SelDim
+from dimtensor.dims.selection import Mask
 
 
 class InputAttrs(NamedTuple):
@@ -99,6 +101,66 @@ class IndexItem(NamedTuple):
     dim: Dim
     kind: str
     payload: Any
+
+    def new_dim(self, indexers: Sequence[Any]) -> Dim:
+        """The dim that a selection or mask makes of the item's dim."""
+        chosen = Mask(indexers[self.payload]) if self.kind == "mask" else self.payload
+        return SelDim.of(self.dim, chosen)
+
+
+class IndexAttrs(NamedTuple):
+    """A selection, one item for each dim that is selected from, sorted by them."""
+
+    items: tuple[IndexItem, ...]
+
+
+class UpdateAttrs(NamedTuple):
+    """What happens to a selection: the mode is ``set`` or ``inc``."""
+
+    mode: str
+    items: tuple[IndexItem, ...]
+
+
+class ReduceAttrs(NamedTuple):
+    """A reduction by its name in the op table, and the dims that it is over."""
+
+    name: str
+    dims: Dims
+
+
+class AlongAttrs(NamedTuple):
+    """An operation by its name, and the dim that it runs along."""
+
+    name: str
+    dim: Dim
+
+
+class SortAttrs(NamedTuple):
+    """The dim that is sorted along, and its ranks."""
+
+    dim: Dim
+    ranks: Dim
+
+
+class GroupAttrs(NamedTuple):
+    """Which element of each group along a dim; the groups are positions along another."""
+
+    which: str
+    along: Dim
+    groups: Dim
+
+
+class RelabelAttrs(NamedTuple):
+    """Pairs of dims of which the second takes the place of the first."""
+
+    pairs: tuple[tuple[Dim, Dim], ...]
+
+
+class ConcatAttrs(NamedTuple):
+    """The dims along which inputs are joined, one each, and what these are together."""
+
+    parts: Dims
+    whole: Dim
 
 
 class ApplyAttrs(NamedTuple):

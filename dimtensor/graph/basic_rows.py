@@ -220,6 +220,7 @@ _GRADIENTS = [
     unary(
         "stop_gradient", "same", "The operand, whose gradient counts as zero.",
         numpy="", oracle="lambda x: x", lowers_to="disconnected_grad", complex=True,
+        stops_gradient=True,
         note="Also as zero in second derivatives.",
     ),
 ]  # fmt: skip

@@ -8,34 +8,15 @@ names.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from dimtensor.dims import Dim
-from dimtensor.errors import DtypeError, GraphError, build_message
+from dimtensor.errors import GraphError, build_message
 from dimtensor.graph.infer import constant_attrs, describe
-from dimtensor.graph.node import Node, NodeType, infers, make
+from dimtensor.graph.node import KINDS, Node, make
 from dimtensor.graph.regions import regions_of
 from dimtensor.graph.substitute import rebuild
 from dimtensor.graph.walk import toposort, with_regions
-
-
-@infers("check")
-def _check(inputs: tuple[Node, ...], attrs: Any) -> NodeType:
-    """The first input; the elements of the second one must be true.
-
-    The attribute is the message.
-    """
-    x, condition = inputs
-    if condition.dtype != "bool":
-        raise DtypeError(
-            build_message(
-                f"a check asks that a condition be true, {describe(condition)} is of "
-                f"{condition.dtype}",
-                [("message", attrs)],
-                "compare it with something, as in x > 0",
-            )
-        )
-    return NodeType(x.dims, x.dtype, x.categories)
 
 
 class Check(NamedTuple):
@@ -84,33 +65,7 @@ def check_messages(node: Node) -> dict[Dim | None, str]:
     >>> check_messages(dt.check(dt.scalar("x") > 0, "x is positive").node)
     {None: 'x is positive'}
     """
-    if node.kind == "check":
-        return {None: node.attrs}
-    if node.kind == "elemwise" and node.attrs == "power":
-        return {None: "power: integers have no negative powers; cast them to float"}
-    if node.kind in ("reduce", "arg_reduce"):
-        name, over = node.attrs
-        dims = (over,) if isinstance(over, Dim) else over
-        return {dim: f"{name} has no value over {dim.title}: it has length 0" for dim in dims}
-    if node.kind in ("index", "update"):
-        items = node.attrs if node.kind == "index" else node.attrs[1]
-        return {
-            item.dim: f"positions computed for {item.dim.title} are outside of its length"
-            for item in items
-            if item.kind == "tensor"
-        }
-    if node.kind == "apply":
-        name = node.attrs.name or "apply"
-        return {
-            dim: f"{name}: {dim.title} has not the length that the function gives"
-            for dim in node.attrs.core_out
-        }
-    if node.kind == "shaped":
-        return {
-            dim: f"axis {axis} of a positional variable is not as long as {dim.title}"
-            for axis, dim in enumerate(node.attrs.dims)
-        }
-    return {}
+    return KINDS[node.kind].messages(node)
 
 
 def is_check(node: Node) -> bool:

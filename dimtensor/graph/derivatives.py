@@ -17,15 +17,15 @@ from dimtensor.dims import (
     SelDim,
     dim_set,
     mask_keys,
-    sort_dims,
     union,
     without,
 )
 from dimtensor.dims.selection import Mask
 from dimtensor.errors import DimError, DtypeError, build_message
+from dimtensor.graph.attrs import ReduceAttrs
 from dimtensor.graph.checks import is_check
 from dimtensor.graph.infer import describe
-from dimtensor.graph.node import Node, NodeType, infers, make
+from dimtensor.graph.node import Node, NodeType, make
 from dimtensor.graph.regions import (
     DERIVATIVES,
     DerivativeAttrs,
@@ -248,37 +248,12 @@ def jacobian_renames(node: Node) -> tuple[tuple[Dim, Dim], ...]:
     return jacobian_dims(outer_dims(node.attrs, node.inputs, y.dims), node.inputs[0].dims)
 
 
-def _closed_types(inputs: tuple[Node, ...], attrs: DerivativeAttrs) -> NodeType:
+def closed_type(inputs: tuple[Node, ...], attrs: DerivativeAttrs) -> NodeType:
     """The type of what is differentiated, in terms of what is outside."""
     given = inputs[: len(attrs.region.bound)]
     same_types("an input", map(type_of, attrs.region.bound), map(type_of, given))
     (y,) = attrs.region.outputs
     return NodeType(outer_dims(attrs, inputs, y.dims), y.dtype)
-
-
-@infers("gradient")
-def _gradient(inputs: tuple[Node, ...], attrs: DerivativeAttrs) -> NodeType:
-    y = _closed_types(inputs, attrs)
-    cotangents = inputs[len(attrs.region.bound) :]
-    same_types("a cotangent", (y,) if y.dims or cotangents else (), map(type_of, cotangents))
-    x = inputs[attrs.output]
-    return NodeType(x.dims, x.dtype)
-
-
-@infers("jacobian")
-def _jacobian(inputs: tuple[Node, ...], attrs: DerivativeAttrs) -> NodeType:
-    y = _closed_types(inputs, attrs)
-    renames = dict(jacobian_dims(y.dims, inputs[0].dims))
-    columns = (renames.get(dim, dim) for dim in inputs[0].dims)
-    return NodeType(sort_dims((*y.dims, *columns)), y.dtype)
-
-
-@infers("pushforward")
-def _pushforward(inputs: tuple[Node, ...], attrs: DerivativeAttrs) -> NodeType:
-    y = _closed_types(inputs, attrs)
-    given = split_derivative(attrs, inputs)
-    same_types("a tangent", map(type_of, given.wrt), map(type_of, given.directions))
-    return y
 
 
 # -- rebuilt with other inputs ---------------------------------------------------------------------
@@ -321,7 +296,7 @@ def rebuilt_derivative(
         directions = (expand_node(directions[0], extra),)
     else:
         batch = tuple(dim for dim in y.dims if dim in extra)
-        y = make("reduce", (y,), ("sum", batch)) if batch else y
+        y = make("reduce", (y,), ReduceAttrs("sum", batch)) if batch else y
     attrs = attrs._replace(region=region._replace(outputs=(y,)), output=0)
     results = attrs.n_wrt if node.kind == "gradient" else 1
     inputs = (*expanded, *given.captured, *directions)

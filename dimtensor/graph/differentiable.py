@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dimtensor.errors import GraphError, build_message
 from dimtensor.graph.infer import describe
-from dimtensor.graph.node import Node
+from dimtensor.graph.node import KINDS, Node
 from dimtensor.graph.optable import TABLE
 from dimtensor.graph.regions import DERIVATIVES, LoopAttrs, regions_of, split_inputs
 from dimtensor.graph.walk import toposort
@@ -53,7 +53,7 @@ def check_differentiable(y: Node, wrt: Sequence[Node], backward: bool = True) ->
 
 def _passes(node: Node) -> bool:
     """Whether small changes of inputs change it."""
-    return node.dtype[:5] in ("float", "compl") and node.attrs != "stop_gradient"
+    return node.dtype[:5] in ("float", "compl") and KINDS[node.kind].passes_derivatives(node)
 
 
 def _check_operand(node: Node, at: int) -> None:

@@ -13,8 +13,8 @@ from dimtensor.dims.selection import Positions, Slice, normalise_selection
 from dimtensor.errors import DimError, LabelError, build_message, listing
 from dimtensor.graph.attrs import DataAttrs, IndexItem
 from dimtensor.graph.infer import constant_attrs, describe
-from dimtensor.graph.node import Node, make
-from dimtensor.graph.substitute import map_dim, rebuild, rebuilt_node
+from dimtensor.graph.node import KINDS, Node, make
+from dimtensor.graph.substitute import map_dim, rebuild
 from dimtensor.graph.walk import toposort, with_regions
 
 
@@ -67,7 +67,7 @@ class Exchange:
             number = make("constant", (), constant_attrs(moved[0], inputs[0].dtype))
             return make("codes", (number,), self._dims[node.attrs])
         if node.kind == "relabel":
-            for old, new in node.attrs:
+            for old, new in node.attrs.pairs:
                 if isinstance(old, SelDim) and old.parent.unrenamed in self._dims:
                     if isinstance(old.selection, (Positions, Slice)):
                         raise DimError(
@@ -80,13 +80,14 @@ class Exchange:
                         f"substitute: {old.title} takes the place of {new.title}, and would be of "
                         f"another length: {sorted(lengths)}"
                     )
-        if node.kind in ("index", "update"):
-            items = node.attrs if node.kind == "index" else node.attrs[1]
-            moved_items = tuple(map(self._item, items))
-            if moved_items != items:
-                attrs = moved_items if node.kind == "index" else (node.attrs[0], moved_items)
+        kind = KINDS[node.kind]
+        selected = kind.selected(node)
+        if selected is not None:
+            moved_items = tuple(map(self._item, selected.items))
+            if moved_items != selected.items:
+                attrs = node.attrs._replace(items=moved_items)
                 old: Any = SimpleNamespace(kind=node.kind, inputs=node.inputs, attrs=attrs)
-                return rebuilt_node(old, inputs, self._mapping)
+                return kind.with_inputs(old, inputs, self._mapping)
         return None
 
     def _input(self, node: Node) -> Node:

@@ -8,11 +8,10 @@ from typing import Any
 from dimtensor.dims import Dim, Dims, union, without
 from dimtensor.errors import GraphError
 from dimtensor.graph.apart import is_apart, mixed_later
-from dimtensor.graph.derivatives import rebuilt_derivative
+from dimtensor.graph.attrs import ReduceAttrs
 from dimtensor.graph.infer import constant_attrs
-from dimtensor.graph.node import Node, make
+from dimtensor.graph.node import KINDS, Node, make
 from dimtensor.graph.regions import (
-    DERIVATIVES,
     CondAttrs,
     LoopAttrs,
     LoopInputs,
@@ -25,21 +24,8 @@ from dimtensor.graph.regions import (
     split_inputs,
     stop_dims,
 )
-from dimtensor.graph.substitute import Replace, expand_node, map_dim, rebuild
+from dimtensor.graph.substitute import Replace, expand_node, rebuild
 from dimtensor.graph.walk import toposort, with_regions
-
-
-def rebuilt(
-    node: Node, inputs: tuple[Node, ...], mapping: dict[Dim, Dim], replace: Replace | None
-) -> list[Node]:
-    """All outputs of a node with regions, with other inputs."""
-    if node.kind == "loop":
-        attrs: LoopAttrs = node.attrs
-        over = None if attrs.over is None else map_dim(attrs.over, mapping)
-        return _grown_loop(attrs._replace(over=over), inputs, mapping, replace)
-    if node.kind in DERIVATIVES:
-        return rebuilt_derivative(node, inputs, mapping, replace)
-    return _grown_cond(node.attrs, inputs, mapping, replace)
 
 
 def _elemwise(name: str, *operands: Node) -> Node:
@@ -49,10 +35,10 @@ def _elemwise(name: str, *operands: Node) -> Node:
 # -- loops -----------------------------------------------------------------------------------------
 
 
-def _grown_loop(
+def grown_loop(
     attrs: LoopAttrs, inputs: tuple[Node, ...], mapping: dict[Dim, Dim], replace: Replace | None
 ) -> list[Node]:
-    """A loop whose states have all the dims that a step gives them."""
+    """All outputs of a loop with other inputs, whose states have all dims that a step gives."""
     given = split_inputs(attrs, inputs)
     if given.n_steps is not None and given.n_steps.dims:
         attrs, given = _counting_for_each(attrs, given)
@@ -119,7 +105,7 @@ def _counting_for_each(attrs: LoopAttrs, given: LoopInputs) -> tuple[LoopAttrs, 
         go_on = _elemwise("logical_and", go_on, outputs[-1])
         go = _elemwise("logical_and", go, given.go)
         outputs = outputs[:-1]
-    most = make("reduce", (_elemwise("maximum", counts, zero),), ("max", counts.dims))
+    most = make("reduce", (_elemwise("maximum", counts, zero),), ReduceAttrs("max", counts.dims))
     region = Region((*outputs[:n], after, *outputs[n:], go_on), moved)
     longer = attrs._replace(region=region, n_states=n + 1, stops=True)
     return longer, LoopInputs(most, go, tuple(states), given.sequences, captured)
@@ -142,10 +128,10 @@ def masked(attrs: LoopAttrs, inputs: tuple[Node, ...]) -> tuple[LoopAttrs, tuple
     *after, go_on = guarded(rebuild(attrs.region.outputs, leaves), going)
     kept = [_elemwise("where", going, x, s) for x, s in zip(after, moved, strict=False)]
     go_on = expand_node(_elemwise("logical_and", going, go_on), along)
-    some = make("reduce", (go_on,), ("any", along))
+    some = make("reduce", (go_on,), ReduceAttrs("any", along))
     region = Region((*kept, go_on, some), moved)
     go = expand_node(given.go, along)
-    start = make("reduce", (go,), ("any", along))
+    start = make("reduce", (go,), ReduceAttrs("any", along))
     scalar = given._replace(go=start, init=(*given.init, go))
     return attrs._replace(region=region, n_states=n + 1), scalar.inputs
 
@@ -153,9 +139,10 @@ def masked(attrs: LoopAttrs, inputs: tuple[Node, ...]) -> tuple[LoopAttrs, tuple
 # -- conditionals ----------------------------------------------------------------------------------
 
 
-def _grown_cond(
+def grown_cond(
     attrs: CondAttrs, inputs: tuple[Node, ...], mapping: dict[Dim, Dim], replace: Replace | None
 ) -> list[Node]:
+    """All outputs of a conditional with other inputs."""
     condition, *operands = inputs
     bound = leaves_like(attrs.then.bound, operands)
     branches = []
@@ -229,7 +216,7 @@ def _elementwise_along(outputs: Sequence[Node], dims: Dims) -> bool:
         elif node.kind in ("elemwise", "cast", "codes", "check", "constant", "bound", "expand"):
             continue
         elif any(dim in x.dims for x in node.inputs for dim in dims):
-            if node.kind != "reduce" or any(dim in dims for dim in node.attrs[1]):
+            if node.kind != "reduce" or any(dim in dims for dim in node.attrs.dims):
                 return False
     return True
 
@@ -238,7 +225,7 @@ def loop_outputs(attrs: LoopAttrs, inputs: tuple[Node, ...]) -> list[Node]:
     """The nodes of all outputs of a loop, whose number of steps may have dims."""
     n_steps = split_inputs(attrs, inputs).n_steps
     if n_steps is not None and n_steps.dims:
-        return _grown_loop(attrs, inputs, {}, None)
+        return grown_loop(attrs, inputs, {}, None)
     return loop_nodes(attrs, inputs)
 
 
@@ -299,10 +286,11 @@ def _may_harm(node: Node) -> bool:
 
 def _inside(node: Node, inputs: tuple[Node, ...], condition: Node) -> Node | None:
     """A selection at positions that count, at the first ones elsewhere."""
-    items = node.attrs if node.kind == "index" else node.attrs[1]
-    first = 1 if node.kind == "index" else 2
+    selected = KINDS[node.kind].selected(node)
+    assert selected is not None
+    first = len(inputs) - len(selected.indexers)
     changed = list(inputs)
-    for item in items:
+    for item in selected.items:
         at = first + item.payload if item.kind == "tensor" else 0
         if at and changed[at].categories is None:
             positions = changed[at]
@@ -315,7 +303,7 @@ def _inside(node: Node, inputs: tuple[Node, ...], condition: Node) -> Node | Non
 def _any(condition: Node, along: Dims) -> Node:
     """Whether a condition is true at a position of some dims."""
     others = without(condition.dims, along)
-    return make("reduce", (condition,), ("any", others)) if others else condition
+    return make("reduce", (condition,), ReduceAttrs("any", others)) if others else condition
 
 
 def _guarded_loop(attrs: LoopAttrs, inputs: tuple[Node, ...], condition: Node) -> list[Node]:
@@ -328,13 +316,13 @@ def _guarded_loop(attrs: LoopAttrs, inputs: tuple[Node, ...], condition: Node) -
         region = region._replace(outputs=tuple(outputs))
         given = given._replace(go=_elemwise("logical_and", given.go, condition))
     given = given._replace(captured=(*given.captured, condition))
-    return _grown_loop(attrs._replace(region=region), given.inputs, {}, None)
+    return grown_loop(attrs._replace(region=region), given.inputs, {}, None)
 
 
 def _guarded_cond(attrs: CondAttrs, inputs: tuple[Node, ...], condition: Node) -> list[Node]:
     then, _ = _with_condition(attrs.then, condition)
     otherwise, _ = _with_condition(attrs.otherwise, condition)
-    return _grown_cond(CondAttrs(then, otherwise, 0), (*inputs, condition), {}, None)
+    return grown_cond(CondAttrs(then, otherwise, 0), (*inputs, condition), {}, None)
 
 
 def _with_condition(region: Region, condition: Node) -> tuple[Region, Node]:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dimtensor.dims import Dim, Dims
 from dimtensor.errors import GraphError
 from dimtensor.graph.optable import TABLE
+
+if TYPE_CHECKING:
+    from dimtensor.graph.kind import Kind
 
 _interned: weakref.WeakValueDictionary[tuple, Node] = weakref.WeakValueDictionary()
 _serial = itertools.count()
@@ -28,18 +31,8 @@ class NodeType(NamedTuple):
     categories: Dim | None = None
 
 
-Inference = Callable[[tuple["Node", ...], Any], NodeType]
-INFERENCE: dict[str, Inference] = {}
-
-
-def infers(kind: str) -> Callable[[Inference], Inference]:
-    """Register the inference function of a node kind."""
-
-    def register(function: Inference) -> Inference:
-        INFERENCE[kind] = function
-        return function
-
-    return register
+# what answers for the nodes of a kind, by its name
+KINDS: dict[str, Kind] = {}
 
 
 class Node:
@@ -48,7 +41,7 @@ class Node:
     Attributes
     ----------
     kind : str
-        Which inference and which lowering function are responsible.
+        Name of the kind that answers for it, see :mod:`dimtensor.graph.kind`.
     inputs : tuple of Node
     attrs : hashable
         Everything else that the operation is determined by.
@@ -127,10 +120,10 @@ def recorded() -> Iterator[set[Node]]:
 
 
 def _new(kind: str, inputs: tuple[Node, ...], attrs: Hashable, key: tuple) -> Node:
-    inference = INFERENCE.get(kind)
-    if inference is None:
+    known = KINDS.get(kind)
+    if known is None:
         raise GraphError(f"there is no node kind {kind!r}")
-    dims, dtype, categories = inference(inputs, attrs)
+    dims, dtype, categories = known.infer(inputs, attrs)
     node = object.__new__(Node)
     node.kind = kind
     node.inputs = inputs

@@ -42,6 +42,8 @@ class OpRow:
         Operands with a gradient, be it zero almost everywhere. A gradient through another one
         raises.
     commutative : bool
+    stops_gradient : bool
+        Whether the result counts as a constant where derivatives are taken.
     complex : bool
         Whether complex operands are taken.
     aliases : str
@@ -64,6 +66,7 @@ class OpRow:
     domain: Domain = ((-3.0, 3.0),)
     differentiable: tuple[int, ...] = ()
     commutative: bool = False
+    stops_gradient: bool = False
     complex: bool = False
     aliases: str = ""
     note: str = ""

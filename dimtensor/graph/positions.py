@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from dimtensor.dims import Dim
-from dimtensor.graph.node import Node
+from dimtensor.graph.node import KINDS, Node
 from dimtensor.graph.regions import DERIVATIVES, regions_of
 from dimtensor.graph.walk import toposort
 
-# operations through which the values of an integer input reach an indexer unchanged, so that a
-# check of the input on the host is a check of the indexer
-_TRANSPARENT = frozenset(
-    {"index", "relabel", "expand", "merge", "split", "concat", "stack", "codes", "check"}
-)
-
 
 def source_leaves(indexer: Node) -> list[Node] | None:
-    """The leaves, bound ones among them, whose values an indexer has; None where it is computed."""
+    """The leaves, bound ones among them, whose values an indexer has; None where it is computed.
+
+    The values of a leaf reach the indexer unchanged, so that a check of the leaf on the host is a
+    check of the indexer.
+    """
     found: list[Node] = []
     seen: set[Node] = set()
     stack = [indexer]
@@ -28,11 +26,11 @@ def source_leaves(indexer: Node) -> list[Node] | None:
         seen.add(node)
         if node.kind in ("input", "data", "bound"):
             found.append(node)
-        elif node.kind in _TRANSPARENT:
-            inputs = node.inputs if node.kind in ("concat", "stack") else node.inputs[:1]
-            stack += reversed(inputs)
-        elif node.kind != "label_position":
+            continue
+        values = KINDS[node.kind].values_of(node)
+        if values is None:
             return None
+        stack += reversed(values)
     return found
 
 
@@ -52,13 +50,10 @@ def indexed_leaves(outputs: Iterable[Node]) -> list[tuple[Node, Dim]]:
     while todo:
         roots, stop, sources = todo.pop()
         for node in toposort(roots, stop):
-            if node.kind in ("index", "update"):
-                items = node.attrs if node.kind == "index" else node.attrs[1]
-                indexers = node.inputs[1:] if node.kind == "index" else node.inputs[2:]
-                for item in items:
-                    if item.kind == "tensor":
-                        for leaf in _sources(indexers[item.payload], sources) or ():
-                            found[leaf, item.dim] = None
+            selected = KINDS[node.kind].selected(node)
+            for dim, indexer in selected.looked_up() if selected is not None else ():
+                for leaf in _sources(indexer, sources) or ():
+                    found[leaf, dim] = None
             known = known_outside(node)
             inner = {leaf: _sources(x, sources) for leaf, x in known.items()}
             todo += [(region.outputs, region.bound, inner) for region in regions_of(node)]

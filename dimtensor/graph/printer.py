@@ -15,19 +15,18 @@ from dimtensor.dims import Dim, SelDim
 from dimtensor.dims.dim import AnonymousDim
 from dimtensor.dims.selection import Mask, Positions
 from dimtensor.graph import attrs as at
-from dimtensor.graph.calls import (
-    attr_text,
-    bound_names,
-    call_of,
-    captured_of,
-    constant_text,
-    dim_text,
-    label_text,
-)
+from dimtensor.graph.kind import kind_of
 from dimtensor.graph.node import Node
 from dimtensor.graph.optable import TABLE
 from dimtensor.graph.regions import BoundAttrs, Region, regions_of
 from dimtensor.graph.shown import shown
+from dimtensor.graph.text import (
+    attr_text,
+    call_of,
+    constant_text,
+    dim_text,
+    label_text,
+)
 from dimtensor.graph.walk import LEAF_KINDS, toposort
 
 # longest text of an operation that widens the column it is in
@@ -153,7 +152,7 @@ class References:
         """Operands with their roles, those of commutative operations in canonical order."""
         operands = call_of(node, self.dim).operands
         if regions_of(node):
-            first = len(operands) - len(captured_of(node))
+            first = len(operands) - len(kind_of(node).captured(node))
             ranked = sorted(operands[first:], key=lambda pair: self._order.key(pair[1]))
             return [*operands[:first], *((f"c{at}", x) for at, (_, x) in enumerate(ranked))]
         if not _is_commutative(node):
@@ -162,9 +161,9 @@ class References:
 
     def bound(self, node: Node) -> list[str]:
         """What the bound leaves of a loop or conditional are called, by number."""
-        captured = captured_of(node)
+        captured = kind_of(node).captured(node)
         ranked = sorted(captured, key=self._order.key)
-        names = bound_names(node)[0]
+        names = kind_of(node).bound_names(node)
         return [*names[: len(names) - len(captured)], *(f"c{ranked.index(x)}" for x in captured)]
 
     def dim(self, dim: Dim) -> str:
@@ -200,7 +199,7 @@ def _lines(names: References) -> list[tuple[str, str, str, str]]:
 
 
 def _body_lines(node: Node, around: References) -> list[tuple[str, str, str, str]]:
-    called, bodies = around.bound(node), bound_names(node)[1]
+    called, bodies = around.bound(node), kind_of(node).bodies(node)
     lines = []
     first = 0
     for (title, keys, outputs), region in zip(bodies, regions_of(node), strict=True):
@@ -344,6 +343,8 @@ class CanonicalOrder:
             return " ".join(inner._digests[node] for node in value.outputs)
         if isinstance(value, Positions):
             return str(value._key)
+        if isinstance(value, (at.IndexAttrs, at.RelabelAttrs)):
+            (value,) = value
         if isinstance(value, (tuple, list)):
             return "(" + ",".join(self._structure(item) for item in value) + ")"
         return attr_text(value, self._dim_structure)

@@ -15,9 +15,9 @@ import uuid
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from dimtensor.dims import Dim, Dims, dim_set, mask_keys, sort_dims, without
-from dimtensor.errors import DimError, GraphError, build_message
-from dimtensor.graph.node import Node, NodeType, infers, make
+from dimtensor.dims import Dim, Dims, mask_keys, sort_dims
+from dimtensor.errors import GraphError
+from dimtensor.graph.node import KINDS, Node, NodeType, make
 from dimtensor.graph.substitute import rebuild
 from dimtensor.graph.walk import LEAF_KINDS, toposort
 
@@ -164,13 +164,7 @@ def split_inputs(attrs: LoopAttrs, inputs: Sequence[Any]) -> LoopInputs:
 
 def regions_of(node: Node) -> tuple[Region, ...]:
     """The regions that a node has."""
-    if node.kind == "loop":
-        return (node.attrs.region,)
-    if node.kind == "cond":
-        return (node.attrs.then, node.attrs.otherwise)
-    if node.kind in DERIVATIVES:
-        return (node.attrs.region,)
-    return ()
+    return KINDS[node.kind].regions(node.attrs)
 
 
 def stop_dims(attrs: LoopAttrs, given: LoopInputs) -> Dims:
@@ -212,9 +206,10 @@ def bound_masks(inside: Iterable[Node], captured: Collection[Node]) -> set[Node]
     found: set[Any] = set()
     for node in inside:
         found.update(key for dim in node.dims for key in mask_keys(dim))
-        if node.kind in ("index", "update"):
-            items, first = (node.attrs, 1) if node.kind == "index" else (node.attrs[1], 2)
-            found.update(node.inputs[first + i.payload] for i in items if i.kind == "mask")
+        selected = KINDS[node.kind].selected(node)
+        if selected is not None:
+            items, indexers = selected
+            found.update(indexers[item.payload] for item in items if item.kind == "mask")
     found.update(key for node in captured for dim in node.dims for key in mask_keys(dim))
     return found.intersection(captured)
 
@@ -292,49 +287,12 @@ def loop_nodes(attrs: LoopAttrs, inputs: tuple[Node, ...]) -> list[Node]:
     return [make("loop", inputs, attrs._replace(output=at)) for at in range(count)]
 
 
-# -- inference -------------------------------------------------------------------------------------
-
-
-@infers("bound")
-def _bound(inputs: tuple[Node, ...], attrs: BoundAttrs) -> NodeType:
-    return NodeType(attrs.dims, attrs.dtype, attrs.categories)
+# -- types -----------------------------------------------------------------------------------------
 
 
 def type_of(node: Node) -> NodeType:
     """What inference said of a node."""
     return NodeType(node.dims, node.dtype, node.categories)
-
-
-@infers("loop")
-def _loop(inputs: tuple[Node, ...], attrs: LoopAttrs) -> NodeType:
-    given = split_inputs(attrs, inputs)
-    over = () if attrs.over is None else (attrs.over,)
-    expected = [
-        *map(type_of, given.init),
-        *(type_of(x)._replace(dims=without(x.dims, over)) for x in given.sequences),
-        *map(type_of, given.captured),
-    ]
-    same_types("an input", [type_of(x) for x in attrs.region.bound], expected)
-    states = expected[: attrs.n_states]
-    same_types("a state", [type_of(x) for x in attrs.next_states], states)
-    if attrs.before is not None:
-        same_types("a state before a step", [type_of(x) for x in attrs.before], states)
-    along = stop_dims(attrs, given)
-    if any(dim not in state.dims for state in states for dim in along):
-        raise GraphError(f"a state lacks dims by which a loop stops: {dim_set(along)}")
-    if attrs.output < attrs.n_states:
-        return states[attrs.output]
-    element = attrs.traced[attrs.output - attrs.n_states]
-    for dim in over:
-        if dim in element.dims:
-            raise DimError(
-                build_message(
-                    f"what a step gives has {dim.title} already, the dim of the loop",
-                    [("given by a step", dim_set(element.dims)), ("loop over", repr(dim))],
-                    "rename it with rename_dim",
-                )
-            )
-    return NodeType(sort_dims((*element.dims, *over)), element.dtype, element.categories)
 
 
 def same_types(what: str, found: Iterable[NodeType], expected: Iterable[NodeType]) -> None:
@@ -348,15 +306,3 @@ def same_types(what: str, found: Iterable[NodeType], expected: Iterable[NodeType
     found, expected = list(found), list(expected)
     if found != expected:
         raise GraphError(f"{what} of a region is of another type: {found} for {expected}")
-
-
-@infers("cond")
-def _cond(inputs: tuple[Node, ...], attrs: CondAttrs) -> NodeType:
-    condition, *operands = inputs
-    if condition.dims or condition.dtype != "bool":
-        raise GraphError(f"the condition of a conditional is a bool scalar, not {condition}")
-    for region in (attrs.then, attrs.otherwise):
-        same_types("an input", [type_of(x) for x in region.bound], [type_of(x) for x in operands])
-    found = [type_of(x) for x in attrs.then.outputs]
-    same_types("an output", found, [type_of(x) for x in attrs.otherwise.outputs])
-    return found[attrs.output]

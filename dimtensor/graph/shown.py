@@ -11,15 +11,10 @@ from collections.abc import Sequence
 
 from dimtensor.graph.attrs import InputAttrs, ShownAttrs
 from dimtensor.graph.derivatives import opened
-from dimtensor.graph.node import Node, NodeType, infers, make
+from dimtensor.graph.node import Node, make
 from dimtensor.graph.regions import DERIVATIVES, DerivativeAttrs, split_derivative
 from dimtensor.graph.substitute import rebuild
 from dimtensor.graph.walk import toposort, with_regions
-
-
-@infers("shown")
-def _shown(inputs: tuple[Node, ...], attrs: ShownAttrs) -> NodeType:
-    return NodeType(attrs.dims, attrs.dtype)
 
 
 def shown(outputs: Sequence[Node]) -> list[Node]:

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from dimtensor.dims import DerivedDim, Dim, Dims, SelDim, dim_set, without
-from dimtensor.dims.selection import Mask
+from dimtensor.dims import DerivedDim, Dim, Dims, dim_set, without
 from dimtensor.errors import DimError, build_message, listing
-from dimtensor.graph.node import Node, make
+from dimtensor.graph.attrs import RelabelAttrs
+from dimtensor.graph.node import KINDS, Node, make
 from dimtensor.graph.walk import toposort
 from dimtensor.graph.words import carry
 
 DimMap = Callable[[Dim], Dim]
 Replace = Callable[[Node, tuple[Node, ...]], Node | None]
-_WITH_REGIONS = frozenset({"loop", "cond", "gradient", "jacobian", "pushforward"})
 
 
 def substitute(
@@ -108,7 +107,8 @@ def rebuild(
         if instead is not None:
             done[node] = instead
             continue
-        closed = node.kind in _WITH_REGIONS
+        kind = KINDS[node.kind]
+        closed = kind.has_regions
         inner = replace if nested and closed else None
         if (
             inputs == node.inputs
@@ -119,19 +119,14 @@ def rebuild(
             done[node] = node
             continue
         if closed:
-            from dimtensor.graph.grown import rebuilt
-
             key = (node.kind, inputs, node.attrs._replace(output=0))
             if key not in loops:
-                loops[key] = rebuilt(node, inputs, mapping, inner)
+                loops[key] = kind.rebuilt(node, inputs, mapping, inner)
             done[node] = loops[key][node.attrs.output]
             continue
-        done[node] = rebuilt_node(node, inputs, mapping)
+        done[node] = kind.with_inputs(node, inputs, mapping)
         carry(node, done[node], done)
     return [done[output] for output in outputs]
-
-
-batch = substitute
 
 
 def map_dim(dim: Dim, mapping: Mapping[Dim, Dim]) -> Dim:
@@ -148,84 +143,13 @@ def map_dim(dim: Dim, mapping: Mapping[Dim, Dim]) -> Dim:
     return dim.with_parents(parents)
 
 
-def rebuilt_node(node: Node, inputs: tuple[Node, ...], mapping: dict[Dim, Dim]) -> Node:
-    """A node without regions, with other inputs and dims exchanged."""
-    attrs = map_attrs(node.kind, node.attrs, lambda dim: map_dim(dim, mapping))
-    if node.kind == "expand":
-        (x,) = inputs
-        added = without(attrs, x.dims)
-        return make("expand", inputs, added) if added else x
-    if node.kind == "update":
-        inputs = _with_own_base(node, inputs, mapping)
-    new = make(node.kind, inputs, attrs)
-    if node.kind == "index":
-        _map_masks(node, new, mapping)
-    return new
-
-
-def _with_own_base(
-    node: Node, inputs: tuple[Node, ...], mapping: Mapping[Dim, Dim]
-) -> tuple[Node, ...]:
-    """An update whose value or indexers got more dims updates its own tensor for each position."""
-    base, *others = inputs
-    added: list[Dim] = []
-    for old, new in zip(node.inputs[1:], others, strict=True):
-        known = {map_dim(dim, mapping) for dim in old.dims}
-        added += [dim for dim in new.dims if dim not in known]
-    return (expand_node(base, tuple(dict.fromkeys(added))), *others)
-
-
-def _map_masks(old: Node, new: Node, mapping: dict[Dim, Dim]) -> None:
-    """A selection by another mask is another dim; what follows must speak of the new one."""
-    for item, changed in zip(old.attrs, new.attrs, strict=True):
-        if item.kind == "mask":
-            keys = old.inputs[1 + item.payload], new.inputs[1 + item.payload]
-            before = SelDim.of(item.dim, Mask(keys[0]))
-            after = SelDim.of(changed.dim, Mask(keys[1]))
-            mapping[before] = after
-            # it may get another name than that of what it is selected from
-            mapping[before.unrenamed] = after.unrenamed
-
-
-def map_attrs(kind: str, attrs: Any, f: DimMap) -> Any:
-    """Attributes with all dims in them exchanged."""
-
-    def many(dims: Dims) -> Dims:
-        return tuple(f(dim) for dim in dims)
-
-    def items(given: tuple) -> tuple:
-        return tuple(item._replace(dim=f(item.dim)) for item in given)
-
-    if kind in ("length", "positions", "merge", "split", "stack"):
-        return f(attrs)
-    if kind == "label_position":
-        return attrs._replace(dim=f(attrs.dim))
-    if kind == "reduce":
-        return (attrs[0], many(attrs[1]))
-    if kind in ("cumulate", "arg_reduce"):
-        return (attrs[0], f(attrs[1]))
-    if kind in ("sort", "argsort", "dot", "expand"):
-        return many(attrs)
-    if kind == "relabel":
-        return tuple((f(old), f(new)) for old, new in attrs)
-    if kind == "index":
-        return items(attrs)
-    if kind == "update":
-        return (attrs[0], items(attrs[1]))
-    if kind == "concat":
-        return (many(attrs[0]), f(attrs[1]))
-    if kind == "apply":
-        return attrs._replace(
-            core_in=tuple(many(core) for core in attrs.core_in), core_out=many(attrs.core_out)
-        )
-    if kind == "group_position":
-        return (attrs[0], f(attrs[1]), f(attrs[2]))
-    if kind == "codes" and attrs is not None:
-        return f(attrs)
-    return attrs
-
-
 def expand_node(x: Node, dims: Dims) -> Node:
     """A node with all of some dims."""
     added = without(dims, x.dims)
     return make("expand", (x,), added) if added else x
+
+
+def relabel_node(x: Node, *pairs: tuple[Dim, Dim]) -> Node:
+    """A node with the second dim of each pair in the place of the first, position by position."""
+    changed = tuple((old, new) for old, new in pairs if old is not new)
+    return make("relabel", (x,), RelabelAttrs(changed)) if changed else x

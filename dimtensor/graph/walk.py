@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from dimtensor.graph.node import Node
+from dimtensor.graph.node import KINDS, Node
 
 
 def toposort(outputs: Iterable[Node], stop: Collection[Node] = ()) -> list[Node]:
@@ -45,11 +45,9 @@ def leaves(outputs: Iterable[Node]) -> list[Node]:
 
 def with_regions(nodes: Iterable[Node]) -> list[Node]:
     """Nodes, and before each those of the bodies that it has."""
-    from dimtensor.graph.regions import regions_of
-
     found: dict[Node, None] = {}
     for node in nodes:
-        for region in regions_of(node):
+        for region in KINDS[node.kind].regions(node.attrs):
             inside = toposort([*region.bound, *region.outputs])  # not all that is bound is used
             found.update(dict.fromkeys(with_regions(inside)))
         found[node] = None

@@ -168,10 +168,9 @@ class Lowering:
         """The dims that take the places of others, which are as long."""
         replaced: dict[Dim, dict[Dim, None]] = {}
         for node in self._nodes:
-            if node.kind == "relabel":
-                for old, new in node.attrs:
-                    replaced.setdefault(new, {})[old] = None
-                    replaced.setdefault(old, {})[new] = None
+            for old, new in node.attrs.pairs if node.kind == "relabel" else ():
+                replaced.setdefault(new, {})[old] = None
+                replaced.setdefault(old, {})[new] = None
         return replaced
 
     def length(self, dim: Dim) -> Any:

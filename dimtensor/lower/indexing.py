@@ -7,8 +7,8 @@ from typing import Any
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
-from dimtensor.dims import Dim, Dims, SelDim, without
-from dimtensor.dims.selection import LateSlice, Mask, Positions, Slice
+from dimtensor.dims import Dim, Dims, without
+from dimtensor.dims.selection import LateSlice, Positions, Slice
 from dimtensor.graph import Node
 from dimtensor.graph.attrs import IndexItem, LabelPosition
 from dimtensor.lower.context import Lowering, lowers, transpose
@@ -24,13 +24,6 @@ def _within(ctx: Lowering, node: Node, indexer: Node, variable: Variable, dim: D
     return pt.clip(variable, -length, pt.maximum(length - 1, 0))
 
 
-def new_dim(item: IndexItem, indexers: tuple[Node, ...]) -> Dim:
-    """The dim that a selection or mask makes of the item's dim."""
-    if item.kind == "mask":
-        return SelDim.of(item.dim, Mask(indexers[item.payload]))
-    return SelDim.of(item.dim, item.payload)
-
-
 def _is_view(item: IndexItem) -> bool:
     return item.kind == "int" or (
         item.kind == "select" and isinstance(item.payload, (Slice, LateSlice))
@@ -41,13 +34,13 @@ def _is_view(item: IndexItem) -> bool:
 def index(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
     x, *indexers = inputs
     nodes = node.inputs[1:]
-    x, dims = _take_views(ctx, x, ctx.axes(node.inputs[0]), node.attrs, nodes)
-    for item in node.attrs:
+    x, dims = _take_views(ctx, x, ctx.axes(node.inputs[0]), node.attrs.items, nodes)
+    for item in node.attrs.items:
         if item.kind == "mask" or (item.kind == "select" and isinstance(item.payload, Positions)):
             axis = dims.index(item.dim)
             x = pt.take(x, _positions_of(ctx, item, nodes, indexers), axis=axis)
-            dims = (*dims[:axis], new_dim(item, nodes), *dims[axis + 1 :])
-    pointwise = [item for item in node.attrs if item.kind == "tensor"]
+            dims = (*dims[:axis], item.new_dim(nodes), *dims[axis + 1 :])
+    pointwise = [item for item in node.attrs.items if item.kind == "tensor"]
     if pointwise:
         arrays = {
             item.dim: (
@@ -76,7 +69,7 @@ def _take_views(
             slots.append(item.payload)
         else:
             slots.append(_as_slice(ctx, item))
-            result.append(new_dim(item, nodes))
+            result.append(item.new_dim(nodes))
     if all(isinstance(slot, slice) and slot == slice(None) for slot in slots):
         return x, tuple(result)
     return x[tuple(slots)], tuple(result)
@@ -170,7 +163,7 @@ def update(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable,
             arrays[item.dim] = (pt.constant(item.payload, dtype="int64"), ())
         else:
             at = _positions_of(ctx, item, nodes, indexers)
-            arrays[item.dim] = (at, (new_dim(item, nodes),))
+            arrays[item.dim] = (at, (item.new_dim(nodes),))
     indices, indexed, target, rest = _joint_indices(ctx, dims, arrays)
     moved = transpose(x, dims, (*indexed, *rest))
     shape = pt.broadcast_shape(*indices) if len(indices) > 1 else indices[0].shape

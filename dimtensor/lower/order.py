@@ -145,9 +145,8 @@ def _families(dims: Dims, nodes: Sequence[Node]) -> dict[Dim, Dim]:
             for part in root.parts:
                 leader[find(_root(part))] = find(root)
     for node in nodes:
-        if node.kind == "relabel":
-            for old, new in node.attrs:
-                leader[find(_root(old))] = find(_root(new))
+        for old, new in node.attrs.pairs if node.kind == "relabel" else ():
+            leader[find(_root(old))] = find(_root(new))
     return {dim: find(_root(dim)) for dim in dims}
 
 

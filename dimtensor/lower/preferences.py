@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from dimtensor.dims import Dim, Dims, ProductDim, SelDim, without
+from dimtensor.dims import Dim, Dims, ProductDim, without
 from dimtensor.graph import Node
 from dimtensor.graph.derivatives import jacobian_renames
-from dimtensor.graph.infer import mask_dim
 from dimtensor.graph.regions import DERIVATIVES, regions_of, split_inputs
 
 # each measured as what is lost by the wrong order, see docs/design/layout.md
@@ -159,7 +158,7 @@ def _reduce(node: Node, graph: Graph) -> Found:
 
 
 def _cumulate(node: Node, graph: Graph) -> Found:
-    dims, along = node.dims, node.attrs[1]
+    dims, along = node.dims, node.attrs.dim
     if len(dims) > 1:
         yield ("run", dims, along), _not_innermost(dims, (along,), _RUNNING_INNERMOST, graph)
 
@@ -167,7 +166,7 @@ def _cumulate(node: Node, graph: Graph) -> Found:
 def _arg_reduce(node: Node, graph: Graph) -> Found:
     dims = node.inputs[0].dims
     if len(dims) > 1:
-        yield ("core", node), _last(dims, (node.attrs[1],), _COPY * graph.elements(dims))
+        yield ("core", node), _last(dims, (node.attrs.dim,), _COPY * graph.elements(dims))
 
 
 def _sort(node: Node, graph: Graph) -> Found:
@@ -176,7 +175,7 @@ def _sort(node: Node, graph: Graph) -> Found:
 
 
 def _relabel(node: Node, graph: Graph) -> Found:
-    return _same_order(node, node.inputs[0].dims, node.dims, dict(node.attrs), graph)
+    return _same_order(node, node.inputs[0].dims, node.dims, dict(node.attrs.pairs), graph)
 
 
 def _same_order(
@@ -197,21 +196,16 @@ def _same_order(
 
 def _index(node: Node, graph: Graph) -> Found:
     source, *indexers = node.inputs
-    kinds = {item.kind for item in node.attrs}
-    if kinds <= {"select", "mask"}:
-        taken = {
-            item.dim: SelDim.of(item.dim, item.payload)
-            if item.kind == "select"
-            else mask_dim(item.dim, indexers[item.payload])
-            for item in node.attrs
-        }
+    items = node.attrs.items
+    if all(item.kind in ("select", "mask") for item in items):
+        taken = {item.dim: item.new_dim(indexers) for item in items}
         return _same_order(node, source.dims, node.dims, taken, graph)
-    return _rows(source.dims, node.attrs, indexers, graph.has_gradient(source), graph)
+    return _rows(source.dims, items, indexers, graph.has_gradient(source), graph)
 
 
 def _update(node: Node, graph: Graph) -> Found:
     source, _, *indexers = node.inputs
-    return _rows(source.dims, node.attrs[1], indexers, True, graph)
+    return _rows(source.dims, node.attrs.items, indexers, True, graph)
 
 
 def _rows(

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from dimtensor.dims import Dim
-from dimtensor.dims.selection import Slice
 from dimtensor.graph import Node
-from dimtensor.graph.attrs import IndexItem
-from dimtensor.graph.derivatives import jacobian_renames
+from dimtensor.graph.kind import kind_of
 from dimtensor.graph.uses import commutes, structures
 
 
@@ -42,10 +39,11 @@ def _inputs(node: Node, keys: Mapping[Node, tuple[int, int]]) -> Sequence[Node]:
 
     if commutes(node):
         return by_structure(node.inputs)
-    first = {"index": 1, "update": 2}.get(node.kind)
-    if first is None or len(node.inputs) < first + 2:
+    selected = kind_of(node).selected(node)
+    if selected is None or len(selected.indexers) < 2:
         return node.inputs
-    return (*node.inputs[:first], *by_structure(node.inputs[first:]))
+    first = len(node.inputs) - len(selected.indexers)
+    return (*node.inputs[:first], *by_structure(selected.indexers))
 
 
 class Roles:
@@ -71,7 +69,7 @@ class Roles:
                     self._note(dim, at, "new")
             for dim, role in _mentions(node, numbers):
                 self._note(dim, at, role)
-            for old, new in _renames(node):
+            for old, new in kind_of(node).renames(node):
                 self._sources.setdefault(new, []).append(old)
 
     def _note(self, dim: Dim, at: int, role: str) -> None:
@@ -88,53 +86,8 @@ class Roles:
         return known
 
 
-def _renames(node: Node) -> Sequence[tuple[Dim, Dim]]:
-    if node.kind == "relabel":
-        return node.attrs
-    if node.kind == "jacobian":
-        return jacobian_renames(node)
-    return ()
-
-
-def _mentions(node: Node, numbers: dict[Node, int]) -> Iterator[tuple[Dim, str]]:
-    """The dims that a node names in its attributes, each with its place there."""
-    kind, attrs = node.kind, node.attrs
+def _mentions(node: Node, numbers: Mapping[Node, int]) -> Iterator[tuple[Dim, str]]:
+    """The dims that a node names, each with its place there."""
     if node.categories is not None:
         yield node.categories, "categories"
-    if kind in ("elemwise", "constant", "input", "data", "cast"):
-        return
-    if kind in ("index", "update"):
-        first = 1 if kind == "index" else 2
-        for item in attrs if kind == "index" else attrs[1]:
-            yield item.dim, _item_role(item, node.inputs[first:], numbers)
-    elif kind in ("reduce", "expand", "dot"):
-        for dim in attrs[1] if kind == "reduce" else attrs:
-            yield dim, "any"
-    elif kind == "relabel":
-        for old, new in attrs:
-            yield old, "old"
-            yield new, "taken"
-    elif kind in ("merge", "split"):
-        for number, factor in enumerate(attrs.factors):
-            yield factor, f"factor {number}"
-    else:
-        yield from _placed(attrs, "")
-
-
-def _item_role(item: IndexItem, indexers: Sequence[Node], numbers: dict[Node, int]) -> str:
-    payload = item.payload
-    if item.kind in ("tensor", "mask"):
-        return f"{item.kind} {numbers[indexers[payload]]}"
-    if item.kind == "int":
-        return f"int {payload}"
-    if isinstance(payload, Slice):
-        return f"slice {payload.start} {payload.stop} {payload.step}"
-    return type(payload).__name__
-
-
-def _placed(value: Any, place: str) -> Iterator[tuple[Dim, str]]:
-    if isinstance(value, Dim):
-        yield value, place
-    elif isinstance(value, tuple):
-        for number, part in enumerate(value):
-            yield from _placed(part, f"{place}.{number}")
+    yield from kind_of(node).mentions(node, numbers)

@@ -20,7 +20,7 @@ def expand(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable,
 
 @lowers("relabel")
 def relabel(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
-    mapping = dict(node.attrs)
+    mapping = dict(node.attrs.pairs)
     return inputs[0], tuple(mapping.get(dim, dim) for dim in ctx.axes(node.inputs[0]))
 
 

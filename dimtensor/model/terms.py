@@ -142,8 +142,8 @@ def _sums(logp: Node) -> Iterator[tuple[frozenset[Dim], list[Node]]]:
         dims: frozenset[Dim] = frozenset()
         terms = [part]
         # a sum over one dim of a sum over another is one sum
-        while len(terms) == 1 and terms[0].kind == "reduce" and terms[0].attrs[0] == "sum":
-            dims |= frozenset(terms[0].attrs[1])
+        while len(terms) == 1 and terms[0].kind == "reduce" and terms[0].attrs.name == "sum":
+            dims |= frozenset(terms[0].attrs.dims)
             terms = list(_terms(terms[0].inputs[0]))
         if dims and len(terms) > 1:
             yield dims, terms

@@ -9,6 +9,7 @@ from dimtensor.dims import Dim, dim_set, without
 from dimtensor.errors import DimError, build_message
 from dimtensor.graph import make
 from dimtensor.graph.infer import describe
+from dimtensor.graph.substitute import relabel_node
 from dimtensor.graph.words import say
 from dimtensor.tensor.elementwise import where
 from dimtensor.tensor.functions import concat
@@ -153,7 +154,7 @@ def _part(x: Any, dim: Dim, which: slice, new: Dim) -> Any:
     """Part of the positions along a dim, as another dim."""
     taken = x.isel({dim: which})
     (cut,) = [d for d in taken.dims if d not in x.dims] or [dim]
-    return taken if cut is new else wrap(make("relabel", (taken.node,), ((cut, new),)))
+    return wrap(relabel_node(taken.node, (cut, new)))
 
 
 def _joined(parts: Sequence[Any], dims: Sequence[Dim], dim: Dim, order: Sequence[int]) -> Any:
@@ -162,4 +163,4 @@ def _joined(parts: Sequence[Any], dims: Sequence[Dim], dim: Dim, order: Sequence
     (along,) = [d for d in whole.dims if d not in parts[0].dims]
     taken = whole.isel({along: list(order)})
     (cut,) = [d for d in taken.dims if d not in whole.dims] or [along]
-    return wrap(make("relabel", (taken.node,), ((cut, dim),)))
+    return wrap(relabel_node(taken.node, (cut, dim)))

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.dims import ConcatDim, Dim, as_dim_tuple, find_dim, in_order
 from dimtensor.errors import DimError, InputError, build_message
 from dimtensor.graph import make
+from dimtensor.graph.attrs import ConcatAttrs
 from dimtensor.graph.infer import describe
+from dimtensor.graph.substitute import relabel_node
 from dimtensor.tensor.constructors import full_like, ones_like, zeros_like
 from dimtensor.tensor.elementwise import angle, clip, imag, real, round, where
 from dimtensor.tensor.shell import TensorShell, as_node, wrap
@@ -73,10 +75,8 @@ def concat(
     )
     whole = ConcatDim(parts, name)
     if len(nodes) == 1:
-        return wrap(
-            nodes[0] if whole is parts[0] else make("relabel", (nodes[0],), ((parts[0], whole),))
-        )
-    return wrap(make("concat", tuple(nodes), (parts, whole)))
+        return wrap(relabel_node(nodes[0], (parts[0], whole)))
+    return wrap(make("concat", tuple(nodes), ConcatAttrs(parts, whole)))
 
 
 def stack(tensors: Sequence[Any], dim: Dim | str) -> DimTensor:

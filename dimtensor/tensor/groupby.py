@@ -17,7 +17,7 @@ from dimtensor.errors import (
     listing,
 )
 from dimtensor.graph import make
-from dimtensor.graph.attrs import DataAttrs
+from dimtensor.graph.attrs import DataAttrs, GroupAttrs
 from dimtensor.graph.dtypes import result_dtype
 from dimtensor.graph.infer import describe
 from dimtensor.graph.words import say
@@ -200,7 +200,7 @@ class GroupBy:
         codes = self._labels.codes.node
         x = self._x.node
         source = codes if which == "first" else x
-        at = make("group_position", (source, codes), (which, self._along, self._groups))
+        at = make("group_position", (source, codes), GroupAttrs(which, self._along, self._groups))
         empty = elemwise("less", wrap(at), 0)
         elements, (along,) = with_an_element(wrap(require_float(x)), (self._along,), np.nan)
         value = elements.isel({along: elemwise("maximum", wrap(at), 0)})

@@ -11,6 +11,7 @@ from dimtensor.dims import Dim, ProductDim, dim_set, find_dim
 from dimtensor.dims.selection import normalise_selection
 from dimtensor.errors import DimError, DtypeError, build_message
 from dimtensor.graph import Node, make
+from dimtensor.graph.attrs import UpdateAttrs
 from dimtensor.graph.infer import describe
 from dimtensor.tensor.lookup import (
     Items,
@@ -267,7 +268,9 @@ class IndexingMixin(TensorShell):
             )
         base, *indexers = self.node.inputs
         new = as_node(value, [base], f"the value of {mode}")
-        return wrap(make("update", (base, new, *indexers), (mode, self.node.attrs)))
+        return wrap(
+            make("update", (base, new, *indexers), UpdateAttrs(mode, self.node.attrs.items))
+        )
 
     def head(self, indexers: Indexers = None, **by_name: int) -> DimTensor:
         """The first positions along dims: ``x.head(time=3)``."""

@@ -19,7 +19,7 @@ from dimtensor.dims.selection import (
 )
 from dimtensor.errors import DimError, DtypeError, LabelError, build_message, plain_repr
 from dimtensor.graph import Node, make
-from dimtensor.graph.attrs import IndexItem, LabelPosition
+from dimtensor.graph.attrs import IndexAttrs, IndexItem, LabelPosition
 from dimtensor.graph.infer import describe
 from dimtensor.tensor.constructors import data, data_beside
 from dimtensor.tensor.shell import TensorShell, wrap
@@ -71,7 +71,7 @@ class Items:
                 indexers.append(self.indexers[item.payload])
                 item = item._replace(payload=len(indexers) - 1)
             renumbered.append(item)
-        return wrap(make("index", (x, *indexers), tuple(renumbered)))
+        return wrap(make("index", (x, *indexers), IndexAttrs(tuple(renumbered))))
 
 
 def _mask_selection(dim: Dim, mask: Node) -> Any:
@@ -232,7 +232,7 @@ def translated(indexer: Node, own: Dim, dim: Dim) -> Node:
         return make("codes", (indexer,), dim)
     table = theirs.positions(mine.values, dim.title)
     lookup = data(table, dims=own)
-    positions = make("index", (lookup.node, indexer), (IndexItem(own, "tensor", 0),))
+    positions = make("index", (lookup.node, indexer), IndexAttrs((IndexItem(own, "tensor", 0),)))
     return make("codes", (positions,), dim)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from dimtensor.dims import Dim, NamedDim, PadDim, find_dim
 from dimtensor.errors import DimError, DtypeError
 from dimtensor.graph import make
+from dimtensor.graph.substitute import relabel_node
 from dimtensor.graph.words import say
 from dimtensor.tensor.shell import TensorShell, wrap
 
@@ -58,7 +59,7 @@ class MovementMixin(TensorShell):
             (along,) = [d for d in whole.dims if d not in result.dims]
             kept = whole.isel({along: slice(None, -n) if n > 0 else slice(-n, None)})
             (cut,) = [d for d in kept.dims if d not in result.dims]
-            moved = wrap(make("relabel", (kept.node,), ((cut, dim),)))
+            moved = wrap(relabel_node(kept.node, (cut, dim)))
             result = say(moved, "shift", result, **_options(dim, n, "fill_value", fill_value))
         return result
 
@@ -82,7 +83,7 @@ class MovementMixin(TensorShell):
                 positions = (np.arange(dim.length) - n) % dim.length
                 taken = result.isel({dim: positions})
                 new = [d for d in taken.dims if d not in result.dims]
-                moved = wrap(make("relabel", (taken.node,), ((new[0], dim),))) if new else taken
+                moved = wrap(relabel_node(taken.node, *((cut, dim) for cut in new)))
             else:
                 moved = result.isel({dim: source})
             result = say(moved, "roll", result, **{dim.short: n})
@@ -167,7 +168,7 @@ class MovementMixin(TensorShell):
                 dims.append(filler_dim(dim, after, "after"))
             whole = concat(pieces, dims, name=dim.short)
             (along,) = [d for d in whole.dims if d not in result.dims]
-            padded = wrap(make("relabel", (whole.node,), ((along, new),)))
+            padded = wrap(relabel_node(whole.node, (along, new)))
             options = _options(dim, (before, after), "constant_values", constant_values)
             result = say(padded, "pad", result, **options)
         return result

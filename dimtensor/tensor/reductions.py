@@ -13,6 +13,7 @@ import numpy as np
 from dimtensor.dims import Dim, Dims, ProductDim, SortedDim, find_dim, find_dims, without
 from dimtensor.errors import DimError, DtypeError, InputError
 from dimtensor.graph import Node, make
+from dimtensor.graph.attrs import AlongAttrs, ReduceAttrs, SortAttrs
 from dimtensor.graph.words import say
 from dimtensor.tensor.shell import TensorShell, constant, elemwise, require_float, wrap
 
@@ -24,7 +25,7 @@ DimKey = Dim | str | Iterable[Dim | str] | None
 
 
 def _reduce(x: Node, name: str, dims: Dims) -> DimTensor:
-    node = make("reduce", (x,), (name, dims))
+    node = make("reduce", (x,), ReduceAttrs(name, dims))
     return wrap(node if dims or node.dtype != x.dtype else x)
 
 
@@ -258,7 +259,7 @@ class ReductionMixin(TensorShell):
         x = self._present(fill, skipna)
         dims = self._dims(dim, name)
         for along in dims:
-            x = make("cumulate", (x,), (name, along))
+            x = make("cumulate", (x,), AlongAttrs(name, along))
         return say(wrap(x), name, self, along=dims, skipna=skipna)
 
     def _one(self, dim: Dim | str | None, what: str) -> Dim:
@@ -292,13 +293,13 @@ class ReductionMixin(TensorShell):
 
     def _arg(self, name: str, dim: DimKey) -> Any:
         if dim is None or isinstance(dim, (Dim, str)):
-            return wrap(make("arg_reduce", (self.node,), (name, self._one(dim, name))))  # type: ignore[arg-type]
+            return wrap(make("arg_reduce", (self.node,), AlongAttrs(name, self._one(dim, name))))  # type: ignore[arg-type]
         dims = self._dims(dim, name)
         if len(dims) == 1:
             return {dims[0].short: self._arg(name, dims[0])}
         product = ProductDim(dims)
         merged = make("merge", (self.node,), product)
-        flat = wrap(make("arg_reduce", (merged,), (name, product)))
+        flat = wrap(make("arg_reduce", (merged,), AlongAttrs(name, product)))
         positions: dict[str, DimTensor] = {}
         for factor in reversed(product.factors):
             n = wrap(make("length", (), factor))
@@ -338,12 +339,12 @@ class ReductionMixin(TensorShell):
             On ``SortedDim(dim)``: the sorted elements no longer belong to the labels of `dim`.
         """
         along = self._one(dim, "sort")
-        return wrap(make("sort", (self.node,), (along, SortedDim(along))))
+        return wrap(make("sort", (self.node,), SortAttrs(along, SortedDim(along))))
 
     def argsort(self, dim: Dim | str | None = None) -> DimTensor:
         """Positions of the elements in ascending order, on ``SortedDim(dim)``."""
         along = self._one(dim, "argsort")
-        return wrap(make("argsort", (self.node,), (along, SortedDim(along))))
+        return wrap(make("argsort", (self.node,), SortAttrs(along, SortedDim(along))))
 
     def median(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
         """Middle element over dims, or the mean of the two middle ones."""

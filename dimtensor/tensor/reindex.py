@@ -10,7 +10,8 @@ import numpy as np
 from dimtensor.dims import Coords, Dim, find_dim, sort_dims
 from dimtensor.errors import DimError, DtypeError, LabelError, build_message, listing
 from dimtensor.graph import Node, make
-from dimtensor.graph.attrs import DataAttrs
+from dimtensor.graph.attrs import DataAttrs, ReduceAttrs
+from dimtensor.graph.substitute import relabel_node
 from dimtensor.graph.words import say
 from dimtensor.tensor.shell import TensorShell, elemwise, require_float, wrap
 
@@ -135,12 +136,12 @@ def reindex_node(x: Node, old: Dim, new: Dim, fill_value: Any) -> Node:
         return _reindex_data(x, old, new, positions, found, fill_value)
     if not len(labels):
         others = tuple(dim for dim in x.dims if dim is not old)
-        filler = wrap(make("reduce", (x,), ("sum", (old,))))
+        filler = wrap(make("reduce", (x,), ReduceAttrs("sum", (old,))))
         filled = elemwise("where", False, filler, fill_value).astype(x.dtype)
         return filled.expand((new, *others)).node
     taken = wrap(x).isel({old: positions})
     (now,) = [dim for dim in taken.dims if dim not in x.dims] or [old]
-    result = make("relabel", (taken.node,), ((now, new),)) if now is not new else taken.node
+    result = relabel_node(taken.node, (now, new))
     if found.all():
         return result
     mask = make("data", (), DataAttrs(None, (new,), found))

@@ -21,6 +21,7 @@ from dimtensor.dims import (
 from dimtensor.errors import DimError, DtypeError, build_message
 from dimtensor.graph import make
 from dimtensor.graph.dtypes import valid_dtype
+from dimtensor.graph.substitute import relabel_node
 from dimtensor.tensor.shell import TensorShell, elemwise, wrap
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ class ShapeMixin(TensorShell):
 
     def _renamed(self, mapping: Mapping[Dim, Dim]) -> DimTensor:
         pairs = tuple((dim, mapping[dim]) for dim in self.dims if mapping.get(dim, dim) is not dim)
-        return wrap(make("relabel", (self.node,), pairs) if pairs else self.node)
+        return wrap(relabel_node(self.node, *pairs))
 
     def relabel(self, old: Dim | str, new: Dim) -> DimTensor:
         """Put a dim in the place of another, position by position, whatever the labels are.

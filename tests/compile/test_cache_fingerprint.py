@@ -20,7 +20,7 @@ from dimtensor.compile.program import masks_for_labels
 from dimtensor.compile.rebuild import rebuild_graph
 from dimtensor.dims.selection import Mask
 from dimtensor.graph import Node, make, toposort
-from dimtensor.graph.substitute import map_attrs
+from dimtensor.graph.kind import kind_of
 from dimtensor.testing.programs import Program
 from dimtensor.testing.strategies import dim_spec, programs
 from tests.benchmarks.cases import effect, normal, radon
@@ -131,7 +131,7 @@ class Renaming:
         return [self._nodes[y.node] for y in outputs]
 
     def _made(self, node: Node) -> Node:
-        attrs = map_attrs(node.kind, node.attrs, self.dim)
+        attrs = kind_of(node).map_dims(node.attrs, self.dim)
         if node.kind == "input":
             categories = None if attrs.categories is None else self.dim(attrs.categories)
             dims = tuple(sorted(map(self.dim, attrs.dims), key=lambda dim: dim.sort_key))
@@ -139,9 +139,9 @@ class Renaming:
         elif node.kind == "data":
             return self._data(node)
         elif node.kind in ("reduce", "expand", "dot"):
-            dims = attrs[1] if node.kind == "reduce" else attrs
+            dims = attrs.dims if node.kind == "reduce" else attrs
             dims = tuple(sorted(dims, key=lambda dim: dim.sort_key))
-            attrs = (attrs[0], dims) if node.kind == "reduce" else dims
+            attrs = attrs._replace(dims=dims) if node.kind == "reduce" else dims
         return make(node.kind, tuple(self._nodes[i] for i in node.inputs), attrs)
 
     def _data(self, node: Node) -> Node:

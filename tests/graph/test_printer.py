@@ -15,6 +15,7 @@ import dimtensor as dt
 from dimtensor.dims import PadDim
 from dimtensor.errors import InputError
 from dimtensor.graph import make
+from dimtensor.graph.attrs import GroupAttrs
 from dimtensor.graph.printer import graph_text, node_text
 from dimtensor.tensor.shell import wrap
 from tests.golden.compare import check_golden
@@ -71,7 +72,7 @@ def every_kind():
         x.sel(t="2020-01-01"),
         x.sel(t=["2020-01-01", "2020-01-02"]),
         m.sum(t),
-        wrap(make("group_position", (where.codes.node,) * 2, ("first", OBS, COUNTY))),
+        wrap(make("group_position", (where.codes.node,) * 2, GroupAttrs("first", OBS, COUNTY))),
         dt.hessian((b**3).sum(), b),
         dt.jvp(dt.exp(b), [b], [dt.ones(age)]),
         dt.from_shaped(pt.vector("v", shape=(3,)), dt.Dim()),

@@ -1,0 +1,178 @@
+"""Kinds of nodes that work on each element: elementwise operations, casts, labels, checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from dimtensor.dims import Dim, union
+from dimtensor.errors import DimError, DtypeError, LabelError, build_message
+from dimtensor.graph.dtypes import result_dtype
+from dimtensor.graph.infer import describe, require_label_op
+from dimtensor.graph.kind import Call, DimMap, DimRef, Kind, by_position, kind, wrong_count
+from dimtensor.graph.node import Node, NodeType
+from dimtensor.graph.optable import TABLE, OpRow
+
+
+class _Elementwise[A](Kind[A]):
+    """A node each element of which depends on the elements beside it."""
+
+    def keeps_apart(self, node: Node, at: int, dim: Dim) -> bool:
+        return True
+
+
+@kind("elemwise")
+class Elemwise(_Elementwise[str]):
+    """A row of the op table; the attribute is its name."""
+
+    attrs = str
+
+    def infer(self, inputs: tuple[Node, ...], attrs: str) -> NodeType:
+        row = TABLE[attrs]
+        if len(inputs) != row.arity:
+            raise DimError(f"{attrs} takes {row.arity} operands, not {len(inputs)}")
+        if len(inputs) == 1:
+            (x,) = inputs
+            dims = x.dims
+        else:
+            dims = union([x.dims for x in inputs], attrs, [describe(x) for x in inputs])
+        _check_numbers(row, inputs)
+        dtype = result_dtype(row.dtype, tuple(x.dtype for x in inputs), attrs)
+        return NodeType(dims, dtype, _categories(inputs, attrs))
+
+    def complaint(self, node: Node) -> str | None:
+        return None
+
+    def call(self, node: Node, ref: DimRef) -> Call:
+        return Call(node.attrs, by_position(node.inputs), [])
+
+    def mentions(self, node: Node, numbers: Mapping[Node, int]) -> Iterator[tuple[Dim, str]]:
+        yield from ()
+
+    def passes_derivatives(self, node: Node) -> bool:
+        return not TABLE[node.attrs].stops_gradient
+
+    def title(self, node: Node) -> str:
+        return node.attrs
+
+    def messages(self, node: Node) -> dict[Dim | None, str]:
+        if node.attrs == "power":
+            return {None: "power: integers have no negative powers; cast them to float"}
+        return {}
+
+
+def _check_numbers(row: OpRow, inputs: tuple[Node, ...]) -> None:
+    for x in inputs:
+        if not row.complex and x.dtype.startswith("complex"):
+            raise DtypeError(
+                f"{row.name} is not defined for complex numbers: {describe(x)} is of {x.dtype}"
+            )
+    if row.name == "power" and all(x.dtype[:3] in ("int", "uin") for x in inputs):
+        exponent = inputs[1]
+        if exponent.kind == "constant" and exponent.attrs.value < 0:
+            raise DtypeError(
+                f"a negative power ({exponent.attrs.value}) of the integers {describe(inputs[0])} "
+                "is no integer; use astype(float) on the base"
+            )
+
+
+def _categories(inputs: Sequence[Node], name: str) -> Dim | None:
+    if all(x.categories is None for x in inputs):
+        return None
+    require_label_op(name, inputs)
+    operands = inputs[1:] if name == "where" else inputs
+    kinds = [x.categories for x in operands]
+    if any(one is not kinds[0] for one in kinds):
+        raise LabelError(
+            build_message(
+                f"{name}: labels of different dims do not compare",
+                [(f"operand {i + 1}", describe(x)) for i, x in enumerate(operands)],
+            )
+        )
+    return None if name in ("equal", "not_equal") else kinds[0]
+
+
+@kind("cast")
+class Cast(_Elementwise[str]):
+    """Another dtype, which is the attribute."""
+
+    attrs = str
+
+    def infer(self, inputs: tuple[Node, ...], attrs: str) -> NodeType:
+        return NodeType(inputs[0].dims, attrs)
+
+    def complaint(self, node: Node) -> str | None:
+        return wrong_count(node, 1)
+
+    def call(self, node: Node, ref: DimRef) -> Call:
+        return Call("cast", by_position(node.inputs), [("", node.attrs)])
+
+    def mentions(self, node: Node, numbers: Mapping[Node, int]) -> Iterator[tuple[Dim, str]]:
+        yield from ()
+
+
+@kind("codes")
+class Codes(_Elementwise[Dim | None]):
+    """Labels as positions (attribute None), or positions as labels of the dim in the attribute."""
+
+    attrs = (Dim, type(None))
+
+    def infer(self, inputs: tuple[Node, ...], attrs: Dim | None) -> NodeType:
+        if attrs is not None and inputs[0].dtype[:3] not in ("int", "uin"):
+            raise DtypeError(
+                f"labels of {attrs.title} are given by integers, not {inputs[0].dtype}"
+            )
+        return NodeType(inputs[0].dims, inputs[0].dtype, attrs)
+
+    def complaint(self, node: Node) -> str | None:
+        return wrong_count(node, 1)
+
+    def call(self, node: Node, ref: DimRef) -> Call:
+        if node.attrs is None:
+            return Call("codes", by_position(node.inputs), [])
+        return Call("labels", by_position(node.inputs), [("of", ref(node.attrs))])
+
+    def map_dims(self, attrs: Dim | None, f: DimMap) -> Dim | None:
+        return None if attrs is None else f(attrs)
+
+    def values_of(self, node: Node) -> tuple[Node, ...]:
+        return node.inputs
+
+
+@kind("check")
+class Check(_Elementwise[str]):
+    """The first input; the elements of the second one must be true. The attribute is the message.
+
+    Texts of checks, and what is made of them, are in :mod:`dimtensor.graph.checks`.
+    """
+
+    attrs = str
+
+    def infer(self, inputs: tuple[Node, ...], attrs: Any) -> NodeType:
+        x, condition = inputs
+        if condition.dtype != "bool":
+            raise DtypeError(
+                build_message(
+                    f"a check asks that a condition be true, {describe(condition)} is of "
+                    f"{condition.dtype}",
+                    [("message", attrs)],
+                    "compare it with something, as in x > 0",
+                )
+            )
+        return NodeType(x.dims, x.dtype, x.categories)
+
+    def complaint(self, node: Node) -> str | None:
+        if type(node.attrs) is not str:
+            return f"{node.attrs!r} is the attribute of a check"
+        return wrong_count(node, 2)
+
+    def call(self, node: Node, ref: DimRef) -> Call:
+        x, *conditions = node.inputs
+        operands = [("", x), *(("condition", condition) for condition in conditions)]
+        return Call("check", operands, [("", repr(node.attrs))])
+
+    def values_of(self, node: Node) -> tuple[Node, ...]:
+        return node.inputs[:1]
+
+    def messages(self, node: Node) -> dict[Dim | None, str]:
+        return {None: node.attrs}

@@ -1,0 +1,197 @@
+"""Kinds of nodes without inputs: inputs, data, numbers, lengths, positions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from dimtensor.dims import Dim, Dims, SelDim, sort_dims
+from dimtensor.dims.selection import LateLabels, LateSlice
+from dimtensor.errors import listing
+from dimtensor.graph import attrs as at
+from dimtensor.graph.kind import Call, DimMap, DimRef, Kind, kind, wrong_count
+from dimtensor.graph.node import Node, NodeType
+from dimtensor.graph.regions import BoundAttrs
+from dimtensor.graph.text import SHOWN_VALUES, constant_text, op_name
+
+
+class _Leaf[A](Kind[A]):
+    """A node without inputs."""
+
+    def complaint(self, node: Node) -> str | None:
+        return wrong_count(node, 0)
+
+
+@kind("input")
+class Input(_Leaf[at.InputAttrs]):
+    """What a function takes."""
+
+    attrs = at.InputAttrs
+    spoken = "an unnamed input"
+    is_leaf = True
+
+    def infer(self, inputs: tuple[Node, ...], attrs: at.InputAttrs) -> NodeType:
+        return NodeType(attrs.dims, attrs.dtype, attrs.categories)
+
+    def call(self, node: Node, ref: DimRef) -> Call:
+        return Call("input", [], _labels(node, ref))
+
+    def mentions(self, node: Node, numbers: Mapping[Node, int]) -> Iterator[tuple[Dim, str]]:
+        yield from ()
+
+
+@kind("data")
+class Data(Kind[at.DataAttrs]):
+    """Values that are known."""
+
+    attrs = at.DataAttrs
+    spoken = "unnamed data"
+    is_leaf = True
+
+    def infer(self, inputs: tuple[Node, ...], attrs: at.DataAttrs) -> NodeType:
+        return NodeType(attrs.dims, attrs.values.dtype.name, attrs.categories)
+
+    def complaint(self, node: Node) -> str | None:
+        values = node.attrs.values
+        if values.flags.writeable:
+            return "its values can be overwritten"
+        if values.ndim != len(node.attrs.dims):
+            return f"values of {values.ndim} axes have {len(node.attrs.dims)} dims"
+        return _wrong_lengths(node.attrs.dims, values.shape)
+
+    def call(self, node: Node, ref: DimRef) -> Call:
+        values: np.ndarray = node.attrs.values
+        shown = [v.item() for v in values.ravel()[:SHOWN_VALUES]]
+        text = ", ".join(f"{v:.6g}" if isinstance(v, float) else repr(v) for v in shown)
+        more = ", …" if values.size > SHOWN_VALUES else ""
+        return Call("data", [], [("", f"[{text}{more}]"), *_labels(node, ref)])
+
+    def mentions(self, node: Node, numbers: Mapping[Node, int]) -> Iterator[tuple[Dim, str]]:
+        yield from ()
+
+
+def _labels(node: Node, ref: DimRef) -> list[tuple[str, str]]:
+    return [] if node.categories is None else [("labels of", ref(node.categories))]
+
+
+def _wrong_lengths(dims: Dims, shape: Sequence[int | None]) -> str | None:
+    for dim, length in zip(dims, shape, strict=True):
+        if None not in (dim.length, length) and dim.length != length:
+            return f"{dim!r} has length {dim.length}, its axis {length}"
+    return None
+
+
+@kind("shaped")
+class Shaped(Kind[at.ShapedAttrs]):
+    """A positional variable."""
+
+    attrs = at.ShapedAttrs
+    spoken = "a positional variable"
+    is_leaf = True
+
+    def infer(self, inputs: tuple[Node, ...], attrs: at.ShapedAttrs) -> NodeType:
+        return NodeType(sort_dims(attrs.dims), attrs.dtype, attrs.categories)
+
+    def complaint(self, node: Node) -> str | None:
+        shape = node.attrs.variable.type.shape
+        if len(shape) != len(node.attrs.dims):
+            return f"a variable of {len(shape)} axes has {len(node.attrs.dims)} dims"
+        return _wrong_lengths(node.attrs.dims, shape)
+
+    def call(self, node: Node, ref: DimRef) -> Call:
+        variable = node.attrs.variable
+        owner = getattr(variable, "owner", None)
+        source = variable.name or (op_name(owner.op) if owner is not None else "variable")
+        axes = "[" + ", ".join(map(ref, node.attrs.dims)) + "]"
+        return Call("from_shaped", [], [("", source), ("axes", axes)])
+
+    def messages(self, node: Node) -> dict[Dim | None, str]:
+        return {
+            dim: f"axis {axis} of a positional variable is not as long as {dim.title}"
+            for axis, dim in enumerate(node.attrs.dims)
+        }
+
+
+@kind("constant")
+class Constant(_Leaf[at.ConstantAttrs]):
+    """A number."""
+
+    attrs = at.ConstantAttrs
+
+    def infer(self, inputs: tuple[Node, ...], attrs: at.ConstantAttrs) -> NodeType:
+        return NodeType((), attrs.dtype)
+
+    def call(self, node: Node, ref: DimRef) -> Call:
+        return Call("constant", [], [("", constant_text(node))])
+
+    def described(self, node: Node) -> str:
+        return f"the number {node.attrs.value.item()!r}"
+
+
+class _OfDim(_Leaf[Dim]):
+    """Something of a dim; the attribute is the dim."""
+
+    attrs = Dim
+
+    def call(self, node: Node, ref: DimRef) -> Call:
+        return Call(self.name, [], [("", ref(node.attrs))])
+
+    def map_dims(self, attrs: Dim, f: DimMap) -> Dim:
+        return f(attrs)
+
+
+@kind("length")
+class Length(_OfDim):
+    """The length of a dim."""
+
+    def infer(self, inputs: tuple[Node, ...], attrs: Dim) -> NodeType:
+        return NodeType((), "int64")
+
+
+@kind("positions")
+class Positions(_OfDim):
+    """The positions along a dim."""
+
+    def infer(self, inputs: tuple[Node, ...], attrs: Dim) -> NodeType:
+        return NodeType((attrs,), "int64")
+
+
+@kind("label_position")
+class LabelPositions(_Leaf[at.LabelPosition]):
+    """Positions of labels of a dim that gets its labels with the data."""
+
+    attrs = at.LabelPosition
+
+    def infer(self, inputs: tuple[Node, ...], attrs: at.LabelPosition) -> NodeType:
+        if attrs.role == "many":
+            return NodeType((SelDim.of(attrs.dim, LateLabels(attrs.labels)),), "int64")
+        return NodeType((), "int64")
+
+    def call(self, node: Node, ref: DimRef) -> Call:
+        dim, labels, role = node.attrs
+        if role == "one":
+            return Call("position", [], [(ref(dim), listing(labels))])
+        if role == "many":
+            return Call("position", [], [(ref(dim), f"[{listing(labels, 4)}]")])
+        return Call(role, [], [(ref(dim), LateSlice(*labels).text)])
+
+    def map_dims(self, attrs: at.LabelPosition, f: DimMap) -> at.LabelPosition:
+        return attrs._replace(dim=f(attrs.dim))
+
+    def values_of(self, node: Node) -> tuple[Node, ...]:
+        return ()
+
+
+@kind("bound")
+class Bound(_Leaf[BoundAttrs]):
+    """What stands in a region for an input of the node that has it."""
+
+    attrs = BoundAttrs
+    spoken = "a value of a step"
+
+    def infer(self, inputs: tuple[Node, ...], attrs: BoundAttrs) -> NodeType:
+        return NodeType(attrs.dims, attrs.dtype, attrs.categories)
+
+    def call(self, node: Node, ref: DimRef) -> Call:
+        return Call("bound", [], [("", str(node.attrs.number))])

@@ -1,0 +1,109 @@
+"""Kinds of nodes that combine along core dims: products summed, positional functions lifted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from dimtensor.dims import Dim, Dims, union, without
+from dimtensor.errors import DimError, build_message
+from dimtensor.graph.attrs import ApplyAttrs
+from dimtensor.graph.dtypes import promote, result_dtype
+from dimtensor.graph.infer import describe, require_no_labels
+from dimtensor.graph.kind import (
+    Call,
+    DimMap,
+    DimRef,
+    Kind,
+    by_position,
+    kind,
+    lacking,
+    mapped,
+    set_text,
+)
+from dimtensor.graph.node import Node, NodeType
+from dimtensor.graph.printer import node_text
+from dimtensor.graph.text import function_name
+
+
+@kind("dot")
+class Dot(Kind[Dims]):
+    """The product of all inputs, summed over the dims in the attribute."""
+
+    attrs = tuple
+
+    def infer(self, inputs: tuple[Node, ...], attrs: Dims) -> NodeType:
+        for x in inputs:
+            require_no_labels(x, "dot")
+        joint = union([x.dims for x in inputs], "dot", [describe(x) for x in inputs])
+        dtype = promote(tuple(x.dtype for x in inputs))
+        return NodeType(without(joint, attrs), result_dtype("accumulate", (dtype,), "dot"))
+
+    def complaint(self, node: Node) -> str | None:
+        joint = tuple(dim for x in node.inputs for dim in x.dims)
+        return lacking(node.attrs, joint, "every operand")
+
+    def call(self, node: Node, ref: DimRef) -> Call:
+        return Call("dot", by_position(node.inputs), [("over", set_text(node.attrs, ref))])
+
+    def map_dims(self, attrs: Dims, f: DimMap) -> Dims:
+        return mapped(attrs, f)
+
+    def mentions(self, node: Node, numbers: Mapping[Node, int]) -> Iterator[tuple[Dim, str]]:
+        for dim in node.attrs:
+            yield dim, "any"
+
+
+@kind("apply")
+class Apply(Kind[ApplyAttrs]):
+    """A positional function lifted over core dims."""
+
+    attrs = ApplyAttrs
+
+    def infer(self, inputs: tuple[Node, ...], attrs: ApplyAttrs) -> NodeType:
+        name = attrs.name or "apply"
+        batches = [without(x.dims, core) for x, core in zip(inputs, attrs.core_in, strict=True)]
+        for cores, what in [(attrs.core_in, "of an input"), ((attrs.core_out,), "of the output")]:
+            for dim in dict.fromkeys(dim for core in cores for dim in core):
+                for x, batch in zip(inputs, batches, strict=True):
+                    if dim in batch:
+                        raise _both(name, dim, what, x)
+        return NodeType(union([*batches, attrs.core_out], name), attrs.dtype)
+
+    def complaint(self, node: Node) -> str | None:
+        if len(node.attrs.core_in) != len(node.inputs):
+            return f"{len(node.inputs)} inputs have {len(node.attrs.core_in)} sets of core dims"
+        for x, core in zip(node.inputs, node.attrs.core_in, strict=True):
+            wrong = lacking(core, x.dims, node_text(x))
+            if wrong is not None:
+                return wrong
+        return None
+
+    def call(self, node: Node, ref: DimRef) -> Call:
+        attrs: ApplyAttrs = node.attrs
+        cores = [f"({', '.join(map(ref, core))})" for core in (*attrs.core_in, attrs.core_out)]
+        options = [("core", f"{' '.join(cores[:-1])} -> {cores[-1]}")]
+        if attrs.output:
+            options.append(("output", str(attrs.output)))
+        return Call(attrs.name or function_name(attrs.function), by_position(node.inputs), options)
+
+    def map_dims(self, attrs: ApplyAttrs, f: DimMap) -> ApplyAttrs:
+        core_in = tuple(mapped(core, f) for core in attrs.core_in)
+        return attrs._replace(core_in=core_in, core_out=mapped(attrs.core_out, f))
+
+    def messages(self, node: Node) -> dict[Dim | None, str]:
+        name = node.attrs.name or "apply"
+        return {
+            dim: f"{name}: {dim.title} has not the length that the function gives"
+            for dim in node.attrs.core_out
+        }
+
+
+def _both(name: str, dim: Dim, what: str, x: Node) -> DimError:
+    """The error of a dim that is a core dim here and a batch dim there."""
+    return DimError(
+        build_message(
+            f"{name}: {dim.title} is a core dim {what} and a batch dim of another",
+            [("core dim", repr(dim)), ("batch dim of", describe(x))],
+            "rename one of them with rename_dim",
+        )
+    )

@@ -1,0 +1,175 @@
+"""Kinds of nodes that work along dims: reductions, running ones, extremes, sorting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from dimtensor.dims import Dim, Dims, sort_dims, union, without
+from dimtensor.errors import DimError, DtypeError
+from dimtensor.graph.attrs import AlongAttrs, GroupAttrs, ReduceAttrs, SortAttrs
+from dimtensor.graph.dtypes import result_dtype
+from dimtensor.graph.infer import require_no_labels
+from dimtensor.graph.kind import (
+    Call,
+    DimMap,
+    DimRef,
+    Kind,
+    by_position,
+    kind,
+    lacking_in_operand,
+    mapped,
+    set_text,
+    wrong_count,
+)
+from dimtensor.graph.node import Node, NodeType
+from dimtensor.graph.optable import TABLE
+
+
+def _without_value(name: str, dims: Dims) -> dict[Dim | None, str]:
+    return {dim: f"{name} has no value over {dim.title}: it has length 0" for dim in dims}
+
+
+@kind("reduce")
+class Reduce(Kind[ReduceAttrs]):
+    """A row of the table, or ``supremum``: the max of floats, -inf where there are none."""
+
+    attrs = ReduceAttrs
+
+    def infer(self, inputs: tuple[Node, ...], attrs: ReduceAttrs) -> NodeType:
+        (x,) = inputs
+        name, dims = attrs
+        require_no_labels(x, name)
+        row = TABLE["max" if name == "supremum" else name]
+        dtype = result_dtype(row.dtype, (x.dtype,), name)
+        if x.dtype.startswith("complex") and not row.complex:
+            raise DtypeError(f"{name} is not defined for {x.dtype}")
+        for dim in dims if name in ("min", "max") else ():
+            if dim.length == 0:
+                raise DimError(f"{name} over {dim.title} of length 0 has no value")
+        return NodeType(without(x.dims, dims), dtype)
+
+    def complaint(self, node: Node) -> str | None:
+        return wrong_count(node, 1) or lacking_in_operand(node.attrs.dims, node)
+
+    def call(self, node: Node, ref: DimRef) -> Call:
+        name, dims = node.attrs
+        return Call(name, by_position(node.inputs), [("over", set_text(dims, ref))])
+
+    def map_dims(self, attrs: ReduceAttrs, f: DimMap) -> ReduceAttrs:
+        return attrs._replace(dims=mapped(attrs.dims, f))
+
+    def keeps_apart(self, node: Node, at: int, dim: Dim) -> bool:
+        return True
+
+    def mentions(self, node: Node, numbers: Mapping[Node, int]) -> Iterator[tuple[Dim, str]]:
+        for dim in node.attrs.dims:
+            yield dim, "any"
+
+    def title(self, node: Node) -> str:
+        return node.attrs.name
+
+    def messages(self, node: Node) -> dict[Dim | None, str]:
+        return _without_value(*node.attrs)
+
+
+class _AlongOne(Kind[AlongAttrs]):
+    """An operation along one dim."""
+
+    attrs = AlongAttrs
+
+    def complaint(self, node: Node) -> str | None:
+        return wrong_count(node, 1) or lacking_in_operand([node.attrs.dim], node)
+
+    def call(self, node: Node, ref: DimRef) -> Call:
+        name, dim = node.attrs
+        return Call(name, by_position(node.inputs), [("along", ref(dim))])
+
+    def map_dims(self, attrs: AlongAttrs, f: DimMap) -> AlongAttrs:
+        return attrs._replace(dim=f(attrs.dim))
+
+    def title(self, node: Node) -> str:
+        return node.attrs.name
+
+
+@kind("cumulate")
+class Cumulate(_AlongOne):
+    """A running sum or product."""
+
+    def infer(self, inputs: tuple[Node, ...], attrs: AlongAttrs) -> NodeType:
+        require_no_labels(inputs[0], attrs.name)
+        dtype = result_dtype(TABLE[attrs.name].dtype, (inputs[0].dtype,), attrs.name)
+        return NodeType(inputs[0].dims, dtype)
+
+
+@kind("arg_reduce")
+class ArgReduce(_AlongOne):
+    """The position of an extreme."""
+
+    def infer(self, inputs: tuple[Node, ...], attrs: AlongAttrs) -> NodeType:
+        name, dim = attrs
+        if inputs[0].dtype.startswith("complex"):
+            raise DtypeError(f"{name} is not defined for {inputs[0].dtype}")
+        if dim.length == 0:
+            raise DimError(f"{name} over {dim.title} of length 0 has no value")
+        return NodeType(without(inputs[0].dims, [dim]), "int64")
+
+    def messages(self, node: Node) -> dict[Dim | None, str]:
+        return _without_value(node.attrs.name, (node.attrs.dim,))
+
+
+class _Sorting(Kind[SortAttrs]):
+    """Something along the ranks of a dim, which take its place."""
+
+    attrs = SortAttrs
+
+    def complaint(self, node: Node) -> str | None:
+        return wrong_count(node, 1) or lacking_in_operand([node.attrs.dim], node)
+
+    def call(self, node: Node, ref: DimRef) -> Call:
+        return Call(self.name, by_position(node.inputs), [("along", ref(node.attrs.dim))])
+
+    def map_dims(self, attrs: SortAttrs, f: DimMap) -> SortAttrs:
+        return SortAttrs(f(attrs.dim), f(attrs.ranks))
+
+
+def _ranked(x: Node, attrs: SortAttrs) -> Dims:
+    return sort_dims((*without(x.dims, [attrs.dim]), attrs.ranks))
+
+
+@kind("sort")
+class Sort(_Sorting):
+    """The elements in ascending order."""
+
+    def infer(self, inputs: tuple[Node, ...], attrs: SortAttrs) -> NodeType:
+        (x,) = inputs
+        return NodeType(_ranked(x, attrs), x.dtype, x.categories)
+
+
+@kind("argsort")
+class ArgSort(_Sorting):
+    """The positions of the elements in ascending order."""
+
+    def infer(self, inputs: tuple[Node, ...], attrs: SortAttrs) -> NodeType:
+        return NodeType(_ranked(inputs[0], attrs), "int64")
+
+
+@kind("group_position")
+class GroupPosition(Kind[GroupAttrs]):
+    """Position along a dim of the first, smallest or largest element of each group; -1: empty."""
+
+    attrs = GroupAttrs
+
+    def infer(self, inputs: tuple[Node, ...], attrs: GroupAttrs) -> NodeType:
+        rest = [without(x.dims, [attrs.along]) for x in inputs]
+        return NodeType(union([*rest, (attrs.groups,)], "groupby"), "int64")
+
+    def complaint(self, node: Node) -> str | None:
+        return wrong_count(node, 2) or lacking_in_operand([node.attrs.along], node)
+
+    def call(self, node: Node, ref: DimRef) -> Call:
+        x, codes = node.inputs
+        name = f"group_{node.attrs.which}"
+        return Call(name, [("", x), ("by", codes)], [("along", ref(node.attrs.along))])
+
+    def map_dims(self, attrs: GroupAttrs, f: DimMap) -> GroupAttrs:
+        return attrs._replace(along=f(attrs.along), groups=f(attrs.groups))

@@ -1,0 +1,218 @@
+"""Kinds of nodes that select: look-ups and updates through them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from dimtensor.dims import Dim, Dims, clash_error, dim_set, union, without
+from dimtensor.dims.selection import Slice
+from dimtensor.errors import DimError, DtypeError, LabelError, build_message
+from dimtensor.graph.attrs import IndexAttrs, IndexItem, UpdateAttrs
+from dimtensor.graph.dtypes import promote
+from dimtensor.graph.infer import describe
+from dimtensor.graph.kind import (
+    Call,
+    DimMap,
+    DimRef,
+    Kind,
+    Selected,
+    kind,
+    lacking_in_operand,
+)
+from dimtensor.graph.node import Node, NodeType
+from dimtensor.graph.substitute import expand_node, map_dim
+
+
+class _Selecting[A: (IndexAttrs, UpdateAttrs)](Kind[A]):
+    """A node whose attributes have items, and whose last inputs are indexers."""
+
+    # how many inputs there are before the indexers
+    operands: int
+
+    def selected(self, node: Node) -> Selected:
+        return Selected(node.attrs.items, node.inputs[self.operands :])
+
+    def map_dims(self, attrs: A, f: DimMap) -> A:
+        items = tuple(item._replace(dim=f(item.dim)) for item in attrs.items)
+        return attrs._replace(items=items)
+
+    def complaint(self, node: Node) -> str | None:
+        items: tuple[IndexItem, ...] = node.attrs.items
+        indexers = len(node.inputs) - self.operands
+        if indexers < 0:
+            return f"{len(node.inputs)} inputs are too few"
+        named = [item.dim for item in items]
+        if len(set(named)) != len(named):
+            return f"a dim is indexed twice: {named}"
+        for item in items:
+            if item.kind not in ("int", "select", "mask", "tensor"):
+                return f"there is no indexing kind {item.kind!r}"
+            if item.kind in ("mask", "tensor") and not 0 <= item.payload < indexers:
+                return f"indexer number {item.payload} of {indexers}"
+        return lacking_in_operand(named, node)
+
+    def mentions(self, node: Node, numbers: Mapping[Node, int]) -> Iterator[tuple[Dim, str]]:
+        items, indexers = self.selected(node)
+        for item in items:
+            yield item.dim, _item_role(item, indexers, numbers)
+
+    def messages(self, node: Node) -> dict[Dim | None, str]:
+        return {
+            dim: f"positions computed for {dim.title} are outside of its length"
+            for dim, _ in self.selected(node).looked_up()
+        }
+
+    def _text(
+        self, node: Node, ref: DimRef
+    ) -> tuple[list[tuple[str, Node]], list[tuple[str, str]]]:
+        operands, options = [], []
+        items, indexers = self.selected(node)
+        for item in items:
+            if item.kind in ("tensor", "mask"):
+                operands.append((ref(item.dim), indexers[item.payload]))
+            elif item.kind == "int":
+                options.append((ref(item.dim), str(item.payload)))
+            else:
+                options.append((ref(item.dim), item.payload.text))
+        return operands, options
+
+
+def _item_role(item: IndexItem, indexers: Sequence[Node], numbers: Mapping[Node, int]) -> str:
+    payload = item.payload
+    if item.kind in ("tensor", "mask"):
+        return f"{item.kind} {numbers[indexers[payload]]}"
+    if item.kind == "int":
+        return f"int {payload}"
+    if isinstance(payload, Slice):
+        return f"slice {payload.start} {payload.stop} {payload.step}"
+    return type(payload).__name__
+
+
+def selected_dims(x: Node, items: Sequence[IndexItem], indexers: tuple[Node, ...]) -> Dims:
+    """Dims of a selection; the dims of pointwise indexers replace the dims they index."""
+    kept = without(x.dims, [item.dim for item in items])
+    added: list[Dims] = []
+    for item in items:
+        if item.kind == "tensor":
+            added.append(indexers[item.payload].dims)
+        elif item.kind != "int":
+            if item.kind == "mask" and indexers[item.payload].dims != (item.dim,):
+                raise _ragged(item.dim, indexers[item.payload])
+            added.append((item.new_dim(indexers),))
+    return union([kept, *added], "selection")
+
+
+def _ragged(dim: Dim, mask: Node) -> DimError:
+    """The error of a mask with more dims, as it gets them where an expression is batched."""
+    return DimError(
+        build_message(
+            f"a mask along {dim.title} has this dim and no other: along the others it would keep "
+            "other positions, other numbers of them",
+            [("mask", describe(mask))],
+            "dt.where(mask, x, 0) keeps the dim and can be summed; over several dims x[mask] "
+            "ravels them",
+        )
+    )
+
+
+@kind("index")
+class Index(_Selecting[IndexAttrs]):
+    """A selection."""
+
+    attrs = IndexAttrs
+    spoken = "a selection"
+    operands = 1
+
+    def infer(self, inputs: tuple[Node, ...], attrs: IndexAttrs) -> NodeType:
+        x = inputs[0]
+        return NodeType(selected_dims(x, attrs.items, inputs[1:]), x.dtype, x.categories)
+
+    def call(self, node: Node, ref: DimRef) -> Call:
+        operands, options = self._text(node, ref)
+        return Call("index", [("", node.inputs[0]), *operands], options)
+
+    def with_inputs(self, node: Node, inputs: tuple[Node, ...], mapping: dict[Dim, Dim]) -> Node:
+        new = super().with_inputs(node, inputs, mapping)
+        # a selection by another mask is another dim; what follows must speak of the new one
+        after = [item.dim for item in new.attrs.items if item.kind == "mask"]
+        before = [item.dim for item in node.attrs.items if item.kind == "mask"]
+        made, remade = self.selected(node).new_dims(), self.selected(new).new_dims()
+        for old, changed in zip(before, after, strict=True):
+            mapping[made[old]] = remade[changed]
+            # it may get another name than that of what it is selected from
+            mapping[made[old].unrenamed] = remade[changed].unrenamed
+        return new
+
+    def keeps_apart(self, node: Node, at: int, dim: Dim) -> bool:
+        return at > 0 or all(item.dim != dim for item in node.attrs.items)
+
+    def values_of(self, node: Node) -> tuple[Node, ...]:
+        return node.inputs[:1]
+
+
+@kind("update")
+class Update(_Selecting[UpdateAttrs]):
+    """A tensor whose selection is set to a value, or increased by it."""
+
+    attrs = UpdateAttrs
+    spoken = "a selection set"
+    operands = 2
+
+    def infer(self, inputs: tuple[Node, ...], attrs: UpdateAttrs) -> NodeType:
+        x, value = inputs[:2]
+        mode, items = attrs
+        selected = selected_dims(x, items, inputs[2:])
+        for dim in without(value.dims, selected):
+            raise _foreign(mode, dim, selected, value)
+        if promote((x.dtype, value.dtype)) != x.dtype:
+            raise DtypeError(
+                f"{mode}: a value of {value.dtype} does not fit into a tensor of {x.dtype}"
+            )
+        if x.categories is not None and value.categories is not x.categories:
+            raise LabelError(
+                f"{mode}: {describe(value)} does not hold labels of {x.categories.title}"
+            )
+        return NodeType(x.dims, x.dtype, x.categories)
+
+    def complaint(self, node: Node) -> str | None:
+        if node.attrs.mode not in ("set", "inc"):
+            return f"there is no update mode {node.attrs.mode!r}"
+        return super().complaint(node)
+
+    def call(self, node: Node, ref: DimRef) -> Call:
+        operands, options = self._text(node, ref)
+        x, value = node.inputs[:2]
+        return Call(node.attrs.mode, [("", x), ("value", value), *operands], options)
+
+    def with_inputs(self, node: Node, inputs: tuple[Node, ...], mapping: dict[Dim, Dim]) -> Node:
+        """Where value or indexers got more dims, each position of them has its own tensor."""
+        base, *others = inputs
+        added: list[Dim] = []
+        for old, new in zip(node.inputs[1:], others, strict=True):
+            known = {map_dim(dim, mapping) for dim in old.dims}
+            added += [dim for dim in new.dims if dim not in known]
+        base = expand_node(base, tuple(dict.fromkeys(added)))
+        return super().with_inputs(node, (base, *others), mapping)
+
+    def keeps_apart(self, node: Node, at: int, dim: Dim) -> bool:
+        return all(item.dim != dim for item in node.attrs.items)
+
+
+def _foreign(mode: str, dim: Dim, selected: Dims, value: Node) -> DimError:
+    """The error of a value with a dim that the selection lacks."""
+    namesake = [d for d in selected if d.namespace == dim.namespace]
+    if namesake:
+        return clash_error(
+            f"{mode}: the value has another dim than the selection",
+            namesake[0],
+            dim,
+            "selection",
+            "value",
+        )
+    return DimError(
+        build_message(
+            f"{mode}: the value has {dim.title}, the selection has not",
+            [("selection", dim_set(selected)), ("value", dim_set(value.dims))],
+            "expand the tensor over the dim first",
+        )
+    )
