@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from types import EllipsisType
 from typing import Any
 
@@ -117,8 +117,12 @@ def as_dim_tuple(dims: Dim | Iterable[Dim] | None, what: str) -> Dims:
     return given
 
 
-def union(sets: Sequence[Dims], operation: str, names: Sequence[str] | None = None) -> Dims:
+def union(
+    sets: Sequence[Dims], operation: str, names: Callable[[], Sequence[str]] | None = None
+) -> Dims:
     """All dims of several tensors, in canonical order.
+
+    The names say how messages speak of the tensors; they are asked for where one is needed.
 
     Raises
     ------
@@ -137,12 +141,13 @@ def union(sets: Sequence[Dims], operation: str, names: Sequence[str] | None = No
             other = by_name.get(dim.namespace)
             if other is not None:
                 same = f"are named {dim.name!r}" if dim.name else "come from one anonymous dim"
+                called = None if names is None else names()
                 raise clash_error(
                     f"{operation}: two different dims {same}",
                     other,
                     dim,
-                    _operand(names, merged[other]),
-                    _operand(names, position),
+                    _operand(called, merged[other]),
+                    _operand(called, position),
                 )
             merged[dim] = position
             by_name[dim.namespace] = dim

@@ -90,10 +90,10 @@ class SelDim(DerivedDim):
                 return cls.of(parent.parent, composed)
         if selection.is_identity(parent.length):
             return parent
-        dim = cls._intern((parent, selection), parent.name)
+        dim = cls._intern((parent, selection), parent.name, selection.length(parent.length))
         dim.parent = parent
         dim.selection = selection
-        return dim._settled()
+        return dim
 
     @classmethod
     def made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:

@@ -161,7 +161,7 @@ def common_dims(name: str, given: Given) -> Dims:
     DimError
         If two different dims of one name meet.
     """
-    return union([node.dims for node in given.values()], name, list(given))
+    return union([node.dims for node in given.values()], name, lambda: list(given))
 
 
 def _check_order(row: Row, given: Given) -> None:

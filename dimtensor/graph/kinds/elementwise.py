@@ -35,7 +35,7 @@ class Elemwise(_Elementwise[str]):
             (x,) = inputs
             dims = x.dims
         else:
-            dims = union([x.dims for x in inputs], attrs, [describe(x) for x in inputs])
+            dims = union([x.dims for x in inputs], attrs, lambda: list(map(describe, inputs)))
         _check_numbers(row, inputs)
         dtype = result_dtype(row.dtype, tuple(x.dtype for x in inputs), attrs)
         return NodeType(dims, dtype, _categories(inputs, attrs))

@@ -34,7 +34,7 @@ class Dot(Kind[Dims]):
     def infer(self, inputs: tuple[Node, ...], attrs: Dims) -> NodeType:
         for x in inputs:
             require_no_labels(x, "dot")
-        joint = union([x.dims for x in inputs], "dot", [describe(x) for x in inputs])
+        joint = union([x.dims for x in inputs], "dot", lambda: list(map(describe, inputs)))
         dtype = promote(tuple(x.dtype for x in inputs))
         return NodeType(without(joint, attrs), result_dtype("accumulate", (dtype,), "dot"))
 

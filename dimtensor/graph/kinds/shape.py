@@ -182,7 +182,7 @@ class Concat(_Moving[ConcatAttrs]):
         others = [without(x.dims, [part]) for x, part in zip(inputs, attrs.parts, strict=True)]
         for rest in others:
             _with_new(rest, whole, "concat")
-        dims = union([*others, whole], "concat", [*(describe(x) for x in inputs), "the result"])
+        dims = union([*others, whole], "concat", lambda: [*map(describe, inputs), "the result"])
         return NodeType(dims, promote(tuple(x.dtype for x in inputs)), _common_categories(inputs))
 
     def complaint(self, node: Node) -> str | None:
@@ -209,8 +209,8 @@ class Stack(_Moving[Dim]):
     attrs = Dim
 
     def infer(self, inputs: tuple[Node, ...], attrs: Dim) -> NodeType:
-        names = [*(describe(x) for x in inputs), "the new dim"]
-        dims = union([*(x.dims for x in inputs), (attrs,)], "stack", names)
+        all_dims = [*(x.dims for x in inputs), (attrs,)]
+        dims = union(all_dims, "stack", lambda: [*map(describe, inputs), "the new dim"])
         return NodeType(dims, promote(tuple(x.dtype for x in inputs)), _common_categories(inputs))
 
     def complaint(self, node: Node) -> str | None:
