@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import time
 import warnings
 from collections.abc import Sequence
@@ -22,8 +21,10 @@ from dimtensor.errors import NotNativeWarning
 from dimtensor.kernels.absorbed import absorb_sums
 from dimtensor.kernels.emit import Emitter
 from dimtensor.kernels.generated import function_of_source
+from dimtensor.kernels.ir.python import printed
 from dimtensor.kernels.native.code import NativeKernel, native_code, translated
 from dimtensor.kernels.native.machine import assembly
+from dimtensor.kernels.native.scope import left_to_numba
 from dimtensor.kernels.native.translate import ArgumentType
 from dimtensor.kernels.native.values import NotLoadable, OutOfScope
 from dimtensor.kernels.padded import first_of_padded
@@ -44,8 +45,10 @@ class Kernel:
 
     Attributes
     ----------
-    source : str
+    loops : Function
         The function of loop nests.
+    source : str
+        The same as Python.
     constants : tuple of ndarray
         Arrays of the graph that it takes after the inputs.
     stats : dict of str to float
@@ -58,12 +61,16 @@ class Kernel:
 
     def __init__(self, emitter: Emitter, arguments: Sequence[Variable], stats: dict[str, float]):
         self.stats = stats
-        self.source = emitter.source()
+        self.loops = emitter.function()
         self.constants = tuple(array for _, array in emitter.constants)
         self._namespace = emitter.namespace
         self._arguments = list(arguments)
         self.left_to_numba: str | None = None
         self.native = self._native()
+
+    @cached_property
+    def source(self) -> str:
+        return printed(self.loops) if self.native is None else self.native.code.source
 
     def _operations(self) -> dict[str, tuple[ScalarOp, str]]:
         """Names in the source that stand for scalar operations of PyTensor, and what they give."""
@@ -79,11 +86,12 @@ class Kernel:
             return None
         operations = self._operations()
         try:
-            self._require_own_functions(operations)
+            if reason := left_to_numba(self.loops, self._namespace):
+                raise OutOfScope(reason)
             types = [ArgumentType(v.type.dtype, v.type.shape) for v in self._arguments]
             types += [ArgumentType(a.dtype.name, a.shape) for a in self.constants]
             started = time.perf_counter()
-            kernel = NativeKernel(native_code(self.source, types, operations))
+            kernel = NativeKernel(native_code(self.loops, types, operations))
             self.stats["jit"] = time.perf_counter() - started
         except OutOfScope as reason:
             if isinstance(reason, NotLoadable):
@@ -93,19 +101,6 @@ class Kernel:
             self.left_to_numba = str(reason)
             return None
         return kernel
-
-    def _require_own_functions(self, operations: dict[str, tuple[ScalarOp, str]]) -> None:
-        """Refuse to call functions of PyTensor's for numba."""
-        foreign = {
-            type(value.node.op).__name__
-            for name, value in self._namespace.items()
-            if isinstance(value, NumbaFunction) and name not in operations
-        }
-        if foreign:
-            raise OutOfScope(f"calls of {', '.join(sorted(foreign))}")
-        numbers = re.findall(r"np\.(complex\d+|float16)\b", self.source)
-        if numbers:
-            raise OutOfScope(f"numbers of dtype {numbers[0]}")
 
     @property
     def assembly(self) -> str:
@@ -117,7 +112,7 @@ class Kernel:
         if self.native is None:
             return "\n".join(self.function.inspect_asm().values())
         types, operations = self.native.code.arguments, self._operations()
-        return assembly(translated(self.source, types, operations).text, cpu)
+        return assembly(translated(self.loops, types, operations).text, cpu)
 
     @cached_property
     def function(self) -> Any:

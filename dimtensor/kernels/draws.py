@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -32,7 +31,7 @@ from dimtensor.kernels.ir.nodes import (
     Statement,
     Var,
 )
-from dimtensor.kernels.ir.parse import Parser
+from dimtensor.kernels.ir.parse import parsed_number
 from dimtensor.kernels.native.generators import WORDS
 from dimtensor.kernels.templates import Access, given_to, inlined
 from dimtensor.ops.random.draw import Draw, Seed, Split
@@ -143,8 +142,7 @@ def _number(
 
 
 def _parsed(text: str, names: Mapping[str, Expression]) -> Expression:
-    plain = text.format_map({name: name for name in names})
-    return Parser(names, {}).number(ast.parse(plain, mode="eval").body)
+    return parsed_number(text.format_map({name: name for name in names}), names)
 
 
 def _vector(

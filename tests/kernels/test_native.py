@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dimtensor.kernels.ir.parse import parsed
 from dimtensor.kernels.native.code import NativeCode, NativeKernel, native_code, translated
 from dimtensor.kernels.native.translate import ArgumentType
 from dimtensor.kernels.native.values import NotNative
@@ -25,8 +26,17 @@ def types_of(*arrays):
     return [ArgumentType(a.dtype.name, (None,) * a.ndim) for a in arrays]
 
 
+def loops(source, types):
+    return parsed(source, [(each.dtype, len(each.shape)) for each in types], {})
+
+
+def llvm(source, types):
+    return translated(loops(source, types), types, {}).text
+
+
 def compiled(source, *arrays, types=None):
-    return NativeKernel(native_code(source, types or types_of(*arrays), {}))
+    types = types or types_of(*arrays)
+    return NativeKernel(native_code(loops(source, types), types, {}))
 
 
 def both(source, *arrays):
@@ -86,9 +96,7 @@ def kernel(x, k, flag):
     return (n0, )
 """
     with pytest.raises(NotNative, match="several names"):
-        translated(
-            source, types_of(rng.normal(size=(2, 3)), np.arange(3), scalar(True, "bool")), {}
-        )
+        llvm(source, types_of(rng.normal(size=(2, 3)), np.arange(3), scalar(True, "bool")))
     source = """
 def kernel(x, k, flag):
     yes = flag[()]
@@ -307,7 +315,7 @@ def test_a_kernel_lives_as_long_as_its_function():
 
 def test_bytes_and_back(rng):
     x = rng.normal(size=8)
-    code = native_code(SUM, types_of(x), {})
+    code = native_code(loops(SUM, types_of(x)), types_of(x), {})
     again = NativeCode.from_bytes(code.to_bytes())
     assert again == code
     assert NativeKernel(again).bind()(x)[0] == NativeKernel(code).bind()(x)[0]
@@ -390,7 +398,7 @@ def kernel(x):
 def test_what_is_left_to_numba(lines, reason):
     source = f"def kernel(x):\n    {lines}\n    return (1.0, )\n"
     with pytest.raises(NotNative, match=reason):
-        translated(source, [ArgumentType(F, (None,))], {})
+        llvm(source, [ArgumentType(F, (None,))])
 
 
 def test_inner_loops_are_vectorised():
@@ -411,14 +419,14 @@ def kernel(x, y):
         v[i] = 2.0 * d
     return (s, v, )
 """
-    text = assembly(translated(source, [ArgumentType(F, (None,))] * 2, {}).text)
+    text = assembly(llvm(source, [ArgumentType(F, (None,))] * 2))
     assert "subpd" in text
     assert "mulpd" in text or "fmadd231pd" in text or "fmadd213pd" in text
 
 
 def test_the_order_of_sums():
     """Free where a loop only adds up, as written where a round waits for the one before."""
-    text = translated(SUM, [ArgumentType(F, (None,))], {}).text
+    text = llvm(SUM, [ArgumentType(F, (None,))])
     assert "fadd reassoc" in text
     source = """
 def kernel(x):
@@ -433,11 +441,7 @@ def kernel(x):
         total += t
     return (s, total, )
 """
-    first, second = (
-        translated(source, [ArgumentType(F, (None,))], {})
-        .text.split("loop", 1)[1]
-        .split("after", 1)
-    )
+    first, second = llvm(source, [ArgumentType(F, (None,))]).split("loop", 1)[1].split("after", 1)
     assert "reassoc" not in first
     assert "fadd reassoc" in second
     check(source, np.arange(5.0))

@@ -172,7 +172,7 @@ class Parser:
 
     def _view(self, node: ast.Call) -> Wrapped | Reshaped:
         assert isinstance(node.func, ast.Attribute)
-        source = self.array(node.func.value)
+        source = self.part(node.func.value)
         if node.func.attr == "copy":
             return Wrapped("copy", source)
         lengths = node.args[0] if len(node.args) == 1 else ast.Tuple(node.args, ast.Load())
@@ -353,6 +353,15 @@ class Parser:
             raise NotNative(f"{ast.unparse(node)} where an array is asked for")
         return known
 
+    def part(self, node: ast.expr) -> Array | Part:
+        """An array, or what one has at its first positions."""
+        if not isinstance(node, ast.Subscript):
+            return self.array(node)
+        array, index = self._selected(node)
+        if len(index) == array.rank:
+            raise NotNative("an element where an array is asked for")
+        return Part(array, index) if index else array
+
     def _selected(self, node: ast.Subscript) -> tuple[Array, tuple[Expression, ...]]:
         """An array and positions along its first axes; what takes an axis whole is left out."""
         parts = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
@@ -430,6 +439,17 @@ def parsed(
     return Function(node.name, tuple(arrays), tuple(statements), results)
 
 
+def parsed_number(text: str, names: Mapping[str, Expression]) -> Expression:
+    """The number that an expression of the language is, of numbers with names.
+
+    Raises
+    ------
+    NotNative
+        If it is none.
+    """
+    return Parser(names, {}).number(ast.parse(text, mode="eval").body)
+
+
 def _listed(node: ast.expr | None) -> Sequence[ast.expr]:
     return node.elts if isinstance(node, ast.Tuple) else []
 
@@ -440,7 +460,7 @@ def _result(parser: Parser, node: ast.expr) -> Expression:
         return known
     match node:
         case ast.Call(ast.Attribute(source, "copy")):
-            return Wrapped("copy", parser.array(source))
+            return Wrapped("copy", parser.part(source))
         case ast.Call(ast.Attribute(ast.Name("np"), "asarray"), [value]):
             return Wrapped("box", parser.number(value))
     return parser.number(node)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from dimtensor.kernels.ir.nodes import (
-    NOTHING,
     Accumulate,
     Allocate,
+    Array,
     Assign,
     Bind,
     Call,
@@ -16,9 +18,10 @@ from dimtensor.kernels.ir.nodes import (
     Fill,
     For,
     Foreign,
+    Function,
     If,
+    Length,
     Load,
-    Names,
     Op,
     Part,
     Reshaped,
@@ -32,9 +35,82 @@ from dimtensor.kernels.ir.nodes import (
 Values = Mapping[str, Expression]
 
 
-def uses_of(statements: Iterable[Statement]) -> Names:
-    """Names that statements read or store to."""
-    return NOTHING.union(*(each.uses for each in statements))
+def expressions_in(expression: Expression) -> Iterator[Expression]:
+    """An expression and those that it consists of."""
+    yield expression
+    for each in parts_of(expression):
+        yield from expressions_in(each)
+
+
+def parts_of(expression: Expression) -> tuple[Expression, ...]:
+    """The expressions that one consists of, arrays among them."""
+    match expression:
+        case Op() | Call():
+            return expression.operands
+        case Load() | Part():
+            return (expression.array, *expression.index)
+        case Length():
+            return (expression.array,)
+        case Reshaped():
+            return (expression.source, *expression.shape)
+        case Wrapped():
+            return (expression.source,)
+    return ()
+
+
+def statements_in(statements: Iterable[Statement]) -> Iterator[Statement]:
+    """Statements and those inside of them."""
+    for each in statements:
+        yield each
+        for block in each.blocks:
+            yield from statements_in(block)
+
+
+class Summary(NamedTuple):
+    """What a function consists of.
+
+    Attributes
+    ----------
+    reads, writes : Counter of str
+        How often each name is read, and how often it is given something.
+    dtypes : set of str
+    calls : set of str
+        Functions that it calls, those that only numba has among them.
+    """
+
+    reads: Counter[str]
+    writes: Counter[str]
+    dtypes: set[str]
+    calls: set[str]
+
+
+def summary(function: Function) -> Summary:
+    """What is in a function, from one walk over it."""
+    found = Summary(Counter(), Counter(), {each.dtype for each in function.arguments}, set())
+    reads, writes, dtypes, calls = found
+    pending: list[Expression] = list(function.results)
+    for each in statements_in(function.body):
+        pending += each.reads
+        if each.defines is not None:
+            writes[each.defines] += 1
+        if isinstance(each, Accumulate) and isinstance(each.target, Var):
+            reads[each.target.name] -= 1  # what is added to is among what is read
+        elif isinstance(each, For):
+            writes[each.counter.name] += 1
+        elif isinstance(each, (Allocate, Bind)):
+            dtypes.add(each.array.dtype)
+        elif isinstance(each, Foreign):
+            calls.add(each.function)
+    while pending:
+        expression = pending.pop()
+        dtypes.add(expression.dtype)
+        if isinstance(expression, (Var, Array)):
+            reads[expression.name] += 1
+            continue
+        if isinstance(expression, Call):
+            calls.add(expression.op)
+        pending += parts_of(expression)
+    return found
 
 
 def substituted(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import ctypes
 import json
 import struct
@@ -12,6 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dimtensor.kernels.ir.nodes import Function
+from dimtensor.kernels.ir.python import printed
 from dimtensor.kernels.native import machine
 from dimtensor.kernels.native.externals import address_of
 from dimtensor.kernels.native.flat import closure_table, flat
@@ -96,17 +97,15 @@ class NativeCode(NamedTuple):
 
 
 def translated(
-    source: str, arguments: Sequence[ArgumentType], operations: Mapping[str, tuple[Any, str]]
+    function: Function, arguments: Sequence[ArgumentType], operations: Mapping[str, tuple[Any, str]]
 ) -> Translation:
     """LLVM of a kernel, without the functions around it.
 
     Raises
     ------
     NotNative
-        If there is something in the source that it may not have.
+        If there is something in it that it may not have.
     """
-    function = ast.parse(source).body[0]
-    assert isinstance(function, ast.FunctionDef)
     return Translator(function, arguments, operations).translate("kernel")
 
 
@@ -117,25 +116,24 @@ def _check_process() -> None:
 
 
 def native_code(
-    source: str, arguments: Sequence[ArgumentType], operations: Mapping[str, tuple[Any, str]]
+    function: Function, arguments: Sequence[ArgumentType], operations: Mapping[str, tuple[Any, str]]
 ) -> NativeCode:
-    """Compile the source of a kernel.
+    """Compile a kernel.
 
     Parameters
     ----------
-    source : str
-        One function; what it may consist of is in ``docs/design/native.md``.
+    function : Function
     arguments : sequence of ArgumentType
     operations : mapping of str to (scalar op, dtype)
-        Names in the source that stand for scalar operations of PyTensor, and what they give.
+        Functions that stand for scalar operations of PyTensor, and what they give.
 
     Raises
     ------
     OutOfScope
-        If there is something in it that is left to numba.
+        If no machine code can be loaded in this process.
     """
     _check_process()
-    found = translated(source, arguments, operations)
+    found = translated(function, arguments, operations)
     text = "\n".join(
         [
             *(line for line in _DECLARED if line not in found.text),
@@ -145,7 +143,7 @@ def native_code(
         ]
     )
     made = machine.object_code(text)
-    return NativeCode(made, tuple(arguments), found.results, found.externals, source)
+    return NativeCode(made, tuple(arguments), found.results, found.externals, printed(function))
 
 
 class NativeKernel:

@@ -15,10 +15,8 @@ from dimtensor.kernels.native.special import integer_power, trigamma
 from dimtensor.kernels.native.values import (
     BOOL,
     F64,
-    I64,
     SCALARS,
     NotNative,
-    OutOfScope,
     Scalar,
     Value,
     constant,
@@ -95,32 +93,27 @@ def float_function(b: Builder, name: str, x: Value) -> Value:
 
 
 def named(b: Builder, name: str, operands: Sequence[Value]) -> Value:
-    """A call in the source: ``math.exp(x)``, ``np.float64(x)``, ``min(a, b)``.
+    """A function of numbers by its name: ``exp``, ``isnan``, ``min``.
 
     Raises
     ------
     NotNative
         If there is no such function here.
     """
-    module, _, function = name.rpartition(".")
-    if module in ("math", "np"):
-        if function in SCALARS and len(operands) == 1:
-            return b.cast(operands[0], SCALARS[function])
-        if function in ("isnan", "isfinite", "isinf") and len(operands) == 1:
-            return _classify(b, function, operands[0])
-        if len(operands) == 1:
-            return float_function(b, function, operands[0])
-    if not module:
-        if function == "abs" and len(operands) == 1:
-            return _absolute(b, operands[0])
-        if function in ("min", "max") and len(operands) == 2:
-            if "f" in (operands[0].type.kind, operands[1].type.kind):
-                raise NotNative(f"{function} of floats")
-            return b.extreme(function, *operands)
-        casts = {"float": F64, "int": I64, "bool": BOOL}
-        if function in casts and len(operands) == 1:
-            return b.cast(operands[0], casts[function])
-    raise NotNative(f"the function {name} of {len(operands)} operands")
+    if name in ("min", "max") and len(operands) > 1:
+        if any(each.type.kind == "f" for each in operands):
+            raise NotNative(f"{name} of floats")
+        result = operands[0]
+        for each in operands[1:]:
+            result = b.extreme(name, result, each)
+        return result
+    if len(operands) != 1:
+        raise NotNative(f"the function {name} of {len(operands)} operands")
+    if name == "abs":
+        return _absolute(b, operands[0])
+    if name in ("isnan", "isfinite", "isinf"):
+        return _classify(b, name, operands[0])
+    return float_function(b, name, operands[0])
 
 
 def _absolute(b: Builder, x: Value) -> Value:
@@ -151,8 +144,8 @@ def scalar_operation(b: Builder, op: Any, operands: Sequence[Value], out: Scalar
 
     Raises
     ------
-    OutOfScope
-        If it has no rule here.
+    NotNative
+        If it has no rule here, see :func:`is_native`.
     """
     name = type(op).__name__
     rule = _RULES.get(name)
@@ -172,7 +165,7 @@ def scalar_operation(b: Builder, op: Any, operands: Sequence[Value], out: Scalar
     elif name in _SPECIAL:
         result = _special(b, name, operands)
     else:
-        raise OutOfScope(f"the scalar operation {name}")
+        raise NotNative(f"the scalar operation {name}")
     return b.cast(result, out)
 
 
@@ -367,3 +360,9 @@ _RULES: dict[str, Callable[[Builder, list[Value], Scalar], Value]] = {
     "Switch": _switch,
     "TriGamma": lambda b, x, out: b.call(trigamma(b), F64, [b.cast(x[0], F64)]),
 }
+
+
+def is_native(op: Any) -> bool:
+    """Whether a scalar operation of PyTensor has a rule."""
+    name = type(op).__name__
+    return any(name in table for table in (_RULES, _ARITHMETIC, _COMPARISONS, _UNARY, _SPECIAL))

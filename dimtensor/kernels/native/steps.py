@@ -7,96 +7,82 @@ them the arrays.
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Sequence
+from collections.abc import Iterable
 
-STEP = "step"
+from dimtensor.kernels.ir import nodes as ir
+from dimtensor.kernels.ir.walk import statements_in
+
 # loops of up to so many rounds are written out, if that makes no more than so many statements
 _MOST_ROUNDS = 8
 _MOST_STATEMENTS = 400
 
 
-def is_step(name: str) -> bool:
-    """Whether a counter counts steps, each of which starts from the states that the last left."""
-    return name.startswith(STEP)
-
-
-def adds_up(body: Sequence[ast.stmt]) -> bool:
+def adds_up(body: Iterable[ir.Statement]) -> bool:
     """Whether there is a sum in statements, the order of which is free."""
-    return any(isinstance(node, ast.AugAssign) for each in body for node in ast.walk(each))
+    return any(isinstance(each, ir.Accumulate) for each in statements_in(body))
 
 
-def rounds_written_out(node: ast.For) -> range | None:
+def rounds_written_out(node: ir.For) -> range | None:
     """The positions of a short loop of known length; None for others."""
     counted = _counted(node)
     if counted is None or len(counted) > _MOST_ROUNDS:
         return None
-    if any(isinstance(each, (ast.Break, ast.Continue, ast.While)) for each in ast.walk(node)):
-        return None
-    if any("np.empty" in ast.unparse(each) for each in node.body):
+    unlike = (ir.Break, ir.Continue, ir.While, ir.Allocate)
+    if any(isinstance(each, unlike) for each in statements_in(node.body)):
         return None
     return counted if _statements(node) <= _MOST_STATEMENTS else None
 
 
-def _statements(node: ast.stmt) -> int:
+def _statements(node: ir.Statement) -> int:
     """How many statements there are when all loops are written out; of others, very many."""
-    if isinstance(node, ast.For):
+    if isinstance(node, ir.For):
         counted = _counted(node)
         rounds = _MOST_STATEMENTS + 1 if counted is None else len(counted)
         return rounds * sum(map(_statements, node.body))
-    if isinstance(node, ast.If):
+    if isinstance(node, ir.If):
         return 1 + sum(map(_statements, [*node.body, *node.orelse]))
     return 1
 
 
-def _counted(node: ast.For) -> range | None:
-    call = node.iter
-    if not isinstance(call, ast.Call):
-        return None
-    ends = [_known(each) for each in call.args]
-    if any(end is None for end in ends):
-        return None
-    return range(*ends)  # type: ignore[arg-type]
+def _counted(node: ir.For) -> range | None:
+    start, stop = _known(node.start), _known(node.stop)
+    return None if start is None or stop is None else range(start, stop, node.step)
 
 
-def _known(node: ast.expr) -> int | None:
+def _known(node: ir.Expression) -> int | None:
     """The integer that an expression is, if it has numbers only."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, int):
+    if isinstance(node, ir.Const) and isinstance(node.value, int):
         return node.value
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        value = _known(node.operand)
-        return None if value is None else -value
-    if isinstance(node, ast.BinOp):
-        a, b = _known(node.left), _known(node.right)
-        if a is None or b is None:
+    if not isinstance(node, ir.Op) or node.op not in ("neg", "+", "-", "*", "//"):
+        return None
+    first, *others = [_known(each) for each in node.operands]
+    if first is None:
+        return None
+    result = -first if node.op == "neg" else first
+    for each in others:
+        if each is None or (node.op == "//" and each == 0):
             return None
-        if isinstance(node.op, ast.FloorDiv):
-            return a // b if b else None
-        if isinstance(node.op, ast.Add):
-            return a + b
-        if isinstance(node.op, ast.Sub):
-            return a - b
-        if isinstance(node.op, ast.Mult):
-            return a * b
-    return None
+        result = {"+": result + each, "-": result - each, "*": result * each}.get(
+            node.op, result // (each or 1)
+        )
+    return result
 
 
-def known_products(body: Sequence[ast.stmt], carried: set[str]) -> set[str]:
+def known_products(body: Iterable[ir.Statement], carried: set[str]) -> set[str]:
     """Products that are there before the states of a step, and are added to what waits for them.
 
     LLVM fuses one of two products with the sum of both, and may take the one that need not wait.
     """
-    waiting, known, found = set(carried), set(), set()
+    waiting, known, found = set(carried), set[str](), set[str]()
     for each in body:
-        if not isinstance(each, ast.Assign) or not isinstance(each.targets[0], ast.Name):
+        if not isinstance(each, (ir.Assign, ir.Carry)):
             continue
-        name = each.targets[0].id
-        used = {node.id for node in ast.walk(each.value) if isinstance(node, ast.Name)}
-        operator = each.value.op if isinstance(each.value, ast.BinOp) else None
+        name, used = each.target.name, each.value.uses
+        operator = each.value.op if isinstance(each.value, ir.Op) else None
         if used & waiting:
             waiting.add(name)
-            if isinstance(operator, (ast.Add, ast.Sub)):
+            if operator in ("+", "-"):
                 found |= used & known
-        elif isinstance(operator, (ast.Mult, ast.Div)):
+        elif operator in ("*", "/"):
             known.add(name)
     return found

@@ -127,8 +127,7 @@ def number_of(value: Value) -> int | float | None:
         return int(value.text)
     if not value.text.startswith("0x"):
         return None
-    (number,) = struct.unpack("<d", struct.pack("<Q", int(value.text, 16)))
-    return number
+    return float(struct.unpack("<d", struct.pack("<Q", int(value.text, 16)))[0])
 
 
 def whole_number(value: Value) -> int | None:
