@@ -97,7 +97,7 @@ def _require_plain(array: np.ndarray, dims: Dims, source: str) -> None:
 
 
 def in_axis_order(labelled: Labelled, dims: Dims, binding: Binding, source: str) -> np.ndarray:
-    """The array of a labelled value, its axes in the order of some dims, which it may tell about."""
+    """The array of a labelled value, axes in the order of the dims, about which it may tell."""
     own = own_names(labelled.names, dims, source)
     unknown = [str(name) for name in labelled.names if name not in own]
     if unknown:
