@@ -20,6 +20,7 @@ from dimtensor.graph.infer import describe
 from dimtensor.graph.regions import LoopAttrs, Region, split_inputs, stop_dims
 from dimtensor.graph.walk import with_regions
 from dimtensor.lower.context import Lowering, lowers, transpose
+from dimtensor.ops.loop.spec import LoopOptions, StepGraph
 
 Results = list[tuple[Variable, Dims]]
 
@@ -125,21 +126,15 @@ def _loop(ctx: Lowering, attrs: LoopAttrs, nodes: tuple[Node, ...]) -> Results:
             before.append(so_far)
     go = ctx.variable(given.go) if attrs.stops else True
     final: Sequence[Variable]
+    step = StepGraph(states, elements, after, traced, go_on, before, captured)
     if attrs.over is None and not attrs.counted:
-        assert go_on is not None
-        final, traces = (
-            build_loop(states, after, go_on, go, init, inverse=before, captured=captured),
-            [],
-        )
+        final, traces = build_loop(step, init, go), []
     else:
         steps = ctx.variable(given.n_steps) if attrs.counted else _length(ctx, attrs.over)
-        result = build_scan(
-            steps, states, elements, after, traced, init,
-            [_along(ctx, x, attrs.over) for x in given.sequences],
-            go_on=go_on, go=go, reverse=attrs.reverse, inverse=before,
-            truncate=attrs.truncate, checkpoint=Checkpoints.of_attrs(attrs.checkpoint),
-            captured=captured,
-        )  # fmt: skip
+        sequences = [_along(ctx, x, attrs.over) for x in given.sequences]
+        checkpoint = Checkpoints.of_attrs(attrs.checkpoint)
+        options = LoopOptions(attrs.reverse, attrs.truncate, checkpoint)
+        result = build_scan(steps, step, init, sequences, options, go)
         final, traces = result.states, result.traces
     for (_, check), holds in zip(inner.checks, final[n:], strict=True):
         ctx.check(check.node, holds, check.about)

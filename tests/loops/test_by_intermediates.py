@@ -9,6 +9,7 @@ from pytensor.raise_op import CheckAndRaise
 
 import dimtensor as dt
 from dimtensor.ops.loop import build_scan
+from dimtensor.ops.loop.spec import StepGraph
 
 STEPS = 3
 LENGTHS = [1, 8, 9, 40, None]
@@ -78,8 +79,7 @@ def test_what_a_check_gives_is_captured_as_it_is():
     x = pt.dvector("x")
     y = CheckAndRaise(ValueError, "negative")(x, pt.all(x >= 0))
     s = pt.dvector("s")
-    result = build_scan(
-        pt.constant(3), [s], [], [0.5 * s + y], [], [pt.zeros_like(x)], [], captured=[y]
-    )
+    step = StepGraph([s], [], [0.5 * s + y], captured=[y])
+    result = build_scan(pt.constant(3), step, [pt.zeros_like(x)], [])
     gradient = pt.grad(result.states[0].sum(), y)
     assert gradient.eval({x: [1.0, 2.0]}, mode="FAST_COMPILE").tolist() == [1.75, 1.75]

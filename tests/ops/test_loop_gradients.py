@@ -11,6 +11,7 @@ from pytensor.gradient import pushforward as push
 
 from dimtensor.errors import GraphError
 from dimtensor.ops.loop import Scan, build_scan, fori_loop, scan, while_loop
+from dimtensor.ops.loop.spec import StepGraph
 from tests.ops.loops import assert_close, evaluate, loops_of, rewritten
 from tests.optional import jax, jnp
 
@@ -379,7 +380,8 @@ def test_what_is_not_connected():
 def test_an_output_that_is_an_input_or_another_output():
     """The state is returned as it came, and traced twice."""
     inner, other = pt.dscalar(), pt.dscalar()
-    result = build_scan(3, [inner, other], [], [other, inner], [inner, inner, other], [s, a], [])
+    step = StepGraph([inner, other], [], [other, inner], [inner, inner, other])
+    result = build_scan(3, step, [s, a], [])
     cost = result.states[0] + 2 * result.states[1]
     cost = cost + sum(k * trace.sum() for k, trace in zip((3, 4, 5), result.traces, strict=True))
     # s is the first state before steps 0 and 2, and ends as the second

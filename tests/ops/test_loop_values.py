@@ -12,6 +12,7 @@ from pytensor.raise_op import Assert
 
 from dimtensor.errors import DtypeError, GraphError
 from dimtensor.ops.loop import build_scan, fori_loop, scan, while_loop
+from dimtensor.ops.loop.spec import StepGraph
 from tests.ops.loops import assert_close, evaluate
 
 x, v = pt.dvector("x"), pt.dvector("v")
@@ -327,8 +328,8 @@ def test_the_op_refuses_bodies_that_do_not_fit():
     with pytest.raises(GraphError, match="1 states went into"):
         scan(lambda st, e: ([], []), [s], n_steps=1)
     with pytest.raises(TypeError, match="a trace holds tensors"):
-        build_scan(3, [generator], [], [generator], [generator], [generator], [])
-    result = build_scan(3, [inner], [], [inner * 2], [], [s], [])
+        build_scan(3, StepGraph([generator], [], [generator], [generator]), [generator], [])
+    result = build_scan(3, StepGraph([inner], [], [inner * 2]), [s], [])
     op = result.states[0].owner.op
     with pytest.raises(ValueError, match="takes 2 inputs and got 1"):
         op(3)

@@ -62,15 +62,14 @@ def _shifted(x: Variable, axis: int, fill: float, *, back: bool) -> Variable:
 def _recursion(factors: Variable, terms: Variable, axis: int, reverse: bool) -> Variable:
     """States h of h_k = h_{k-1} a_k + b_k along first axes, from zero."""
     from dimtensor.ops.loop.frontend import build_scan
+    from dimtensor.ops.loop.spec import LoopOptions, StepGraph
 
     n_steps = terms.shape[0] if terms.type.shape[0] is None else terms.type.shape[0]
     state, a, b = (terms[0].type() for _ in range(3))
     start = pt.alloc(np.asarray(0, dtype=terms.type.dtype), *lengths(terms)[1:])
     following = state * a + b
-    result = build_scan(
-        n_steps, [state], [a, b], [following], [following], [start], [factors, terms],
-        reverse=reverse,
-    )  # fmt: skip
+    step = StepGraph([state], [a, b], [following], [following])
+    result = build_scan(n_steps, step, [start], [factors, terms], LoopOptions(reverse))
     return _back(result.traces[0], axis)
 
 

@@ -22,6 +22,7 @@ from dimtensor.ops.loop.capture import freeze
 from dimtensor.ops.loop.conditional import Conditional
 from dimtensor.ops.loop.frontend import build_loop, build_scan
 from dimtensor.ops.loop.op import Loop, Scan
+from dimtensor.ops.loop.spec import LoopOptions, StepGraph
 from dimtensor.upstream.pytensor import vectorize_node
 
 
@@ -40,20 +41,12 @@ def vectorize_scan(op: Scan, node: Apply, *inputs: Variable) -> list[Variable]:
     batch = _Batch.of(node.inputs, inputs)
     step = _batched_step(op, batch, op.split_inputs(inputs), op.stops)
     n = len(step.states)
-    result = build_scan(
-        inputs[0],
-        step.states,
-        step.elements,
-        step.outputs[:n],
-        step.outputs[n:],
-        step.init,
-        step.sequences,
-        go_on=step.go_on,
-        go=step.go if op.stops else True,
-        reverse=op.reverse,
-        inverse=step.inverse,
-        truncate=op.truncate,
+    graph = StepGraph(
+        step.states, step.elements, step.outputs[:n], step.outputs[n:], step.go_on, step.inverse
     )
+    options = LoopOptions(op.reverse, op.truncate)
+    go = step.go if op.stops else True
+    result = build_scan(inputs[0], graph, step.init, step.sequences, options, go)
     cores = op.body.outputs[op.n_states :]
     traces = [
         pt.moveaxis(x, 0, batch.ndim) if x.type.ndim > core.type.ndim + 1 else x
@@ -92,9 +85,11 @@ def vectorize_loop(op: Loop, node: Apply, *inputs: Variable) -> list[Variable]:
     if inverse is not None:  # it counts its steps already
         parts = [step.states, step.outputs, step.init, inverse]
         states, following, init, inverse = (part[1:] for part in parts)
-        results = build_loop(states, following, step.go_on, step.go, init, inverse=inverse)
+        graph = StepGraph(states, [], following, [], step.go_on, inverse)
+        results = build_loop(graph, init, step.go)
         return [results[0].owner.outputs[0], *results]
-    results = build_loop(step.states, step.outputs, step.go_on, step.go, step.init)
+    graph = StepGraph(step.states, [], step.outputs, go_on=step.go_on)
+    results = build_loop(graph, step.init, step.go)
     return results[: op.n_states]
 
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -31,6 +31,7 @@ from dimtensor.errors import GraphError
 from dimtensor.graph.checkpoints import MOST_LEVELS, Checkpoints, as_checkpoints, levels
 from dimtensor.ops.loop.capture import as_state
 from dimtensor.ops.loop.frontend import ScanResult, build_scan
+from dimtensor.ops.loop.spec import LoopOptions, StepGraph
 
 
 @dataclass(frozen=True)
@@ -144,20 +145,11 @@ def _lengths(n_steps: Any, checkpoint: Checkpoints) -> list[Any]:
 
 def checkpointed(
     n_steps: Any,
-    states: Sequence[Variable],
-    elements: Sequence[Variable],
-    next_states: Sequence[Variable],
-    traced: Sequence[Variable],
+    step: StepGraph,
     init: Sequence[Variable],
     sequences: Sequence[Variable],
-    *,
-    checkpoint: Checkpoints | Sequence[int],
-    go_on: Variable | None,
+    options: LoopOptions,
     go: Any,
-    reverse: bool,
-    inverse: Sequence[Variable] | None,
-    truncate: int | None,
-    captured: Sequence[Variable] = (),
 ) -> ScanResult:
     """A scan in segments; parameters as in `build_scan`.
 
@@ -166,24 +158,22 @@ def checkpointed(
     GraphError
         If the gradient is also to be truncated or to use an inverse, which store less without.
     """
-    if inverse is not None or truncate is not None:
+    if step.inverse is not None or options.truncate is not None:
         raise GraphError("a gradient with checkpoints is neither truncated nor has it an inverse")
-    found = as_checkpoints(checkpoint, "a loop")
+    found = as_checkpoints(options.checkpoint, "a loop")
     assert found is not None
     if isinstance(n_steps, Constant):
         n_steps = int(n_steps.data)
-    states, next_states, init = list(states), list(next_states), list(init)
-    if go_on is not None:
+    states, next_states, init = list(step.states), list(step.next_states), list(init)
+    if step.go_on is not None:
         on, count = pt.scalar("on", dtype="bool"), pt.lscalar("count")
         states += [on, count]
-        next_states += [go_on, count + 1]
+        next_states += [step.go_on, count + 1]
         init += [as_state(go), pt.constant(0, dtype="int64")]
-    loop = _Nested(
-        states, list(elements), next_states, list(traced), go_on is not None, reverse,
-        _lengths(n_steps, found), captured,
-    )  # fmt: skip
+    whole = step._replace(states=states, next_states=next_states)
+    loop = _Nested(whole, LoopOptions(options.reverse), _lengths(n_steps, found))
     final, traces = loop.run(n_steps, init, list(sequences), len(loop.lengths))
-    if go_on is None:
+    if step.go_on is None:
         return ScanResult(final, traces, None)
     return ScanResult(final[:-2], traces, final[-1])
 
@@ -195,53 +185,47 @@ class _Nested:
     A loop that stops has two states more at the end: whether to go on, and how many steps ran.
     """
 
-    states: list[Variable]
-    elements: list[Variable]
-    next_states: list[Variable]
-    traced: list[Variable]
-    stops: bool
-    reverse: bool
+    step: StepGraph
+    options: LoopOptions
     lengths: list[Any]
-    captured: Sequence[Variable]
 
     def run(
         self, n_steps: Any, init: list[Variable], sequences: list[Variable], depth: int
     ) -> tuple[list[Variable], list[Variable]]:
         """Final states and traces of so many steps, in segments of `depth` levels."""
         if depth == 0:
-            result = build_scan(
-                n_steps, self.states, self.elements, self.next_states, self.traced, init, sequences,
-                reverse=self.reverse, captured=self.captured,
-                **self._stopping(self.next_states, init),
-            )  # fmt: skip
+            result = self._scan(n_steps, self.step, init, sequences)
             return result.states, result.traces
         size = self.lengths[depth - 1]
         count, rest = n_steps // size, n_steps % size
         whole = count * size
-        start = rest if self.reverse else 0
+        reverse = self.options.reverse
+        start = rest if reverse else 0
         segments = [_in_segments(x[start : start + whole], count, size) for x in sequences]
-        within = replace(
-            self,
-            states=[v.type(v.name) for v in self.states],
-            elements=[x[0].type() for x in segments],
+        states = [v.type(v.name) for v in self.step.states]
+        elements = [x[0].type() for x in segments]
+        final, traces = self.run(size, states, elements, depth - 1)
+        within = self.step._replace(
+            states=states, elements=elements, next_states=final, traced=traces
         )
-        final, traces = self.run(size, within.states, within.elements, depth - 1)
-        result = build_scan(
-            count, within.states, within.elements, final, traces, init, segments,
-            reverse=self.reverse, captured=self.captured, **self._stopping(final, init),
-        )  # fmt: skip
+        result = self._scan(count, within, init, segments)
         joined = [x.reshape((whole, *_lengths_after(x, 2))) for x in result.traces]
         if isinstance(rest, int) and rest == 0:
             return result.states, joined
-        others = [x[:rest] if self.reverse else x[whole:] for x in sequences]
+        others = [x[:rest] if reverse else x[whole:] for x in sequences]
         final, traces = self.run(rest, result.states, others, depth - 1)
         both = zip(traces, joined, strict=True)
         return final, [
-            pt.concatenate([rest_, main] if self.reverse else [main, rest_]) for rest_, main in both
+            pt.concatenate([rest_, main] if reverse else [main, rest_]) for rest_, main in both
         ]
 
-    def _stopping(self, following: list[Variable], init: list[Variable]) -> dict[str, Any]:
-        return {"go_on": following[-2], "go": init[-2]} if self.stops else {}
+    def _scan(
+        self, n_steps: Any, step: StepGraph, init: list[Variable], sequences: list[Variable]
+    ) -> ScanResult:
+        if step.go_on is None:
+            return build_scan(n_steps, step, init, sequences, self.options)
+        stopping = step._replace(go_on=step.next_states[-2])
+        return build_scan(n_steps, stopping, init, sequences, self.options, go=init[-2])
 
 
 def _in_segments(x: Variable, count: Any, size: Any) -> Variable:

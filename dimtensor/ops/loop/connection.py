@@ -30,8 +30,7 @@ def connections(op: Any) -> list[list[bool]]:
     """For each input of a loop, which of its outputs have a derivative with respect to it."""
     pattern = body_pattern(op)
     n = op.n_states
-    # a Loop has no traces, and a bool scalar before its states
-    n_traces, stops = getattr(op, "n_traces", 0), getattr(op, "stops", False)
+    n_traces, stops = op.n_traces, op.stops
     rows = []
     for number, x in enumerate(op.body.inputs):
         reached = reached_states(op, [pattern[number][k] for k in range(n)])
@@ -44,7 +43,7 @@ def connections(op: Any) -> list[list[bool]]:
             for k in range(n_traces)
         ]
         rows.append([*reached, *traced, *([False] if stops else [])])
-    # the number of steps, and whether the first runs
+    # the number of steps (of a Loop, whether the first runs), and of one that stops both
     before = [[False] * (n + n_traces + stops)] * (1 + stops)
     return [*before, *rows]
 

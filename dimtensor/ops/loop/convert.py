@@ -11,6 +11,7 @@ from dimtensor.ops.loop.connection import is_continuous
 from dimtensor.ops.loop.frontend import ScanResult, build_loop, build_scan
 from dimtensor.ops.loop.op import Scan
 from dimtensor.ops.loop.shapes import lengths_of
+from dimtensor.ops.loop.spec import LoopOptions, StepGraph
 
 
 def scan_to_loop(node: Apply) -> list[Variable]:
@@ -52,13 +53,9 @@ def scan_to_loop(node: Apply) -> list[Variable]:
     go, go_on = pt.gt(n_steps, 0), pt.lt(done + 1, n_steps)
     if op.stops:
         go, go_on = go & given.go, go_on & outputs[m]
-    n_done, *results = build_loop(
-        [done, *states, *traces],
-        [done + 1, *outputs[:n], *written],
-        go_on,
-        go,
-        [pt.constant(0, dtype="int64"), *given.states, *buffers],
-    )
+    step = StepGraph([done, *states, *traces], [], [done + 1, *outputs[:n], *written], go_on=go_on)
+    init = [pt.constant(0, dtype="int64"), *given.states, *buffers]
+    n_done, *results = build_loop(step, init, go)
     return [*results, *([n_done] if op.stops else [])]
 
 
@@ -109,18 +106,19 @@ def inverse_error(result: ScanResult) -> Variable:
         following = pt.maximum(following, _difference(state, found))
     outside = dict(zip(captured, given.captured, strict=True))
     outputs, (following,) = (replaced(v, outside) for v in (outputs, [following]))
-    found = build_scan(
-        given.n_steps,
+    step = StepGraph(
         [*states, worst],
         elements,
         [*outputs[: op.n_states], following],
-        [],
+        go_on=outputs[-1] if op.stops else None,
+    )
+    found = build_scan(
+        given.n_steps,
+        step,
         [*given.states, pt.constant(0.0, dtype="float64")],
         given.sequences,
-        go_on=outputs[-1] if op.stops else None,
-        go=given.go if op.stops else True,
-        reverse=op.reverse,
-        histories=False,
+        LoopOptions(op.reverse, histories=False),
+        given.go if op.stops else True,
     )
     return found.states[-1]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import pytensor.tensor as pt
@@ -20,6 +19,7 @@ from dimtensor.ops.loop.capture import (
     freeze,
 )
 from dimtensor.ops.loop.op import Loop, Scan
+from dimtensor.ops.loop.spec import PLAIN, LoopOptions, LoopSpec, StepGraph
 from dimtensor.ops.loop.split import Split, split
 from dimtensor.ops.loop.steps import (
     as_list,
@@ -143,107 +143,82 @@ def scan(
         lambda states: called(step, states, elements, stops), initial, elements
     )
     before = None if inverse is None else inverted(inverse, states, elements)
+    graph = StepGraph(states, elements, next_states, traced, go_on, before)
     return build_scan(
-        n_steps, states, elements, next_states, traced, initial, sequences,
-        go_on=go_on, reverse=reverse, inverse=before, truncate=truncate, checkpoint=checkpoint,
-    )  # fmt: skip
+        n_steps, graph, initial, sequences, LoopOptions(reverse, truncate, checkpoint)
+    )
 
 
 def build_scan(
     n_steps: Any,
-    states: Sequence[Variable],
-    elements: Sequence[Variable],
-    next_states: Sequence[Variable],
-    traced: Sequence[Variable],
+    step: StepGraph,
     init: Sequence[Variable],
     sequences: Sequence[Variable],
-    *,
-    go_on: Variable | None = None,
+    options: LoopOptions = PLAIN,
     go: Any = True,
-    reverse: bool = False,
-    inverse: Sequence[Variable] | None = None,
-    truncate: int | None = None,
-    checkpoint: Checkpoints | Sequence[int] | None = None,
-    captured: Sequence[Variable] = (),
-    histories: bool = True,
-    whole: bool = False,
-    derivative: bool = False,
 ) -> ScanResult:
     """A scan from the graph of its step.
 
     Parameters
     ----------
     n_steps : int or integer scalar
-    states, elements : sequence of variable
-        What stands for states and elements of sequences in the graph, not only roots of it.
-    next_states, traced, init, sequences : sequence of variable
-        What a step gives, and what the loop is given.
-    go_on, go : bool scalars
-        Whether to go on after a step, and whether the first one runs.
-    reverse, truncate, checkpoint
-        As in `scan`.
-    inverse : sequence of variable, optional
-        The states before a step, in terms of `states`, which then are those after it.
-    captured : sequence of variable
-        What is known to be captured as it is; the rest is found.
-    histories, whole, derivative : bool
-        Whether the node also traces what its gradient needs, whether everything stays in the loop
-        (sums that could be taken of traces, too), and whether the step is that of a derivative.
-
+    step : StepGraph
+    init, sequences : sequence of variable
+        What the loop is given.
+    options : LoopOptions
+    go : bool scalar
+        Whether the first step runs, of a loop that can stop.
     """
-    if checkpoint is not None:
+    if options.checkpoint is not None:
         from dimtensor.ops.loop.checkpoint import checkpointed
 
-        return checkpointed(
-            n_steps, states, elements, next_states, traced, init, sequences,
-            go_on=go_on, go=go, reverse=reverse, inverse=inverse, truncate=truncate,
-            checkpoint=checkpoint, captured=captured,
-        )  # fmt: skip
-    states, elements = list(states), list(elements)
+        return checkpointed(n_steps, step, init, sequences, options, go)
+    states, elements, traced = list(step.states), list(step.elements), list(step.traced)
     init = [converted(x, v.type) for x, v in zip(init, states, strict=True)]
-    next_states = [converted(x, v.type) for x, v in zip(next_states, states, strict=True)]
-    stops = go_on is not None
-    if histories and inverse is None and truncate is None and not (stops or whole):
+    next_states = [converted(x, v.type) for x, v in zip(step.next_states, states, strict=True)]
+    stops, inverse = step.go_on is not None, step.inverse
+    if (
+        options.histories
+        and inverse is None
+        and options.truncate is None
+        and not (stops or options.whole)
+    ):
         parts = split(states, elements, next_states, traced)
         if parts is not None:
-            given = {"captured": captured, "derivative": derivative}
-            run = partial(build_scan, n_steps, reverse=reverse, **given)
-            return _beside(run, parts, states, elements, next_states, init, sequences)
+            plain = LoopOptions(options.reverse, derivative=options.derivative)
+            kept = step._replace(next_states=next_states)
+            return _beside(n_steps, parts, kept, init, sequences, plain)
     outputs = [*next_states, *traced]
-    if histories and inverse is None:
+    if options.histories and inverse is None:
         # what a gradient needs of each step; draws of generators are traced when it is taken
         outputs += [v for v in states if isinstance(v.type, TensorType) and v not in traced]
-    outputs += [go_on] if stops else []
-    captured = captured_by([*states, *elements], [*outputs, *(inverse or ())], captured)
+    outputs += [] if step.go_on is None else [step.go_on]
+    captured = captured_by([*states, *elements], [*outputs, *(inverse or ())], step.captured)
     inner = [*states, *elements, *captured]
+    n_traces = len(outputs) - len(states) - stops
     op = Scan(
         freeze(inner, outputs),
-        len(states),
-        len(elements),
-        len(outputs) - len(states) - stops,
-        stops=stops,
-        reverse=reverse,
-        inverse=None if inverse is None else freeze(inner, inverse),
-        truncate=truncate,
+        LoopSpec(len(states), len(elements), n_traces, stops, options.reverse, options.truncate),
+        None if inverse is None else freeze(inner, inverse),
     )
-    op.__dict__["derivative"] = derivative
+    op.__dict__["derivative"] = options.derivative
     results = op.split_outputs(op(n_steps, *([go] if stops else []), *init, *sequences, *captured))
     return ScanResult(results.states, results.traces[: len(traced)], results.n_done)
 
 
 def _beside(
-    run: Callable[..., ScanResult],
+    n_steps: Any,
     parts: Split,
-    states: Sequence[Variable],
-    elements: Sequence[Variable],
-    next_states: Sequence[Variable],
+    step: StepGraph,
     init: Sequence[Variable],
     sequences: Sequence[Variable],
+    options: LoopOptions,
 ) -> ScanResult:
     """A loop of what stays in it, and the rest for all steps at once."""
-    kept = [[given[k] for k in parts.kept] for given in (states, next_states, init)]
-    smaller = run(kept[0], elements, kept[1], parts.traced, kept[2], sequences)
-    finals, traces = parts.results(init, smaller.states, smaller.traces, elements, sequences)
+    kept = [[given[k] for k in parts.kept] for given in (step.states, step.next_states, init)]
+    inside = step._replace(states=kept[0], next_states=kept[1], traced=parts.traced)
+    smaller = build_scan(n_steps, inside, kept[2], sequences, options)
+    finals, traces = parts.results(init, smaller.states, smaller.traces, step.elements, sequences)
     return ScanResult(finals, traces, None)
 
 
@@ -307,27 +282,17 @@ def while_loop(
     if max_steps is None:
         if truncate is not None:
             raise GraphError("the gradient of a loop is truncated where it has max_steps")
-        found = build_loop(states, next_states, go_on, go, initial, inverse=before)
+        found = build_loop(StepGraph(states, [], next_states, [], go_on, before), initial, go)
         return WhileResult(found, None, None)
-    result = build_scan(
-        max_steps, states, [], next_states, [], initial, [],
-        go_on=go_on, go=go, inverse=before, truncate=truncate,
-    )  # fmt: skip
+    graph = StepGraph(states, [], next_states, [], go_on, before)
+    result = build_scan(max_steps, graph, initial, [], LoopOptions(truncate=truncate), go)
     return WhileResult(result.states, result.n_done, pt.invert(condition(cond(result.states))))
 
 
-def build_loop(
-    states: Sequence[Variable],
-    next_states: Sequence[Variable],
-    go_on: Variable,
-    go: Any,
-    init: Sequence[Variable],
-    *,
-    inverse: Sequence[Variable] | None = None,
-    captured: Sequence[Variable] = (),
-) -> list[Variable]:
-    """A `Loop` from the graph of its step; parameters as in `build_scan`."""
-    states = list(states)
+def build_loop(step: StepGraph, init: Sequence[Variable], go: Any) -> list[Variable]:
+    """The final states of a `Loop` from the graph of its step; parameters as in `build_scan`."""
+    states, next_states, inverse = list(step.states), list(step.next_states), step.inverse
+    assert step.go_on is not None
     if inverse is not None:  # the gradient runs as many steps back
         count = pt.lscalar("steps")
         states = [count, *states]
@@ -336,10 +301,10 @@ def build_loop(
         init = [pt.constant(0, dtype="int64"), *init]
     init = [converted(x, v.type) for x, v in zip(init, states, strict=True)]
     outputs = [converted(x, v.type) for x, v in zip(next_states, states, strict=True)]
-    captured = captured_by(states, [*outputs, go_on, *(inverse or ())], captured)
+    captured = captured_by(states, [*outputs, step.go_on, *(inverse or ())], step.captured)
     inner = [*states, *captured]
     op = Loop(
-        freeze(inner, [*outputs, go_on]),
+        freeze(inner, [*outputs, step.go_on]),
         len(states),
         None if inverse is None else freeze(inner, inverse),
     )

@@ -26,8 +26,9 @@ from dimtensor.ops.derivatives import Undefined, pull
 from dimtensor.ops.derivatives.flow import is_continuous, masked, zeros
 from dimtensor.ops.graphs import replaced
 from dimtensor.ops.loop.connection import body_pattern, reached_states, states_that_reach
-from dimtensor.ops.loop.frontend import build_scan
+from dimtensor.ops.loop.frontend import ScanResult, build_scan
 from dimtensor.ops.loop.op import Loop, Scan, ScanInputs
+from dimtensor.ops.loop.spec import LoopOptions, StepGraph
 
 Answers = list[Variable | Undefined | None]
 
@@ -91,7 +92,7 @@ class _Forward:
 
     @property
     def reverse(self) -> bool:
-        return getattr(self.op, "reverse", False)
+        return bool(self.op.reverse)
 
     def traces_of(self, elements: list[Variable]) -> list[Variable]:
         """Traces of variables of the frozen body.
@@ -135,7 +136,7 @@ class _Step:
         """Differentiate the body of a loop with cotangents of its final states and traces."""
         fresh = [v.type() for v in op.body.inputs]
         outputs, memo = op.body.bind(fresh, return_memo=True)
-        n, m = op.n_states, op.n_states + getattr(op, "n_sequences", 0)
+        n, m = op.n_states, op.n_states + op.n_sequences
         step = cls(
             fresh[:n],
             fresh[n:m],
@@ -271,20 +272,19 @@ def _run_back(op: Any, forward: _Forward, back: _Step) -> dict[tuple[str, int], 
     values = [*histories, *(x for _, x in sequences), *back.traced.values()]
     n_states = len(back.adjoints) + len(sums)
     n_traces = len(back.of_elements)
-    result = steps.run(
-        states=[*back.adjoints.values(), *sums.values(), *(after[i] for i in recomputed)],
-        next_states=[*outputs[:n_states], *outputs[n_states + n_traces :]],
-        init=[
-            *(back.final.get(i, zeros(forward.given.states[i])) for i in back.adjoints),
-            *(zeros(forward.given.captured[j]) for j in sums),
-            *(forward.states[i] for i in recomputed),
-        ],
-        elements=elements,
-        sequences=values,
-        traced=outputs[n_states : n_states + n_traces],
+    step = StepGraph(
+        [*back.adjoints.values(), *sums.values(), *(after[i] for i in recomputed)],
+        elements,
+        [*outputs[:n_states], *outputs[n_states + n_traces :]],
+        outputs[n_states : n_states + n_traces],
         captured=forward.given.captured,
-        derivative=True,
     )
+    init = [
+        *(back.final.get(i, zeros(forward.given.states[i])) for i in back.adjoints),
+        *(zeros(forward.given.captured[j]) for j in sums),
+        *(forward.states[i] for i in recomputed),
+    ]
+    result = steps.run(step, init, values)
     final = iter(result.states)
     found = {("states", i): steps.at_start(next(final)) for i in back.adjoints}
     found |= {("captured", j): next(final) for j in sums}
@@ -398,7 +398,7 @@ class _BackwardSteps:
         self.n_done = pt.maximum(given.n_steps, 0) if not forward.stops else forward.n_done
         if isinstance(given.n_steps, Constant) and not forward.stops:
             self.n_done = given.n_steps
-        self.truncate = getattr(op, "truncate", None)
+        self.truncate = op.truncate
         self.n_back = self.n_done
         if self.truncate is not None:
             self.n_back = pt.minimum(self.n_done, self.truncate)
@@ -409,21 +409,25 @@ class _BackwardSteps:
             return adjoint
         return masked(adjoint, pt.eq(self.n_back, self.n_done))
 
-    def run(self, **parts: Any) -> Any:
+    def run(self, step: StepGraph, init: list[Variable], sequences: list[Variable]) -> ScanResult:
+        """The steps back, each reading its elements of the sequences."""
         if self.forward.stops:
-            return self._run_stopped(**parts)
+            return self._run_stopped(step, init, sequences)
         if self.truncate is not None:
-            return self._run_last(**parts)
+            return self._run_last(step, init, sequences)
         # with an inverse the memory does not grow with the steps: sums are not taken of traces
         whole = self.forward.op.inverse is not None
-        return build_scan(self.n_steps, reverse=not self.reverse, whole=whole, **parts)
+        options = LoopOptions(not self.reverse, whole=whole, derivative=True)
+        return build_scan(self.n_steps, step, init, sequences, options)
 
-    def _run_last(self, sequences: list[Variable], **parts: Any) -> Any:
+    def _run_last(
+        self, step: StepGraph, init: list[Variable], sequences: list[Variable]
+    ) -> ScanResult:
         """The last steps only."""
         start = pt.constant(0, dtype="int64") if self.reverse else self.n_done - self.n_back
         part = slice(start, start + self.n_back)
-        sequences = [x[part] for x in sequences]
-        result = build_scan(self.n_back, reverse=not self.reverse, sequences=sequences, **parts)
+        options = LoopOptions(not self.reverse, derivative=True)
+        result = build_scan(self.n_back, step, init, [x[part] for x in sequences], options)
         traces = []
         for x in result.traces:
             shape = [self.n_done, *(x.shape[axis] for axis in range(1, x.type.ndim))]
@@ -431,13 +435,8 @@ class _BackwardSteps:
         return result._replace(traces=traces)
 
     def _run_stopped(
-        self,
-        states: list[Variable],
-        next_states: list[Variable],
-        init: list[Variable],
-        sequences: list[Variable],
-        **parts: Any,
-    ) -> Any:
+        self, step: StepGraph, init: list[Variable], sequences: list[Variable]
+    ) -> ScanResult:
         """As many steps as ran, read from the last one back.
 
         It is a loop that stops as well, so that on every backend it has traces of a known length.
@@ -450,15 +449,18 @@ class _BackwardSteps:
             read = write = self.n_done - 1 - t
         inside = [pt.clip(at, 0, pt.maximum(self.n_steps - 1, 0)) for at in (read, write)]
         count = pt.lscalar()
+        counted = step._replace(
+            states=[count, *step.states],
+            next_states=[count + 1, *step.next_states],
+            go_on=pt.lt(count + 1, self.n_back),
+        )
         result = build_scan(
             self.n_steps,
-            states=[count, *states],
-            next_states=[count + 1, *next_states],
-            init=[pt.constant(0, dtype="int64"), *init],
-            sequences=[x[inside[0]] for x in sequences],
-            go=pt.gt(self.n_back, 0),
-            go_on=pt.lt(count + 1, self.n_back),
-            **parts,
+            counted,
+            [pt.constant(0, dtype="int64"), *init],
+            [x[inside[0]] for x in sequences],
+            LoopOptions(derivative=True),
+            pt.gt(self.n_back, 0),
         )
         ran = pt.ge(write, 0) & pt.lt(write, self.n_done)
         traces = [

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pytensor.graph.basic import Apply, Constant, Variable
 
 from dimtensor.ops.graphs import replaced
 from dimtensor.ops.loop.capture import freeze
 from dimtensor.ops.loop.op import Scan, ScanInputs
+from dimtensor.ops.loop.spec import LoopSpec
 
 
 @dataclass
@@ -111,11 +112,13 @@ class ScanGraph:
         """A node of these parts: what takes the place of the outputs of the old one."""
         op = Scan(
             freeze(self.inner, self.outputs),
-            len(self.states),
-            len(self.elements),
-            len(self.traces),
-            stops=self.go_on is not None,
-            reverse=self.reverse,
+            LoopSpec(
+                len(self.states),
+                len(self.elements),
+                len(self.traces),
+                stops=self.go_on is not None,
+                reverse=self.reverse,
+            ),
         )
         # no properties: loops that differ in them only are equal
         op.__dict__.update(inner_rewritten=self.inner_rewritten, derivative=self.derivative)
@@ -139,9 +142,10 @@ def with_more_traces(op: Scan, given: ScanInputs, elements: Sequence[Variable]) 
     inputs = [v.type() for v in op.body.inputs]
     outputs, memo = op.body.bind(inputs, return_memo=True)
     traced = [memo[v] for v in elements]
-    longer = op.with_props(
-        body=freeze(inputs, [*outputs[:m], *traced, *outputs[m:]]),
-        n_traces=op.n_traces + len(traced),
+    longer = Scan(
+        freeze(inputs, [*outputs[:m], *traced, *outputs[m:]]),
+        replace(op.spec, n_traces=op.n_traces + len(traced)),
+        op.inverse,
     )
     go = [given.go] if op.stops else []
     results = longer(given.n_steps, *go, *given.states, *given.sequences, *given.captured)

@@ -16,6 +16,7 @@ from pytensor.tensor.type import TensorType
 
 from dimtensor.ops.differentiable import WithRules
 from dimtensor.ops.interpret import Interpreter
+from dimtensor.ops.loop.spec import LoopSpec
 
 
 class ScanInputs(NamedTuple):
@@ -40,6 +41,35 @@ class _LoopOp(WithRules, Op, HasInnerGraph):
     """What loops have in common: a frozen body that an interpreter can run."""
 
     body: FrozenFunctionGraph
+    spec: LoopSpec
+
+    @property
+    def n_states(self) -> int:
+        return self.spec.n_states
+
+    @property
+    def n_sequences(self) -> int:
+        return self.spec.n_sequences
+
+    @property
+    def n_traces(self) -> int:
+        return self.spec.n_traces
+
+    @property
+    def n_captured(self) -> int:
+        return len(self.body.inputs) - self.n_states - self.n_sequences
+
+    @property
+    def stops(self) -> bool:
+        return self.spec.stops
+
+    @property
+    def reverse(self) -> bool:
+        return self.spec.reverse
+
+    @property
+    def truncate(self) -> int | None:
+        return self.spec.truncate
 
     @property
     def fgraph(self) -> FrozenFunctionGraph:
@@ -78,16 +108,10 @@ class Scan(_LoopOp):
     body : FrozenFunctionGraph
         From ``[*states, *sequence elements, *captured]`` to ``[*next states, *trace elements]``
         and, with `stops`, a bool scalar "go on after this step".
-    n_states, n_sequences, n_traces : int
-    stops : bool
-        Whether the body says when to stop.
-    reverse : bool
-        Whether step t runs from n_steps - 1 down to 0.
+    spec : LoopSpec
     inverse : FrozenFunctionGraph, optional
         From ``[*states after, *sequence elements, *captured]`` to the states before a step. Then
         the gradient computes the states again, backwards, and stores none.
-    truncate : int, optional
-        How many of the last steps the gradient goes back.
 
     Notes
     -----
@@ -103,51 +127,29 @@ class Scan(_LoopOp):
     `split_inputs` and `split_outputs` sort inputs and outputs by role.
     """
 
-    __props__ = (
-        "body",
-        "n_states",
-        "n_sequences",
-        "n_traces",
-        "stops",
-        "reverse",
-        "inverse",
-        "truncate",
-    )
+    __props__ = ("body", "spec", "inverse")
 
     def __init__(
         self,
         body: FrozenFunctionGraph,
-        n_states: int,
-        n_sequences: int,
-        n_traces: int,
-        stops: bool = False,
-        reverse: bool = False,
+        spec: LoopSpec,
         inverse: FrozenFunctionGraph | None = None,
-        truncate: int | None = None,
     ):
+        n_states, n_traces, stops = spec.n_states, spec.n_traces, spec.stops
         if len(body.outputs) != n_states + n_traces + stops:
             raise ValueError(
                 f"the body has {len(body.outputs)} outputs for {n_states} states and "
                 f"{n_traces} traces{' and what stops it' if stops else ''}"
             )
         self.body = body
-        self.n_states = n_states
-        self.n_sequences = n_sequences
-        self.n_traces = n_traces
-        self.stops = stops
-        self.reverse = reverse
+        self.spec = spec
         self.inverse = inverse
-        self.truncate = truncate
         _check_states(body, n_states)
         for element in body.outputs[n_states:]:
             if not isinstance(element.type, TensorType):
                 raise TypeError(f"a trace holds tensors, not {element.type}")
         if stops and (body.outputs[-1].type.dtype, body.outputs[-1].type.ndim) != ("bool", 0):
             raise TypeError(f"what stops a loop is a bool scalar, not {body.outputs[-1].type}")
-
-    @property
-    def n_captured(self) -> int:
-        return len(self.body.inputs) - self.n_states - self.n_sequences
 
     def split_inputs(self, inputs: Sequence[Any]) -> ScanInputs:
         """Inputs of a node (or values of them) by role."""
@@ -170,11 +172,6 @@ class Scan(_LoopOp):
         inputs = self.body.inputs if inputs is None else inputs
         n, m = self.n_states, self.n_states + self.n_sequences
         return list(inputs[:n]), list(inputs[n:m]), list(inputs[m:])
-
-    def with_props(self, **changes: Any) -> Scan:
-        """The op with other properties."""
-        props = {name: getattr(self, name) for name in self.__props__}
-        return type(self)(**{**props, **changes})
 
     def make_node(self, *inputs: Any) -> Apply:
         n_inputs = 1 + self.stops + len(self.body.inputs)
@@ -296,7 +293,7 @@ class Loop(_LoopOp):
     States may be of any type, random generators included.
     """
 
-    __props__ = ("body", "n_states", "inverse")
+    __props__ = ("body", "spec", "inverse")
 
     def __init__(
         self,
@@ -307,7 +304,7 @@ class Loop(_LoopOp):
         if len(body.outputs) != n_states + 1:
             raise ValueError(f"the body of a loop of {n_states} states has {n_states + 1} outputs")
         self.body = body
-        self.n_states = n_states
+        self.spec = LoopSpec(n_states)
         self.inverse = inverse
         _check_states(body, n_states)
         if (body.outputs[-1].type.dtype, body.outputs[-1].type.ndim) != ("bool", 0):

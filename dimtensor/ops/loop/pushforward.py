@@ -14,6 +14,7 @@ from dimtensor.ops.graphs import replaced
 from dimtensor.ops.loop.connection import connections
 from dimtensor.ops.loop.frontend import build_loop, build_scan
 from dimtensor.ops.loop.op import Loop, Scan
+from dimtensor.ops.loop.spec import LoopOptions, StepGraph
 
 Tangents = Sequence[Variable | None]
 
@@ -22,18 +23,21 @@ def push_scan(op: Scan, inputs: Sequence[Variable], tangents: Tangents) -> list[
     """Tangents of the outputs of a `Scan` node, from those of its inputs."""
     given, moved = op.split_inputs(inputs), op.split_inputs(tangents)
     step = _tangent_step(op, given, moved, _reached(op, tangents))
-    result = build_scan(
-        given.n_steps,
+    graph = StepGraph(
         [*step.states, *step.state_tangents.values()],
         [*step.elements, *step.element_tangents.values()],
         [*step.outputs[: op.n_states], *(step.of_outputs[i] for i in step.state_tangents)],
         [v for i, v in step.of_outputs.items() if i >= op.n_states],
+        go_on=step.outputs[-1] if op.stops else None,
+        captured=_captured(given, moved),
+    )
+    result = build_scan(
+        given.n_steps,
+        graph,
         [*given.states, *_initial(step, given, moved)],
         [*given.sequences, *(moved.sequences[i] for i in step.element_tangents)],
-        go_on=step.outputs[-1] if op.stops else None,
-        go=given.go if op.stops else True,
-        reverse=op.reverse,
-        captured=_captured(given, moved),
+        LoopOptions(op.reverse),
+        given.go if op.stops else True,
     )
     found = dict(zip(step.state_tangents, result.states[op.n_states :], strict=True))
     found |= dict(zip([i for i in step.of_outputs if i >= op.n_states], result.traces, strict=True))
@@ -44,14 +48,14 @@ def push_loop(op: Loop, inputs: Sequence[Variable], tangents: Tangents) -> list[
     """Tangents of the outputs of a `Loop` node, from those of its inputs."""
     given, moved = op.split_inputs(inputs), op.split_inputs(tangents)
     step = _tangent_step(op, given, moved, _reached(op, tangents))
-    results = build_loop(
+    graph = StepGraph(
         [*step.states, *step.state_tangents.values()],
+        [],
         [*step.outputs[:-1], *(step.of_outputs[i] for i in step.state_tangents)],
-        step.outputs[-1],
-        given.go,
-        [*given.states, *_initial(step, given, moved)],
+        go_on=step.outputs[-1],
         captured=_captured(given, moved),
     )
+    results = build_loop(graph, [*given.states, *_initial(step, given, moved)], given.go)
     found = dict(zip(step.state_tangents, results[op.n_states :], strict=True))
     return [found.get(i) for i in range(op.n_states)]
 

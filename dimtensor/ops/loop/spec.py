@@ -1,0 +1,87 @@
+"""What describes a loop besides its graph: counts, options, and the graph of one step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from pytensor.graph.basic import Variable
+
+from dimtensor.graph.checkpoints import Checkpoints
+
+
+@dataclass(frozen=True)
+class LoopSpec:
+    """How the inputs and outputs of a loop's body are to be read, and how the loop runs.
+
+    Attributes
+    ----------
+    n_states, n_sequences, n_traces : int
+        How many there are of each, in this order.
+    stops : bool
+        Whether the body says when to end before the last step.
+    reverse : bool
+        Whether step t runs from ``n_steps - 1`` down to 0.
+    truncate : int, optional
+        How many of the last steps the gradient goes back.
+    """
+
+    n_states: int
+    n_sequences: int = 0
+    n_traces: int = 0
+    stops: bool = False
+    reverse: bool = False
+    truncate: int | None = None
+
+
+class StepGraph(NamedTuple):
+    """The graph of one step.
+
+    Attributes
+    ----------
+    states, elements : sequence of variable
+        What stands for states and elements of sequences in the graph, not only roots of it.
+    next_states, traced : sequence of variable
+        What a step gives.
+    go_on : bool scalar, optional
+        Whether to go on after the step.
+    inverse : sequence of variable, optional
+        The states before a step, in terms of `states`, which then are those after it.
+    captured : sequence of variable
+        What is known to be captured as it is; the rest is found.
+    """
+
+    states: Sequence[Variable]
+    elements: Sequence[Variable]
+    next_states: Sequence[Variable]
+    traced: Sequence[Variable] = ()
+    go_on: Variable | None = None
+    inverse: Sequence[Variable] | None = None
+    captured: Sequence[Variable] = ()
+
+
+class LoopOptions(NamedTuple):
+    """How a loop is built of its step.
+
+    Attributes
+    ----------
+    reverse, truncate, checkpoint
+        As in :func:`~dimtensor.ops.loop.scan`.
+    histories : bool
+        Whether the node also traces what its gradient needs.
+    whole : bool
+        Whether everything stays in the loop, sums that could be taken of traces, too.
+    derivative : bool
+        Whether the step is that of a derivative.
+    """
+
+    reverse: bool = False
+    truncate: int | None = None
+    checkpoint: Checkpoints | Sequence[int] | None = None
+    histories: bool = True
+    whole: bool = False
+    derivative: bool = False
+
+
+PLAIN = LoopOptions()
