@@ -15,7 +15,8 @@ from typing import Any
 
 os.environ.setdefault("DIMTENSOR_CACHE", "0")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
-os.environ.setdefault("PYTENSOR_FLAGS", "on_opt_error=raise")
+# where a variable was made is a fifth of the time, and nobody asks
+os.environ.setdefault("PYTENSOR_FLAGS", "on_opt_error=raise,traceback__limit=0")
 
 
 class TooLong(Exception):
