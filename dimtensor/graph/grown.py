@@ -254,6 +254,7 @@ def guarded(
         return rebuild(outputs, leaves or {})
     loops: dict[Any, list[Node]] = {}
     mixed = mixed_later(outputs, condition.dims, _without_output)
+    mapping: dict[Dim, Dim] = {}
 
     def replace(node: Node, inputs: tuple[Node, ...]) -> Node | None:
         counts = _any(condition, without(condition.dims, mixed.get(node, ())))
@@ -261,7 +262,7 @@ def guarded(
             never = _elemwise("logical_not", counts)
             return make("check", (inputs[0], _elemwise("logical_or", inputs[1], never)), node.attrs)
         if node.kind in ("index", "update"):
-            return _inside(node, inputs, counts)
+            return _inside(node, inputs, counts, mapping)
         if node.kind not in ("loop", "cond"):
             return None
         key = (node.kind, inputs, node.attrs._replace(output=0))
@@ -270,7 +271,7 @@ def guarded(
             loops[key] = guard(node.attrs, inputs, counts)
         return loops[key][node.attrs.output]
 
-    return rebuild(outputs, leaves or {}, replace, nested=False)
+    return rebuild(outputs, leaves or {}, replace, mapping, nested=False)
 
 
 def _without_output(node: Node) -> Any:
@@ -284,7 +285,9 @@ def _may_harm(node: Node) -> bool:
     return node.kind in ("check", "index", "update") or (node.kind == "loop" and node.attrs.stops)
 
 
-def _inside(node: Node, inputs: tuple[Node, ...], condition: Node) -> Node | None:
+def _inside(
+    node: Node, inputs: tuple[Node, ...], condition: Node, mapping: dict[Dim, Dim]
+) -> Node | None:
     """A selection at positions that count, at the first ones elsewhere."""
     selected = KINDS[node.kind].selected(node)
     assert selected is not None
@@ -297,7 +300,9 @@ def _inside(node: Node, inputs: tuple[Node, ...], condition: Node) -> Node | Non
             zero = make("constant", (), constant_attrs(0, positions.dtype))
             own = tuple(d for d in positions.dims if is_apart(node, at, d))
             changed[at] = _elemwise("where", _any(condition, own), positions, zero)
-    return make(node.kind, tuple(changed), node.attrs) if tuple(changed) != inputs else None
+    if tuple(changed) == inputs:
+        return None
+    return KINDS[node.kind].with_inputs(node, tuple(changed), mapping)
 
 
 def _any(condition: Node, along: Dims) -> Node:
