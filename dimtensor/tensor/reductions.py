@@ -176,7 +176,9 @@ class ReductionMixin(TensorShell):
         """
         dims = self._dims(dim, "var")
         x = wrap(require_float(self.node))
-        gap = elemwise("abs", elemwise("subtract", x, x.mean(dims, skipna=skipna)))
+        gap = elemwise("subtract", x, x.mean(dims, skipna=skipna))
+        if x.dtype.startswith("complex"):  # of real numbers it would have no second derivative at 0
+            gap = elemwise("abs", gap)
         squares = elemwise("square", gap).sum(dims, skipna=skipna)
         n = elemwise("subtract", self._mean_count(dims, skipna), ddof)
         n = elemwise("maximum", n, 0).astype(_real(x.dtype))
