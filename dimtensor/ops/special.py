@@ -14,7 +14,12 @@ import pytensor.scalar.basic as ps
 import pytensor.tensor as pt
 import scipy.special
 from pytensor.graph.basic import Variable
-from pytensor.scalar.basic import UnaryScalarOp, upgrade_to_float_no_complex
+from pytensor.scalar.basic import (
+    BinaryScalarOp,
+    UnaryScalarOp,
+    upcast_out,
+    upgrade_to_float_no_complex,
+)
 from pytensor.tensor.elemwise import Elemwise
 
 
@@ -38,6 +43,23 @@ class SpecialOp(UnaryScalarOp):
 
     def __reduce__(self) -> tuple:
         return (type(self), ())
+
+
+class Vanishing(BinaryScalarOp):
+    """Zero, whose derivative by the first operand is the second.
+
+    It is the product of a derivative that is zero and a partial derivative that may be infinite.
+    Rewrites leave a zero of it.
+    """
+
+    def impl(self, derivative: Any, slope: Any) -> Any:
+        return 0.0
+
+    def c_code(self, *args: Any, **kwargs: Any) -> str:
+        raise NotImplementedError("there is no C code")
+
+
+vanishing = Elemwise(Vanishing(upcast_out, name="vanishing"))
 
 
 class LogNdtr(SpecialOp):

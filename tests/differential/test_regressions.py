@@ -294,6 +294,65 @@ def test_kahans_sum_keeps_its_correction(backend: str) -> None:
     assert float(value(total, {given: np.ones(1000)}, backend)) == 1e16 + 1000
 
 
+# -- second derivatives at zero --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_hessian_of_a_variance_of_equal_numbers(backend: str) -> None:
+    """Two over n, without what the mean takes away."""
+    equal = {v: np.full(3, -0.5)}
+    expected = 2 / 3 * (np.eye(3) - 1 / 3)
+    np.testing.assert_allclose(value(dt.hessian(v.var(), v), equal, backend), expected, atol=1e-15)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_second_derivatives_by_way_of_a_cotangent_that_cancels(backend: str) -> None:
+    """The middle of three equal numbers has the gradient 0, and not so where one of them moves.
+
+    With differences d of squared logarithms the loss is the sum of sin(d); at equal numbers z its
+    second derivatives are those of log(z)**2, at the ends, and nothing else for d is 0.
+    """
+    squares = dt.log(v) ** 2
+    loss = dt.sin(squares.diff("k") + 0.3).sum()
+    z = 1.7
+    first = 2 * np.log(z) / z
+    second = 2 * (1 - np.log(z)) / z**2
+    steps = np.array([[-1.0, 1.0, 0.0], [0.0, -1.0, 1.0]])
+    expected = -np.sin(0.3) * first**2 * steps.T @ steps
+    expected += np.cos(0.3) * second * np.diag([-1.0, 0.0, 1.0])
+    found = value(dt.hessian(loss, v), {v: np.full(3, z)}, backend)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_mixed_derivative_of_a_power_at_exponent_zero(backend: str) -> None:
+    """Of x**y it is x**(y - 1) (1 + y log(x))."""
+    point = {x: 2.0, y: 0.0}
+    for mixed in (dt.grad(dt.grad(x**y, x), y), dt.grad(dt.grad(x**y, y), x)):
+        assert float(value(mixed, point, backend)) == 0.5
+
+
+# -- conditionals by element -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("how", ["inc", "set"])
+def test_updates_by_a_captured_value_where_a_condition_has_dims(how: str, backend: str) -> None:
+    """The value is guarded by the condition and so gets its dim, which what is updated lacks."""
+    two, wide = dt.Dim("two", length=2), dt.Dim("wide", length=3)
+    given, z = dt.tensor("given", dims=K), dt.tensor("z", dims=two)
+    at = dt.data(np.array([0, 2]), dims=two)
+    put = getattr(dt.zeros(wide).isel(wide=at), how)
+    found = dt.if_else(given > 0, lambda: put(z), lambda: z.mean())
+    weights = np.arange(9.0).reshape(3, 3)
+    loss = (dt.data(weights, dims=[K, wide]) * found).sum()
+    point = {given: np.array([1.0, -1.0, 2.0]), z: np.array([0.3, 0.5])}
+    rows = np.array([[0.3, 0, 0.5], [0.4, 0.4, 0.4], [0.3, 0, 0.5]])
+    np.testing.assert_allclose(value(loss, point, backend), (weights * rows).sum(), rtol=1e-14)
+    slopes = weights[0, ::2] + weights[2, ::2] + weights[1].sum() / 2
+    np.testing.assert_allclose(value(dt.grad(loss, z), point, backend), slopes, rtol=1e-14)
+
+
 # -- lengths ---------------------------------------------------------------------------------------
 
 

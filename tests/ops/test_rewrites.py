@@ -23,6 +23,7 @@ from pytensor.tensor.subtensor import Subtensor
 from dimtensor.ops.interpret import Interpreter
 from dimtensor.ops.rewrites import RULES, Rule, rewrite
 from dimtensor.ops.rewrites.table import ACCURATE, EXACT, REDUCTION
+from dimtensor.ops.special import vanishing
 
 DOCS = Path(__file__).parents[2] / "docs" / "design" / "rewrites.md"
 TINY, HUGE = 5e-324, 1e300
@@ -85,6 +86,7 @@ EXAMPLES: dict[str, Callable[[], Variable | list[Variable]]] = {
     "transposed": lambda: m.dimshuffle(1, 0).dimshuffle(1, 0) + m,
     "transposed_fill": lambda: pt.alloc(x, 2, x.shape[0]).dimshuffle(1, 0),
     "fill": lambda: pt.second(x, s.dimshuffle("x")),
+    "vanished": lambda: vanishing(x, y) + x,
     "broadcast": lambda: pt.alloc(x, x.shape[0]),
     "operands_that_are_fills": lambda: x * pt.alloc(s, x.shape[0]),
     "join_of_one": lambda: pt.concatenate([x]),

@@ -26,11 +26,13 @@ from dimtensor.ops.derivatives.flow import (
     is_constant,
     is_continuous,
     masked,
+    number,
     of_dtype,
     summed_to,
     total,
 )
 from dimtensor.ops.derivatives.rules import FlowRules, declare_flow_rules
+from dimtensor.ops.special import vanishing
 from dimtensor.upstream.pytensor import batch_derivatives
 
 
@@ -122,25 +124,32 @@ def pull_elementwise(
 ) -> Sequence[Flow | Undefined | None]:
     """Cotangents of the operands of an elementwise operation."""
     (out,) = node.outputs
-    nonzero: Variable | None = None
     found: list[Flow | Undefined | None] = []
     for x, on, partial in zip(node.inputs, wanted, _partials_of(node), strict=True):
         if not on or partial is None or not is_continuous(x):
             found.append(None)
             continue
-        mask = cotangent.mask
-        if partial.singular and mask is None and cotangent.sparse:
-            if nonzero is None:
-                nonzero = pt.neq(cotangent.value, 0)
-            mask = nonzero
-        mask = both(mask, partial.mask)
+        mask = both(cotangent.mask, partial.mask)
         try:
-            value = of_dtype(partial.times(cotangent.value), x)
+            if partial.singular and cotangent.mask is None and cotangent.sparse:
+                value = of_dtype(_guarded(partial, cotangent.value), x)
+            else:
+                value = of_dtype(partial.times(cotangent.value), x)
         except _HasNone as error:
             found.append(Undefined(str(error)))
             continue
         found.append(summed_to(Flow(value, mask, cotangent.sparse), x, out))
     return found
+
+
+def _guarded(partial: Partial, t: Variable) -> Variable:
+    """A derivative times a partial that may be infinite; zero is not multiplied by that.
+
+    That it is zero need not stay so: by the derivative itself the product has the slope that it
+    has elsewhere. Only what the partial is computed from has no influence where it is zero.
+    """
+    product, slope = partial.times(t), partial.times(number(1, t))
+    return pt.switch(pt.neq(t, 0), product, of_dtype(vanishing(t, slope), product))
 
 
 def push_elementwise(node: Any, tangents: Sequence[Flow | None]) -> Flow | None:
@@ -155,11 +164,11 @@ def push_elementwise(node: Any, tangents: Sequence[Flow | None]) -> Flow | None:
         # a tangent has no mask: it is what it is
         value = flow.value
         try:
-            term = of_dtype(partial.times(value), node.outputs[0])
+            guard = partial.singular and flow.sparse and not is_constant(value)
+            term = _guarded(partial, value) if guard else partial.times(value)
         except _HasNone as error:
             raise GraphError(f"a derivative in this expression is not known: {error}") from error
-        if partial.singular and flow.sparse and not is_constant(value):
-            term = masked(term, pt.neq(value, 0))
+        term = of_dtype(term, node.outputs[0])
         terms.append((term, partial.mask))
         sparse = sparse and (flow.sparse or partial.mask is not None)
     if not terms:

@@ -138,8 +138,7 @@ def _pow(xs: Sequence[Variable], z: Variable) -> Found:
     singular = exponent is None or exponent < 1 or exponent % 1 != 0
     if exponent is None:
         low = pt.and_(pt.ge(y, number(0, y)), pt.lt(y, number(1, y)))
-        at_zero = pt.or_(pt.eq(y, number(0, y)), pt.and_(pt.eq(x, number(0, x)), low))
-        mask = pt.invert(at_zero)
+        mask = pt.invert(pt.and_(pt.eq(x, number(0, x)), low))
     elif 0 < exponent < 1:
         mask = pt.neq(x, number(0, x))
     first = None if exponent == 0 else Partial(by_base, mask, singular)
@@ -167,6 +166,11 @@ def _nonzero(variable: Variable) -> bool:
 @partials(ps.Second)
 def _second(xs: Sequence[Variable], z: Variable) -> Found:
     return [None, Partial(_same)]
+
+
+@partials(special.Vanishing)
+def _vanishing(xs: Sequence[Variable], z: Variable) -> Found:
+    return [Partial(_by(lambda: xs[1]), None, True), None]
 
 
 @partials(ps.Identity, ps.Cast)

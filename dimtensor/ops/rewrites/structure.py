@@ -19,6 +19,7 @@ from pytensor.tensor.type import TensorType
 
 from dimtensor.ops.rewrites.driver import number
 from dimtensor.ops.rewrites.table import rule, scalar_op
+from dimtensor.ops.special import Vanishing
 
 if TYPE_CHECKING:
     from dimtensor.ops.rewrites.driver import Rewriting
@@ -83,6 +84,14 @@ def fill(node: Apply, rw: Rewriting) -> Variable | None:
         return value
     ndim = node.outputs[0].type.ndim
     return _alloc(value, [rw.length(node.outputs[0], axis) for axis in range(ndim)])
+
+
+@rule(Vanishing)
+def vanished(node: Apply, rw: Rewriting) -> Variable:
+    """What is zero but in derivatives is zero."""
+    out = node.outputs[0]
+    zero = pt.constant(np.zeros((1,) * out.type.ndim, out.type.dtype))
+    return _alloc(zero, [rw.length(out, axis) for axis in range(out.type.ndim)])
 
 
 @rule(Alloc)
