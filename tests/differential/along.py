@@ -126,9 +126,15 @@ along(
     lambda lib, d: d[..., ::-1],
     '{0}.isel({d}=slice(None, None, -1)).relabel("{d}", {d})',
 )
-along("shift", _shifted, "{0}.shift({d}=1, fill_value=0.0)", 1)
-along("lag", _shifted, "dt.lag({0}, {d}, fill_value=0.0)", 1)
-along("roll", lambda lib, d: lib.xp.roll(d, 1, axis=-1), "{0}.roll({d}=1)", 1)
+# a number of its own keeps the parts that they move from being those that a slice gives
+along(
+    "shift",
+    lambda lib, d: _shifted(lib, 1.011 * d),
+    "(1.011 * {0}).shift({d}=1, fill_value=0.0)",
+    1,
+)
+along("lag", lambda lib, d: _shifted(lib, 1.012 * d), "dt.lag(1.012 * {0}, {d}, fill_value=0.0)", 1)
+along("roll", lambda lib, d: lib.xp.roll(1.013 * d, 1, axis=-1), "(1.013 * {0}).roll({d}=1)", 1)
 along(
     "every second",
     lambda lib, d: lib.xp.broadcast_to(d[..., ::-2].sum(axis=-1, keepdims=True), d.shape),

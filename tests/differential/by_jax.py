@@ -53,6 +53,10 @@ class JAX:
         return jnp.linalg.eigh(matrix)[0]
 
     @staticmethod
+    def svdvals(matrix: Any) -> Any:
+        return jnp.linalg.svd(matrix)[1]
+
+    @staticmethod
     def logdet(matrix: Any) -> Any:
         return jnp.linalg.slogdet(matrix)[1]
 

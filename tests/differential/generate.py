@@ -10,6 +10,8 @@ import numpy as np
 import tests.differential.along
 import tests.differential.control
 import tests.differential.elementwise
+import tests.differential.flows
+import tests.differential.library
 import tests.differential.places  # noqa: F401 (the tables of operations fill by import)
 from dimtensor.testing.choosing import Choose, Seeded
 from tests.differential.named import Named, NumPy, union
@@ -156,7 +158,7 @@ def moderate(value: Named) -> bool:
 ELEMENTWISE = tuple(name for name, op in OPS.items() if op.family in ("unary", "binary", "kinked"))
 OTHER = tuple(name for name in OPS if name not in ELEMENTWISE)
 SIMPLE = ("multiply", "sin", "tanh", "affine", "add", "sum")
-LENGTHS = (3, 2, 9, 1, 0, 8)
+LENGTHS = (3, 2, 9, 1, 0, 8, 3, 40)
 
 
 def names_of_any_kind(choose: Choose, loops: bool = True) -> list[str]:
@@ -209,6 +211,8 @@ def _read(step: Step) -> set[int]:
 def random_program(choose: Choose, steps: int | None = None) -> Program:
     """A program of up to 15 operations; see :data:`tests.differential.program.OPS`."""
     lengths = [choose.one(LENGTHS), choose.one(LENGTHS[:4])]
+    if lengths[0] == 40:
+        lengths[1] = min(lengths[1], 2)
     scope = start(choose, lengths, late=choose.flag(4))
     count = choose.integer(2, 9) if steps is None else steps
     for _ in range(count):

@@ -135,10 +135,18 @@ class NumPy:
             result[index] = value
         return result
 
-    @staticmethod
-    def eigvalsh(matrix: Any) -> Any:
+    def svdvals(self, matrix: Any) -> Any:
+        """Singular values, those of an infinitesimal imaginary part by the perturbation of them."""
+        left, values, right = np.linalg.svd(np.real(matrix))
+        self.decide(b"", np.abs(np.diff(values, axis=-1)))
+        if not np.iscomplexobj(matrix):
+            return values
+        return values + 1j * np.einsum("...ji,...jk,...ik->...i", left, np.imag(matrix), right)
+
+    def eigvalsh(self, matrix: Any) -> Any:
         """Eigenvalues, those of an infinitesimal imaginary part by the perturbation of them."""
         values, vectors = np.linalg.eigh(np.real(matrix))
+        self.decide(b"", np.diff(values, axis=-1))
         if not np.iscomplexobj(matrix):
             return values
         slopes = np.einsum("...ji,...jk,...ki->...i", vectors, np.imag(matrix), vectors)

@@ -73,6 +73,12 @@ class Oracle:
         env = run(self.program, point, lib)
         return env, lib.decisions, lib.margin
 
+    @property
+    def defined(self) -> bool:
+        """Whether all values exist and no decision is close."""
+        found = all(np.all(np.isfinite(value.data)) for value in self.env.values())
+        return found and self.margin >= 1e-3
+
     def smooth(self, shifts: Shifts) -> dict[int, Named]:
         env, decisions, _ = self.at(shifts)
         if decisions != self.decisions:

@@ -134,12 +134,12 @@ def _draw_diff(choose: Any, scope: Any) -> Any:
 
 def _diff(lib: Any, x: Named, dim: str, new: str) -> Named:
     others, data = last(lib, x, dim)
-    return Named((*others, new), data[..., 1:] - data[..., :-1])
+    return Named((*others, new), 1.016 * (data[..., 1:] - data[..., :-1]))
 
 
 _register(
     "diff",
-    lambda x, dim, new: f'{x}.diff({dim}).relabel("{dim}", {new})',
+    lambda x, dim, new: f'(1.016 * {x}).diff({dim}).relabel("{dim}", {new})',
     _diff,
     _draw_diff,
 )
