@@ -360,9 +360,10 @@ class Nest:
                     line = Accumulate("+", self._partials[key], sink.value)
                 after[-2].append(Accumulate("+", part, self._partials[key]))
         total = self._total(sink)
-        start, end = self._blocks.into(total, part, fresh)
+        here = deepest == self._level - 1
+        start, end = self._blocks.into(total, part, fresh, here)
         before[deepest] += start
-        after[deepest].append(end)
+        after[deepest] += end
         self._store_total(sink, total, deepest, order, after)
         return line
 

@@ -20,6 +20,7 @@ from dimtensor.kernels.ir.nodes import (
     Const,
     Expression,
     For,
+    If,
     Statement,
     Var,
 )
@@ -57,6 +58,7 @@ class Blocks:
 
     head: list[Statement] = field(default_factory=list)
     tail: list[Statement] = field(default_factory=list)
+    first: list[tuple[Statement, Sequence[Statement]]] = field(default_factory=list)
 
     def add(self, part: Var) -> None:
         """A sum of a block."""
@@ -65,25 +67,42 @@ class Blocks:
             self.head.append(start)
 
     def into(
-        self, name: Var, part: Var, fresh: Callable[[str], str]
-    ) -> tuple[list[Statement], Statement]:
-        """A total of the sums of blocks: what starts it, and what gives it its name."""
+        self, name: Var, part: Var, fresh: Callable[[str], str], starts_here: bool
+    ) -> tuple[list[Statement], list[Statement]]:
+        """A total of the sums of blocks: what starts it, and what gives it its name.
+
+        One that starts just before the loop over blocks is the sum of the first of them: nothing
+        is added for sums that are short, as those of a product with a matrix may be.
+        """
         total = Var(fresh("a"), _WIDE)
         if part.dtype != _WIDE:
             self.tail.append(Accumulate("+", total, cast(part, _WIDE)))
-            return [Assign(total, zero(_WIDE))], Assign(name, cast(total, part.dtype))
+            return [Assign(total, zero(_WIDE))], [Assign(name, cast(total, part.dtype))]
         lost, both, back = (Var(fresh(kind), _WIDE) for kind in "att")
         of_total = op("-", total, op("-", both, back))
-        self.tail += [
+        taken_in = [
             Assign(both, op("+", total, part)),
             Assign(back, op("-", both, total)),
             Carry(lost, op("+", lost, op("+", of_total, op("-", part, back)))),
             Carry(total, both),
         ]
+        self.tail += taken_in
+        if starts_here:
+            self.first.append((Carry(total, part), taken_in))
         # of an infinite total nothing is lost
         finite = op("==", op("-", lost, lost), zero(_WIDE))
-        end = Assign(name, select(finite, op("+", total, lost), total))
+        whole = Carry(total, select(finite, op("+", total, lost), total))
+        end = [If(op("!=", lost, zero(_WIDE)), (whole,)), Assign(name, total)]
         return [Assign(total, zero(_WIDE)), Assign(lost, zero(_WIDE))], end
+
+    def taken_in(self, start: Var) -> list[Statement]:
+        """What takes in the sums of the block that starts at a position."""
+        if not self.first:
+            return self.tail
+        later = [each for _, statements in self.first for each in statements]
+        others = [each for each in self.tail if each not in later]
+        is_first = op("==", start, integer(0))
+        return [If(is_first, tuple(each for each, _ in self.first), tuple(later)), *others]
 
 
 def loop(
@@ -99,5 +118,5 @@ def loop(
         return For(counter, length, tuple(body))
     start = Var(fresh("j"), "int64")
     stop = op("min", op("+", start, integer(rounds)), length)
-    inside = (*blocks.head, For(counter, stop, tuple(body), start), *blocks.tail)
+    inside = (*blocks.head, For(counter, stop, tuple(body), start), *blocks.taken_in(start))
     return For(start, length, inside, step=rounds)

@@ -59,7 +59,7 @@ def write(
         return (*each[0], loop(inner, lengths[1], each[1], around, fresh), *each[2])
 
     n, whole = known(lengths[0]), op("//", lengths[0], times)
-    written = [For(block, whole, inside(copies, Blocks(*copies[3:])))]
+    written = [For(block, whole, inside(copies, Blocks(copies[3], copies[4])))]
     if n is None or n % count:
         start = op("*", whole, times)
         written.append(For(outer, lengths[0], inside(body, blocks), start))

@@ -1,5 +1,7 @@
 """Sums out of which factors and terms are taken: the same numbers, from fewer operations."""
 
+import math
+
 import numpy as np
 import pytensor
 import pytensor.tensor as pt
@@ -149,3 +151,12 @@ def test_factors_of_what_is_masked_everywhere_do_not_count(scale, some):
         np.testing.assert_array_equal(found, expected)
     (nothing,) = interpreted(inputs, [MASKED.sum()])(X[:0], Y[:0], np.asarray(scale))
     assert nothing == 0.0
+
+
+def test_short_and_long_sums_of_rows():
+    function = interpreted([m], [m.sum(axis=1)])
+    assert " == 0:\n" in function.source
+    for table in (rng.normal(size=(3, 4)), np.full((2, 5000), 0.1), np.array([[np.inf, 1.0]])):
+        expected = [math.fsum(row) for row in table]
+        np.testing.assert_allclose(function(table)[0], expected, rtol=1e-13)
+    assert function(np.zeros((2, 0)))[0].tolist() == [0.0, 0.0]
