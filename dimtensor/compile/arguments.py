@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dimtensor.compile.forms import Chosen, Cut, Place
 from dimtensor.dims import Binding, Dim
 from dimtensor.dims.selection import LateSlice
 from dimtensor.graph import Node
 from dimtensor.graph.attrs import LabelPosition
+from dimtensor.graph.forms import Chosen, Cut, Place
 
 
 class Length(NamedTuple):

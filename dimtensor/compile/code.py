@@ -13,12 +13,12 @@ from dimtensor.backends import Executable, check_backend, compile_positional
 from dimtensor.backends.progress import announced
 from dimtensor.compile import cache
 from dimtensor.compile.fingerprint import describe_graph
-from dimtensor.compile.forms import FormlessError
 from dimtensor.compile.program import Program, build_program, check_inputs, masks_for_labels
 from dimtensor.compile.recipe import Recipe, lower_description, program_of
 from dimtensor.dims import Binding, Dim, union
 from dimtensor.errors import GraphError
 from dimtensor.graph import Node, make, toposort
+from dimtensor.graph.forms import FormlessError
 from dimtensor.graph.substitute import substitute
 from dimtensor.values.ports import LengthPort, Port, TensorPort
 

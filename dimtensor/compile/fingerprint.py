@@ -1,7 +1,7 @@
 """Fingerprints: graphs that differ in what code does not depend on have the same one.
 
 The description of a graph is its dims and nodes by number, each in the form of
-:mod:`~dimtensor.compile.forms`. Code is made from the description alone
+:mod:`~dimtensor.graph.forms`. Code is made from the description alone
 (:mod:`~dimtensor.compile.rebuild`), so what the description lacks cannot be in the code, and equal
 descriptions have the same code. The numbers do not depend on names, nor on what was made first:
 nodes and dims are coloured by their forms and by how they are used, and numbered by colour.
@@ -21,7 +21,10 @@ from itertools import pairwise
 from typing import Any
 
 from dimtensor.caches import bounded
-from dimtensor.compile.forms import (
+from dimtensor.dims import DerivedDim, Dim, Dims
+from dimtensor.graph import Node, toposort
+from dimtensor.graph.forms import (
+    LEAF,
     Argument,
     Chosen,
     Cut,
@@ -29,11 +32,8 @@ from dimtensor.compile.forms import (
     Place,
     Unordered,
     dim_form,
-    node_form,
     parts,
 )
-from dimtensor.dims import DerivedDim, Dim, Dims
-from dimtensor.graph import Node, toposort
 from dimtensor.graph.kind import kind_of
 from dimtensor.graph.walk import with_regions
 from dimtensor.lower import AxisOrder, plan_axes
@@ -246,7 +246,7 @@ class _Writer:
         given = [source for source in self.inputs if isinstance(source, Node)]
         roots = [*given, *self.outputs, *self.masks]
         self.known = set(found := with_regions(toposort(roots)))
-        self.forms = {node: node_form(node) for node in found}
+        self.forms = {node: kind_of(node).form(node) for node in found}
         self.dim_forms = _DimForms(self.known)
         self.plan = plan_axes(self.outputs)
         order = {node: at for at, node in enumerate(given)}
@@ -373,7 +373,7 @@ class _Writer:
     def _lengths(self, arguments: Iterable[Argument]) -> list[Dim]:
         """Dims whose lengths are known, but not to the code, and that no array tells."""
         told: set[Dim] = {dim for argument in arguments for dim in argument.dims}
-        told |= {d for node in self.nodes if self.forms[node] == ("leaf",) for d in node.dims}
+        told |= {d for node in self.nodes if self.forms[node] == LEAF for d in node.dims}
         told |= {dim.unrenamed for dim in told}
         told |= {source for source in self.inputs if isinstance(source, Dim)}
         return [

@@ -9,10 +9,10 @@ import numpy as np
 
 from dimtensor.backends import Executable
 from dimtensor.compile.late import locate
-from dimtensor.compile.lengths import bind_relabelled
 from dimtensor.compile.program import Program
 from dimtensor.dims import Binding, Dim
 from dimtensor.graph import Node
+from dimtensor.graph.lengths import bind_relabelled
 from dimtensor.values.admission import check_positions
 from dimtensor.values.data import title_of
 from dimtensor.values.outputs import Labeller

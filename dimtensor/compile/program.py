@@ -10,7 +10,6 @@ from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.traversal import graph_inputs
 
 from dimtensor.compile.arguments import Source
-from dimtensor.compile.lengths import Requirement, length_requirements, relabelled_dims
 from dimtensor.dims import Dim, Dims, has_run_time_length, mask_keys
 from dimtensor.errors import GraphError, build_message
 from dimtensor.graph import Node, leaves, toposort
@@ -18,6 +17,7 @@ from dimtensor.graph.attrs import LabelPosition
 from dimtensor.graph.checks import Check
 from dimtensor.graph.infer import describe
 from dimtensor.graph.kind import kind_of
+from dimtensor.graph.lengths import Requirement, length_requirements, relabelled_dims
 from dimtensor.graph.positions import indexed_leaves
 from dimtensor.graph.verify import full_checks
 from dimtensor.graph.walk import with_regions

@@ -12,14 +12,15 @@ from typing import Any, NamedTuple
 
 from dimtensor.compile.arguments import end_of, source_of
 from dimtensor.compile.fingerprint import Description
-from dimtensor.compile.forms import FormlessError
 from dimtensor.compile.program import Program, Slot, build_program, host_side
-from dimtensor.compile.rebuild import CHECK, rebuild_graph
+from dimtensor.compile.rebuild import rebuild_graph
 from dimtensor.dims import Dim
 from dimtensor.errors import DimtensorError
 from dimtensor.graph import Node
 from dimtensor.graph.attrs import LabelPosition
 from dimtensor.graph.checks import Check, is_check
+from dimtensor.graph.forms import FormlessError
+from dimtensor.graph.kinds.elementwise import CHECK
 from dimtensor.lower.order import AxisOrder
 
 _ROLES = ("start", "stop", "length")

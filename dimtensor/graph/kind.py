@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from dimtensor.dims import Dim, Dims, dim_set
+from dimtensor.graph.forms import Entry, Parsed, Reader, plain
 from dimtensor.graph.node import KINDS, Node, NodeType, make
 from dimtensor.graph.substitute import DimMap, Replace, map_dim
 
 if TYPE_CHECKING:
     from dimtensor.graph.attrs import IndexItem
+    from dimtensor.graph.lengths import Requirement
     from dimtensor.graph.regions import Region
 
 DimRef = Callable[[Dim], str]
@@ -188,6 +190,28 @@ class Kind[A]:
     def messages(self, node: Node) -> dict[Dim | None, str]:
         """Messages of all checks that its lowering may ask for, by the dim they are about."""
         return {}
+
+    # -- compilation -----------------------------------------------------------------------------
+
+    def requirements(self, node: Node) -> Iterator[Requirement]:
+        """What is asked of lengths that come with the data."""
+        yield from ()
+
+    def form(self, node: Node) -> tuple:
+        """What code depends on, see :mod:`~dimtensor.graph.forms`; first the name of the kind.
+
+        Raises
+        ------
+        FormlessError
+            If the attributes have something that only this process knows.
+        """
+        return (self.name, plain(node.attrs), node.inputs)
+
+    def parse(self, entry: Entry, reader: Reader) -> Parsed:
+        """What a node with a form is made of: the inverse of `form`."""
+        attrs, inputs = reader.value(entry.parts)
+        fields = getattr(self.attrs, "_make", None)
+        return Parsed(inputs, attrs if fields is None else fields(attrs))
 
 
 def kind(*names: str) -> Callable[[type[Kind]], type[Kind]]:

@@ -67,40 +67,6 @@ def _lifted_from_graph(graph: FrozenFunctionGraph) -> LiftedGraph:
     return lifted
 
 
-class BatchedFunction:
-    """A PyTensor function that works on trailing core axes by itself.
-
-    Parameters
-    ----------
-    path : str
-        Where it is, as ``module:name``; the module is imported when the function is called.
-    checked_lengths : bool
-        Whether the lengths of the core axes of its outputs are to be checked when it runs.
-    **options
-        Keyword arguments of the call, hashable.
-    """
-
-    def __init__(self, path: str, checked_lengths: bool = False, **options: Any):
-        self.path = path
-        self.checked_lengths = checked_lengths
-        self.options = options
-        self._key = (path, checked_lengths, tuple(sorted(options.items())))
-
-    def __call__(self, *variables: Variable) -> list[Variable]:
-        import importlib
-
-        module, name = self.path.split(":")
-        function = getattr(importlib.import_module(module), name)
-        result = function(*variables, **self.options)
-        return list(result) if isinstance(result, (list, tuple)) else [result]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, BatchedFunction) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-
 @lowers("apply")
 def apply(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
     attrs = node.attrs

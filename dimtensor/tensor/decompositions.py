@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dimtensor.dims import Dim
 from dimtensor.errors import DtypeError
-from dimtensor.lower.lift import BatchedFunction
+from dimtensor.graph.functions import BatchedFunction
 from dimtensor.tensor.matrices import DimPair, call, matrix, numbering, real, shorter, symmetric
 
 if TYPE_CHECKING:

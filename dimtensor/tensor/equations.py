@@ -8,9 +8,9 @@ from dimtensor.dims import find_dim, without
 from dimtensor.errors import DimError, build_message
 from dimtensor.graph import make
 from dimtensor.graph.dtypes import promote
+from dimtensor.graph.functions import BatchedFunction
 from dimtensor.graph.infer import describe
 from dimtensor.graph.words import say
-from dimtensor.lower.lift import BatchedFunction
 from dimtensor.tensor.matrices import DimPair, call, real, require_numbers, square, symmetric
 from dimtensor.tensor.shell import as_node, require_float
 

@@ -9,7 +9,7 @@ from dimtensor.dims import Dim, Dims, RenamedDim, SortedDim, find_dims, in_order
 from dimtensor.errors import DimError, DtypeError, build_message
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import ApplyAttrs
-from dimtensor.lower.lift import BatchedFunction
+from dimtensor.graph.functions import BatchedFunction
 from dimtensor.tensor.shell import as_node, require_float, wrap
 
 if TYPE_CHECKING:

@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, given, settings
 import dimtensor as dt
 from dimtensor.compile import cache, code
 from dimtensor.compile.fingerprint import describe_graph
-from dimtensor.compile.forms import SHORT, FormlessError
 from dimtensor.compile.program import masks_for_labels
 from dimtensor.compile.rebuild import rebuild_graph
 from dimtensor.dims.selection import Mask
 from dimtensor.graph import Node, make, toposort
+from dimtensor.graph.forms import SHORT, FormlessError
 from dimtensor.graph.kind import kind_of
 from dimtensor.testing.programs import Program
 from dimtensor.testing.strategies import dim_spec, programs

@@ -14,11 +14,14 @@ import pytensor.tensor as pt
 import pytest
 
 import dimtensor as dt
+from dimtensor.compile.fingerprint import describe_graph
+from dimtensor.compile.rebuild import rebuild_graph
 from dimtensor.dims import DerivedDim, Dim
 from dimtensor.errors import GraphError
 from dimtensor.graph import Node
 from dimtensor.graph.attrs import LabelPosition
 from dimtensor.graph.checks import check_messages
+from dimtensor.graph.forms import LEAF
 from dimtensor.graph.infer import describe
 from dimtensor.graph.kind import Kind, kind_of
 from dimtensor.graph.node import KINDS, make
@@ -44,7 +47,7 @@ def examples() -> dict[str, Node]:
         "input": x.node,
         "data": labels.node,
         "shaped": dt.from_shaped(pt.matrix("m", shape=(3, None)), [A, T]).node,
-        "constant": (x * 2.5).node.inputs[1],
+        "constant": (x - 2.5).node.inputs[1],
         "length": make("length", (), T),
         "positions": dt.arange(T).node,
         "label_position": make("label_position", (), LabelPosition(T, ("p",), "one")),
@@ -191,6 +194,23 @@ def test_messages_are_about_dims_of_the_node_or_its_inputs(name: str) -> None:
     for about, text in check_messages(node).items():
         assert about in known
         assert text
+
+
+@each
+def test_a_description_has_what_a_node_is_made_of(name: str) -> None:
+    """A graph made of the description has a node of the kind, with the same types of inputs."""
+    node = examples()[name]
+    if name in ("shaped", "shown", "bound"):  # of this process, printed, in regions only
+        return
+    given = [x for x in toposort([node]) if x.kind == "input"]
+    description = describe_graph([*given, T], [node])
+    rebuilt = rebuild_graph(description)
+    leaf = description.nodes[-1] is node and kind_of(node).form(node) == LEAF
+    found = {x for x, at in rebuilt.numbers.items() if isinstance(x, Node)}
+    again = [x for x in found if x.kind == ("input" if leaf else name)]
+    dtypes = [x.dtype for x in node.inputs]
+    assert any(x.dtype == node.dtype and [i.dtype for i in x.inputs] == dtypes for x in again)
+    assert describe_graph([*given, T], [node]).fingerprint == description.fingerprint
 
 
 @each

@@ -12,6 +12,7 @@ from dimtensor.graph.derivatives import (
     jacobian_renames,
     rebuilt_derivative,
 )
+from dimtensor.graph.forms import Entry, Parsed, Reader
 from dimtensor.graph.kind import Call, DimRef, Kind, Replace, kind, wrong_count
 from dimtensor.graph.node import Node, NodeType
 from dimtensor.graph.regions import (
@@ -71,6 +72,14 @@ class _Derivative(Kind[DerivativeAttrs]):
     def _number(self, attrs: DerivativeAttrs) -> list[tuple[str, str]]:
         n = self.n_outputs(attrs)
         return [] if n == 1 else [("of", f"{attrs.output + 1}/{n}")]
+
+    def form(self, node: Node) -> tuple:
+        region, n_wrt, output = node.attrs
+        return (self.name, node.inputs, region.outputs, region.bound, n_wrt, output)
+
+    def parse(self, entry: Entry, reader: Reader) -> Parsed:
+        inputs, outputs, bound, n_wrt, output = reader.value(entry.parts)
+        return Parsed(inputs, DerivativeAttrs(Region(outputs, bound), n_wrt, output))
 
 
 @kind("gradient")

@@ -8,10 +8,14 @@ from typing import Any
 from dimtensor.dims import Dim, union
 from dimtensor.errors import DimError, DtypeError, LabelError, build_message
 from dimtensor.graph.dtypes import result_dtype
+from dimtensor.graph.forms import Entry, Parsed, Reader, Unordered
 from dimtensor.graph.infer import describe, require_label_op
 from dimtensor.graph.kind import Call, DimMap, DimRef, Kind, by_position, kind, wrong_count
 from dimtensor.graph.node import Node, NodeType
 from dimtensor.graph.optable import TABLE, OpRow
+
+# what messages of checks start with in a graph without names; a number follows
+CHECK = "check "
 
 
 class _Elementwise[A](Kind[A]):
@@ -59,6 +63,10 @@ class Elemwise(_Elementwise[str]):
         if node.attrs == "power":
             return {None: "power: integers have no negative powers; cast them to float"}
         return {}
+
+    def form(self, node: Node) -> tuple:
+        commutes = TABLE[node.attrs].commutative
+        return (self.name, node.attrs, Unordered(node.inputs) if commutes else node.inputs)
 
 
 def _check_numbers(row: OpRow, inputs: tuple[Node, ...]) -> None:
@@ -176,3 +184,10 @@ class Check(_Elementwise[str]):
 
     def messages(self, node: Node) -> dict[Dim | None, str]:
         return {None: node.attrs}
+
+    def form(self, node: Node) -> tuple:
+        return (self.name, node.inputs)
+
+    def parse(self, entry: Entry, reader: Reader) -> Parsed:
+        """The message is a number, which tells whose check it is."""
+        return Parsed(reader.value(entry.parts[0]), f"{CHECK}{entry.number}")

@@ -10,6 +10,7 @@ from dimtensor.dims import Dim, Dims, SelDim, sort_dims
 from dimtensor.dims.selection import LateLabels, LateSlice
 from dimtensor.errors import listing
 from dimtensor.graph import attrs as at
+from dimtensor.graph.forms import LEAF, Entry, FormlessError, Parsed, Reader
 from dimtensor.graph.kind import Call, DimMap, DimRef, Kind, kind, wrong_count
 from dimtensor.graph.node import Node, NodeType
 from dimtensor.graph.regions import BoundAttrs
@@ -33,6 +34,14 @@ class Input(_Leaf[at.InputAttrs]):
 
     def infer(self, inputs: tuple[Node, ...], attrs: at.InputAttrs) -> NodeType:
         return NodeType(attrs.dims, attrs.dtype, attrs.categories)
+
+    def form(self, node: Node) -> tuple:
+        return LEAF
+
+    def parse(self, entry: Entry, reader: Reader) -> Parsed:
+        """All leaves whose values come with a call are inputs in the graph of a description."""
+        dims, dtype, categories = entry.type
+        return Parsed((), at.InputAttrs(f"n{entry.number}", None, dims, dtype, categories))
 
     def call(self, node: Node, ref: DimRef) -> Call:
         return Call("input", [], _labels(node, ref))
@@ -59,6 +68,9 @@ class Data(Kind[at.DataAttrs]):
         if values.ndim != len(node.attrs.dims):
             return f"values of {values.ndim} axes have {len(node.attrs.dims)} dims"
         return _wrong_lengths(node.attrs.dims, values.shape)
+
+    def form(self, node: Node) -> tuple:
+        return LEAF
 
     def call(self, node: Node, ref: DimRef) -> Call:
         values: np.ndarray = node.attrs.values
@@ -125,6 +137,13 @@ class Constant(_Leaf[at.ConstantAttrs]):
     def call(self, node: Node, ref: DimRef) -> Call:
         return Call("constant", [], [("", constant_text(node))])
 
+    def form(self, node: Node) -> tuple:
+        return (self.name, node.attrs.dtype, node.attrs.data.hex())
+
+    def parse(self, entry: Entry, reader: Reader) -> Parsed:
+        dtype, data = entry.parts
+        return Parsed((), at.ConstantAttrs(dtype, bytes.fromhex(data)))
+
     def described(self, node: Node) -> str:
         return f"the number {node.attrs.value.item()!r}"
 
@@ -168,6 +187,9 @@ class LabelPositions(_Leaf[at.LabelPosition]):
             return NodeType((SelDim.of(attrs.dim, LateLabels(attrs.labels)),), "int64")
         return NodeType((), "int64")
 
+    def form(self, node: Node) -> tuple:
+        return LEAF
+
     def call(self, node: Node, ref: DimRef) -> Call:
         dim, labels, role = node.attrs
         if role == "one":
@@ -195,3 +217,11 @@ class Bound(_Leaf[BoundAttrs]):
 
     def call(self, node: Node, ref: DimRef) -> Call:
         return Call("bound", [], [("", str(node.attrs.number))])
+
+    def form(self, node: Node) -> tuple:
+        if node.attrs.token is not None:
+            raise FormlessError("a step is being traced")
+        return (self.name, node.attrs.number)
+
+    def parse(self, entry: Entry, reader: Reader) -> Parsed:
+        return Parsed((), BoundAttrs(entry.parts[0], None, *entry.type))

@@ -8,6 +8,8 @@ from dimtensor.dims import Dim, Dims, union, without
 from dimtensor.errors import DimError, build_message
 from dimtensor.graph.attrs import ApplyAttrs
 from dimtensor.graph.dtypes import promote, result_dtype
+from dimtensor.graph.forms import Entry, FormlessError, Parsed, Reader, Unordered, plain
+from dimtensor.graph.functions import BatchedFunction
 from dimtensor.graph.infer import describe, require_no_labels
 from dimtensor.graph.kind import (
     Call,
@@ -20,6 +22,7 @@ from dimtensor.graph.kind import (
     mapped,
     set_text,
 )
+from dimtensor.graph.lengths import Requirement
 from dimtensor.graph.node import Node, NodeType
 from dimtensor.graph.printer import node_text
 from dimtensor.graph.text import function_name
@@ -51,6 +54,9 @@ class Dot(Kind[Dims]):
     def mentions(self, node: Node, numbers: Mapping[Node, int]) -> Iterator[tuple[Dim, str]]:
         for dim in node.attrs:
             yield dim, "any"
+
+    def form(self, node: Node) -> tuple:
+        return (self.name, Unordered(node.attrs), Unordered(node.inputs))
 
 
 @kind("apply")
@@ -96,6 +102,33 @@ class Apply(Kind[ApplyAttrs]):
             dim: f"{name}: {dim.title} has not the length that the function gives"
             for dim in node.attrs.core_out
         }
+
+    def requirements(self, node: Node) -> Iterator[Requirement]:
+        """The new dim of a thin decomposition is as long as the shorter dim of the matrix."""
+        attrs: ApplyAttrs = node.attrs
+        if not (isinstance(attrs.function, BatchedFunction) and attrs.function.checked_lengths):
+            return
+        matrix = attrs.core_in[0]
+        for new in attrs.core_out:
+            if new in matrix or new.length is None:
+                continue
+            for dim in matrix:
+                promise = f"{new.title} of length {new.length}"
+                what = f"{attrs.name}: {dim.title} is shorter than {promise}"
+                yield Requirement(dim, new.length, what, DimError)
+
+    def form(self, node: Node) -> tuple:
+        function, *rest = node.attrs
+        if not isinstance(function, BatchedFunction):
+            raise FormlessError(f"{function!r} is known in this process only")
+        options = plain(tuple(sorted(function.options.items())))
+        known = (function.path, function.checked_lengths, options, *rest)
+        return (self.name, known, node.inputs)
+
+    def parse(self, entry: Entry, reader: Reader) -> Parsed:
+        (path, checked, options, *rest), inputs = reader.value(entry.parts)
+        function = BatchedFunction(path, checked, **dict(options))
+        return Parsed(inputs, ApplyAttrs(function, *rest))
 
 
 def _both(name: str, dim: Dim, what: str, x: Node) -> DimError:

@@ -6,6 +6,7 @@ from dimtensor.dims import Dim, dim_set, sort_dims, without
 from dimtensor.errors import DimError, GraphError, build_message
 from dimtensor.graph.apart import region_apart
 from dimtensor.graph.checkpoints import Checkpoints
+from dimtensor.graph.forms import Entry, Parsed, Reader, plain
 from dimtensor.graph.grown import grown_cond, grown_loop
 from dimtensor.graph.kind import (
     Body,
@@ -144,6 +145,14 @@ class Loop(_Bodies[LoopAttrs]):
         results += [f"s{at} before" for at in range(attrs.n_states * attrs.inverse)]
         return [Body("body", results, list(attrs.region.outputs))]
 
+    def form(self, node: Node) -> tuple:
+        region, *rest = node.attrs
+        return (self.name, node.inputs, region.outputs, region.bound, plain(tuple(rest)))
+
+    def parse(self, entry: Entry, reader: Reader) -> Parsed:
+        inputs, outputs, bound, rest = reader.value(entry.parts)
+        return Parsed(inputs, LoopAttrs(Region(outputs, bound), *rest))
+
 
 def _loop_name(attrs: LoopAttrs) -> str:
     if attrs.over is not None:
@@ -198,3 +207,12 @@ class Cond(_Bodies[CondAttrs]):
             Body(name, [str(at) for at in range(len(region.outputs))], list(region.outputs))
             for name, region in regions
         ]
+
+    def form(self, node: Node) -> tuple:
+        then, otherwise, output = node.attrs
+        return (self.name, node.inputs, then.outputs, otherwise.outputs, then.bound, output)
+
+    def parse(self, entry: Entry, reader: Reader) -> Parsed:
+        inputs, then, otherwise, bound, output = reader.value(entry.parts)
+        attrs = CondAttrs(Region(then, bound), Region(otherwise, bound), output)
+        return Parsed(inputs, attrs)

@@ -8,6 +8,7 @@ from dimtensor.dims import Dim, Dims, sort_dims, union, without
 from dimtensor.errors import DimError, DtypeError
 from dimtensor.graph.attrs import AlongAttrs, GroupAttrs, ReduceAttrs, SortAttrs
 from dimtensor.graph.dtypes import result_dtype
+from dimtensor.graph.forms import Entry, Parsed, Reader, Unordered
 from dimtensor.graph.infer import require_no_labels
 from dimtensor.graph.kind import (
     Call,
@@ -21,6 +22,7 @@ from dimtensor.graph.kind import (
     set_text,
     wrong_count,
 )
+from dimtensor.graph.lengths import Requirement
 from dimtensor.graph.node import Node, NodeType
 from dimtensor.graph.optable import TABLE
 
@@ -71,6 +73,23 @@ class Reduce(Kind[ReduceAttrs]):
     def messages(self, node: Node) -> dict[Dim | None, str]:
         return _without_value(*node.attrs)
 
+    def requirements(self, node: Node) -> Iterator[Requirement]:
+        name, dims = node.attrs
+        if name in ("min", "max"):
+            for dim in dims:
+                yield _an_element(name, dim, node.dims)
+
+    def form(self, node: Node) -> tuple:
+        return (self.name, node.attrs.name, Unordered(node.attrs.dims), node.inputs)
+
+    def parse(self, entry: Entry, reader: Reader) -> Parsed:
+        name, dims, inputs = reader.value(entry.parts)
+        return Parsed(inputs, ReduceAttrs(name, dims))
+
+
+def _an_element(name: str, dim: Dim, beside: Dims = ()) -> Requirement:
+    return Requirement(dim, 1, f"{name} has no value over {dim.title}", DimError, beside)
+
 
 class _AlongOne(Kind[AlongAttrs]):
     """An operation along one dim."""
@@ -115,6 +134,9 @@ class ArgReduce(_AlongOne):
 
     def messages(self, node: Node) -> dict[Dim | None, str]:
         return _without_value(node.attrs.name, (node.attrs.dim,))
+
+    def requirements(self, node: Node) -> Iterator[Requirement]:
+        yield _an_element(*node.attrs)
 
 
 class _Sorting(Kind[SortAttrs]):

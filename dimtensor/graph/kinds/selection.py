@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from dimtensor.dims import Dim, Dims, clash_error, dim_set, union, without
-from dimtensor.dims.selection import Slice
-from dimtensor.errors import DimError, DtypeError, LabelError, build_message
+from dimtensor.dims import Dim, Dims, SelDim, clash_error, dim_set, union, without
+from dimtensor.dims.selection import LateSlice, Positions, Slice
+from dimtensor.errors import DimError, DtypeError, LabelError, PositionError, build_message
 from dimtensor.graph.attrs import IndexAttrs, IndexItem, UpdateAttrs
 from dimtensor.graph.dtypes import promote
+from dimtensor.graph.forms import (
+    SHORT,
+    Chosen,
+    Entry,
+    FormlessError,
+    Parsed,
+    Place,
+    Reader,
+    Unordered,
+    known_length,
+    selection_form,
+)
 from dimtensor.graph.infer import describe
 from dimtensor.graph.kind import (
     Call,
@@ -19,8 +31,9 @@ from dimtensor.graph.kind import (
     kind,
     lacking_in_operand,
 )
+from dimtensor.graph.lengths import Requirement
 from dimtensor.graph.node import Node, NodeType
-from dimtensor.graph.substitute import expand_node, map_dim
+from dimtensor.graph.substitute import expand_node, map_dim, relabel_node
 
 
 class _Selecting[A: (IndexAttrs, UpdateAttrs)](Kind[A]):
@@ -62,6 +75,36 @@ class _Selecting[A: (IndexAttrs, UpdateAttrs)](Kind[A]):
             for dim, _ in self.selected(node).looked_up()
         }
 
+    def requirements(self, node: Node) -> Iterator[Requirement]:
+        items, indexers = self.selected(node)
+        for item in items:
+            yield from _needed(item, indexers)
+
+    def form(self, node: Node) -> tuple:
+        items, indexers = self.selected(node)
+        chosen = Unordered(_item_form(item, indexers) for item in items)
+        options = node.attrs[:-1]
+        return (self.name, *options, chosen, node.inputs[: self.operands])
+
+    def parse(self, entry: Entry, reader: Reader) -> Parsed:
+        *options, chosen, operands = entry.parts
+        indexers: list[Node] = []
+        items: list[IndexItem] = []
+        dims: dict[Dim, Dim] = {}
+        for form in chosen:
+            dim = reader.value(form[0])
+            if form[1] == "select":
+                selection = reader.selection(form[2])
+                items.append(IndexItem(dim, "select", selection))
+                dims[SelDim.of(dim, selection)] = reader.value(form[3])
+            elif form[1] == "int":
+                items.append(IndexItem(dim, "int", form[2]))
+            else:
+                items.append(IndexItem(dim, form[1], len(indexers)))
+                indexers.append(reader.value(form[2]))
+        attrs = self.attrs(*options, tuple(items))
+        return Parsed((*reader.value(operands), *indexers), attrs, dims)
+
     def _text(
         self, node: Node, ref: DimRef
     ) -> tuple[list[tuple[str, Node]], list[tuple[str, str]]]:
@@ -86,6 +129,45 @@ def _item_role(item: IndexItem, indexers: Sequence[Node], numbers: Mapping[Node,
     if isinstance(payload, Slice):
         return f"slice {payload.start} {payload.stop} {payload.step}"
     return type(payload).__name__
+
+
+def _item_form(item: IndexItem, indexers: Sequence[Node]) -> tuple:
+    dim, payload = item.dim, item.payload
+    if item.kind == "int":
+        if known_length(dim) is None:
+            if dim.length is not None and 2 * payload >= dim.length:
+                payload -= dim.length
+            if not -SHORT <= payload <= SHORT:
+                return (dim, "tensor", Place(payload, dim))
+        return (dim, "int", payload)
+    if item.kind in ("mask", "tensor"):
+        return (dim, item.kind, indexers[payload])
+    result = item.new_dim(indexers)
+    if isinstance(payload, Positions):
+        return (dim, "tensor", Chosen(payload, result))
+    if isinstance(payload, (Slice, LateSlice)):
+        return (dim, "select", selection_form(dim, payload), result)
+    raise FormlessError(f"{payload!r} is a selection of no known kind")
+
+
+def _needed(item: IndexItem, indexers: Sequence[Node]) -> Iterator[Requirement]:
+    dim = item.dim
+    where = f"is outside of {dim.title}"
+    if item.kind == "int":
+        needed = _reach(item.payload)
+        yield Requirement(dim, needed, f"position {item.payload} {where}", PositionError)
+    elif item.kind == "select" and isinstance(item.payload, Positions):
+        positions = item.payload.array
+        if positions.size:
+            far = max(positions.tolist(), key=_reach)
+            yield Requirement(dim, _reach(far), f"position {far} {where}", PositionError)
+    elif item.kind == "tensor":
+        what = f"positions are looked up along {dim.title}"
+        yield Requirement(dim, 1, what, PositionError, indexers[item.payload].dims)
+
+
+def _reach(position: int) -> int:
+    return position + 1 if position >= 0 else -position
 
 
 def selected_dims(x: Node, items: Sequence[IndexItem], indexers: tuple[Node, ...]) -> Dims:
@@ -196,6 +278,13 @@ class Update(_Selecting[UpdateAttrs]):
 
     def keeps_apart(self, node: Node, at: int, dim: Dim) -> bool:
         return all(item.dim != dim for item in node.attrs.items)
+
+    def parse(self, entry: Entry, reader: Reader) -> Parsed:
+        """The dims of the value are those that inference finds in the selection."""
+        (x, value, *indexers), attrs, dims = super().parse(entry, reader)
+        inferred = {wanted: dim for dim, wanted in dims.items()}
+        pairs = ((dim, inferred.get(dim, dim)) for dim in value.dims)
+        return Parsed((x, relabel_node(value, *pairs), *indexers), attrs)
 
 
 def _foreign(mode: str, dim: Dim, selected: Dims, value: Node) -> DimError:

@@ -9,6 +9,7 @@ from dimtensor.dims import Dim, Dims, ProductDim, clash_error, sort_dims, union,
 from dimtensor.errors import DimError, LabelError, build_message
 from dimtensor.graph.attrs import ConcatAttrs, RelabelAttrs
 from dimtensor.graph.dtypes import promote
+from dimtensor.graph.forms import Entry, Parsed, Reader, Unordered
 from dimtensor.graph.infer import describe
 from dimtensor.graph.kind import (
     Call,
@@ -64,6 +65,9 @@ class Expand(_Moving[Dims]):
         for dim in node.attrs:
             yield dim, "any"
 
+    def form(self, node: Node) -> tuple:
+        return (self.name, Unordered(node.attrs), node.inputs)
+
 
 @kind("relabel")
 class Relabel(_Moving[RelabelAttrs]):
@@ -108,6 +112,13 @@ class Relabel(_Moving[RelabelAttrs]):
         for old, new in node.attrs.pairs:
             yield old, "old"
             yield new, "taken"
+
+    def form(self, node: Node) -> tuple:
+        return (self.name, Unordered(node.attrs.pairs), node.inputs)
+
+    def parse(self, entry: Entry, reader: Reader) -> Parsed:
+        pairs, inputs = reader.value(entry.parts)
+        return Parsed(inputs, RelabelAttrs(pairs))
 
 
 class _OfProduct(_Moving[ProductDim]):

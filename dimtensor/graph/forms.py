@@ -10,15 +10,13 @@ A form is made of numbers, texts and tuples; of :class:`~dimtensor.dims.Dim` and
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
 
 from dimtensor.dims import DerivedDim, Dim, SelDim
 from dimtensor.dims.selection import LateLabels, LateSlice, Mask, Positions, Slice
-from dimtensor.graph import TABLE, Node
-from dimtensor.graph.attrs import ApplyAttrs, IndexItem
-from dimtensor.graph.regions import DERIVATIVES
-from dimtensor.lower.lift import BatchedFunction
+from dimtensor.graph.node import Node, NodeType
 
 # Code is specialised on lengths up to this one. Loops that short are worth unrolling, their vectors
 # lie in local buffers, and a length of 1 or 0 may decide what is computed at all.
@@ -145,88 +143,49 @@ def selection_form(dim: Dim, selection: Slice | LateSlice) -> tuple:
 # -- nodes -----------------------------------------------------------------------------------------
 
 
-def node_form(node: Node) -> tuple:
-    """The form of a node; of a leaf it does not say which one it is."""
-    kind, attrs, inputs = node.kind, node.attrs, node.inputs
-    if kind in ("input", "data", "label_position"):
-        return ("leaf",)
-    if kind == "elemwise":
-        commutes = TABLE[attrs].commutative
-        return (kind, attrs, Unordered(inputs) if commutes else inputs)
-    if kind == "constant":
-        return (kind, attrs.dtype, attrs.data.hex())
-    if kind == "check":
-        return (kind, inputs)
-    if kind == "reduce":
-        return (kind, attrs[0], Unordered(attrs[1]), inputs)
-    if kind == "expand":
-        return (kind, Unordered(attrs), inputs)
-    if kind == "relabel":
-        return (kind, Unordered(attrs.pairs), inputs)
-    if kind == "dot":
-        return (kind, Unordered(attrs), Unordered(inputs))
-    if kind == "index":
-        return (kind, Unordered(_item(i, inputs[1:]) for i in attrs.items), inputs[:1])
-    if kind == "update":
-        items = Unordered(_item(i, inputs[2:]) for i in attrs.items)
-        return (kind, attrs[0], items, inputs[:2])
-    if kind == "apply":
-        return (kind, _apply(attrs), inputs)
-    if kind == "bound" and attrs.token is None:
-        return (kind, attrs.number)
-    if kind == "loop":
-        region, *rest = attrs
-        return (kind, inputs, region.outputs, region.bound, _plain(tuple(rest)))
-    if kind == "cond":
-        then, otherwise = attrs.then, attrs.otherwise
-        return (kind, inputs, then.outputs, otherwise.outputs, then.bound, attrs.output)
-    if kind in DERIVATIVES:
-        return (kind, inputs, attrs.region.outputs, attrs.region.bound, attrs.n_wrt, attrs.output)
-    return (kind, _plain(attrs), inputs)
+LEAF = ("leaf",)
 
 
-def _item(item: IndexItem, indexers: tuple[Node, ...]) -> tuple:
-    dim, payload = item.dim, item.payload
-    if item.kind == "int":
-        if known_length(dim) is None:
-            if dim.length is not None and 2 * payload >= dim.length:
-                payload -= dim.length
-            if not -SHORT <= payload <= SHORT:
-                return (dim, "tensor", Place(payload, dim))
-        return (dim, "int", payload)
-    if item.kind in ("mask", "tensor"):
-        return (dim, item.kind, indexers[payload])
-    result = item.new_dim(indexers)
-    if isinstance(payload, Positions):
-        return (dim, "tensor", Chosen(payload, result))
-    if isinstance(payload, (Slice, LateSlice)):
-        return (dim, "select", selection_form(dim, payload), result)
-    raise FormlessError(f"{payload!r} is a selection of no known kind")
+class Entry(NamedTuple):
+    """A node in the description of a graph.
+
+    Attributes
+    ----------
+    number : int
+    parts : tuple
+        The form without the name of the kind, references to dims and nodes as they are written.
+    type : NodeType
+    """
+
+    number: int
+    parts: tuple
+    type: NodeType
 
 
-def _apply(attrs: ApplyAttrs) -> tuple:
-    function = attrs.function
-    if not isinstance(function, BatchedFunction):
-        raise FormlessError(f"{function!r} is known in this process only")
-    options = tuple(sorted(function.options.items()))
-    return (
-        function.path,
-        function.checked_lengths,
-        _plain(options),
-        attrs.core_in,
-        attrs.core_out,
-        attrs.dtype,
-        attrs.output,
-        attrs.name,
-    )
+class Parsed(NamedTuple):
+    """What a node is made of, and the dims of the description for dims that inference gives it."""
+
+    inputs: tuple[Node, ...]
+    attrs: Any
+    dims: Mapping[Dim, Dim] = MappingProxyType({})
 
 
-def _plain(value: Any) -> Any:
+class Reader(Protocol):
+    """What follows the references of a description."""
+
+    def value(self, form: Any) -> Any:
+        """What is written, with references followed."""
+
+    def selection(self, form: tuple) -> Slice | LateSlice:
+        """The slice of a form that `selection_form` made."""
+
+
+def plain(value: Any) -> Any:
     """A value, if it is made of nothing but what a form is made of."""
     if value is None or isinstance(value, (bool, int, float, str, Dim)):
         return value
     if isinstance(value, tuple):
-        return tuple(map(_plain, value))
+        return tuple(map(plain, value))
     raise FormlessError(f"{value!r} has no form")
 
 

@@ -1,0 +1,70 @@
+"""What a graph asks of lengths that come with the data: checked, by name, before it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from dimtensor.dims import Binding, Dim, Dims
+from dimtensor.errors import DimtensorError
+from dimtensor.graph.node import KINDS, Node
+
+
+class Requirement(NamedTuple):
+    """Fewest positions that a dim must have for an operation to be defined.
+
+    It counts only where the dims in ``beside`` have positions: nothing is looked up by an empty
+    indexer.
+    """
+
+    dim: Dim
+    at_least: int
+    what: str
+    error: type[DimtensorError]
+    beside: Dims = ()
+
+    def check(self, binding: Binding) -> None:
+        """Raise if the dim is known to be too short."""
+        length = self.dim.bound_length(binding)
+        if length is None or length >= self.at_least:
+            return
+        if any(dim.bound_length(binding) in (0, None) for dim in self.beside):
+            return
+        raise self.error(f"{self.what}: it has length {length}")
+
+
+def length_requirements(nodes: Iterable[Node]) -> list[Requirement]:
+    """What nodes ask of the dims whose lengths were not known when they were built."""
+    asked = (one for node in nodes for one in KINDS[node.kind].requirements(node))
+    return list(dict.fromkeys(one for one in asked if not _satisfied(one)))
+
+
+def _satisfied(requirement: Requirement) -> bool:
+    length = requirement.dim.length
+    return length is not None and length >= requirement.at_least
+
+
+def relabelled_dims(nodes: Iterable[Node]) -> list[tuple[Dim, Dim]]:
+    """Pairs of dims of which the second takes the place of the first, lengths not all known."""
+    pairs = {
+        (old, new): None
+        for node in nodes
+        if node.kind == "relabel"
+        for old, new in node.attrs.pairs
+        if old.unrenamed is not new.unrenamed and None in (old.length, new.length)
+    }
+    return list(pairs)
+
+
+def bind_relabelled(pairs: Iterable[tuple[Dim, Dim]], binding: Binding) -> None:
+    """The length of a dim is that of the dim whose place it takes.
+
+    Raises
+    ------
+    DimError
+        If an input says otherwise.
+    """
+    for old, new in pairs:
+        length = old.bound_length(binding)
+        if length is not None:
+            binding.add_length(new, length, f"the {old.title} that it takes the place of")
