@@ -255,6 +255,8 @@ class Nest:
             if statement is not None:
                 inner.append(strips.Line(statement, self._is_serial(sink, names)))
         own = self._blocks if self._level == depth else totals.Blocks()
+        if depth and strips.is_long(inner):
+            inner = strips.with_results_early(inner, frozenset(self._reused))
         if depth and strips.pays(inner, lengths[-1]):
             written, made = strips.write(inner, counter(order[-1]), lengths[-1], own, self.e.fresh)
             self.e.early += made

@@ -4,6 +4,9 @@ A loop over the data of a model computes a residual, sums its products, and adds
 last of these has to be done one element after the other, and then LLVM does all of it so. In strips
 of some hundred elements, a first loop computes and sums, vectorised, and leaves in a short array
 what a second loop adds up by group.
+
+A very long body is cut as well: what LLVM's vectorisers and its register allocation take for a loop
+grows with the square of its operations.
 """
 
 from __future__ import annotations
@@ -32,6 +35,10 @@ STRIP = 256
 # other's sum to be stored
 WAYS = 8
 _FEWEST = 64
+# a body of more operations is cut into pieces of so many, in strips of so many elements
+LONGEST = 400
+_PIECE = 48
+_SHORT = 64
 
 
 @dataclass
@@ -66,14 +73,42 @@ class Line:
 def pays(lines: Sequence[Line], length: Expression) -> bool:
     """Whether a loop is to be run in strips: there is something serial, and more than that.
 
-    The measurements are in ``docs/design/kernels.md``.
+    The measurements are in ``docs/design/kernels.md``. A body that is too long is cut in any case.
     """
+    if is_long(lines):
+        return True
     rounds = known(length)
     if rounds is not None and rounds < _FEWEST:
         return False
     serial = any(line.is_serial for line in lines)
     others = sum(not line.is_serial and not line.is_load for line in lines)
     return serial and others > 1
+
+
+def is_long(lines: Sequence[Line]) -> bool:
+    """Whether there is too much in a loop for LLVM."""
+    return sum(not line.is_load for line in lines) > LONGEST
+
+
+def with_results_early(lines: Sequence[Line], late: Names) -> list[Line]:
+    """Lines with results where what they take is known, so that it need not be kept.
+
+    Parameters
+    ----------
+    lines : sequence of Line
+        Temporaries, each before those that use it, then results.
+    late : set of str
+        Arrays whose elements are overwritten, which has to come last.
+    """
+    position = {line.name: at for at, line in enumerate(lines) if line.name is not None}
+
+    def key(at: int) -> tuple[int, int]:
+        line = lines[at]
+        if line.name is not None or line.is_serial or not late.isdisjoint(line.uses):
+            return at, at
+        return max((position[name] for name in line.uses if name in position), default=at), at
+
+    return [lines[at] for at in sorted(range(len(lines)), key=key)]
 
 
 def stages(lines: Sequence[Line]) -> list[int]:
@@ -89,7 +124,19 @@ def stages(lines: Sequence[Line]) -> list[int]:
         elif line.name is not None:
             stage_of[line.name] = stage
         found.append(stage)
-    return found
+    return _cut(found) if is_long(lines) else found
+
+
+def _cut(stages: Sequence[int]) -> list[int]:
+    """Stages in pieces that are not too long, numbered anew."""
+    sizes: dict[int, int] = {}
+    pieces = []
+    for stage in stages:
+        size = sizes.get(stage, 0)
+        pieces.append((stage, size // _PIECE if stage >= 0 else 0))
+        sizes[stage] = size + 1
+    numbers = {piece: at for at, piece in enumerate(sorted(set(pieces) - {(-1, 0)}))}
+    return [numbers.get(piece, -1) for piece in pieces]
 
 
 def write(
@@ -103,12 +150,12 @@ def write(
     start, at, count = (Var(fresh(kind), "int64") for kind in "jkm")
     stage_of = stages(lines)
     bodies, stored = _bodies(lines, stage_of)
-    buffers = {number: Array(fresh("b"), _target(lines[number]).dtype, 1) for number in stored}
-    made: list[Statement] = [Allocate(each, (integer(STRIP),)) for each in buffers.values()]
+    size = _SHORT if is_long(lines) else STRIP
+    buffers, made = _buffers(lines, stored, size, fresh)
     position = op("+", start, at)
     values, positions = {counter.name: position}, {counter.name: cast(position, "uint64")}
     inside: list[Statement] = [
-        Assign(count, op("min", integer(STRIP), op("-", length, start))),
+        Assign(count, op("min", integer(size), op("-", length, start))),
         *blocks.head,
     ]
     for stage, numbers in bodies.items():
@@ -118,11 +165,11 @@ def write(
             if stage_of[number] in (stage, -1):
                 body.append(replaced(line.statement, values, positions))
                 if number in buffers:
-                    body.append(Store(Load(buffers[number], (at,)), _target(line)))
+                    body.append(Store(_at(buffers[number], at), _target(line)))
             else:
-                body.append(Assign(_target(line), Load(buffers[number], (at,))))
+                body.append(Assign(_target(line), _at(buffers[number], at)))
         inside.append(For(at, count, tuple(body)))
-    return For(start, length, (*inside, *blocks.tail), ZERO, STRIP), made
+    return For(start, length, (*inside, *blocks.tail), ZERO, size), made
 
 
 def _bodies(
@@ -148,6 +195,33 @@ def _bodies(
             )
         bodies[stage] = sorted(needed)
     return bodies, list(stored)
+
+
+_Buffer = tuple[Array, Expression | None]
+
+
+def _buffers(
+    lines: Sequence[Line], stored: Sequence[int], size: int, fresh: Callable[[str], str]
+) -> tuple[dict[int, _Buffer], list[Statement]]:
+    """Where stages leave results to others: an array each, or rows of one if there are many."""
+    dtypes = {number: _target(lines[number]).dtype for number in stored}
+    if not is_long(lines):
+        arrays = {number: Array(fresh("b"), dtype, 1) for number, dtype in dtypes.items()}
+        made: list[Statement] = [Allocate(each, (integer(size),)) for each in arrays.values()]
+        return {number: (array, None) for number, array in arrays.items()}, made
+    tables = {dtype: Array(fresh("b"), dtype, 2) for dtype in sorted(set(dtypes.values()))}
+    counts = dict.fromkeys(tables, 0)
+    buffers: dict[int, _Buffer] = {}
+    for number, dtype in dtypes.items():
+        buffers[number] = tables[dtype], integer(counts[dtype])
+        counts[dtype] += 1
+    made = [Allocate(tables[d], (integer(count), integer(size))) for d, count in counts.items()]
+    return buffers, made
+
+
+def _at(buffer: _Buffer, at: Var) -> Load:
+    array, row = buffer
+    return Load(array, (at,) if row is None else (row, at))
 
 
 def _target(line: Line) -> Var:

@@ -17,6 +17,9 @@ from dimtensor.kernels.native.values import BrokenCode, NotLoadable
 from dimtensor.settings import settings
 
 _lock = threading.RLock()
+# lines of a module from which on statements that follow each other are not vectorised: each of them
+# is compared with many others, for little
+_LONGEST = 8000
 
 
 def check_platform() -> None:
@@ -90,7 +93,8 @@ def optimised(text: str, cpu: str | None = None) -> tuple[Any, Any]:
             module = _verified(text)
             module.triple = machine.triple
             module.data_layout = str(machine.target_data)
-            _optimise(module, machine, vectorise)
+            long = text.count("\n") > _LONGEST
+            _optimise(module, machine, vectorise, vectorise and not long)
             try:
                 module.verify()
             except RuntimeError as error:
@@ -109,9 +113,10 @@ def _verified(text: str) -> Any:
     return module
 
 
-def _optimise(module: Any, machine: Any, vectorise: bool) -> None:
+def _optimise(module: Any, machine: Any, loops: bool, statements: bool) -> None:
+    """Run LLVM's passes; it vectorises loops, and statements that follow each other, on request."""
     options = llvm.create_pipeline_tuning_options(speed_level=3)
-    options.loop_vectorization = options.slp_vectorization = vectorise
+    options.loop_vectorization, options.slp_vectorization = loops, statements
     passes = llvm.create_pass_builder(machine, options)
     passes.getModulePassManager().run(module, passes)
 
