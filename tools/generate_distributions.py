@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 TARGET = Path(__file__).parent.parent / "dimtensor" / "dist" / "families.py"
 
+WIDTH = 100
+
 HEADER = '''"""Constructors of distributions, one per row of the distribution table.
 
 Written by tools/generate_distributions.py; change the table instead.
@@ -35,15 +37,11 @@ __all__ = [
 
 FUNCTION = '''
 
-def {name}({signature}) -> TableDistribution:
+{head}
     """{doc}
 
-    The {what} is {density}.
-
-    Parameters
-    ----------
+    {density}
 {params}
-
     Returns
     -------
     Distribution
@@ -67,7 +65,8 @@ def {name}({signature}) -> TableDistribution:
     >>> dist.{name}({arguments})
     {name}({shown})
     """
-    return TableDistribution(TABLE["{name}"], {{{given}}})
+    given = {given}
+    return TableDistribution(TABLE["{name}"], given)
 '''
 
 
@@ -84,27 +83,40 @@ def render() -> str:
 def _function(row: Row) -> str:
     arguments = row.arguments
     own = row.names
-    signature = ", ".join(f"{name}: Any = None" for name in own)
-    if not row.alternatives and all(param.default is None for param in row.params):
-        signature = ", ".join(f"{name}: Any" for name in own)
+    optional = row.alternatives or any(param.default is not None for param in row.params)
+    signature = [f"{name}: Any = None" if optional else f"{name}: Any" for name in own]
     others = [name for name in arguments if name not in own]
     if others:
-        signature += ", *, " + ", ".join(f"{name}: Any = None" for name in others)
+        signature += ["*", *(f"{name}: Any = None" for name in others)]
     what = "probability of k" if row.discrete else "density"
-    given = ", ".join(f'"{name}": {name}' for name in arguments)
+    pairs = [f'"{name}": {name}' for name in arguments]
+    given = f"{{{', '.join(pairs)}}}"
+    if len(given) > WIDTH - len("    given = "):
+        given = "{\n" + "".join(f"        {pair},\n" for pair in pairs) + "    }"
     example = {name: row.example[name] for name in own}
     return FUNCTION.format(
         name=row.name,
-        signature=signature,
+        head=_head(row.name, signature),
         doc=row.doc,
-        what=what,
-        density=row.density,
-        params=_parameters(row),
+        density="\n    ".join(textwrap.wrap(f"The {what} is {row.density}.", 90)),
+        params=f"\n    Parameters\n    ----------\n{_parameters(row)}\n" if arguments else "",
         source="\n    ".join(textwrap.wrap(row.source, 90)),
         arguments=", ".join(f"{value!r}" for value in example.values()),
         shown=", ".join(f"{name}={value:g}" for name, value in example.items()),
         given=given,
     )
+
+
+def _head(name: str, signature: list[str]) -> str:
+    """The first line of a function, broken as the formatter does."""
+    arrow = ") -> TableDistribution:"
+    line = f"def {name}({', '.join(signature)}{arrow}"
+    if len(line) <= WIDTH:
+        return line
+    inside = f"    {', '.join(signature)}"
+    if len(inside) > WIDTH:
+        inside = ",\n".join(f"    {one}" for one in signature) + ","
+    return f"def {name}(\n{inside}\n{arrow}"
 
 
 def _parameters(row: Row) -> str:

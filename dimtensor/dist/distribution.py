@@ -321,14 +321,16 @@ class TableDistribution(Distribution):
         if self.row.draw == "icdf":
             u, rng = rng.uniform(0.0, 1.0, dims=whole)
             return self._cell("icdf")(u, p), rng
-        assert callable(self.row.draw)
-        return self.row.draw(rng, p, whole)
+        return self._cell("draw")(rng, p, whole)
 
     def _cell(self, what: str) -> Callable[..., Any]:
         cell = getattr(self.row, what)
         if isinstance(cell, Missing):
             raise GraphError(
-                build_message(f"{self.name} has no {what}: {cell}", [("distribution", repr(self))])
+                build_message(
+                    f"{self.name} has no {'draws' if what == 'draw' else what}: {cell}",
+                    [("distribution", repr(self))],
+                )
             )
         return cell
 
@@ -348,7 +350,7 @@ class TableDistribution(Distribution):
             below = x < low if ends[0] == "[" else x <= low
         if high is not None:
             above = x > high if ends[1] == "]" else x >= high
-        if low is None and high is None and self.row.ends == "[]" and not self.discrete:
+        if low is None and high is None and ends == "[]" and not self.discrete:
             return None, None  # formulas for all numbers hold at infinity
         below = isneginf(x) if below is None else below
         return below, isposinf(x) if above is None else above
@@ -361,6 +363,8 @@ class TableDistribution(Distribution):
 
     def _inner(self, p: Values) -> Any:
         """Some value inside of the support."""
+        if self.row.inner is not None:
+            return self.row.inner(p)
         low, high = self._bounds(p)
         if self.discrete:
             return next((end for end in (low, high) if end is not None), 0.0)

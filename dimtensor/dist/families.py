@@ -13,19 +13,31 @@ from dimtensor.dist.catalogue import TABLE
 from dimtensor.dist.distribution import TableDistribution
 
 __all__ = [
+    "AsymmetricLaplace",
     "Bernoulli",
     "Beta",
     "Binomial",
     "Cauchy",
+    "ExGaussian",
     "Exponential",
+    "Flat",
     "Gamma",
+    "GeneralizedExtremeValue",
+    "GeneralizedNormal",
     "Gumbel",
     "HalfNormal",
+    "HyperbolicSecant",
+    "JohnsonSU",
     "Laplace",
+    "LogGamma",
     "LogNormal",
     "Logistic",
+    "Moyal",
     "Normal",
     "Poisson",
+    "SkewNormal",
+    "SkewStudentT",
+    "StudentT",
     "Uniform",
 ]
 
@@ -67,7 +79,8 @@ def Normal(mu: Any = None, sigma: Any = None, *, tau: Any = None) -> TableDistri
     >>> dist.Normal(0.5, 1.5)
     Normal(mu=0.5, sigma=1.5)
     """
-    return TableDistribution(TABLE["Normal"], {"mu": mu, "sigma": sigma, "tau": tau})
+    given = {"mu": mu, "sigma": sigma, "tau": tau}
+    return TableDistribution(TABLE["Normal"], given)
 
 
 def Cauchy(mu: Any = None, sigma: Any = None) -> TableDistribution:
@@ -105,7 +118,8 @@ def Cauchy(mu: Any = None, sigma: Any = None) -> TableDistribution:
     >>> dist.Cauchy(-0.5, 0.8)
     Cauchy(mu=-0.5, sigma=0.8)
     """
-    return TableDistribution(TABLE["Cauchy"], {"mu": mu, "sigma": sigma})
+    given = {"mu": mu, "sigma": sigma}
+    return TableDistribution(TABLE["Cauchy"], given)
 
 
 def Laplace(mu: Any = None, b: Any = None) -> TableDistribution:
@@ -143,7 +157,8 @@ def Laplace(mu: Any = None, b: Any = None) -> TableDistribution:
     >>> dist.Laplace(0.5, 0.7)
     Laplace(mu=0.5, b=0.7)
     """
-    return TableDistribution(TABLE["Laplace"], {"mu": mu, "b": b})
+    given = {"mu": mu, "b": b}
+    return TableDistribution(TABLE["Laplace"], given)
 
 
 def Logistic(mu: Any = None, s: Any = None) -> TableDistribution:
@@ -181,7 +196,8 @@ def Logistic(mu: Any = None, s: Any = None) -> TableDistribution:
     >>> dist.Logistic(0.5, 0.6)
     Logistic(mu=0.5, s=0.6)
     """
-    return TableDistribution(TABLE["Logistic"], {"mu": mu, "s": s})
+    given = {"mu": mu, "s": s}
+    return TableDistribution(TABLE["Logistic"], given)
 
 
 def Gumbel(mu: Any = None, beta: Any = None) -> TableDistribution:
@@ -219,7 +235,515 @@ def Gumbel(mu: Any = None, beta: Any = None) -> TableDistribution:
     >>> dist.Gumbel(0.5, 0.9)
     Gumbel(mu=0.5, beta=0.9)
     """
-    return TableDistribution(TABLE["Gumbel"], {"mu": mu, "beta": beta})
+    given = {"mu": mu, "beta": beta}
+    return TableDistribution(TABLE["Gumbel"], given)
+
+
+def StudentT(
+    nu: Any = None, mu: Any = None, sigma: Any = None, *, lam: Any = None
+) -> TableDistribution:
+    """Student's t distribution.
+
+    The density is Γ((nu+1)/2) / (Γ(nu/2) sigma √(nu π)) (1 + z²/nu)^(-(nu+1)/2), z = (x - mu)
+    / sigma.
+
+    Parameters
+    ----------
+    nu : DimTensor or number, optional
+        Degrees of freedom; above 0.
+    mu : DimTensor or number, optional
+        Location; a real number. By default 0.
+    sigma : DimTensor or number, optional
+        Scale; above 0. By default 1.
+    lam : DimTensor or number, optional
+        1 / sigma²; above 0. With nu, mu.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 2 (1995), chapter 28.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.StudentT(4.5, 0.5, 1.2)
+    StudentT(nu=4.5, mu=0.5, sigma=1.2)
+    """
+    given = {"nu": nu, "mu": mu, "sigma": sigma, "lam": lam}
+    return TableDistribution(TABLE["StudentT"], given)
+
+
+def AsymmetricLaplace(
+    kappa: Any = None, mu: Any = None, b: Any = None, *, q: Any = None
+) -> TableDistribution:
+    """The Laplace distribution with two rates, b kappa above mu and b / kappa below.
+
+    The density is b / (kappa + 1/kappa) exp(-(x - mu) b s kappa^s), s = sign(x - mu).
+
+    Parameters
+    ----------
+    kappa : DimTensor or number, optional
+        Asymmetry; above 0.
+    mu : DimTensor or number, optional
+        Location; a real number. By default 0.
+    b : DimTensor or number, optional
+        Rate; above 0. By default 1.
+    q : DimTensor or number, optional
+        Probability of values below mu; between 0 and 1. With mu, b.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Kotz, Kozubowski and Podgórski, The Laplace Distribution (2001), chapter 3.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.AsymmetricLaplace(1.4, 0.3, 1.1)
+    AsymmetricLaplace(kappa=1.4, mu=0.3, b=1.1)
+    """
+    given = {"kappa": kappa, "mu": mu, "b": b, "q": q}
+    return TableDistribution(TABLE["AsymmetricLaplace"], given)
+
+
+def ExGaussian(mu: Any = None, sigma: Any = None, nu: Any = None) -> TableDistribution:
+    """The sum of a normal and an exponential variable.
+
+    The density is exp((mu - x) / nu + sigma² / (2 nu²)) Φ((x - mu) / sigma - sigma / nu) /
+    nu.
+
+    Parameters
+    ----------
+    mu : DimTensor or number, optional
+        Mean of the normal; a real number. By default 0.
+    sigma : DimTensor or number, optional
+        Its standard deviation; above 0. By default 1.
+    nu : DimTensor or number, optional
+        Mean of the exponential; above 0. By default 1.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Grushka, Analytical Chemistry 44, 1733-1738 (1972).
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.ExGaussian(0.5, 0.8, 1.5)
+    ExGaussian(mu=0.5, sigma=0.8, nu=1.5)
+    """
+    given = {"mu": mu, "sigma": sigma, "nu": nu}
+    return TableDistribution(TABLE["ExGaussian"], given)
+
+
+def SkewNormal(
+    mu: Any = None, sigma: Any = None, alpha: Any = None, *, tau: Any = None
+) -> TableDistribution:
+    """The skew normal distribution of Azzalini.
+
+    The density is 2 φ(z) Φ(alpha z) / sigma, z = (x - mu) / sigma.
+
+    Parameters
+    ----------
+    mu : DimTensor or number, optional
+        Location; a real number. By default 0.
+    sigma : DimTensor or number, optional
+        Scale; above 0. By default 1.
+    alpha : DimTensor or number, optional
+        Skewness; a real number. By default 1.
+    tau : DimTensor or number, optional
+        Precision, 1 / sigma²; above 0. With mu, alpha.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Azzalini, Scandinavian Journal of Statistics 12, 171-178 (1985).
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.SkewNormal(0.3, 1.2, 2.0)
+    SkewNormal(mu=0.3, sigma=1.2, alpha=2)
+    """
+    given = {"mu": mu, "sigma": sigma, "alpha": alpha, "tau": tau}
+    return TableDistribution(TABLE["SkewNormal"], given)
+
+
+def SkewStudentT(
+    a: Any = None, b: Any = None, mu: Any = None, sigma: Any = None, *, lam: Any = None
+) -> TableDistribution:
+    """The skew t distribution of Jones and Faddy.
+
+    The density is (1 + u)^(a + 1/2) (1 - u)^(b + 1/2) / (2^(a+b-1) B(a, b) √(a + b) sigma), u
+    = z / √(a + b + z²), z = (x - mu) / sigma.
+
+    Parameters
+    ----------
+    a : DimTensor or number, optional
+        Shape on the left; above 0.
+    b : DimTensor or number, optional
+        Shape on the right; above 0.
+    mu : DimTensor or number, optional
+        Location; a real number. By default 0.
+    sigma : DimTensor or number, optional
+        Scale; above 0. By default 1.
+    lam : DimTensor or number, optional
+        1 / sigma²; above 0. With a, b, mu.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Jones and Faddy, Journal of the Royal Statistical Society B 65, 159-174 (2003).
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.SkewStudentT(3.0, 2.0, 0.3, 1.1)
+    SkewStudentT(a=3, b=2, mu=0.3, sigma=1.1)
+    """
+    given = {"a": a, "b": b, "mu": mu, "sigma": sigma, "lam": lam}
+    return TableDistribution(TABLE["SkewStudentT"], given)
+
+
+def Moyal(mu: Any = None, sigma: Any = None) -> TableDistribution:
+    """The Moyal distribution, of energy losses of particles.
+
+    The density is exp(-(z + exp(-z)) / 2) / (sigma √(2π)), z = (x - mu) / sigma.
+
+    Parameters
+    ----------
+    mu : DimTensor or number, optional
+        Location; a real number. By default 0.
+    sigma : DimTensor or number, optional
+        Scale; above 0. By default 1.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Walck, Statistical Distributions for Experimentalists (2007), chapter 26.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.Moyal(0.3, 0.9)
+    Moyal(mu=0.3, sigma=0.9)
+    """
+    given = {"mu": mu, "sigma": sigma}
+    return TableDistribution(TABLE["Moyal"], given)
+
+
+def Flat() -> TableDistribution:
+    """The improper density that is 1 everywhere.
+
+    The density is 1.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Gelman et al., Bayesian Data Analysis (2013), section 2.8.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.Flat()
+    Flat()
+    """
+    given = {}
+    return TableDistribution(TABLE["Flat"], given)
+
+
+def HyperbolicSecant(mu: Any = None, sigma: Any = None) -> TableDistribution:
+    """The hyperbolic secant distribution.
+
+    The density is 1 / (π sigma cosh(z)), z = (x - mu) / sigma.
+
+    Parameters
+    ----------
+    mu : DimTensor or number, optional
+        Location; a real number. By default 0.
+    sigma : DimTensor or number, optional
+        Scale; above 0. By default 1.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 2 (1995), section
+    23.11.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.HyperbolicSecant(0.3, 0.8)
+    HyperbolicSecant(mu=0.3, sigma=0.8)
+    """
+    given = {"mu": mu, "sigma": sigma}
+    return TableDistribution(TABLE["HyperbolicSecant"], given)
+
+
+def GeneralizedNormal(mu: Any = None, sigma: Any = None, beta: Any = None) -> TableDistribution:
+    """The exponential power distribution: normal for beta = 2, Laplace for beta = 1.
+
+    The density is beta exp(-|z|^beta) / (2 sigma Γ(1/beta)), z = (x - mu) / sigma.
+
+    Parameters
+    ----------
+    mu : DimTensor or number, optional
+        Location; a real number. By default 0.
+    sigma : DimTensor or number, optional
+        Scale; above 0. By default 1.
+    beta : DimTensor or number
+        Power; above 0.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Nadarajah, Journal of Applied Statistics 32, 685-694 (2005).
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.GeneralizedNormal(0.3, 1.2, 3.0)
+    GeneralizedNormal(mu=0.3, sigma=1.2, beta=3)
+    """
+    given = {"mu": mu, "sigma": sigma, "beta": beta}
+    return TableDistribution(TABLE["GeneralizedNormal"], given)
+
+
+def JohnsonSU(
+    gamma: Any = None, delta: Any = None, mu: Any = None, sigma: Any = None
+) -> TableDistribution:
+    """The unbounded distribution of Johnson: gamma + delta arsinh(z) is normal.
+
+    The density is delta φ(gamma + delta arsinh(z)) / (sigma √(1 + z²)), z = (x - mu) / sigma.
+
+    Parameters
+    ----------
+    gamma : DimTensor or number
+        Skewness; a real number.
+    delta : DimTensor or number
+        Tail weight; above 0.
+    mu : DimTensor or number, optional
+        Location; a real number. By default 0.
+    sigma : DimTensor or number, optional
+        Scale; above 0. By default 1.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 1 (1994), section
+    12.4.3.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.JohnsonSU(0.5, 1.5, 0.3, 1.1)
+    JohnsonSU(gamma=0.5, delta=1.5, mu=0.3, sigma=1.1)
+    """
+    given = {"gamma": gamma, "delta": delta, "mu": mu, "sigma": sigma}
+    return TableDistribution(TABLE["JohnsonSU"], given)
+
+
+def GeneralizedExtremeValue(mu: Any = None, sigma: Any = None, xi: Any = None) -> TableDistribution:
+    """The distribution of maxima: Gumbel for xi = 0, Fréchet above, Weibull below.
+
+    The density is t^(xi + 1) exp(-t) / sigma, t = (1 + xi z)^(-1/xi), z = (x - mu) / sigma.
+
+    Parameters
+    ----------
+    mu : DimTensor or number, optional
+        Location; a real number. By default 0.
+    sigma : DimTensor or number, optional
+        Scale; above 0. By default 1.
+    xi : DimTensor or number
+        Shape; a real number.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Coles, Statistical Modeling of Extreme Values (2001), chapter 3.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.GeneralizedExtremeValue(0.3, 0.9, 0.2)
+    GeneralizedExtremeValue(mu=0.3, sigma=0.9, xi=0.2)
+    """
+    given = {"mu": mu, "sigma": sigma, "xi": xi}
+    return TableDistribution(TABLE["GeneralizedExtremeValue"], given)
+
+
+def LogGamma(c: Any = None, mu: Any = None, sigma: Any = None) -> TableDistribution:
+    """The distribution of the logarithm of a gamma variable.
+
+    The density is exp(c z - exp(z)) / (Γ(c) sigma), z = (x - mu) / sigma.
+
+    Parameters
+    ----------
+    c : DimTensor or number
+        Shape; above 0.
+    mu : DimTensor or number, optional
+        Location; a real number. By default 0.
+    sigma : DimTensor or number, optional
+        Scale; above 0. By default 1.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 2 (1995), section
+    22.10.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.LogGamma(1.7, 0.3, 1.1)
+    LogGamma(c=1.7, mu=0.3, sigma=1.1)
+    """
+    given = {"c": c, "mu": mu, "sigma": sigma}
+    return TableDistribution(TABLE["LogGamma"], given)
 
 
 def HalfNormal(sigma: Any = None, *, tau: Any = None) -> TableDistribution:
@@ -258,7 +782,8 @@ def HalfNormal(sigma: Any = None, *, tau: Any = None) -> TableDistribution:
     >>> dist.HalfNormal(1.5)
     HalfNormal(sigma=1.5)
     """
-    return TableDistribution(TABLE["HalfNormal"], {"sigma": sigma, "tau": tau})
+    given = {"sigma": sigma, "tau": tau}
+    return TableDistribution(TABLE["HalfNormal"], given)
 
 
 def Exponential(lam: Any = None, *, scale: Any = None) -> TableDistribution:
@@ -296,10 +821,13 @@ def Exponential(lam: Any = None, *, scale: Any = None) -> TableDistribution:
     >>> dist.Exponential(0.7)
     Exponential(lam=0.7)
     """
-    return TableDistribution(TABLE["Exponential"], {"lam": lam, "scale": scale})
+    given = {"lam": lam, "scale": scale}
+    return TableDistribution(TABLE["Exponential"], given)
 
 
-def Gamma(alpha: Any = None, beta: Any = None, *, mu: Any = None, sigma: Any = None, scale: Any = None) -> TableDistribution:
+def Gamma(
+    alpha: Any = None, beta: Any = None, *, mu: Any = None, sigma: Any = None, scale: Any = None
+) -> TableDistribution:
     """The gamma distribution.
 
     The density is beta^alpha x^(alpha - 1) exp(-beta x) / Γ(alpha).
@@ -340,7 +868,8 @@ def Gamma(alpha: Any = None, beta: Any = None, *, mu: Any = None, sigma: Any = N
     >>> dist.Gamma(2.5, 1.3)
     Gamma(alpha=2.5, beta=1.3)
     """
-    return TableDistribution(TABLE["Gamma"], {"alpha": alpha, "beta": beta, "mu": mu, "sigma": sigma, "scale": scale})
+    given = {"alpha": alpha, "beta": beta, "mu": mu, "sigma": sigma, "scale": scale}
+    return TableDistribution(TABLE["Gamma"], given)
 
 
 def LogNormal(mu: Any = None, sigma: Any = None, *, tau: Any = None) -> TableDistribution:
@@ -380,7 +909,8 @@ def LogNormal(mu: Any = None, sigma: Any = None, *, tau: Any = None) -> TableDis
     >>> dist.LogNormal(0.2, 0.5)
     LogNormal(mu=0.2, sigma=0.5)
     """
-    return TableDistribution(TABLE["LogNormal"], {"mu": mu, "sigma": sigma, "tau": tau})
+    given = {"mu": mu, "sigma": sigma, "tau": tau}
+    return TableDistribution(TABLE["LogNormal"], given)
 
 
 def Uniform(lower: Any = None, upper: Any = None) -> TableDistribution:
@@ -418,10 +948,13 @@ def Uniform(lower: Any = None, upper: Any = None) -> TableDistribution:
     >>> dist.Uniform(-1.0, 2.0)
     Uniform(lower=-1, upper=2)
     """
-    return TableDistribution(TABLE["Uniform"], {"lower": lower, "upper": upper})
+    given = {"lower": lower, "upper": upper}
+    return TableDistribution(TABLE["Uniform"], given)
 
 
-def Beta(alpha: Any = None, beta: Any = None, *, mu: Any = None, sigma: Any = None, nu: Any = None) -> TableDistribution:
+def Beta(
+    alpha: Any = None, beta: Any = None, *, mu: Any = None, sigma: Any = None, nu: Any = None
+) -> TableDistribution:
     """The beta distribution.
 
     The density is x^(alpha - 1) (1 - x)^(beta - 1) / B(alpha, beta).
@@ -462,7 +995,8 @@ def Beta(alpha: Any = None, beta: Any = None, *, mu: Any = None, sigma: Any = No
     >>> dist.Beta(2.0, 3.5)
     Beta(alpha=2, beta=3.5)
     """
-    return TableDistribution(TABLE["Beta"], {"alpha": alpha, "beta": beta, "mu": mu, "sigma": sigma, "nu": nu})
+    given = {"alpha": alpha, "beta": beta, "mu": mu, "sigma": sigma, "nu": nu}
+    return TableDistribution(TABLE["Beta"], given)
 
 
 def Bernoulli(p: Any = None, *, logit_p: Any = None) -> TableDistribution:
@@ -500,7 +1034,8 @@ def Bernoulli(p: Any = None, *, logit_p: Any = None) -> TableDistribution:
     >>> dist.Bernoulli(0.3)
     Bernoulli(p=0.3)
     """
-    return TableDistribution(TABLE["Bernoulli"], {"p": p, "logit_p": logit_p})
+    given = {"p": p, "logit_p": logit_p}
+    return TableDistribution(TABLE["Bernoulli"], given)
 
 
 def Binomial(n: Any = None, p: Any = None, *, logit_p: Any = None) -> TableDistribution:
@@ -540,7 +1075,8 @@ def Binomial(n: Any = None, p: Any = None, *, logit_p: Any = None) -> TableDistr
     >>> dist.Binomial(9, 0.35)
     Binomial(n=9, p=0.35)
     """
-    return TableDistribution(TABLE["Binomial"], {"n": n, "p": p, "logit_p": logit_p})
+    given = {"n": n, "p": p, "logit_p": logit_p}
+    return TableDistribution(TABLE["Binomial"], given)
 
 
 def Poisson(mu: Any) -> TableDistribution:
@@ -576,4 +1112,5 @@ def Poisson(mu: Any) -> TableDistribution:
     >>> dist.Poisson(3.2)
     Poisson(mu=3.2)
     """
-    return TableDistribution(TABLE["Poisson"], {"mu": mu})
+    given = {"mu": mu}
+    return TableDistribution(TABLE["Poisson"], given)

@@ -6,7 +6,24 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from dimtensor.tensor.elementwise import betainc, gammainc, gammaincc, gammaln, log, log1p, where
+from dimtensor.tensor.elementwise import (
+    abs,
+    betainc,
+    equal,
+    exp,
+    expm1,
+    floor,
+    gammainc,
+    gammaincc,
+    gammaln,
+    log,
+    log1mexp,
+    log1p,
+    log_ndtr,
+    reciprocal,
+    square,
+    where,
+)
 
 LOG_2 = math.log(2.0)
 LOG_PI = math.log(math.pi)
@@ -50,7 +67,104 @@ def log_choose(n: Any, k: Any) -> Any:
     return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
 
 
-def by_sides(below: Callable[[Any], Any], above: Callable[[Any], Any], x: Any, at: float = 0.0) -> Any:
+def by_sides(
+    below: Callable[[Any], Any], above: Callable[[Any], Any], x: Any, at: float = 0.0
+) -> Any:
     """One formula up to a number and another one above it; each sees values of its side only."""
     right = x > at
     return where(right, above(where(right, x, at)), below(where(right, at, x)))
+
+
+def log1p_square(x: Any) -> Any:
+    """log(1 + x²) of numbers whose squares overflow, too."""
+    size = abs(x)
+    large = size > 1e15
+    value = log1p(where(large, size, square(where(large, 1.0, x))))
+    return where(large, 2.0 * value, value)
+
+
+def log_rising(a: Any, k: Any) -> Any:
+    """log(Γ(a + k) / (Γ(a) aᵏ)), which vanishes for large a.
+
+    From 20 on by Stirling's series, whose large terms are put together (NIST Digital Library of
+    Mathematical Functions, 5.11.1): the difference of the logarithms would cancel.
+    """
+    large = a > 20.0
+    far = where(large, a, 21.0)
+    series = (far + k - 0.5) * log1p(k / far) - k + _stirling(far + k) - _stirling(far)
+    near = where(large, 1.0, a)
+    return where(large, series, gammaln(near + k) - gammaln(near) - k * log(near))
+
+
+def _stirling(x: Any) -> Any:
+    """What gammaln(x) is beside (x - 1/2) log x - x + log(2π) / 2, for x from 20 on."""
+    r = reciprocal(x)
+    s = square(r)
+    return r * (1.0 / 12.0 - s * (1.0 / 360.0 - s * (1.0 / 1260.0 - s * (1.0 / 1680.0))))
+
+
+def log1p_over(xi: Any, z: Any) -> Any:
+    """log(1 + xi z) / xi, which is z where xi is 0."""
+    tiny = abs(xi) < 1e-5
+    c = where(tiny, 1.0, xi)
+    near = z * (1.0 - xi * z * (0.5 - xi * z / 3.0))
+    return where(tiny, near, log1p(where(tiny, 0.0, c * z)) / c)
+
+
+def expm1_over(xi: Any, y: Any) -> Any:
+    """(exp(xi y) - 1) / xi, which is y where xi is 0."""
+    tiny = abs(xi) < 1e-5
+    c = where(tiny, 1.0, xi)
+    near = y * (1.0 + xi * y * (0.5 + xi * y / 6.0))
+    return where(tiny, near, expm1(where(tiny, 0.0, c * y)) / c)
+
+
+def log_expm1_over(x: Any) -> Any:
+    """log((exp(x) - 1) / x), which is 0 where x is."""
+    tiny = abs(x) < 1e-2
+    size = abs(where(tiny, 1.0, x))
+    near = x * (0.5 + x * (1.0 / 24.0 - square(x) * (1.0 / 2880.0 - square(x) / 181440.0)))
+    return where(tiny, near, where(x > 0.0, x, 0.0) + log(-expm1(-size) / size))
+
+
+def log_between(a: Any, b: Any) -> Any:
+    """Logarithm of the probability of the standard normal between a and b, in either tail.
+
+    A bound may be a Python number that is infinite.
+    """
+    if isinstance(a, float) and a == -math.inf:
+        return log_ndtr(b)
+    if isinstance(b, float) and b == math.inf:
+        return log_ndtr(-a)
+    right = a + b > 0.0
+    low, high = log_ndtr(where(right, -b, a)), log_ndtr(where(right, -a, b))
+    return high + log1mexp(low - high)
+
+
+def difference(larger: Any, smaller: Any) -> Any:
+    """log(exp(larger) - exp(smaller)); minus infinity where they are equal."""
+    same = equal(larger, smaller)
+    apart = where(same, -1.0, smaller - larger)
+    return where(same, -math.inf, larger + log1mexp(apart))
+
+
+def of_sign(u: Any) -> Any:
+    """-1 or 1 of a uniform number."""
+    return 2.0 * floor(2.0 * u) - 1.0
+
+
+def log_cosh(x: Any) -> Any:
+    """log(cosh(x)) without overflow."""
+    size = abs(x)
+    return size + log1p(exp(-2.0 * size)) - LOG_2
+
+
+def magnitude(drawn: tuple[Any, Any]) -> tuple[Any, Any]:
+    """The absolute value of a draw, and the generator after it."""
+    value, rng = drawn
+    return abs(value), rng
+
+
+def whole(x: Any) -> Any:
+    """A parameter as the integers that it holds."""
+    return x.astype("int64")

@@ -11,7 +11,7 @@ from dimtensor.tensor.elementwise import log
 
 def standardised(
     location: str,
-    scale: str,
+    scale: str | Callable[[Any], Any],
     *,
     logp: Formula,
     logcdf: Formula | Missing,
@@ -27,14 +27,17 @@ def standardised(
     Parameters
     ----------
     location, scale : str
-        Names of the parameters.
+        Names of the parameters; the scale may be computed of them.
     """
 
+    def width(p: Any) -> Any:
+        return scale(p) if callable(scale) else getattr(p, scale)
+
     def z(x: Any, p: Any) -> Any:
-        return (x - getattr(p, location)) / getattr(p, scale)
+        return (x - getattr(p, location)) / width(p)
 
     def back(value: Any, p: Any) -> Any:
-        return getattr(p, location) + getattr(p, scale) * value
+        return getattr(p, location) + width(p) * value
 
     def of_value(formula: Any) -> Any:
         return (lambda x, p: formula(z(x, p), p)) if callable(formula) else formula
@@ -45,12 +48,12 @@ def standardised(
         return back(value, p), rng
 
     return Row(
-        logp=lambda x, p: logp(z(x, p), p) - log(getattr(p, scale)),
+        logp=lambda x, p: logp(z(x, p), p) - log(width(p)),
         logcdf=of_value(logcdf),
         logsf=of_value(logsf),
         icdf=(lambda q, p: back(icdf(q, p), p)) if callable(icdf) else icdf,
         mean=(lambda p: back(mean(p), p)) if callable(mean) else mean,
-        variance=(lambda p: getattr(p, scale) ** 2 * variance(p)) if callable(variance) else variance,
+        variance=(lambda p: width(p) ** 2 * variance(p)) if callable(variance) else variance,
         draw=drawn if callable(draw) else draw,
         **cells,
     )

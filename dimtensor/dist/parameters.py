@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -161,6 +162,8 @@ def common_dims(name: str, given: Given) -> Dims:
     DimError
         If two different dims of one name meet.
     """
+    if not given:
+        return ()
     return union([node.dims for node in given.values()], name, lambda: list(given))
 
 
@@ -177,9 +180,7 @@ def _check_order(row: Row, given: Given) -> None:
         for name in row.increasing
         if name in given and given[name].kind == "constant"
     ]
-    for (first, low), (second, high) in zip(known, known[1:], strict=False):
+    for (first, low), (second, high) in itertools.pairwise(known):
         ordered = low <= high if len(row.increasing) > 2 else low < high
         if not ordered:
-            raise InputError(
-                f"{first}={low:g} of {row.name} is not below {second}={high:g}"
-            )
+            raise InputError(f"{first}={low:g} of {row.name} is not below {second}={high:g}")

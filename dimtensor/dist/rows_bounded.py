@@ -9,7 +9,6 @@ from dimtensor.dist.formulas import JKB2, log_betainc, log_betaincc
 from dimtensor.dist.supports import Bounded, Support, unit
 from dimtensor.dist.table import Row, also, params
 from dimtensor.tensor.elementwise import (
-    betainc,
     betaincinv,
     betaln,
     log,

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
+from dimtensor.dist.formulas import JKK, log_betainc, log_choose, log_gammainc, log_gammaincc
+from dimtensor.dist.rows_bounded import number_of
 from dimtensor.dist.supports import Integers
 from dimtensor.dist.table import NO_CLOSED_FORM, Row, also, params
 from dimtensor.tensor.elementwise import (
-    betainc,
-    gammaincc,
-    gammainc,
     gammaln,
-    less,
     log,
     log1p,
     sigmoid,
@@ -20,8 +16,7 @@ from dimtensor.tensor.elementwise import (
     xlog1py,
     xlogy,
 )
-from dimtensor.dist.rows_bounded import number_of
-from dimtensor.dist.formulas import JKK, log_betainc, log_choose, log_gammainc, log_gammaincc
+
 
 def log_p(p):
     """Logarithm of a probability that may have been given as log odds."""
@@ -64,7 +59,7 @@ DISCRETE: list[Row] = [
         logp=_bernoulli_logp,
         logcdf=lambda x, p: log_q(p) + 0.0 * x,
         logsf=lambda x, p: log_p(p) + 0.0 * x,
-        icdf=lambda q, p: where(q <= 1.0 - p.p, 0.0, 1.0),
+        icdf=lambda q, p: where(q <= 1.0 - p.p, 0.0 * q, 1.0),
         mean=lambda p: p.p,
         variance=lambda p: p.p * (1.0 - p.p),
         draw=lambda rng, p, dims: rng.binomial(1, p.p, dims=dims),

@@ -10,8 +10,6 @@ from dimtensor.dist.table import Row, also, params
 from dimtensor.tensor.elementwise import (
     exp,
     expm1,
-    gammainc,
-    gammaincc,
     gammaincinv,
     gammaln,
     log,

@@ -7,13 +7,11 @@ import math
 from dimtensor.dist.formulas import EULER, HALF_LOG_2PI, JKB1, JKB2, LOG_2, LOG_PI, by_sides
 from dimtensor.dist.location_scale import standardised
 from dimtensor.dist.supports import real
-from dimtensor.dist.table import NO_CLOSED_FORM, NO_MOMENT, Row, also, params
+from dimtensor.dist.table import NO_MOMENT, Row, also, params
 from dimtensor.tensor.elementwise import (
     abs,
     arctan,
     exp,
-    expm1,
-    gammaln,
     log,
     log1mexp,
     log1p,

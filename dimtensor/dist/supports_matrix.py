@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dimtensor.dims import Dim, Dims, ProductDim, RenamedDim, SelDim, find_dim, sort_dims
-from dimtensor.errors import DimError, GraphError, InputError, build_message
 from dimtensor.dist.supports import Support
 from dimtensor.dist.supports_along import SUM_WITHIN, running_sums
+from dimtensor.errors import DimError, GraphError, InputError, build_message
 from dimtensor.tensor.constructors import arange, ones, zeros
 from dimtensor.tensor.elementwise import arcsinh, equal, exp, isfinite, softplus, sqrt, tanh, where
 

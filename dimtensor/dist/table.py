@@ -35,6 +35,7 @@ class Missing:
         return self.why
 
 
+IMPROPER = Missing("the density is improper: its integral is infinite")
 NO_CLOSED_FORM = Missing("there is no closed form")
 NO_MOMENT = Missing("the integral does not converge")
 
@@ -63,6 +64,7 @@ RANGES = {
     one.name: one
     for one in (
         Range("real", spoken="a real number"),
+        Range("bound", -math.inf, math.inf, True, True, spoken="a number or infinite"),
         Range("positive", 0.0, spoken="above 0"),
         Range("not negative", 0.0, low_included=True, spoken="0 or above"),
         Range("above 1", 1.0, spoken="above 1"),
@@ -127,7 +129,7 @@ class Row:
         Of a value inside of the support (a probability between 0 and 1) and the parameters.
     mean, variance : callable or Missing
         Of the parameters.
-    draw : callable or str
+    draw : callable, str or Missing
         A recipe of NumPy's draws, or ``"icdf"``: the quantile of a uniform one.
     source : str
         Where the formulas are from.
@@ -138,6 +140,8 @@ class Row:
         Parameters that are in increasing order.
     ends : str
         Which bounds of the support the formulas hold at: ``"[]"``, ``"(]"``, …
+    inner : callable, optional
+        Of the parameters: a value inside of the support, where its bounds do not tell.
     discrete : bool
     example : dict
         Parameters with which the distribution is drawn and tested.
@@ -155,7 +159,7 @@ class Row:
     icdf: Formula | Missing
     mean: Moment | Missing
     variance: Moment | Missing
-    draw: Draw | str
+    draw: Draw | str | Missing
     source: str
     example: Mapping[str, float]
     window: tuple[float, float]
@@ -163,6 +167,7 @@ class Row:
     alternatives: tuple[Parametrisation, ...] = ()
     increasing: tuple[str, ...] = ()
     ends: str = "[]"
+    inner: Moment | None = None
     discrete: bool = False
 
     @property

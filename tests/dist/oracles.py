@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import scipy.stats as st
 
+from tests.dist.frozen import Improper
+
 
 class Oracle(NamedTuple):
     """A distribution of SciPy.
@@ -26,6 +28,33 @@ ORACLES: dict[str, Oracle] = {
     "Laplace": Oracle(st.laplace, [{"mu": 3.0, "b": 1e-2}]),
     "Logistic": Oracle(st.logistic, [{"mu": -3.0, "s": 20.0}]),
     "Gumbel": Oracle(st.gumbel_r, [{"mu": -3.0, "beta": 3.0}]),
+    "StudentT": Oracle(st.t, [
+        {"nu": 2.5, "mu": 1.0, "sigma": 0.1}, {"nu": 90.0, "mu": 0.0, "sigma": 1.0},
+        {"nu": 1e12, "mu": 0.0, "sigma": 1.0},
+    ]),
+    "AsymmetricLaplace": Oracle(
+        lambda kappa, mu, b: st.laplace_asymmetric(kappa, mu, 1 / b),
+        [{"kappa": 0.3, "mu": -1.0, "b": 4.0}],
+    ),
+    "ExGaussian": Oracle(
+        lambda mu, sigma, nu: st.exponnorm(nu / sigma, mu, sigma),
+        [{"mu": 0.0, "sigma": 1.0, "nu": 0.01}, {"mu": 1.0, "sigma": 0.1, "nu": 5.0}],
+    ),
+    "SkewNormal": Oracle(lambda mu, sigma, alpha: st.skewnorm(alpha, mu, sigma),
+                         [{"mu": 0.0, "sigma": 2.0, "alpha": -1.0}]),
+    "SkewStudentT": Oracle(st.jf_skew_t, [{"a": 2.0, "b": 6.0, "mu": 1.0, "sigma": 2.0}]),
+    "Moyal": Oracle(st.moyal, [{"mu": -3.0, "sigma": 3.0}]),
+    "Flat": Oracle(Improper),
+    "HyperbolicSecant": Oracle(st.hypsecant, [{"mu": -3.0, "sigma": 3.0}]),
+    "GeneralizedNormal": Oracle(lambda mu, sigma, beta: st.gennorm(beta, mu, sigma),
+                                [{"mu": 0.0, "sigma": 2.0, "beta": 0.7}]),
+    "JohnsonSU": Oracle(st.johnsonsu, [{"gamma": -1.0, "delta": 3.0, "mu": 0.0, "sigma": 2.0}]),
+    "GeneralizedExtremeValue": Oracle(
+        lambda mu, sigma, xi: st.genextreme(-xi, mu, sigma),
+        [{"mu": 0.0, "sigma": 2.0, "xi": -0.3}, {"mu": 0.0, "sigma": 2.0, "xi": 0.0},
+         {"mu": 0.0, "sigma": 2.0, "xi": 1e-3}],
+    ),
+    "LogGamma": Oracle(st.loggamma, [{"c": 0.3, "mu": 1.0, "sigma": 2.0}]),
     "HalfNormal": Oracle(lambda sigma: st.halfnorm(0, sigma), [{"sigma": 0.01}]),
     "Exponential": Oracle(lambda lam: st.expon(0, 1 / lam), [{"lam": 100.0}]),
     "Gamma": Oracle(
