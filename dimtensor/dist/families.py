@@ -16,29 +16,56 @@ __all__ = [
     "AsymmetricLaplace",
     "Bernoulli",
     "Beta",
+    "BetaPrime",
     "Binomial",
+    "BirnbaumSaunders",
+    "Burr",
     "Cauchy",
+    "Chi",
+    "ChiSquared",
     "ExGaussian",
     "Exponential",
+    "FisherSnedecor",
     "Flat",
+    "Frechet",
     "Gamma",
     "GeneralizedExtremeValue",
+    "GeneralizedGamma",
     "GeneralizedNormal",
+    "GeneralizedPareto",
+    "Gompertz",
     "Gumbel",
+    "HalfCauchy",
+    "HalfFlat",
+    "HalfLogistic",
     "HalfNormal",
+    "HalfStudentT",
     "HyperbolicSecant",
+    "InverseChiSquared",
+    "InverseGamma",
     "JohnsonSU",
     "Laplace",
+    "Levy",
     "LogGamma",
+    "LogLogistic",
     "LogNormal",
     "Logistic",
+    "Lomax",
+    "Maxwell",
     "Moyal",
+    "Nakagami",
     "Normal",
+    "Pareto",
     "Poisson",
+    "Rayleigh",
+    "Rice",
+    "ScaledInverseChiSquared",
     "SkewNormal",
     "SkewStudentT",
     "StudentT",
     "Uniform",
+    "Wald",
+    "Weibull",
 ]
 
 
@@ -825,6 +852,319 @@ def Exponential(lam: Any = None, *, scale: Any = None) -> TableDistribution:
     return TableDistribution(TABLE["Exponential"], given)
 
 
+def LogNormal(mu: Any = None, sigma: Any = None, *, tau: Any = None) -> TableDistribution:
+    """The distribution of exp(y) where y is normal.
+
+    The density is exp(-(log x - mu)² / (2 sigma²)) / (x sigma √(2π)).
+
+    Parameters
+    ----------
+    mu : DimTensor or number, optional
+        Mean of log x; a real number. By default 0.
+    sigma : DimTensor or number, optional
+        Its deviation; above 0. By default 1.
+    tau : DimTensor or number, optional
+        Precision, 1 / sigma²; above 0. With mu.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 1 (1994), chapter 14.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.LogNormal(0.2, 0.5)
+    LogNormal(mu=0.2, sigma=0.5)
+    """
+    given = {"mu": mu, "sigma": sigma, "tau": tau}
+    return TableDistribution(TABLE["LogNormal"], given)
+
+
+def HalfFlat() -> TableDistribution:
+    """The improper density that is 1 on all positive numbers.
+
+    The density is 1.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Gelman et al., Bayesian Data Analysis (2013), section 2.8.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.HalfFlat()
+    HalfFlat()
+    """
+    given = {}
+    return TableDistribution(TABLE["HalfFlat"], given)
+
+
+def HalfCauchy(beta: Any = None) -> TableDistribution:
+    """The Cauchy distribution around 0, of absolute values.
+
+    The density is 2 / (π beta (1 + (x / beta)²)).
+
+    Parameters
+    ----------
+    beta : DimTensor or number, optional
+        Scale; above 0. By default 1.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Gelman, Bayesian Analysis 1, 515-534 (2006).
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.HalfCauchy(1.3)
+    HalfCauchy(beta=1.3)
+    """
+    given = {"beta": beta}
+    return TableDistribution(TABLE["HalfCauchy"], given)
+
+
+def HalfStudentT(nu: Any = None, sigma: Any = None, *, lam: Any = None) -> TableDistribution:
+    """Student's t distribution around 0, of absolute values.
+
+    The density is 2 Γ((nu+1)/2) / (Γ(nu/2) sigma √(nu π)) (1 + (x / sigma)²/nu)^(-(nu+1)/2).
+
+    Parameters
+    ----------
+    nu : DimTensor or number, optional
+        Degrees of freedom; above 0.
+    sigma : DimTensor or number, optional
+        Scale; above 0. By default 1.
+    lam : DimTensor or number, optional
+        1 / sigma²; above 0. With nu.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Gelman, Bayesian Analysis 1, 515-534 (2006).
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.HalfStudentT(4.0, 1.3)
+    HalfStudentT(nu=4, sigma=1.3)
+    """
+    given = {"nu": nu, "sigma": sigma, "lam": lam}
+    return TableDistribution(TABLE["HalfStudentT"], given)
+
+
+def HalfLogistic(s: Any = None) -> TableDistribution:
+    """The logistic distribution around 0, of absolute values.
+
+    The density is 2 exp(-z) / (s (1 + exp(-z))²), z = x / s.
+
+    Parameters
+    ----------
+    s : DimTensor or number, optional
+        Scale; above 0. By default 1.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 2 (1995), section
+    23.11.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.HalfLogistic(1.2)
+    HalfLogistic(s=1.2)
+    """
+    given = {"s": s}
+    return TableDistribution(TABLE["HalfLogistic"], given)
+
+
+def Rayleigh(sigma: Any = None) -> TableDistribution:
+    """The Rayleigh distribution: the length of a normal vector of two elements.
+
+    The density is x exp(-x² / (2 sigma²)) / sigma².
+
+    Parameters
+    ----------
+    sigma : DimTensor or number, optional
+        Scale; above 0. By default 1.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 1 (1994), section
+    18.10.1.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.Rayleigh(1.2)
+    Rayleigh(sigma=1.2)
+    """
+    given = {"sigma": sigma}
+    return TableDistribution(TABLE["Rayleigh"], given)
+
+
+def Rice(nu: Any = None, sigma: Any = None, *, b: Any = None) -> TableDistribution:
+    """The Rice distribution: the length of a normal vector that is not around 0.
+
+    The density is x exp(-(x² + nu²) / (2 sigma²)) I₀(x nu / sigma²) / sigma².
+
+    Parameters
+    ----------
+    nu : DimTensor or number, optional
+        Length of the mean; 0 or above.
+    sigma : DimTensor or number, optional
+        Scale; above 0. By default 1.
+    b : DimTensor or number, optional
+        Nu / sigma; 0 or above. With sigma.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Rice, Bell System Technical Journal 24, 46-156 (1945).
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.Rice(1.5, 0.9)
+    Rice(nu=1.5, sigma=0.9)
+    """
+    given = {"nu": nu, "sigma": sigma, "b": b}
+    return TableDistribution(TABLE["Rice"], given)
+
+
+def Wald(
+    mu: Any = None, lam: Any = None, alpha: Any = None, *, phi: Any = None
+) -> TableDistribution:
+    """The inverse Gaussian distribution, from alpha on.
+
+    The density is √(lam / (2π y³)) exp(-lam (y - mu)² / (2 mu² y)), y = x - alpha.
+
+    Parameters
+    ----------
+    mu : DimTensor or number, optional
+        Mean of y; above 0.
+    lam : DimTensor or number, optional
+        Shape; above 0. By default 1.
+    alpha : DimTensor or number, optional
+        Shift; a real number. By default 0.
+    phi : DimTensor or number, optional
+        Lam / mu; above 0. With mu, alpha.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 1 (1994), chapter 15.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.Wald(1.5, 2.0, 0.0)
+    Wald(mu=1.5, lam=2, alpha=0)
+    """
+    given = {"mu": mu, "lam": lam, "alpha": alpha, "phi": phi}
+    return TableDistribution(TABLE["Wald"], given)
+
+
 def Gamma(
     alpha: Any = None, beta: Any = None, *, mu: Any = None, sigma: Any = None, scale: Any = None
 ) -> TableDistribution:
@@ -872,19 +1212,15 @@ def Gamma(
     return TableDistribution(TABLE["Gamma"], given)
 
 
-def LogNormal(mu: Any = None, sigma: Any = None, *, tau: Any = None) -> TableDistribution:
-    """The distribution of exp(y) where y is normal.
+def ChiSquared(nu: Any) -> TableDistribution:
+    """The chi-squared distribution.
 
-    The density is exp(-(log x - mu)² / (2 sigma²)) / (x sigma √(2π)).
+    The density is x^(nu/2 - 1) exp(-x/2) / (2^(nu/2) Γ(nu/2)).
 
     Parameters
     ----------
-    mu : DimTensor or number, optional
-        Mean of log x; a real number. By default 0.
-    sigma : DimTensor or number, optional
-        Its deviation; above 0. By default 1.
-    tau : DimTensor or number, optional
-        Precision, 1 / sigma²; above 0. With mu.
+    nu : DimTensor or number
+        Degrees of freedom; above 0.
 
     Returns
     -------
@@ -901,16 +1237,766 @@ def LogNormal(mu: Any = None, sigma: Any = None, *, tau: Any = None) -> TableDis
 
     References
     ----------
-    Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 1 (1994), chapter 14.
+    Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 1 (1994), chapter 18.
 
     Examples
     --------
     >>> from dimtensor import dist
-    >>> dist.LogNormal(0.2, 0.5)
-    LogNormal(mu=0.2, sigma=0.5)
+    >>> dist.ChiSquared(3.5)
+    ChiSquared(nu=3.5)
     """
-    given = {"mu": mu, "sigma": sigma, "tau": tau}
-    return TableDistribution(TABLE["LogNormal"], given)
+    given = {"nu": nu}
+    return TableDistribution(TABLE["ChiSquared"], given)
+
+
+def Chi(nu: Any) -> TableDistribution:
+    """The chi distribution: the root of a chi-squared variable.
+
+    The density is x^(nu - 1) exp(-x²/2) / (2^(nu/2 - 1) Γ(nu/2)).
+
+    Parameters
+    ----------
+    nu : DimTensor or number
+        Degrees of freedom; above 0.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 1 (1994), section
+    18.10.3.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.Chi(3.0)
+    Chi(nu=3)
+    """
+    given = {"nu": nu}
+    return TableDistribution(TABLE["Chi"], given)
+
+
+def Maxwell(a: Any = None) -> TableDistribution:
+    """The Maxwell distribution: the length of a normal vector of three elements.
+
+    The density is √(2/π) x² exp(-x² / (2 a²)) / a³.
+
+    Parameters
+    ----------
+    a : DimTensor or number, optional
+        Scale; above 0. By default 1.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 1 (1994), section
+    18.10.2.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.Maxwell(1.2)
+    Maxwell(a=1.2)
+    """
+    given = {"a": a}
+    return TableDistribution(TABLE["Maxwell"], given)
+
+
+def Nakagami(m: Any = None, omega: Any = None) -> TableDistribution:
+    """The Nakagami distribution: the root of a gamma variable.
+
+    The density is 2 m^m x^(2m - 1) exp(-m x² / omega) / (Γ(m) omega^m).
+
+    Parameters
+    ----------
+    m : DimTensor or number
+        Shape; above 0.
+    omega : DimTensor or number, optional
+        Mean of the square; above 0. By default 1.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Nakagami, Statistical Methods in Radio Wave Propagation, 3-36 (1960).
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.Nakagami(1.7, 2.0)
+    Nakagami(m=1.7, omega=2)
+    """
+    given = {"m": m, "omega": omega}
+    return TableDistribution(TABLE["Nakagami"], given)
+
+
+def InverseGamma(
+    alpha: Any = None, beta: Any = None, *, mu: Any = None, sigma: Any = None
+) -> TableDistribution:
+    """The distribution of one divided by a gamma variable.
+
+    The density is beta^alpha x^(-alpha - 1) exp(-beta / x) / Γ(alpha).
+
+    Parameters
+    ----------
+    alpha : DimTensor or number, optional
+        Shape; above 0.
+    beta : DimTensor or number, optional
+        Scale; above 0. By default 1.
+    mu : DimTensor or number, optional
+        Mean; above 0. With sigma.
+    sigma : DimTensor or number, optional
+        Standard deviation; above 0. With mu.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 1 (1994), section
+    17.8.4.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.InverseGamma(3.5, 2.0)
+    InverseGamma(alpha=3.5, beta=2)
+    """
+    given = {"alpha": alpha, "beta": beta, "mu": mu, "sigma": sigma}
+    return TableDistribution(TABLE["InverseGamma"], given)
+
+
+def InverseChiSquared(nu: Any) -> TableDistribution:
+    """The distribution of one divided by a chi-squared variable.
+
+    The density is x^(-nu/2 - 1) exp(-1 / (2x)) / (2^(nu/2) Γ(nu/2)).
+
+    Parameters
+    ----------
+    nu : DimTensor or number
+        Degrees of freedom; above 0.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Gelman et al., Bayesian Data Analysis (2013), appendix A.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.InverseChiSquared(6.0)
+    InverseChiSquared(nu=6)
+    """
+    given = {"nu": nu}
+    return TableDistribution(TABLE["InverseChiSquared"], given)
+
+
+def ScaledInverseChiSquared(nu: Any = None, tau: Any = None) -> TableDistribution:
+    """The distribution of nu tau² divided by a chi-squared variable.
+
+    The density is (nu tau²/2)^(nu/2) x^(-nu/2 - 1) exp(-nu tau² / (2x)) / Γ(nu/2).
+
+    Parameters
+    ----------
+    nu : DimTensor or number
+        Degrees of freedom; above 0.
+    tau : DimTensor or number, optional
+        Scale; above 0. By default 1.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Gelman et al., Bayesian Data Analysis (2013), appendix A.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.ScaledInverseChiSquared(6.0, 1.2)
+    ScaledInverseChiSquared(nu=6, tau=1.2)
+    """
+    given = {"nu": nu, "tau": tau}
+    return TableDistribution(TABLE["ScaledInverseChiSquared"], given)
+
+
+def GeneralizedGamma(a: Any = None, c: Any = None, scale: Any = None) -> TableDistribution:
+    """The distribution of a power of a gamma variable.
+
+    The density is c z^(a c - 1) exp(-z^c) / (scale Γ(a)), z = x / scale.
+
+    Parameters
+    ----------
+    a : DimTensor or number
+        Shape; above 0.
+    c : DimTensor or number
+        Power; above 0.
+    scale : DimTensor or number, optional
+        Scale; above 0. By default 1.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Stacy, Annals of Mathematical Statistics 33, 1187-1192 (1962).
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.GeneralizedGamma(1.5, 2.5, 1.4)
+    GeneralizedGamma(a=1.5, c=2.5, scale=1.4)
+    """
+    given = {"a": a, "c": c, "scale": scale}
+    return TableDistribution(TABLE["GeneralizedGamma"], given)
+
+
+def Weibull(alpha: Any = None, beta: Any = None) -> TableDistribution:
+    """The Weibull distribution, of lifetimes.
+
+    The density is alpha/beta (x/beta)^(alpha - 1) exp(-(x/beta)^alpha).
+
+    Parameters
+    ----------
+    alpha : DimTensor or number
+        Shape; above 0.
+    beta : DimTensor or number, optional
+        Scale; above 0. By default 1.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 1 (1994), chapter 21.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.Weibull(1.7, 1.3)
+    Weibull(alpha=1.7, beta=1.3)
+    """
+    given = {"alpha": alpha, "beta": beta}
+    return TableDistribution(TABLE["Weibull"], given)
+
+
+def Frechet(alpha: Any = None, s: Any = None) -> TableDistribution:
+    """The Fréchet or inverse Weibull distribution.
+
+    The density is alpha/s (x/s)^(-1 - alpha) exp(-(x/s)^(-alpha)).
+
+    Parameters
+    ----------
+    alpha : DimTensor or number
+        Shape; above 0.
+    s : DimTensor or number, optional
+        Scale; above 0. By default 1.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 2 (1995), chapter 22.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.Frechet(3.5, 1.3)
+    Frechet(alpha=3.5, s=1.3)
+    """
+    given = {"alpha": alpha, "s": s}
+    return TableDistribution(TABLE["Frechet"], given)
+
+
+def Pareto(alpha: Any = None, m: Any = None) -> TableDistribution:
+    """The Pareto distribution, from m on.
+
+    The density is alpha m^alpha / x^(alpha + 1).
+
+    Parameters
+    ----------
+    alpha : DimTensor or number
+        Shape; above 0.
+    m : DimTensor or number, optional
+        Smallest value; above 0. By default 1.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 1 (1994), chapter 20.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.Pareto(3.5, 1.2)
+    Pareto(alpha=3.5, m=1.2)
+    """
+    given = {"alpha": alpha, "m": m}
+    return TableDistribution(TABLE["Pareto"], given)
+
+
+def Lomax(alpha: Any = None, lam: Any = None) -> TableDistribution:
+    """The Lomax distribution: a Pareto variable from 0 on.
+
+    The density is alpha/lam (1 + x/lam)^(-alpha - 1).
+
+    Parameters
+    ----------
+    alpha : DimTensor or number
+        Shape; above 0.
+    lam : DimTensor or number, optional
+        Scale; above 0. By default 1.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 1 (1994), section 20.3.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.Lomax(3.5, 2.0)
+    Lomax(alpha=3.5, lam=2)
+    """
+    given = {"alpha": alpha, "lam": lam}
+    return TableDistribution(TABLE["Lomax"], given)
+
+
+def GeneralizedPareto(mu: Any = None, sigma: Any = None, xi: Any = None) -> TableDistribution:
+    """The distribution of what exceeds a high threshold mu.
+
+    The density is (1 + xi z)^(-1/xi - 1) / sigma, z = (x - mu) / sigma.
+
+    Parameters
+    ----------
+    mu : DimTensor or number, optional
+        Location; a real number. By default 0.
+    sigma : DimTensor or number, optional
+        Scale; above 0. By default 1.
+    xi : DimTensor or number
+        Shape; a real number.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Coles, Statistical Modeling of Extreme Values (2001), chapter 4.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.GeneralizedPareto(0.5, 1.2, 0.2)
+    GeneralizedPareto(mu=0.5, sigma=1.2, xi=0.2)
+    """
+    given = {"mu": mu, "sigma": sigma, "xi": xi}
+    return TableDistribution(TABLE["GeneralizedPareto"], given)
+
+
+def BetaPrime(alpha: Any, beta: Any) -> TableDistribution:
+    """The distribution of the odds of a beta variable.
+
+    The density is x^(alpha - 1) (1 + x)^(-alpha - beta) / B(alpha, beta).
+
+    Parameters
+    ----------
+    alpha : DimTensor or number
+        Shape at 0; above 0.
+    beta : DimTensor or number
+        Shape of the tail; above 0.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 2 (1995), section 25.7.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.BetaPrime(2.0, 3.5)
+    BetaPrime(alpha=2, beta=3.5)
+    """
+    given = {"alpha": alpha, "beta": beta}
+    return TableDistribution(TABLE["BetaPrime"], given)
+
+
+def FisherSnedecor(d1: Any, d2: Any) -> TableDistribution:
+    """The F distribution, of the ratio of two variances.
+
+    The density is (d1/d2)^(d1/2) x^(d1/2 - 1) (1 + d1 x / d2)^(-(d1 + d2)/2) / B(d1/2, d2/2).
+
+    Parameters
+    ----------
+    d1 : DimTensor or number
+        Degrees of freedom above; above 0.
+    d2 : DimTensor or number
+        Those below; above 0.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 2 (1995), chapter 27.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.FisherSnedecor(5.0, 9.0)
+    FisherSnedecor(d1=5, d2=9)
+    """
+    given = {"d1": d1, "d2": d2}
+    return TableDistribution(TABLE["FisherSnedecor"], given)
+
+
+def Burr(c: Any, d: Any) -> TableDistribution:
+    """The Burr distribution of type XII.
+
+    The density is c d x^(c - 1) (1 + x^c)^(-d - 1).
+
+    Parameters
+    ----------
+    c : DimTensor or number
+        Shape at 0; above 0.
+    d : DimTensor or number
+        Shape of the tail; above 0.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 1 (1994), section
+    12.4.5.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.Burr(2.5, 1.5)
+    Burr(c=2.5, d=1.5)
+    """
+    given = {"c": c, "d": d}
+    return TableDistribution(TABLE["Burr"], given)
+
+
+def LogLogistic(alpha: Any = None, beta: Any = None) -> TableDistribution:
+    """The distribution of exp(y) where y is logistic.
+
+    The density is beta/alpha z^(beta - 1) / (1 + z^beta)², z = x / alpha.
+
+    Parameters
+    ----------
+    alpha : DimTensor or number, optional
+        Scale, the median; above 0. By default 1.
+    beta : DimTensor or number
+        Shape; above 0.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 2 (1995), section
+    23.11.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.LogLogistic(1.3, 4.5)
+    LogLogistic(alpha=1.3, beta=4.5)
+    """
+    given = {"alpha": alpha, "beta": beta}
+    return TableDistribution(TABLE["LogLogistic"], given)
+
+
+def Levy(mu: Any = None, c: Any = None) -> TableDistribution:
+    """The Lévy distribution: one divided by the square of a normal variable.
+
+    The density is exp(-1 / (2 z)) / (c √(2π z³)), z = (x - mu) / c.
+
+    Parameters
+    ----------
+    mu : DimTensor or number, optional
+        Lower end; a real number. By default 0.
+    c : DimTensor or number, optional
+        Scale; above 0. By default 1.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Feller, An Introduction to Probability Theory 2 (1971), section II.4.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.Levy(0.3, 0.8)
+    Levy(mu=0.3, c=0.8)
+    """
+    given = {"mu": mu, "c": c}
+    return TableDistribution(TABLE["Levy"], given)
+
+
+def Gompertz(eta: Any = None, b: Any = None) -> TableDistribution:
+    """The Gompertz distribution, of lifetimes whose hazard grows exponentially.
+
+    The density is b eta exp(eta + b x - eta exp(b x)).
+
+    Parameters
+    ----------
+    eta : DimTensor or number
+        Shape; above 0.
+    b : DimTensor or number, optional
+        Rate; above 0. By default 1.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 2 (1995), section 22.8.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.Gompertz(0.3, 1.2)
+    Gompertz(eta=0.3, b=1.2)
+    """
+    given = {"eta": eta, "b": b}
+    return TableDistribution(TABLE["Gompertz"], given)
+
+
+def BirnbaumSaunders(alpha: Any = None, beta: Any = None) -> TableDistribution:
+    """The Birnbaum-Saunders distribution, of lifetimes under fatigue.
+
+    The density is (r + 1/r) φ((r - 1/r) / alpha) / (2 alpha x), r = √(x / beta).
+
+    Parameters
+    ----------
+    alpha : DimTensor or number
+        Shape; above 0.
+    beta : DimTensor or number, optional
+        Scale, the median; above 0. By default 1.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 2 (1995), section 33.2.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.BirnbaumSaunders(0.7, 1.4)
+    BirnbaumSaunders(alpha=0.7, beta=1.4)
+    """
+    given = {"alpha": alpha, "beta": beta}
+    return TableDistribution(TABLE["BirnbaumSaunders"], given)
 
 
 def Uniform(lower: Any = None, upper: Any = None) -> TableDistribution:

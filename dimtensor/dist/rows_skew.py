@@ -21,22 +21,31 @@ from dimtensor.dist.formulas import (
     log_cosh,
     log_gammainc,
     log_gammaincc,
-    log_rising,
     magnitude,
     of_sign,
 )
 from dimtensor.dist.location_scale import standardised
 from dimtensor.dist.rows_bounded import number_of
 from dimtensor.dist.rows_real import LOCATION, SCALE
+from dimtensor.dist.student import (
+    draw_skew_student,
+    skew_student_back,
+    skew_student_logp,
+    skew_student_mean,
+    skew_student_part,
+    skew_student_variance,
+    student_icdf,
+    student_logcdf,
+    student_logp,
+    student_variance,
+)
 from dimtensor.dist.supports import Bounded, Support, real
 from dimtensor.dist.table import IMPROPER, NO_CLOSED_FORM, Row, also, params
 from dimtensor.tensor.elementwise import (
     abs,
     arcsinh,
     arctan,
-    betainc,
     betaincinv,
-    betaln,
     cosh,
     erfcx,
     exp,
@@ -71,125 +80,6 @@ TAU = "tau: positive | precision, 1 / sigma²"
 def by_tau(p: Any) -> dict[str, Any]:
     """The scale of a precision."""
     return {"sigma": 1.0 / sqrt(p.tau)}
-
-
-# -- Student's t ------------------------------------------------------------------------------
-
-
-def student_logp(z: Any, nu: Any) -> Any:
-    """Log density of the standard t distribution.
-
-    The logarithm of Γ((nu + 1) / 2) / (Γ(nu / 2) √(nu / 2)) does not cancel for large nu.
-    """
-    ratio = log_rising(0.5 * nu, 0.5) - HALF_LOG_2PI
-    return ratio - 0.5 * (nu + 1.0) * log1p_square(z / sqrt(nu))
-
-
-MANY = 1e5  # degrees of freedom from which expansions around the normal are exact
-
-
-def student_log_tail(size: Any, nu: Any) -> Any:
-    """Log probability of values above a positive one.
-
-    For many degrees of freedom by the normal variable of G. W. Hill, Algorithm 395, Communications
-    of the ACM 13, 617-619 (1970).
-    """
-    many = nu > MANY
-    few, nu = where(many, 1.0, nu), where(many, nu, 2.0 * MANY)
-    a = nu - 0.5
-    b = 48.0 * square(a)
-    y = a * log1p_square(size / sqrt(nu))
-    above = ((-0.4 * y - 3.3) * y - 24.0) * y - 85.5
-    term = (above / (0.8 * square(y) + 100.0 + b) + y + 3.0) / b
-    normal = log_ndtr(-(term + 1.0) * sqrt(y))
-    return where(many, normal, log(0.5 * betainc(0.5 * few, 0.5, _share(size, few))))
-
-
-def _share(size: Any, nu: Any) -> Any:
-    """1 / (1 + size² / nu)."""
-    return 1.0 / (1.0 + square(size / sqrt(nu)))
-
-
-def student_quantile(rest: Any, nu: Any) -> Any:
-    """The size that is exceeded in either direction with a probability.
-
-    For many degrees of freedom by an expansion (Abramowitz and Stegun, 26.7.5).
-    """
-    many = nu > MANY
-    few, nu = where(many, 1.0, nu), where(many, nu, 2.0 * MANY)
-    z = -ndtri(0.5 * rest)
-    s = square(z)
-    first, second = (s + 1.0) / 4.0, ((5.0 * s + 16.0) * s + 3.0) / 96.0
-    third = (((3.0 * s + 19.0) * s + 17.0) * s - 15.0) / 384.0
-    normal = z * (1.0 + (first + (second + third / nu) / nu) / nu)
-    far = rest < 0.5
-    x = betaincinv(0.5 * few, 0.5, where(far, rest, 0.5))
-    y = betaincinv(0.5, 0.5 * few, 1.0 - where(far, 0.5, rest))
-    return where(many, normal, sqrt(few * where(far, (1.0 - x) / x, y / (1.0 - y))))
-
-
-def _student_logcdf(z: Any, p: Any) -> Any:
-    tail = student_log_tail(abs(z), p.nu)
-    return where(z < 0.0, tail, log1p(-exp(tail)))
-
-
-def _student_icdf(q: Any, p: Any) -> Any:
-    left = q < 0.5
-    size = student_quantile(2.0 * where(left, q, 1.0 - q), p.nu)
-    return where(left, -size, size)
-
-
-def student_variance(nu: Any) -> Any:
-    """Infinite up to 2 degrees of freedom; there is none up to 1."""
-    return where(nu > 2.0, nu / (nu - 2.0), where(nu > 1.0, math.inf * nu, math.nan))
-
-
-# -- the skewed t distribution of Jones and Faddy -----------------------------------------------
-
-
-def _skew_logs(t: Any, p: Any) -> tuple[Any, Any]:
-    """Logarithms of 1 + u and 1 - u, where u = t / √(a + b + t²)."""
-    c = p.a + p.b
-    size = abs(t)
-    r = sqrt(c + square(size))
-    wide = log1p(size / r)
-    narrow = log(c) - 2.0 * log(r) - wide
-    right = t > 0.0
-    return where(right, wide, narrow), where(right, narrow, wide)
-
-
-def _skew_student_logp(t: Any, p: Any) -> Any:
-    upper, lower = _skew_logs(t, p)
-    constant = (p.a + p.b - 1.0) * LOG_2 + betaln(p.a, p.b) + 0.5 * log(p.a + p.b)
-    return (p.a + 0.5) * upper + (p.b + 0.5) * lower - constant
-
-
-def _skew_student_part(log_beta: Any) -> Any:
-    def formula(t: Any, p: Any) -> Any:
-        upper, lower = _skew_logs(t, p)
-        return log_beta(p.a, p.b, 0.5 * exp(upper), 0.5 * exp(lower))
-
-    return formula
-
-
-def _skew_student_back(y: Any, p: Any) -> Any:
-    return (2.0 * y - 1.0) * sqrt(p.a + p.b) / (2.0 * sqrt(y * (1.0 - y)))
-
-
-def _skew_student_mean(p: Any) -> Any:
-    ratio = gammaln(p.a - 0.5) + gammaln(p.b - 0.5) - gammaln(p.a) - gammaln(p.b)
-    return 0.5 * (p.a - p.b) * sqrt(p.a + p.b) * exp(ratio)
-
-
-def _skew_student_variance(p: Any) -> Any:
-    c = p.a + p.b
-    second = 0.25 * c * (square(p.a - p.b) + c - 2.0) / ((p.a - 1.0) * (p.b - 1.0))
-    return second - square(_skew_student_mean(p))
-
-
-def _draw_skew_student(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:
-    y, rng = rng.beta(p.a, p.b, dims=dims)
-    return _skew_student_back(y, p), rng
 
 
 # -- the exponentially modified normal ----------------------------------------------------------
@@ -351,9 +241,9 @@ SKEW: list[Row] = [
         ),
         support=lambda p: real,
         logp=lambda z, p: student_logp(z, p.nu),
-        logcdf=_student_logcdf,
-        logsf=lambda z, p: _student_logcdf(-z, p),
-        icdf=_student_icdf,
+        logcdf=student_logcdf,
+        logsf=lambda z, p: student_logcdf(-z, p),
+        icdf=student_icdf,
         mean=lambda p: where(p.nu > 1.0, 0.0 * p.nu, math.nan),
         variance=lambda p: student_variance(p.nu),
         draw=lambda rng, p, dims: rng.standard_t(p.nu, dims=dims),
@@ -440,13 +330,13 @@ SKEW: list[Row] = [
         ),
         support=lambda p: real,
         ends="()",
-        logp=_skew_student_logp,
-        logcdf=_skew_student_part(log_betainc),
-        logsf=_skew_student_part(log_betaincc),
-        icdf=lambda q, p: _skew_student_back(betaincinv(p.a, p.b, q), p),
-        mean=_skew_student_mean,
-        variance=_skew_student_variance,
-        draw=_draw_skew_student,
+        logp=skew_student_logp,
+        logcdf=skew_student_part(log_betainc),
+        logsf=skew_student_part(log_betaincc),
+        icdf=lambda q, p: skew_student_back(betaincinv(p.a, p.b, q), p),
+        mean=skew_student_mean,
+        variance=skew_student_variance,
+        draw=draw_skew_student,
         source="Jones and Faddy, Journal of the Royal Statistical Society B 65, 159-174 (2003)",
         example={"a": 3.0, "b": 2.0, "mu": 0.3, "sigma": 1.1},
         window=(-4, 6),

@@ -1,0 +1,276 @@
+"""Rows of the distribution table: on positive numbers, of gamma variables and functions of them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dimtensor.dist.formulas import (
+    JKB1,
+    LOG_2,
+    LOG_PI,
+    log_gammainc,
+    log_gammaincc,
+    log_rising,
+)
+from dimtensor.dist.supports import positive
+from dimtensor.dist.table import Row, also, params
+from dimtensor.tensor.elementwise import (
+    exp,
+    gammainccinv,
+    gammaincinv,
+    gammaln,
+    log,
+    power,
+    sqrt,
+    square,
+    where,
+    xlogy,
+)
+
+DEGREES = "nu: positive | degrees of freedom"
+
+
+def gamma_logp(x: Any, shape: Any, rate: Any) -> Any:
+    """Log density of the gamma distribution."""
+    return shape * log(rate) - gammaln(shape) + xlogy(shape - 1.0, x) - rate * x
+
+
+def inverse_gamma_logp(x: Any, shape: Any, scale: Any) -> Any:
+    """Log density of one divided by a gamma variable."""
+    return shape * log(scale) - gammaln(shape) - (shape + 1.0) * log(x) - scale / x
+
+
+def _inverse_gamma(shape: Any, scale: Any) -> dict[str, Any]:
+    """Cells of one divided by a gamma variable, whose parameters are computed."""
+
+    def mean(p: Any) -> Any:
+        a = shape(p)
+        return where(a > 1.0, scale(p) / where(a > 1.0, a - 1.0, 1.0), math.inf)
+
+    def variance(p: Any) -> Any:
+        a = shape(p)
+        two = where(a > 2.0, a - 2.0, 1.0)
+        return where(a > 2.0, square(scale(p) / where(a > 1.0, a - 1.0, 1.0)) / two, math.inf)
+
+    def draw(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:
+        x, rng = rng.gamma(shape(p), 1.0, dims=dims)
+        return scale(p) / x, rng
+
+    return {
+        "support": lambda p: positive,
+        "ends": "(]",
+        "logp": lambda x, p: inverse_gamma_logp(x, shape(p), scale(p)),
+        "logcdf": lambda x, p: log_gammaincc(shape(p), scale(p) / x),
+        "logsf": lambda x, p: log_gammainc(shape(p), scale(p) / x),
+        "icdf": lambda q, p: scale(p) / gammainccinv(shape(p), q),
+        "mean": mean,
+        "variance": variance,
+        "draw": draw,
+    }
+
+
+def _gamma(shape: Any, rate: Any) -> dict[str, Any]:
+    """Cells of a gamma variable, whose parameters are computed."""
+    return {
+        "support": lambda p: positive,
+        "logp": lambda x, p: gamma_logp(x, shape(p), rate(p)),
+        "logcdf": lambda x, p: log_gammainc(shape(p), rate(p) * x),
+        "logsf": lambda x, p: log_gammaincc(shape(p), rate(p) * x),
+        "icdf": lambda q, p: gammaincinv(shape(p), q) / rate(p),
+        "mean": lambda p: shape(p) / rate(p),
+        "variance": lambda p: shape(p) / square(rate(p)),
+    }
+
+
+def _like(x: Any, value: float) -> Any:
+    """A number of the dtype of a tensor: a function of numbers alone would be of doubles."""
+    return 0.0 * x + value
+
+
+def _chi_mean(nu: Any) -> Any:
+    return sqrt(nu) * exp(log_rising(0.5 * nu, 0.5))
+
+
+def _nakagami_mean(p: Any) -> Any:
+    return sqrt(p.omega) * exp(log_rising(p.m, 0.5))
+
+
+def _draw_nakagami(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:
+    x, rng = rng.gamma(p.m, p.omega / p.m, dims=dims)
+    return sqrt(x), rng
+
+
+def _draw_root(scale: Any, shape: Any) -> Any:
+    """The root of a gamma variable of scale 2, in a scale."""
+
+    def draw(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:
+        x, rng = rng.gamma(shape(p), 2.0, dims=dims)
+        return scale(p) * sqrt(x), rng
+
+    return draw
+
+
+def _draw_generalized(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:
+    x, rng = rng.gamma(p.a, 1.0, dims=dims)
+    return p.scale * power(x, 1.0 / p.c), rng
+
+
+def _generalized_moment(p: Any, order: int) -> Any:
+    return power(p.scale, order) * exp(gammaln(p.a + order / p.c) - gammaln(p.a))
+
+
+GAMMA: list[Row] = [
+    Row(
+        name="Gamma",
+        doc="The gamma distribution.",
+        density="beta^alpha x^(alpha - 1) exp(-beta x) / Γ(alpha)",
+        params=params("alpha: positive | shape", "beta: positive = 1 | rate"),
+        alternatives=(
+            also("mu: positive | mean", "sigma: positive | standard deviation",
+                 by=lambda p: {"alpha": square(p.mu / p.sigma), "beta": p.mu / square(p.sigma)}),
+            also("alpha: positive | shape", "scale: positive | 1 / beta",
+                 by=lambda p: {"beta": 1.0 / p.scale}),
+        ),
+        support=lambda p: positive,
+        logp=lambda x, p: (
+            p.alpha * log(p.beta) - gammaln(p.alpha) + xlogy(p.alpha - 1.0, x) - p.beta * x
+        ),
+        logcdf=lambda x, p: log_gammainc(p.alpha, p.beta * x),
+        logsf=lambda x, p: log_gammaincc(p.alpha, p.beta * x),
+        icdf=lambda q, p: gammaincinv(p.alpha, q) / p.beta,
+        mean=lambda p: p.alpha / p.beta,
+        variance=lambda p: p.alpha / square(p.beta),
+        draw=lambda rng, p, dims: rng.gamma(p.alpha, 1.0 / p.beta, dims=dims),
+        source=f"{JKB1}, chapter 17",
+        example={"alpha": 2.5, "beta": 1.3},
+        window=(0, 7),
+    ),
+    Row(
+        name="ChiSquared",
+        doc="The chi-squared distribution.",
+        density="x^(nu/2 - 1) exp(-x/2) / (2^(nu/2) Γ(nu/2))",
+        params=params(DEGREES),
+        **_gamma(lambda p: 0.5 * p.nu, lambda p: 0.5 + 0.0 * p.nu),
+        draw=lambda rng, p, dims: rng.chisquare(p.nu, dims=dims),
+        source=f"{JKB1}, chapter 18",
+        example={"nu": 3.5},
+        window=(0, 12),
+    ),
+    Row(
+        name="Chi",
+        doc="The chi distribution: the root of a chi-squared variable.",
+        density="x^(nu - 1) exp(-x²/2) / (2^(nu/2 - 1) Γ(nu/2))",
+        params=params(DEGREES),
+        support=lambda p: positive,
+        logp=lambda x, p: (
+            LOG_2 * (1.0 - 0.5 * p.nu) - gammaln(0.5 * p.nu) + xlogy(p.nu - 1.0, x)
+            - 0.5 * square(x)
+        ),
+        logcdf=lambda x, p: log_gammainc(0.5 * p.nu, 0.5 * square(x)),
+        logsf=lambda x, p: log_gammaincc(0.5 * p.nu, 0.5 * square(x)),
+        icdf=lambda q, p: sqrt(2.0 * gammaincinv(0.5 * p.nu, q)),
+        mean=lambda p: _chi_mean(p.nu),
+        variance=lambda p: p.nu - square(_chi_mean(p.nu)),
+        draw=_draw_root(lambda p: 1.0, lambda p: 0.5 * p.nu),
+        source=f"{JKB1}, section 18.10.3",
+        example={"nu": 3.0},
+        window=(0, 4.5),
+    ),
+    Row(
+        name="Maxwell",
+        doc="The Maxwell distribution: the length of a normal vector of three elements.",
+        density="√(2/π) x² exp(-x² / (2 a²)) / a³",
+        params=params("a: positive = 1 | scale"),
+        support=lambda p: positive,
+        logp=lambda x, p: (
+            0.5 * LOG_2 - 0.5 * LOG_PI + 2.0 * log(x) - 3.0 * log(p.a) - 0.5 * square(x / p.a)
+        ),
+        logcdf=lambda x, p: log_gammainc(_like(x, 1.5), 0.5 * square(x / p.a)),
+        logsf=lambda x, p: log_gammaincc(_like(x, 1.5), 0.5 * square(x / p.a)),
+        icdf=lambda q, p: p.a * sqrt(2.0 * gammaincinv(_like(q, 1.5), q)),
+        mean=lambda p: 2.0 * p.a * math.sqrt(2.0 / math.pi),
+        variance=lambda p: square(p.a) * (3.0 - 8.0 / math.pi),
+        draw=_draw_root(lambda p: p.a, lambda p: 1.5),
+        source=f"{JKB1}, section 18.10.2",
+        example={"a": 1.2},
+        window=(0, 5.5),
+    ),
+    Row(
+        name="Nakagami",
+        doc="The Nakagami distribution: the root of a gamma variable.",
+        density="2 m^m x^(2m - 1) exp(-m x² / omega) / (Γ(m) omega^m)",
+        params=params("m: positive | shape", "omega: positive = 1 | mean of the square"),
+        support=lambda p: positive,
+        logp=lambda x, p: (
+            LOG_2 + p.m * log(p.m / p.omega) - gammaln(p.m) + xlogy(2.0 * p.m - 1.0, x)
+            - p.m * square(x) / p.omega
+        ),
+        logcdf=lambda x, p: log_gammainc(p.m, p.m * square(x) / p.omega),
+        logsf=lambda x, p: log_gammaincc(p.m, p.m * square(x) / p.omega),
+        icdf=lambda q, p: sqrt(p.omega / p.m * gammaincinv(p.m, q)),
+        mean=_nakagami_mean,
+        variance=lambda p: p.omega - square(_nakagami_mean(p)),
+        draw=_draw_nakagami,
+        source="Nakagami, Statistical Methods in Radio Wave Propagation, 3-36 (1960)",
+        example={"m": 1.7, "omega": 2.0},
+        window=(0, 4),
+    ),
+    Row(
+        name="InverseGamma",
+        doc="The distribution of one divided by a gamma variable.",
+        density="beta^alpha x^(-alpha - 1) exp(-beta / x) / Γ(alpha)",
+        params=params("alpha: positive | shape", "beta: positive = 1 | scale"),
+        alternatives=(
+            also("mu: positive | mean", "sigma: positive | standard deviation",
+                 by=lambda p: {
+                     "alpha": square(p.mu / p.sigma) + 2.0,
+                     "beta": p.mu * (square(p.mu / p.sigma) + 1.0),
+                 }),
+        ),
+        **_inverse_gamma(lambda p: p.alpha, lambda p: p.beta),
+        source=f"{JKB1}, section 17.8.4",
+        example={"alpha": 3.5, "beta": 2.0},
+        window=(0, 4),
+    ),
+    Row(
+        name="InverseChiSquared",
+        doc="The distribution of one divided by a chi-squared variable.",
+        density="x^(-nu/2 - 1) exp(-1 / (2x)) / (2^(nu/2) Γ(nu/2))",
+        params=params(DEGREES),
+        **_inverse_gamma(lambda p: 0.5 * p.nu, lambda p: 0.5 + 0.0 * p.nu),
+        source="Gelman et al., Bayesian Data Analysis (2013), appendix A",
+        example={"nu": 6.0},
+        window=(0, 1.2),
+    ),
+    Row(
+        name="ScaledInverseChiSquared",
+        doc="The distribution of nu tau² divided by a chi-squared variable.",
+        density="(nu tau²/2)^(nu/2) x^(-nu/2 - 1) exp(-nu tau² / (2x)) / Γ(nu/2)",
+        params=params(DEGREES, "tau: positive = 1 | scale"),
+        **_inverse_gamma(lambda p: 0.5 * p.nu, lambda p: 0.5 * p.nu * square(p.tau)),
+        source="Gelman et al., Bayesian Data Analysis (2013), appendix A",
+        example={"nu": 6.0, "tau": 1.2},
+        window=(0, 8),
+    ),
+    Row(
+        name="GeneralizedGamma",
+        doc="The distribution of a power of a gamma variable.",
+        density="c z^(a c - 1) exp(-z^c) / (scale Γ(a)), z = x / scale",
+        params=params("a: positive | shape", "c: positive | power", "scale: positive = 1 | scale"),
+        support=lambda p: positive,
+        logp=lambda x, p: (
+            log(p.c / p.scale) - gammaln(p.a) + xlogy(p.a * p.c - 1.0, x / p.scale)
+            - power(x / p.scale, p.c)
+        ),
+        logcdf=lambda x, p: log_gammainc(p.a, power(x / p.scale, p.c)),
+        logsf=lambda x, p: log_gammaincc(p.a, power(x / p.scale, p.c)),
+        icdf=lambda q, p: p.scale * power(gammaincinv(p.a, q), 1.0 / p.c),
+        mean=lambda p: _generalized_moment(p, 1),
+        variance=lambda p: _generalized_moment(p, 2) - square(_generalized_moment(p, 1)),
+        draw=_draw_generalized,
+        source="Stacy, Annals of Mathematical Statistics 33, 1187-1192 (1962)",
+        example={"a": 1.5, "c": 2.5, "scale": 1.4},
+        window=(0, 4),
+    ),
+]  # fmt: skip
