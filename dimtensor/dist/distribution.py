@@ -320,7 +320,8 @@ class TableDistribution(Distribution):
         p, whole = self._values(dtype), self._draw_dims(dims)
         if self.row.draw == "icdf":
             u, rng = rng.uniform(0.0, 1.0, dims=whole)
-            return self._cell("icdf")(u, p), rng
+            value = self._cell("icdf")(u, p)
+            return value.astype("int64") if self.discrete else value, rng
         return self._cell("draw")(rng, p, whole)
 
     def _cell(self, what: str) -> Callable[..., Any]:

@@ -13,16 +13,25 @@ from dimtensor.dist.catalogue import TABLE
 from dimtensor.dist.distribution import TableDistribution
 
 __all__ = [
+    "PERT",
+    "Arcsine",
     "AsymmetricLaplace",
     "Bernoulli",
     "Beta",
+    "BetaBinomial",
+    "BetaNegativeBinomial",
     "BetaPrime",
+    "BetaScaled",
     "Binomial",
     "BirnbaumSaunders",
     "Burr",
     "Cauchy",
     "Chi",
     "ChiSquared",
+    "ContinuousBernoulli",
+    "DiscreteLaplace",
+    "DiscreteUniform",
+    "DiscreteWeibull",
     "ExGaussian",
     "Exponential",
     "FisherSnedecor",
@@ -33,6 +42,7 @@ __all__ = [
     "GeneralizedGamma",
     "GeneralizedNormal",
     "GeneralizedPareto",
+    "Geometric",
     "Gompertz",
     "Gumbel",
     "HalfCauchy",
@@ -40,32 +50,46 @@ __all__ = [
     "HalfLogistic",
     "HalfNormal",
     "HalfStudentT",
+    "HyperGeometric",
     "HyperbolicSecant",
     "InverseChiSquared",
     "InverseGamma",
     "JohnsonSU",
+    "Kumaraswamy",
     "Laplace",
     "Levy",
     "LogGamma",
     "LogLogistic",
     "LogNormal",
+    "LogSeries",
+    "LogUniform",
     "Logistic",
+    "LogitNormal",
     "Lomax",
     "Maxwell",
     "Moyal",
     "Nakagami",
+    "NegativeBinomial",
     "Normal",
     "Pareto",
     "Poisson",
+    "PowerFunction",
+    "RaisedCosine",
     "Rayleigh",
     "Rice",
     "ScaledInverseChiSquared",
+    "Semicircle",
     "SkewNormal",
     "SkewStudentT",
     "StudentT",
+    "Triangular",
+    "TruncatedNormal",
     "Uniform",
+    "VonMises",
     "Wald",
     "Weibull",
+    "WrappedCauchy",
+    "YuleSimon",
 ]
 
 
@@ -106,7 +130,7 @@ def Normal(mu: Any = None, sigma: Any = None, *, tau: Any = None) -> TableDistri
     >>> dist.Normal(0.5, 1.5)
     Normal(mu=0.5, sigma=1.5)
     """
-    given = {"mu": mu, "sigma": sigma, "tau": tau}
+    given: dict[str, Any] = {"mu": mu, "sigma": sigma, "tau": tau}
     return TableDistribution(TABLE["Normal"], given)
 
 
@@ -145,7 +169,7 @@ def Cauchy(mu: Any = None, sigma: Any = None) -> TableDistribution:
     >>> dist.Cauchy(-0.5, 0.8)
     Cauchy(mu=-0.5, sigma=0.8)
     """
-    given = {"mu": mu, "sigma": sigma}
+    given: dict[str, Any] = {"mu": mu, "sigma": sigma}
     return TableDistribution(TABLE["Cauchy"], given)
 
 
@@ -184,7 +208,7 @@ def Laplace(mu: Any = None, b: Any = None) -> TableDistribution:
     >>> dist.Laplace(0.5, 0.7)
     Laplace(mu=0.5, b=0.7)
     """
-    given = {"mu": mu, "b": b}
+    given: dict[str, Any] = {"mu": mu, "b": b}
     return TableDistribution(TABLE["Laplace"], given)
 
 
@@ -223,7 +247,7 @@ def Logistic(mu: Any = None, s: Any = None) -> TableDistribution:
     >>> dist.Logistic(0.5, 0.6)
     Logistic(mu=0.5, s=0.6)
     """
-    given = {"mu": mu, "s": s}
+    given: dict[str, Any] = {"mu": mu, "s": s}
     return TableDistribution(TABLE["Logistic"], given)
 
 
@@ -262,7 +286,7 @@ def Gumbel(mu: Any = None, beta: Any = None) -> TableDistribution:
     >>> dist.Gumbel(0.5, 0.9)
     Gumbel(mu=0.5, beta=0.9)
     """
-    given = {"mu": mu, "beta": beta}
+    given: dict[str, Any] = {"mu": mu, "beta": beta}
     return TableDistribution(TABLE["Gumbel"], given)
 
 
@@ -308,7 +332,7 @@ def StudentT(
     >>> dist.StudentT(4.5, 0.5, 1.2)
     StudentT(nu=4.5, mu=0.5, sigma=1.2)
     """
-    given = {"nu": nu, "mu": mu, "sigma": sigma, "lam": lam}
+    given: dict[str, Any] = {"nu": nu, "mu": mu, "sigma": sigma, "lam": lam}
     return TableDistribution(TABLE["StudentT"], given)
 
 
@@ -353,7 +377,7 @@ def AsymmetricLaplace(
     >>> dist.AsymmetricLaplace(1.4, 0.3, 1.1)
     AsymmetricLaplace(kappa=1.4, mu=0.3, b=1.1)
     """
-    given = {"kappa": kappa, "mu": mu, "b": b, "q": q}
+    given: dict[str, Any] = {"kappa": kappa, "mu": mu, "b": b, "q": q}
     return TableDistribution(TABLE["AsymmetricLaplace"], given)
 
 
@@ -395,7 +419,7 @@ def ExGaussian(mu: Any = None, sigma: Any = None, nu: Any = None) -> TableDistri
     >>> dist.ExGaussian(0.5, 0.8, 1.5)
     ExGaussian(mu=0.5, sigma=0.8, nu=1.5)
     """
-    given = {"mu": mu, "sigma": sigma, "nu": nu}
+    given: dict[str, Any] = {"mu": mu, "sigma": sigma, "nu": nu}
     return TableDistribution(TABLE["ExGaussian"], given)
 
 
@@ -440,7 +464,7 @@ def SkewNormal(
     >>> dist.SkewNormal(0.3, 1.2, 2.0)
     SkewNormal(mu=0.3, sigma=1.2, alpha=2)
     """
-    given = {"mu": mu, "sigma": sigma, "alpha": alpha, "tau": tau}
+    given: dict[str, Any] = {"mu": mu, "sigma": sigma, "alpha": alpha, "tau": tau}
     return TableDistribution(TABLE["SkewNormal"], given)
 
 
@@ -488,7 +512,7 @@ def SkewStudentT(
     >>> dist.SkewStudentT(3.0, 2.0, 0.3, 1.1)
     SkewStudentT(a=3, b=2, mu=0.3, sigma=1.1)
     """
-    given = {"a": a, "b": b, "mu": mu, "sigma": sigma, "lam": lam}
+    given: dict[str, Any] = {"a": a, "b": b, "mu": mu, "sigma": sigma, "lam": lam}
     return TableDistribution(TABLE["SkewStudentT"], given)
 
 
@@ -527,7 +551,7 @@ def Moyal(mu: Any = None, sigma: Any = None) -> TableDistribution:
     >>> dist.Moyal(0.3, 0.9)
     Moyal(mu=0.3, sigma=0.9)
     """
-    given = {"mu": mu, "sigma": sigma}
+    given: dict[str, Any] = {"mu": mu, "sigma": sigma}
     return TableDistribution(TABLE["Moyal"], given)
 
 
@@ -559,7 +583,7 @@ def Flat() -> TableDistribution:
     >>> dist.Flat()
     Flat()
     """
-    given = {}
+    given: dict[str, Any] = {}
     return TableDistribution(TABLE["Flat"], given)
 
 
@@ -599,7 +623,7 @@ def HyperbolicSecant(mu: Any = None, sigma: Any = None) -> TableDistribution:
     >>> dist.HyperbolicSecant(0.3, 0.8)
     HyperbolicSecant(mu=0.3, sigma=0.8)
     """
-    given = {"mu": mu, "sigma": sigma}
+    given: dict[str, Any] = {"mu": mu, "sigma": sigma}
     return TableDistribution(TABLE["HyperbolicSecant"], given)
 
 
@@ -640,7 +664,7 @@ def GeneralizedNormal(mu: Any = None, sigma: Any = None, beta: Any = None) -> Ta
     >>> dist.GeneralizedNormal(0.3, 1.2, 3.0)
     GeneralizedNormal(mu=0.3, sigma=1.2, beta=3)
     """
-    given = {"mu": mu, "sigma": sigma, "beta": beta}
+    given: dict[str, Any] = {"mu": mu, "sigma": sigma, "beta": beta}
     return TableDistribution(TABLE["GeneralizedNormal"], given)
 
 
@@ -686,7 +710,7 @@ def JohnsonSU(
     >>> dist.JohnsonSU(0.5, 1.5, 0.3, 1.1)
     JohnsonSU(gamma=0.5, delta=1.5, mu=0.3, sigma=1.1)
     """
-    given = {"gamma": gamma, "delta": delta, "mu": mu, "sigma": sigma}
+    given: dict[str, Any] = {"gamma": gamma, "delta": delta, "mu": mu, "sigma": sigma}
     return TableDistribution(TABLE["JohnsonSU"], given)
 
 
@@ -727,7 +751,7 @@ def GeneralizedExtremeValue(mu: Any = None, sigma: Any = None, xi: Any = None) -
     >>> dist.GeneralizedExtremeValue(0.3, 0.9, 0.2)
     GeneralizedExtremeValue(mu=0.3, sigma=0.9, xi=0.2)
     """
-    given = {"mu": mu, "sigma": sigma, "xi": xi}
+    given: dict[str, Any] = {"mu": mu, "sigma": sigma, "xi": xi}
     return TableDistribution(TABLE["GeneralizedExtremeValue"], given)
 
 
@@ -769,7 +793,7 @@ def LogGamma(c: Any = None, mu: Any = None, sigma: Any = None) -> TableDistribut
     >>> dist.LogGamma(1.7, 0.3, 1.1)
     LogGamma(c=1.7, mu=0.3, sigma=1.1)
     """
-    given = {"c": c, "mu": mu, "sigma": sigma}
+    given: dict[str, Any] = {"c": c, "mu": mu, "sigma": sigma}
     return TableDistribution(TABLE["LogGamma"], given)
 
 
@@ -809,7 +833,7 @@ def HalfNormal(sigma: Any = None, *, tau: Any = None) -> TableDistribution:
     >>> dist.HalfNormal(1.5)
     HalfNormal(sigma=1.5)
     """
-    given = {"sigma": sigma, "tau": tau}
+    given: dict[str, Any] = {"sigma": sigma, "tau": tau}
     return TableDistribution(TABLE["HalfNormal"], given)
 
 
@@ -848,7 +872,7 @@ def Exponential(lam: Any = None, *, scale: Any = None) -> TableDistribution:
     >>> dist.Exponential(0.7)
     Exponential(lam=0.7)
     """
-    given = {"lam": lam, "scale": scale}
+    given: dict[str, Any] = {"lam": lam, "scale": scale}
     return TableDistribution(TABLE["Exponential"], given)
 
 
@@ -889,7 +913,7 @@ def LogNormal(mu: Any = None, sigma: Any = None, *, tau: Any = None) -> TableDis
     >>> dist.LogNormal(0.2, 0.5)
     LogNormal(mu=0.2, sigma=0.5)
     """
-    given = {"mu": mu, "sigma": sigma, "tau": tau}
+    given: dict[str, Any] = {"mu": mu, "sigma": sigma, "tau": tau}
     return TableDistribution(TABLE["LogNormal"], given)
 
 
@@ -921,7 +945,7 @@ def HalfFlat() -> TableDistribution:
     >>> dist.HalfFlat()
     HalfFlat()
     """
-    given = {}
+    given: dict[str, Any] = {}
     return TableDistribution(TABLE["HalfFlat"], given)
 
 
@@ -958,7 +982,7 @@ def HalfCauchy(beta: Any = None) -> TableDistribution:
     >>> dist.HalfCauchy(1.3)
     HalfCauchy(beta=1.3)
     """
-    given = {"beta": beta}
+    given: dict[str, Any] = {"beta": beta}
     return TableDistribution(TABLE["HalfCauchy"], given)
 
 
@@ -999,7 +1023,7 @@ def HalfStudentT(nu: Any = None, sigma: Any = None, *, lam: Any = None) -> Table
     >>> dist.HalfStudentT(4.0, 1.3)
     HalfStudentT(nu=4, sigma=1.3)
     """
-    given = {"nu": nu, "sigma": sigma, "lam": lam}
+    given: dict[str, Any] = {"nu": nu, "sigma": sigma, "lam": lam}
     return TableDistribution(TABLE["HalfStudentT"], given)
 
 
@@ -1037,7 +1061,7 @@ def HalfLogistic(s: Any = None) -> TableDistribution:
     >>> dist.HalfLogistic(1.2)
     HalfLogistic(s=1.2)
     """
-    given = {"s": s}
+    given: dict[str, Any] = {"s": s}
     return TableDistribution(TABLE["HalfLogistic"], given)
 
 
@@ -1075,7 +1099,7 @@ def Rayleigh(sigma: Any = None) -> TableDistribution:
     >>> dist.Rayleigh(1.2)
     Rayleigh(sigma=1.2)
     """
-    given = {"sigma": sigma}
+    given: dict[str, Any] = {"sigma": sigma}
     return TableDistribution(TABLE["Rayleigh"], given)
 
 
@@ -1116,7 +1140,7 @@ def Rice(nu: Any = None, sigma: Any = None, *, b: Any = None) -> TableDistributi
     >>> dist.Rice(1.5, 0.9)
     Rice(nu=1.5, sigma=0.9)
     """
-    given = {"nu": nu, "sigma": sigma, "b": b}
+    given: dict[str, Any] = {"nu": nu, "sigma": sigma, "b": b}
     return TableDistribution(TABLE["Rice"], given)
 
 
@@ -1161,7 +1185,7 @@ def Wald(
     >>> dist.Wald(1.5, 2.0, 0.0)
     Wald(mu=1.5, lam=2, alpha=0)
     """
-    given = {"mu": mu, "lam": lam, "alpha": alpha, "phi": phi}
+    given: dict[str, Any] = {"mu": mu, "lam": lam, "alpha": alpha, "phi": phi}
     return TableDistribution(TABLE["Wald"], given)
 
 
@@ -1208,7 +1232,7 @@ def Gamma(
     >>> dist.Gamma(2.5, 1.3)
     Gamma(alpha=2.5, beta=1.3)
     """
-    given = {"alpha": alpha, "beta": beta, "mu": mu, "sigma": sigma, "scale": scale}
+    given: dict[str, Any] = {"alpha": alpha, "beta": beta, "mu": mu, "sigma": sigma, "scale": scale}
     return TableDistribution(TABLE["Gamma"], given)
 
 
@@ -1245,7 +1269,7 @@ def ChiSquared(nu: Any) -> TableDistribution:
     >>> dist.ChiSquared(3.5)
     ChiSquared(nu=3.5)
     """
-    given = {"nu": nu}
+    given: dict[str, Any] = {"nu": nu}
     return TableDistribution(TABLE["ChiSquared"], given)
 
 
@@ -1283,7 +1307,7 @@ def Chi(nu: Any) -> TableDistribution:
     >>> dist.Chi(3.0)
     Chi(nu=3)
     """
-    given = {"nu": nu}
+    given: dict[str, Any] = {"nu": nu}
     return TableDistribution(TABLE["Chi"], given)
 
 
@@ -1321,7 +1345,7 @@ def Maxwell(a: Any = None) -> TableDistribution:
     >>> dist.Maxwell(1.2)
     Maxwell(a=1.2)
     """
-    given = {"a": a}
+    given: dict[str, Any] = {"a": a}
     return TableDistribution(TABLE["Maxwell"], given)
 
 
@@ -1360,7 +1384,7 @@ def Nakagami(m: Any = None, omega: Any = None) -> TableDistribution:
     >>> dist.Nakagami(1.7, 2.0)
     Nakagami(m=1.7, omega=2)
     """
-    given = {"m": m, "omega": omega}
+    given: dict[str, Any] = {"m": m, "omega": omega}
     return TableDistribution(TABLE["Nakagami"], given)
 
 
@@ -1406,7 +1430,7 @@ def InverseGamma(
     >>> dist.InverseGamma(3.5, 2.0)
     InverseGamma(alpha=3.5, beta=2)
     """
-    given = {"alpha": alpha, "beta": beta, "mu": mu, "sigma": sigma}
+    given: dict[str, Any] = {"alpha": alpha, "beta": beta, "mu": mu, "sigma": sigma}
     return TableDistribution(TABLE["InverseGamma"], given)
 
 
@@ -1443,7 +1467,7 @@ def InverseChiSquared(nu: Any) -> TableDistribution:
     >>> dist.InverseChiSquared(6.0)
     InverseChiSquared(nu=6)
     """
-    given = {"nu": nu}
+    given: dict[str, Any] = {"nu": nu}
     return TableDistribution(TABLE["InverseChiSquared"], given)
 
 
@@ -1482,7 +1506,7 @@ def ScaledInverseChiSquared(nu: Any = None, tau: Any = None) -> TableDistributio
     >>> dist.ScaledInverseChiSquared(6.0, 1.2)
     ScaledInverseChiSquared(nu=6, tau=1.2)
     """
-    given = {"nu": nu, "tau": tau}
+    given: dict[str, Any] = {"nu": nu, "tau": tau}
     return TableDistribution(TABLE["ScaledInverseChiSquared"], given)
 
 
@@ -1523,7 +1547,7 @@ def GeneralizedGamma(a: Any = None, c: Any = None, scale: Any = None) -> TableDi
     >>> dist.GeneralizedGamma(1.5, 2.5, 1.4)
     GeneralizedGamma(a=1.5, c=2.5, scale=1.4)
     """
-    given = {"a": a, "c": c, "scale": scale}
+    given: dict[str, Any] = {"a": a, "c": c, "scale": scale}
     return TableDistribution(TABLE["GeneralizedGamma"], given)
 
 
@@ -1562,7 +1586,7 @@ def Weibull(alpha: Any = None, beta: Any = None) -> TableDistribution:
     >>> dist.Weibull(1.7, 1.3)
     Weibull(alpha=1.7, beta=1.3)
     """
-    given = {"alpha": alpha, "beta": beta}
+    given: dict[str, Any] = {"alpha": alpha, "beta": beta}
     return TableDistribution(TABLE["Weibull"], given)
 
 
@@ -1601,7 +1625,7 @@ def Frechet(alpha: Any = None, s: Any = None) -> TableDistribution:
     >>> dist.Frechet(3.5, 1.3)
     Frechet(alpha=3.5, s=1.3)
     """
-    given = {"alpha": alpha, "s": s}
+    given: dict[str, Any] = {"alpha": alpha, "s": s}
     return TableDistribution(TABLE["Frechet"], given)
 
 
@@ -1640,7 +1664,7 @@ def Pareto(alpha: Any = None, m: Any = None) -> TableDistribution:
     >>> dist.Pareto(3.5, 1.2)
     Pareto(alpha=3.5, m=1.2)
     """
-    given = {"alpha": alpha, "m": m}
+    given: dict[str, Any] = {"alpha": alpha, "m": m}
     return TableDistribution(TABLE["Pareto"], given)
 
 
@@ -1679,7 +1703,7 @@ def Lomax(alpha: Any = None, lam: Any = None) -> TableDistribution:
     >>> dist.Lomax(3.5, 2.0)
     Lomax(alpha=3.5, lam=2)
     """
-    given = {"alpha": alpha, "lam": lam}
+    given: dict[str, Any] = {"alpha": alpha, "lam": lam}
     return TableDistribution(TABLE["Lomax"], given)
 
 
@@ -1720,7 +1744,7 @@ def GeneralizedPareto(mu: Any = None, sigma: Any = None, xi: Any = None) -> Tabl
     >>> dist.GeneralizedPareto(0.5, 1.2, 0.2)
     GeneralizedPareto(mu=0.5, sigma=1.2, xi=0.2)
     """
-    given = {"mu": mu, "sigma": sigma, "xi": xi}
+    given: dict[str, Any] = {"mu": mu, "sigma": sigma, "xi": xi}
     return TableDistribution(TABLE["GeneralizedPareto"], given)
 
 
@@ -1759,7 +1783,7 @@ def BetaPrime(alpha: Any, beta: Any) -> TableDistribution:
     >>> dist.BetaPrime(2.0, 3.5)
     BetaPrime(alpha=2, beta=3.5)
     """
-    given = {"alpha": alpha, "beta": beta}
+    given: dict[str, Any] = {"alpha": alpha, "beta": beta}
     return TableDistribution(TABLE["BetaPrime"], given)
 
 
@@ -1798,7 +1822,7 @@ def FisherSnedecor(d1: Any, d2: Any) -> TableDistribution:
     >>> dist.FisherSnedecor(5.0, 9.0)
     FisherSnedecor(d1=5, d2=9)
     """
-    given = {"d1": d1, "d2": d2}
+    given: dict[str, Any] = {"d1": d1, "d2": d2}
     return TableDistribution(TABLE["FisherSnedecor"], given)
 
 
@@ -1838,7 +1862,7 @@ def Burr(c: Any, d: Any) -> TableDistribution:
     >>> dist.Burr(2.5, 1.5)
     Burr(c=2.5, d=1.5)
     """
-    given = {"c": c, "d": d}
+    given: dict[str, Any] = {"c": c, "d": d}
     return TableDistribution(TABLE["Burr"], given)
 
 
@@ -1878,7 +1902,7 @@ def LogLogistic(alpha: Any = None, beta: Any = None) -> TableDistribution:
     >>> dist.LogLogistic(1.3, 4.5)
     LogLogistic(alpha=1.3, beta=4.5)
     """
-    given = {"alpha": alpha, "beta": beta}
+    given: dict[str, Any] = {"alpha": alpha, "beta": beta}
     return TableDistribution(TABLE["LogLogistic"], given)
 
 
@@ -1917,7 +1941,7 @@ def Levy(mu: Any = None, c: Any = None) -> TableDistribution:
     >>> dist.Levy(0.3, 0.8)
     Levy(mu=0.3, c=0.8)
     """
-    given = {"mu": mu, "c": c}
+    given: dict[str, Any] = {"mu": mu, "c": c}
     return TableDistribution(TABLE["Levy"], given)
 
 
@@ -1956,7 +1980,7 @@ def Gompertz(eta: Any = None, b: Any = None) -> TableDistribution:
     >>> dist.Gompertz(0.3, 1.2)
     Gompertz(eta=0.3, b=1.2)
     """
-    given = {"eta": eta, "b": b}
+    given: dict[str, Any] = {"eta": eta, "b": b}
     return TableDistribution(TABLE["Gompertz"], given)
 
 
@@ -1995,7 +2019,7 @@ def BirnbaumSaunders(alpha: Any = None, beta: Any = None) -> TableDistribution:
     >>> dist.BirnbaumSaunders(0.7, 1.4)
     BirnbaumSaunders(alpha=0.7, beta=1.4)
     """
-    given = {"alpha": alpha, "beta": beta}
+    given: dict[str, Any] = {"alpha": alpha, "beta": beta}
     return TableDistribution(TABLE["BirnbaumSaunders"], given)
 
 
@@ -2034,7 +2058,7 @@ def Uniform(lower: Any = None, upper: Any = None) -> TableDistribution:
     >>> dist.Uniform(-1.0, 2.0)
     Uniform(lower=-1, upper=2)
     """
-    given = {"lower": lower, "upper": upper}
+    given: dict[str, Any] = {"lower": lower, "upper": upper}
     return TableDistribution(TABLE["Uniform"], given)
 
 
@@ -2081,8 +2105,582 @@ def Beta(
     >>> dist.Beta(2.0, 3.5)
     Beta(alpha=2, beta=3.5)
     """
-    given = {"alpha": alpha, "beta": beta, "mu": mu, "sigma": sigma, "nu": nu}
+    given: dict[str, Any] = {"alpha": alpha, "beta": beta, "mu": mu, "sigma": sigma, "nu": nu}
     return TableDistribution(TABLE["Beta"], given)
+
+
+def BetaScaled(
+    alpha: Any = None, beta: Any = None, lower: Any = None, upper: Any = None
+) -> TableDistribution:
+    """The beta distribution between two bounds.
+
+    The density is y^(alpha - 1) (1 - y)^(beta - 1) / (B(alpha, beta) (upper - lower)), y = (x
+    - lower) / (upper - lower).
+
+    Parameters
+    ----------
+    alpha : DimTensor or number
+        Shape at the lower end; above 0.
+    beta : DimTensor or number
+        Shape at the upper end; above 0.
+    lower : DimTensor or number, optional
+        Lower end; a real number. By default 0.
+    upper : DimTensor or number, optional
+        Upper end; a real number. By default 1.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 2 (1995), chapter 25.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.BetaScaled(2.0, 3.5, -1.0, 3.0)
+    BetaScaled(alpha=2, beta=3.5, lower=-1, upper=3)
+    """
+    given: dict[str, Any] = {"alpha": alpha, "beta": beta, "lower": lower, "upper": upper}
+    return TableDistribution(TABLE["BetaScaled"], given)
+
+
+def PERT(
+    lower: Any = None, mode: Any = None, upper: Any = None, lam: Any = None
+) -> TableDistribution:
+    """The beta distribution of a smallest, a most likely and a largest value.
+
+    The density is y^(a - 1) (1 - y)^(b - 1) / (B(a, b) (upper - lower)), y = (x - lower) /
+    (upper - lower), a = 1 + lam (mode - lower) / (upper - lower), b = 2 + lam - a.
+
+    Parameters
+    ----------
+    lower : DimTensor or number
+        Smallest value; a real number.
+    mode : DimTensor or number
+        Most likely value; a real number.
+    upper : DimTensor or number
+        Largest value; a real number.
+    lam : DimTensor or number, optional
+        Weight of the mode; above 0. By default 4.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Vose, Risk Analysis (2008), appendix III.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.PERT(-1.0, 0.5, 3.0, 4.0)
+    PERT(lower=-1, mode=0.5, upper=3, lam=4)
+    """
+    given: dict[str, Any] = {"lower": lower, "mode": mode, "upper": upper, "lam": lam}
+    return TableDistribution(TABLE["PERT"], given)
+
+
+def Arcsine(lower: Any = None, upper: Any = None) -> TableDistribution:
+    """The arcsine distribution.
+
+    The density is 1 / (π √((x - lower) (upper - x))).
+
+    Parameters
+    ----------
+    lower : DimTensor or number, optional
+        Lower end; a real number. By default 0.
+    upper : DimTensor or number, optional
+        Upper end; a real number. By default 1.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 2 (1995), section 25.3.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.Arcsine(-1.0, 2.0)
+    Arcsine(lower=-1, upper=2)
+    """
+    given: dict[str, Any] = {"lower": lower, "upper": upper}
+    return TableDistribution(TABLE["Arcsine"], given)
+
+
+def PowerFunction(alpha: Any) -> TableDistribution:
+    """The power function distribution: the largest of alpha uniform variables.
+
+    The density is alpha x^(alpha - 1).
+
+    Parameters
+    ----------
+    alpha : DimTensor or number
+        Power; above 0.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 1 (1994), section 20.8.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.PowerFunction(2.5)
+    PowerFunction(alpha=2.5)
+    """
+    given: dict[str, Any] = {"alpha": alpha}
+    return TableDistribution(TABLE["PowerFunction"], given)
+
+
+def LogUniform(lower: Any, upper: Any) -> TableDistribution:
+    """The distribution whose logarithm is uniform.
+
+    The density is 1 / (x log(upper / lower)).
+
+    Parameters
+    ----------
+    lower : DimTensor or number
+        Lower end; above 0.
+    upper : DimTensor or number
+        Upper end; above 0.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Hamming, Bell System Technical Journal 49, 1609-1625 (1970).
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.LogUniform(0.5, 4.0)
+    LogUniform(lower=0.5, upper=4)
+    """
+    given: dict[str, Any] = {"lower": lower, "upper": upper}
+    return TableDistribution(TABLE["LogUniform"], given)
+
+
+def Kumaraswamy(a: Any, b: Any) -> TableDistribution:
+    """The Kumaraswamy distribution.
+
+    The density is a b x^(a - 1) (1 - x^a)^(b - 1).
+
+    Parameters
+    ----------
+    a : DimTensor or number
+        Shape at 0; above 0.
+    b : DimTensor or number
+        Shape at 1; above 0.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Kumaraswamy, Journal of Hydrology 46, 79-88 (1980).
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.Kumaraswamy(2.0, 3.0)
+    Kumaraswamy(a=2, b=3)
+    """
+    given: dict[str, Any] = {"a": a, "b": b}
+    return TableDistribution(TABLE["Kumaraswamy"], given)
+
+
+def LogitNormal(mu: Any = None, sigma: Any = None, *, tau: Any = None) -> TableDistribution:
+    """The distribution of the probability whose log odds are normal.
+
+    The density is φ((logit x - mu) / sigma) / (sigma x (1 - x)).
+
+    Parameters
+    ----------
+    mu : DimTensor or number, optional
+        Mean of the log odds; a real number. By default 0.
+    sigma : DimTensor or number, optional
+        Their deviation; above 0. By default 1.
+    tau : DimTensor or number, optional
+        Precision, 1 / sigma²; above 0. With mu.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 1 (1994), section
+    12.4.3.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.LogitNormal(0.4, 0.9)
+    LogitNormal(mu=0.4, sigma=0.9)
+    """
+    given: dict[str, Any] = {"mu": mu, "sigma": sigma, "tau": tau}
+    return TableDistribution(TABLE["LogitNormal"], given)
+
+
+def Triangular(lower: Any = None, upper: Any = None, c: Any = None) -> TableDistribution:
+    """The triangular distribution.
+
+    The density is 2 (x - lower) / ((upper - lower) (c - lower)) below c, 2 (upper - x) /
+    ((upper - lower) (upper - c)) above.
+
+    Parameters
+    ----------
+    lower : DimTensor or number, optional
+        Lower end; a real number. By default 0.
+    upper : DimTensor or number, optional
+        Upper end; a real number. By default 1.
+    c : DimTensor or number, optional
+        Mode; a real number. By default 0.5.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 2 (1995), section 26.9.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.Triangular(-1.0, 2.0, 0.3)
+    Triangular(lower=-1, upper=2, c=0.3)
+    """
+    given: dict[str, Any] = {"lower": lower, "upper": upper, "c": c}
+    return TableDistribution(TABLE["Triangular"], given)
+
+
+def TruncatedNormal(
+    mu: Any = None, sigma: Any = None, lower: Any = None, upper: Any = None, *, tau: Any = None
+) -> TableDistribution:
+    """The normal distribution between two bounds.
+
+    The density is φ((x - mu) / sigma) / (sigma (Φ((upper - mu) / sigma) - Φ((lower - mu) /
+    sigma))).
+
+    Parameters
+    ----------
+    mu : DimTensor or number, optional
+        Mean without bounds; a real number. By default 0.
+    sigma : DimTensor or number, optional
+        Standard deviation without bounds; above 0. By default 1.
+    lower : DimTensor or number, optional
+        Lower bound; a number or infinite. By default -inf.
+    upper : DimTensor or number, optional
+        Upper bound; a number or infinite. By default inf.
+    tau : DimTensor or number, optional
+        Precision, 1 / sigma²; above 0. With mu, lower, upper.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 1 (1994), section
+    13.10.1.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.TruncatedNormal(0.5, 1.2, -1.0, 2.0)
+    TruncatedNormal(mu=0.5, sigma=1.2, lower=-1, upper=2)
+    """
+    given: dict[str, Any] = {"mu": mu, "sigma": sigma, "lower": lower, "upper": upper, "tau": tau}
+    return TableDistribution(TABLE["TruncatedNormal"], given)
+
+
+def VonMises(mu: Any = None, kappa: Any = None) -> TableDistribution:
+    """The von Mises distribution, of angles around mu.
+
+    The density is exp(kappa cos(x - mu)) / (2π I₀(kappa)).
+
+    Parameters
+    ----------
+    mu : DimTensor or number, optional
+        Direction; a real number. By default 0.
+    kappa : DimTensor or number
+        Concentration; 0 or above.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Mardia and Jupp, Directional Statistics (1999), section 3.5.4.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.VonMises(0.7, 2.0)
+    VonMises(mu=0.7, kappa=2)
+    """
+    given: dict[str, Any] = {"mu": mu, "kappa": kappa}
+    return TableDistribution(TABLE["VonMises"], given)
+
+
+def WrappedCauchy(mu: Any = None, rho: Any = None) -> TableDistribution:
+    """The Cauchy distribution wrapped around a circle.
+
+    The density is (1 - rho²) / (2π (1 + rho² - 2 rho cos(x - mu))).
+
+    Parameters
+    ----------
+    mu : DimTensor or number, optional
+        Direction; a real number. By default 0.
+    rho : DimTensor or number
+        Concentration; between 0 and 1.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Mardia and Jupp, Directional Statistics (1999), section 3.5.7.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.WrappedCauchy(0.7, 0.4)
+    WrappedCauchy(mu=0.7, rho=0.4)
+    """
+    given: dict[str, Any] = {"mu": mu, "rho": rho}
+    return TableDistribution(TABLE["WrappedCauchy"], given)
+
+
+def RaisedCosine(mu: Any = None, s: Any = None) -> TableDistribution:
+    """The raised cosine distribution, from mu - s to mu + s.
+
+    The density is (1 + cos(π z)) / (2 s), z = (x - mu) / s.
+
+    Parameters
+    ----------
+    mu : DimTensor or number, optional
+        Location; a real number. By default 0.
+    s : DimTensor or number, optional
+        Half of the width; above 0. By default 1.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Rinne, Location-Scale Distributions (2010), section 5.2.3.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.RaisedCosine(0.5, 2.0)
+    RaisedCosine(mu=0.5, s=2)
+    """
+    given: dict[str, Any] = {"mu": mu, "s": s}
+    return TableDistribution(TABLE["RaisedCosine"], given)
+
+
+def Semicircle(mu: Any = None, r: Any = None) -> TableDistribution:
+    """The semicircle distribution of Wigner, from mu - r to mu + r.
+
+    The density is 2 √(1 - z²) / (π r), z = (x - mu) / r.
+
+    Parameters
+    ----------
+    mu : DimTensor or number, optional
+        Location; a real number. By default 0.
+    r : DimTensor or number, optional
+        Radius; above 0. By default 1.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Rinne, Location-Scale Distributions (2010), section 5.2.2.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.Semicircle(0.5, 2.0)
+    Semicircle(mu=0.5, r=2)
+    """
+    given: dict[str, Any] = {"mu": mu, "r": r}
+    return TableDistribution(TABLE["Semicircle"], given)
+
+
+def ContinuousBernoulli(lam: Any = None, *, logit_lam: Any = None) -> TableDistribution:
+    """The exponential distribution, rising or falling, between 0 and 1.
+
+    The density is lam^x (1 - lam)^(1 - x) / ∫ lam^t (1 - lam)^(1 - t) dt over 0 < t < 1.
+
+    Parameters
+    ----------
+    lam : DimTensor or number, optional
+        Shape; between 0 and 1.
+    logit_lam : DimTensor or number, optional
+        Log odds of lam; a real number.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Loaiza-Ganem and Cunningham, Neural Information Processing Systems 32 (2019).
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.ContinuousBernoulli(0.8)
+    ContinuousBernoulli(lam=0.8)
+    """
+    given: dict[str, Any] = {"lam": lam, "logit_lam": logit_lam}
+    return TableDistribution(TABLE["ContinuousBernoulli"], given)
 
 
 def Bernoulli(p: Any = None, *, logit_p: Any = None) -> TableDistribution:
@@ -2120,7 +2718,7 @@ def Bernoulli(p: Any = None, *, logit_p: Any = None) -> TableDistribution:
     >>> dist.Bernoulli(0.3)
     Bernoulli(p=0.3)
     """
-    given = {"p": p, "logit_p": logit_p}
+    given: dict[str, Any] = {"p": p, "logit_p": logit_p}
     return TableDistribution(TABLE["Bernoulli"], given)
 
 
@@ -2161,8 +2759,407 @@ def Binomial(n: Any = None, p: Any = None, *, logit_p: Any = None) -> TableDistr
     >>> dist.Binomial(9, 0.35)
     Binomial(n=9, p=0.35)
     """
-    given = {"n": n, "p": p, "logit_p": logit_p}
+    given: dict[str, Any] = {"n": n, "p": p, "logit_p": logit_p}
     return TableDistribution(TABLE["Binomial"], given)
+
+
+def DiscreteUniform(lower: Any, upper: Any) -> TableDistribution:
+    """The discrete uniform distribution, with both ends.
+
+    The probability of k is 1 / (upper - lower + 1).
+
+    Parameters
+    ----------
+    lower : DimTensor or number
+        Lower end; a whole number.
+    upper : DimTensor or number
+        Upper end; a whole number.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Johnson, Kemp and Kotz, Univariate Discrete Distributions (2005), section 6.10.1.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.DiscreteUniform(-2, 5)
+    DiscreteUniform(lower=-2, upper=5)
+    """
+    given: dict[str, Any] = {"lower": lower, "upper": upper}
+    return TableDistribution(TABLE["DiscreteUniform"], given)
+
+
+def Geometric(p: Any = None, *, logit_p: Any = None) -> TableDistribution:
+    """Number of trials up to the first success, with it.
+
+    The probability of k is p (1 - p)^(k - 1).
+
+    Parameters
+    ----------
+    p : DimTensor or number, optional
+        Probability of success; a probability.
+    logit_p : DimTensor or number, optional
+        Log odds, log p - log(1 - p); a real number.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Johnson, Kemp and Kotz, Univariate Discrete Distributions (2005), section 5.2.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.Geometric(0.3)
+    Geometric(p=0.3)
+    """
+    given: dict[str, Any] = {"p": p, "logit_p": logit_p}
+    return TableDistribution(TABLE["Geometric"], given)
+
+
+def NegativeBinomial(
+    mu: Any = None, alpha: Any = None, *, n: Any = None, p: Any = None, logit_p: Any = None
+) -> TableDistribution:
+    """A Poisson variable whose rate is a gamma variable; failures before n successes.
+
+    The probability of k is Γ(k + alpha) / (k! Γ(alpha)) (alpha / (mu + alpha))^alpha (mu /
+    (mu + alpha))^k.
+
+    Parameters
+    ----------
+    mu : DimTensor or number, optional
+        Mean; above 0.
+    alpha : DimTensor or number, optional
+        Shape of the rate; above 0.
+    n : DimTensor or number, optional
+        Number of successes, alpha; above 0. With p.
+    p : DimTensor or number, optional
+        Probability; between 0 and 1. With n.
+    logit_p : DimTensor or number, optional
+        Log odds, log p - log(1 - p); a real number. With n.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Johnson, Kemp and Kotz, Univariate Discrete Distributions (2005), chapter 5.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.NegativeBinomial(3.5, 2.5)
+    NegativeBinomial(mu=3.5, alpha=2.5)
+    """
+    given: dict[str, Any] = {"mu": mu, "alpha": alpha, "n": n, "p": p, "logit_p": logit_p}
+    return TableDistribution(TABLE["NegativeBinomial"], given)
+
+
+def BetaBinomial(n: Any, alpha: Any, beta: Any) -> TableDistribution:
+    """A binomial variable whose probability is a beta variable.
+
+    The probability of k is C(n, k) B(k + alpha, n - k + beta) / B(alpha, beta).
+
+    Parameters
+    ----------
+    n : DimTensor or number
+        Number of trials; a whole number from 0 on.
+    alpha : DimTensor or number
+        Shape of successes; above 0.
+    beta : DimTensor or number
+        Shape of failures; above 0.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Johnson, Kemp and Kotz, Univariate Discrete Distributions (2005), section 6.2.2.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.BetaBinomial(10, 1.5, 3.0)
+    BetaBinomial(n=10, alpha=1.5, beta=3)
+    """
+    given: dict[str, Any] = {"n": n, "alpha": alpha, "beta": beta}
+    return TableDistribution(TABLE["BetaBinomial"], given)
+
+
+def BetaNegativeBinomial(n: Any, alpha: Any, beta: Any) -> TableDistribution:
+    """A negative binomial variable whose probability is a beta variable.
+
+    The probability of k is Γ(n + k) / (k! Γ(n)) B(alpha + n, beta + k) / B(alpha, beta).
+
+    Parameters
+    ----------
+    n : DimTensor or number
+        Number of successes; above 0.
+    alpha : DimTensor or number
+        Shape of successes; above 0.
+    beta : DimTensor or number
+        Shape of failures; above 0.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Johnson, Kemp and Kotz, Univariate Discrete Distributions (2005), section 6.2.3.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.BetaNegativeBinomial(4.0, 5.5, 2.0)
+    BetaNegativeBinomial(n=4, alpha=5.5, beta=2)
+    """
+    given: dict[str, Any] = {"n": n, "alpha": alpha, "beta": beta}
+    return TableDistribution(TABLE["BetaNegativeBinomial"], given)
+
+
+def HyperGeometric(N: Any, k: Any, n: Any) -> TableDistribution:
+    """Number of successes among n draws without replacement.
+
+    The probability of k is C(k, x) C(N - k, n - x) / C(N, n).
+
+    Parameters
+    ----------
+    N : DimTensor or number
+        Size of the population; a whole number from 0 on.
+    k : DimTensor or number
+        Successes in it; a whole number from 0 on.
+    n : DimTensor or number
+        Number of draws; a whole number from 0 on.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Johnson, Kemp and Kotz, Univariate Discrete Distributions (2005), chapter 6.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.HyperGeometric(30, 12, 9)
+    HyperGeometric(N=30, k=12, n=9)
+    """
+    given: dict[str, Any] = {"N": N, "k": k, "n": n}
+    return TableDistribution(TABLE["HyperGeometric"], given)
+
+
+def DiscreteWeibull(q: Any, beta: Any) -> TableDistribution:
+    """The discrete Weibull distribution, of lifetimes in whole steps.
+
+    The probability of k is q^(k^beta) - q^((k + 1)^beta).
+
+    Parameters
+    ----------
+    q : DimTensor or number
+        Probability of surviving a step; between 0 and 1.
+    beta : DimTensor or number
+        Shape; above 0.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Nakagawa and Osaki, IEEE Transactions on Reliability 24, 300-301 (1975).
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.DiscreteWeibull(0.85, 1.4)
+    DiscreteWeibull(q=0.85, beta=1.4)
+    """
+    given: dict[str, Any] = {"q": q, "beta": beta}
+    return TableDistribution(TABLE["DiscreteWeibull"], given)
+
+
+def DiscreteLaplace(a: Any) -> TableDistribution:
+    """The difference of two geometric variables.
+
+    The probability of k is tanh(a / 2) exp(-a |k|).
+
+    Parameters
+    ----------
+    a : DimTensor or number
+        Rate; above 0.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Inusah and Kozubowski, Statistical Planning and Inference 136, 1090-1102 (2006).
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.DiscreteLaplace(0.6)
+    DiscreteLaplace(a=0.6)
+    """
+    given: dict[str, Any] = {"a": a}
+    return TableDistribution(TABLE["DiscreteLaplace"], given)
+
+
+def LogSeries(p: Any) -> TableDistribution:
+    """The logarithmic series distribution.
+
+    The probability of k is -p^k / (k log(1 - p)).
+
+    Parameters
+    ----------
+    p : DimTensor or number
+        Ratio of the series; between 0 and 1.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Johnson, Kemp and Kotz, Univariate Discrete Distributions (2005), chapter 7.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.LogSeries(0.7)
+    LogSeries(p=0.7)
+    """
+    given: dict[str, Any] = {"p": p}
+    return TableDistribution(TABLE["LogSeries"], given)
+
+
+def YuleSimon(alpha: Any) -> TableDistribution:
+    """The Yule-Simon distribution, of frequencies that feed on themselves.
+
+    The probability of k is alpha B(k, alpha + 1).
+
+    Parameters
+    ----------
+    alpha : DimTensor or number
+        Shape; above 0.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Johnson, Kemp and Kotz, Univariate Discrete Distributions (2005), section 6.10.3.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.YuleSimon(3.5)
+    YuleSimon(alpha=3.5)
+    """
+    given: dict[str, Any] = {"alpha": alpha}
+    return TableDistribution(TABLE["YuleSimon"], given)
 
 
 def Poisson(mu: Any) -> TableDistribution:
@@ -2198,5 +3195,5 @@ def Poisson(mu: Any) -> TableDistribution:
     >>> dist.Poisson(3.2)
     Poisson(mu=3.2)
     """
-    given = {"mu": mu}
+    given: dict[str, Any] = {"mu": mu}
     return TableDistribution(TABLE["Poisson"], given)

@@ -168,3 +168,8 @@ def magnitude(drawn: tuple[Any, Any]) -> tuple[Any, Any]:
 def whole(x: Any) -> Any:
     """A parameter as the integers that it holds."""
     return x.astype("int64")
+
+
+def log_odds(x: Any) -> Any:
+    """log(x / (1 - x)), precise for tiny x."""
+    return log(x) - log1p(-x)

@@ -19,7 +19,7 @@ def standardised(
     mean: Moment | Missing,
     variance: Moment | Missing,
     logsf: Formula | Missing | None = None,
-    draw: Callable[..., Any] | str = "icdf",
+    draw: Callable[..., Any] | str | Missing = "icdf",
     **cells: Any,
 ) -> Row:
     """A row of (x - location) / scale, whose cells are those of location 0 and scale 1.

@@ -1,18 +1,40 @@
-"""Rows of the distribution table: continuous, between bounds."""
+"""Rows of the distribution table: between bounds."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
-from dimtensor.dist.formulas import JKB2, log_betainc, log_betaincc
+from dimtensor.dist.formulas import (
+    HALF_LOG_2PI,
+    JKB1,
+    JKB2,
+    LOG_2,
+    LOG_PI,
+    log_betainc,
+    log_betaincc,
+    log_odds,
+)
 from dimtensor.dist.supports import Bounded, Support, unit
-from dimtensor.dist.table import Row, also, params
+from dimtensor.dist.table import NO_CLOSED_FORM, Row, also, params
 from dimtensor.tensor.elementwise import (
+    arcsin,
     betaincinv,
     betaln,
+    exp,
+    expm1,
     log,
+    log1mexp,
+    log1p,
+    log_ndtr,
+    ndtri,
+    power,
+    sigmoid,
+    sin,
+    sqrt,
     square,
+    where,
     xlog1py,
     xlogy,
 )
@@ -26,6 +48,124 @@ def number_of(x: Any) -> Any:
 def between(low: str, high: str) -> Callable[[Any], Support]:
     """The support between two parameters."""
     return lambda p: Bounded(number_of(getattr(p, low)), number_of(getattr(p, high)))
+
+
+def _by_count(mean: Any, count: Any) -> dict[str, Any]:
+    return {"alpha": mean * count, "beta": (1.0 - mean) * count}
+
+
+def scaled_beta(shapes: Callable[[Any], tuple[Any, Any]]) -> dict[str, Any]:
+    """Cells of a beta variable between the parameters lower and upper."""
+
+    def place(x: Any, p: Any) -> tuple[Any, Any, Any, Any]:
+        a, b = shapes(p)
+        width = p.upper - p.lower
+        return a, b, (x - p.lower) / width, (p.upper - x) / width
+
+    def logp(x: Any, p: Any) -> Any:
+        a, b, y, rest = place(x, p)
+        return xlogy(a - 1.0, y) + xlogy(b - 1.0, rest) - betaln(a, b) - log(p.upper - p.lower)
+
+    def mean(p: Any) -> Any:
+        a, b = shapes(p)
+        return p.lower + (p.upper - p.lower) * a / (a + b)
+
+    def variance(p: Any) -> Any:
+        a, b = shapes(p)
+        return square((p.upper - p.lower) / (a + b)) * a * b / (a + b + 1.0)
+
+    def draw(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:
+        y, rng = rng.beta(*shapes(p), dims=dims)
+        return p.lower + (p.upper - p.lower) * y, rng
+
+    return {
+        "support": between("lower", "upper"),
+        "logp": logp,
+        "logcdf": lambda x, p: log_betainc(*place(x, p)),
+        "logsf": lambda x, p: log_betaincc(*place(x, p)),
+        "icdf": lambda q, p: p.lower + (p.upper - p.lower) * betaincinv(*shapes(p), q),
+        "mean": mean,
+        "variance": variance,
+        "draw": draw,
+    }
+
+
+def _pert_shapes(p: Any) -> tuple[Any, Any]:
+    width = p.upper - p.lower
+    return 1.0 + p.lam * (p.mode - p.lower) / width, 1.0 + p.lam * (p.upper - p.mode) / width
+
+
+def _kumaraswamy_logsf(x: Any, p: Any) -> Any:
+    return p.b * log1p(-power(x, p.a))
+
+
+def _kumaraswamy_icdf(q: Any, p: Any) -> Any:
+    return power(-expm1(log1p(-q) / p.b), 1.0 / p.a)
+
+
+def _kumaraswamy_moment(p: Any, order: int) -> Any:
+    return p.b * exp(betaln(1.0 + order / p.a, p.b))
+
+
+def _logit_normal_z(x: Any, p: Any) -> Any:
+    return (log_odds(x) - p.mu) / p.sigma
+
+
+def _triangle_sides(x: Any, p: Any) -> tuple[Any, Any, Any]:
+    """Whether a value is below the mode, and its distances from the ends, on their sides."""
+    below = x < p.c
+    return below, where(below, x - p.lower, p.c - p.lower), where(below, p.upper - p.c, p.upper - x)
+
+
+def _triangular_logp(x: Any, p: Any) -> Any:
+    below, left, right = _triangle_sides(x, p)
+    width = p.upper - p.lower
+    rise, fall = where(below, p.c - p.lower, 1.0), where(below, 1.0, p.upper - p.c)
+    top = (fall == 0.0) & (x == p.c)  # the density is largest at an end
+    return (
+        LOG_2
+        - log(width)
+        + where(
+            below, log(left / rise), log(where(top, 1.0, right / where(fall == 0.0, 1.0, fall)))
+        )
+    )
+
+
+def _triangular_parts(x: Any, p: Any) -> tuple[Any, Any]:
+    """Log probabilities of smaller values and of larger ones."""
+    below, left, right = _triangle_sides(x, p)
+    width = p.upper - p.lower
+    low = 2.0 * log(where(below, left, 0.5)) - log(width) - log(where(below, p.c - p.lower, 1.0))
+    high = (
+        2.0 * log(where(below, 0.5, right))
+        - log(width)
+        - log(where(below, 1.0, where(p.upper == p.c, 1.0, p.upper - p.c)))
+    )
+    return where(below, low, log1mexp(where(below, -1.0, high))), where(
+        below, log1mexp(where(below, low, -1.0)), high
+    )
+
+
+def _triangular_icdf(q: Any, p: Any) -> Any:
+    width = p.upper - p.lower
+    below = q < (p.c - p.lower) / width
+    low = p.lower + sqrt(q * width * (p.c - p.lower))
+    return where(below, low, p.upper - sqrt((1.0 - q) * width * (p.upper - p.c)))
+
+
+def _triangular_variance(p: Any) -> Any:
+    a, b, c = p.lower, p.upper, p.c
+    return (a * a + b * b + c * c - a * b - a * c - b * c) / 18.0
+
+
+def _arcsine_share(x: Any, p: Any) -> tuple[Any, Any]:
+    width = p.upper - p.lower
+    return (x - p.lower) / width, (p.upper - x) / width
+
+
+def _arcsine_logp(x: Any, p: Any) -> Any:
+    y, rest = _arcsine_share(x, p)
+    return -LOG_PI - log(p.upper - p.lower) - 0.5 * (log(y) + log(rest))
 
 
 BOUNDED: list[Row] = [
@@ -74,8 +214,151 @@ BOUNDED: list[Row] = [
         example={"alpha": 2.0, "beta": 3.5},
         window=(0, 1),
     ),
+    Row(
+        name="BetaScaled",
+        doc="The beta distribution between two bounds.",
+        density="y^(alpha - 1) (1 - y)^(beta - 1) / (B(alpha, beta) (upper - lower)), "
+        "y = (x - lower) / (upper - lower)",
+        params=params("alpha: positive | shape at the lower end",
+                      "beta: positive | shape at the upper end",
+                      "lower: real = 0 | lower end", "upper: real = 1 | upper end"),
+        increasing=("lower", "upper"),
+        **scaled_beta(lambda p: (p.alpha, p.beta)),
+        source=f"{JKB2}, chapter 25",
+        example={"alpha": 2.0, "beta": 3.5, "lower": -1.0, "upper": 3.0},
+        window=(-1, 3),
+    ),
+    Row(
+        name="PERT",
+        doc="The beta distribution of a smallest, a most likely and a largest value.",
+        density="y^(a - 1) (1 - y)^(b - 1) / (B(a, b) (upper - lower)), "
+        "y = (x - lower) / (upper - lower), a = 1 + lam (mode - lower) / (upper - lower), "
+        "b = 2 + lam - a",
+        params=params("lower: real | smallest value", "mode: real | most likely value",
+                      "upper: real | largest value", "lam: positive = 4 | weight of the mode"),
+        increasing=("lower", "mode", "upper"),
+        **scaled_beta(_pert_shapes),
+        source="Vose, Risk Analysis (2008), appendix III",
+        example={"lower": -1.0, "mode": 0.5, "upper": 3.0, "lam": 4.0},
+        window=(-1, 3),
+    ),
+    Row(
+        name="Arcsine",
+        doc="The arcsine distribution.",
+        density="1 / (π √((x - lower) (upper - x)))",
+        params=params("lower: real = 0 | lower end", "upper: real = 1 | upper end"),
+        increasing=("lower", "upper"),
+        support=between("lower", "upper"),
+        logp=_arcsine_logp,
+        logcdf=lambda x, p: log(2.0 / math.pi * arcsin(sqrt(_arcsine_share(x, p)[0]))),
+        logsf=lambda x, p: log(2.0 / math.pi * arcsin(sqrt(_arcsine_share(x, p)[1]))),
+        icdf=lambda q, p: p.lower + (p.upper - p.lower) * square(sin(0.5 * math.pi * q)),
+        mean=lambda p: 0.5 * (p.lower + p.upper),
+        variance=lambda p: square(p.upper - p.lower) / 8.0,
+        draw="icdf",
+        source=f"{JKB2}, section 25.3",
+        example={"lower": -1.0, "upper": 2.0},
+        window=(-1, 2),
+    ),
+    Row(
+        name="PowerFunction",
+        doc="The power function distribution: the largest of alpha uniform variables.",
+        density="alpha x^(alpha - 1)",
+        params=params("alpha: positive | power"),
+        support=lambda p: unit,
+        logp=lambda x, p: log(p.alpha) + xlogy(p.alpha - 1.0, x),
+        logcdf=lambda x, p: p.alpha * log(x),
+        icdf=lambda q, p: power(q, 1.0 / p.alpha),
+        mean=lambda p: p.alpha / (p.alpha + 1.0),
+        variance=lambda p: p.alpha / (square(p.alpha + 1.0) * (p.alpha + 2.0)),
+        draw=lambda rng, p, dims: rng.power(p.alpha, dims=dims),
+        source=f"{JKB1}, section 20.8",
+        example={"alpha": 2.5},
+        window=(0, 1),
+    ),
+    Row(
+        name="LogUniform",
+        doc="The distribution whose logarithm is uniform.",
+        density="1 / (x log(upper / lower))",
+        params=params("lower: positive | lower end", "upper: positive | upper end"),
+        increasing=("lower", "upper"),
+        support=between("lower", "upper"),
+        logp=lambda x, p: -log(x) - log(log(p.upper / p.lower)),
+        logcdf=lambda x, p: log(log(x / p.lower) / log(p.upper / p.lower)),
+        logsf=lambda x, p: log(log(p.upper / x) / log(p.upper / p.lower)),
+        icdf=lambda q, p: p.lower * exp(q * log(p.upper / p.lower)),
+        mean=lambda p: (p.upper - p.lower) / log(p.upper / p.lower),
+        variance=lambda p: (
+            0.5 * (square(p.upper) - square(p.lower)) / log(p.upper / p.lower)
+            - square((p.upper - p.lower) / log(p.upper / p.lower))
+        ),
+        draw="icdf",
+        source="Hamming, Bell System Technical Journal 49, 1609-1625 (1970)",
+        example={"lower": 0.5, "upper": 4.0},
+        window=(0.3, 4.2),
+    ),
+    Row(
+        name="Kumaraswamy",
+        doc="The Kumaraswamy distribution.",
+        density="a b x^(a - 1) (1 - x^a)^(b - 1)",
+        params=params("a: positive | shape at 0", "b: positive | shape at 1"),
+        support=lambda p: unit,
+        logp=lambda x, p: (
+            log(p.a * p.b) + xlogy(p.a - 1.0, x) + xlog1py(p.b - 1.0, -power(x, p.a))
+        ),
+        logcdf=lambda x, p: log1mexp(_kumaraswamy_logsf(x, p)),
+        logsf=_kumaraswamy_logsf,
+        icdf=_kumaraswamy_icdf,
+        mean=lambda p: _kumaraswamy_moment(p, 1),
+        variance=lambda p: _kumaraswamy_moment(p, 2) - square(_kumaraswamy_moment(p, 1)),
+        draw="icdf",
+        source="Kumaraswamy, Journal of Hydrology 46, 79-88 (1980)",
+        example={"a": 2.0, "b": 3.0},
+        window=(0, 1),
+    ),
+    Row(
+        name="LogitNormal",
+        doc="The distribution of the probability whose log odds are normal.",
+        density="φ((logit x - mu) / sigma) / (sigma x (1 - x))",
+        params=params("mu: real = 0 | mean of the log odds",
+                      "sigma: positive = 1 | their deviation"),
+        alternatives=(
+            also("mu: real = 0 | mean of the log odds", "tau: positive | precision, 1 / sigma²",
+                 by=lambda p: {"sigma": 1.0 / sqrt(p.tau)}),
+        ),
+        support=lambda p: unit,
+        ends="()",
+        logp=lambda x, p: (
+            -HALF_LOG_2PI - 0.5 * square(_logit_normal_z(x, p)) - log(p.sigma) - log(x) - log1p(-x)
+        ),
+        logcdf=lambda x, p: log_ndtr(_logit_normal_z(x, p)),
+        logsf=lambda x, p: log_ndtr(-_logit_normal_z(x, p)),
+        icdf=lambda q, p: sigmoid(p.mu + p.sigma * ndtri(q)),
+        mean=NO_CLOSED_FORM,
+        variance=NO_CLOSED_FORM,
+        draw="icdf",
+        source=f"{JKB1}, section 12.4.3",
+        example={"mu": 0.4, "sigma": 0.9},
+        window=(0, 1),
+    ),
+    Row(
+        name="Triangular",
+        doc="The triangular distribution.",
+        density="2 (x - lower) / ((upper - lower) (c - lower)) below c, "
+        "2 (upper - x) / ((upper - lower) (upper - c)) above",
+        params=params("lower: real = 0 | lower end", "upper: real = 1 | upper end",
+                      "c: real = 0.5 | mode"),
+        increasing=("lower", "c", "upper"),
+        support=between("lower", "upper"),
+        logp=_triangular_logp,
+        logcdf=lambda x, p: _triangular_parts(x, p)[0],
+        logsf=lambda x, p: _triangular_parts(x, p)[1],
+        icdf=_triangular_icdf,
+        mean=lambda p: (p.lower + p.upper + p.c) / 3.0,
+        variance=_triangular_variance,
+        draw=lambda rng, p, dims: rng.triangular(p.lower, p.c, p.upper, dims=dims),
+        source=f"{JKB2}, section 26.9",
+        example={"lower": -1.0, "upper": 2.0, "c": 0.3},
+        window=(-1.2, 2.2),
+    ),
 ]  # fmt: skip
-
-
-def _by_count(mean: Any, count: Any) -> dict[str, Any]:
-    return {"alpha": mean * count, "beta": (1.0 - mean) * count}

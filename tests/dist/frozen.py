@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.integrate
+import scipy.special
 import scipy.stats as st
 
 
@@ -114,3 +116,121 @@ class Folded:
 
     def var(self) -> float:
         return float(self.base.var() - self.mean() ** 2)
+
+
+class OnCircle:
+    """A density on a circle, turned by an angle."""
+
+    def __init__(self, base: Any, angle: float):
+        self.base, self.angle = base, angle
+
+    def support(self) -> tuple[float, float]:
+        return -np.pi, np.pi
+
+    def ppf(self, q: Any) -> Any:
+        return np.pi * (2 * np.asarray(q) - 1)
+
+    def logpdf(self, x: Any) -> Any:
+        x = np.asarray(x, dtype=float)
+        inside = np.abs(x) <= np.pi
+        turned = (np.where(inside, x, 0.0) - self.angle) % (2 * np.pi)
+        return np.where(inside, self.base.logpdf(turned), -np.inf)
+
+    def cdf(self, x: Any) -> Any:
+        grid = np.linspace(-np.pi, np.pi, 20_001)
+        density = np.exp(self.logpdf(grid))
+        steps = np.append(0, np.cumsum((density[1:] + density[:-1]) / 2 * np.diff(grid)))
+        return np.interp(x, grid, steps)
+
+
+class Tilted:
+    """The density proportional to exp(x log(lam / (1 - lam))) between 0 and 1."""
+
+    def __init__(self, lam: Any):
+        lam = np.ravel(lam)[0]
+        self.eta = np.log(lam) - np.log1p(-lam)
+
+    def support(self) -> tuple[float, float]:
+        return 0.0, 1.0
+
+    def _integral(self, x: Any) -> Any:
+        return x if self.eta == 0 else np.expm1(self.eta * x) / self.eta
+
+    def ppf(self, q: Any) -> Any:
+        q = np.asarray(q)
+        return q if self.eta == 0 else np.log1p(q * np.expm1(self.eta)) / self.eta
+
+    def logpdf(self, x: Any) -> Any:
+        x = np.asarray(x)
+        inside = (x >= 0) & (x <= 1)
+        return np.where(inside, self.eta * x - np.log(self._integral(1.0)), -np.inf)
+
+    def cdf(self, x: Any) -> Any:
+        return self._integral(np.clip(x, 0, 1)) / self._integral(1.0)
+
+    def logcdf(self, x: Any) -> Any:
+        return np.log(self.cdf(x))
+
+    def logsf(self, x: Any) -> Any:
+        return np.log1p(-self.cdf(x))
+
+    def mean(self) -> float:
+        return float(scipy.integrate.quad(lambda x: x * np.exp(self.logpdf(x)), 0, 1)[0])
+
+    def var(self) -> float:
+        mean = self.mean()
+        return float(
+            scipy.integrate.quad(lambda x: (x - mean) ** 2 * np.exp(self.logpdf(x)), 0, 1)[0]
+        )
+
+
+class Steps:
+    """A distribution on 0, 1, … of the logarithm of the probability of larger values."""
+
+    def __init__(self, log_survival: Callable[[Any], Any]):
+        self.log_survival = log_survival
+
+    def support(self) -> tuple[float, float]:
+        return 0, np.inf
+
+    def ppf(self, q: Any) -> Any:
+        k = np.arange(5000)
+        return np.searchsorted(self.cdf(k), np.asarray(q)).astype(float)
+
+    def logsf(self, x: Any) -> Any:
+        x = np.floor(np.asarray(x, dtype=float))
+        return np.where(x < 0, 0.0, self.log_survival(np.maximum(x, 0.0)))
+
+    def logcdf(self, x: Any) -> Any:
+        return np.log(self.cdf(x))
+
+    def cdf(self, x: Any) -> Any:
+        return -np.expm1(self.logsf(x))
+
+    def logpmf(self, x: Any) -> Any:
+        x = np.asarray(x, dtype=float)
+        whole = np.isfinite(x) & (x == np.floor(x)) & (x >= 0)
+        x = np.where(whole, x, 0.0)
+        return np.where(whole, np.log(np.exp(self.logsf(x - 1)) - np.exp(self.logsf(x))), -np.inf)
+
+    def pmf(self, x: Any) -> Any:
+        return np.exp(self.logpmf(x))
+
+
+class BetaNegative:
+    """SciPy's, but for numbers of successes that are not whole, which it does not take."""
+
+    def __init__(self, n: Any, alpha: Any, beta: Any):
+        self.parameters = n, alpha, beta
+        self.base = st.betanbinom(n, alpha, beta)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.base, name)
+
+    def logpmf(self, k: Any) -> Any:
+        n, a, b = self.parameters
+        inside = np.isfinite(k) & (k == np.floor(k)) & (np.asarray(k) >= 0)
+        k = np.where(inside, k, 0.0)
+        ways = np.log(scipy.special.poch(n, k)) - scipy.special.gammaln(k + 1)
+        beta = scipy.special.betaln(a + n, b + k) - scipy.special.betaln(a, b)
+        return np.where(inside, ways + beta, -np.inf)

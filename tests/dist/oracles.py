@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+import scipy.special
 import scipy.stats as st
 
-from tests.dist.frozen import Folded, Improper
+from tests.dist.frozen import BetaNegative, Folded, Improper, Mapped, OnCircle, Steps, Tilted
 
 
 class Oracle(NamedTuple):
@@ -111,7 +113,75 @@ ORACLES: dict[str, Oracle] = {
                       [{"lower": 5.0, "upper": 5.5}]),
     "Beta": Oracle(st.beta, [{"alpha": 0.1, "beta": 0.2}, {"alpha": 1.0, "beta": 1.0},
                              {"alpha": 30.0, "beta": 80.0}]),
+    "BetaScaled": Oracle(
+        lambda alpha, beta, lower, upper: st.beta(alpha, beta, lower, upper - lower),
+        [{"alpha": 1.0, "beta": 1.5, "lower": 0.0, "upper": 0.1}],
+    ),
+    "PERT": Oracle(
+        lambda lower, mode, upper, lam: st.beta(
+            1 + lam * (mode - lower) / (upper - lower),
+            1 + lam * (upper - mode) / (upper - lower), lower, upper - lower,
+        ),
+        [{"lower": 0.0, "mode": 9.0, "upper": 10.0, "lam": 2.0}],
+    ),
+    "Arcsine": Oracle(lambda lower, upper: st.arcsine(lower, upper - lower),
+                      [{"lower": 0.0, "upper": 10.0}]),
+    "PowerFunction": Oracle(st.powerlaw, [{"alpha": 1.5}]),
+    "LogUniform": Oracle(st.loguniform, [{"lower": 0.01, "upper": 100.0}]),
+    "Kumaraswamy": Oracle(
+        lambda a, b: Mapped(
+            st.beta(1, b), lambda y: y ** (1 / a), lambda x: x**a,
+            lambda x: np.log(a) + (a - 1) * np.log(x), 0.0, 1.0,
+        ),
+        [{"a": 3.0, "b": 1.5}],
+        {"mean": 1e-6, "variance": 1e-5},
+    ),
+    "LogitNormal": Oracle(
+        lambda mu, sigma: Mapped(
+            st.norm(mu, sigma), scipy.special.expit, scipy.special.logit,
+            lambda x: -np.log(x) - np.log1p(-x), 0.0, 1.0,
+        ),
+        [{"mu": -1.0, "sigma": 2.0}],
+    ),
+    "Triangular": Oracle(
+        lambda lower, upper, c: st.triang((c - lower) / (upper - lower), lower, upper - lower),
+        [{"lower": 0.0, "upper": 10.0, "c": 9.0}],
+    ),
+    "TruncatedNormal": Oracle(
+        lambda mu, sigma, lower, upper: st.truncnorm(
+            (lower - mu) / sigma, (upper - mu) / sigma, mu, sigma
+        ),
+        [{"mu": 0.0, "sigma": 1.0, "lower": 5.0, "upper": 7.0},
+         {"mu": 0.0, "sigma": 1.0, "lower": -9.0, "upper": -3.0}],
+        {"variance": 1e-7},
+    ),
+    "VonMises": Oracle(lambda mu, kappa: OnCircle(st.vonmises(kappa), mu),
+                       [{"mu": -3.0, "kappa": 0.1}, {"mu": 0.0, "kappa": 200.0}]),
+    "WrappedCauchy": Oracle(lambda mu, rho: OnCircle(st.wrapcauchy(rho), mu),
+                            [{"mu": -3.0, "rho": 0.9}]),
+    "RaisedCosine": Oracle(lambda mu, s: st.cosine(mu, s / np.pi), [{"mu": 0.0, "s": 4.0}],
+                           {"logcdf": 1e-6, "logsf": 1e-6}),
+    "Semicircle": Oracle(st.semicircular, [{"mu": 0.0, "r": 0.1}]),
+    "ContinuousBernoulli": Oracle(
+        lambda lam: Tilted(lam), [{"lam": 0.5}, {"lam": 0.001}, {"lam": 0.503}],
+    ),
     "Bernoulli": Oracle(st.bernoulli, [{"p": 0.999}]),
+    "DiscreteUniform": Oracle(lambda lower, upper: st.randint(lower, upper + 1),
+                              [{"lower": 0, "upper": 100}]),
+    "Geometric": Oracle(st.geom, [{"p": 0.01}, {"p": 0.9}]),
+    "NegativeBinomial": Oracle(lambda mu, alpha: st.nbinom(alpha, alpha / (alpha + mu)),
+                               [{"mu": 50.0, "alpha": 0.1}, {"mu": 2.0, "alpha": 60.0}]),
+    "BetaBinomial": Oracle(st.betabinom, [{"n": 50, "alpha": 30.0, "beta": 0.5},
+                                          {"n": 5, "alpha": 300.0, "beta": 900.0}]),
+    "BetaNegativeBinomial": Oracle(BetaNegative, [{"n": 1.0, "alpha": 8.0, "beta": 9.0}]),
+    "HyperGeometric": Oracle(lambda N, k, n: st.hypergeom(N, k, n),
+                             [{"N": 12, "k": 10, "n": 6}]),
+    "DiscreteWeibull": Oracle(
+        lambda q, beta: Steps(lambda k: (k + 1.0) ** beta * np.log(q)), [{"q": 0.5, "beta": 0.6}]
+    ),
+    "DiscreteLaplace": Oracle(st.dlaplace, [{"a": 3.0}, {"a": 0.05}]),
+    "LogSeries": Oracle(st.logser, [{"p": 0.05}]),
+    "YuleSimon": Oracle(st.yulesimon, [{"alpha": 12.0}]),
     "Binomial": Oracle(st.binom, [{"n": 1, "p": 0.5}, {"n": 40, "p": 0.01}]),
     "Poisson": Oracle(st.poisson, [{"mu": 0.01}, {"mu": 80.0}]),
 }  # fmt: skip
