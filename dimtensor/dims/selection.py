@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import operator
-from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -222,7 +221,7 @@ class LateSlice(Selection):
 class Mask(Selection):
     """The positions where a boolean tensor is true; the key stands for the tensor."""
 
-    key: Hashable
+    key: Any
 
     def length(self, parent_length: int | None) -> int | None:
         return None

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dimtensor.dims import Dim, Dims, SelDim
+from dimtensor.dims.labels import Labels
 from dimtensor.dims.selection import Mask
 
 
@@ -87,7 +88,7 @@ class LabelPosition(NamedTuple):
     """
 
     dim: Dim
-    labels: tuple
+    labels: Labels
     role: str  # "one", "many", "start", "stop", "length"
 
 

@@ -95,16 +95,16 @@ def _check_regions(node: Node, depends: set[Node], backward: bool) -> None:
         )
     given = split_inputs(attrs, node.inputs)
     inputs = (*given.init, *given.sequences, *given.captured)
-    leaves = {b for b, x in zip(attrs.region.bound, inputs, strict=True) if x in depends}
+    moving = {b for b, x in zip(attrs.region.bound, inputs, strict=True) if x in depends}
     while True:
-        moved_on = set(leaves)
+        moved_on = set(moving)
         for state, after in zip(attrs.region.bound, attrs.next_states, strict=False):
-            if _depends(after, leaves):
+            if _depends(after, moving):
                 moved_on.add(state)
-        if moved_on == leaves:
+        if moved_on == moving:
             break
-        leaves = moved_on
-    wrt = [x for x in leaves if x.dtype[:5] == "float"]
+        moving = moved_on
+    wrt = [x for x in moving if x.dtype[:5] == "float"]
     for output in (*attrs.next_states, *attrs.traced):
         if output.dtype[:5] == "float":
             check_differentiable(output, wrt, backward)

@@ -74,7 +74,8 @@ class Exchange:
                             f"substitute: elements of {old.parent.title} are moved by position, "
                             "as in a roll, and may be others afterwards"
                         )
-                lengths = {self.dim(old).length, self.dim(new).length} - {None}
+                both = (self.dim(old).length, self.dim(new).length)
+                lengths = {length for length in both if length is not None}
                 if len(lengths) > 1:
                     raise DimError(
                         f"substitute: {old.title} takes the place of {new.title}, and would be of "
@@ -86,8 +87,8 @@ class Exchange:
             moved_items = tuple(map(self._item, selected.items))
             if moved_items != selected.items:
                 attrs = node.attrs._replace(items=moved_items)
-                old: Any = SimpleNamespace(kind=node.kind, inputs=node.inputs, attrs=attrs)
-                return kind.with_inputs(old, inputs, self._mapping)
+                before: Any = SimpleNamespace(kind=node.kind, inputs=node.inputs, attrs=attrs)
+                return kind.with_inputs(before, inputs, self._mapping)
         return None
 
     def _input(self, node: Node) -> Node:

@@ -87,7 +87,7 @@ class Node:
         return self.attrs.name if self.kind in ("input", "data", "shaped") else None
 
 
-def make(kind: str, inputs: tuple[Node, ...] = (), attrs: Hashable = None) -> Node:
+def make(kind: str, inputs: tuple[Node, ...] = (), attrs: Any = None) -> Node:
     """The node of an operation: the existing one where an equal one is alive.
 
     Operands of commutative operations are put into the order in which they were made.

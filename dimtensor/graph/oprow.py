@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 Domain = tuple[tuple[float, float], ...]
 
@@ -85,7 +86,7 @@ def unary(
     *,
     domain: tuple[float, float] = (-3.0, 3.0),
     grad: bool = True,
-    **cells: str | bool,
+    **cells: Any,
 ) -> OpRow:
     """A row of one operand; NumPy's counterpart has the same name unless told otherwise."""
     return elementwise(name, "x", dtype, doc, domain=(domain,), grad=(0,) if grad else (), **cells)
@@ -102,7 +103,7 @@ def elementwise(
     oracle: str = "",
     domain: Domain = ((-3.0, 3.0),),
     grad: tuple[int, ...] = (),
-    **cells: str | bool,
+    **cells: Any,
 ) -> OpRow:
     """A row of any number of operands; see :func:`unary`."""
     numpy = name if numpy is None else numpy
@@ -122,7 +123,7 @@ def elementwise(
     )
 
 
-def special(name: str, params: str, doc: str, **cells: object) -> OpRow:
+def special(name: str, params: str, doc: str, **cells: Any) -> OpRow:
     """A row of a special function of floats, differentiable in all operands unless told otherwise.
 
     The counterpart has the same name in SciPy.
@@ -138,7 +139,7 @@ def reduction(
     *,
     kind: str = "reduce",
     grad: bool = True,
-    **cells: str | bool,
+    **cells: Any,
 ) -> OpRow:
     """A row of a reduction or a cumulative operation, which has NumPy's name."""
     return OpRow(

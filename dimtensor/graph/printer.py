@@ -62,8 +62,7 @@ def graph_text(outputs: Sequence[Node] | Mapping[str, Node]) -> str:
     outputs: %2
     """
     named = dict(outputs) if isinstance(outputs, Mapping) else None
-    roots = list(named.values()) if named is not None else list(outputs)  # type: ignore[arg-type]
-    roots = shown(roots)
+    roots = shown(list(outputs.values() if isinstance(outputs, Mapping) else outputs))
     names = References(roots)
     lines = _lines(names)
     refs = [names.node(root) for root in roots]
@@ -207,7 +206,7 @@ def _body_lines(node: Node, around: References) -> list[tuple[str, str, str, str
         names = References(outputs, bound, around, f"{around.node(node)}.", first)
         first = names.numbered
         lines.append((f"  {title}:", "", "", ""))
-        lines += [(f"    {ref}", *rest) for ref, *rest in _lines(names)]
+        lines += [(f"    {line[0]}", *line[1:]) for line in _lines(names)]
         results = ", ".join(
             f"{key}: {names.node(output)}" for key, output in zip(keys, outputs, strict=True)
         )

@@ -58,7 +58,8 @@ def say[T](result: T, name: str, /, *operands: Any, **options: Any) -> T:
     >>> words_of(x.mean().node).name
     'mean'
     """
-    node: Node = getattr(result, "node", result)  # type: ignore[assignment]
+    given_node: Any = result
+    node: Node = getattr(given_node, "node", given_node)
     given = [("", getattr(x, "node", x)) for x in operands]
     plain = []
     for key, value in options.items():

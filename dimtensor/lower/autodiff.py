@@ -19,6 +19,7 @@ from dimtensor.graph.derivatives import jacobian_renames, outer_dims
 from dimtensor.graph.regions import DerivativeAttrs, split_derivative
 from dimtensor.lower.context import Lowering, lowers, transpose
 from dimtensor.lower.loops import RegionLowering
+from dimtensor.lower.preferences import TRANSPOSED_READ, Estimates, Found, Preference, prefers
 from dimtensor.ops.batching import over_batch
 from dimtensor.ops.derivatives import pull, push
 from dimtensor.ops.derivatives.flow import number, zeros
@@ -109,6 +110,20 @@ def jacobian(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variabl
     if batched.type.ndim != len(rows) + len(columns):  # y does not depend on the input
         batched = pt.zeros([*function.lengths, *ctx.shape(columns)], dtype=node.dtype)
     return function.at(ctx, values, [batched])[0], (*rows, *renamed)
+
+
+@prefers("jacobian")
+def jacobian_order(node: Node, estimates: Estimates) -> Found:
+    renames = dict(jacobian_renames(node))
+    columns = frozenset(renames.get(dim, dim) for dim in node.inputs[0].dims)
+    first = frozenset(node.dims) - columns
+    if first and columns:
+        cost = TRANSPOSED_READ * estimates.elements(node.dims)
+        n = len(first)
+        yield (
+            ("jacobian", node),
+            Preference(node.dims, lambda order: 0 if first.issuperset(order[:n]) else cost),
+        )
 
 
 def _unit_cotangents(lengths: Sequence[Variable | int], dtype: str) -> Variable:

@@ -11,12 +11,28 @@ from pytensor.gradient import disconnected_grad
 from pytensor.graph.basic import Variable
 from pytensor.tensor.math import Max, Min
 
-from dimtensor.dims import Dims
+from dimtensor.dims import Dims, without
 from dimtensor.errors import GraphError
 from dimtensor.graph import TABLE, Node
 from dimtensor.graph.dtypes import operand_dtype
 from dimtensor.lower.context import Lowering, lowers
 from dimtensor.lower.empty import with_an_element
+from dimtensor.lower.preferences import (
+    COPY,
+    EXTREME_INNERMOST,
+    REDUCED_INSIDE,
+    REREAD,
+    RUNNING_INNERMOST,
+    SUMMED_INNERMOST,
+    Estimates,
+    Found,
+    before,
+    first,
+    last,
+    not_innermost,
+    prefers,
+    same_order,
+)
 from dimtensor.ops import special
 from dimtensor.ops.cumulate import RunningProduct
 from dimtensor.ops.extreme import largest, smallest
@@ -202,6 +218,26 @@ def elemwise(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variabl
     return positional_function(row.name)(*operands), axes
 
 
+@prefers("elemwise")
+def elemwise_order(node: Node, estimates: Estimates) -> Found:
+    if len(node.dims) > 2:
+        for x in node.inputs:
+            yield from _broadcast(node.dims, x.dims, estimates)
+
+
+def _broadcast(whole: Dims, part: Dims, estimates: Estimates) -> Found:
+    """Dims that a smaller operand lacks are inside of its own, so that it is read once.
+
+    Vectors are left out: they stay in the cache.
+    """
+    if not 2 <= len(part) < len(whole):
+        return
+    cost = REREAD * estimates.elements(whole)
+    for inner in without(whole, part):
+        for outer in part:
+            yield ("broadcast", part, outer, inner), before(outer, inner, cost)
+
+
 @lowers("cast")
 def cast(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
     (x,) = inputs
@@ -244,6 +280,19 @@ def reduce(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable,
     return (Max if name == "max" else Min)(axis=numbers)(x), rest
 
 
+@prefers("reduce")
+def reduce_order(node: Node, estimates: Estimates) -> Found:
+    name, reduced = node.attrs
+    dims = node.inputs[0].dims
+    if reduced and len(reduced) < len(dims):
+        extreme = name in ("max", "min", "supremum")
+        weight = EXTREME_INNERMOST if extreme else SUMMED_INNERMOST
+        yield ("reduce", dims, reduced, extreme), not_innermost(dims, reduced, weight, estimates)
+        if len(dims) > 2:
+            cost = REDUCED_INSIDE * estimates.elements(dims)
+            yield ("outside", dims, reduced), first(dims, reduced, cost)
+
+
 @lowers("cumulate")
 def cumulate(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
     name, dim = node.attrs
@@ -252,6 +301,13 @@ def cumulate(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variabl
     if name == "cumsum":
         return pt.cumsum(x, axis=axes.index(dim)), axes
     return RunningProduct(axes.index(dim))(x), axes
+
+
+@prefers("cumulate")
+def cumulate_order(node: Node, estimates: Estimates) -> Found:
+    dims, along = node.dims, node.attrs.dim
+    if len(dims) > 1:
+        yield ("run", dims, along), not_innermost(dims, (along,), RUNNING_INNERMOST, estimates)
 
 
 @lowers("arg_reduce")
@@ -270,6 +326,13 @@ def arg_reduce(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Varia
     return function(x, axis=axes.index(dim)), tuple(d for d in axes if d is not dim)
 
 
+@prefers("arg_reduce")
+def arg_reduce_order(node: Node, estimates: Estimates) -> Found:
+    dims = node.inputs[0].dims
+    if len(dims) > 1:
+        yield ("core", node), last(dims, (node.attrs.dim,), COPY * estimates.elements(dims))
+
+
 @lowers("sort")
 def sort(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
     dim, ranks = node.attrs
@@ -284,6 +347,12 @@ def argsort(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable
     axes = ctx.axes(node.inputs[0])
     order = pt.argsort(inputs[0], axis=axes.index(dim), kind="mergesort")
     return order, tuple(ranks if d is dim else d for d in axes)
+
+
+@prefers("sort", "argsort")
+def sort_order(node: Node, estimates: Estimates) -> Found:
+    dim, positions = node.attrs
+    return same_order(node, node.inputs[0].dims, node.dims, {dim: positions}, estimates)
 
 
 @lowers("group_position")
@@ -304,3 +373,11 @@ def group_position(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[V
         numpy_function = (f"dimtensor.ops.group.{which}_positions", 3, 1)
         op = Blockwise(op, signature="(n),(n),(k)->(k)", gufunc_spec=numpy_function)
     return op(*operands, numbers), (*batch, groups)
+
+
+@prefers("group_position")
+def group_position_order(node: Node, estimates: Estimates) -> Found:
+    _, along, groups = node.attrs
+    for x, core in ((node.inputs[0], along), (node.inputs[1], along), (node, groups)):
+        if len(x.dims) > 1 and core in x.dims:
+            yield ("core", x, core), last(x.dims, (core,), COPY * estimates.elements(x.dims))

@@ -313,6 +313,6 @@ def slice_length(selection: Slice, length: Any) -> Any:
     start, stop, step = selection.start, selection.stop, selection.step
     if step == 1 and (start or 0) >= 0 and stop is None:
         return pt.maximum(length - (start or 0), 0)
-    if step == 1 and (start or 0) >= 0 and stop < 0:
+    if step == 1 and (start or 0) >= 0 and stop is not None and stop < 0:
         return pt.maximum(length - (start or 0) + stop, 0)
     return pt.arange(length)[selection.as_slice()].shape[0]

@@ -8,9 +8,18 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
-from dimtensor.dims import Dim, Dims
+from dimtensor.dims import Dim, Dims, without
 from dimtensor.graph import Node
 from dimtensor.lower.context import Lowering, lowers, transpose
+from dimtensor.lower.preferences import (
+    COPY,
+    SUMMED_INNERMOST,
+    Estimates,
+    Found,
+    Preference,
+    not_innermost,
+    prefers,
+)
 
 # stands for a length that is not known when the contraction order is chosen
 _EXPECTED_LENGTH = 1000
@@ -53,6 +62,46 @@ def dot(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Di
         pool.append(_sum_out(ctx, *product, needed))
     ((variable, dims),) = pool
     return variable, dims
+
+
+@prefers("dot")
+def dot_order(node: Node, estimates: Estimates) -> Found:
+    if len(node.inputs) != 2:
+        return
+    x, y = (i.dims for i in node.inputs)
+    summed = tuple(dim for dim in node.attrs if dim in x and dim in y)
+    batch = tuple(dim for dim in x if dim in y and dim not in summed)
+    left = tuple(dim for dim in without(x, (*summed, *batch)) if dim not in node.attrs)
+    right = tuple(dim for dim in without(y, (*summed, *batch)) if dim not in node.attrs)
+    if not (summed and left and right):
+        joint = tuple(dict.fromkeys((*x, *y)))
+        if node.attrs and len(node.attrs) < len(joint):
+            yield ("dot", node), not_innermost(joint, node.attrs, SUMMED_INNERMOST, estimates)
+        return
+    operands = {
+        "left": (batch, left, summed),
+        "right": (batch, summed, right),
+        "result": (batch, left, right),
+    }
+    for role, groups in operands.items():
+        if batch or any(len(group) > 1 for group in groups):
+            yield ("dot", role, node), _in_blocks(groups, estimates)
+
+
+def _in_blocks(groups: tuple[Dims, Dims, Dims], estimates: Estimates) -> Preference:
+    """The batch first, then the dims of rows beside each other and those of columns."""
+    batch, one = frozenset(groups[0]), frozenset(groups[1])
+    dims = tuple(dim for group in groups for dim in group)
+    cost = COPY * estimates.elements(dims)
+    b, n = len(batch), len(one)
+
+    def differs(order: Dims) -> int:
+        matrix = order[b:]
+        rows = matrix[:n] if matrix[0] in one else matrix[len(matrix) - n :]
+        fine = batch.issuperset(order[:b]) and one.issuperset(rows)
+        return 0 if fine else cost
+
+    return Preference(dims, differs)
 
 
 def _sum_out(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytensor.tensor as pt
@@ -12,6 +13,15 @@ from dimtensor.dims.selection import LateSlice, Positions, Slice
 from dimtensor.graph import Node
 from dimtensor.graph.attrs import IndexItem, LabelPosition
 from dimtensor.lower.context import Lowering, lowers, transpose
+from dimtensor.lower.preferences import (
+    COLUMN_WRITTEN,
+    ROW_ACROSS,
+    Estimates,
+    Found,
+    Preference,
+    prefers,
+    same_order,
+)
 
 
 def _within(ctx: Lowering, node: Node, indexer: Node, variable: Variable, dim: Dim) -> Variable:
@@ -51,6 +61,42 @@ def index(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, 
         }
         return _gather(ctx, x, dims, arrays)
     return x, dims
+
+
+@prefers("index")
+def index_order(node: Node, estimates: Estimates) -> Found:
+    source, *indexers = node.inputs
+    items = node.attrs.items
+    if all(item.kind in ("select", "mask") for item in items):
+        taken = {item.dim: item.new_dim(indexers) for item in items}
+        return same_order(node, source.dims, node.dims, taken, estimates)
+    return _rows(source.dims, items, indexers, estimates.has_gradient(source), estimates)
+
+
+def _rows(
+    source: Dims, items: Sequence, indexers: Sequence[Node], written: bool, estimates: Estimates
+) -> Found:
+    """What is looked up lies in memory in rows, if the innermost loop is over rows; else across.
+
+    Rows that are written, by an update or by the gradient of a look-up, are to be innermost:
+    elements at places that data tell cannot be written several at a time.
+    """
+    looked_up = tuple(item.dim for item in items if item.kind == "tensor")
+    own = {d for item in items if item.kind == "tensor" for d in indexers[item.payload].dims}
+    rest = frozenset(dim for dim in source if dim not in looked_up and dim not in own)
+    if not looked_up or not rest:
+        return
+    size = estimates.elements({*rest, *own})
+    dims = tuple(dict.fromkeys((*source, *own)))
+    walked, stored = rest | own, frozenset(source)
+
+    def cost(order: Dims) -> int:
+        in_rows = [dim for dim in order if dim in walked][-1] in rest
+        lie_in_rows = [dim for dim in order if dim in stored][-1] in rest
+        across = COLUMN_WRITTEN * size if written and not in_rows else 0
+        return across + (ROW_ACROSS * size if in_rows != lie_in_rows else 0)
+
+    yield ("rows", dims, looked_up, written), Preference(dims, cost)
 
 
 def _take_views(
@@ -171,3 +217,9 @@ def update(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable,
     filled = pt.alloc(ctx.align(value, own, (*target, *rest)), *shape)
     updated = assign(moved[tuple(indices)], filled)
     return transpose(updated, (*indexed, *rest), dims), dims
+
+
+@prefers("update")
+def update_order(node: Node, estimates: Estimates) -> Found:
+    source, _, *indexers = node.inputs
+    return _rows(source.dims, node.attrs.items, indexers, True, estimates)

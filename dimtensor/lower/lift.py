@@ -13,6 +13,7 @@ from dimtensor.dims import Dim, Dims, without
 from dimtensor.errors import DimError, GraphError, build_message
 from dimtensor.graph import Node
 from dimtensor.lower.context import Lowering, lowers
+from dimtensor.lower.preferences import COPY, Estimates, Found, last, prefers
 from dimtensor.ops.batching import over_batch
 
 
@@ -88,6 +89,19 @@ def apply(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, 
         carried = tuple(dim for dim in batch if any(dim in own for own in used))
     _settle_lengths(ctx, node, result)
     return _with_batch(ctx, result, batch, carried, attrs.core_out)
+
+
+@prefers("apply")
+def apply_order(node: Node, estimates: Estimates) -> Found:
+    """Core axes are the last ones."""
+    attrs = node.attrs
+    for number, (x, core) in enumerate(zip(node.inputs, attrs.core_in, strict=True)):
+        if core and len(x.dims) > 1:
+            cost = COPY * estimates.elements(x.dims)
+            yield ("core", attrs.function, x, core, number), last(x.dims, core, cost)
+    if attrs.core_out and len(node.dims) > 1:
+        cost = COPY * estimates.elements(node.dims)
+        yield ("core", node), last(node.dims, attrs.core_out, cost)
 
 
 def _with_batch(

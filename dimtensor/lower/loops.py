@@ -20,6 +20,7 @@ from dimtensor.graph.infer import describe
 from dimtensor.graph.regions import LoopAttrs, Region, split_inputs, stop_dims
 from dimtensor.graph.walk import with_regions
 from dimtensor.lower.context import Lowering, lowers, transpose
+from dimtensor.lower.preferences import COPY, Estimates, Found, first, prefers
 from dimtensor.ops.loop.spec import LoopOptions, StepGraph
 
 Results = list[tuple[Variable, Dims]]
@@ -97,6 +98,17 @@ def loop(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, D
     if results is None:
         results = ctx.shared[key] = _loop(ctx, node.attrs, node.inputs)
     return results[node.attrs.output]
+
+
+@prefers("loop")
+def loop_order(node: Node, estimates: Estimates) -> Found:
+    """The dim of a loop is the first of its sequences and traces."""
+    over = node.attrs.over
+    if over is None:
+        return
+    for x in (*split_inputs(node.attrs, node.inputs).sequences, node):
+        if over in x.dims and len(x.dims) > 1:
+            yield ("first", x), first(x.dims, (over,), COPY * estimates.elements(x.dims))
 
 
 def _loop(ctx: Lowering, attrs: LoopAttrs, nodes: tuple[Node, ...]) -> Results:

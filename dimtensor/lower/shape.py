@@ -7,9 +7,10 @@ from typing import Any
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
-from dimtensor.dims import Dims
+from dimtensor.dims import Dim, Dims, ProductDim
 from dimtensor.graph import Node
 from dimtensor.lower.context import Lowering, lowers
+from dimtensor.lower.preferences import COPY, Estimates, Found, Preference, prefers, same_order
 
 
 @lowers("expand")
@@ -24,6 +25,31 @@ def relabel(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable
     return inputs[0], tuple(mapping.get(dim, dim) for dim in ctx.axes(node.inputs[0]))
 
 
+@prefers("relabel")
+def relabel_order(node: Node, estimates: Estimates) -> Found:
+    return same_order(node, node.inputs[0].dims, node.dims, dict(node.attrs.pairs), estimates)
+
+
+def _product(
+    node: Node, apart: Dims, together: Dims, product: ProductDim, estimates: Estimates
+) -> Found:
+    """Factors are beside each other, in the order of the product, where the product is."""
+    factors = frozenset(product.factors)
+    cost = COPY * estimates.elements(apart)
+    joint = tuple(dict.fromkeys((*apart, *together)))
+    one, two = frozenset(apart), frozenset(together)
+
+    def differs(order: Dims) -> int:
+        spread: list[Dim] = []
+        for dim in order:
+            if dim in two:
+                spread += product.factors if dim is product else [dim]
+        return 0 if spread == [dim for dim in order if dim in one] else cost
+
+    assert factors <= one
+    yield ("product", node), Preference(joint, differs)
+
+
 @lowers("merge")
 def merge(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
     product = node.attrs
@@ -35,6 +61,11 @@ def merge(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, 
     return _reshape(ctx, variable, target), target
 
 
+@prefers("merge")
+def merge_order(node: Node, estimates: Estimates) -> Found:
+    return _product(node, node.inputs[0].dims, node.dims, node.attrs, estimates)
+
+
 @lowers("split")
 def split(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
     product = node.attrs
@@ -42,6 +73,11 @@ def split(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, 
     at = axes.index(product)
     spread = (*axes[:at], *product.factors, *axes[at + 1 :])
     return _reshape(ctx, inputs[0], spread), spread
+
+
+@prefers("split")
+def split_order(node: Node, estimates: Estimates) -> Found:
+    return _product(node, node.dims, node.inputs[0].dims, node.attrs, estimates)
 
 
 def _reshape(ctx: Lowering, variable: Variable, dims: Dims) -> Variable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from dimtensor.dims import Dim, Dims, SelDim, clash_error, dim_set, union, without
 from dimtensor.dims.selection import LateSlice, Positions, Slice
@@ -36,7 +37,7 @@ from dimtensor.graph.node import Node, NodeType
 from dimtensor.graph.substitute import expand_node, map_dim, relabel_node
 
 
-class _Selecting[A: (IndexAttrs, UpdateAttrs)](Kind[A]):
+class _Selecting(Kind[Any]):
     """A node whose attributes have items, and whose last inputs are indexers."""
 
     # how many inputs there are before the indexers
@@ -45,7 +46,7 @@ class _Selecting[A: (IndexAttrs, UpdateAttrs)](Kind[A]):
     def selected(self, node: Node) -> Selected:
         return Selected(node.attrs.items, node.inputs[self.operands :])
 
-    def map_dims(self, attrs: A, f: DimMap) -> A:
+    def map_dims(self, attrs: Any, f: DimMap) -> Any:
         items = tuple(item._replace(dim=f(item.dim)) for item in attrs.items)
         return attrs._replace(items=items)
 
@@ -87,7 +88,7 @@ class _Selecting[A: (IndexAttrs, UpdateAttrs)](Kind[A]):
         return (self.name, *options, chosen, node.inputs[: self.operands])
 
     def parse(self, entry: Entry, reader: Reader) -> Parsed:
-        *options, chosen, operands = entry.parts
+        options, chosen, operands = entry.parts[:-2], entry.parts[-2], entry.parts[-1]
         indexers: list[Node] = []
         items: list[IndexItem] = []
         dims: dict[Dim, Dim] = {}
@@ -198,7 +199,7 @@ def _ragged(dim: Dim, mask: Node) -> DimError:
 
 
 @kind("index")
-class Index(_Selecting[IndexAttrs]):
+class Index(_Selecting):
     """A selection."""
 
     attrs = IndexAttrs
@@ -233,7 +234,7 @@ class Index(_Selecting[IndexAttrs]):
 
 
 @kind("update")
-class Update(_Selecting[UpdateAttrs]):
+class Update(_Selecting):
     """A tensor whose selection is set to a value, or increased by it."""
 
     attrs = UpdateAttrs
@@ -281,10 +282,11 @@ class Update(_Selecting[UpdateAttrs]):
 
     def parse(self, entry: Entry, reader: Reader) -> Parsed:
         """The dims of the value are those that inference finds in the selection."""
-        (x, value, *indexers), attrs, dims = super().parse(entry, reader)
+        inputs, attrs, dims = super().parse(entry, reader)
+        x, value = inputs[:2]
         inferred = {wanted: dim for dim, wanted in dims.items()}
         pairs = ((dim, inferred.get(dim, dim)) for dim in value.dims)
-        return Parsed((x, relabel_node(value, *pairs), *indexers), attrs)
+        return Parsed((x, relabel_node(value, *pairs), *inputs[2:]), attrs)
 
 
 def _foreign(mode: str, dim: Dim, selected: Dims, value: Node) -> DimError:
