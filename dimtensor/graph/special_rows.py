@@ -102,10 +102,10 @@ _GAMMA = [
         oracle="lambda k, x: sp.gammaincc(k, x) * sp.gamma(k)", domain=(_POSITIVE,),
     ),
     special(
-        "gammaincinv", "k p", "Inverse of gammainc in x.", domain=(_POSITIVE, _UNIT), grad=(1,)
+        "gammaincinv", "k p", "Inverse of gammainc in x.", domain=(_POSITIVE, _UNIT)
     ),
     special(
-        "gammainccinv", "k p", "Inverse of gammaincc in x.", domain=(_POSITIVE, _UNIT), grad=(1,)
+        "gammainccinv", "k p", "Inverse of gammaincc in x.", domain=(_POSITIVE, _UNIT)
     ),
     special(
         "betainc", "a b x", "Regularised incomplete beta function.",
@@ -113,7 +113,7 @@ _GAMMA = [
     ),
     special(
         "betaincinv", "a b p", "Inverse of betainc in x.",
-        domain=(_POSITIVE, _POSITIVE, _UNIT), grad=(2,),
+        domain=(_POSITIVE, _POSITIVE, _UNIT),
     ),
 ]  # fmt: skip
 

@@ -263,6 +263,31 @@ def test_nan_stays_nan():
         assert np.isnan(at(slope, x=np.nan))
 
 
+def test_second_derivatives_where_a_first_one_is_zero():
+    """A derivative that happens to be zero has a derivative all the same."""
+    w = pt.dvector("w")
+    cases = [
+        (pt.log(w)[0] ** 2, [1.0, 1.0], [[2.0, 0.0], [0.0, 0.0]]),
+        (pt.log(w)[0] ** 2, [1.0, 0.0], [[2.0, 0.0], [0.0, 0.0]]),
+        (pt.log(w)[0] * (w[1] - 1.0), [1.0, 1.0], [[0.0, 1.0], [1.0, 0.0]]),
+        ((1.0 / w)[0] * (w[1] - 1.0), [2.0, 1.0], [[0.0, -0.25], [-0.25, 0.0]]),
+        (pt.exp(w)[1] * w[0], [0.0, 0.0], [[0.0, 1.0], [1.0, 0.0]]),
+        (pt.sqrt(w)[0] * (w[1] - 4.0), [4.0, 4.0], [[0.0, 0.25], [0.25, 0.0]]),
+        ((w**1.5)[0] * (w[1] - 1.0), [4.0, 1.0], [[0.0, 3.0], [3.0, 0.0]]),
+        # the slope of the gamma function at 1
+        (pt.gamma(w)[0] * (w[1] - 2.0), [1.0, 2.0], -np.euler_gamma * (1 - np.eye(2))),
+    ]
+    for cost, point, wanted in cases:
+        (slope,) = pull([cost], [pt.constant(1.0)], [w])
+        rows = [pull([slope[k]], [pt.constant(1.0)], [w])[0] for k in range(2)]
+        columns = [push([slope], [w], [pt.constant(np.eye(2)[k])])[0] for k in range(2)]
+        once = [push([cost], [w], [pt.constant(np.eye(2)[k])])[0] for k in range(2)]
+        mixed = [pull([t], [pt.constant(1.0)], [w])[0] for t in once]
+        for found in (rows, columns, mixed):
+            found = Interpreter([w], found)(np.array(point))
+            np.testing.assert_allclose(found, wanted, atol=1e-15, err_msg=str(point))
+
+
 def test_third_derivatives_of_products():
     v = pt.dvector("v")
     cost: Variable = v.prod()

@@ -6,11 +6,20 @@ from dimtensor.ops.derivatives import (
     partials,
     products,
     selecting,
+    special,
     structural,
 )
 from dimtensor.ops.derivatives.driver import pull, push
 from dimtensor.ops.derivatives.flow import Undefined
 
-del matrices, nested, partials, products, selecting, structural  # they declared their rules
+del (
+    matrices,
+    nested,
+    partials,
+    products,
+    selecting,
+    special,
+    structural,
+)  # they declared their rules
 
 __all__ = ["Undefined", "pull", "push"]

@@ -97,7 +97,10 @@ def pull(
 
 
 def push(
-    outputs: Sequence[Variable], wrt: Sequence[Variable], tangents: Sequence[Variable | None]
+    outputs: Sequence[Variable],
+    wrt: Sequence[Variable],
+    tangents: Sequence[Variable | None],
+    guarded: bool = True,
 ) -> list[Variable | None]:
     """Tangents of outputs, from those of variables: forward mode.
 
@@ -107,6 +110,8 @@ def push(
     tangents : sequence of variable or None
         One for each of `wrt`. Where one of `wrt` depends on another, its tangent is added to the
         one that it has from there.
+    guarded : bool
+        Whether a tangent of zero stays zero where a partial derivative is infinite.
 
     Returns
     -------
@@ -130,6 +135,8 @@ def push(
     for variable, tangent in zip(wrt, tangents, strict=True):
         if tangent is not None and is_continuous(variable):
             given.setdefault(variable, []).append(_seed(tangent, variable))
+    if not guarded:
+        given = {v: [flow._replace(sparse=False) for flow in flows] for v, flows in given.items()}
     found = {v: accumulated(flows) for v, flows in given.items() if v.owner is None}
     for node in io_toposort([], list(outputs)):
         here = [found.get(v) for v in node.inputs]

@@ -131,7 +131,7 @@ def pull_elementwise(
             continue
         mask = both(cotangent.mask, partial.mask)
         try:
-            if partial.singular and cotangent.mask is None and cotangent.sparse:
+            if partial.singular and cotangent.sparse:
                 value = of_dtype(_guarded(partial, cotangent.value), x)
             else:
                 value = of_dtype(partial.times(cotangent.value), x)

@@ -19,6 +19,7 @@ from dimtensor.ops.derivatives.elementwise import expanded
 from dimtensor.ops.derivatives.fallback import pulled_by_op, pushed_by_pulling
 from dimtensor.ops.derivatives.flow import zeros
 from dimtensor.ops.derivatives.rules import Tangents, forward_rule, reverse_rule
+from dimtensor.ops.derivatives.series import is_series, pull_series, push_series
 from dimtensor.ops.graphs import replaced
 from dimtensor.upstream.pytensor import core_node
 
@@ -95,6 +96,8 @@ def _has_own(op: OpFromGraph) -> bool:
 
 @forward_rule(Elemwise)
 def _push_composite(node: Any, tangents: Tangents) -> Results:
+    if is_series(node):
+        return push_series(node, tangents)
     if not _is_composite(node):
         return pushed_by_pulling(node, tangents)
     return _pushed_inside(expanded, node, tangents)
@@ -102,6 +105,8 @@ def _push_composite(node: Any, tangents: Tangents) -> Results:
 
 @reverse_rule(Elemwise)
 def _pull_composite(node: Any, cotangents: Tangents, wanted: Sequence[bool]) -> Results:
+    if is_series(node):
+        return pull_series(node, cotangents, wanted)
     if not _is_composite(node):
         return pulled_by_op(node, cotangents, wanted)
     return _pulled_inside(expanded, node, cotangents, wanted)

@@ -1,0 +1,115 @@
+r"""Partial derivatives of special functions by their parameters.
+
+Those of a series are the derivative of the series; those of an inverse follow from the function
+that it inverts: where :math:`f(a, x) = p`, :math:`dx/da = -f_a / f_x`.
+
+References
+----------
+NIST Digital Library of Mathematical Functions, https://dlmf.nist.gov: 15.2.1, 15.5.1, 15.8.1 (the
+hypergeometric function), 8.2.1 and 8.17.1 (incomplete gamma and beta functions).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytensor.scalar.basic as ps
+import pytensor.scalar.math as psm
+import pytensor.tensor as pt
+from pytensor.graph.basic import Variable
+from pytensor.scalar.loop import ScalarLoop
+from pytensor.tensor.elemwise import Elemwise
+
+from dimtensor.ops.derivatives.driver import push
+from dimtensor.ops.derivatives.elementwise import Partial, partials
+from dimtensor.ops.derivatives.flow import number, times
+from dimtensor.upstream.pytensor import batch_derivatives
+
+Found = Sequence[Partial | None]
+_TERMS = 1_000_000
+
+
+@partials(psm.Hyp2F1)
+def _hyp2f1(xs: Sequence[Variable], z: Variable) -> Found:
+    a, b, c, x = (pt.cast(v, z.type.dtype) for v in xs)
+
+    def by(parameter: Variable) -> Variable:
+        (slope,) = push([_gauss(a, b, c, x)], [parameter], [pt.ones_like(parameter)])
+        return slope  # type: ignore[return-value]
+
+    one = number(1, z)
+    raised = [pt.add(v, one) for v in (a, b, c)]
+    return [
+        *(Partial(lambda t, v=v: times(t, by(v)), None, True) for v in (a, b, c)),  # type: ignore
+        Partial(lambda t: times(t, pt.mul(pt.true_div(pt.mul(a, b), c), pt.hyp2f1(*raised, x)))),
+    ]
+
+
+def _gauss(a: Variable, b: Variable, c: Variable, x: Variable) -> Variable:
+    """The hypergeometric function of x < 1, by its series.
+
+    Of a negative x it is that of x / (x - 1), which is between 0 and 1.
+    """
+    one = number(1, x)
+    negative = pt.lt(x, number(0, x))
+    at = pt.switch(negative, pt.true_div(x, pt.sub(x, one)), x)
+    other = pt.switch(negative, pt.sub(c, b), b)
+    factor = pt.switch(negative, pt.exp(pt.neg(pt.mul(a, pt.log1p(pt.neg(x))))), one)
+    converges = pt.le(at, one)
+    steps = pt.switch(converges, np.int32(_TERMS), np.int32(0))
+    start = [one, one, number(0, x)]
+    total, *_ = Elemwise(_terms(x.type.dtype))(steps, *start, a, other, c, at, return_list=True)
+    return pt.switch(converges, pt.mul(factor, total), number(np.nan, x))
+
+
+def _terms(dtype: str) -> ScalarLoop:
+    """The series, term by term: their sum, the last one and how many."""
+    scalar = ps.get_scalar_type(dtype)
+    total, term, k, a, b, c, x = (scalar(name) for name in ("total", "term", "k", *"abcx"))
+    one = np.asarray(1, dtype=dtype)
+    ratio = (a + k) * (b + k) / ((c + k) * (k + one)) * x
+    new = term * ratio
+    moved = total + new
+    # early terms may be small because they are about to change their sign
+    settled = abs(new) <= np.asarray(np.finfo(dtype).eps, dtype=dtype) * abs(moved)
+    until = settled & (k > abs(a) + abs(b) + abs(c))
+    ends = [moved, new, k + one]
+    return ScalarLoop(
+        init=[total, term, k], constant=[a, b, c, x], update=ends,
+        until=until | ps.eq(ratio, np.asarray(0, dtype=dtype)), name="hypergeometric",
+    )  # fmt: skip
+
+
+@partials(psm.GammaIncInv)
+def _gammaincinv(xs: Sequence[Variable], z: Variable) -> Found:
+    k, _ = xs
+    return _inverse(pt.gammainc(k, z))
+
+
+@partials(psm.GammaIncCInv)
+def _gammainccinv(xs: Sequence[Variable], z: Variable) -> Found:
+    k, _ = xs
+    return _inverse(pt.gammaincc(k, z))
+
+
+@partials(psm.BetaIncInv)
+def _betaincinv(xs: Sequence[Variable], z: Variable) -> Found:
+    a, b, _ = xs
+    return _inverse(pt.betainc(a, b, z))
+
+
+def _inverse(value: Variable) -> Found:
+    """Partial derivatives of the inverse of a function in its last operand."""
+    node = value.owner
+
+    def by(at: int) -> Variable:
+        inputs, outputs = list(node.inputs), list(node.outputs)
+        return batch_derivatives(node.op, inputs, outputs, [pt.ones_like(value)])[at]
+
+    last = len(node.inputs) - 1
+    found = [
+        Partial(lambda t, at=at: pt.neg(times(t, pt.true_div(by(at), by(last)))), None, True)  # type: ignore
+        for at in range(last)
+    ]
+    return [*found, Partial(lambda t: pt.true_div(t, by(last)), None, True)]
