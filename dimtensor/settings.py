@@ -62,8 +62,8 @@ class Settings:
     strict_kernels : bool
         ``DIMTENSOR_STRICT_KERNELS``: an error for graphs that the kernel compiler refuses.
     keep_memory : bool
-        Whether the C library is asked to keep memory that kernels free; not if
-        ``DIMTENSOR_KEEP_MEMORY`` is 0.
+        ``DIMTENSOR_KEEP_MEMORY``: ask the C library to keep memory that is freed, for the whole
+        process.
     verify : bool
         ``DIMTENSOR_VERIFY``: check every node of every graph that is lowered.
     progress : bool or None
@@ -84,7 +84,7 @@ class Settings:
     cache_limit: int = _variable("CACHE_LIMIT", _limit)
     native: Literal["on", "off", "strict"] = _variable("NATIVE", _native)
     strict_kernels: bool = _variable("STRICT_KERNELS", _on)
-    keep_memory: bool = _variable("KEEP_MEMORY", _off_by_zero)
+    keep_memory: bool = _variable("KEEP_MEMORY", _on)
     verify: bool = _variable("VERIFY", _on)
     progress: bool | None = _variable("PROGRESS", _asked)
     full_traceback: bool = _variable("TRACEBACK", "full".__eq__)

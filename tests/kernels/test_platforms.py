@@ -57,8 +57,8 @@ def test_no_machine_code_is_made_either(platform):
         machine.Loaded(b"")
 
 
-@pytest.mark.parametrize(("setting", "calls"), [("0", 0), ("", 1)])
-def test_the_allocator_of_the_process_is_left_alone_on_request(setting, calls, monkeypatch):
+@pytest.mark.parametrize(("setting", "calls"), [("0", 0), ("", 0), ("1", 1)])
+def test_the_allocator_of_the_process_is_changed_on_request_only(setting, calls, monkeypatch):
     asked = []
 
     class Library:

@@ -175,7 +175,8 @@ def _keep_freed_memory(library: ctypes.CDLL) -> None:
 
     Until then it gives arrays of more than 128 KiB back to the system when they are freed, and each
     call of a kernel that makes some waits for their pages, which can take longer than to fill them.
-    With ``DIMTENSOR_KEEP_MEMORY=0`` in the environment the C library is left as it is.
+    The C library is that of the whole process, so it is left as it is unless
+    ``DIMTENSOR_KEEP_MEMORY=1`` is in the environment.
     """
     if not settings().keep_memory:
         return
