@@ -418,9 +418,8 @@ def _clipped(
 
 
 def _named(e: Emitter, value: Expression) -> Var:
-    name = Var(e.fresh("n"), value.dtype)
-    e.lines.append(Assign(name, value))
-    return name
+    """A variable for a number that a length is made of: before a loop where it is known there."""
+    return e.named(value, e.is_early(value))
 
 
 def _along(walk: _Walk, position: Expression) -> Expression:

@@ -39,6 +39,7 @@ from dimtensor.kernels.ir.nodes import (
     Expression,
     Fill,
     Function,
+    Length,
     Load,
     Statement,
     Var,
@@ -251,16 +252,21 @@ class Emitter:
             finally:
                 self._in_question.remove(cls)
             n = known(value)
-            found = self._lengths[cls] = self._named(value, early) if n is None else integer(n)
+            found = self._lengths[cls] = self.named(value, early) if n is None else integer(n)
         return found
 
-    def _named(self, length: Expression, early: bool) -> Var:
+    def named(self, length: Expression, early: bool) -> Var:
         """A variable for a length."""
         name = Var(self.fresh("n"), length.dtype)
         (self.early if early else self.lines).append(Assign(name, length))
         if early:
             self._early_lengths.add(name.name)
         return name
+
+    def name_early(self, length: Assign) -> None:
+        """Assign a length before the loop around the block."""
+        self.early.append(length)
+        self._early_lengths.add(length.target.name)
 
     def agree(self, one: Expression, two: Expression) -> None:
         """Say that two lengths are the same; `guards` looks."""
@@ -273,7 +279,11 @@ class Emitter:
 
     def is_early(self, value: Expression) -> bool:
         """Whether a length or number is known before the loop around the block."""
-        return self.early is self.lines or value.uses <= self._early_lengths | self.known_before
+        if self.early is self.lines:
+            return True
+        if isinstance(value, Length):
+            return any(p.early and p.array == value.array for p in self.places.values())
+        return value.uses <= self._early_lengths | self.known_before
 
     def is_length(self, value: Expression) -> bool:
         """Whether a number is the length of an axis."""
@@ -292,7 +302,7 @@ class Emitter:
             if n is not None:
                 value = integer(n)
             elif not isinstance(value, Var):
-                value = self._named(value, early)
+                value = self.named(value, early)
             elif early:
                 self._early_lengths.add(value.name)
             self._lengths[cls] = value

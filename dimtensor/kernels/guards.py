@@ -70,8 +70,8 @@ class GuardedEmitter(Emitter):
         self._defined: dict[Expression, Expression] = {}
         self._ranges: set[tuple[Any, ...]] = set()
 
-    def _named(self, length: Expression, early: bool) -> Var:
-        name = super()._named(length, early)
+    def named(self, length: Expression, early: bool) -> Var:
+        name = super().named(length, early)
         self._defined[name] = length
         return name
 

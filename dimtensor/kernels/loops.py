@@ -104,11 +104,18 @@ class _Block:
         self.inner.write()
 
     def before(self) -> list[Statement]:
-        """What stands before the loop; memory of known size goes out of the loops around it too."""
+        """What stands before the loop.
+
+        Lengths and memory of known size go out of the loops around it too, as far as they can.
+        """
+        if self.e.early is self.e.lines:
+            return self.inner.early
         kept = []
         for each in self.inner.early:
-            if self.e.early is not self.e.lines and _is_known_memory(each):
+            if _is_known_memory(each):
                 self.e.early.append(each)
+            elif isinstance(each, Assign) and self.e.is_early(each.value):
+                self.e.name_early(each)
             else:
                 kept.append(each)
         return kept

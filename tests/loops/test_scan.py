@@ -596,3 +596,30 @@ def test_a_loop_needs_no_sequence():
     powers = dt.cumulate(lambda s, x: s * 2, 1, None, time)
     f = dt.function([time], powers, backend="python")
     assert f(time=4).values.tolist() == [2, 4, 8, 16]
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("levels", [3, pytest.param(4, marks=pytest.mark.slow)])
+def test_levels_over_a_late_dim_are_machine_code(levels, monkeypatch):
+    """Lengths of segments in segments are known before the loops; numba takes minutes for it."""
+    monkeypatch.setenv("DIMTENSOR_NATIVE", "strict")
+    monkeypatch.setenv("DIMTENSOR_STRICT_KERNELS", "1")
+    time = dt.Dim("time")
+    x, v = dt.scalar("x"), dt.tensor("v", dims=time)
+    last = dt.reduce(
+        lambda s, e: dt.tanh(s * x) + e, 0.1, v, over=time, checkpoint=dt.levels(levels)
+    )
+    f = dt.function([v, x], [last, dt.grad(last, x), dt.grad(last, v)])
+    for n in (1, 5, 64):
+        values, at = np.linspace(0, 1, n), 0.5
+        states = [0.1]
+        for value in values:
+            states.append(np.tanh(states[-1] * at) + value)
+        slope, by_x, by_v = 1.0, 0.0, np.zeros(n)
+        for step in reversed(range(n)):
+            by_v[step] = slope
+            inner = slope * (1 - np.tanh(states[step] * at) ** 2)
+            by_x, slope = by_x + inner * states[step], inner * at
+        found = f(values, at)
+        for one, expected in zip(found, (states[-1], by_x, by_v), strict=True):
+            np.testing.assert_allclose(one.values, expected, rtol=1e-12, atol=1e-14)
