@@ -71,7 +71,21 @@ def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
 
 
 # folders of tests in which numba compiles nothing; the others still have to be gone through
-_MACHINE_CODE_ONLY = frozenset({"backends", "graph", "indexing", "ops", "optable", "tensor"})
+_MACHINE_CODE_ONLY = frozenset(
+    {
+        "backends",
+        "design",
+        "dims",
+        "display",
+        "errors",
+        "graph",
+        "indexing",
+        "lower",
+        "ops",
+        "optable",
+        "tensor",
+    }
+)
 
 
 @pytest.fixture(autouse=True)
