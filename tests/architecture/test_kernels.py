@@ -22,8 +22,6 @@ READERS = {
 }
 # questions that are asked of text where a field was forgotten
 _ASKED = frozenset({"isdigit", "isidentifier", "isnumeric", "isdecimal"})
-# LLVM's values are text: constants and registers
-_OF_LLVM = "dimtensor.kernels.native."
 
 
 def kernel_modules():
@@ -45,8 +43,6 @@ def readers(name, text):
 
 def questions(name, text):
     """Calls that ask text what kind of thing it stands for."""
-    if name.startswith(_OF_LLVM):
-        return []
     attributes = [n.attr for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Attribute)]
     return [f"{name} asks {each}" for each in attributes if each in _ASKED]
 

@@ -23,6 +23,7 @@ from dimtensor.kernels.native.values import (
     Value,
     constant,
     scalar_of,
+    whole_number,
 )
 
 OUT_OF_MEMORY = 1
@@ -108,8 +109,9 @@ class Arrays(Expressions):
             raise NotNative("an array that is made in several places")
         b = self.b
         count = b.product(shape)
-        if result is None and count.text.isdigit():
-            size = int(count.text) * type_.size
+        elements = whole_number(count)
+        if result is None and elements is not None:
+            size = elements * type_.size
             if size <= _FRAME_BYTES:
                 memory = b.slot("i8", max(size, 1), align=32)
                 return Array(memory, type_, shape, b.scope())

@@ -13,9 +13,9 @@ from dimtensor.kernels.native.values import (
     Scalar,
     Value,
     constant,
-    number_of,
     promoted,
     scalar_of,
+    whole_number,
 )
 
 # Floating-point operations have no flags, but for those that add to a total of a reduction: its
@@ -118,8 +118,8 @@ class Builder:
                 zero = constant(0.0, of).text
                 return Value(self.let(f"fcmp une {of.llvm} {value.text}, {zero}"), to)
             return Value(self.let(f"icmp ne {of.llvm} {value.text}, 0"), to)
-        if to.kind == "f" and (number := number_of(value)) is not None:
-            return constant(number, to)
+        if to.kind == "f" and value.known is not None:
+            return constant(value.known, to)
         if of.kind == "f":
             if to.kind == "f":
                 operation = "fpext" if to.bits > of.bits else "fptrunc"
@@ -128,13 +128,13 @@ class Builder:
         elif to.kind == "f":
             operation = "sitofp" if of.kind == "i" else "uitofp"
         elif to.bits == of.bits:
-            return Value(value.text, to, value.position)
+            return value._replace(type=to, factors=None)
         elif to.bits < of.bits:
             operation = "trunc"
         else:
             operation = "sext" if of.kind == "i" else "zext"
-        if value.text.lstrip("-").isdigit() and operation in ("sext", "zext"):
-            return constant(int(value.text), to)
+        if value.known is not None and operation in ("sext", "zext"):
+            return constant(value.known, to)
         text = self.let(f"{operation} {of.llvm} {value.text} to {to.llvm}")
         return Value(text, to, value.position and to.kind != "f")
 
@@ -155,9 +155,9 @@ class Builder:
                 raise NotNative(f"{operator} of truth values")
         if operator not in _INTEGER_OPS:
             raise NotNative(f"{operator} of integers")
-        folded = _fold(operator, a.text, b.text)
+        folded = _fold(operator, a, b)
         if folded is not None:
-            return Value(str(folded), type_, trusted)
+            return Value(str(folded), type_, trusted, known=folded)
         exact = " nsw" if trusted and operator in "+-*" else ""
         text = f"{_INTEGER_OPS[operator]}{exact} {type_.llvm} {a.text}, {b.text}"
         return Value(self.let(text), type_, trusted)
@@ -231,11 +231,11 @@ class Builder:
 
     def negate(self, a: Value) -> Value:
         if a.type.kind == "f":
-            if (number := number_of(a)) is not None:
-                return constant(-float(number), a.type)
+            if a.known is not None:
+                return constant(-a.known, a.type)
             return Value(self.let(f"fneg {a.type.llvm} {a.text}"), a.type)
-        if a.text.lstrip("-").isdigit():
-            return constant(-int(a.text), a.type)
+        if a.known is not None:
+            return constant(-a.known, a.type)
         return Value(self.let(f"sub {a.type.llvm} 0, {a.text}"), a.type)
 
     def compare(self, operator: str, a: Value, b: Value) -> Value:
@@ -322,9 +322,9 @@ class Builder:
         """
         check, inside = self.label("loop"), self.label("body")
         following, after = self.label("next"), self.label("after")
-        down = step.text.startswith("-")
-        if not step.text.lstrip("-").isdigit():
+        if step.known is None:
             raise NotNative("a loop whose step is not a number")
+        down = step.known < 0
         counter = self.slot("i64")
         self.write(f"store i64 {start.text}, ptr {counter}, align 8")
         self.jump(check)
@@ -348,9 +348,11 @@ class Builder:
         LLVM writes such loops out first and then looks for loops to vectorise; what it finds is the
         loop around, in which elements that should be read together are far apart.
         """
-        if not (start.text.isdigit() and stop.text.isdigit()):
+        ends = [whole_number(each) for each in (start, stop, step)]
+        first, last, stride = ends
+        if first is None or last is None or stride is None:
             return ""
-        if len(range(int(start.text), int(stop.text), int(step.text))) <= _WRITTEN_OUT:
+        if len(range(first, last, stride)) <= _WRITTEN_OUT:
             return ""
         return f", !llvm.loop !{self.loop_hint()}"
 
@@ -368,10 +370,10 @@ class Builder:
         return lines
 
 
-def _fold(operator: str, a: str, b: str) -> int | None:
-    if operator == "*" and "0" in (a, b):
+def _fold(operator: str, a: Value, b: Value) -> int | None:
+    x, y = whole_number(a), whole_number(b)
+    if operator == "*" and 0 in (x, y):
         return 0
-    if not (a.lstrip("-").isdigit() and b.lstrip("-").isdigit()):
+    if x is None or y is None:
         return None
-    x, y = int(a), int(b)
     return {"+": x + y, "-": x - y, "*": x * y, "&": x & y, "|": x | y, "^": x ^ y}[operator]

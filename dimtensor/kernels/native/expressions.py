@@ -232,8 +232,8 @@ class Expressions:
         offset = constant(0, I64)
         for part, length in zip(parts, lengths, strict=True):
             position = self._position(self.integer(part), length)
-            offset = self.b.arithmetic("*", offset, length) if offset.text != "0" else offset
-            offset = position if offset.text == "0" else self.b.arithmetic("+", offset, position)
+            offset = offset if offset.known == 0 else self.b.arithmetic("*", offset, length)
+            offset = position if offset.known == 0 else self.b.arithmetic("+", offset, position)
         return offset
 
     def _position(self, position: Value, length: Value) -> Value:

@@ -89,13 +89,15 @@ class Value(NamedTuple):
 
     ``position`` says that it can be trusted as a position in an array: it is made of lengths, loop
     counters and numbers only, so it is not one that is counted from the end. ``factors`` are what
-    a product is made of, none of one that is used more than once.
+    a product is made of, none of one that is used more than once. ``known`` is the number that a
+    constant is.
     """
 
     text: str
     type: Scalar
     position: bool = False
     factors: tuple[str, ...] | None = None
+    known: int | float | None = None
 
 
 class Array(NamedTuple):
@@ -115,25 +117,17 @@ def constant(value: float | int | bool, type_: Scalar) -> Value:
     if type_.kind == "f":
         number = float(np.dtype(type_.name).type(value))
         bits = struct.unpack("<Q", struct.pack("<d", number))[0]
-        return Value(f"0x{bits:016X}", type_)
+        return Value(f"0x{bits:016X}", type_, known=number)
     if type_.kind == "b":
         return Value("true" if value else "false", type_)
-    return Value(str(int(value)), type_, int(value) >= 0)
-
-
-def number_of(value: Value) -> int | float | None:
-    """The number that a constant is; None for what is in a register."""
-    if value.text.lstrip("-").isdigit():
-        return int(value.text)
-    if not value.text.startswith("0x"):
-        return None
-    return float(struct.unpack("<d", struct.pack("<Q", int(value.text, 16)))[0])
+    whole = int(value)
+    return Value(str(whole), type_, whole >= 0, known=whole)
 
 
 def whole_number(value: Value) -> int | None:
     """The whole number that a constant is; None for others."""
-    number = number_of(value)
-    return int(number) if number is not None and float(number).is_integer() else None
+    known = value.known
+    return int(known) if known is not None and float(known).is_integer() else None
 
 
 def promoted(*types: Scalar) -> Scalar:
