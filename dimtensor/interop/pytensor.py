@@ -24,7 +24,7 @@ from pytensor.tensor.basic import Split, scalar_from_tensor
 from pytensor.tensor.shape import specify_shape
 from pytensor.tensor.type import DenseTensorType, TensorType
 
-from dimtensor.upstream.pytensor import compiled_in, protected_inputs
+from dimtensor.upstream.pytensor import compiled_in, protected_inputs, xtensor_class
 
 # What `kernels.compiler.rewritten` applies, and what graphs that are not made by dimtensor need:
 # duplicates merged, wrapped graphs opened, named dims lowered, scans simplified.
@@ -258,11 +258,11 @@ class _Border:
 
 def _dense_input(variable: Variable) -> tuple[Variable, Variable]:
     """An array to be passed in, and what stands for the variable in the graph."""
-    kind = variable.type
+    kind: Any = variable.type
     if isinstance(kind, ScalarType):
         array = TensorType(kind.dtype, ())()
         return array, scalar_from_tensor(array)
-    if type(kind).__name__ == "XTensorType":
+    if isinstance(kind, xtensor_class("type", "XTensorType")):
         from pytensor.xtensor.basic import xtensor_from_tensor
 
         array = TensorType(kind.dtype, kind.shape)()
@@ -274,7 +274,7 @@ def _peeled(variable: Variable) -> Variable:
     """An output without copies, because kernels give arrays of their own, and without dim names."""
     node = variable.owner
     while node is not None and (
-        isinstance(node.op, (DeepCopyOp, ViewOp)) or type(node.op).__name__ == "XTensorFromTensor"
+        isinstance(node.op, (DeepCopyOp, ViewOp, xtensor_class("basic", "XTensorFromTensor")))
     ):
         variable = node.inputs[0]
         node = variable.owner
@@ -286,9 +286,9 @@ def _open_borders(graph: FunctionGraph) -> None:
     for node in graph.toposort():
         inner = node.inputs[0].owner if node.inputs else None
         if (
-            type(node.op).__name__ == "TensorFromXTensor"
+            isinstance(node.op, xtensor_class("basic", "TensorFromXTensor"))
             and inner is not None
-            and type(inner.op).__name__ == "XTensorFromTensor"
+            and isinstance(inner.op, xtensor_class("basic", "XTensorFromTensor"))
         ):
             graph.replace(node.outputs[0], inner.inputs[0], reason="open_borders")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from pytensor.graph.basic import Apply, Constant, Variable
-from pytensor.scalar.basic import ScalarType
+from pytensor.scalar.basic import Neg, ScalarType, TrueDiv
 from pytensor.tensor.basic import Alloc
 from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.subtensor import Subtensor
@@ -50,18 +50,10 @@ from dimtensor.kernels.nest import Nest
 from dimtensor.kernels.plan import Group, Plan, Task, UnsupportedGraph, has_simple_slices
 from dimtensor.kernels.scalars import expression, is_call, meeting_dtype
 from dimtensor.kernels.scopes import Scope, TopScope
-from dimtensor.kernels.shared import NumbaFunction, Shared
+from dimtensor.kernels.shared import NumbaFunction, Shared, TooDeep
 
 # operations between an element and one that is computed for it at once
 _DEEPEST = 50
-
-
-class _TooDeep(Exception):
-    """An element has to be computed before the one that it was asked for by."""
-
-    def __init__(self, *element: Any):
-        super().__init__("an element of many operations in a row")
-        self.element = element
 
 
 class Emitter:
@@ -390,7 +382,7 @@ class Emitter:
         while pending:
             try:
                 known = self._computed(*pending[-1])
-            except _TooDeep as deep:
+            except TooDeep as deep:
                 pending.append(deep.element)
             else:
                 pending.pop()
@@ -399,7 +391,7 @@ class Emitter:
 
     def _computed(self, key: tuple[Any, ...], index: Index, scope: Scope) -> Expression:
         if self._depth == _DEEPEST:
-            raise _TooDeep(key, index, scope)
+            raise TooDeep(key, index, scope)
         node = key[0].owner
         self._depth += 1
         try:
@@ -421,14 +413,14 @@ class Emitter:
                     operands[at], dtypes[at] = number(operand.value, dtype), dtype
         loops = loops_of(operands)
         value = expression(scalar_op, operands, dtypes, out)
-        kind = type(scalar_op).__name__
-        if kind == "TrueDiv" and operands[0] in scope.negated and dtypes[1] == "float64":
+        kind = type(scalar_op)
+        if kind is TrueDiv and operands[0] in scope.negated and dtypes[1] == "float64":
             # of x / s and -x / s one is divided
             positive = scope.temporary(op("/", scope.negated[operands[0]], operands[1]), loops)
             made = scope.temporary(op("neg", positive), loops)
             scope.negated[made] = positive
             return made
-        if kind == "Neg" and operands[0] in scope.negated:
+        if kind is Neg and operands[0] in scope.negated:
             return scope.negated[operands[0]]
         if value is None:
             function = self.shared.scalar_function(scalar_op, dtypes, out)
@@ -436,7 +428,7 @@ class Emitter:
         elif any(value is each for each in operands):
             return value
         made = scope.temporary(value, loops)
-        if kind == "Neg" and out == dtypes[0] == "float64":
+        if kind is Neg and out == dtypes[0] == "float64":
             scope.negated[made] = operands[0]
         if is_call(scalar_op):
             scope.calls.add(made.name)

@@ -6,7 +6,7 @@ from typing import Any
 
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
-from pytensor.tensor.basic import Alloc
+from pytensor.tensor.basic import Alloc, ScalarFromTensor, TensorFromScalar
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.subtensor import (
     AdvancedIncSubtensor,
@@ -171,7 +171,7 @@ def gather_layout(node: Apply) -> list[tuple[str, int]] | None:
 def constant_int(variable: Variable) -> int | None:
     """Value of a scalar integer constant."""
     node = variable.owner
-    if node is not None and type(node.op).__name__ in ("ScalarFromTensor", "TensorFromScalar"):
+    if node is not None and isinstance(node.op, (ScalarFromTensor, TensorFromScalar)):
         return constant_int(node.inputs[0])
     if isinstance(variable, Constant) and getattr(variable.type, "ndim", 0) == 0:
         return int(variable.data)

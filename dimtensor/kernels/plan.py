@@ -6,6 +6,16 @@ from dataclasses import dataclass, field
 
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
+from pytensor.scalar.basic import (
+    AND,
+    OR,
+    Add,
+    Mul,
+    ScalarInnerGraphOp,
+    ScalarMaximum,
+    ScalarMinimum,
+    ScalarType,
+)
 from pytensor.tensor.basic import Alloc, MakeVector, ScalarFromTensor, TensorFromScalar
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.shape import Shape, Shape_i, SpecifyShape
@@ -25,10 +35,10 @@ from dimtensor.kernels.extents import (
     selection_of,
 )
 from dimtensor.kernels.repeats import read_at_many_places
-from dimtensor.kernels.scalars import CHEAP
 from dimtensor.kernels.signatures import array_inputs, reads_elements
+from dimtensor.ops.facts import facts_of
 
-REDUCTIONS = frozenset({"Add", "Mul", "Maximum", "Minimum", "AND", "OR"})
+REDUCTIONS = (Add, Mul, ScalarMaximum, ScalarMinimum, AND, OR)
 
 
 class UnsupportedGraph(Exception):
@@ -120,10 +130,10 @@ class Plan:
             return gather_layout(node) is not None
         if isinstance(op, Shape_i):
             return True
-        return isinstance(op, (MakeVector, Shape)) or type(op).__name__.startswith("ScalarOp")
+        return isinstance(op, (MakeVector, Shape))
 
     def is_reduction(self, node: Apply) -> bool:
-        return isinstance(node.op, CAReduce) and type(node.op.scalar_op).__name__ in REDUCTIONS
+        return isinstance(node.op, CAReduce) and type(node.op.scalar_op) in REDUCTIONS
 
     def is_scatter(self, node: Apply) -> bool:
         if isinstance(node.op, IncSubtensor):
@@ -306,11 +316,11 @@ def _key(item: tuple) -> tuple:
 
 
 def _scalar(variable: Variable) -> bool:
-    return type(variable.type).__name__ == "ScalarType"
+    return isinstance(variable.type, ScalarType)
 
 
 def _is_composite(op: Elemwise) -> bool:
-    return type(op.scalar_op).__name__ in ("Composite", "ScalarLoop")
+    return isinstance(op.scalar_op, ScalarInnerGraphOp)
 
 
 def _is_fill(variable: Variable) -> bool:
@@ -360,4 +370,4 @@ def has_simple_slices(node: Apply) -> bool:
 
 def is_expensive(node: Apply) -> bool:
     """Whether an element costs a call of a library function."""
-    return isinstance(node.op, Elemwise) and type(node.op.scalar_op).__name__ not in CHEAP
+    return isinstance(node.op, Elemwise) and not facts_of(node.op.scalar_op).is_cheap

@@ -7,6 +7,22 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from pytensor.scalar.basic import (
+    Abs,
+    Add,
+    Cast,
+    Identity,
+    Invert,
+    IsNan,
+    Mul,
+    Neg,
+    Reciprocal,
+    Second,
+    Sqr,
+    Sub,
+    Switch,
+    TrueDiv,
+)
 
 from dimtensor.kernels.ir.make import cast, number, op, select
 from dimtensor.kernels.ir.nodes import (
@@ -20,40 +36,20 @@ from dimtensor.kernels.ir.nodes import (
     Store,
     Var,
 )
+from dimtensor.ops.facts import Facts, facts_of
 
-# class name of the scalar op → operation on operands of float64
-_FLOAT = {
-    "Sub": "-", "TrueDiv": "/", "Neg": "neg", "Sqrt": "sqrt", "Exp": "exp", "Log": "log",
-    "Log1p": "log1p", "Expm1": "expm1", "Sin": "sin", "Cos": "cos", "Tanh": "tanh", "Abs": "abs",
-}  # fmt: skip
-_NARY = {"Add": "+", "Mul": "*"}
-_MEETING = frozenset({"Add", "Mul", "Sub", "TrueDiv", "Maximum", "Minimum"})
-_COMPARE = {"LT": "<", "GT": ">", "LE": "<=", "GE": ">=", "EQ": "==", "NEQ": "!="}
-_BOOL = {"AND": "&", "OR": "|", "XOR": "^"}
-
-
-# scalar operations that are cheaper to repeat than to store and load
-CHEAP = frozenset(
-    {"Abs", "Add", "AND", "Cast", "EQ", "GE", "GT", "Identity", "Invert", "IsInf", "IsNan", "LE"}
-    | {"LT", "Maximum", "Minimum", "Mul", "Neg", "NEQ", "OR", "Reciprocal", "Second", "Sqr"}
-    | {"Sqrt", "Sub", "Switch", "TrueDiv", "XOR"}
-)
-# those that also take no longer than a sum
-QUICK = CHEAP - {"Reciprocal", "Sqrt", "TrueDiv"}
-# of the expensive operations, those that do not keep LLVM from vectorising the loop around them:
-# arithmetic (see native.elementary), and functions of which it knows that it may call them for each
-# number of a vector
-_WIDENED = frozenset(
-    {"Exp", "Log", "Log1p", "Sigmoid", "Softplus", "Sign", "Floor", "Ceil", "Trunc", "Clip"}
-    | {"RoundHalfToEven", "Sin", "Cos", "Tan", "Sinh", "Cosh", "Tanh", "ArcSin", "ArcCos"}
-    | {"ArcTan", "Exp2", "Log2", "Log10", "Pow", "IntDiv", "Mod"}
-)
+# functions of one float that the source has itself, and operations before one operand
+_OWN_FUNCTIONS = frozenset({"sqrt", "exp", "log", "log1p", "expm1", "sin", "cos", "tanh"})
+_BEFORE = {Neg: "neg", Abs: "abs"}
+# by the classes of reductions
+_ACCUMULATED = {"Add": "+", "Mul": "*"}
+_LOGIC = {"AND": "&", "OR": "|"}
 
 
 def is_call(scalar_op: Any) -> bool:
     """Whether a scalar op is a call that keeps LLVM from vectorising what is around it."""
-    name = type(scalar_op).__name__
-    return name not in CHEAP and name not in _WIDENED
+    facts = facts_of(scalar_op)
+    return not (facts.is_cheap or facts.vectorises)
 
 
 def meeting_dtype(scalar_op: Any, at: int, dtypes: Sequence[str], out: str) -> str | None:
@@ -61,10 +57,10 @@ def meeting_dtype(scalar_op: Any, at: int, dtypes: Sequence[str], out: str) -> s
 
     All numbers of a dtype can be written in the one in which it meets others.
     """
-    name = type(scalar_op).__name__
-    if name in _MEETING or (name == "Switch" and at):
+    kind = facts_of(scalar_op).kind
+    if kind in ("arithmetic", "extreme") or (type(scalar_op) is Switch and at):
         dtype = out
-    elif name in _COMPARE:
+    elif kind == "comparison":
         dtype = np.result_type(*dtypes).name
     else:
         return None
@@ -75,49 +71,55 @@ def expression(
     scalar_op: Any, operands: Sequence[Expression], dtypes: Sequence[str], out: str
 ) -> Expression | None:
     """A scalar op of operands; None where PyTensor's own numba function has to be called."""
-    name = type(scalar_op).__name__
-    if name == "Second":
+    kind, facts = type(scalar_op), facts_of(scalar_op)
+    if kind is Second:
         return operands[1] if dtypes[1] == out else None
-    if name == "Cast":
+    if kind is Cast:
         return _cast(operands[0], dtypes[0], out)
-    if name in _COMPARE and set(dtypes) <= {"float64", "int64"}:
-        return op(_COMPARE[name], *operands)
-    if name in _BOOL and set(dtypes) == {"bool"}:
-        return Op(_BOOL[name], tuple(operands), "bool")
-    if name == "Invert" and dtypes[0] == "bool":
+    if facts.kind == "comparison" and set(dtypes) <= {"float64", "int64"}:
+        return op(facts.sign, *operands)
+    if facts.kind == "logic" and facts.sign and set(dtypes) == {"bool"}:
+        return Op(facts.sign, tuple(operands), "bool")
+    if kind is Invert and dtypes[0] == "bool":
         return op("not", operands[0])
-    if name == "Switch" and dtypes[0] == "bool" and dtypes[1] == dtypes[2] == out:
+    if kind is Switch and dtypes[0] == "bool" and dtypes[1] == dtypes[2] == out:
         return select(*operands)
-    if name == "IsNan" and dtypes[0] == "float64":
+    if kind is IsNan and dtypes[0] == "float64":
         return op("!=", operands[0], operands[0])
-    if name in _MEETING and out in ("float64", "int64"):
+    if facts.kind in ("arithmetic", "extreme") and out in ("float64", "int64"):
         converted = [_cast(x, dtype, out) for x, dtype in zip(operands, dtypes, strict=True)]
         if all(each is not None for each in converted):
-            return _arithmetic(name, converted, out)  # type: ignore[arg-type]
+            return _arithmetic(kind, facts, converted, out)  # type: ignore[arg-type]
     if set(dtypes) == {out} and out in ("float64", "int64"):
-        return _arithmetic(name, operands, out)
+        return _arithmetic(kind, facts, operands, out)
     return None
 
 
-def _arithmetic(name: str, operands: Sequence[Expression], out: str) -> Expression | None:
+def _arithmetic(
+    kind: type, facts: Facts, operands: Sequence[Expression], out: str
+) -> Expression | None:
     first = operands[0]
-    if name in _NARY:
-        return op(_NARY[name], *operands) if len(operands) > 1 else first
-    if name == "Sqr":
+    if kind in (Add, Mul):
+        return op(facts.sign, *operands) if len(operands) > 1 else first
+    if kind is Sqr:
         return op("*", first, first)
-    if name == "Identity":
+    if kind is Identity:
         return first
-    if name in ("Sub", "Neg", "Abs"):
-        return op(_FLOAT[name], *operands)
-    if name in ("Maximum", "Minimum"):
-        better = op(">" if name == "Maximum" else "<", *operands)
+    if kind is Sub:
+        return op("-", *operands)
+    if kind in _BEFORE:
+        return op(_BEFORE[kind], first)
+    if facts.kind == "extreme":
+        better = op(facts.sign, *operands)
         if out == "float64":  # NaN of either operand goes through
             better = op("or", better, op("!=", first, first))
         return select(better, *operands)
-    if out == "float64" and name == "Reciprocal":
+    if out == "float64" and kind is Reciprocal:
         return op("/", number(1.0, out), first)
-    if out == "float64" and name in _FLOAT:
-        return op(_FLOAT[name], *operands)
+    if out == "float64" and kind is TrueDiv:
+        return op("/", *operands)
+    if out == "float64" and facts.function in _OWN_FUNCTIONS:
+        return op(facts.function, first)
     return None
 
 
@@ -150,10 +152,10 @@ def identity(reduction: str, dtype: str) -> Const:
 
 def combine(reduction: str, total: Var | Load, value: Expression, dtype: str) -> Statement:
     """One step of a reduction."""
-    if reduction in _NARY:
-        return Accumulate(_NARY[reduction], total, value)
+    if reduction in _ACCUMULATED:
+        return Accumulate(_ACCUMULATED[reduction], total, value)
     if reduction in ("AND", "OR"):  # `and` would be a jump, and the loop none that vectorises
-        new: Expression = op(_BOOL[reduction], total, value)
+        new: Expression = op(_LOGIC[reduction], total, value)
     else:
         better = op(">" if reduction == "Maximum" else "<", value, total)
         if dtype.startswith("float"):

@@ -14,6 +14,14 @@ from dimtensor.kernels.ir.nodes import Array
 from dimtensor.kernels.plan import UnsupportedGraph
 
 
+class TooDeep(Exception):
+    """An element has to be computed before the one that it was asked for by."""
+
+    def __init__(self, *element: Any):
+        super().__init__("an element of many operations in a row")
+        self.element = element
+
+
 class NumbaFunction(NamedTuple):
     """PyTensor's numba function of an operation, made when it is asked for: numba wakes slowly."""
 

@@ -17,7 +17,7 @@ from pytensor.tensor.shape import Reshape
 from pytensor.tensor.sort import ArgSortOp, SortOp
 from pytensor.tensor.subtensor import Subtensor
 
-from dimtensor.kernels.scalars import QUICK
+from dimtensor.ops.facts import facts_of
 from dimtensor.ops.linalg import Inverse
 from dimtensor.ops.loop.op import Scan
 from dimtensor.upstream.pytensor import parse_gufunc_signature
@@ -71,7 +71,7 @@ def read_by_step(node: Apply) -> set[Variable]:
 
 def is_quick(node: Apply) -> bool:
     """Whether an elementwise operation takes no longer than a product."""
-    return type(node.op.scalar_op).__name__ in QUICK
+    return facts_of(node.op.scalar_op).is_quick
 
 
 def is_soon_computed(variable: Variable) -> bool:

@@ -11,7 +11,7 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.rewriting.basic import MergeOptimizer
-from pytensor.scalar.basic import Switch
+from pytensor.scalar.basic import Add, Mul, Neg, Sqr, Sub, Switch, TrueDiv
 from pytensor.tensor.basic import Alloc
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.math import Sum
@@ -20,7 +20,7 @@ from pytensor.tensor.subtensor import AdvancedIncSubtensor
 from dimtensor.kernels.extents import kept_axes, selection_of
 from dimtensor.ops.loop.op import Scan
 
-_PRODUCTS = frozenset({"Mul", "TrueDiv", "Sqr", "Neg"})
+_PRODUCTS = (Mul, TrueDiv, Sqr, Neg)
 _LARGEST_POWER = 4
 # products of more are left as they are: what they are made of is shared with others
 _MOST_OPENED = 16
@@ -118,10 +118,10 @@ class _Over:
             v = stack.pop()
             if self.is_outer(v):
                 return True
-            name = _scalar_op(v)
-            if name == "Neg":
+            kind = _scalar_op(v)
+            if kind is Neg:
                 return True
-            if name in _PRODUCTS:
+            if kind in _PRODUCTS:
                 more = [x for x in v.owner.inputs if x not in seen]
                 seen.update(more)
                 stack += more
@@ -145,23 +145,23 @@ class _Over:
             found.core[variable] = found.core.get(variable, 0) + power
         elif self._opened <= _MOST_OPENED:
             self._opened += 1
-            name, inputs = _scalar_op(variable), variable.owner.inputs
-            if name == "Neg":
+            kind, inputs = _scalar_op(variable), variable.owner.inputs
+            if kind is Neg:
                 found.number *= (-1.0) ** power
-            signs = {"Sqr": [2], "TrueDiv": [1, -1]}.get(name, [1] * len(inputs))
+            signs = {Sqr: [2], TrueDiv: [1, -1]}.get(kind, [1] * len(inputs))
             for factor, sign in zip(inputs, signs, strict=True):
                 self._multiply(factor, power * sign, found)
 
     def terms(self, variable: Variable, sign: float = 1.0) -> Iterator[_Product]:
         """Terms of what is summed."""
-        name = _scalar_op(variable)
-        if name == "Neg":
+        kind = _scalar_op(variable)
+        if kind is Neg:
             yield from self.terms(variable.owner.inputs[0], -sign)
-        elif name in ("Add", "Sub") and not self.is_outer(variable):
+        elif kind in (Add, Sub) and not self.is_outer(variable):
             first, *rest = variable.owner.inputs
             yield from self.terms(first, sign)
             for v in rest:
-                yield from self.terms(v, sign if name == "Add" else -sign)
+                yield from self.terms(v, sign if kind is Add else -sign)
         else:
             product = self.product(variable)
             product.number *= sign
@@ -356,12 +356,13 @@ def _length(x: Variable, axis: int) -> Variable | int:
     return x.shape[axis]
 
 
-def _scalar_op(variable: Variable) -> str:
+def _scalar_op(variable: Variable) -> type | None:
+    """Class of the scalar operation that a variable is, of operands of its own dtype."""
     node = variable.owner
     if node is None or not isinstance(node.op, Elemwise):
-        return ""
+        return None
     same = all(v.type.dtype == variable.type.dtype for v in node.inputs)
-    return type(node.op.scalar_op).__name__ if same else ""
+    return type(node.op.scalar_op) if same else None
 
 
 def _number(variable: Variable) -> float | None:

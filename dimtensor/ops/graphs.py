@@ -7,12 +7,10 @@ from typing import Any
 
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.traversal import io_toposort
-from pytensor.scalar.basic import AND, EQ, NEQ, OR, XOR, Add, Mul
 from pytensor.tensor.elemwise import Elemwise
 
-# operations with the same result, bit for bit, where the operands are exchanged; the largest of
-# -0 and 0 is not
-_COMMUTATIVE = (Add, Mul, AND, OR, XOR, EQ, NEQ)
+from dimtensor.ops.facts import facts_of
+
 # constants of fewer elements are told apart by their values
 _LARGEST = 64
 
@@ -30,7 +28,7 @@ def computation(op: Any, inputs: Sequence[Hashable]) -> Hashable:
     >>> computation(pt.sub, ["x", "y"]) == computation(pt.sub, ["y", "x"])
     False
     """
-    if len(inputs) > 1 and isinstance(op, Elemwise) and isinstance(op.scalar_op, _COMMUTATIVE):
+    if len(inputs) > 1 and isinstance(op, Elemwise) and facts_of(op.scalar_op).commutes:
         return (op, frozenset(inputs[:2]), *inputs[2:])
     return (op, *inputs)
 

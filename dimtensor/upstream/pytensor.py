@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -23,6 +24,7 @@ __all__ = [
     "refuse_broadcast_of_vector_index",
     "sum_over_broadcast_dims",
     "vectorize_node",
+    "xtensor_class",
 ]
 
 
@@ -50,6 +52,16 @@ def protected_inputs(graph: FunctionGraph) -> Sequence[Variable]:
     """Inputs that code may not write into."""
     supervisor = getattr(graph, "_supervisor", None)
     return graph.inputs if supervisor is None else supervisor.protected
+
+
+class _Nothing:
+    """What nothing is an instance of."""
+
+
+def xtensor_class(module: str, name: str) -> Any:
+    """A class of PyTensor's named tensors, if somebody has imported them: they are experimental."""
+    loaded = sys.modules.get(f"pytensor.xtensor.{module}")
+    return _Nothing if loaded is None else getattr(loaded, name)
 
 
 @contextmanager

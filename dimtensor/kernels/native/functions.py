@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pytensor.scalar import basic as s
+from pytensor.scalar import math as m
+
 from dimtensor.kernels.native.builder import Builder
 from dimtensor.kernels.native.elementary import vectorisable
 from dimtensor.kernels.native.special import integer_power, trigamma
@@ -22,6 +25,7 @@ from dimtensor.kernels.native.values import (
     constant,
     whole_number,
 )
+from dimtensor.ops.facts import facts_of
 
 # what LLVM itself knows
 _INTRINSICS = {
@@ -38,38 +42,8 @@ _ALIASES = {
     "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh",
     "arctanh": "atanh", "abs": "fabs",
 }  # fmt: skip
-# class of the scalar operation → name in SciPy, number of operands
-_SPECIAL = {
-    "Erfcx": ("erfcx", 1), "Erfinv": ("erfinv", 1), "Erfcinv": ("erfcinv", 1),
-    "Gamma": ("gamma", 1), "GammaLn": ("gammaln", 1), "Psi": ("psi", 1),
-    "GammaInc": ("gammainc", 2), "GammaIncC": ("gammaincc", 2),
-    "GammaIncInv": ("gammaincinv", 2), "GammaIncCInv": ("gammainccinv", 2),
-    "BetaInc": ("betainc", 3), "BetaIncInv": ("betaincinv", 3),
-    "I0": ("i0", 1), "I1": ("i1", 1), "J0": ("j0", 1), "J1": ("j1", 1),
-    "NdtriExp": ("ndtri_exp", 1), "Owens_t": ("owens_t", 2), "Hyp2F1": ("hyp2f1", 4),
-    "LogNdtr": ("log_ndtr", 1), "I0e": ("i0e", 1), "I1e": ("i1e", 1),
-    "Jv": ("jv", 2), "Ive": ("ive", 2), "Kve": ("kve", 2),
-}  # fmt: skip
-_UNARY = {
-    "Exp": "exp", "Log": "log", "Log2": "log2", "Log10": "log10", "Log1p": "log1p",
-    "Expm1": "expm1", "Exp2": "exp2", "Sin": "sin", "Cos": "cos", "Tan": "tan", "Sinh": "sinh",
-    "Cosh": "cosh", "Tanh": "tanh", "ArcSin": "asin", "ArcCos": "acos", "ArcTan": "atan",
-    "ArcSinh": "asinh", "ArcCosh": "acosh", "ArcTanh": "atanh", "Sqrt": "sqrt", "Floor": "floor",
-    "Ceil": "ceil", "Trunc": "trunc", "Erf": "erf", "Erfc": "erfc",
-    "RoundHalfToEven": "rint",
-}  # fmt: skip
 # the largest whole power of floats that is taken by squaring
 _MOST_SQUARED = 64
-_COMPARISONS = {"LT": "<", "GT": ">", "LE": "<=", "GE": ">=", "EQ": "==", "NEQ": "!="}
-_ARITHMETIC = {
-    "Add": "+",
-    "Mul": "*",
-    "Sub": "-",
-    "TrueDiv": "/",
-    "AND": "&",
-    "OR": "|",
-    "XOR": "^",
-}
 
 
 def float_function(b: Builder, name: str, x: Value) -> Value:
@@ -147,32 +121,30 @@ def scalar_operation(b: Builder, op: Any, operands: Sequence[Value], out: Scalar
     NotNative
         If it has no rule here, see :func:`is_native`.
     """
-    name = type(op).__name__
-    rule = _RULES.get(name)
+    facts, rule = facts_of(op), _RULES.get(type(op))
     if rule is not None:
         result = rule(b, list(operands), out)
-    elif name in _ARITHMETIC:
+    elif facts.kind in ("arithmetic", "logic"):
         result = operands[0] if len(operands) > 1 else b.cast(operands[0], out)
         for operand in operands[1:]:
-            result = b.arithmetic(_ARITHMETIC[name], b.cast(result, out), b.cast(operand, out), out)
-    elif name in _COMPARISONS:
-        result = b.compare(_COMPARISONS[name], *operands)
-    elif name in _UNARY:
+            result = b.arithmetic(facts.sign, b.cast(result, out), b.cast(operand, out), out)
+    elif facts.kind == "comparison":
+        result = b.compare(facts.sign, *operands)
+    elif facts.function:
         if out.kind != "f":  # a whole number is its own floor
             result = operands[0]
         else:
-            result = float_function(b, _UNARY[name], b.cast(operands[0], out))
-    elif name in _SPECIAL:
-        result = _special(b, name, operands)
+            result = float_function(b, facts.function, b.cast(operands[0], out))
+    elif facts.scipy is not None:
+        result = _special(b, *facts.scipy, operands)
     else:
-        raise NotNative(f"the scalar operation {name}")
+        raise NotNative(f"the scalar operation {type(op).__name__}")
     return b.cast(result, out)
 
 
-def _special(b: Builder, name: str, operands: Sequence[Value]) -> Value:
-    function, count = _SPECIAL[name]
+def _special(b: Builder, function: str, count: int, operands: Sequence[Value]) -> Value:
     if len(operands) != count:
-        raise NotNative(f"{name} of {len(operands)} operands")
+        raise NotNative(f"{function} of {len(operands)} operands")
     called = b.declarations.external(
         f"dimtensor.{function}", f"scipy.special:{function}:{count}", "double",
         [*["double"] * count, "i32"],
@@ -334,35 +306,35 @@ def _round_away(b: Builder, x: list[Value], out: Scalar) -> Value:
     return b.call(called, out, [b.cast(x[0], out)])
 
 
-_RULES: dict[str, Callable[[Builder, list[Value], Scalar], Value]] = {
-    "Abs": lambda b, x, out: _absolute(b, x[0]),
-    "ArcTan2": _arctan2,
-    "Cast": lambda b, x, out: b.cast(x[0], out),
-    "Clip": _clip,
-    "Identity": lambda b, x, out: x[0],
-    "IntDiv": _integer_division,
-    "Invert": _invert,
-    "IsInf": lambda b, x, out: _classify(b, "isinf", x[0]),
-    "IsNan": lambda b, x, out: _classify(b, "isnan", x[0]),
-    "Log1mexp": _log1mexp,
-    "Maximum": _extreme(">"),
-    "Minimum": _extreme("<"),
-    "Mod": _remainder,
-    "Neg": lambda b, x, out: b.negate(b.cast(x[0], out)),
-    "Pow": _power,
-    "Reciprocal": lambda b, x, out: b.arithmetic("/", constant(1, out), b.cast(x[0], out)),
-    "RoundHalfAwayFromZero": _round_away,
-    "Second": lambda b, x, out: x[1],
-    "Sigmoid": _sigmoid,
-    "Sign": _sign,
-    "Softplus": _softplus,
-    "Sqr": _sqr,
-    "Switch": _switch,
-    "TriGamma": lambda b, x, out: b.call(trigamma(b), F64, [b.cast(x[0], F64)]),
+_RULES: dict[type, Callable[[Builder, list[Value], Scalar], Value]] = {
+    s.Abs: lambda b, x, out: _absolute(b, x[0]),
+    s.ArcTan2: _arctan2,
+    s.Cast: lambda b, x, out: b.cast(x[0], out),
+    s.Clip: _clip,
+    s.Identity: lambda b, x, out: x[0],
+    s.IntDiv: _integer_division,
+    s.Invert: _invert,
+    s.IsInf: lambda b, x, out: _classify(b, "isinf", x[0]),
+    s.IsNan: lambda b, x, out: _classify(b, "isnan", x[0]),
+    m.Log1mexp: _log1mexp,
+    s.ScalarMaximum: _extreme(">"),
+    s.ScalarMinimum: _extreme("<"),
+    s.Mod: _remainder,
+    s.Neg: lambda b, x, out: b.negate(b.cast(x[0], out)),
+    s.Pow: _power,
+    s.Reciprocal: lambda b, x, out: b.arithmetic("/", constant(1, out), b.cast(x[0], out)),
+    s.RoundHalfAwayFromZero: _round_away,
+    s.Second: lambda b, x, out: x[1],
+    m.Sigmoid: _sigmoid,
+    s.Sign: _sign,
+    m.Softplus: _softplus,
+    s.Sqr: _sqr,
+    s.Switch: _switch,
+    m.TriGamma: lambda b, x, out: b.call(trigamma(b), F64, [b.cast(x[0], F64)]),
 }
 
 
 def is_native(op: Any) -> bool:
     """Whether a scalar operation of PyTensor has a rule."""
-    name = type(op).__name__
-    return any(name in table for table in (_RULES, _ARITHMETIC, _COMPARISONS, _UNARY, _SPECIAL))
+    facts = facts_of(op)
+    return type(op) in _RULES or bool(facts.sign or facts.function or facts.scipy)

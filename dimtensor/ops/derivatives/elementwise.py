@@ -16,6 +16,7 @@ from pytensor.gradient import DisconnectedType
 from pytensor.graph.basic import Variable
 from pytensor.graph.null_type import NullType
 from pytensor.graph.utils import MethodNotDefined
+from pytensor.scalar.basic import Invert
 from pytensor.tensor.elemwise import Elemwise
 
 from dimtensor.ops.derivatives.flow import (
@@ -189,7 +190,7 @@ def _opposite(one: Any, other: Any) -> bool:
     return (
         node is not None
         and isinstance(node.op, Elemwise)
-        and type(node.op.scalar_op).__name__ == "Invert"
+        and isinstance(node.op.scalar_op, Invert)
         and node.inputs[0] is one
     )
 

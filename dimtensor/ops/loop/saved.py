@@ -16,17 +16,13 @@ from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.type import TensorType
 
+from dimtensor.ops.facts import CALL, DIVISION, facts_of
 from dimtensor.ops.loop.node import Given, ScanGraph, Trace
 from dimtensor.ops.loop.op import Scan
 
 _VIEWS = (DimShuffle, Alloc)
-_QUICK = frozenset(
-    {"Abs", "Add", "Cast", "EQ", "GE", "GT", "Identity", "LE", "LT", "Maximum", "Minimum", "Mul"}
-    | {"Neg", "NEQ", "Second", "Sqr", "Sub", "Switch"}
-)
 # a value is traced if it takes more than so many sums or products
 _LEAST = 4
-_DIVISIONS = frozenset({"Reciprocal", "Sqrt", "TrueDiv"})
 
 
 def save_for_gradients(graph: FunctionGraph) -> bool:
@@ -147,11 +143,10 @@ def _operations(variable: Variable, saved: set[Variable]) -> int:
         seen.add(v)
         op = v.owner.op
         if isinstance(op, Elemwise):
-            name = type(op.scalar_op).__name__
-            total += 1 if name in _QUICK else 3 if name in _DIVISIONS else 10
+            total += facts_of(op.scalar_op).cost
         elif isinstance(op, CAReduce):
-            total += 3
+            total += DIVISION
         elif not isinstance(op, _VIEWS):
-            total += 10
+            total += CALL
         stack += v.owner.inputs
     return total

@@ -20,13 +20,9 @@ from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.type import TensorType
 
 from dimtensor.ops.batching import over_batch
+from dimtensor.ops.facts import facts_of
 
 _ELEMENTWISE = (Elemwise, DimShuffle, CAReduce)
-# what is not worth an array for each of its operands
-_CHEAP = frozenset(
-    {"Abs", "Add", "Cast", "EQ", "GE", "GT", "Identity", "LE", "LT", "Maximum", "Minimum", "Mul"}
-    | {"Neg", "NEQ", "Second", "Sqr", "Sub", "Switch"}
-)
 _MOST_LEAVES = 4
 # sums of what is cheap leave too: a step gets shorter; but each takes an array as long as the loop
 _MOST_SUMS = 6
@@ -260,7 +256,8 @@ def _leaves(
             leaves.append(variable)
             continue
         if isinstance(node.op, Elemwise):
-            worth |= type(node.op.scalar_op).__name__ not in _CHEAP
+            # what is quick is not worth an array for each of its operands
+            worth |= not facts_of(node.op.scalar_op).is_quick
         stack.extend(node.inputs)
     if not worth or len(leaves) > _MOST_LEAVES or wanted in leaves:
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from pytensor.graph.basic import Apply, Variable
 from pytensor.raise_op import CheckAndRaise
+from pytensor.scalar.basic import ScalarInnerGraphOp, ScalarType
 from pytensor.tensor.basic import Alloc
 from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.random.op import RandomVariable
@@ -28,9 +29,9 @@ def folded(node: Apply) -> list[Variable] | None:
         if isinstance(kind, TensorType):
             if None in kind.shape or np.prod(kind.shape) > max(given, _FEW):
                 return None
-        elif type(kind).__name__ != "ScalarType":
+        elif not isinstance(kind, ScalarType):
             return None
-    if isinstance(op, Elemwise) and type(op.scalar_op).__name__ in ("Composite", "ScalarLoop"):
+    if isinstance(op, Elemwise) and isinstance(op.scalar_op, ScalarInnerGraphOp):
         return None
     storage: list[list] = [[None] for _ in node.outputs]
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytensor.tensor as pt
 from pytensor.graph.basic import Constant, Variable
-from pytensor.tensor.basic import Alloc, ARange, Join
+from pytensor.tensor.basic import Alloc, ARange, Join, MakeVector
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.extra_ops import CumOp
 from pytensor.tensor.linalg import Cholesky, MatrixInverse
@@ -52,7 +52,7 @@ def source_of_length(variable: Variable, axis: int) -> tuple[Variable, int] | Va
     if isinstance(op, (Alloc, Reshape)):
         if isinstance(op, Reshape):
             made = node.inputs[1].owner
-            if made is None or type(made.op).__name__ != "MakeVector":
+            if made is None or not isinstance(made.op, MakeVector):
                 return None
             length = made.inputs[axis]
             return None if isinstance(length, Constant) else _as_length(length)

@@ -1,0 +1,162 @@
+"""Every scalar operation that the op table lowers to has a row of facts, and the facts are true."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import numpy as np
+import pytensor.tensor as pt
+import pytest
+import scipy.special
+from pytensor.graph.traversal import io_toposort
+from pytensor.scalar.basic import ScalarInnerGraphOp
+from pytensor.tensor.elemwise import Elemwise
+
+import dimtensor
+from dimtensor.graph.optable import TABLE
+from dimtensor.lower.basic import positional_function
+from dimtensor.ops.facts import FACTS, facts_of
+from tests.architecture.imports import modules_of
+
+PACKAGE = Path(dimtensor.__file__).parent
+
+
+def scalar_ops(row):
+    """Classes of the scalar operations in what a row lowers to, for each dtype that it takes."""
+    found = set()
+    for dtype in ("float64", "int64", "bool", "complex128"):
+        operands = [pt.vector(dtype=dtype) for _ in range(row.arity)]
+        try:
+            result = positional_function(row.name)(*operands)
+        except (TypeError, NotImplementedError, OverflowError):
+            continue
+        for node in io_toposort(operands, [result]):
+            if isinstance(node.op, Elemwise):
+                found.add(type(node.op.scalar_op))
+    return found
+
+
+@pytest.mark.parametrize("name", [n for n, row in TABLE.items() if row.kind != "reduction"])
+def test_every_operation_has_facts(name):
+    missing = {
+        kind.__name__
+        for kind in scalar_ops(TABLE[name])
+        if kind not in FACTS and not issubclass(kind, ScalarInnerGraphOp)
+    }
+    assert not missing, f"dimtensor.ops.facts has no row for {missing}, of {name}"
+
+
+def two_floats():
+    rng = np.random.default_rng(1)
+    return rng.normal(size=20), rng.normal(size=20)
+
+
+SAMPLES = {"bool": (np.array([True, True, False]), np.array([True, False, False]))}
+
+
+def instance(kind):
+    """An operation of a class, from what PyTensor names in lower case."""
+    import pytensor.scalar as ps
+
+    found = [v for v in vars(ps).values() if type(v) is kind]
+    return found[0]
+
+
+@pytest.mark.parametrize("kind", [k for k, f in FACTS.items() if f.sign], ids=lambda k: k.__name__)
+def test_signs_are_those_of_numpy(kind):
+    """A sign, put between two operands in Python, gives what the operation gives."""
+    facts = FACTS[kind]
+    x, y = SAMPLES["bool"] if facts.kind == "logic" else two_floats()
+    op = instance(kind)
+    found = np.array([op.impl(a, b) for a, b in zip(x.tolist(), y.tolist(), strict=True)])
+    wanted = eval(f"x {facts.sign} y", {"x": x, "y": y})
+    if facts.kind == "extreme":
+        wanted = np.where(wanted, x, y)
+    np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("kind", FACTS, ids=lambda k: k.__name__)
+def test_what_commutes_does(kind):
+    facts = FACTS[kind]
+    if not facts.sign:
+        assert not facts.commutes
+        return
+    x, y = (
+        SAMPLES["bool"] if facts.kind == "logic" else (np.array([0.0, 2.0]), np.array([-0.0, 3.0]))
+    )
+    op = instance(kind)
+    with np.errstate(all="ignore"):
+        one = [op.impl(a, b) for a, b in zip(x, y, strict=True)]
+        other = [op.impl(b, a) for a, b in zip(x, y, strict=True)]
+    same = all(
+        a == b and np.signbit(a) == np.signbit(b)
+        for a, b in zip(map(float, one), map(float, other), strict=True)
+    )
+    assert same or not facts.commutes
+
+
+@pytest.mark.parametrize(
+    "kind", [k for k, f in FACTS.items() if f.function], ids=lambda k: k.__name__
+)
+def test_functions_are_those_of_c(kind):
+    import ctypes
+
+    function = getattr(ctypes.CDLL(None), FACTS[kind].function)
+    function.restype, function.argtypes = ctypes.c_double, [ctypes.c_double]
+    at = 1.25 if FACTS[kind].function == "acosh" else 0.375
+    np.testing.assert_allclose(instance(kind).impl(at), function(at), rtol=1e-14)
+
+
+@pytest.mark.parametrize("kind", [k for k, f in FACTS.items() if f.scipy], ids=lambda k: k.__name__)
+def test_functions_are_those_of_scipy(kind):
+    from dimtensor.ops import special
+
+    name, count = FACTS[kind].scipy
+    function = getattr(scipy.special, name)
+    arguments = [0.3, 0.45, 0.6, 0.2][:count]
+    op = kind() if kind.__module__ == special.__name__ else instance(kind)
+    found = op.impl(*arguments)
+    wanted = function(*arguments) if name != "ndtri_exp" else scipy.special.ndtri_exp(0.3)
+    np.testing.assert_allclose(found, wanted, rtol=1e-13)
+
+
+def test_costs_are_in_order():
+    import pytensor.scalar as ps
+
+    assert facts_of(ps.add).is_quick
+    assert facts_of(ps.true_div).is_cheap
+    assert not facts_of(ps.true_div).is_quick
+    assert not facts_of(ps.exp).is_cheap
+    assert facts_of(ps.exp).vectorises
+    assert not facts_of(ps.erf).vectorises
+
+
+def compared_by_name(text):
+    """Lines that ask a class for its name to find out what it is."""
+    return [
+        node.lineno
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Compare)
+        and isinstance(node.left, ast.Attribute)
+        and node.left.attr == "__name__"
+        and isinstance(node.left.value, ast.Call)
+        and ast.unparse(node.left.value.func) == "type"
+    ]
+
+
+def test_operations_are_told_apart_by_class():
+    folders = ("ops", "lower", "kernels", "backends", "interop")
+    found = {
+        name: lines
+        for name, path in modules_of(PACKAGE).items()
+        if name.split(".")[1:2]
+        and name.split(".")[1] in folders
+        and (lines := compared_by_name(path.read_text()))
+    }
+    assert not found, f"an upgrade that renames a class would go unnoticed: {found}"
+
+
+def test_names_of_classes_are_found():
+    assert compared_by_name("if type(op).__name__ in ('Add', 'Mul'): pass") == [1]
+    assert not compared_by_name("if type(op) in (Add, Mul): pass")
