@@ -45,6 +45,8 @@ class OpRow:
     commutative : bool
     stops_gradient : bool
         Whether the result counts as a constant where derivatives are taken.
+    needs_element : bool
+        Whether a reduction has no value over a dim without positions.
     complex : bool
         Whether complex operands are taken.
     aliases : str
@@ -68,6 +70,7 @@ class OpRow:
     differentiable: tuple[int, ...] = ()
     commutative: bool = False
     stops_gradient: bool = False
+    needs_element: bool = False
     complex: bool = False
     aliases: str = ""
     note: str = ""

@@ -18,8 +18,8 @@ _TIES = "Where several elements are the extreme one, each of them gets the whole
 REDUCTIONS = [
     reduction("sum", "accumulate", "Sum over dims.", complex=True, note=_ACCUMULATES),
     reduction("prod", "accumulate", "Product over dims.", complex=True, note=_ACCUMULATES),
-    reduction("max", "same", "Largest element over dims.", note=_TIES),
-    reduction("min", "same", "Smallest element over dims.", note=_TIES),
+    reduction("max", "same", "Largest element over dims.", note=_TIES, needs_element=True),
+    reduction("min", "same", "Smallest element over dims.", note=_TIES, needs_element=True),
     reduction("all", "bool", "Whether all elements over dims are true.", grad=False, complex=True),
     reduction("any", "bool", "Whether one element over dims is true.", grad=False, complex=True),
     reduction("cumsum", "accumulate", "Running sum along a dim.", kind="cumulate", complex=True),

@@ -15,6 +15,7 @@ from dimtensor.dims import Dims, without
 from dimtensor.errors import GraphError
 from dimtensor.graph import TABLE, Node
 from dimtensor.graph.dtypes import operand_dtype
+from dimtensor.graph.kinds.reductions import reduction_row
 from dimtensor.lower.context import Lowering, lowers
 from dimtensor.lower.empty import with_an_element
 from dimtensor.lower.preferences import (
@@ -253,6 +254,40 @@ def codes(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, 
     return inputs[0], ctx.axes(node)
 
 
+Reduction = Callable[[Variable, list[int], str], Variable]
+
+
+def _accumulated(function: Callable[..., Variable]) -> Reduction:
+    return lambda x, axes, dtype: function(x, axis=axes, dtype=dtype, acc_dtype=dtype)
+
+
+def _of_bools(function: Callable[..., Variable]) -> Reduction:
+    return lambda x, axes, _: function(_cast_operand(x, "bool"), axis=axes)
+
+
+def _extreme(of_bools: Any, of_floats: Any, of_integers: Any) -> Reduction:
+    """An extreme; PyTensor's minimum negates twice, and the least integer has no negative."""
+
+    def reduced(x: Variable, axes: list[int], dtype: str) -> Variable:
+        if dtype == "bool":
+            return of_bools(x, axis=axes)
+        return of_floats(x, axes) if dtype.startswith("float") else of_integers(axis=axes)(x)
+
+    return reduced
+
+
+# of the elements along some axes, with the dtype of the result
+REDUCTIONS: dict[str, Reduction] = {
+    "sum": _accumulated(pt.sum),
+    "prod": _accumulated(pt.prod),
+    "all": _of_bools(pt.all),
+    "any": _of_bools(pt.any),
+    "max": _extreme(pt.any, largest, Max),
+    "min": _extreme(pt.all, smallest, Min),
+    "supremum": lambda x, axes, _: pt.max(x, axis=axes, initial=-np.inf),
+}
+
+
 @lowers("reduce")
 def reduce(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
     name, dims = node.attrs
@@ -262,22 +297,10 @@ def reduce(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable,
     rest = tuple(dim for dim in axes if dim not in dims)
     if not numbers:
         return x, axes
-    if name in ("sum", "prod"):
-        function = pt.sum if name == "sum" else pt.prod
-        return function(x, axis=numbers, dtype=node.dtype, acc_dtype=node.dtype), rest
-    if name in ("all", "any"):
-        if x.type.dtype != "bool":
-            x = pt.neq(x, 0)
-        return (pt.all if name == "all" else pt.any)(x, axis=numbers), rest
-    if name == "supremum":
-        return pt.max(x, axis=numbers, initial=-np.inf), rest
-    x = with_an_element(ctx, node, x, axes, dims, name == "max")
-    if x.type.dtype == "bool":
-        return (pt.any if name == "max" else pt.all)(x, axis=numbers), rest
-    if x.type.dtype[:5] == "float":
-        return (largest if name == "max" else smallest)(x, numbers), rest
-    # PyTensor's function negates twice, and the least integer has no negative
-    return (Max if name == "max" else Min)(axis=numbers)(x), rest
+    row = TABLE.get(name)
+    if row is not None and row.needs_element:
+        x = with_an_element(ctx, node, x, axes, dims, name == "max")
+    return REDUCTIONS[name](x, numbers, node.dtype), rest
 
 
 @prefers("reduce")
@@ -285,7 +308,7 @@ def reduce_order(node: Node, estimates: Estimates) -> Found:
     name, reduced = node.attrs
     dims = node.inputs[0].dims
     if reduced and len(reduced) < len(dims):
-        extreme = name in ("max", "min", "supremum")
+        extreme = reduction_row(name).needs_element
         weight = EXTREME_INNERMOST if extreme else SUMMED_INNERMOST
         yield ("reduce", dims, reduced, extreme), not_innermost(dims, reduced, weight, estimates)
         if len(dims) > 2:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 
+from dimtensor.graph import rows
 from dimtensor.graph.node import KINDS
 from dimtensor.lower import RULES
+from dimtensor.lower.basic import REDUCTIONS
 from dimtensor.lower.preferences import PREFERENCES
 
 # their variables come from outside, and derivatives that are printed are not computed
@@ -34,3 +36,7 @@ def test_a_preference_stands_beside_the_rule() -> None:
         if inspect.getmodule(rule) is not inspect.getmodule(RULES[kind])
     ]
     assert not apart
+
+
+def test_every_reduction_of_the_table_is_lowered() -> None:
+    assert {row.name for row in rows("reduce")} | {"supremum"} == set(REDUCTIONS)

@@ -24,11 +24,20 @@ from dimtensor.graph.kind import (
 )
 from dimtensor.graph.lengths import Requirement
 from dimtensor.graph.node import Node, NodeType
-from dimtensor.graph.optable import TABLE
+from dimtensor.graph.optable import TABLE, OpRow
 
 
 def _without_value(name: str, dims: Dims) -> dict[Dim | None, str]:
     return {dim: f"{name} has no value over {dim.title}: it has length 0" for dim in dims}
+
+
+def reduction_row(name: str) -> OpRow:
+    """The row of a reduction; a supremum is the maximum where there is one."""
+    return TABLE["max" if name == "supremum" else name]
+
+
+def _needs_element(name: str) -> bool:
+    return name != "supremum" and TABLE[name].needs_element
 
 
 @kind("reduce")
@@ -41,11 +50,11 @@ class Reduce(Kind[ReduceAttrs]):
         (x,) = inputs
         name, dims = attrs
         require_no_labels(x, name)
-        row = TABLE["max" if name == "supremum" else name]
+        row = reduction_row(name)
         dtype = result_dtype(row.dtype, (x.dtype,), name)
         if x.dtype.startswith("complex") and not row.complex:
             raise DtypeError(f"{name} is not defined for {x.dtype}")
-        for dim in dims if name in ("min", "max") else ():
+        for dim in dims if _needs_element(name) else ():
             if dim.length == 0:
                 raise DimError(f"{name} over {dim.title} of length 0 has no value")
         return NodeType(without(x.dims, dims), dtype)
@@ -71,11 +80,11 @@ class Reduce(Kind[ReduceAttrs]):
         return node.attrs.name
 
     def messages(self, node: Node) -> dict[Dim | None, str]:
-        return _without_value(*node.attrs)
+        return _without_value(*node.attrs) if _needs_element(node.attrs.name) else {}
 
     def requirements(self, node: Node) -> Iterator[Requirement]:
         name, dims = node.attrs
-        if name in ("min", "max"):
+        if _needs_element(name):
             for dim in dims:
                 yield _an_element(name, dim, node.dims)
 
