@@ -1,0 +1,158 @@
+"""A kind of nodes and a derived dim are added as docs/design/adding.md says, and compute."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dimtensor as dt
+from dimtensor.compile.fingerprint import describe_graph
+from dimtensor.compile.rebuild import rebuild_graph
+from dimtensor.dims import DERIVED, Coords, DerivedDim, Dim, without
+from dimtensor.graph import Node, NodeType, make
+from dimtensor.graph.kind import Call, Kind, by_position, kind, lacking_in_operand
+from dimtensor.graph.node import KINDS
+from dimtensor.graph.verify import verify_graph
+from dimtensor.lower.context import RULES, lowers
+from dimtensor.lower.preferences import PREFERENCES, last, prefers
+from dimtensor.tensor.shell import wrap
+
+A, B, T = Dim("a", length=30), Dim("b", length=20), Dim("t")
+
+
+@pytest.fixture
+def largest_gap() -> Iterator[None]:
+    """A kind with one class and one rule: the range of values along a dim."""
+
+    @kind("largest_gap")
+    class LargestGap(Kind[Dim]):
+        """The largest element along a dim less the smallest one."""
+
+        attrs = Dim
+
+        def infer(self, inputs: tuple[Node, ...], attrs: Dim) -> NodeType:
+            return NodeType(without(inputs[0].dims, [attrs]), inputs[0].dtype)
+
+        def complaint(self, node: Node) -> str | None:
+            return lacking_in_operand([node.attrs], node)
+
+        def call(self, node: Node, ref: Any) -> Call:
+            return Call("largest_gap", by_position(node.inputs), [("along", ref(node.attrs))])
+
+        def map_dims(self, attrs: Dim, f: Any) -> Dim:
+            return f(attrs)
+
+    @lowers("largest_gap")
+    def largest_gap(ctx: Any, node: Node, inputs: list[Any]) -> tuple[Any, tuple[Dim, ...]]:
+        axes = ctx.axes(node.inputs[0])
+        axis = axes.index(node.attrs)
+        return inputs[0].max(axis) - inputs[0].min(axis), without(axes, [node.attrs])
+
+    @prefers("largest_gap")
+    def order(node: Node, estimates: Any) -> Iterator[tuple[tuple, Any]]:
+        yield ("core", node), last(node.inputs[0].dims, (node.attrs,), 10**6)
+
+    yield
+    for table in (KINDS, RULES, PREFERENCES):
+        del table["largest_gap"]
+
+
+def gap(x: dt.DimTensor, dim: Dim) -> dt.DimTensor:
+    return wrap(make("largest_gap", (x.node,), dim))
+
+
+def test_a_kind_is_a_class_and_a_rule(largest_gap: None) -> None:
+    x = dt.tensor("x", dims=[A, B])
+    y = gap(x, A)
+    verify_graph([y.node], full=True)
+    values = np.random.default_rng(1).normal(size=(30, 20))
+    expected = np.ptp(values, axis=0)
+    f = dt.function([x], [y, dt.grad(y.sum(), x)], backend="python")
+    got, slope = f((("a", "b"), values))
+    np.testing.assert_allclose(got, expected)
+    assert slope.values.sum() == 0
+    assert (np.abs(slope.values).sum(0) == 2).all()
+    # batched, and with other dims
+    np.testing.assert_allclose(dt.substitute(y, {x: dt.data(values, dims=[A, B])}).eval(), expected)
+    batched = dt.substitute(y, {x: dt.tensor("z", dims=[A, B, T])})
+    assert set(batched.dims) == {B, T}
+    moved = dt.substitute(y, {A: dt.Dim("c", length=30)})
+    assert "largest_gap(x, along=c)" in dt.dprint(moved, file="str")
+    # described without names, and made anew of the description
+    description = describe_graph([x.node], [y.node])
+    renamed = dt.tensor("other", dims=[dt.Dim("k", length=30), dt.Dim("l", length=20)])
+    again = gap(renamed, renamed.dims[0])
+    assert describe_graph([renamed.node], [again.node]).fingerprint == description.fingerprint
+    (rebuilt,) = rebuild_graph(description).outputs
+    assert rebuilt.kind == "largest_gap"
+
+
+@pytest.fixture
+def twice() -> Iterator[type[DerivedDim]]:
+    """A derived dim with one class: every position twice."""
+
+    class Twice(DerivedDim):
+        __slots__ = ("parent",)
+
+        recipe = "twice"
+        named_as_parent = True
+        parent: Dim
+
+        def __new__(cls, parent: Dim) -> Any:
+            dim = cls._intern((parent,), parent.name)
+            dim.parent = parent
+            return dim._settled()
+
+        @classmethod
+        def made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:
+            return cls(parents[0])
+
+        @property
+        def parents(self) -> tuple[Dim, ...]:
+            return (self.parent,)
+
+        def _length_from(self, lengths: Sequence[Any]) -> Any:
+            return lengths[0] * 2
+
+        def labels_from(self, labels: Sequence[Coords | None]) -> Coords | None:
+            (known,) = labels
+            return None if known is None else known.take(np.repeat(np.arange(len(known)), 2))
+
+        def text(self, parents: Sequence[str]) -> str:
+            return f"Twice({parents[0]})"
+
+    yield Twice
+    del DERIVED["twice"]
+
+
+def test_a_derived_dim_is_a_class(twice: type[DerivedDim]) -> None:
+    x, y = dt.tensor("x", dims=T), dt.tensor("y", dims=twice(T))
+    total = y + dt.arange(twice(T)) + x.sum()
+    f = dt.function([x, y], total, backend="python")
+    got = f([1.0, 2.0], np.zeros(4))
+    np.testing.assert_allclose(got, 3.0 + np.arange(4))
+    with pytest.raises(dt.DimError, match="length 5"):
+        f([1.0, 2.0], np.zeros(5))
+    days = dt.Dim("t", coords=["Mon", "Tue"])
+    labelled = dt.substitute(total, {T: days})
+    assert labelled.dims[0].coords.tolist() == ["Mon", "Mon", "Tue", "Tue"]
+    assert "Twice(t)" in dt.dprint(total, file="str")
+    description = describe_graph([x.node, y.node], [total.node])
+    rebuilt = rebuild_graph(description)
+    assert any(isinstance(dim, twice) for dim in rebuilt.outputs[0].dims)
+
+
+def test_only_its_own_modules_know_a_derived_dim() -> None:
+    """What a recipe means is asked of the dim; only selections are known for what they select."""
+    root = Path(dt.__file__).parent
+    asked = re.compile(r"isinstance\([^)]*\b(RenamedDim|PadDim|SortedDim)\b")
+    files = [
+        path for layer in ("graph", "lower", "compile") for path in (root / layer).rglob("*.py")
+    ]
+    assert len(files) > 50
+    assert [str(path) for path in files if asked.search(path.read_text())] == []
