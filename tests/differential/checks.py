@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 import dimtensor as dt
-from tests.differential.named import Named
+from tests.differential.generate import PLAIN
+from tests.differential.named import Named, NumPy
 from tests.differential.oracle import Key, Kink, Loss, Oracle, Shifts, inner, scaled, single
-from tests.differential.program import Built, Program, build
+from tests.differential.program import Built, Program, all_steps, build, run
 
 BOUND = 1e5  # derivatives beyond it are ill-conditioned, and say nothing
 
@@ -105,6 +106,32 @@ def _value(case: Case) -> Compared:
     return [(case.built.values[at], case.oracle.env[at]) for at in case.program.outputs]
 
 
+@check("value at infinities and NaN")
+def _value_at_others(case: Case) -> Compared:
+    """Of programs of plain operations; which infinity or none, not only where."""
+    if not all(step.op in PLAIN for step in all_steps(case.program.steps)):
+        return []
+    point = {}
+    for i in case.program.inputs:
+        changed = np.array(i.array, dtype=float)
+        if changed.size:
+            which = case.rng.integers(0, changed.size)
+            changed.flat[which] = case.rng.choice([np.nan, np.inf, -np.inf])
+        point[i.number] = Named(i.value.dims, changed)
+    others = [dt.tensor(f"o{i.number}", dims=[case.built.dims[d] for d in i.value.dims])
+              for i in case.program.inputs]  # fmt: skip
+    for i, x in zip(case.program.inputs, others, strict=True):
+        case.extra[x] = (i.value.dims, point[i.number].data)
+    built = build(case.program, others)
+    env = run(case.program, point, NumPy())
+    return [(built.values[at], Exactly(env[at].dims, env[at].data)) for at in case.program.outputs]
+
+
+@dataclass(frozen=True)
+class Exactly(Named):
+    """What may be infinite or no number, which then the result is, too."""
+
+
 @check("grad")
 def _grad(case: Case) -> Compared:
     gradients = dt.grad(case.scalar, [case.tensor(key) for key in case.keys])
@@ -153,6 +180,58 @@ def _grad_by_slices(case: Case) -> Compared:
 
 def _late(case: Case, dim: str) -> bool:
     return case.program.dims[dim].late
+
+
+@dataclass(frozen=True)
+class Rough(Named):
+    """What is computed with few digits: differences up to the slack are none."""
+
+    slack: Any = 0.0
+
+
+@check("float32", 1e-4)
+def _float32(case: Case) -> Compared:
+    """Values and gradients of inputs of single precision.
+
+    What its rounding may change is told by the same program at inputs that differ by as much.
+    """
+    single = [dt.tensor(f"f{i.number}", dims=[case.built.dims[d] for d in i.value.dims],
+                        dtype="float32") for i in case.program.inputs]  # fmt: skip
+    for i, x in zip(case.program.inputs, single, strict=True):
+        case.extra[x] = (i.value.dims, i.array.astype("float32"))
+    built = build(case.program, single)
+    gradients = dt.grad(case.loss.tensor(built.values), single)
+    assert all(g.dtype == "float32" for g in gradients)
+    near = [Oracle(case.program, shaken(case)) for _ in range(3)]
+    if any(other.decisions != case.oracle.decisions for other in near):
+        return []
+    small = [key for key in case.keys if np.size(case.oracle.value(key).data) <= 9]
+    compared: Compared = []
+    for at in case.program.outputs:
+        own = [other.env[at] for other in (case.oracle, *near)]
+        compared.append((built.values[at], _rough(own)))
+    for gradient, key in zip(gradients, case.keys, strict=True):
+        if key in small:
+            own = [other.gradient(case.loss, key) for other in (case.oracle, *near)]
+            compared.append((gradient, _rough(own)))
+    return compared
+
+
+def shaken(case: Case) -> dict[int, Named]:
+    """The inputs, a little larger and smaller."""
+    return {
+        i.number: Named(i.value.dims, i.array * (1 + case.rng.choice([-1e-5, 1e-5], i.array.shape)))
+        for i in case.program.inputs
+    }
+
+
+def _rough(values: Sequence[Named]) -> Rough:
+    """The first of some values, with how far the others are from it at most."""
+    exact, *others = values
+    slack = sum(np.abs(np.transpose(o.data, [o.dims.index(d) for d in exact.dims]) - exact.data)
+                for o in others)  # fmt: skip
+    size = np.max(np.abs(exact.data), initial=1.0)
+    return Rough(exact.dims, exact.data, 3 * np.max(slack, initial=0.0) + 1e-4 * size)
 
 
 @check("jvp")
@@ -305,11 +384,20 @@ def _vectorize(case: Case) -> Compared:
 def differs(found: Any, expected: Named, rtol: float) -> bool:
     """Whether a result, a DataArray, is another one; what is huge is not compared."""
     wanted = np.asarray(expected.data)
+    if isinstance(expected, Exactly) and set(found.dims) == set(expected.dims):
+        values = found.transpose(*expected.dims).values
+        return values.shape != wanted.shape or not np.allclose(
+            values, wanted, rtol=1e-9, atol=1e-9, equal_nan=True
+        )
     if not np.all(np.isfinite(wanted)) or (wanted.size and np.abs(wanted).max() > BOUND):
         return False
     if set(found.dims) != set(expected.dims):
         return True
     values = found.transpose(*expected.dims).values
+    if isinstance(expected, Rough):
+        if expected.slack > 0.1 * max(1.0, float(np.abs(wanted).max(initial=0.0))):
+            return False
+        return values.shape != wanted.shape or not np.all(np.abs(values - wanted) <= expected.slack)
     scale = max(1.0, float(np.abs(wanted).max())) if wanted.size else 1.0
     return values.shape != wanted.shape or not np.allclose(
         values, wanted, rtol=rtol, atol=rtol * scale
@@ -326,7 +414,11 @@ def evaluated(case: Case, expressions: Sequence[Any]) -> list[Any]:
 
 
 # What dimtensor documents that it refuses.
-REFUSED = ("has this dim and no other",)
+REFUSED = (
+    "has this dim and no other",
+    "a dtype widens and never narrows",
+    "does not fit into a tensor of float32",
+)
 
 
 def prepared(case: Case, name: str) -> Compared | Failure:

@@ -59,11 +59,11 @@ def _abs(lib: Any, x: Any) -> Any:
 
 
 def _maximum(lib: Any, x: Any, y: Any) -> Any:
-    return lib.xp.where(lib.above(x - y), x, y)
+    return lib.xp.where(lib.above(x - y) | lib.xp.isnan(x), x, y)
 
 
 def _minimum(lib: Any, x: Any, y: Any) -> Any:
-    return lib.xp.where(lib.above(x - y), y, x)
+    return lib.xp.where(lib.above(x - y) | lib.xp.isnan(y), y, x)
 
 
 def _arctan2(lib: Any, y: Any, x: Any) -> Any:

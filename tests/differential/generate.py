@@ -44,6 +44,7 @@ class Scope:
         self.wanted: tuple[str, ...] = ()  # constructs that the next body has within each other
         self.nested = False
         self.small = False
+        self.plain = False
 
     # -- what operations ask when they are drawn ---------------------------------------------------
 
@@ -106,6 +107,7 @@ class Scope:
         child = Scope(self.choose, self.dims, {**self.env, **env}, self.depth + 1)
         child.own = list(env)
         child.small = self.small
+        child.plain = self.plain
         return child
 
     def attempt(self, step: Step) -> bool:
@@ -138,7 +140,9 @@ class Scope:
             names = (
                 list(SIMPLE)
                 if self.small
-                else names_of_any_kind(self.choose, self.depth < 2 and self.choose.flag(3))
+                else names_of_any_kind(
+                    self.choose, self.depth < 2 and self.choose.flag(3), self.plain
+                )
             )
             self.grow_some(names, 1)
 
@@ -157,21 +161,35 @@ def moderate(value: Named) -> bool:
 
 ELEMENTWISE = tuple(name for name, op in OPS.items() if op.family in ("unary", "binary", "kinked"))
 OTHER = tuple(name for name in OPS if name not in ELEMENTWISE)
+# What NumPy computes as dimtensor does where numbers are infinite or undefined.
+PLAIN = frozenset((
+    "sin", "cos", "tanh", "exp", "negative", "square", "abs", "add", "subtract", "multiply",
+    "divide", "affine", "where", "mask", "clip", "maximum", "minimum", "sum", "mean", "max", "min",
+    "cumsum", "cumprod", "prod", "reverse", "shift", "lag", "roll", "shift by several",
+    "lag or lead", "roll by several", "take", "slice", "gather", "pointwise", "diff", "update",
+    "scatter", "group", "expand", "relabel", "ravel", "concat", "stack", "pad", "sum by group",
+    "max by group", "scan", "cumulate", "reduce", "map", "fori_loop", "if_else",
+    "if_else by element",
+))  # fmt: skip
 SIMPLE = ("multiply", "sin", "tanh", "affine", "add", "sum")
 LENGTHS = (3, 2, 9, 1, 0, 8, 3, 40)
 
 
-def names_of_any_kind(choose: Choose, loops: bool = True) -> list[str]:
+def names_of_any_kind(choose: Choose, loops: bool = True, plain: bool = False) -> list[str]:
     """Operations, each family about as likely as its weight says."""
+    allowed = [name for name in (*OPS, *CONSTRUCTS) if not plain or name in PLAIN]
     families: dict[str, list[str]] = {}
-    for name, op in OPS.items():
-        families.setdefault(op.family, []).append(name)
+    for name in allowed:
+        if name in OPS:
+            families.setdefault(OPS[name].family, []).append(name)
     weights = {"unary": 4, "binary": 4, "kinked": 2, "reduction": 2, "along": 2, "product": 1,
                "linear": 1, "selection": 2, "update": 2, "shape": 2}  # fmt: skip
     picked: list[str] = []
     for family, weight in weights.items():
-        picked += [choose.one(families[family]) for _ in range(weight)]
-    return picked + ([choose.one(list(CONSTRUCTS)) for _ in range(3)] if loops else [])
+        if family in families:
+            picked += [choose.one(families[family]) for _ in range(weight)]
+    constructs = [name for name in allowed if name in CONSTRUCTS]
+    return picked + ([choose.one(constructs) for _ in range(3)] if loops else [])
 
 
 def start(choose: Choose, lengths: Sequence[int], late: bool = False) -> Scope:
@@ -214,9 +232,10 @@ def random_program(choose: Choose, steps: int | None = None) -> Program:
     if lengths[0] == 40:
         lengths[1] = min(lengths[1], 2)
     scope = start(choose, lengths, late=choose.flag(4))
+    scope.plain = choose.flag(4)
     count = choose.integer(2, 9) if steps is None else steps
     for _ in range(count):
-        scope.grow_some(names_of_any_kind(choose), 1)
+        scope.grow_some(names_of_any_kind(choose, plain=scope.plain), 1)
     return finish(scope)
 
 
