@@ -71,6 +71,6 @@ def test_operation(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.compiled
-@pytest.mark.parametrize("number", range(0, 81, 4))
+@pytest.mark.parametrize("number", range(0, 100, 4))
 def test_pair(number: int) -> None:
     compare(nested_program(Seeded(number), number))
