@@ -76,7 +76,7 @@ def square(
     if None not in (row.length, col.length):
         same = row.length == col.length
     else:
-        same = original(row) is original(col)
+        same = measured(row) is measured(col)
     if not same:
         raise DimError(
             build_message(
@@ -109,6 +109,13 @@ def symmetric(
 def original(dim: Dim) -> Dim:
     """The dim whose length and labels a renamed one has."""
     return dim.parent if isinstance(dim, RenamedDim) else dim
+
+
+def measured(dim: Dim) -> Dim:
+    """The dim whose length another one has, renamed or in order of its labels."""
+    while isinstance(dim, (RenamedDim, SortedDim)):
+        (dim,) = dim.parents
+    return dim
 
 
 def _with_length(dim: Dim) -> str:
@@ -154,7 +161,7 @@ def shorter(x: Node, dim: Dim | str, row: Dim, col: Dim, operation: str) -> tupl
     promised = False
     if None not in (row.length, col.length):
         wide = len(row) < len(col)
-    elif original(row) is original(col):
+    elif measured(row) is measured(col):
         wide = False
     elif isinstance(dim, Dim) and (_as_long(dim, col) or _as_long(dim, row)):
         wide, promised = not _as_long(dim, col), True

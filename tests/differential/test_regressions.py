@@ -294,6 +294,24 @@ def test_kahans_sum_keeps_its_correction(backend: str) -> None:
     assert float(value(total, {given: np.ones(1000)}, backend)) == 1e16 + 1000
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_factors_of_a_late_square_matrix_are_square(backend: str) -> None:
+    """The dim of the columns of Q is as long as the late dim: R is solved and factored again."""
+    late = dt.Dim("late")
+    z = dt.tensor("z", dims=late)
+    matrix = 2.0 * dt.eye(late) + z * z.rename_dim(late)
+    Q, R = dt.qr(matrix, [late, late.rename()], dim="r")
+    beside = dt.dot(Q, z, dims=[late])
+    solved = dt.solve_triangular(R, beside, ["r", late.rename()], lower=False)
+    again = dt.qr(R, ["r", late.rename()], dim="again")
+    size = dt.abs(dt.det(dt.dot(again.Q, again.R, dims=["again"]), ["r", late.rename()]))
+    p = np.array([0.3, -0.5, 0.9, 0.2])
+    wanted = 2.0 * np.eye(4) + np.outer(p, p)
+    found = dt.evaluate([solved, size], {z: p}, backend=backend)
+    np.testing.assert_allclose(found[0].values, np.linalg.solve(wanted, p), rtol=1e-12)
+    np.testing.assert_allclose(found[1].values, np.linalg.det(wanted), rtol=1e-12)
+
+
 # -- second derivatives at zero --------------------------------------------------------------------
 
 
