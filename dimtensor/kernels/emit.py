@@ -475,18 +475,12 @@ class Emitter:
         nest.write()
 
     def _iterate(self, task: Task, loops: dict[Any, str]) -> Index:
-        index: list[Expression] = [ZERO] * self._iterated(task).type.ndim
+        index: list[Expression] = [ZERO] * task.iterated.type.ndim
         for item, axis in zip(task.space, task.axes, strict=True):
             name = loops[item]
             index[axis] = counter(name)
-            self.loop_lengths[name] = self.length(self._iterated(task), axis)
+            self.loop_lengths[name] = self.length(task.iterated, axis)
         return tuple(index)
-
-    def _iterated(self, task: Task) -> Variable:
-        if task.kind == "store":
-            return task.target
-        assert task.node is not None
-        return task.node.inputs[0] if task.kind == "reduce" else selection_of(task.node)
 
     def _scatter(self, task: Task, index: Index, scope: Scope, nest: Nest) -> None:
         node = task.node

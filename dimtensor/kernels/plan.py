@@ -69,6 +69,14 @@ class Task:
     axes: tuple = ()
     group: int = -1
 
+    @property
+    def iterated(self) -> Variable:
+        """The variable whose axes the loops walk."""
+        if self.kind == "store":
+            return self.target
+        assert self.node is not None
+        return self.node.inputs[0] if self.kind == "reduce" else selection_of(self.node)
+
 
 @dataclass
 class Group:
