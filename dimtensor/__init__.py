@@ -1,5 +1,6 @@
 """Named-dimension array modelling: checked when built, compiled to loops, labels in and out."""
 
+from dimtensor import random as random
 from dimtensor.caches import clear_caches as clear_caches
 from dimtensor.dims import ConcatDim as ConcatDim
 from dimtensor.dims import Dim as Dim

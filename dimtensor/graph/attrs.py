@@ -179,6 +179,33 @@ class ApplyAttrs(NamedTuple):
     name: str
 
 
+# the words that a generator consists of
+WORD = Dim("generator_word", length=6)
+
+
+class StreamAttrs(NamedTuple):
+    """Generators along a dim; ``word`` is the dim of their words."""
+
+    dim: Dim
+    word: Dim
+
+
+class DrawAttrs(NamedTuple):
+    """Draws of a distribution by its name.
+
+    All dims of the draws that the generator lacks are drawn from one stream, in row-major order:
+    those in ``order`` come last, in this order. ``event`` is the dim of a vector that is one draw.
+    Output 0 has the words afterwards, output 1 the draws. ``word`` is the dim of the words.
+    """
+
+    name: str
+    word: Dim
+    order: Dims
+    event: Dim | None
+    dtype: str
+    output: int
+
+
 class ShownAttrs(NamedTuple):
     """A derivative as it is written: its name, the parts of its operands, and its type."""
 

@@ -57,6 +57,15 @@ def _passes(node: Node) -> bool:
 
 
 def _check_operand(node: Node, at: int) -> None:
+    if node.kind == "draw":
+        raise GraphError(
+            build_message(
+                f"the derivative of a random draw is not known: {describe(node)}",
+                [("parameter", describe(node.inputs[at]))],
+                "write it as a function of draws without parameters, mu + sigma * z; or "
+                "dt.stop_gradient(parameter)",
+            )
+        )
     if node.kind != "elemwise":
         return
     row = TABLE[node.attrs]

@@ -21,6 +21,7 @@ LAYERS = (
     "backends",
     "compile",
     "tensor",
+    "random",
     "dist",
     "model",
 )

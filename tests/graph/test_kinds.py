@@ -43,6 +43,8 @@ def examples() -> dict[str, Node]:
     cumulative = dt.cumulate(lambda s, e: s + e, dt.zeros(B), x, over=A)
     chosen = dt.if_else(y.sum() > 0, lambda: y * 2, lambda: y)
     gradient = dt.grad((y**2).sum(), y)
+    rng = dt.random.generator(dt.scalar("seed", dtype="int64"))
+    streams = dt.random.generator(1).split(T)
     nodes = {
         "input": x.node,
         "data": labels.node,
@@ -77,6 +79,9 @@ def examples() -> dict[str, Node]:
         "gradient": gradient.node,
         "jacobian": dt.jacobian(y**2, y).node,
         "pushforward": dt.jvp(y**2, y, y).node,
+        "seed": rng.words.node,
+        "stream": streams.words.node,
+        "draw": rng.normal(y, 1.0, dims=T)[0].node,
         "shown": shown([gradient.node])[0],
     }
     found = {}

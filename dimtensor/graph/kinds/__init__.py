@@ -2,6 +2,7 @@
 
 from dimtensor.graph.kinds import (
     derivatives,
+    draws,
     elementwise,
     leaves,
     linear,
@@ -11,4 +12,4 @@ from dimtensor.graph.kinds import (
     shape,
 )
 
-del derivatives, elementwise, leaves, linear, loops, reductions, selection, shape
+del derivatives, draws, elementwise, leaves, linear, loops, reductions, selection, shape

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-_FINITE = 1.7976931348623157e308
+FINITE = 1.7976931348623157e308
 # NumPy raises above this: the largest mean whose draws are 64-bit integers
 _MOST = 2.0**63 - 1 - 10 * (2.0**63 - 1) ** 0.5
 
@@ -87,9 +87,9 @@ ROWS: dict[str, Row] = {
         _real("logistic", "loc scale", "{scale} >= 0"),
         _real("lognormal", "mean sigma", "{sigma} >= 0"),
         _real("noncentral_chisquare", "df nonc", "{df} > 0", "{nonc} >= 0",
-              f"{{nonc}} <= {_FINITE}"),
+              f"{{nonc}} <= {FINITE}"),
         _real("noncentral_f", "dfnum dfden nonc", "{dfnum} > 0", "{dfden} > 0", "{nonc} >= 0",
-              f"{{nonc}} <= {_FINITE}"),
+              f"{{nonc}} <= {FINITE}"),
         _real("normal", "loc scale", "{scale} >= 0"),
         _real("pareto", "a", "{a} > 0"),
         _real("power", "a", "{a} > 0"),
@@ -97,12 +97,12 @@ ROWS: dict[str, Row] = {
         _real("standard_cauchy", ""),
         _real("standard_t", "df", "{df} > 0"),
         _real("triangular", "left mode right", "{left} <= {mode}", "{mode} <= {right}",
-              "{left} < {right}", f"{{right}} - {{left}} <= {_FINITE}"),
-        _real("uniform", "low high", "{high} - {low} >= 0", f"{{high}} - {{low}} <= {_FINITE}",
+              "{left} < {right}", f"{{right}} - {{left}} <= {FINITE}"),
+        _real("uniform", "low high", "{high} - {low} >= 0", f"{{high}} - {{low}} <= {FINITE}",
               arguments="{low}, {high} - {low}"),
-        _real("vonmises", "mu kappa", "{kappa} >= 0", f"abs({{mu}}) <= {_FINITE}"),
-        _real("wald", "mean scale", "{mean} > 0", "{scale} > 0", f"{{mean}} <= {_FINITE}",
-              f"{{scale}} <= {_FINITE}"),
+        _real("vonmises", "mu kappa", "{kappa} >= 0", f"abs({{mu}}) <= {FINITE}"),
+        _real("wald", "mean scale", "{mean} > 0", "{scale} > 0", f"{{mean}} <= {FINITE}",
+              f"{{scale}} <= {FINITE}"),
         _real("weibull", "a", "{a} >= 0"),
         _count("binomial", "n p", "{n} >= 0", "{p} >= 0", "{p} <= 1", integers="n",
                arguments="{p}, {n}"),
@@ -117,7 +117,7 @@ ROWS: dict[str, Row] = {
         _count("negative_binomial", "n p", "{n} > 0", "{p} > 0", "{p} <= 1",
                f"(1.0 - {{p}}) / {{p}} * ({{n}} + 10.0 * np.sqrt({{n}})) <= {_MOST}"),
         _count("poisson", "lam", "{lam} >= 0", f"{{lam}} <= {_MOST}"),
-        _count("zipf", "a", "{a} > 1", f"{{a}} <= {_FINITE}"),
+        _count("zipf", "a", "{a} > 1", f"{{a}} <= {FINITE}"),
         _vector("multinomial", "n pvals", "{n} >= 0", integers="n", along="pvals"),
         _vector("multivariate_hypergeometric", "colors nsample", "{nsample} >= 0",
                 integers="colors nsample", along="colors"),

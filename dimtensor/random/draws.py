@@ -1,0 +1,146 @@
+"""How draws are made: parameters are checked, and a generator is used once."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from dimtensor.dims import Dim, Dims, find_dim, in_order, without
+from dimtensor.errors import DimError, InputError, build_message
+from dimtensor.graph import Node, make
+from dimtensor.graph.attrs import WORD, DrawAttrs
+from dimtensor.graph.infer import describe
+from dimtensor.ops.random.rows import FINITE, ROWS
+from dimtensor.tensor.check import check
+from dimtensor.tensor.elementwise import sqrt
+from dimtensor.tensor.matrices import require_numbers
+from dimtensor.tensor.shell import as_node, wrap
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+DimsLike = Dim | str | Sequence[Dim | str]
+G = TypeVar("G", bound="Draws")
+
+
+class Draws:
+    """What the methods of a generator have in common."""
+
+    words: DimTensor
+    _used: str | None = None
+
+    def _use(self, by: str) -> None:
+        """Note that the generator is used, which happens once."""
+        if self._used is not None:
+            raise InputError(
+                build_message(
+                    f"a generator draws once; this one was used by {self._used}",
+                    [("used again by", f"{by}{_place()}")],
+                    "every draw returns the generator for the next one: x, rng = rng.normal(); "
+                    "rng.split(dim) makes independent ones",
+                )
+            )
+        object.__setattr__(self, "_used", f"{by}{_place()}")
+
+    def _next(self: G, words: Node) -> G:
+        following = object.__new__(type(self))
+        object.__setattr__(following, "words", wrap(words))
+        return following
+
+    def _draw(
+        self: G, name: str, parameters: Sequence[Any], dims: DimsLike | None = None,
+        event: Dim | None = None,
+    ) -> tuple[DimTensor, G]:  # fmt: skip
+        """Numbers of a distribution, and the generator after them."""
+        row = ROWS[name]
+        nodes: list[Node] = []
+        for parameter, value in zip(row.parameters, parameters, strict=True):
+            node = as_node(value, nodes, f"{name}: {parameter}")
+            require_numbers(node, name)
+            nodes.append(_as_number(node, parameter in row.integers, f"{name}: {parameter}"))
+        checks = _checks(row, nodes)
+        order = _order(self.words.node, nodes, dims, event, name)
+        self._use(name)
+        attrs = DrawAttrs(name, WORD, order, event, row.dtype, 1)
+        inputs = (self.words.node, *nodes)
+        values = wrap(make("draw", inputs, attrs))
+        for condition, message in checks:
+            values = check(condition, message, values)
+        return values, self._next(make("draw", inputs, attrs._replace(output=0)))
+
+
+def _place() -> str:
+    """The line of the user's code that draws."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("dimtensor."):
+        frame = frame.f_back
+    if frame is None:
+        return ""
+    return f" in line {frame.f_lineno} of {frame.f_code.co_filename.rsplit('/', 1)[-1]}"
+
+
+def _as_number(node: Node, integer: bool, what: str) -> Node:
+    dtype = "int64" if integer else "float64"
+    if node.dtype == dtype:
+        return node
+    if node.dtype.startswith("complex") or (integer and node.dtype.startswith("float")):
+        if not _is_whole(node):
+            raise InputError(f"{what} is {'an integer' if integer else 'a real number'}, "
+                             f"not {describe(node)}")  # fmt: skip
+    return wrap(node).astype(dtype).node
+
+
+def _is_whole(node: Node) -> bool:
+    return node.kind == "constant" and float(_constant(node)).is_integer()
+
+
+def _constant(node: Node) -> Any:
+    return np.frombuffer(node.attrs.data, dtype=node.attrs.dtype)[0]
+
+
+def _checks(row: Any, nodes: Sequence[Node]) -> list[tuple[DimTensor, str]]:
+    """Conditions on parameters that are not known yet; those that are known are checked here."""
+    given = dict(zip(row.parameters, nodes, strict=True))
+    plain = {name: name for name in given}
+    late = []
+    for condition in row.valid:
+        used = [name for name in given if f"{{{name}}}" in condition]
+        text = condition.format_map(plain)
+        if all(given[name].kind == "constant" for name in used):
+            values = {name: _constant(given[name]).item() for name in used}
+            if not eval(text, {"np": np, "abs": abs}, values):
+                told = list(values.items())
+                raise InputError(build_message(f"{row.name}: {_said(text)}", told))
+            continue
+        tensors = {name: wrap(given[name]) for name in used}
+        found = eval(text, {"np": SimpleNamespace(sqrt=sqrt), "abs": abs}, tensors)
+        late.append((found, f"{row.name}: {_said(text)}"))
+    return late
+
+
+def _said(condition: str) -> str:
+    """A condition as text; one with the largest float says that a parameter is finite."""
+    name, _, bound = condition.rpartition(" <= ")
+    asked = f"a finite {name}" if bound == str(FINITE) else condition
+    return f"the parameters ask for {asked}"
+
+
+def _order(
+    words: Node, nodes: Sequence[Node], dims: DimsLike | None, event: Dim | None, name: str
+) -> Dims:
+    """Dims of one stream: those that are asked for, then those of parameters."""
+    known = tuple(dict.fromkeys(dim for x in nodes for dim in x.dims))
+    given: Any = () if dims is None else (dims,) if isinstance(dims, (Dim, str)) else dims
+    asked = []
+    for key in in_order(given, f"the dims of {name}"):
+        asked.append(key if isinstance(key, Dim) else find_dim((*known, *words.dims), key, name))
+    if len(set(asked)) != len(asked):
+        raise DimError(f"{name}: a dim is named twice in {[dim.short for dim in asked]}")
+    if event is not None and event in asked:
+        raise DimError(f"{name}: {event.title} is the dim of one draw, not one of its dims")
+    own = [] if event is None else [event]
+    return (*asked, *without(known, (*asked, *own, *words.dims, WORD)))
