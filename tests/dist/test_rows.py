@@ -287,14 +287,22 @@ def test_the_generated_module_is_what_the_generator_writes():
 class NumPyDraws:
     """A generator as recipes ask for one: NumPy's, on the values that parameters have."""
 
-    def __init__(self, rng: np.random.Generator, size: int):
-        self.rng, self.size = rng, size
+    def __init__(self, rng: np.random.Generator):
+        self.rng = rng
 
     def __getattr__(self, method: str) -> Any:
-        def draw(*parameters: Any, dims: Any) -> Any:
-            values = [p.eval().values if isinstance(p, dt.DimTensor) else p for p in parameters]
-            number = getattr(self.rng, method)(*values, size=self.size)
-            return dt.data(number, dims=dims), self
+        def draw(*parameters: Any, dims: Any, over: Any = None) -> Any:
+            dims = list(dims)
+            order = [dim.name for dim in dims]
+            values = []
+            for p in parameters:
+                value = p.eval() if isinstance(p, dt.DimTensor) else p
+                if isinstance(p, dt.DimTensor) and p.dims:
+                    value = value.broadcast_like(dt.zeros(dims).eval()).transpose(*order).values
+                values.append(np.asarray(value))
+            return dt.data(
+                getattr(self.rng, method)(*values, size=[len(d) for d in dims]), dims
+            ), self
 
         return draw
 
@@ -311,7 +319,7 @@ def test_draws_have_the_distribution(row: Row, rng: np.random.Generator):
     import scipy.stats
 
     n = 4000
-    value, _ = make(row, dict(row.example)).draw(NumPyDraws(rng, n), dims=dt.Dim("n", length=n))
+    value, _ = make(row, dict(row.example)).draw(NumPyDraws(rng), dims=dt.Dim("n", length=n))
     draws = value.eval().values
     frozen = frozen_of(row)[0]
     if row.discrete:
@@ -335,5 +343,5 @@ def test_draws_have_the_distribution(row: Row, rng: np.random.Generator):
 def test_draws_lie_in_the_support(row: Row, rng: np.random.Generator):
     d = make(row, dict(row.example))
     n = dt.Dim("n", length=50)
-    value, _ = d.draw(NumPyDraws(rng, 50), dims=n)
+    value, _ = d.draw(NumPyDraws(rng), dims=n)
     assert d.support.contains(value).all().eval()

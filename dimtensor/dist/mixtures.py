@@ -1,0 +1,277 @@
+"""Mixtures over a dim, and distributions that somebody writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dimtensor.dims import Dim, Dims, canonical_dims, find_dim, sort_dims, union, without
+from dimtensor.dist.distribution import DimsLike, Distribution
+from dimtensor.dist.supports import Support
+from dimtensor.dist.wrappers import as_distribution, as_parameter, as_value
+from dimtensor.errors import DimError, InputError, build_message
+from dimtensor.tensor.constructors import arange
+from dimtensor.tensor.elementwise import equal, log, square, where
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+
+class Mixture(Distribution):
+    """One of several distributions, with weights along a dim."""
+
+    name = "mixture"
+
+    def __init__(self, weights: DimTensor, parts: Distribution | list[Distribution], over: Dim):
+        self.weights, self.parts, self.over = weights, parts, over
+        each = self._each
+        self.discrete = each[0].discrete
+        self.event_dims = each[0].event_dims
+        sets = [weights.dims, *(part.dims for part in each)]
+        self._dims = without(sort_dims(union(sets, "mixture")), [over])
+
+    @property
+    def _each(self) -> list[Distribution]:
+        return self.parts if isinstance(self.parts, list) else [self.parts]
+
+    @property
+    def parameters(self) -> Mapping[str, DimTensor]:
+        found = {"weights": self.weights}
+        if not isinstance(self.parts, list):
+            return {**found, **self.parts.parameters}
+        for at, part in enumerate(self.parts):
+            found |= {f"{name}_{at}": p for name, p in part.parameters.items()}
+        return found
+
+    @property
+    def dims(self) -> Dims:
+        return self._dims
+
+    @property
+    def support(self) -> Support:
+        """That of the first of the parts; all of them have the same."""
+        return self._each[0].support
+
+    def __repr__(self) -> str:
+        return f"mixture({self.parts!r}, over={self.over.short})"
+
+    def _of_parts(self, what: Callable[[Distribution], DimTensor]) -> DimTensor:
+        """Something of all parts, along the dim of the mixture."""
+        if not isinstance(self.parts, list):
+            return what(self.parts)
+        total: Any = None
+        for at, part in enumerate(self.parts):
+            here = where(equal(arange(self.over), at), what(part), 0.0 if total is None else total)
+            total = here
+        return total
+
+    def _mixed(self, what: str, x: Any) -> DimTensor:
+        x = as_value(x, self)
+        logs = self._of_parts(lambda part: getattr(part, what)(x))
+        return (log(self.weights) + logs).logsumexp(self.over)
+
+    def logp(self, x: Any) -> DimTensor:
+        return self._mixed("logp", x)
+
+    def logcdf(self, x: Any) -> DimTensor:
+        return self._mixed("logcdf", x)
+
+    def logsf(self, x: Any) -> DimTensor:
+        return self._mixed("logsf", x)
+
+    def mean(self) -> DimTensor:
+        return (self.weights * self._of_parts(lambda part: part.mean())).sum(self.over)
+
+    def variance(self) -> DimTensor:
+        second = self._of_parts(lambda part: part.variance() + square(part.mean()))
+        return (self.weights * second).sum(self.over) - square(self.mean())
+
+    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+        whole = self._draw_dims(dims)
+        apart = without(whole, self.event_dims)
+        u, rng = rng.uniform(0.0, 1.0, dims=apart)
+        # the first position up to which the weights add up to more; rounding leaves out none
+        before = self.weights.cumsum(self.over) - self.weights
+        chosen = (before <= u).sum(self.over) - 1
+        values: list[DimTensor] = []
+        for part in self._each:
+            more = [*whole, self.over] if not isinstance(self.parts, list) else whole
+            value, rng = part.draw(rng, [d for d in more if d not in part.dims])
+            values.append(value)
+        found = values[0]
+        if not isinstance(self.parts, list):
+            return where(equal(arange(self.over), chosen), found, 0).sum(self.over), rng
+        for at, value in enumerate(values[1:], 1):
+            found = where(equal(chosen, at), value, found)
+        return found, rng
+
+
+def mixture(weights: Any, parts: Distribution | Sequence[Distribution], over: Dim | str) -> Mixture:
+    """One of several distributions, with weights along a dim, which is summed out.
+
+    Parameters
+    ----------
+    weights : DimTensor
+        Probabilities along the dim, with sum 1.
+    parts : Distribution or sequence of Distribution
+        One whose parameters have the dim, or one for each of its positions.
+    over : Dim or str
+        The dim.
+
+    Returns
+    -------
+    Distribution
+        Without the dim.
+
+    Raises
+    ------
+    DimError
+        If the weights lack the dim, or the number of parts is not its length.
+    InputError
+        If a part is no distribution, or they are discrete and continuous ones.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> from dimtensor import dist
+    >>> k = dt.Dim("k", length=2)
+    >>> weights = dt.data([0.3, 0.7], dims=k)
+    >>> d = dist.mixture(weights, dist.Normal(dt.data([0.0, 10.0], dims=k), 1.0), over=k)
+    >>> float(d.mean().eval())
+    7.0
+    """
+    w = as_parameter(weights, "probability", "weights of mixture")
+    dim = find_dim(w.dims, over, "mixture")
+    if isinstance(parts, Distribution):
+        return Mixture(w, parts, dim)
+    each = [as_distribution(part, "mixture") for part in parts]
+    if dim.length is not None and len(each) != dim.length:
+        raise DimError(
+            f"mixture: there are {len(each)} parts and {dim.title} has length {dim.length}"
+        )
+    kinds = {(part.discrete, part.event_dims) for part in each}
+    if len(kinds) != 1:
+        raise InputError(
+            build_message(
+                "mixture: its parts are all discrete or all continuous, over the same dims",
+                [("parts", ", ".join(part.name for part in each))],
+            )
+        )
+    return Mixture(w, each, dim)
+
+
+class Custom(Distribution):
+    """A distribution of functions that somebody writes."""
+
+    def __init__(
+        self,
+        name: str,
+        parameters: Mapping[str, DimTensor],
+        functions: Mapping[str, Callable[..., Any] | None],
+        support: Support,
+        event_dims: Dims,
+    ):
+        self.name = name
+        self._parameters, self._functions = dict(parameters), dict(functions)
+        self._support, self.event_dims = support, event_dims
+        self.discrete = support.discrete
+        sets = [p.dims for p in self._parameters.values()]
+        self._dims = sort_dims(union([*sets, event_dims], name))
+
+    @property
+    def parameters(self) -> Mapping[str, DimTensor]:
+        return self._parameters
+
+    @property
+    def dims(self) -> Dims:
+        return self._dims
+
+    @property
+    def support(self) -> Support:
+        return self._support
+
+    def _call(self, what: str, *operands: Any) -> Any:
+        function = self._functions[what]
+        if function is None:
+            raise self._missing(what, "it was made without one")
+        return function(*operands, **self._parameters)
+
+    def logp(self, x: Any) -> DimTensor:
+        return self._call("logp", as_value(x, self))
+
+    def logcdf(self, x: Any) -> DimTensor:
+        return self._call("logcdf", as_value(x, self))
+
+    def icdf(self, q: Any) -> DimTensor:
+        return self._call("icdf", as_value(q, self))
+
+    def mean(self) -> DimTensor:
+        return self._call("mean")
+
+    def variance(self) -> DimTensor:
+        return self._call("variance")
+
+    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+        function = self._functions["draw"]
+        if function is None:
+            raise self._missing("draw", "it was made without one")
+        return function(rng, dims=self._draw_dims(dims), **self._parameters)
+
+
+def custom(
+    logp: Callable[..., Any],
+    support: Support,
+    draw: Callable[..., Any] | None = None,
+    *,
+    logcdf: Callable[..., Any] | None = None,
+    icdf: Callable[..., Any] | None = None,
+    mean: Callable[..., Any] | None = None,
+    variance: Callable[..., Any] | None = None,
+    event_dims: DimsLike = None,
+    name: str = "custom",
+    **parameters: Any,
+) -> Custom:
+    """A distribution of functions that build expressions.
+
+    Parameters
+    ----------
+    logp : callable
+        ``logp(x, **parameters)``.
+    support : Support
+        Where values lie.
+    draw : callable, optional
+        ``draw(rng, dims=..., **parameters)``, which gives a value with these dims and the generator
+        after it.
+    logcdf, icdf, mean, variance : callable, optional
+        Of a value, or a probability, and the parameters.
+    event_dims : Dim or iterable of Dim, optional
+        Dims along which elements belong together: `logp` has none of them.
+    name : str
+    **parameters : DimTensor or number
+
+    Raises
+    ------
+    InputError
+        If `logp` is no function.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> from dimtensor import dist
+    >>> def logp(x, rate):
+    ...     return dt.log(rate) - rate * x
+    >>> d = dist.custom(logp, dt.positive, rate=2.0)
+    >>> float(d.logp(1.0).eval().round(4))
+    -1.3069
+    """
+    if not callable(logp):
+        raise InputError(f"custom: logp is a function of a value and the parameters, not {logp!r}")
+    functions = {
+        "logp": logp, "draw": draw, "logcdf": logcdf, "icdf": icdf, "mean": mean,
+        "variance": variance,
+    }  # fmt: skip
+    known = {
+        key: as_parameter(value, "bound", f"{key} of {name}") for key, value in parameters.items()
+    }
+    dims = canonical_dims(event_dims, f"the event dims of {name}")
+    return Custom(name, known, functions, support, dims)

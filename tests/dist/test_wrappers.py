@@ -1,0 +1,202 @@
+"""Distributions made of others, against SciPy's and against sums written out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.stats as st
+
+import dimtensor as dt
+from dimtensor import dist
+from tests.dist.test_rows import NumPyDraws
+
+X = dt.Dim("x")
+K = dt.Dim("k", length=3)
+
+
+def at(d: dist.Distribution, what: str, points) -> np.ndarray:
+    return getattr(d, what)(dt.data(np.asarray(points, dtype=float), dims=X)).eval().values
+
+
+POINTS = np.array([-3.0, 0.5, 1.0, 1.7, 2.0, 3.5])
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(0.5, 2.0), (None, 1.5), (1.0, None), (8.0, 9.0)])
+def test_truncated_normal(lower, upper):
+    d = dist.truncated(dist.Normal(0.5, 1.5), lower, upper)
+    ends = [-np.inf if lower is None else lower, np.inf if upper is None else upper]
+    wanted = st.truncnorm(*((np.array(ends) - 0.5) / 1.5), 0.5, 1.5)
+    points = np.append(POINTS, [8.0, 8.5, 9.0])
+    np.testing.assert_allclose(at(d, "logp", points), wanted.logpdf(points), rtol=1e-9)
+    np.testing.assert_allclose(at(d, "cdf", points), wanted.cdf(points), rtol=1e-9, atol=1e-12)
+    q = np.array([0.0, 0.1, 0.7, 1.0])
+    np.testing.assert_allclose(at(d, "icdf", q)[1:3], wanted.ppf(q)[1:3], rtol=1e-6)
+    assert d.support.contains(dt.data(points, dims=X)).eval().values.tolist() == [
+        ends[0] <= x <= ends[1] for x in points
+    ]
+
+
+def test_truncated_counts_sum_to_one():
+    d = dist.truncated(dist.Poisson(3.0), 2, 6)
+    probabilities = np.exp(at(d, "logp", np.arange(12)))
+    wanted = st.poisson(3.0).pmf(np.arange(12)) * (np.arange(12) >= 2) * (np.arange(12) <= 6)
+    np.testing.assert_allclose(probabilities, wanted / wanted.sum(), rtol=1e-12)
+    np.testing.assert_allclose(
+        at(d, "cdf", np.arange(12)), np.cumsum(wanted / wanted.sum()), atol=1e-14
+    )
+
+
+def test_censored():
+    d = dist.censored(dist.Normal(0.5, 1.5), 0.5, 2.0)
+    wanted = st.norm(0.5, 1.5).logpdf(POINTS)
+    wanted[[0, 5]] = -np.inf
+    wanted[1], wanted[4] = st.norm(0.5, 1.5).logcdf(0.5), st.norm(0.5, 1.5).logsf(2.0)
+    np.testing.assert_allclose(at(d, "logp", POINTS), wanted)
+    count = dist.censored(dist.Poisson(3.0), upper=4)
+    probabilities = np.exp(at(count, "logp", np.arange(8)))
+    np.testing.assert_allclose(probabilities.sum(), 1.0)
+    np.testing.assert_allclose(probabilities[4], st.poisson(3.0).sf(3))
+
+
+@pytest.mark.parametrize("wrap", [dist.zero_inflated, dist.hurdle])
+def test_zeros(wrap):
+    psi, base = 0.7, st.nbinom(2.5, 2.5 / (2.5 + 3.0))
+    d = wrap(dist.NegativeBinomial(3.0, 2.5), psi)
+    k = np.arange(400)
+    if wrap is dist.hurdle:
+        wanted = psi * base.pmf(k) / (1 - base.pmf(0))
+        wanted[0] = 1 - psi
+    else:
+        wanted = psi * base.pmf(k)
+        wanted[0] += 1 - psi
+        np.testing.assert_allclose(at(d, "cdf", k), np.cumsum(wanted), rtol=1e-9)
+    np.testing.assert_allclose(np.exp(at(d, "logp", k)), wanted, rtol=1e-10)
+    assert np.isneginf(at(d, "logp", [-1, 0.5])).all()
+    mean = (k * wanted).sum()
+    np.testing.assert_allclose(d.mean().eval(), mean, rtol=1e-9)
+    np.testing.assert_allclose(d.variance().eval(), (k**2 * wanted).sum() - mean**2, rtol=1e-9)
+
+
+def test_a_hurdle_before_a_density_that_is_infinite_at_0():
+    psi = dt.scalar("psi")
+    d = dist.hurdle(dist.Gamma(0.5, 1.0), psi)
+    x = dt.data([0.0, 2.0], dims=X)
+    found, slope = d.logp(x).eval({psi: 0.7}), dt.grad(d.logp(x).sum(), psi).eval({psi: 0.7})
+    np.testing.assert_allclose(found, [np.log(0.3), np.log(0.7) + st.gamma(0.5).logpdf(2.0)])
+    np.testing.assert_allclose(slope, 1 / 0.7 - 1 / 0.3)
+
+
+def test_mixture_of_one_family_and_of_several():
+    w = np.array([0.2, 0.5, 0.3])
+    mu, sigma = np.array([-1.0, 0.0, 4.0]), np.array([1.0, 0.5, 2.0])
+    weights, means = dt.data(w, dims=K), dt.data(mu, dims=K)
+    parts = [st.norm(m, s) for m, s in zip(mu, sigma, strict=True)]
+    one = dist.mixture(weights, dist.Normal(means, dt.data(sigma, dims=K)), over=K)
+    several = dist.mixture(
+        weights, [dist.Normal(m, s) for m, s in zip(mu, sigma, strict=True)], over="k"
+    )
+    wanted = np.log(sum(p * part.pdf(POINTS) for p, part in zip(w, parts, strict=True)))
+    cdf = sum(p * part.cdf(POINTS) for p, part in zip(w, parts, strict=True))
+    mean = (w * mu).sum()
+    for d in (one, several):
+        assert d.dims == ()
+        np.testing.assert_allclose(at(d, "logp", POINTS), wanted, rtol=1e-12)
+        np.testing.assert_allclose(at(d, "cdf", POINTS), cdf, rtol=1e-12)
+        np.testing.assert_allclose(d.mean().eval(), mean)
+        np.testing.assert_allclose(d.variance().eval(), (w * (sigma**2 + mu**2)).sum() - mean**2)
+
+
+def test_a_mixture_far_from_all_parts_has_a_finite_gradient():
+    mu = dt.tensor("mu", dims=K)
+    d = dist.mixture(dt.data([0.2, 0.5, 0.3], dims=K), dist.Normal(mu, 1.0), over=K)
+    values = {mu: np.array([0.0, 1.0, 2.0])}
+    gradient = dt.grad(d.logp(1e3), mu).eval(values).values
+    np.testing.assert_allclose(gradient, [0.0, 0.0, 998.0])
+
+
+def test_parts_of_a_mixture_with_other_dims():
+    obs = dt.Dim("obs", length=2)
+    d = dist.mixture(
+        dt.data([[0.2, 0.8], [0.5, 0.5]], dims=[obs, dt.Dim("part", length=2)]),
+        [dist.Normal(dt.data([0.0, 1.0], dims=obs), 1.0), dist.StudentT(3.0, 0.0, 2.0)],
+        over="part",
+    )
+    assert d.dims == (obs,)
+    wanted = [
+        np.log(p * st.norm(m).pdf(0.3) + (1 - p) * st.t(3, 0, 2).pdf(0.3))
+        for p, m in ((0.2, 0.0), (0.5, 1.0))
+    ]
+    np.testing.assert_allclose(d.logp(0.3).eval().values, wanted)
+
+
+def test_transformed():
+    points = np.array([-1.0, 0.5, 3.0])
+    falling = dist.transformed(
+        dist.Gamma(2.0, 3.0), lambda x: 1.0 / x, lambda y: 1.0 / y, dt.positive, increasing=False
+    )
+    wanted = st.invgamma(2.0, 0, 3.0)
+    np.testing.assert_allclose(at(falling, "logp", points), wanted.logpdf(points))
+    np.testing.assert_allclose(at(falling, "cdf", points[1:]), wanted.cdf(points[1:]))
+    np.testing.assert_allclose(at(falling, "icdf", [0.2, 0.9]), wanted.ppf([0.2, 0.9]))
+
+
+def test_custom():
+    mu = dt.scalar("mu")
+    d = dist.custom(lambda x, mu: -((x - mu) ** 2), dt.real, lambda rng, dims, mu: (mu, rng), mu=mu)
+    assert float(d.logp(3.0).eval({mu: 1.0})) == -4.0
+    with pytest.raises(dt.GraphError, match="icdf of custom: it was made without one"):
+        d.icdf(0.5)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: dist.truncated(dist.Normal(0, 1)), "takes a lower bound"),
+        (lambda: dist.truncated(dist.Normal(0, 1), 2.0, 1.0), "lower=2 is not below upper=1"),
+        (lambda: dist.truncated(3.0, 1.0), "truncated takes a distribution"),
+        (lambda: dist.zero_inflated(dist.Normal(0, 1), 0.5), "it is dist.hurdle"),
+        (lambda: dist.zero_inflated(dist.Poisson(1), 1.5), "psi of zero_inflated is a probability"),
+        (lambda: dist.mixture(dt.data([0.5, 0.5], dims=dt.Dim("k")),
+                              [dist.Normal(0, 1), dist.Poisson(1)], over="k"), "all discrete or"),
+        (lambda: dist.mixture(dt.ones(K) / 3, [dist.Normal(0, 1)] * 2, over=K), "are 2 parts"),
+        (lambda: dist.transformed(dist.Poisson(1.0), dt.exp, dt.log, dt.positive), "continuous"),
+        (lambda: dist.custom(3.0, dt.real), "logp is a function"),
+    ],
+)  # fmt: skip
+def test_mistakes(make, message):
+    with pytest.raises(dt.DimtensorError, match=message):
+        make()
+
+
+DRAWN = {
+    "truncated": (dist.truncated(dist.Normal(0.5, 1.5), 0.0, 2.0), 2000),
+    "censored": (dist.censored(dist.Normal(0.5, 1.5), 0.0, 2.0), 2000),
+    "mixture": (
+        dist.mixture(dt.data([0.2, 0.5, 0.3], dims=K),
+                     dist.Normal(dt.data([-1.0, 0.0, 4.0], dims=K), 1.0), over=K), 2000,
+    ),
+    "mixture of several": (
+        dist.mixture(dt.data([0.2, 0.5, 0.3], dims=K),
+                     [dist.Normal(0.0, 1.0), dist.Normal(3.0, 1.0), dist.Laplace(0, 2)], over=K),
+        2000,
+    ),
+    "zero_inflated": (dist.zero_inflated(dist.Poisson(3.0), 0.6), 2000),
+    "hurdle": (dist.hurdle(dist.Geometric(0.4), 0.6), 2000),
+    "transformed": (dist.transformed(dist.Normal(0, 1), dt.exp, dt.log, dt.positive), 2000),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_draws(name, rng):
+    """The share of draws up to some points is what logp sums to, or logcdf says."""
+    d, n = DRAWN[name]
+    value, _ = d.draw(NumPyDraws(rng), dims=dt.Dim("n", length=n))
+    draws = value.eval().values
+    assert draws.shape == (n,)
+    for point in np.quantile(draws, [0.3, 0.6, 0.9]):
+        if name == "hurdle":
+            k = np.arange(0, np.floor(point) + 1)
+            wanted = np.exp(at(d, "logp", k)).sum()
+        else:
+            wanted = float(d.cdf(float(point)).eval())
+        assert abs((draws <= point).mean() - wanted) < 4 * np.sqrt(0.25 / n)
