@@ -20,8 +20,8 @@ pytestmark = pytest.mark.skipif(not PYPROJECT.is_file(), reason="this is an inst
 OWN = {"dimtensor", "tests", "tools", "cases", "shapes", "conftest", "run"}
 # JAX brings it; what is imported of it is JAX's
 WITH_ANOTHER = {"jaxlib": "jax"}
-# IPython is asked where it runs already; blackjax gets our functions
-NOT_NEEDED = {"IPython", "blackjax"}
+# IPython is asked where it runs already; blackjax gets our functions; mpmath prints numbers anew
+NOT_NEEDED = {"IPython", "blackjax", "mpmath"}
 
 
 def project():
@@ -44,11 +44,16 @@ def test_what_the_package_imports_is_declared():
     core = names(project()["dependencies"])
     optional = names(one for extra in set(extras) - {"dev"} for one in extras[extra])
     found = imports_of(Path(dimtensor.__file__).parent)
+    # what an extra's own module imports at its top is imported where that module is
+    of_extras = {f"dimtensor.upstream.{library}" for library in optional - core}
     for one in found:
+        is_testing = one.importer.startswith("dimtensor.testing")
+        on_demand = not one.runs_at_import or is_testing
+        assert one.imported not in of_extras or on_demand, f"{one}: it belongs to an extra"
         for library in third_party([one.imported]) - core:
             assert library in optional, f"{one}: not declared in pyproject.toml"
-            is_testing = one.importer.startswith("dimtensor.testing")
-            assert one.lazy or one.typing_only or is_testing, f"{one}: it belongs to an extra"
+            at_home = one.importer == f"dimtensor.upstream.{library}"
+            assert on_demand or at_home, f"{one}: it belongs to an extra"
 
 
 def test_what_tests_and_examples_import_is_declared():
