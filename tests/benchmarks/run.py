@@ -20,7 +20,7 @@ import numpy as np
 HERE = Path(__file__).parent
 CASES = (
     "radon", "normal", "effect", "glm", "mixture", "gp",
-    "garch", "arma", "hmm", "kalman", "ode", "newton", "rnn",
+    "garch", "arma", "hmm", "kalman", "ode", "newton", "rnn", "draws",
     "layout", "latency", "call", "memory", "loop_memory", "import", "build", "growth",
 )  # fmt: skip
 CONTENDERS = ("hand", "dimtensor-numba", "dimtensor-jax", "jax", "pytensor")
