@@ -143,7 +143,7 @@ def _on_host(name: str, slope: Callable[..., Any]) -> Callable[..., Any]:
     @jax.custom_jvp
     def function(*operands: Any) -> Any:
         dtype = jnp.result_type(*operands, jnp.float32)
-        operands = [x.astype(dtype) for x in jnp.broadcast_arrays(*operands)]
+        operands = tuple(x.astype(dtype) for x in jnp.broadcast_arrays(*operands))
         bits = [jax.lax.bitcast_convert_type(x, jnp.uint32) for x in operands]
         if dtype == jnp.float32:  # with a last axis, as the two halves of a double have
             bits = [x[..., None] for x in bits]

@@ -100,7 +100,7 @@ def _notice() -> _Line | _Display:
 
 def _in_notebook() -> bool:
     """Whether outputs go to a kernel's front end."""
-    ipython = sys.modules.get("IPython")
+    ipython: Any = sys.modules.get("IPython")
     shell = ipython.get_ipython() if hasattr(ipython, "get_ipython") else None
     return getattr(shell, "kernel", None) is not None
 

@@ -55,7 +55,7 @@ def render(boxes: list[Box], arrows: list[Arrow], kind: str, dpi: int) -> bytes:
     sizes = [_size(box) for box in boxes]
     layout = layered_layout(sizes, edges)
     width, height = layout.width + 2 * _MARGIN, layout.height + 2 * _MARGIN
-    options = {"svg.hashsalt": "dimtensor", "font.family": _FONT, "path.simplify": False}
+    options: Any = {"svg.hashsalt": "dimtensor", "font.family": _FONT, "path.simplify": False}
     with mpl.rc_context(options):
         figure = Figure(figsize=(max(width, 1) / 72, max(height, 1) / 72))
         FigureCanvasAgg(figure)

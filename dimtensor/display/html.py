@@ -61,14 +61,14 @@ class Section(NamedTuple):
     title : str
     body : Html
     unfolded : bool
-    count : int or None
+    number : int or None
         Shown behind the title.
     """
 
     title: str
     body: Html
     unfolded: bool = True
-    count: int | None = None
+    number: int | None = None
 
 
 def card(head: Iterable[str | Html], sections: Iterable[Section]) -> str:
@@ -99,7 +99,7 @@ def card(head: Iterable[str | Html], sections: Iterable[Section]) -> str:
 
 
 def _section(section: Section) -> str:
-    count = "" if section.count is None else f' <span class="dt-soft">({section.count})</span>'
+    count = "" if section.number is None else f' <span class="dt-soft">({section.number})</span>'
     return (
         f"<details{' open' if section.unfolded else ''}><summary>{escape(section.title)}{count}"
         f"</summary>{section.body}</details>"
@@ -205,7 +205,7 @@ def _sections(node: Node) -> Iterable[Section]:
         if values is not None:
             yield Section("Values", preformatted(values))
     if node.dims:
-        yield Section("Dims", dims_table(node.dims, node), count=len(node.dims))
+        yield Section("Dims", dims_table(node.dims, node), number=len(node.dims))
     leaves = used_leaves(node) if node.inputs else []
     if leaves:
         yield Section("Inputs", nodes_table(leaves), len(leaves) <= 4, len(leaves))
@@ -255,12 +255,12 @@ def function_html(f: CompiledFunction) -> str:
     tensors = [source for source in code.inputs if isinstance(source, Node)]
     lengths = [source for source in code.inputs if isinstance(source, Dim)]
     names = f._structure.names(code.outputs)
-    sections = [Section("Inputs", nodes_table(tensors), count=len(tensors))]
+    sections = [Section("Inputs", nodes_table(tensors), number=len(tensors))]
     if lengths:
-        sections.append(Section("Lengths", dims_table(lengths), count=len(lengths)))
+        sections.append(Section("Lengths", dims_table(lengths), number=len(lengths)))
     if data:
         sections.append(Section("Data", nodes_table(data), len(data) <= 6, len(data)))
-    sections.append(Section("Outputs", nodes_table(code.outputs, names), count=len(code.outputs)))
+    sections.append(Section("Outputs", nodes_table(code.outputs, names), number=len(code.outputs)))
     times = [[step, f"{seconds:.4g} s"] for step, seconds in f.stats.items()]
     sections.append(Section("Compilation", table(times), unfolded=False))
     return card([styled("CompiledFunction", "kind"), "on", styled(f.backend, "name")], sections)

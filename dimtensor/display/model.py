@@ -28,7 +28,7 @@ def model_html(model: LogDensity) -> str:
     """The same as a card."""
     header = ("parameter", "support", "dims", "elements")
     rows = [[styled(row[0], "name"), *row[1:]] for row in _rows(model)]
-    sections = [Section("Parameters", table(rows, header), count=len(rows))]
+    sections = [Section("Parameters", table(rows, header), number=len(rows))]
     if model.terms:
         sections.append(_named("Terms", model.terms))
     if model.deterministics:

@@ -222,7 +222,7 @@ def _map_masks(dim: Dim, keys: Mapping[Node, Node], mapping: dict[Dim, Dim]) -> 
     for parent in dim.parents:
         _map_masks(parent, keys, mapping)
     if isinstance(dim, SelDim) and isinstance(dim.selection, Mask) and dim.selection.key in keys:
-        mask = Mask(keys[dim.selection.key])  # type: ignore[index]
+        mask = Mask(keys[dim.selection.key])
         mapping[dim] = SelDim.of(map_dim(dim.parent, mapping), mask)
 
 

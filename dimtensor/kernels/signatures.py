@@ -182,7 +182,8 @@ def _same_cores(
     node: Apply, inputs: Any, outputs: Any
 ) -> list[tuple[tuple[Variable, int], tuple[Variable, int]]]:
     """Axes that a gufunc signature names alike, and batch axes."""
-    pairs, first = [], {}
+    pairs = []
+    first: dict[Any, tuple[Variable, int]] = {}
     for variable, core in [
         *zip(node.inputs, inputs, strict=False),
         *zip(node.outputs, outputs, strict=True),

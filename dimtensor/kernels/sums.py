@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
@@ -196,7 +197,7 @@ def _sum_factored(node) -> Variable | None:
         cores = [_core(t, 1.0 if len(members) == 1 else t.number) for t in members]
         if any(core is None for core in cores):
             return None
-        core = cores[0] if len(cores) == 1 else pt.add(*cores)
+        core: Any = cores[0] if len(cores) == 1 else pt.add(*cores)
         if mask is not None:
             core = pt.switch(mask, core, np.zeros((), dtype=dtype))
         if core.type.dtype != dtype:

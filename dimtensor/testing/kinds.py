@@ -130,8 +130,8 @@ register(Kind("scalar", _draw_scalar, _with_number, _with_number, by_label=True)
 
 
 def _draw_where(choose: Choose, trial: Trial) -> Drawn:
-    operands = [pick(choose, trial), pick(choose, trial), pick(choose, trial)]
-    return None if None in operands else (tuple(operands), {})  # type: ignore[return-value]
+    operands: list[Any] = [pick(choose, trial), pick(choose, trial), pick(choose, trial)]
+    return None if None in operands else (tuple(operands), {})
 
 
 def _array_where(env: Env, x: Any, y: Any, z: Any) -> Any:

@@ -224,7 +224,9 @@ class Trial:
         Errors that are no refusals (those of other types) are raised.
         """
         kind = KINDS[step.kind]
-        tensor = array = tensor_error = array_error = None
+        tensor: Any = None
+        array: Any = None
+        tensor_error = array_error = None
         try:
             array = on_arrays(step, self.env, [self.arrays[at] for at in step.operands])
         except (ValueError, LookupError, TypeError) as error:

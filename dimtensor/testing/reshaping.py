@@ -178,11 +178,11 @@ register(Kind("concat", _draw_concat, lambda env, x, y, dim: dt.concat([x, y], d
 
 
 def _draw_stack(choose: Choose, trial: Trial) -> Drawn:
-    operands = [pick(choose, trial, is_numeric) for _ in range(choose.integer(1, 3))]
+    operands: list[Any] = [pick(choose, trial, is_numeric) for _ in range(choose.integer(1, 3))]
     if None in operands:
         return None
     labels = ["x", "y", "w"][: len(operands)] if choose.flag() else None
-    return tuple(operands), {"labels": labels}  # type: ignore[return-value]
+    return tuple(operands), {"labels": labels}
 
 
 def _stack_tensor(env: Env, *tensors: Any, labels: list | None) -> Any:
@@ -200,7 +200,7 @@ register(Kind("stack", _draw_stack, _stack_tensor, _stack_array, by_label=True))
 
 
 def _draw_dot(choose: Choose, trial: Trial) -> Drawn:
-    operands = [pick(choose, trial) for _ in range(choose.integer(2, 3))]
+    operands: list[Any] = [pick(choose, trial) for _ in range(choose.integer(2, 3))]
     if None in operands or not all(is_small(trial.arrays[at], 1e3) for at in operands):
         return None
     # how NaN and infinity spread depends on the order of a contraction
@@ -208,7 +208,7 @@ def _draw_dot(choose: Choose, trial: Trial) -> Drawn:
         return None
     joint = dict.fromkeys(name for at in operands for name in trial.arrays[at].dims)
     dims = None if choose.flag() else tuple(choose.some(list(joint)))
-    return tuple(operands), {"dims": dims}  # type: ignore[return-value]
+    return tuple(operands), {"dims": dims}
 
 
 def _dot_tensor(env: Env, *tensors: Any, dims: tuple | None) -> Any:

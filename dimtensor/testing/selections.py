@@ -64,8 +64,8 @@ def _position_key(choose: Choose, length: int, known: bool) -> Any:
     kinds += ["mask"] if known else []  # a list of bools needs a dim of known length
     kind = choose.one(kinds[::-1])
     if kind == "slice":
-        ends = [choose.one([None, *range(-length - 1, length + 2)]) for _ in range(2)]
-        return slice(*ends, choose.one([None, 1, 2, -1, -2]))
+        start, stop = (choose.one([None, *range(-length - 1, length + 2)]) for _ in range(2))
+        return slice(start, stop, choose.one([None, 1, 2, -1, -2]))
     if kind == "mask":
         return [bool(choose.integer(0, 1)) for _ in range(length)] if length else slice(None)
     if kind == "reversed":

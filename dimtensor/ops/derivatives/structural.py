@@ -152,7 +152,7 @@ def _scaled(node: Any, tangents: Tangents) -> Results:
 
 @reverse_rule(GradScale)
 def _scaled_back(node: Any, cotangents: Tangents, wanted: Sequence[bool]) -> Results:
-    return _scaled(node, cotangents)
+    return list(_scaled(node, cotangents))
 
 
 @reverse_rule(GradClip)

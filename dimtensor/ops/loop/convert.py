@@ -99,6 +99,7 @@ def inverse_error(result: ScanResult) -> Variable:
     states, elements, captured = op.split_body_inputs(inner)
     outputs = op.body.bind(inner)
     after = outputs[: op.n_states]
+    assert op.inverse is not None
     before = op.inverse.bind([*after, *elements, *captured])
     worst = pt.dscalar("worst")
     following = worst

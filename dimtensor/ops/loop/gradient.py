@@ -395,7 +395,7 @@ class _BackwardSteps:
         self.forward = forward
         self.reverse = forward.reverse
         self.n_steps = given.n_steps
-        self.n_done = pt.maximum(given.n_steps, 0) if not forward.stops else forward.n_done
+        self.n_done: Any = pt.maximum(given.n_steps, 0) if not forward.stops else forward.n_done
         if isinstance(given.n_steps, Constant) and not forward.stops:
             self.n_done = given.n_steps
         self.truncate = op.truncate

@@ -83,7 +83,8 @@ class ScanGraph:
 
     @property
     def inner(self) -> list[Variable]:
-        return [part.variable for part in (*self.states, *self.elements, *self.captured)]
+        given: list[State | Given] = [*self.states, *self.elements, *self.captured]
+        return [part.variable for part in given]
 
     @property
     def outputs(self) -> list[Variable]:
@@ -128,9 +129,9 @@ class ScanGraph:
             op(self.n_steps, *go, *(state.init for state in self.states), *outside)
         )
         replace = dict(self.replaced)
-        for parts, found in ((self.states, results.states), (self.traces, results.traces)):
-            for part, result in zip(parts, found, strict=True):
-                replace.update((out, result) for out in part.outputs)
+        parts: list[State | Trace] = [*self.states, *self.traces]
+        for part, result in zip(parts, (*results.states, *results.traces), strict=True):
+            replace.update((out, result) for out in part.outputs)
         if self.n_done is not None:
             replace[self.n_done] = results.n_done
         return replace

@@ -25,7 +25,8 @@ def hoist(parts: ScanGraph) -> bool:
     nodes = io_toposort(parts.inner, parts.outputs)
     if any(isinstance(node.op, IfElse) for node in nodes):
         return False
-    moving = {part.variable for part in (*parts.states, *parts.elements)}
+    moving = {part.variable for part in parts.states}
+    moving |= {part.variable for part in parts.elements}
     fixed: set[Variable] = {part.variable for part in parts.captured}
     for node in nodes:
         if not any(v in moving for v in node.inputs) and _may_leave(node, parts.runs):

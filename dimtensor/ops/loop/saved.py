@@ -112,7 +112,8 @@ def _worth_saving(
     before: ScanGraph, after: ScanGraph, known: dict[Variable, Variable]
 ) -> list[Variable]:
     """What the loop that goes back uses, and is more than some operations away from what it has."""
-    moving = {part.variable for part in (*before.states, *before.elements)}
+    moving = {part.variable for part in before.states}
+    moving |= {part.variable for part in before.elements}
     needed: dict[Variable, None] = {}
     nodes = io_toposort(after.inner, after.outputs)
     for node in nodes:

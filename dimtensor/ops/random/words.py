@@ -8,7 +8,7 @@ halves of the first two are a key of Threefry and the others are not used.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ N_WORDS = 6
 _LOW = 2**64 - 1
 
 
-def seed_words(entropy: int | Iterable[int] | None) -> np.ndarray:
+def seed_words(entropy: int | Sequence[int] | None) -> np.ndarray:
     """Words of the generator that ``numpy.random.default_rng`` makes of a seed, shape (6,)."""
     return words_of(np.random.PCG64(entropy))
 

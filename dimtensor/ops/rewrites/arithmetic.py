@@ -283,6 +283,6 @@ def known_conditions(node: Apply, rw: Rewriting) -> Variable | None:
 def condition_and_its_negation(node: Apply, rw: Rewriting) -> Variable | None:
     """Of a condition and its negation one holds, and not both."""
     for one, other in (node.inputs, node.inputs[::-1]):
-        if _operand(other, Invert) is one and one.type.dtype == "bool":
+        if _operand(other, Invert) is one is not None and one.type.dtype == "bool":
             return pt.second(one, like(isinstance(node.op.scalar_op, OR), one))
     return None

@@ -133,7 +133,7 @@ def logistic_in_product(node: Apply, rw: Rewriting) -> Variable | None:
         above, below = quotient.owner.inputs
         other = _inside(below, Add)
         inside = None if other is None else _operand(other, Exp)
-        if inside is None or other not in node.inputs:
+        if other is None or inside is None or other not in node.inputs:
             continue
         rest = [v for k, v in enumerate(node.inputs) if k != at]
         rest.remove(other)
