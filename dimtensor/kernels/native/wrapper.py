@@ -1,9 +1,9 @@
 """The function that Python calls: it reads arrays where NumPy keeps their parts, and makes arrays.
 
 It is a function of the C type ``METH_FASTCALL``. What it is bound to (``self``) is a tuple of
-arrays that follow those of the call. Arguments that are not arrays of the right type, number of
-axes and known lengths, contiguous and aligned, are a ``TypeError`` that tells which. Python's lock
-is not held while the kernel runs.
+arrays that follow those of the call. Arguments that are not arrays (of NumPy's class, or of one
+derived from it) of the right type, number of axes and known lengths, contiguous and aligned, are a
+``TypeError`` that tells which. Python's lock is not held while the kernel runs.
 
 The layout of NumPy's array objects is part of its stable binary interface (``PyArrayObject_fields``
 in ``numpy/ndarraytypes.h``); :func:`layout_is_known` checks it in the running process.
@@ -41,6 +41,7 @@ _ADDRESSES = (
     "PyLong_FromLongLong",
     "PyBool_FromLong",
     "PyTuple_New",
+    "PyType_IsSubtype",
     "Py_DecRef",
     "MemoryError",
     *ERRORS,
@@ -213,54 +214,51 @@ def _gather(t: _Text, total: int) -> None:
 def _read(t: _Text, at: int, argument: ArgumentType, offset: int) -> None:
     """Check one array and note its parts in the table."""
     item = t.load("ptr", "%objects", 8 * at)
-    kind = t.load("ptr", item, 8)
-    checks = [(kind, "ptr", t.function("ndarray"))]
-
-    def check(last: bool) -> None:
-        parts = [t.let(f"icmp eq {type_} {found}, {wanted}") for found, type_, wanted in checks]
-        fine = parts[0]
-        for part in parts[1:]:
-            fine = t.let(f"and i1 {fine}, {part}")
-        following = f"{'fine' if last else 'array'}{at}"
-        t.do(f"br i1 {fine}, label %{following}, label %wrong{at}")
-        if last:
-            t.label(f"wrong{at}")
-            text = t.string(_expected(at, argument))
-            error = t.function("TypeError")
-            t.do(f"call void {t.function('PyErr_SetString')}(ptr {error}, ptr {text})")
-            t.do("ret ptr null")
-        t.label(following)
-        checks.clear()
-
-    check(last=False)
+    kind, ndarray = t.load("ptr", item, 8), t.function("ndarray")
+    plain = t.let(f"icmp eq ptr {kind}, {ndarray}")
+    t.do(f"br i1 {plain}, label %array{at}, label %other{at}")
+    t.label(f"other{at}")  # a memory-mapped file, say, whose class is derived from NumPy's
+    derived = t.let(f"call i32 {t.function('PyType_IsSubtype')}(ptr {kind}, ptr {ndarray})")
+    t.do(f"br i1 {t.let(f'icmp ne i32 {derived}, 0')}, label %array{at}, label %wrong{at}")
+    t.label(f"array{at}")
     dtype = scalar_of(argument.dtype)
     descr = t.load("ptr", item, _DESCR)
-    checks.append((t.load("i32", item, _NDIM), "i32", str(len(argument.shape))))
-    checks.append((t.load("i32", descr, _TYPE_NUMBER), "i32", str(dtype.number)))
     order = "=" if dtype.size > 1 else "|"
-    checks.append((t.load("i8", descr, _BYTE_ORDER), "i8", str(ord(order))))
     flags = t.let(f"and i32 {t.load('i32', item, _FLAGS)}, {_CONTIGUOUS_ALIGNED}")
-    checks.append((flags, "i32", str(_CONTIGUOUS_ALIGNED)))
+    checks = [
+        (t.load("i32", item, _NDIM), "i32", str(len(argument.shape))),
+        (t.load("i32", descr, _TYPE_NUMBER), "i32", str(dtype.number)),
+        (t.load("i8", descr, _BYTE_ORDER), "i8", str(ord(order))),
+        (flags, "i32", str(_CONTIGUOUS_ALIGNED)),
+    ]
     t.do(f"store ptr {t.load('ptr', item, _DATA)}, ptr {t.at('%in', 8 * offset)}")
-    check_shape = argument.shape
-    if check_shape:
+    if argument.shape:
         # the lengths are read after the number of axes is known
-        parts = [t.let(f"icmp eq {type_} {found}, {wanted}") for found, type_, wanted in checks]
-        fine = parts[0]
-        for part in parts[1:]:
-            fine = t.let(f"and i1 {fine}, {part}")
-        t.do(f"br i1 {fine}, label %shaped{at}, label %wrong{at}")
+        t.do(f"br i1 {_all(t, checks)}, label %shaped{at}, label %wrong{at}")
         t.label(f"shaped{at}")
-        checks.clear()
+        checks = [("0", "i64", "0")]
         shape = t.load("ptr", item, _SHAPE)
-        for axis, length in enumerate(check_shape):
+        for axis, length in enumerate(argument.shape):
             found = t.load("i64", shape, 8 * axis)
             t.do(f"store i64 {found}, ptr {t.at('%in', 8 * (offset + 1 + axis))}")
             if length is not None:
                 checks.append((found, "i64", str(length)))
-        if not checks:
-            checks.append(("0", "i64", "0"))
-    check(last=True)
+    t.do(f"br i1 {_all(t, checks)}, label %fine{at}, label %wrong{at}")
+    t.label(f"wrong{at}")
+    text = t.string(_expected(at, argument))
+    error = t.function("TypeError")
+    t.do(f"call void {t.function('PyErr_SetString')}(ptr {error}, ptr {text})")
+    t.do("ret ptr null")
+    t.label(f"fine{at}")
+
+
+def _all(t: _Text, checks: Sequence[tuple[str, str, str]]) -> str:
+    """Whether what is found (with its type) is what is wanted, all of it."""
+    parts = [t.let(f"icmp eq {type_} {found}, {wanted}") for found, type_, wanted in checks]
+    fine = parts[0]
+    for part in parts[1:]:
+        fine = t.let(f"and i1 {fine}, {part}")
+    return fine
 
 
 def _expected(at: int, argument: ArgumentType) -> str:
