@@ -23,13 +23,15 @@ Axis = tuple[Variable, int]
 class Extents:
     """Union-find over the axes of all variables of a graph.
 
-    Axes of static length 1 are left out: they may be broadcast.
+    Axes of static length 1 are left out: they may be broadcast. Where they may not, `promised` has
+    the pairs of axes, by node, that are only right if the other one has length 1 as well.
     """
 
     def __init__(self, graph: FunctionGraph):
         self._parent: dict[Axis, Axis] = {}
+        self.promised: dict[Apply, list[tuple[Axis, Axis]]] = {}
         for node in graph.toposort():
-            self._unify_node(node)
+            self._unify_node(node, node)
 
     def find(self, axis: Axis) -> Axis:
         """The axis that stands for all of the same length."""
@@ -41,52 +43,57 @@ class Extents:
             parent[axis], axis = root, parent[axis]
         return root
 
-    def _unify(self, one: Axis, two: Axis) -> None:
-        if one[0].type.shape[one[1]] == 1 or two[0].type.shape[two[1]] == 1:
+    def _unify(self, node: Apply, one: Axis, two: Axis, broadcasts: bool = False) -> None:
+        """Note that a node wants two axes as long as each other, if the second is not broadcast."""
+        single, other = (v.type.shape[axis] == 1 for v, axis in (one, two))
+        if single or other:
+            if single != other and not (broadcasts and other):
+                self.promised.setdefault(node, []).append((one, two))
             return
         a, b = self.find(one), self.find(two)
         if a != b:
             self._parent[b] = a
 
-    def _unify_node(self, node: Apply) -> None:
+    def _unify_node(self, node: Apply, by: Apply) -> None:
+        """Axes of a node, which is a part of what the node `by` does."""
         op = node.op
         out = node.outputs[0]
         if isinstance(op, Elemwise):
             for result in node.outputs:
                 for variable in node.inputs:
                     for axis in range(out.type.ndim):
-                        self._unify((result, axis), (variable, axis))
+                        self._unify(by, (result, axis), (variable, axis), broadcasts=True)
         elif isinstance(op, DimShuffle):
             for axis, source in enumerate(op.new_order):
                 if source != "x":
-                    self._unify((out, axis), (node.inputs[0], source))
+                    self._unify(by, (out, axis), (node.inputs[0], source))
         elif isinstance(op, CAReduce):
             kept = kept_axes(node)
             for axis, source in enumerate(kept):
-                self._unify((out, axis), (node.inputs[0], source))
+                self._unify(by, (out, axis), (node.inputs[0], source))
         elif isinstance(op, (IncSubtensor, AdvancedIncSubtensor)):
             for axis in range(out.type.ndim):
-                self._unify((out, axis), (node.inputs[0], axis))
+                self._unify(by, (out, axis), (node.inputs[0], axis))
             selection, value = selection_of(node), node.inputs[1]
-            self._unify_node(selection.owner)
+            self._unify_node(selection.owner, by)
             gap = selection.type.ndim - value.type.ndim
             for axis in range(value.type.ndim):
-                self._unify((selection, axis + gap), (value, axis))
+                self._unify(by, (selection, axis + gap), (value, axis), broadcasts=True)
         elif isinstance(op, Subtensor):
             for axis, source in full_axes(op, node.inputs[0].type.ndim):
-                self._unify((out, axis), (node.inputs[0], source))
+                self._unify(by, (out, axis), (node.inputs[0], source))
         elif isinstance(op, AdvancedSubtensor):
-            self._unify_gather(node)
+            self._unify_gather(node, by)
         elif isinstance(op, Alloc):
             value = node.inputs[0]
             gap = out.type.ndim - value.type.ndim
             for axis in range(value.type.ndim):
-                self._unify((out, axis + gap), (value, axis))
+                self._unify(by, (out, axis + gap), (value, axis), broadcasts=True)
         else:
             for one, two in same_axes(node):
-                self._unify(one, two)
+                self._unify(by, one, two)
 
-    def _unify_gather(self, node: Apply) -> None:
+    def _unify_gather(self, node: Apply, by: Apply) -> None:
         layout = gather_layout(node)
         if layout is None:
             return
@@ -94,13 +101,13 @@ class Extents:
         out = node.outputs[0]
         for axis, (kind, source) in enumerate(layout):
             if kind == "full":
-                self._unify((out, axis), (x, source))
+                self._unify(by, (out, axis), (x, source))
             else:
                 ndim = max(i.type.ndim for i in indices)
                 for index in indices:
                     own = source - (ndim - index.type.ndim)
                     if own >= 0:
-                        self._unify((out, axis), (index, own))
+                        self._unify(by, (out, axis), (index, own), broadcasts=True)
 
     def classes(self) -> dict[Axis, list[Axis]]:
         """All axes by their class."""

@@ -6,7 +6,7 @@ somebody else's is not: a loop over two arrays of different lengths would read p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -85,7 +85,10 @@ class GuardedEmitter(Emitter):
         assert task.node is not None
         self._guard(task.node.inputs)
         self._compare_cores(task.node)
+        results = set(task.node.outputs)
+        self._compare_promised(task.node, lambda v, axis: v not in results or _is_static(v, axis))
         super()._call(task)
+        self._compare_promised(task.node)
         for variable in task.node.outputs:
             if variable in self.places:
                 self._guarded.add(variable)
@@ -112,6 +115,7 @@ class GuardedEmitter(Emitter):
 
     def _guard_node(self, node: Apply) -> None:
         op = node.op
+        self._compare_promised(node)
         if isinstance(op, Alloc):
             for axis, length in enumerate(node.inputs[1:]):
                 self._compare(self.element(length, (), self.top), node.outputs[0], axis)
@@ -142,12 +146,21 @@ class GuardedEmitter(Emitter):
         for axis in range(variable.type.ndim):
             self._compare(place.length(axis), variable, axis)
 
+    def _compare_promised(
+        self, node: Apply, is_told: Callable[[Variable, int], bool] = lambda v, axis: True
+    ) -> None:
+        """Compare axes of length 1 with those that they are not broadcast to, as far as told."""
+        for one, two in self.plan.extents.promised.get(node, ()):
+            if is_told(*one) and is_told(*two):
+                self._require_equal(self.length(*one), self.length(*two))
+
     def _compare(self, length: Expression, variable: Variable, axis: int) -> None:
         """Compare a length with that of the class of an axis."""
         self._require_equal(length, self.length(variable, axis))
 
     def _require_equal(self, one: Expression, two: Expression) -> None:
-        if one not in (two, self._defined.get(two)) and (one, two) not in self._compared:
+        compared = self._compared & {(one, two), (two, one)}
+        if one not in (two, self._defined.get(two)) and not compared:
             self._compared.add((one, two))
             self._refuse_if(op("!=", one, two))
 
@@ -273,6 +286,10 @@ class GuardedEmitter(Emitter):
         for each, length in reversed(loops):
             body = [For(each, length, tuple(body))]
         self.lines += body
+
+
+def _is_static(variable: Variable, axis: int) -> bool:
+    return variable.type.shape[axis] is not None
 
 
 def _computed_by(task: Task) -> Iterator[Variable]:

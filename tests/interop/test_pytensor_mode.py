@@ -13,6 +13,7 @@ import pytensor.tensor as pt
 import pytest
 from pytensor import shared
 from pytensor.compile.io import In, Out
+from pytensor.tensor.blas import BatchedDot
 
 import dimtensor as dt
 from dimtensor.kernels.plan import UnsupportedGraph
@@ -346,6 +347,33 @@ def test_lengths_are_checked_where_nobody_reads_the_values():
             f(np.ones(3), np.ones(4))
 
 
+def test_axes_of_length_1_are_compared_where_nothing_is_repeated():
+    def of(*shape):
+        return pt.tensor(shape=shape)
+
+    a, b = of(None, None, 1), of(1, None, 1)
+    x, row, many = of(None), of(1, None), of(None, None, None)
+    one, two = of(1, None, None), pt.matrix("two")
+    for inputs, output, fitting, other in [
+        ([a, b], pt.join(1, a, b), [(1, 4, 1), (1, 3, 1)], [(2, 4, 1), (1, 3, 1)]),
+        ([a, b], pt.join(1, b, a), [(1, 4, 1), (1, 3, 1)], [(2, 4, 1), (1, 3, 1)]),
+        ([a, b], pt.join(1, b, a).sum(), [(1, 4, 1), (1, 3, 1)], [(2, 4, 1), (1, 3, 1)]),
+        ([one, many], BatchedDot()(one, many), [(1, 2, 3), (1, 3, 2)], [(1, 2, 3), (4, 3, 2)]),
+        ([x, two], pt.set_subtensor(two[:1, 0], x), [(1,), (2, 3)], [(2,), (2, 3)]),
+        ([x], pt.alloc(x, 1) + 1, [(1,)], [(3,)]),
+        ([row], pt.linalg.cholesky(row), [(1, 1)], [(1, 3)]),
+    ]:
+        ours = pytensor.function(inputs, output, mode=STRICT)
+        theirs = pytensor.function(inputs, output, mode=PYTHON)
+        arrays = [np.ones(shape) for shape in fitting]
+        np.testing.assert_array_equal(ours(*arrays), theirs(*arrays))
+        with pytest.raises((ValueError, AssertionError), match=r"does not fit|expected 1"):
+            ours(*map(np.ones, other))
+    f = pytensor.function([a, b], pt.join(1, a, b), mode=LOOSE)
+    with pytest.raises(ValueError, match="must match exactly"):
+        f(np.ones((2, 4, 1)), np.ones((1, 3, 1)))
+
+
 def test_lengths_inside_of_linear_algebra_and_splits_are_checked():
     m, n, x = pt.matrix("m"), pt.matrix("n"), pt.vector("x")
     outputs = [m @ n, pt.linalg.cholesky(n), *pt.split(x, [2, 1])]
@@ -444,6 +472,15 @@ def test_arrays_of_any_layout(rng):
         product, total = f(a, b)
         np.testing.assert_allclose(product, a * b)
         np.testing.assert_allclose(total, a.sum(axis=1))
+
+
+def test_arrays_of_derived_classes(tmp_path):
+    x = pt.vector("x")
+    f = pytensor.function([x], (x**2).sum(), mode=STRICT)
+    on_disk = np.memmap(tmp_path / "x", dtype="float64", mode="w+", shape=4)
+    on_disk[:] = [1.0, 2.0, 3.0, 4.0]
+    assert f(on_disk) == 30.0
+    assert f(on_disk[::2]) == 10.0
 
 
 def test_functions_are_copied_pickled_printed_and_profiled(rng):
