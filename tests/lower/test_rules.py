@@ -12,10 +12,11 @@ from dimtensor.lower.preferences import PREFERENCES
 
 # their variables come from outside, and derivatives that are printed are not computed
 WITHOUT_RULE = {"input", "data", "shaped", "shown"}
-# kinds whose axes may be in any order: what works on each element of one operand, or makes one
+# kinds whose axes may be in any order: what works on each element of one operand, or makes one; a
+# draw has its own order, whatever that of its axes
 WITHOUT_PREFERENCE = {
-    "bound", "cast", "check", "codes", "concat", "cond", "constant", "expand", "gradient",
-    "label_position", "length", "positions", "pushforward", "stack",
+    "bound", "cast", "check", "codes", "concat", "cond", "constant", "draw", "expand", "gradient",
+    "label_position", "length", "positions", "pushforward", "seed", "stack", "stream",
 }  # fmt: skip
 
 
