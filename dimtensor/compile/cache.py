@@ -16,7 +16,7 @@ import numpy as np
 
 from dimtensor.backends import Executable, compile_positional
 from dimtensor.backends.folders import cache_folder
-from dimtensor.backends.stored import Stored, load, stored_form
+from dimtensor.backends.numba.stored import Stored, load, stored_form
 from dimtensor.caches import clears
 from dimtensor.compile.fingerprint import Description
 from dimtensor.compile.recipe import Recipe, lower_description, recipe_of

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from dimtensor.backends import Executable, check_backend, compile_positional
+from dimtensor.backends import Executable, backend_of, check_backend, compile_positional
 from dimtensor.backends.progress import announced
 from dimtensor.compile import cache
 from dimtensor.compile.fingerprint import describe_graph
@@ -24,9 +24,6 @@ from dimtensor.values.ports import LengthPort, Port, TensorPort
 
 # PyTensor's rewriting and the registration of ops are not made for several threads
 _compiling = threading.RLock()
-
-# JAX has a cache of its own, and compiles for every set of lengths; interpreting is not compiled
-_DESCRIBED = frozenset({"numba"})
 
 
 class _Lowered(NamedTuple):
@@ -46,7 +43,7 @@ class Code:
     outputs : sequence of Node
     backend : {"numba", "jax", "python"}
     kernels : bool
-        Whether numba gets loop nests; else one function per operation, as PyTensor writes them.
+        Whether the numba backend writes loop nests; else it performs one operation after the other.
 
     Attributes
     ----------
@@ -84,7 +81,7 @@ class Code:
         share it. Where there is none, and for the other backends, it is made of the graph.
         """
         started = time.perf_counter()
-        if self.backend in _DESCRIBED and self.kernels:
+        if backend_of(self.backend).described and self.kernels:
             check_inputs(self.inputs, self.outputs)
             with contextlib.suppress(FormlessError):
                 return self._from_description(started)
@@ -122,8 +119,8 @@ class Code:
 
     @property
     def specialises(self) -> bool:
-        """Whether code is compiled for every set of lengths: JAX needs them all to compile."""
-        return self.backend == "jax" and self.program.static
+        """Whether code is compiled for every set of lengths, as JAX needs them all to compile."""
+        return backend_of(self.backend).specialises and self.program.static
 
     def compiled(self, lengths: Mapping[Dim, int]) -> tuple[Program, Executable]:
         """The program and the code for given lengths of the open dims."""
@@ -152,6 +149,12 @@ class Code:
             if key is not None:
                 cache.keep(key, cache.Kept(recipe, executable))
         return program, executable
+
+    def on(self, backend: str) -> Code:
+        """The code of the same function on a backend."""
+        if self.backend == backend:
+            return self
+        return Code(self.inputs, self.outputs, backend, self.kernels)
 
     def known_lengths(self, binding: Binding) -> dict[Dim, int]:
         """The lengths on which the code for a call is specialised."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dimtensor.backends import backend_of
 from dimtensor.compile.code import Code
 from dimtensor.compile.frame import check_indexers, complete
 from dimtensor.compile.positional import PositionalFunction
@@ -17,7 +18,7 @@ from dimtensor.graph import Node
 from dimtensor.kernels.generated import function_of_source
 
 if TYPE_CHECKING:
-    from dimtensor.backends.c_function import CFunction
+    from dimtensor.backends.numba.c_function import CFunction
 
 
 class Levels:
@@ -140,7 +141,7 @@ class Levels:
         InputError
             If a length is not known, or not that of the dim.
         """
-        from dimtensor.backends.c_function import CFunction
+        from dimtensor.backends.numba.c_function import CFunction
 
         positional = self._positional_on("numba")
         n = len(self._code.inputs) - len(held)
@@ -211,14 +212,7 @@ class Levels:
         >>> dt.function([x], x * 2, backend="python").path
         'the python interpreter'
         """
-        if self._code.backend != "numba":
-            return {"python": "the python interpreter"}.get(self._code.backend, "JAX")
-        executable = self.positional.executable
-        kernel = executable.kernel
-        if kernel is None:
-            return f"the python interpreter: {executable.reason}"
-        reason = getattr(kernel, "left_to_numba", None)
-        return "machine code" if reason is None else f"numba: {reason}"
+        return backend_of(self._code.backend).path(self.positional.executable)
 
     def _kernel(self, what: str) -> Any:
         kernel = self.positional.executable.kernel
@@ -235,10 +229,7 @@ class Levels:
             return self.positional
         known = self.__dict__.setdefault("_elsewhere", {})
         if backend not in known:
-            code = self._code
-            known[backend] = self._positional_of(
-                Code(code.inputs, code.outputs, backend, code.kernels)
-            )
+            known[backend] = self._positional_of(self._code.on(backend))
         return known[backend]
 
 
@@ -248,7 +239,7 @@ class PureFunction:
     def __init__(self, function: Levels):
         self._function = function
         code = function._code
-        self._code = code if code.backend == "jax" else Code(code.inputs, code.outputs, "jax")
+        self._code = code.on("jax")
         self._data = function._data_for(self._code)
 
     def __call__(self, *arrays: Any) -> tuple[Any, ...]:

@@ -1,9 +1,9 @@
 """Callbacks for nutpie, whose sampler calls machine code.
 
 Both callbacks get the address of one table of 64-bit words: the size of the vector, the address and
-the closure of the :class:`~dimtensor.backends.c_function.CFunction` of value and gradient, those of
-the one that expands a draw (0 where the draw itself is kept), and the size of what is expanded.
-They are the same machine code for every model.
+the closure of the C function (:mod:`dimtensor.backends.numba.c_function`) of value and gradient,
+those of the one that expands a draw (0 where the draw itself is kept), and the size of what is
+expanded. They are the same machine code for every model.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dimtensor.backends.c_function import CFunction
+from dimtensor.backends.numba.c_function import CFunction
 from dimtensor.kernels.native import machine
 
 # value and gradient give 0, or what is wrong: below 0 for good, above 0 at this point only;

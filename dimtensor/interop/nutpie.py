@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dimtensor.backends import backend_of
 from dimtensor.errors import CheckError, InputError, build_message, did_you_mean
 from dimtensor.interop.callbacks import expand_callback, gradient_callback, table_of
 from dimtensor.interop.extras import require
@@ -221,7 +222,7 @@ def _compiled(model: LogDensity, start: np.ndarray, record: _Record) -> Any:
     require("nutpie", "sampling", "to_nutpie")
     with suppress(CheckError):  # chains start around this point, where checks may hold
         model.logp_and_grad(start)  # they start at the same time; only one should compile
-    build = _machine_code if model.backend == "numba" else _python_code
+    build = _machine_code if backend_of(model.backend).native else _python_code
     return build(model, starting_points(start), record)
 
 

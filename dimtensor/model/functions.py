@@ -17,7 +17,7 @@ from dimtensor.tensor.evaluate import substitute
 from dimtensor.values.data import bind_data
 
 if TYPE_CHECKING:
-    from dimtensor.backends.c_function import CFunction
+    from dimtensor.backends.numba.c_function import CFunction
     from dimtensor.tensor.core import DimTensor
 
 NUMERIC = ("logp", "logp_and_grad", "logp_on_jax", "record")

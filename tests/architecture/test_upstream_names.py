@@ -35,7 +35,7 @@ NAMES = [
     ("pytensor.xtensor.basic", "TensorFromXTensor", "interop/pytensor"),
     ("pytensor.tensor.elemwise", "Elemwise._bgrad", "upstream/pytensor"),
     ("pytensor.tensor.linalg", "Solve._props_dict", "upstream/pytensor"),
-    ("pytensor.tensor.subtensor", "indices_from_subtensor", "backends/jax_indexing"),
+    ("pytensor.tensor.subtensor", "indices_from_subtensor", "backends/jax/indexing"),
     ("pytensor.compile.aliasing", "Supervisor", "interop/pytensor"),
     ("pytensor.compile.aliasing", "insert_deepcopy", "interop/pytensor"),
     ("pytensor.link.basic", "JITLinker.create_jitable_thunk", "interop/pytensor"),
@@ -44,8 +44,8 @@ NAMES = [
     ("pytensor.link.numba.dispatch.basic", "numba_funcify", "kernels/shared"),
     ("pytensor.tensor.blockwise", "vectorize_node_fallback", "ops/loop/batching"),
     ("pytensor.link.jax.dispatch", "jax_funcify", "backends/jax"),
-    ("pytensor.link.jax.dispatch.shape", "JAXShapeTuple", "backends/jax_graph"),
-    ("pytensor.scalar.loop", "ScalarLoop", "backends/jax_special"),
+    ("pytensor.link.jax.dispatch.shape", "JAXShapeTuple", "backends/jax/graph"),
+    ("pytensor.scalar.loop", "ScalarLoop", "backends/jax/special"),
     ("pytensor.compile.mode", "optdb", "kernels/compiler, interop/pytensor"),
     ("numba.core.cgutils", "voidptr_t", "kernels/fortran"),
     ("numba.core.cgutils", "unpack_tuple", "kernels/fortran"),
@@ -61,7 +61,7 @@ NAMES = [
     ("jax._src.config", "enable_compilation_cache.value", "upstream/jax"),
     ("jax._src.config", "persistent_cache_min_compile_time_secs", "upstream/jax"),
     ("jax._src.config", "persistent_cache_min_entry_size_bytes", "upstream/jax"),
-    ("jax.custom_derivatives", "SymbolicZero", "backends/jax_special"),
+    ("jax.custom_derivatives", "SymbolicZero", "backends/jax/special"),
     ("nutpie", "_lib.PyNutsSettings", "upstream/nutpie"),
     ("nutpie.compiled_pyfunc", "from_pyfunc", "interop/nutpie"),
     ("llvmlite.binding", "create_pass_builder", "kernels/native/machine"),
@@ -125,7 +125,7 @@ def foreign_names(modules):
     ``x._name`` is foreign if nothing of the package has this name.
     """
     trees = {name: ast.parse(text) for name, text in modules.items()}
-    own = {"_replace", "_asdict", "_fields", "_make"}  # of named tuples
+    own = {"_replace", "_asdict", "_fields", "_make", "_getframe"}  # of Python itself
     for tree in trees.values():
         for node in ast.walk(tree):
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)):

@@ -7,7 +7,7 @@ import textwrap
 
 import pytest
 
-from dimtensor.backends.jax_cache import XlaCache
+from dimtensor.backends.jax.xla_cache import XlaCache
 
 pytest.importorskip("jax")
 

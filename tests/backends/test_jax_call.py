@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import pytest
 
-from dimtensor.backends.jax_call import HostCall, place
+from dimtensor.backends.jax.call import HostCall, place
 from tests.optional import jax, jnp
 
 pytestmark = pytest.mark.compiled

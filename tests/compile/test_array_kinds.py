@@ -12,6 +12,7 @@ import xarray as xr
 
 import dimtensor as dt
 from dimtensor.values.ports import ready
+from tests.backend_names import BACKENDS
 
 K = dt.Dim("k", length=3)
 LETTER = dt.Dim("letter", coords=["a", "b", "c"])
@@ -46,11 +47,6 @@ KINDS: dict[str, Callable[[np.ndarray], Any]] = {
     "one value repeated": lambda a: np.broadcast_to(a[1], (3,)),
     "smaller": lambda a: a.astype("i2" if a.dtype.kind == "i" else "f4"),
 }
-BACKENDS = [
-    "python",
-    pytest.param("numba", marks=pytest.mark.compiled),
-    pytest.param("jax", marks=pytest.mark.compiled),
-]
 
 
 @pytest.fixture(scope="module", params=BACKENDS)

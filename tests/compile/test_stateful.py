@@ -12,13 +12,13 @@ import pytest
 import xarray as xr
 
 import dimtensor as dt
+from tests.backend_names import COMPILED
 
 COUNTRY = dt.Dim("country", coords=["Italy", "Kenya", "USA"])
 OBS = dt.Dim("obs")
 S = dt.tensor("s", dims=COUNTRY)
 X = dt.tensor("x", dims=COUNTRY)
 N = dt.int64("n")
-COMPILED = [pytest.param(name, marks=pytest.mark.compiled) for name in ("numba", "jax")]
 VALUES = np.array([[1.0, 2.0, 3.0], [0.5, -1.0, 4.0], [2.0, 2.0, 2.0], [0.0, 3.0, -5.0]])
 
 

@@ -14,13 +14,9 @@ import pytest
 import xarray as xr
 
 import dimtensor as dt
+from tests.backend_names import BACKENDS as COMPILED
 
 COUNTRIES = ["Italy", "Kenya", "USA"]
-COMPILED = [
-    "python",
-    pytest.param("numba", marks=pytest.mark.compiled),
-    pytest.param("jax", marks=pytest.mark.compiled),
-]
 
 
 @pytest.fixture

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 import dimtensor as dt
+from tests.backend_names import BACKENDS, COMPILED
 
-BACKENDS = ["python", *[pytest.param(b, marks=pytest.mark.compiled) for b in ("numba", "jax")]]
-COMPILED = [pytest.param(b, marks=pytest.mark.compiled) for b in ("numba", "jax")]
 NUMBA = [pytest.param("numba", marks=pytest.mark.compiled)]
 K = dt.Dim("k", length=3)
 T = dt.Dim("t", length=4)

@@ -10,10 +10,10 @@ from pytensor.raise_op import CheckAndRaise
 import dimtensor as dt
 from dimtensor.ops.loop import build_scan
 from dimtensor.ops.loop.spec import StepGraph
+from tests.backend_names import BACKENDS
 
 STEPS = 3
 LENGTHS = [1, 8, 9, 40, None]
-BACKENDS = ["python", *(pytest.param(b, marks=pytest.mark.compiled) for b in ("numba", "jax"))]
 
 
 def given(what: str, length: int | None, at: dt.Dim) -> tuple[dt.DimTensor, dt.DimTensor]:

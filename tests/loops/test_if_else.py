@@ -7,12 +7,8 @@ import pytest
 
 import dimtensor as dt
 from dimtensor.testing.differences import assert_gradient
+from tests.backend_names import BACKENDS
 
-BACKENDS = [
-    "python",
-    pytest.param("numba", marks=pytest.mark.compiled),
-    pytest.param("jax", marks=pytest.mark.compiled),
-]
 K = dt.Dim("k", length=3)
 x = dt.tensor("x", dims=K)
 s = dt.scalar("s")

@@ -14,13 +14,9 @@ from hypothesis import strategies as st
 
 import dimtensor as dt
 from dimtensor.testing.differences import assert_gradient
+from tests.backend_names import BACKENDS
 from tests.optional import jax, jnp
 
-BACKENDS = [
-    "python",
-    pytest.param("numba", marks=pytest.mark.compiled),
-    pytest.param("jax", marks=pytest.mark.compiled),
-]
 K = dt.Dim("k", coords=["a", "b"])
 LAG = dt.Dim("lag", coords=[1, 2, 3])
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import dimtensor as dt
+from tests.backend_names import BACKENDS
 from tests.models import programs
 from tests.models.reference import (
     PROGRAMS,
@@ -14,12 +15,6 @@ from tests.models.reference import (
     build,
     load,
 )
-
-BACKENDS = [
-    "python",
-    pytest.param("numba", marks=pytest.mark.compiled),
-    pytest.param("jax", marks=pytest.mark.compiled),
-]
 
 # Derivatives of y with respect to the unconstrained x, written in y (Stan Reference Manual 2.39,
 # "Constraint transforms"); parameters that are not listed are real.

@@ -11,6 +11,7 @@ from pytensor.compile.mode import Mode
 from dimtensor.ops.random.draw import Draw, Seed, Split
 from dimtensor.ops.random.rows import ROWS
 from dimtensor.ops.random.words import child_words, generator_of, seed_words, words_of
+from tests.backend_names import BACKENDS as ALL
 
 N = 4000
 # parameters, and what SciPy calls the distribution
@@ -47,9 +48,7 @@ CASES = {
     "poisson": [((0.7,), st.poisson(0.7)), ((40.0,), st.poisson(40))],
     "zipf": [((2.5,), st.zipf(2.5))],
 }  # fmt: skip
-BACKENDS = pytest.mark.parametrize(
-    "backend", ["python", *(pytest.param(b, marks=pytest.mark.compiled) for b in ("numba", "jax"))]
-)
+BACKENDS = pytest.mark.parametrize("backend", ALL)
 NUMBERS = [(name, at) for name, cases in CASES.items() for at in range(len(cases))]
 
 

@@ -4,13 +4,10 @@ import numpy as np
 import pytest
 
 import dimtensor as dt
+from tests.backend_names import BACKENDS
 
 K = dt.Dim("k", length=6)
 DTYPES = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
-BACKENDS = [
-    "python",
-    *(pytest.param(name, marks=pytest.mark.compiled) for name in ("numba", "jax")),
-]
 # dimtensor's operation, NumPy's
 OPERATIONS = {
     "min": (lambda v, w: v.min(), lambda a, b: a.min()),

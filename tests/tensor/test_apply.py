@@ -15,16 +15,12 @@ import xarray as xr
 
 import dimtensor as dt
 from dimtensor.testing.differences import assert_gradient
+from tests.backend_names import BACKENDS
 
 GROUP = dt.Dim("group", coords=["u", "v"])
 TIME = dt.Dim("time", coords=[10, 20, 30])
 K = dt.Dim("k", length=4)
 LATE = dt.Dim("late")
-BACKENDS = [
-    "python",
-    pytest.param("numba", marks=pytest.mark.compiled),
-    pytest.param("jax", marks=pytest.mark.compiled),
-]
 
 x = dt.tensor("x", dims=[GROUP, K, TIME])
 y = dt.tensor("y", dims=[K, TIME])

@@ -14,6 +14,7 @@ import xarray as xr
 
 import dimtensor as dt
 from dimtensor.testing.differences import assert_gradient
+from tests.backend_names import BACKENDS
 
 COUNTRY = dt.Dim("country", coords=["Italy", "Kenya", "USA"])
 ACROSS = COUNTRY.rename()
@@ -349,11 +350,6 @@ y = dt.tensor("y", dims=[GROUP, COUNTRY, ACROSS])
 z = dt.tensor("z", dims=[GROUP, COUNTRY, ACROSS])
 right = dt.tensor("right", dims=[AGE, COUNTRY])
 ON = dt.data([0.0, 1.0], dims=GROUP)
-BACKENDS = [
-    "python",
-    pytest.param("numba", marks=pytest.mark.compiled),
-    pytest.param("jax", marks=pytest.mark.compiled),
-]
 
 
 @functools.cache

@@ -10,14 +10,10 @@ import xarray as xr
 from scipy import stats
 
 import dimtensor as dt
+from tests.backend_names import BACKENDS
 from tests.loops.models import series
 from tests.optional import jax
 
-BACKENDS = [
-    "python",
-    pytest.param("numba", marks=pytest.mark.compiled),
-    pytest.param("jax", marks=pytest.mark.compiled),
-]
 BUILDERS = [series.kalman, series.arma, series.garch, series.lstm, series.hidden_markov]
 
 

@@ -11,13 +11,8 @@ from scipy.optimize import brentq
 
 import dimtensor as dt
 from dimtensor.testing.differences import assert_gradient
+from tests.backend_names import BACKENDS
 from tests.optional import jax, jnp
-
-BACKENDS = [
-    "python",
-    pytest.param("numba", marks=pytest.mark.compiled),
-    pytest.param("jax", marks=pytest.mark.compiled),
-]
 
 # -- Lotka and Volterra ----------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dimtensor.backends.jax_cache import persistent_cache
+from dimtensor.backends.jax.xla_cache import persistent_cache
 from dimtensor.caches import clears
 
 # Every array that enters or leaves costs microseconds, whatever its size: arrays of at most so many

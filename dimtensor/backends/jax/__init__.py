@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from dimtensor.backends import Executable
-from dimtensor.backends.jax_call import HostCall, place
+from dimtensor.backends.base import Executable
+from dimtensor.backends.jax.call import HostCall, place
 
 
 @cache
@@ -34,10 +34,10 @@ def _dispatch() -> Any:
 
 def _register_ops(jax_funcify: Any) -> None:
     """Teach PyTensor's dispatcher, which is the process's, the ops that are ours, and no others."""
-    from dimtensor.backends import jax_loops
+    from dimtensor.backends.jax import loops
     from dimtensor.ops.group import GroupPosition
 
-    jax_loops.register(jax_funcify, _translate)
+    loops.register(jax_funcify, _translate)
 
     @jax_funcify.register(GroupPosition)
     def group_position(op, **kwargs):
@@ -78,7 +78,7 @@ def compile_positional(inputs: Sequence[Any], outputs: Sequence[Any], static: bo
     started = time.perf_counter()
     from pytensor.graph.fg import FunctionGraph
 
-    from dimtensor.backends.jax_graph import graph_function
+    from dimtensor.backends.jax.graph import graph_function
     from dimtensor.ops.loop.rewrites import rewrite_loops
 
     _dispatch()
@@ -100,12 +100,12 @@ def compile_positional(inputs: Sequence[Any], outputs: Sequence[Any], static: bo
 
 def _translate(node: Any) -> Callable[..., Any]:
     """What runs a node."""
-    from dimtensor.backends import jax_indexing, jax_random, jax_special
+    from dimtensor.backends.jax import indexing, random, special
 
     return (
-        jax_indexing.own_translation(node)
-        or jax_random.own_translation(node)
-        or jax_special.own_translation(node, _translate)
+        indexing.own_translation(node)
+        or random.own_translation(node)
+        or special.own_translation(node, _translate)
         or _dispatch()(node.op, node=node, storage_map={})
     )
 
@@ -131,3 +131,28 @@ def _shared_variables(outputs: Sequence[Any], known: set[Any]) -> list[Any]:
     from pytensor.graph.traversal import graph_inputs
 
     return [v for v in graph_inputs(outputs) if hasattr(v, "get_value") and v not in known]
+
+
+class _Jax:
+    """JAX, as a backend."""
+
+    name = "jax"
+    # it keeps code itself, and needs all lengths to compile
+    described = native = False
+    specialises = True
+
+    def check_installed(self) -> None:
+        from dimtensor.interop.extras import check_installed
+
+        check_installed("jax", "jax", "the backend 'jax'")
+
+    def compile(
+        self, inputs: Sequence[Any], outputs: Sequence[Any], static: bool, kernels: bool
+    ) -> Executable:
+        return compile_positional(inputs, outputs, static)
+
+    def path(self, executable: Executable) -> str:
+        return "JAX"
+
+
+BACKEND = _Jax()

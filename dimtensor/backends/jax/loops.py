@@ -7,7 +7,7 @@ from typing import Any
 
 from pytensor.graph.basic import Apply
 
-from dimtensor.backends.jax_graph import graph_function
+from dimtensor.backends.jax.graph import graph_function
 from dimtensor.errors import GraphError, build_message
 from dimtensor.ops.loop.conditional import Conditional
 from dimtensor.ops.loop.op import Loop, Scan

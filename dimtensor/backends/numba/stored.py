@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from dimtensor.backends import Executable
+from dimtensor.backends.base import Executable
 
 
 class Stored(NamedTuple):

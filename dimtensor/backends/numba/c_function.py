@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dimtensor.backends import Executable
+from dimtensor.backends.base import Executable
 from dimtensor.kernels.native.flat import CONDITION, closure_table
 from dimtensor.kernels.native.translate import ArgumentType
 

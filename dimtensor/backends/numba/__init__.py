@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from dimtensor.backends import Executable, python
+from dimtensor.backends import python
+from dimtensor.backends.base import Executable
 from dimtensor.backends.progress import announced
 from dimtensor.settings import settings
 
@@ -111,3 +112,29 @@ class _TimedFirstCall:
 
     def __call__(self, *arrays: Any) -> Any:
         return self._run(*arrays)
+
+
+class _Numba:
+    """Kernels, as a backend; it has the name of what compiled them at first."""
+
+    name = "numba"
+    described = native = True
+    specialises = False
+
+    def check_installed(self) -> None:
+        pass
+
+    def compile(
+        self, inputs: Sequence[Any], outputs: Sequence[Any], static: bool, kernels: bool
+    ) -> Executable:
+        return compile_positional(inputs, outputs, kernels)
+
+    def path(self, executable: Executable) -> str:
+        kernel = executable.kernel
+        if kernel is None:
+            return f"the python interpreter: {executable.reason}"
+        reason = getattr(kernel, "left_to_numba", None)
+        return "machine code" if reason is None else f"numba: {reason}"
+
+
+BACKEND = _Numba()

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dimtensor.backends.jax_graph import graph_function
+from dimtensor.backends.jax.graph import graph_function
 
 Translate = Callable[[Any], Callable[..., Any]]
 

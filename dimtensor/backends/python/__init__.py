@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dimtensor.backends import Executable
+from dimtensor.backends.base import Executable
 from dimtensor.ops.interpret import Interpreter
 
 
@@ -32,3 +32,24 @@ def _value(value: Any) -> Any:
 def _owned(value: Any) -> Any:
     """An array of its own: the interpreter gives views of inputs, too."""
     return value if isinstance(value, np.random.Generator) else np.array(value)
+
+
+class _Python:
+    """The interpreter, as a backend."""
+
+    name = "python"
+    described = specialises = native = False
+
+    def check_installed(self) -> None:
+        pass
+
+    def compile(
+        self, inputs: Sequence[Any], outputs: Sequence[Any], static: bool, kernels: bool
+    ) -> Executable:
+        return compile_positional(inputs, outputs)
+
+    def path(self, executable: Executable) -> str:
+        return "the python interpreter"
+
+
+BACKEND = _Python()

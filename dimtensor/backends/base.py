@@ -1,0 +1,95 @@
+"""What a backend is, and what it makes of a positional graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from dimtensor.errors import GraphError
+
+
+class Backend(Protocol):
+    """A way to run positional graphs: the object ``BACKEND`` of a module in this folder.
+
+    Attributes
+    ----------
+    name : str
+        As users say it.
+    described : bool
+        Whether code is made of the description of a graph alone, so that it can be kept and shared.
+    specialises : bool
+        Whether code is compiled anew for other lengths.
+    native : bool
+        Whether other machine code can call what it makes, see ``Function.address``.
+    """
+
+    name: str
+    described: bool
+    specialises: bool
+    native: bool
+
+    def check_installed(self) -> None:
+        """Raise `MissingExtraError` if a library that it needs is not there."""
+
+    def compile(
+        self, inputs: Sequence[Any], outputs: Sequence[Any], static: bool, kernels: bool
+    ) -> Executable:
+        """A function of arrays; see :func:`dimtensor.backends.compile_positional`."""
+
+    def path(self, executable: Executable) -> str:
+        """What runs an executable, to be read."""
+
+
+def _as_it_is(array: Any) -> Any:
+    return array
+
+
+@dataclass(frozen=True)
+class Executable:
+    """A positional graph that runs.
+
+    Attributes
+    ----------
+    call : callable
+        Takes one array per input and gives a sequence of arrays.
+    stats : dict of str to float
+        Seconds that the steps of making it took.
+    constants : tuple of array
+        What ``raw`` takes after the inputs.
+    place : callable
+        Makes of an array that many calls have in common what ``call`` takes soonest.
+    kernel : Kernel, optional
+        The kernel that ``call`` runs.
+    native : NativeKernel, optional
+        Its machine code, which takes the inputs and then the arrays in ``constants``.
+    reason : str
+        Why there is no kernel, where the backend has them.
+    """
+
+    call: Callable[..., Sequence[Any]]
+    given_raw: Any
+    stats: dict[str, float]
+    constants: tuple[Any, ...] = ()
+    place: Callable[[Any], Any] = _as_it_is
+    kernel: Any = None
+    native: Any = None
+    reason: str = ""
+
+    @property
+    def raw(self) -> Any:
+        """What the backend itself calls the function.
+
+        A numba dispatcher (made when it is first asked for, if numba is not what runs the kernel),
+        a pure JAX function, or a Python function.
+
+        Raises
+        ------
+        GraphError
+            If there is no kernel for numba to compile.
+        """
+        if self.given_raw is not None:
+            return self.given_raw
+        if self.kernel is None:
+            raise GraphError(f"there is no function for numba without a kernel: {self.reason}")
+        return self.kernel.function
