@@ -120,6 +120,7 @@ from dimtensor.dist.supports import unit as unit
 from dimtensor.dist.supports_along import ordered as ordered
 from dimtensor.dist.supports_along import positive_ordered as positive_ordered
 from dimtensor.dist.supports_along import simplex as simplex
+from dimtensor.dist.supports_along import zero_sum as zero_sum
 from dimtensor.dist.supports_matrix import cholesky_corr as cholesky_corr
 from dimtensor.model.logdensity import LogDensity as LogDensity
 from dimtensor.model.sample import sample as sample

@@ -126,8 +126,10 @@ class Simplex(AlongDim):
         return above - _joined([zeros(SelDim(dim, positions=slice(None, 1))), below], dim, 1)
 
     def unconstrain(self, y: DimTensor) -> DimTensor:
+        return self._from_logs(log(y))
+
+    def _from_logs(self, log_y: DimTensor) -> DimTensor:
         dim, free = self._along, self._free
-        log_y = log(y)
         number = arange(free, "float64") + 1.0
         before, last = log_y.isel({dim: slice(None, -1)}), log_y.isel({dim: slice(1, None)})
         last = last.relabel(SelDim(dim, positions=slice(1, None)), free)
@@ -146,6 +148,61 @@ def running_sums(x: DimTensor, dim: Dim, strictly: bool = False) -> DimTensor:
     summed = Dim(f"sums along {dim.short}", length=dim.length)
     counted = arange(summed) < arange(dim) if strictly else arange(summed) <= arange(dim)
     return where(counted, x.relabel(dim, summed), 0.0).sum(summed)
+
+
+class ZeroSum(Simplex):
+    """Sum 0 along a dim of K positions, from K - 1 free elements; the map is a rotation.
+
+    It is z = V x with the basis of the simplex (Stan, "Zero sum vector").
+    """
+
+    def contains(self, y: DimTensor) -> DimTensor:
+        return abs(y.sum(self._along)) <= SUM_WITHIN * (1.0 + abs(y).max(self._along))
+
+    def constrain(self, x: DimTensor) -> tuple[DimTensor, None]:  # type: ignore[override]
+        number = arange(self._free, "float64") + 1.0
+        return self._sum_to_zero(x / sqrt(number * (number + 1.0)), number), None
+
+    def unconstrain(self, y: DimTensor) -> DimTensor:
+        return self._from_logs(y)
+
+
+class ZeroSums(Support):
+    """Sum 0 along each of several dims: the map along one after the other."""
+
+    def __init__(self, dims: Dims):
+        self._each = [ZeroSum("zero_sum", dim) for dim in dims]
+        self.name = f"zero_sum({', '.join(dim.short for dim in dims)})"
+
+    def resolve(self, x: DimTensor) -> Support:
+        return ZeroSums(tuple(the_dim(x, one._along, "zero_sum") for one in self._each))
+
+    def free_dims(self, dims: Dims) -> Dims:
+        for one in self._each:
+            dims = one.free_dims(dims)
+        return dims
+
+    def numbered(self, dims: Dims) -> Dims:
+        return tuple(one._free for one in self._each)
+
+    def contains(self, y: DimTensor) -> DimTensor:
+        dims = [one._along for one in self._each]
+        found: Any = None
+        for one in self._each:
+            inside = one.contains(y)
+            inside = inside.all([d for d in dims if d in inside.dims])
+            found = inside if found is None else found & inside
+        return found
+
+    def constrain(self, x: DimTensor) -> tuple[DimTensor, None]:
+        for one in self._each:
+            x, _ = one.constrain(x)
+        return x, None
+
+    def unconstrain(self, y: DimTensor) -> DimTensor:
+        for one in self._each:
+            y = one.unconstrain(y)
+        return y
 
 
 def _increasing(y: DimTensor, dim: Dim) -> DimTensor:
@@ -183,3 +240,4 @@ def _backwards_cumsum(x: DimTensor, dim: Dim) -> DimTensor:
 ordered = Ordered("ordered")
 positive_ordered = PositiveOrdered("positive_ordered")
 simplex = Simplex("simplex")
+zero_sum = ZeroSum("zero_sum")

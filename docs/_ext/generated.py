@@ -63,6 +63,11 @@ def distributions() -> str:
         support = repr(getattr(dist, row.name)(**row.example).support)
         lines.append(f"| {call} | {support} | {' | '.join(marks)} |")
     lines.append("")
+    for name in sorted(set(vars(dist)) - set(dist.TABLE)):
+        if not name.startswith("_") and callable(value := getattr(dist, name)):
+            kind = "autoclass" if isinstance(value, type) else "autofunction"
+            lines += [f"### {name}", "", "```{eval-rst}", f".. {kind}:: dimtensor.dist.{name}"]
+            lines += ["```", ""]
     for row in dist.TABLE.values():
         what = "Probability of k" if row.discrete else "Density"
         lines += [f"### {row.name}", "", _drawn(row), "", f"{what}: {row.density}.", ""]

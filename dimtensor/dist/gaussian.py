@@ -1,0 +1,479 @@
+"""Distributions of normal vectors and matrices, and of Cholesky factors of correlations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from dimtensor.dims import Dim, Dims, sort_dims, without
+from dimtensor.dist.distribution import DimsLike
+from dimtensor.dist.formulas import HALF_LOG_2PI, LOG_2, LOG_PI, log_rising
+from dimtensor.dist.supports import real
+from dimtensor.dist.supports_along import ZeroSums, running_sums
+from dimtensor.dist.supports_matrix import cholesky_corr
+from dimtensor.dist.vectors import VectorDistribution, count_of
+from dimtensor.errors import DimError, InputError
+from dimtensor.tensor.constructors import arange
+from dimtensor.tensor.contract import dot
+from dimtensor.tensor.decompositions import cholesky
+from dimtensor.tensor.elementwise import (
+    betaln,
+    equal,
+    exp,
+    log,
+    log1p,
+    maximum,
+    sqrt,
+    square,
+    where,
+)
+from dimtensor.tensor.equations import diagonal, slogdet, solve_triangular
+from dimtensor.tensor.matrices import matrix
+from dimtensor.tensor.shell import wrap
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+
+class _Elliptical(VectorDistribution):
+    """A distribution of a vector by the distance from its location, in a matrix."""
+
+    def __init__(self, name: str, given: dict[str, tuple[Any, str]]):
+        forms = {key: given[key][0] for key in ("cov", "tau", "chol") if given[key][0] is not None}
+        if len(forms) != 1:
+            raise InputError(
+                f"{name} takes one of cov, a covariance, tau, its inverse, and chol, its Cholesky "
+                f"factor, not {len(forms)} of them"
+            )
+        ((self.form, value),) = forms.items()
+        _, self.row, self.col = matrix(value, None, name)
+        super().__init__(name, given, (self.row,), real, (self.col,))
+
+    @property
+    def _factor(self) -> DimTensor:
+        value = self._values[self.form]
+        return value if self.form == "chol" else cholesky(value, [self.row, self.col])
+
+    def _distance(self, x: DimTensor, mu: Any) -> tuple[DimTensor, DimTensor]:
+        """The squared distance, and half of the logarithm of the covariance's determinant."""
+        factor = self._factor
+        apart = x - mu
+        half_log = log(diagonal(factor, [self.row, self.col])).sum(self.row)
+        if self.form == "tau":
+            return square(dot(factor, apart, dims=[self.row])).sum(self.col), -half_log
+        z = solve_triangular(factor, apart, [self.row, self.col])
+        return square(z).sum(self.col), half_log
+
+    def _normal(self, rng: Any, dims: Dims) -> tuple[DimTensor, Any]:
+        """A normal vector around 0."""
+        z, rng = rng.normal(0.0, 1.0, dims=[*without(dims, [self.row]), self.col])
+        if self.form == "tau":
+            return solve_triangular(self._factor, z, [self.col, self.row], lower=False), rng
+        return dot(self._factor, z, dims=[self.col]), rng
+
+    @property
+    def _covariance_diagonal(self) -> DimTensor:
+        if self.form == "tau":
+            from dimtensor.tensor.equations import inv
+
+            return diagonal(inv(self._values["tau"], [self.row, self.col]), [self.row, self.col])
+        return square(self._factor).sum(self.col)
+
+
+class MvNormal(_Elliptical):
+    """A normal vector, over the rows of a covariance.
+
+    The density is exp(-d² / 2) / √((2π)^n det cov), d² = (x - mu)' cov⁻¹ (x - mu).
+
+    Parameters
+    ----------
+    mu : DimTensor or number
+    cov, tau, chol : DimTensor
+        One of them: the covariance, its inverse, or its lower Cholesky factor; over a dim and the
+        same one renamed.
+
+    Raises
+    ------
+    InputError
+        If not exactly one matrix is given.
+    DimError
+        If its dims are no pair.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> from dimtensor import dist
+    >>> k = dt.Dim("k", length=2)
+    >>> d = dist.MvNormal(0.0, dt.eye(k))
+    >>> float(d.logp(dt.zeros(k)).eval().round(4))
+    -1.8379
+    """
+
+    def __init__(self, mu: Any, cov: Any = None, *, tau: Any = None, chol: Any = None):
+        given = {
+            "mu": (mu, "real"),
+            "cov": (cov, "real"),
+            "tau": (tau, "real"),
+            "chol": (chol, "real"),
+        }
+        super().__init__("MvNormal", given)
+
+    def logp(self, x: Any) -> DimTensor:
+        x, p = self._with(x)
+        distance, half_log = self._distance(x, p["mu"])
+        return -0.5 * distance - half_log - HALF_LOG_2PI * count_of((self.row,))
+
+    def mean(self) -> DimTensor:
+        return self._values["mu"] + 0.0 * self._covariance_diagonal
+
+    def variance(self) -> DimTensor:
+        return self._covariance_diagonal + 0.0 * self._values["mu"]
+
+    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+        value, rng = self._normal(rng, self._draw_dims(dims))
+        return self._values["mu"] + value, rng
+
+
+class MvStudentT(_Elliptical):
+    """A vector of Student's t distribution, over the rows of a matrix of scales.
+
+    The density is Γ((nu + n) / 2) / Γ(nu / 2) (nu π)^(-n/2) det(cov)^(-1/2)
+    (1 + d² / nu)^(-(nu + n) / 2), with the distance d of MvNormal.
+
+    Parameters
+    ----------
+    nu : DimTensor or number
+        Degrees of freedom.
+    mu : DimTensor or number
+    cov, tau, chol : DimTensor
+        One of them: the squared scales, their inverse, or their lower Cholesky factor.
+
+    Raises
+    ------
+    InputError
+        If not exactly one matrix is given.
+    DimError
+        If its dims are no pair.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> from dimtensor import dist
+    >>> k = dt.Dim("k", length=2)
+    >>> d = dist.MvStudentT(3.0, 0.0, dt.eye(k))
+    >>> float(d.logp(dt.zeros(k)).eval().round(4))
+    -1.8379
+    """
+
+    def __init__(self, nu: Any, mu: Any, cov: Any = None, *, tau: Any = None, chol: Any = None):
+        given = {"nu": (nu, "positive"), "mu": (mu, "real"), "cov": (cov, "real"),
+                 "tau": (tau, "real"), "chol": (chol, "real")}  # fmt: skip
+        super().__init__("MvStudentT", given)
+
+    def logp(self, x: Any) -> DimTensor:
+        x, p = self._with(x)
+        distance, half_log = self._distance(x, p["mu"])
+        nu, n = p["nu"], count_of((self.row,))
+        ratio = log_rising(0.5 * nu, 0.5 * n) - 0.5 * n * (LOG_2 + LOG_PI)
+        return ratio - half_log - 0.5 * (nu + n) * log1p(distance / nu)
+
+    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+        whole = self._draw_dims(dims)
+        value, rng = self._normal(rng, whole)
+        nu = self._values["nu"]
+        size, rng = rng.chisquare(nu, dims=without(whole, [self.row]))
+        return self._values["mu"] + value * sqrt(nu / size), rng
+
+
+class MatrixNormal(VectorDistribution):
+    """A normal matrix, whose rows and columns have covariances.
+
+    The density is that of MvNormal of all elements, with the Kronecker product of the covariances.
+
+    Parameters
+    ----------
+    mu : DimTensor or number
+    rows, cols : DimTensor
+        Covariances of the rows and of the columns, each over a dim and the same one renamed.
+
+    Raises
+    ------
+    DimError
+        If the dims of a covariance are no pair.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> from dimtensor import dist
+    >>> a, b = dt.Dim("a", length=2), dt.Dim("b", length=3)
+    >>> d = dist.MatrixNormal(0.0, dt.eye(a), dt.eye(b))
+    >>> float(d.logp(dt.zeros([a, b])).eval().round(4))
+    -5.5136
+    """
+
+    def __init__(self, mu: Any, rows: Any, cols: Any):
+        _, self.row, self._row = matrix(rows, None, "rows of MatrixNormal")
+        _, self.col, self._col = matrix(cols, None, "cols of MatrixNormal")
+        given = {"mu": (mu, "real"), "rows": (rows, "real"), "cols": (cols, "real")}
+        super().__init__("MatrixNormal", given, (self.row, self.col), real, (self._row, self._col))
+
+    def _factors(self) -> tuple[DimTensor, DimTensor]:
+        values = self._values
+        return (
+            cholesky(values["rows"], [self.row, self._row]),
+            cholesky(values["cols"], [self.col, self._col]),
+        )
+
+    def logp(self, x: Any) -> DimTensor:
+        x, p = self._with(x)
+        rows, cols = self._factors()
+        z = solve_triangular(rows, x - p["mu"], [self.row, self._row])
+        z = solve_triangular(cols, z, [self.col, self._col])
+        n, m = count_of((self.row,)), count_of((self.col,))
+        logs = m * log(diagonal(rows, [self.row, self._row])).sum(self.row)
+        logs = logs + n * log(diagonal(cols, [self.col, self._col])).sum(self.col)
+        return -0.5 * square(z).sum([self._row, self._col]) - logs - HALF_LOG_2PI * n * m
+
+    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+        apart = without(self._draw_dims(dims), [self.row, self.col])
+        z, rng = rng.normal(0.0, 1.0, dims=[*apart, self._row, self._col])
+        rows, cols = self._factors()
+        return self._values["mu"] + dot(rows, z, cols, dims=[self._row, self._col]), rng
+
+
+class ZeroSumNormal(VectorDistribution):
+    """Normal elements whose sums along dims are zero.
+
+    The density, on the space of such elements, is that of independent normal ones in an
+    orthonormal basis of it.
+
+    Parameters
+    ----------
+    sigma : DimTensor or number
+        Without the dims.
+    over : Dim or sequence of Dim
+        Along each of them sums are zero.
+
+    Raises
+    ------
+    DimError
+        If sigma has one of the dims.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> from dimtensor import dist
+    >>> k = dt.Dim("k", length=3)
+    >>> d = dist.ZeroSumNormal(1.0, over=k)
+    >>> float(d.logp(dt.zeros(k)).eval().round(4))
+    -1.8379
+    """
+
+    def __init__(self, sigma: Any, over: Dim | Iterable[Dim]):
+        dims = sort_dims([over] if isinstance(over, Dim) else over)
+        self.over = dims
+        shared = [dim.short for dim in dims if dim in getattr(sigma, "dims", ())]
+        if shared:
+            raise DimError(
+                f"ZeroSumNormal: sigma has {', '.join(shared)}, along which sums are zero"
+            )
+        super().__init__("ZeroSumNormal", {"sigma": (sigma, "positive")}, dims, ZeroSums(dims))
+
+    def logp(self, x: Any) -> DimTensor:
+        x, p = self._with(x)
+        inside = self._support.contains(x)
+        free: Any = 1.0
+        for dim in self.over:
+            free = free * (count_of((dim,)) - 1.0)
+        total = square(where(inside, x, 0.0) / p["sigma"]).sum(list(self.over))
+        value = -0.5 * total - free * (log(p["sigma"]) + HALF_LOG_2PI)
+        return where(inside, value, -math.inf)
+
+    def mean(self) -> DimTensor:
+        return 0.0 * self.variance()
+
+    def variance(self) -> DimTensor:
+        share: Any = 1.0
+        for dim in self.over:
+            share = share * (1.0 - 1.0 / count_of((dim,)) + 0.0 * arange(dim))
+        return square(self._values["sigma"]) * share
+
+    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+        x, rng = rng.normal(0.0, 1.0, dims=self._draw_dims(dims))
+        for dim in self.over:
+            x = x - x.mean(dim)
+        return self._values["sigma"] * x, rng
+
+
+class LKJCholesky(VectorDistribution):
+    """The Cholesky factor of a correlation matrix.
+
+    The density of the factor L is Π L_kk^(n - k + 2 (eta - 1)) / c, k from 2 to n, with the
+    constant of Lewandowski, Kurowicka and Joe, Journal of Multivariate Analysis 100, 1989-2001
+    (2009), equation 16: that of the matrix is det(L L')^(eta - 1) / c.
+
+    Parameters
+    ----------
+    row, col : Dim
+        Of one length, which is known.
+    eta : DimTensor or number
+        Positive: all correlation matrices are equally likely for 1.
+
+    Raises
+    ------
+    DimError
+        If the dims have not one known length.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> from dimtensor import dist
+    >>> k = dt.Dim("k", length=2)
+    >>> d = dist.LKJCholesky(k, k.rename(), 1.0)
+    >>> float(d.logp(dt.eye(k)).eval().round(4))
+    -0.6931
+    """
+
+    def __init__(self, row: Dim, col: Dim, eta: Any = 1.0):
+        if row.length is None or row.length != col.length or row is col:
+            raise DimError(
+                f"LKJCholesky takes two dims of one known length, not {row!r} and {col!r}"
+            )
+        self.row, self.col = row, col
+        given = {"eta": (eta, "positive")}
+        super().__init__("LKJCholesky", given, (row, col), cholesky_corr(row, col))
+
+    def logp(self, x: Any) -> DimTensor:
+        x, p = self._with(x)
+        n, eta = len(self.row), p["eta"]
+        constant: Any = 0.0 * eta
+        for k in range(1, n):
+            b = eta + 0.5 * (n - k - 1)
+            constant = constant + (n - k) * (LOG_2 * (2.0 * eta - 2.0 + n - k) + betaln(b, b))
+        at = arange(self.row)
+        on_diagonal = equal(at, arange(self.col)) & (at > 0)
+        powers = float(n - 1) - at.astype(x.dtype) + 2.0 * (eta - 1.0)
+        logs = where(on_diagonal, log(where(on_diagonal, x, 1.0)), 0.0)
+        return (powers * logs).sum([self.row, self.col]) - constant
+
+    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+        n = len(self.row)
+        shape = self._values["eta"] + 0.5 * (float(n - 2) - arange(self.col))
+        # the last column has no partial correlations: any shape will do
+        shape = maximum(shape, 0.5 * self._values["eta"])
+        y, rng = rng.beta(shape, shape, dims=self._draw_dims(dims))
+        at, other = arange(self.row), arange(self.col)
+        below, same = other < at, equal(at, other)
+        z = where(below, 2.0 * y - 1.0, 0.0)
+        rest = running_sums(log1p(-square(z)), self.col, strictly=True)
+        return where(same, 1.0, z) * exp(0.5 * where(below | same, rest, 0.0)), rng
+
+
+class CAR(VectorDistribution):
+    """A conditional autoregression: each element around the mean of its neighbours.
+
+    The density is that of a normal vector with the precision tau (D - alpha W), where D has the
+    sums of the rows of W (J. Besag, Journal of the Royal Statistical Society B 36, 192-236, 1974).
+
+    Parameters
+    ----------
+    mu : DimTensor or number
+    W : DimTensor
+        Weights of neighbours, symmetric and 0 on the diagonal, over a dim and the same one renamed.
+    alpha : DimTensor or number
+        Between -1 and 1: how much neighbours are alike.
+    tau : DimTensor or number
+        Precision.
+
+    Raises
+    ------
+    DimError
+        If the dims of W are no pair.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> from dimtensor import dist
+    >>> k = dt.Dim("k", length=2)
+    >>> W = dt.data([[0.0, 1.0], [1.0, 0.0]], dims=[k, k.rename()])
+    >>> float(dist.CAR(0.0, W, 0.5, 1.0).logp(dt.zeros(k)).eval().round(4))
+    -1.9817
+    """
+
+    def __init__(self, mu: Any, W: Any, alpha: Any, tau: Any = 1.0):
+        _, self.row, self.col = matrix(W, None, "CAR")
+        given = {"mu": (mu, "real"), "W": (W, "real"), "alpha": (alpha, "between -1 and 1"),
+                 "tau": (tau, "positive")}  # fmt: skip
+        super().__init__("CAR", given, (self.row,), real, (self.col,))
+
+    def _precision(self, p: dict[str, DimTensor]) -> DimTensor:
+        """Of tau 1."""
+        same = equal(arange(self.row), arange(self.col))
+        return where(same, p["W"].sum(self.col), 0.0) - p["alpha"] * p["W"]
+
+    def logp(self, x: Any) -> DimTensor:
+        x, p = self._with(x)
+        apart = x - p["mu"]
+        precision = self._precision(p)
+        other = apart.relabel(self.row, self.col)
+        distance = p["tau"] * dot(apart, precision, other, dims=[self.row, self.col])
+        n = count_of((self.row,))
+        logs = slogdet(precision, [self.row, self.col]).logabsdet + n * log(p["tau"])
+        return 0.5 * (logs - distance) - n * HALF_LOG_2PI
+
+    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+        p = self._values
+        tau = p["tau"] * self._precision(p)
+        return MvNormal(p["mu"], tau=tau).draw(rng, dims)
+
+
+class ICAR(VectorDistribution):
+    """The intrinsic conditional autoregression: differences of neighbours are normal.
+
+    The density is exp(-Σ W (x - x')² / (4 sigma²)), up to a constant, times one that keeps the sum
+    near zero: normal with the standard deviation `zero_sum` times the number of elements
+    (Morris et al., Spatial and Spatio-temporal Epidemiology 31, 100301, 2019).
+
+    Parameters
+    ----------
+    W : DimTensor
+        Weights of neighbours, symmetric and 0 on the diagonal, over a dim and the same one renamed.
+    sigma : DimTensor or number
+    zero_sum : float
+
+    Raises
+    ------
+    DimError
+        If the dims of W are no pair.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> from dimtensor import dist
+    >>> k = dt.Dim("k", length=2)
+    >>> W = dt.data([[0.0, 1.0], [1.0, 0.0]], dims=[k, k.rename()])
+    >>> d = dist.ICAR(W)
+    >>> x = dt.tensor("x", dims=k)
+    >>> apart = (d.logp(x) - d.logp(dt.zeros(k))).eval({x: [1.0, -1.0]})
+    >>> float(apart.round(12))
+    -2.0
+    """
+
+    def __init__(self, W: Any, sigma: Any = 1.0, zero_sum: float = 0.001):
+        _, self.row, self.col = matrix(W, None, "ICAR")
+        self.zero_sum = zero_sum
+        given = {"W": (W, "real"), "sigma": (sigma, "positive")}
+        super().__init__("ICAR", given, (self.row,), real, (self.col,))
+
+    def logp(self, x: Any) -> DimTensor:
+        x, p = self._with(x)
+        apart = square(x - x.relabel(self.row, self.col))
+        pairs = (p["W"] * apart).sum([self.row, self.col]) / (4.0 * square(p["sigma"]))
+        wide = self.zero_sum * count_of((self.row,))
+        total = x.sum(self.row) / wide
+        width = wrap(total.node) * 0.0 + wide
+        return -pairs - 0.5 * square(total) - HALF_LOG_2PI - log(width)
+
+    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+        raise self._missing("draw", "the density is improper: its integral is infinite")

@@ -1,0 +1,457 @@
+"""Distributions of labels, counts and shares along a dim."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from dimtensor.dims import Dim, SelDim
+from dimtensor.dist.distribution import DimsLike
+from dimtensor.dist.formulas import difference
+from dimtensor.dist.supports import Integers
+from dimtensor.dist.supports_along import simplex
+from dimtensor.dist.vectors import (
+    VectorDistribution,
+    as_labels,
+    as_positions,
+    drawn_position,
+    positions_support,
+    the_dim_of,
+)
+from dimtensor.errors import DimError, InputError
+from dimtensor.tensor.constructors import arange
+from dimtensor.tensor.elementwise import (
+    clip,
+    equal,
+    exp,
+    floor,
+    gammaln,
+    log,
+    log1mexp,
+    log1p,
+    log_ndtr,
+    softplus,
+    where,
+    xlogy,
+)
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+
+class Categorical(VectorDistribution):
+    """One label of a dim.
+
+    The probability of the label i is p of i, or softmax(logits) of i.
+
+    Parameters
+    ----------
+    p : DimTensor, optional
+        Probabilities along the dim, with sum 1.
+    logits : DimTensor, optional
+        Or their logarithms, up to a constant.
+    over : Dim or str
+        The dim.
+
+    Raises
+    ------
+    InputError
+        If neither or both are given.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> from dimtensor import dist
+    >>> k = dt.Dim("k", coords=["red", "blue"])
+    >>> d = dist.Categorical(dt.data([0.25, 0.75], dims=k), over=k)
+    >>> float(d.logp("blue").eval().round(4))
+    -0.2877
+    """
+
+    def __init__(self, p: Any = None, *, logits: Any = None, over: Dim | str):
+        if (p is None) == (logits is None):
+            raise InputError("Categorical takes probabilities p, or logits")
+        self.over = the_dim_of(logits if p is None else p, over, "Categorical")
+        given = {"p": (p, "probability"), "logits": (logits, "real")}
+        support = positions_support(self.over)
+        super().__init__("Categorical", given, (), support, (self.over,))
+
+    @property
+    def _log_p(self) -> DimTensor:
+        values = self._values
+        return log(values["p"]) if "p" in values else values["logits"].log_softmax(self.over)
+
+    def logp(self, x: Any) -> DimTensor:
+        return self._log_p.isel({self.over: as_positions(x, self.over, self.name)})
+
+    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+        u, rng = rng.uniform(0.0, 1.0, dims=self._draw_dims(dims))
+        return as_labels(drawn_position(exp(self._log_p), self.over, u), self.over), rng
+
+
+class _Ordered(VectorDistribution):
+    """One label of a dim whose labels are in order, by cutpoints of a latent variable."""
+
+    def __init__(self, name: str, eta: Any, cutpoints: Any, over: Dim, sigma: Any = None):
+        if not isinstance(over, Dim):
+            raise InputError(f"{name}: over is the Dim of the outcomes, not {over!r}")
+        self.over = over
+        given = {
+            "eta": (eta, "real"),
+            "cutpoints": (cutpoints, "real"),
+            "sigma": (sigma, "positive"),
+        }
+        cut = [
+            dim for dim in cutpoints.dims
+            if dim is SelDim(over, positions=slice(1, None)) or dim not in getattr(eta, "dims", ())
+        ]  # fmt: skip
+        if len(cut) != 1:
+            raise DimError(
+                f"{name}: the cutpoints have one dim that eta has not, not {len(cut)} of them"
+            )
+        self.cut = cut[0]
+        if None not in (over.length, self.cut.length) and over.length != self.cut.length + 1:
+            raise DimError(
+                f"{name}: {over.title} has length {over.length} and {self.cut.title} "
+                f"{self.cut.length}; there is one cutpoint between two outcomes each"
+            )
+        super().__init__(name, given, (), positions_support(over), (self.cut,))
+
+    def _bounds(self, y: DimTensor) -> tuple[DimTensor, DimTensor, DimTensor, DimTensor]:
+        """Cutpoints below and above, less eta, and whether there are none."""
+        values = self._values
+        last = arange(self.cut).max()
+        first, end = equal(y, 0), y > last
+        below = values["cutpoints"].isel({self.cut: clip(y - 1, 0, last)}) - values["eta"]
+        above = values["cutpoints"].isel({self.cut: clip(y, 0, last)}) - values["eta"]
+        if "sigma" in values:
+            below, above = below / values["sigma"], above / values["sigma"]
+        return below, above, first, end
+
+    def _logcdf(self, z: DimTensor) -> DimTensor:
+        raise NotImplementedError
+
+    def _between(self, low: DimTensor, high: DimTensor) -> DimTensor:
+        raise NotImplementedError
+
+    def logp(self, x: Any) -> DimTensor:
+        low, high, first, end = self._bounds(as_positions(x, self.over, self.name))
+        inside = first | end
+        middle = self._between(where(inside, -1.0, low), where(inside, 1.0, high))
+        return where(first, self._logcdf(high), where(end, self._logcdf(-low), middle))
+
+    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+        values = self._values
+        z, rng = self._latent(rng, self._draw_dims(dims))
+        scaled = values["eta"] + z * values.get("sigma", 1.0)
+        return as_labels((values["cutpoints"] < scaled).sum(self.cut), self.over), rng
+
+    def _latent(self, rng: Any, dims: Any) -> tuple[DimTensor, Any]:
+        raise NotImplementedError
+
+
+class OrderedLogistic(_Ordered):
+    """One label of a dim in order: between which cutpoints eta and logistic noise fall.
+
+    Parameters
+    ----------
+    eta : DimTensor or number
+    cutpoints : DimTensor
+        Increasing along a dim of their own, one shorter than that of the outcomes.
+    over : Dim
+        The outcomes.
+
+    Raises
+    ------
+    DimError
+        If the cutpoints have not exactly one dim of their own, or of another length.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> from dimtensor import dist
+    >>> grade = dt.Dim("grade", coords=["low", "middle", "high"])
+    >>> cutpoints = dt.data([-1.0, 1.0], dims=dt.Dim("cut", length=2))
+    >>> d = dist.OrderedLogistic(0.0, cutpoints, over=grade)
+    >>> float(d.logp("low").eval().round(4))
+    -1.3133
+    """
+
+    def __init__(self, eta: Any, cutpoints: DimTensor, over: Dim):
+        super().__init__("OrderedLogistic", eta, cutpoints, over)
+
+    def _logcdf(self, z: DimTensor) -> DimTensor:
+        return -softplus(-z)
+
+    def _between(self, low: DimTensor, high: DimTensor) -> DimTensor:
+        return -softplus(-high) - softplus(low) + log1mexp(low - high)
+
+    def _latent(self, rng: Any, dims: Any) -> tuple[DimTensor, Any]:
+        return rng.logistic(0.0, 1.0, dims=dims)
+
+
+class OrderedProbit(_Ordered):
+    """One label of a dim in order: between which cutpoints eta and normal noise fall.
+
+    Parameters
+    ----------
+    eta : DimTensor or number
+    cutpoints : DimTensor
+        Increasing along a dim of their own, one shorter than that of the outcomes.
+    over : Dim
+        The outcomes.
+    sigma : DimTensor or number
+        Standard deviation of the noise.
+
+    Raises
+    ------
+    DimError
+        If the cutpoints have not exactly one dim of their own, or of another length.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> from dimtensor import dist
+    >>> grade = dt.Dim("grade", coords=["low", "middle", "high"])
+    >>> cutpoints = dt.data([-1.0, 1.0], dims=dt.Dim("cut", length=2))
+    >>> d = dist.OrderedProbit(0.0, cutpoints, over=grade)
+    >>> float(d.logp("low").eval().round(4))
+    -1.841
+    """
+
+    def __init__(self, eta: Any, cutpoints: DimTensor, over: Dim, sigma: Any = 1.0):
+        super().__init__("OrderedProbit", eta, cutpoints, over, sigma)
+
+    def _logcdf(self, z: DimTensor) -> DimTensor:
+        return log_ndtr(z)
+
+    def _between(self, low: DimTensor, high: DimTensor) -> DimTensor:
+        right = low + high > 0.0
+        return difference(log_ndtr(where(right, -low, high)), log_ndtr(where(right, -high, low)))
+
+    def _latent(self, rng: Any, dims: Any) -> tuple[DimTensor, Any]:
+        return rng.normal(0.0, 1.0, dims=dims)
+
+
+class Dirichlet(VectorDistribution):
+    """Shares along a dim, with sum 1.
+
+    The density is Γ(Σ a) Π x^(a - 1) / Π Γ(a).
+
+    Parameters
+    ----------
+    a : DimTensor
+        Positive, along the dim.
+    over : Dim or str
+
+    Raises
+    ------
+    DimError
+        If the parameter lacks the dim.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> from dimtensor import dist
+    >>> k = dt.Dim("k", length=3)
+    >>> dist.Dirichlet(dt.data([1.0, 2.0, 1.0], dims=k), over=k).mean().eval().values.tolist()
+    [0.25, 0.5, 0.25]
+    """
+
+    def __init__(self, a: Any, over: Dim | str):
+        self.over = the_dim_of(a, over, "Dirichlet")
+        super().__init__("Dirichlet", {"a": (a, "positive")}, (self.over,), simplex(self.over))
+
+    def logp(self, x: Any) -> DimTensor:
+        x, p = self._with(x)
+        a, inside = p["a"], self._support.contains(x)
+        terms = xlogy(a - 1.0, where(inside, x, 0.5)) - gammaln(a)
+        value = gammaln(a.sum(self.over)) + terms.sum(self.over)
+        return where(inside, value, -math.inf)
+
+    def mean(self) -> DimTensor:
+        a = self._values["a"]
+        return a / a.sum(self.over)
+
+    def variance(self) -> DimTensor:
+        total = self._values["a"].sum(self.over)
+        return self.mean() * (1.0 - self.mean()) / (total + 1.0)
+
+    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+        whole = self._draw_dims(dims)
+        # a gamma number of shape a is one of shape a + 1 times a power, which does not underflow
+        larger, rng = rng.gamma(self._values["a"] + 1.0, 1.0, dims=whole)
+        u, rng = rng.uniform(0.0, 1.0, dims=whole)
+        return (log(larger) + log1p(-u) / self._values["a"]).softmax(self.over), rng
+
+
+class _Counts(VectorDistribution):
+    """Counts along a dim, whose sum is known."""
+
+    over: Dim
+
+    def _ways(self, x: DimTensor, n: DimTensor) -> tuple[DimTensor, DimTensor]:
+        """Whether counts are possible, and counts that are."""
+        fits = (x >= 0.0).all(self.over) & equal(x, floor(x)).all(self.over)
+        fits = fits & equal(x.sum(self.over), n)
+        return fits, where(fits, x, 0.0)
+
+
+class Multinomial(_Counts):
+    """How many of n trials have each of the outcomes along a dim.
+
+    The probability is n! Π p^x / x!.
+
+    Parameters
+    ----------
+    n : DimTensor or int
+    p : DimTensor
+        Probabilities along the dim, with sum 1.
+    over : Dim or str
+
+    Raises
+    ------
+    DimError
+        If the probabilities lack the dim.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> from dimtensor import dist
+    >>> k = dt.Dim("k", length=2)
+    >>> dist.Multinomial(4, dt.data([0.25, 0.75], dims=k), over=k).mean().eval().values.tolist()
+    [1.0, 3.0]
+    """
+
+    def __init__(self, n: Any, p: Any, over: Dim | str):
+        self.over = the_dim_of(p, over, "Multinomial")
+        given = {"n": (n, "count"), "p": (p, "probability")}
+        super().__init__("Multinomial", given, (self.over,), Integers(0))
+
+    def logp(self, x: Any) -> DimTensor:
+        x, p = self._with(x)
+        fits, x = self._ways(x, p["n"])
+        value = gammaln(p["n"] + 1.0) + (xlogy(x, p["p"]) - gammaln(x + 1.0)).sum(self.over)
+        return where(fits, value, -math.inf)
+
+    def mean(self) -> DimTensor:
+        return self._values["n"] * self._values["p"]
+
+    def variance(self) -> DimTensor:
+        return self.mean() * (1.0 - self._values["p"])
+
+    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+        n, p = self._parameters["n"], self._values["p"]
+        apart = [dim for dim in self._draw_dims(dims) if dim is not self.over]
+        return rng.multinomial(n, p, over=self.over, dims=apart)
+
+
+class DirichletMultinomial(_Counts):
+    """Multinomial counts whose probabilities are shares of a Dirichlet distribution.
+
+    The probability is n! Γ(Σ a) / Γ(n + Σ a) Π Γ(x + a) / (x! Γ(a)).
+
+    Parameters
+    ----------
+    n : DimTensor or int
+    a : DimTensor
+        Positive, along the dim.
+    over : Dim or str
+
+    Raises
+    ------
+    DimError
+        If the parameter lacks the dim.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> from dimtensor import dist
+    >>> k = dt.Dim("k", length=2)
+    >>> d = dist.DirichletMultinomial(4, dt.data([1.0, 3.0], dims=k), over=k)
+    >>> d.mean().eval().values.tolist()
+    [1.0, 3.0]
+    """
+
+    def __init__(self, n: Any, a: Any, over: Dim | str):
+        self.over = the_dim_of(a, over, "DirichletMultinomial")
+        given = {"n": (n, "count"), "a": (a, "positive")}
+        super().__init__("DirichletMultinomial", given, (self.over,), Integers(0))
+
+    def logp(self, x: Any) -> DimTensor:
+        x, p = self._with(x)
+        fits, x = self._ways(x, p["n"])
+        n, a = p["n"], p["a"]
+        total = a.sum(self.over)
+        each = gammaln(x + a) - gammaln(a) - gammaln(x + 1.0)
+        value = gammaln(n + 1.0) + gammaln(total) - gammaln(n + total) + each.sum(self.over)
+        return where(fits, value, -math.inf)
+
+    def mean(self) -> DimTensor:
+        a = self._values["a"]
+        return self._values["n"] * a / a.sum(self.over)
+
+    def variance(self) -> DimTensor:
+        n, a = self._values["n"], self._values["a"]
+        total = a.sum(self.over)
+        return n * a / total * (1.0 - a / total) * (n + total) / (1.0 + total)
+
+    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+        whole = self._draw_dims(dims)
+        shares, rng = Dirichlet(self._parameters["a"], self.over).draw(rng, whole)
+        apart = [dim for dim in whole if dim is not self.over]
+        return rng.multinomial(self._parameters["n"], shares, over=self.over, dims=apart)
+
+
+class StickBreaking(VectorDistribution):
+    """Shares along a dim that are broken off a stick one after the other, with sum 1.
+
+    All but the last one are shares of what is left, of Beta(1, alpha) variables. The density of K
+    shares is alpha^(K - 1) x_K^(alpha - 1) / Π r, where r is what is left before each of the
+    K - 1 breaks (J. Sethuraman, Statistica Sinica 4, 639-650, 1994).
+
+    Parameters
+    ----------
+    alpha : DimTensor or number
+        Positive: the larger it is, the more even are the shares.
+    over : Dim
+
+    Raises
+    ------
+    InputError
+        If `over` is no dim.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> from dimtensor import dist
+    >>> k = dt.Dim("k", length=3)
+    >>> d = dist.StickBreaking(1.0, over=k)
+    >>> float(d.logp(dt.data([0.5, 0.25, 0.25], dims=k)).eval().round(4))
+    0.6931
+    """
+
+    def __init__(self, alpha: Any, over: Dim):
+        if not isinstance(over, Dim):
+            raise InputError(f"StickBreaking: over is the Dim of the shares, not {over!r}")
+        self.over = over
+        given = {"alpha": (alpha, "positive")}
+        super().__init__("StickBreaking", given, (over,), simplex(over))
+
+    def logp(self, x: Any) -> DimTensor:
+        x, p = self._with(x)
+        inside = self._support.contains(x)
+        x = where(inside, x, 0.5)
+        last = equal(arange(self.over), arange(self.over).max())
+        left = x.sum(self.over) - x.cumsum(self.over) + x  # with the share itself
+        breaks = where(last, 0.0, log(p["alpha"]) - log(where(last, 1.0, left)))
+        ends = where(last, (p["alpha"] - 1.0) * log(where(last, x, 1.0)), 0.0)
+        return where(inside, (breaks + ends).sum(self.over), -math.inf)
+
+    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+        u, rng = rng.uniform(0.0, 1.0, dims=self._draw_dims(dims))
+        last = equal(arange(self.over), arange(self.over).max())
+        # what a break leaves, the last one nothing
+        rest = log1p(-u) / self._values["alpha"]
+        before = rest.cumsum(self.over) - rest
+        return exp(before) * where(last, 1.0, 1.0 - exp(rest)), rng

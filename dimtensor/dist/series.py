@@ -1,0 +1,297 @@
+"""Distributions of what follows along a dim: random walks, autoregressions, Markov chains."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dimtensor.dims import Dim, Dims, find_dim, without
+from dimtensor.dist.distribution import DimsLike, Distribution
+from dimtensor.dist.families import Normal
+from dimtensor.dist.formulas import HALF_LOG_2PI
+from dimtensor.dist.supports import real
+from dimtensor.dist.vectors import (
+    VectorDistribution,
+    as_labels,
+    as_positions,
+    drawn_position,
+    first_of,
+    later_than,
+    positions_support,
+)
+from dimtensor.dist.wrappers import as_distribution
+from dimtensor.errors import DimError, GraphError, InputError
+from dimtensor.tensor.constructors import arange
+from dimtensor.tensor.elementwise import equal, log, square, where
+from dimtensor.tensor.loops import cumulate
+from dimtensor.tensor.matrices import matrix
+from dimtensor.tensor.shell import TensorShell
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+
+def _series_dim(over: Any, name: str) -> Dim:
+    if not isinstance(over, Dim):
+        raise InputError(f"{name}: over is the Dim of the series, not {over!r}")
+    return over
+
+
+class RandomWalk(VectorDistribution):
+    """A start, and independent steps along a dim.
+
+    The density is that of the first element, times those of the differences.
+
+    Parameters
+    ----------
+    step : Distribution
+        Of the differences, without the dim.
+    over : Dim
+    start : Distribution
+        Of the first element.
+
+    Raises
+    ------
+    DimError
+        If a parameter of the steps has the dim.
+    InputError
+        If the steps or the start are no distributions.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> from dimtensor import dist
+    >>> time = dt.Dim("time", length=3)
+    >>> d = dist.RandomWalk(dist.Normal(0.0, 1.0), over=time, start=dist.Normal(0.0, 1.0))
+    >>> float(d.logp(dt.zeros(time)).eval().round(4))
+    -2.7568
+    """
+
+    def __init__(self, step: Distribution, over: Dim, start: Distribution):
+        self.over = _series_dim(over, "RandomWalk")
+        self.step = as_distribution(step, "RandomWalk")
+        self.start = as_distribution(start, "RandomWalk")
+        for part in (step, start):
+            if over in part.dims:
+                raise DimError(f"RandomWalk: {part.name} has {over.short}, along which it walks")
+            if part.discrete:
+                raise InputError(f"RandomWalk takes continuous steps, not {part.name}")
+        given = {f"step_{key}": (value, "bound") for key, value in step.parameters.items()}
+        given |= {f"start_{key}": (value, "bound") for key, value in start.parameters.items()}
+        event = (over, *step.event_dims)
+        hidden = [
+            dim
+            for part in (step, start)
+            for value in part.parameters.values()
+            for dim in value.dims
+            if dim not in part.dims
+        ]
+        super().__init__("RandomWalk", given, event, real, tuple(hidden))
+
+    def logp(self, x: Any) -> DimTensor:
+        x, _ = self._with(x)
+        steps = later_than(x, self.over, 1) - later_than(x, self.over, 1, by=1)
+        along = [dim for dim in steps.dims if dim not in x.dims] or [self.over]
+        return self.start.logp(first_of(x, self.over)) + self.step.logp(steps).sum(along)
+
+    def mean(self) -> DimTensor:
+        return self.start.mean() + self.step.mean() * arange(self.over)
+
+    def variance(self) -> DimTensor:
+        return self.start.variance() + self.step.variance() * arange(self.over)
+
+    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+        whole = self._draw_dims(dims)
+        first, rng = self.start.draw(rng, without(whole, [self.over, *self.start.dims]))
+        steps, rng = self.step.draw(rng, without(whole, self.step.dims))
+        return where(equal(arange(self.over), 0), first, steps).cumsum(self.over), rng
+
+
+def GaussianRandomWalk(
+    mu: Any = 0.0, sigma: Any = 1.0, *, over: Dim, start: Distribution
+) -> RandomWalk:
+    """A random walk of normal steps.
+
+    Parameters
+    ----------
+    mu, sigma : DimTensor or number
+        Mean and standard deviation of the steps.
+    over : Dim
+    start : Distribution
+        Of the first element.
+
+    Raises
+    ------
+    DimError
+        If a parameter of the steps has the dim.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> from dimtensor import dist
+    >>> time = dt.Dim("time", length=3)
+    >>> d = dist.GaussianRandomWalk(1.0, 0.5, over=time, start=dist.Normal(0.0, 1.0))
+    >>> d.mean().eval().values.tolist()
+    [0.0, 1.0, 2.0]
+    """
+    return RandomWalk(Normal(mu, sigma), over, start)
+
+
+class AR(VectorDistribution):
+    """An autoregression: each element is a sum of multiples of those before it, and noise.
+
+    The density is that of the first elements, as many as there are lags, times
+    Normal(constant + Σ rho_j x_(t-j), sigma) of all others.
+
+    Parameters
+    ----------
+    rho : DimTensor
+        Multiples, along a dim of lags of a known length, the nearest first.
+    sigma : DimTensor or number
+        Standard deviation of the noise.
+    over : Dim
+        The dim of the series.
+    start : Distribution
+        Of the first elements, each of which it holds for.
+    lag : Dim or str, optional
+        The dim of lags, needed where `rho` has others.
+    constant : DimTensor or number
+
+    Raises
+    ------
+    DimError
+        If the dim of lags is not found.
+    GraphError
+        If its length is not known.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> from dimtensor import dist
+    >>> time = dt.Dim("time", length=4)
+    >>> rho = dt.data([0.5, 0.2], dims=dt.Dim("lag", length=2))
+    >>> d = dist.AR(rho, 1.0, over=time, start=dist.Normal(0.0, 1.0))
+    >>> float(d.logp(dt.zeros(time)).eval().round(4))
+    -3.6758
+    """
+
+    def __init__(
+        self,
+        rho: Any,
+        sigma: Any = 1.0,
+        *,
+        over: Dim,
+        start: Distribution,
+        lag: Dim | str | None = None,
+        constant: Any = 0.0,
+    ):
+        self.over = _series_dim(over, "AR")
+        self.start = as_distribution(start, "AR")
+        dims: Dims = rho.dims if isinstance(rho, TensorShell) else ()
+        if lag is None and len(dims) != 1:
+            raise DimError(f"AR: rho has {len(dims)} dims, so that of the lags is named: lag=...")
+        self.lag = dims[0] if lag is None else find_dim(dims, lag, "AR")
+        if self.lag.length is None:
+            raise GraphError(
+                f"AR: the number of lags, the length of {self.lag.title}, is not known"
+            )
+        given = {"rho": (rho, "real"), "sigma": (sigma, "positive"), "constant": (constant, "real")}
+        given |= {f"start_{key}": (value, "bound") for key, value in start.parameters.items()}
+        super().__init__("AR", given, (over,), real, (self.lag,))
+
+    def logp(self, x: Any) -> DimTensor:
+        x, p = self._with(x)
+        n = len(self.lag)
+        center = p["constant"]
+        for by in range(1, n + 1):
+            center = center + p["rho"].isel({self.lag: by - 1}) * later_than(x, self.over, n, by)
+        rest = later_than(x, self.over, n)
+        along = [dim for dim in rest.dims if dim not in x.dims] or [self.over]
+        noise = -0.5 * square((rest - center) / p["sigma"]) - log(p["sigma"]) - HALF_LOG_2PI
+        first = x.isel({self.over: slice(None, n)})
+        before = [dim for dim in first.dims if dim not in x.dims] or [self.over]
+        return self.start.logp(first).sum(before) + noise.sum(along)
+
+    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+        p, whole = self._values, self._draw_dims(dims)
+        start, rng = self.start.draw(rng, without(whole, self.start.dims))
+        noise, rng = rng.normal(0.0, 1.0, dims=whole)
+        early = arange(self.over) < len(self.lag)
+        # of the first elements themselves, of all others their noise
+        given = where(early, start, p["constant"] + p["sigma"] * noise)
+        state = 0.0 * p["rho"] + 0.0 * first_of(given, self.over)
+        nearest = equal(arange(self.lag), 0)
+
+        def step(state: Any, xs: Any) -> Any:
+            value, is_first = xs
+            following = (p["rho"] * state).sum(self.lag) + value
+            following = where(is_first, value, following)
+            moved = state.shift({self.lag: 1}, fill_value=0.0)
+            return where(nearest, following, moved)
+
+        states = cumulate(step, init=state, xs=(given, early), over=self.over)
+        return first_of(states, self.lag), rng
+
+
+class MarkovChain(VectorDistribution):
+    """Labels that follow each other along a dim: each depends on the one before it.
+
+    The probability is start of the first label, times the move from each to the next one.
+
+    Parameters
+    ----------
+    start : DimTensor
+        Probabilities of the first label, along the dim of labels.
+    move : DimTensor
+        Probabilities of moves, over the dim of labels and the same one renamed: from the label of
+        the row to that of the column.
+    over : Dim
+        The dim of the series.
+
+    Raises
+    ------
+    DimError
+        If the dims of `move` are no pair.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> from dimtensor import dist
+    >>> day = dt.Dim("day", length=3)
+    >>> sky = dt.Dim("sky", coords=["dry", "wet"])
+    >>> start = dt.data([0.5, 0.5], dims=sky)
+    >>> move = dt.data([[0.9, 0.1], [0.4, 0.6]], dims=[sky, sky.rename()])
+    >>> d = dist.MarkovChain(start, move, over=day)
+    >>> week = dt.data(["dry", "dry", "wet"], dims=day, categories=sky)
+    >>> float(d.logp(week).eval().round(4))
+    -3.1011
+    """
+
+    def __init__(self, start: Any, move: Any, over: Dim):
+        self.over = _series_dim(over, "MarkovChain")
+        _, self.labels, self.following = matrix(move, None, "MarkovChain")
+        given = {"start": (start, "probability"), "move": (move, "probability")}
+        hidden = (self.labels, self.following)
+        super().__init__("MarkovChain", given, (over,), positions_support(self.labels), hidden)
+
+    def logp(self, x: Any) -> DimTensor:
+        x = as_positions(x, self.labels, self.name)
+        p = self._values
+        first = log(p["start"]).isel({self.labels: first_of(x, self.over)})
+        before, after = later_than(x, self.over, 1, by=1), later_than(x, self.over, 1)
+        moves = log(p["move"]).isel({self.labels: before, self.following: after})
+        along = [dim for dim in after.dims if dim not in x.dims] or [self.over]
+        return first + moves.sum(along)
+
+    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+        p = self._values
+        u, rng = rng.uniform(0.0, 1.0, dims=self._draw_dims(dims))
+        first = drawn_position(p["start"], self.labels, first_of(u, self.over))
+
+        def step(state: Any, xs: Any) -> Any:
+            u, is_first = xs
+            weights = p["move"].isel({self.labels: state})
+            return where(is_first, state, drawn_position(weights, self.following, u))
+
+        is_first = equal(arange(self.over), 0)
+        states = cumulate(step, init=first, xs=(u, is_first), over=self.over)
+        return as_labels(states, self.labels), rng

@@ -1,0 +1,181 @@
+"""What distributions over named dims share: elements belong together along some dims."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dimtensor.dims import Dim, Dims, SelDim, find_dim, sort_dims, union, without
+from dimtensor.dist.distribution import Distribution
+from dimtensor.dist.parameters import as_float, as_number, check_range, float_dtype
+from dimtensor.dist.supports import Integers, Support
+from dimtensor.dist.table import RANGES
+from dimtensor.errors import DimError, InputError, build_message
+from dimtensor.graph import make
+from dimtensor.tensor.constructors import length
+from dimtensor.tensor.elementwise import maximum
+from dimtensor.tensor.shell import TensorShell, as_node, wrap
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+
+class VectorDistribution(Distribution):
+    """A distribution whose elements belong together along dims, or whose values are positions.
+
+    Parameters
+    ----------
+    name : str
+    parameters : dict
+        Values with the name of their range.
+    event : tuple of Dim
+    support : Support
+    hidden : tuple of Dim
+        Dims of parameters that draws do not have.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        parameters: Mapping[str, tuple[Any, str]],
+        event: Dims,
+        support: Support,
+        hidden: Dims = (),
+    ):
+        self.name = name
+        self._parameters = {
+            key: as_parameter(value, allowed, f"{key} of {name}")
+            for key, (value, allowed) in parameters.items()
+            if value is not None
+        }
+        self.event_dims = sort_dims(event)
+        self._support = support
+        self.discrete = support.discrete
+        sets = [p.dims for p in self._parameters.values()]
+        self._dims = without(sort_dims(union([*sets, event], name)), hidden)
+
+    @property
+    def parameters(self) -> Mapping[str, DimTensor]:
+        return self._parameters
+
+    @property
+    def dims(self) -> Dims:
+        return self._dims
+
+    @property
+    def support(self) -> Support:
+        return self._support
+
+    def _with(self, x: Any) -> tuple[DimTensor, dict[str, DimTensor]]:
+        """A value with all event dims, and the parameters, in the dtype of all of them."""
+        known = [node for node in self._nodes if node.kind != "constant"]
+        node = as_number(x, known, f"a value of {self.name}")
+        missing = [dim for dim in self.event_dims if dim not in node.dims]
+        if missing:
+            raise DimError(
+                build_message(
+                    f"a value of {self.name} lacks dims along which its elements belong together",
+                    [
+                        ("lacks", ", ".join(dim.short for dim in missing)),
+                        ("dims", ", ".join(dim.short for dim in node.dims) or "none"),
+                    ],
+                )
+            )
+        dtype = float_dtype([node, *known])
+        p = {key: as_float(value.node, dtype) for key, value in self._parameters.items()}
+        return as_float(node, dtype), p
+
+    @property
+    def _values(self) -> dict[str, DimTensor]:
+        dtype = float_dtype([node for node in self._nodes if node.kind != "constant"])
+        return {key: as_float(value.node, dtype) for key, value in self._parameters.items()}
+
+
+def as_parameter(value: Any, allowed: str, what: str) -> DimTensor:
+    """A parameter as a tensor, whose known values are checked."""
+    return wrap(check_range(as_number(value, (), what), RANGES[allowed], what))
+
+
+def the_dim_of(value: Any, over: Dim | str, name: str) -> Dim:
+    """The dim of a tensor along which elements belong together.
+
+    Raises
+    ------
+    DimError
+        If it is not there.
+    InputError
+        If the value is no tensor.
+    """
+    if not isinstance(value, TensorShell):
+        value = wrap(as_node(value, what=name))
+    return find_dim(value.dims, over, name)
+
+
+def as_positions(x: Any, over: Dim, name: str) -> DimTensor:
+    """Labels of a dim, or positions along it, as integers.
+
+    Raises
+    ------
+    InputError
+        If they are labels of another dim, or no integers.
+    """
+    if isinstance(x, str):
+        return wrap(as_node(over.position(x)))
+    node = as_node(x, what=f"a value of {name}")
+    if node.categories is not None:
+        if node.categories != over:
+            raise InputError(
+                build_message(
+                    f"a value of {name} is of labels of another dim",
+                    [("labels of", repr(node.categories)), ("outcomes", repr(over))],
+                )
+            )
+        return wrap(node).codes
+    if node.dtype[:3] not in ("int", "uin"):
+        raise InputError(
+            build_message(
+                f"a value of {name} is of labels or positions along {over.title}, not of "
+                f"{node.dtype}",
+                hint="dt.data(values, dims=..., categories=dim) holds labels",
+            )
+        )
+    return wrap(node)
+
+
+def as_labels(positions: DimTensor, over: Dim) -> DimTensor:
+    """Positions along a dim as its labels."""
+    return wrap(make("codes", (positions.astype("int64").node,), over))
+
+
+def positions_support(over: Dim) -> Support:
+    """The support of positions along a dim."""
+    return Integers(0, None if over.length is None else over.length - 1)
+
+
+def drawn_position(weights: DimTensor, over: Dim, u: DimTensor) -> DimTensor:
+    """The position that a uniform number falls on, where weights add up to 1 along a dim."""
+    before = weights.cumsum(over) - weights
+    return maximum((before <= u).sum(over) - 1, 0)
+
+
+def count_of(dims: Dims) -> Any:
+    """Number of elements along dims, as a float."""
+    total: Any = 1.0
+    for dim in dims:
+        total = total * (float(dim.length) if dim.length is not None else length(dim))
+    return total
+
+
+def first_of(x: DimTensor, dim: Dim) -> DimTensor:
+    """The element at the first position of a dim."""
+    return x.isel({dim: 0})
+
+
+def later_than(x: DimTensor, dim: Dim, lag: int, by: int = 0) -> DimTensor:
+    """Elements from a position on, or as many that come `by` earlier, on one dim."""
+    stop = None if by == 0 else -by
+    taken = x.isel({dim: slice(lag - by, stop)})
+    if by == 0:
+        return taken
+    own = SelDim(dim, positions=slice(lag - by, stop))
+    return taken.relabel(own, SelDim(dim, positions=slice(lag, None)))
