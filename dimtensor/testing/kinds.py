@@ -32,7 +32,6 @@ def is_small(array: Any, limit: float) -> bool:
 # -- elementwise ---------------------------------------------------------------------------------
 
 _UNARY = ("negative", "abs", "sin", "tanh", "arctan", "floor", "sign", "square", "exp", "sqrt")
-_ROUGH = ("floor", "sign")
 
 
 def _draw_unary(choose: Choose, trial: Trial) -> Drawn:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -21,6 +20,7 @@ from dimtensor.lower.roles import in_order
 from dimtensor.values.ports import TensorPort
 from tests.golden.compare import check_golden
 from tests.lower.layouts import EXPRESSIONS, outputs_of, transposes
+from tests.steps import counted_calls
 
 LENGTHS = (30, 20, 40, 50)
 # transposes in the lowered graph and in the rewritten one, for those that are not free of them
@@ -236,19 +236,16 @@ def test_plans_do_not_keep_graphs() -> None:
 
 
 def test_planning_takes_little() -> None:
-    """A millisecond for a hundred nodes; the bound leaves room for a busy machine."""
+    """So many calls for a node, however many nodes there are."""
     dims = named("abcd")
     x, y = dt.tensor("x", dims=dims), dt.tensor("y", dims=dims[:2])
     of = dt.tensor("of", dims=dt.Dim("obs"), dtype="int64")
     for number in range(50):
         x = dt.tanh(x * y) + float(number)
     outputs = nodes_of([x.sum("a"), x.max(["b", "c"]), x.isel(d=of).sum("c"), dt.dot(x, y)])
-    seconds = []
-    for _ in range(5):
-        started = time.perf_counter()
+    with counted_calls() as calls:
         layout._plan(outputs, {})
-        seconds.append(time.perf_counter() - started)
-    assert min(seconds) < 0.01 * len(in_order(outputs)) / 100
+    assert calls.number < 250 * len(in_order(outputs))
 
 
 def test_the_text_of_a_graph_has_the_plan() -> None:
