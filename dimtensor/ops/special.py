@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytensor.scalar.basic as ps
 import pytensor.tensor as pt
-import scipy.special
 from pytensor.graph.basic import Variable
 from pytensor.scalar.basic import (
     BinaryScalarOp,
@@ -31,6 +30,8 @@ class SpecialOp(UnaryScalarOp):
         super().__init__(upgrade_to_float_no_complex, name=name)
 
     def impl(self, x: Any) -> Any:
+        import scipy.special  # a process whose code is in the cache needs none of it
+
         return getattr(scipy.special, self.name)(x)
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:

@@ -35,6 +35,7 @@ HEAVY = (
     "pandas",
     "pymc",
     "pytest",
+    "scipy",
     "xarray",
 )
 
