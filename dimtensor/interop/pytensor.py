@@ -156,7 +156,7 @@ class LoopNests:
 
     def _compiled(self) -> Callable[..., Any]:
         from dimtensor.kernels.compiler import kernel_of
-        from dimtensor.kernels.guards import GuardedEmitter
+        from dimtensor.kernels.emit.guards import GuardedEmitter
         from dimtensor.kernels.plan import UnsupportedGraph
 
         if not self._fgraph.outputs:
@@ -195,7 +195,7 @@ class LoopNests:
 
     def _guarded(self, function: Callable[..., Any], border: _Border) -> Callable[..., Any]:
         """The kernel, and PyTensor's function for arguments that do not fit it."""
-        from dimtensor.kernels.guards import UNFIT
+        from dimtensor.kernels.emit.guards import UNFIT
 
         taken, given = border.taken, border.given
 
@@ -230,8 +230,8 @@ class _Border:
     """A graph of dense arrays only, and how values cross into it and out of it."""
 
     def __init__(self, fgraph: FunctionGraph):
+        from dimtensor.kernels.graph.splits import split_as_slices, updates_once
         from dimtensor.kernels.plan import UnsupportedGraph
-        from dimtensor.kernels.splits import split_as_slices, updates_once
 
         inputs = [_dense_input(v) for v in fgraph.inputs]
         replaced = {

@@ -18,21 +18,21 @@ from pytensor.graph.rewriting.db import RewriteDatabaseQuery
 from pytensor.scalar.basic import ScalarOp
 
 from dimtensor.errors import NotNativeWarning
-from dimtensor.kernels.absorbed import absorb_sums
-from dimtensor.kernels.emit import Emitter
+from dimtensor.kernels.emit.emitter import Emitter
 from dimtensor.kernels.generated import function_of_source
+from dimtensor.kernels.graph.absorbed import absorb_sums
+from dimtensor.kernels.graph.padded import first_of_padded
+from dimtensor.kernels.graph.splits import products_as_reductions, split_as_slices, updates_once
+from dimtensor.kernels.graph.sums import factor_sums
+from dimtensor.kernels.graph.views import drop_views
+from dimtensor.kernels.ir.functions import NumbaFunction
 from dimtensor.kernels.ir.python import printed
 from dimtensor.kernels.native.code import NativeKernel, native_code, translated
 from dimtensor.kernels.native.machine import assembly
 from dimtensor.kernels.native.scope import left_to_numba
 from dimtensor.kernels.native.translate import ArgumentType
 from dimtensor.kernels.native.values import NotLoadable, OutOfScope
-from dimtensor.kernels.padded import first_of_padded
-from dimtensor.kernels.plan import Plan
-from dimtensor.kernels.shared import NumbaFunction
-from dimtensor.kernels.splits import products_as_reductions, split_as_slices, updates_once
-from dimtensor.kernels.sums import factor_sums
-from dimtensor.kernels.views import drop_views
+from dimtensor.kernels.plan.plan import Plan
 from dimtensor.ops.loop.rewrites import rewrite_loops
 from dimtensor.ops.rewrites import rewrite
 from dimtensor.ops.rewrites.batched import with_core_shapes

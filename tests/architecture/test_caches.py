@@ -19,7 +19,7 @@ PACKAGE = Path(dimtensor.__file__).parent
 # functions of parameters of which there are finitely many, and no user's
 FINITE = {
     "dimtensor.kernels.compiler._warn_once": "problems of the platform",
-    "dimtensor.kernels.fortran.routine": "subroutines of a table",
+    "dimtensor.kernels.rules.fortran.routine": "subroutines of a table",
     "dimtensor.kernels.native.externals.address_of": "functions of SciPy",
     "dimtensor.kernels.native.machine._problem": "this platform",
     "dimtensor.kernels.native.machine._keep_freed_memory": "the C library",

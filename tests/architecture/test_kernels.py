@@ -17,7 +17,7 @@ READERS = {
     "re": {"dimtensor.kernels.native.elementary": "functions written in LLVM by hand"},
     "ast": {
         "dimtensor.kernels.ir.parse": "algorithms written in Python by hand",
-        "dimtensor.kernels.templates": "the library of these",
+        "dimtensor.kernels.rules.templates": "the library of these",
     },
 }
 # questions that are asked of text where a field was forgotten
@@ -41,14 +41,32 @@ def readers(name, text):
     return found
 
 
+# each imports from those before it when it is imported; rules ask the emitter that is given to them
+ORDER = ("ir", "passes", "native", "plan", "graph", "rules", "emit", "compiler")
+
+
+def upward(name, text):
+    """Imports of a part of the kernel compiler that comes later."""
+    own = name.removeprefix(KERNELS + ".").split(".")[0]
+    if own not in ORDER:
+        return []
+    found = []
+    for node in ast.parse(text).body:
+        module = getattr(node, "module", None) or ""
+        other = module.removeprefix(KERNELS + ".").split(".")[0] if KERNELS in module else own
+        if other in ORDER and ORDER.index(other) > ORDER.index(own):
+            found.append(f"{name} imports {module}")
+    return found
+
+
 def questions(name, text):
     """Calls that ask text what kind of thing it stands for."""
     attributes = [n.attr for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Attribute)]
     return [f"{name} asks {each}" for each in attributes if each in _ASKED]
 
 
-@pytest.mark.parametrize("look", [readers, questions])
-def test_kernels_are_no_text(look):
+@pytest.mark.parametrize("look", [readers, questions, upward])
+def test_parts_of_kernels(look):
     found = [line for name, text in kernel_modules().items() for line in look(name, text)]
     assert not found, "\n".join(found)
 
@@ -58,6 +76,15 @@ def test_what_reads_text_is_found():
     assert readers("m", "def f():\n    from re import sub") == ["m imports re"]
     assert readers("dimtensor.kernels.ir.parse", "import ast") == []
     assert questions("m", "'1'.isdigit()") == ["m asks isdigit"]
+
+
+def test_what_imports_upward_is_found():
+    line = "from dimtensor.kernels.emit.nest import Nest"
+    assert upward("dimtensor.kernels.rules.loops", line) == [
+        "dimtensor.kernels.rules.loops imports dimtensor.kernels.emit.nest"
+    ]
+    assert upward("dimtensor.kernels.compiler", line) == []
+    assert upward("dimtensor.kernels.rules.loops", f"def f():\n    {line}") == []
 
 
 def test_what_may_read_text_does():

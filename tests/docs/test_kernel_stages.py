@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 import dimtensor as dt
-from dimtensor.kernels import strips
 from dimtensor.kernels.compiler import rewritten
-from dimtensor.kernels.emit import Emitter
+from dimtensor.kernels.emit.emitter import Emitter
 from dimtensor.kernels.ir.python import Printer, printed
 from dimtensor.kernels.native.code import translated
 from dimtensor.kernels.native.translate import ArgumentType
-from dimtensor.kernels.plan import Plan
+from dimtensor.kernels.passes import strip_mining
+from dimtensor.kernels.plan.plan import Plan
 
 PAGE = Path(__file__).parents[2] / "docs" / "design" / "kernel-stages.md"
 
@@ -35,7 +35,7 @@ def stages_of(lines):
     table, printer = [], Printer(anew=True)
     for at in range(3):  # arguments come first
         printer.name(f"x{at}")
-    for line, stage in zip(lines, strips.stages(lines), strict=True):
+    for line, stage in zip(lines, strip_mining.stages(lines), strict=True):
         (text,) = printer.lines([line.statement])
         kind = "serial" if line.is_serial else "load" if line.is_load else ""
         table.append(f"{stage:2}  {text:24}{kind}".rstrip())
@@ -44,13 +44,13 @@ def stages_of(lines):
 
 @pytest.fixture
 def made(monkeypatch):
-    graph, seen, write = example(), [], strips.write
+    graph, seen, write = example(), [], strip_mining.write
 
     def spy(lines, *rest):
         seen.append(stages_of(lines))
         return write(lines, *rest)
 
-    monkeypatch.setattr(strips, "write", spy)
+    monkeypatch.setattr(strip_mining, "write", spy)
     loops = Emitter(Plan(graph)).function()
     types = [ArgumentType(v.type.dtype, v.type.shape) for v in graph.inputs]
     llvm = translated(loops, types, {}).text.splitlines()

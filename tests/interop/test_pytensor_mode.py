@@ -161,6 +161,16 @@ def _reshaping():
     return pytensor.function([x, lengths], x.reshape(lengths, ndim=2), mode=STRICT)
 
 
+def test_a_reshape_to_four_lengths_of_run_time():
+    x, lengths = pt.vector("x"), [pt.lscalar(name) for name in "abcd"]
+    f = pytensor.function([x, *lengths], x.reshape(lengths) * 2, mode=STRICT)
+    values = np.arange(24.0)
+    for asked in [(2, 2, 3, 2), (2, -1, 3, 2), (-1, 1, 1, 1)]:
+        np.testing.assert_array_equal(f(values, *asked), values.reshape(asked) * 2)
+    with pytest.raises(ValueError, match="keeps the number of elements"):
+        f(values, 2, -1, -1, 2)
+
+
 def test_reshapes_to_and_from_numbers():
     s, x, n = pt.scalar("s"), pt.vector("x"), pt.lvector("n")
     t = pt.tensor3("t")

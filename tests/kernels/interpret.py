@@ -7,8 +7,8 @@ from pytensor.graph.fg import FunctionGraph
 from pytensor.scalar.basic import ScalarOp
 
 from dimtensor.kernels.compiler import rewritten
-from dimtensor.kernels.emit import Emitter
-from dimtensor.kernels.plan import Plan
+from dimtensor.kernels.emit.emitter import Emitter
+from dimtensor.kernels.plan.plan import Plan
 
 
 def interpreted(inputs, outputs, **options):

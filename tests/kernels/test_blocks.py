@@ -7,8 +7,8 @@ import pytensor.tensor as pt
 import pytest
 from pytensor.graph.fg import FunctionGraph
 
-from dimtensor.kernels.elements import Place
-from dimtensor.kernels.emit import Emitter
+from dimtensor.kernels.emit.emitter import Emitter
+from dimtensor.kernels.emit.shared import Shared
 from dimtensor.kernels.ir.make import ONE, number, op
 from dimtensor.kernels.ir.nodes import (
     Accumulate,
@@ -23,8 +23,8 @@ from dimtensor.kernels.ir.nodes import (
     Var,
 )
 from dimtensor.kernels.ir.python import Printer, printed
-from dimtensor.kernels.plan import Plan
-from dimtensor.kernels.shared import Shared
+from dimtensor.kernels.plan.plan import Plan
+from dimtensor.kernels.rules.elements import Place
 from tests.kernels.interpret import interpreted
 
 rng = np.random.default_rng(0)

@@ -12,7 +12,7 @@ from pytensor.graph.fg import FunctionGraph
 
 import dimtensor as dt
 from dimtensor.kernels.compiler import rewritten
-from dimtensor.kernels.emit import Emitter
+from dimtensor.kernels.emit.emitter import Emitter
 from dimtensor.kernels.ir.make import ONE, TRUE, ZERO, integer, known, number, op, select
 from dimtensor.kernels.ir.nodes import (
     Accumulate,
@@ -32,7 +32,7 @@ from dimtensor.kernels.ir.walk import expressions_in, replaced, statements_in, s
 from dimtensor.kernels.native.expressions import Expressions
 from dimtensor.kernels.native.scope import left_to_numba
 from dimtensor.kernels.native.translate import ArgumentType, Translator
-from dimtensor.kernels.plan import Plan
+from dimtensor.kernels.plan.plan import Plan
 from tests.golden.compare import FOLDER
 from tests.kernels.test_kernels import EXPRESSIONS
 

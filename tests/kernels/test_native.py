@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dimtensor.kernels.ir.errors import NotNative
 from dimtensor.kernels.ir.parse import parsed
 from dimtensor.kernels.native.code import NativeCode, NativeKernel, native_code, translated
 from dimtensor.kernels.native.translate import ArgumentType
-from dimtensor.kernels.native.values import NotNative
 
 pytestmark = pytest.mark.compiled
 

@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dimtensor.kernels.ir.errors import NotNative
 from dimtensor.kernels.ir.make import cast, op, product
 from dimtensor.kernels.ir.nodes import (
     Accumulate,
@@ -40,7 +41,6 @@ from dimtensor.kernels.ir.nodes import (
     While,
     Wrapped,
 )
-from dimtensor.kernels.native.values import NotNative
 
 _OPERATORS: dict[type, str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.BitAnd: "&", ast.BitOr: "|",

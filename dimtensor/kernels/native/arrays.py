@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dimtensor.kernels.ir import nodes as ir
+from dimtensor.kernels.ir.errors import NotNative
 from dimtensor.kernels.ir.make import is_zero
 from dimtensor.kernels.ir.walk import summary
 from dimtensor.kernels.native.builder import Builder
@@ -18,7 +19,6 @@ from dimtensor.kernels.native.values import (
     BOOL,
     I64,
     Array,
-    NotNative,
     Scalar,
     Value,
     constant,

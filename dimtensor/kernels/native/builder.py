@@ -6,10 +6,10 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from dimtensor.kernels.ir.errors import NotNative
 from dimtensor.kernels.native.values import (
     BOOL,
     I64,
-    NotNative,
     Scalar,
     Value,
     constant,

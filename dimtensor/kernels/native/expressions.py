@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dimtensor.kernels.ir import nodes as ir
+from dimtensor.kernels.ir.errors import NotNative
 from dimtensor.kernels.ir.make import COMPARISONS
 from dimtensor.kernels.ir.walk import expressions_in
 from dimtensor.kernels.native.builder import Builder
@@ -16,7 +17,6 @@ from dimtensor.kernels.native.values import (
     BOOL,
     I64,
     Array,
-    NotNative,
     Scalar,
     Value,
     constant,

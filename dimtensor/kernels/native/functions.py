@@ -12,6 +12,7 @@ from typing import Any
 from pytensor.scalar import basic as s
 from pytensor.scalar import math as m
 
+from dimtensor.kernels.ir.errors import NotNative
 from dimtensor.kernels.native.builder import Builder
 from dimtensor.kernels.native.elementary import vectorisable
 from dimtensor.kernels.native.special import integer_power, trigamma
@@ -19,7 +20,6 @@ from dimtensor.kernels.native.values import (
     BOOL,
     F64,
     SCALARS,
-    NotNative,
     Scalar,
     Value,
     constant,

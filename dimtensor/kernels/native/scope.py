@@ -7,11 +7,11 @@ from typing import Any
 
 from pytensor.scalar.basic import ScalarOp
 
+from dimtensor.kernels.ir.functions import NumbaFunction
 from dimtensor.kernels.ir.nodes import Function
 from dimtensor.kernels.ir.walk import summary
 from dimtensor.kernels.native.functions import is_native
 from dimtensor.kernels.native.values import SCALARS
-from dimtensor.kernels.shared import NumbaFunction
 
 
 def left_to_numba(function: Function, namespace: Mapping[str, Any]) -> str | None:

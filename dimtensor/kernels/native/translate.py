@@ -13,13 +13,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dimtensor.kernels.ir import nodes as ir
+from dimtensor.kernels.ir.errors import NotNative
 from dimtensor.kernels.native.arrays import Arrays
 from dimtensor.kernels.native.builder import Builder, Declarations
 from dimtensor.kernels.native.steps import adds_up, known_products, rounds_written_out
 from dimtensor.kernels.native.values import (
     I64,
     Array,
-    NotNative,
     Value,
     constant,
     promoted,

@@ -7,9 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-
-class NotNative(Exception):
-    """The source of a kernel is none that becomes machine code: a mistake in what wrote it."""
+from dimtensor.kernels.ir.errors import NotNative
 
 
 class OutOfScope(NotNative):

@@ -1,0 +1,494 @@
+"""A function of loop nests, written from a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.scalar.basic import Neg, ScalarType, TrueDiv
+from pytensor.tensor.basic import Alloc
+from pytensor.tensor.elemwise import Elemwise
+from pytensor.tensor.subtensor import Subtensor
+from pytensor.tensor.type import TensorType
+
+from dimtensor.kernels.emit.nest import Nest
+from dimtensor.kernels.emit.scopes import Scope, TopScope
+from dimtensor.kernels.emit.shared import Shared, TooDeep
+from dimtensor.kernels.ir.functions import NumbaFunction
+from dimtensor.kernels.ir.make import ONE, ZERO, integer, known, number, op
+from dimtensor.kernels.ir.nodes import (
+    Allocate,
+    Array,
+    Assign,
+    Bind,
+    Call,
+    Const,
+    Expression,
+    Fill,
+    Function,
+    Length,
+    Load,
+    Statement,
+    Var,
+    Wrapped,
+)
+from dimtensor.kernels.ir.python import printed
+from dimtensor.kernels.plan import UnsupportedGraph
+from dimtensor.kernels.plan.extents import Axis, kept_axes, selection_of
+from dimtensor.kernels.plan.plan import Group, Plan, Task, has_simple_slices
+from dimtensor.kernels.rules.batches import call_rule
+from dimtensor.kernels.rules.elements import (
+    Index,
+    Place,
+    basic_index,
+    counter,
+    entries_of,
+    gather_index,
+    loops_of,
+    restrict,
+    rule_of,
+    slice_ends,
+    slice_walk,
+)
+from dimtensor.kernels.rules.scalars import expression, is_call, meeting_dtype
+
+# operations between an element and one that is computed for it at once
+_DEEPEST = 50
+
+
+class Emitter:
+    """Writes the loops of a graph: of a whole function, or of a block inside another one.
+
+    A block, such as the body of a loop, is written by an emitter that is given the other's
+    `shared`. Its inputs are bound by `bind` to scalars and arrays of the function around it;
+    `write` then fills `lines`, to be put in the loop, and `early`, to be put before
+    the loop: lengths, and arrays whose lengths are known there. After that `scalar` and `place`
+    tell where its outputs are.
+
+    Parameters
+    ----------
+    plan : Plan
+    shared : Shared, optional
+        Names, constants and namespace of the function that the block is a part of.
+    destinations : mapping of Variable to Place, optional
+        Where outputs of a block are to be stored; must not overlap what is bound.
+    """
+
+    trusting = True  # arguments fit, because somebody has looked at them
+
+    def __init__(
+        self,
+        plan: Plan,
+        shared: Shared | None = None,
+        destinations: Mapping[Variable, Place] | None = None,
+    ):
+        self.plan = plan
+        self.graph = plan.graph
+        self.shared = Shared() if shared is None else shared
+        self.fresh = self.shared.fresh
+        self.namespace, self.constants = self.shared.namespace, self.shared.constants
+        self.destinations = {} if destinations is None else dict(destinations)
+        self.lines: list[Statement] = []
+        self.early: list[Statement] = self.lines if shared is None else []
+        self.places: dict[Variable, Place] = {}
+        self.scalars: dict[Variable, Expression] = {}
+        self.owned: set[Variable] = set()
+        self._lengths: dict[Axis, Expression] = {}
+        self._in_question: set[Axis] = set()
+        self._early_lengths: set[str] = set()
+        self.known_before: set[str] = set()  # numbers that a block finds before its loop
+        self.loop_lengths: dict[str, Expression] = {}
+        self._classes = plan.extents.classes()
+        self.top = TopScope(self)
+        self._depth = 0
+
+    def function(self, name: str = "kernel") -> Function:
+        """The whole function; to be asked for once."""
+        arguments = []
+        for variable in self.graph.inputs:
+            dtype, rank = variable.type.dtype, variable.type.ndim
+            argument = Array(self.fresh("x"), dtype, rank)
+            arguments.append(argument)
+            if rank == 0:
+                scalar = Var(self.fresh("s"), dtype)
+                self.lines.append(Assign(scalar, Load(argument, ())))
+                self.bind(variable, scalar)
+            else:
+                self.bind(variable, Place(argument))
+        self.write()
+        results = tuple(self._returned(variable) for variable in self.graph.outputs)
+        arguments += [
+            Array(constant, data.dtype.name, data.ndim) for constant, data in self.constants
+        ]
+        return Function(name, tuple(arguments), tuple(self.lines), results)
+
+    def source(self, name: str = "kernel") -> str:
+        """The whole function as Python; to be asked for once."""
+        return printed(self.function(name))
+
+    def bind(self, variable: Variable, where: Expression | Place) -> None:
+        """Say what an input is."""
+        if isinstance(where, Place):
+            self.places[variable] = where
+        else:
+            self.scalars[variable] = where
+
+    def write(self) -> None:
+        """Write all groups of the plan."""
+        for at, group in enumerate(self.plan.groups):
+            self._call(group.tasks[0]) if group.is_call else self._nest(group, at)
+        for variable, place in self.destinations.items():
+            if self.places.get(variable) is not place:
+                self.lines.append(Fill(place.whole, self.argument(variable)))
+
+    def scalar(self, variable: Variable) -> Expression:
+        """A variable without axes."""
+        return self.element(variable, (), self.top)
+
+    def place(self, variable: Variable) -> Place:
+        """Where a stored array is."""
+        known = self.places.get(variable)
+        if known is None:
+            if not isinstance(variable, Constant):
+                raise UnsupportedGraph(f"{variable} is not stored")
+            known = self.places[variable] = Place(self.shared.constant(variable))
+        return known
+
+    def _returned(self, variable: Variable) -> Expression:
+        if variable.type.ndim == 0:
+            value = self.scalar(variable)
+            # a number that comes out as a Python float, int or bool would lose its dtype
+            plain = variable.type.dtype in ("float64", "int64", "bool", "complex128")
+            return value if plain else Wrapped("box", value)
+        whole = self.place(variable).whole
+        if isinstance(variable, Constant):
+            return Wrapped("copy", whole)
+        node = variable.owner
+        aliased = node is None or (variable not in self.owned and getattr(node.op, "view_map", {}))
+        return Wrapped("copy", whole) if aliased else whole
+
+    # -- memory -----------------------------------------------------------------------------------
+
+    def allocate(self, variable: Variable, start: Expression | Place | None = None) -> Place:
+        """A new array with the shape and dtype of a variable.
+
+        Parameters
+        ----------
+        variable : TensorVariable
+        start : Expression or Place, optional
+            A number that it is filled with, or an array that it is a copy of.
+        """
+        self.owned.add(variable)
+        lengths = self._shape(variable)
+        place = self.destinations.get(variable)
+        if place is None:
+            early = all(n.uses <= self._early_lengths for n in lengths)
+            place = Place(self.array(variable), early=early)
+            if not early or self.early is self.lines:
+                if isinstance(start, Place):
+                    self.lines.append(Bind(place.array, Wrapped("copy", start.whole)))
+                else:
+                    self.lines.append(Allocate(place.array, lengths, start))
+                return place
+            self.early.append(Allocate(place.array, lengths))
+        if start is not None:
+            value = start.whole if isinstance(start, Place) else start
+            self.lines.append(Fill(place.whole, value))
+        return place
+
+    def array(self, variable: Variable) -> Array:
+        """A name for an array of the dtype and rank of a variable."""
+        return Array(self.fresh("v"), variable.type.dtype, variable.type.ndim)
+
+    def is_free_after(self, variable: Variable, number: int, target: Variable) -> bool:
+        """Whether the memory of an array may be overwritten by one that a group makes of it."""
+        return (
+            variable in self.owned
+            and variable.type.dtype == target.type.dtype
+            and variable.type.ndim == target.type.ndim
+            and variable not in self.graph.outputs
+            and variable not in self.destinations
+            and target not in self.destinations
+            and self.plan.last_reader(variable) == number
+            and self._shape(variable) == self._shape(target)
+        )
+
+    def _shape(self, variable: Variable) -> tuple[Expression, ...]:
+        return tuple(self.length(variable, axis) for axis in range(variable.type.ndim))
+
+    # -- lengths ----------------------------------------------------------------------------------
+
+    def length(self, variable: Variable, axis: int) -> Expression:
+        """Length of an axis: a number, or a variable that holds it."""
+        static = variable.type.shape[axis]
+        if static is not None:
+            return integer(static)
+        cls = self.plan.extents.find((variable, axis))
+        found = self._lengths.get(cls)
+        if found is None:
+            members = self._classes.get(cls, [(variable, axis)])
+            if cls in self._in_question:
+                raise UnsupportedGraph(
+                    f"the length of axis {axis} of {variable} follows from itself"
+                )
+            self._in_question.add(cls)
+            try:
+                value, early = self._length_of(members)
+            finally:
+                self._in_question.remove(cls)
+            n = known(value)
+            found = self._lengths[cls] = self.named(value, early) if n is None else integer(n)
+        return found
+
+    def named(self, length: Expression, early: bool) -> Var:
+        """A variable for a length."""
+        name = Var(self.fresh("n"), length.dtype)
+        (self.early if early else self.lines).append(Assign(name, length))
+        if early:
+            self._early_lengths.add(name.name)
+        return name
+
+    def name_early(self, length: Assign) -> None:
+        """Assign a length before the loop around the block."""
+        self.early.append(length)
+        self._early_lengths.add(length.target.name)
+
+    def agree(self, one: Expression, two: Expression) -> None:
+        """Say that two lengths are the same; `guards` looks."""
+
+    def differ(self, one: Expression, two: Expression) -> None:
+        """Say that two numbers are not the same; `guards` looks."""
+
+    def is_inside(self, position: Expression, length: Expression) -> None:
+        """Say that a position is one of an axis; `guards` looks."""
+
+    def is_early(self, value: Expression) -> bool:
+        """Whether a length or number is known before the loop around the block."""
+        if self.early is self.lines:
+            return True
+        if isinstance(value, Length):
+            return any(p.early and p.array == value.array for p in self.places.values())
+        return value.uses <= self._early_lengths | self.known_before
+
+    def is_length(self, value: Expression) -> bool:
+        """Whether a number is the length of an axis."""
+        return value in self._lengths.values()
+
+    def is_known_length(self, value: Expression) -> bool:
+        """Whether a number is a literal or the length of an axis, so that it is not negative."""
+        return known(value) is not None or self.is_length(value)
+
+    def name_length(self, variable: Variable, axis: int, value: Expression) -> Expression:
+        """Say how long an axis is, unless it is known."""
+        cls = self.plan.extents.find((variable, axis))
+        if cls not in self._lengths:
+            early = self.is_early(value)
+            n = known(value)
+            if n is not None:
+                value = integer(n)
+            elif not isinstance(value, Var):
+                value = self.named(value, early)
+            elif early:
+                self._early_lengths.add(value.name)
+            self._lengths[cls] = value
+        return self._lengths[cls]
+
+    def _length_of(self, members: Sequence[Axis]) -> tuple[Expression, bool]:
+        """A length, and whether it is known before the loop around the block."""
+        for variable, axis in members:
+            if variable.type.shape[axis] is not None:
+                return integer(variable.type.shape[axis]), True
+        stored = [
+            (self.places[variable], axis) for variable, axis in members if variable in self.places
+        ]
+        for place, axis in sorted(stored, key=lambda item: not item[0].early):
+            return place.length(axis), place.early
+        for variable, axis in members:
+            try:
+                value = self._derived_length(variable, axis)
+            except UnsupportedGraph:  # one may follow from another that follows from it
+                continue
+            if value is not None:
+                return value, self.is_early(value)
+        raise UnsupportedGraph(f"the length of axis {members[0][1]} of {members[0][0]}")
+
+    def _derived_length(self, variable: Variable, axis: int) -> Expression | None:
+        node = variable.owner
+        if node is None:
+            return None
+        if isinstance(node.op, Alloc):
+            return self.element(node.inputs[1 + axis], (), self.top)
+        if isinstance(node.op, Elemwise) and all(v.type.shape[axis] == 1 for v in node.inputs):
+            return ONE  # a rewrite made the operands such, and left the type of the result
+        # what an update of computed ends selects is as long as the value that it is updated by
+        if isinstance(node.op, Subtensor) and has_simple_slices(node):
+            kept = [
+                (source, entry)
+                for source, entry in enumerate(entries_of(node.op, node.inputs[0].type.ndim))
+                if isinstance(entry, slice)
+            ]
+            source, entry = kept[axis]
+            length = self.length(node.inputs[0], source)
+            return slice_walk(slice_ends(node, entry, 1), length)[2]
+        return None
+
+    # -- elements ---------------------------------------------------------------------------------
+
+    def element(self, variable: Variable, index: Index, scope: Scope) -> Expression:
+        """One element of a variable."""
+        if isinstance(variable, Constant):
+            data = np.asarray(variable.data)
+            if data.size == 1:
+                return number(data.reshape(()), data.dtype.name)
+            return self._load(variable, index, scope)
+        if getattr(variable.type, "ndim", 0) == 0:
+            return self._scalar(variable)
+        if variable in self.places:
+            return self._load(variable, index, scope)
+        return self.computed(variable, index, scope)
+
+    def _scalar(self, variable: Variable) -> Expression:
+        found = self.scalars.get(variable)
+        if found is None:
+            found = self.scalars[variable] = self.computed(variable, (), self.top)
+        return found
+
+    def _load(self, variable: Variable, index: Index, scope: Scope) -> Expression:
+        key = (variable, index)
+        found = scope.memo.get(key)
+        if found is None:
+            place = self.place(variable)
+            scope.accesses.append(tuple(each.loops for each in index))
+            found = scope.memo[key] = scope.temporary(place.at(index), loops_of(index))
+        return found
+
+    def computed(self, variable: Variable, index: Index, scope: Scope) -> Expression:
+        """One element of a variable, computed from what it depends on."""
+        key = (variable, index, "computed")
+        known = scope.memo.get(key)
+        if known is not None:
+            return known
+        if self._depth:
+            return self._computed(key, index, scope)
+        # what lies too deep is computed first, however long the chain of operations is
+        pending = [(key, index, scope)]
+        while pending:
+            try:
+                known = self._computed(*pending[-1])
+            except TooDeep as deep:
+                pending.append(deep.element)
+            else:
+                pending.pop()
+        assert known is not None
+        return known
+
+    def _computed(self, key: tuple[Any, ...], index: Index, scope: Scope) -> Expression:
+        if self._depth == _DEEPEST:
+            raise TooDeep(key, index, scope)
+        node = key[0].owner
+        self._depth += 1
+        try:
+            known = scope.memo[key] = rule_of(node.op)(self, node, index, scope)
+        finally:
+            self._depth -= 1
+        return known
+
+    def scalar_call(self, node: Apply, operands: Sequence[Expression], scope: Scope) -> Expression:
+        """A scalar operation on operands."""
+        scalar_op = node.op.scalar_op if isinstance(node.op, Elemwise) else node.op
+        dtypes = [v.type.dtype for v in node.inputs]
+        out = node.outputs[0].type.dtype
+        operands = list(operands)
+        for at, operand in enumerate(operands):
+            if isinstance(operand, Const):
+                dtype = meeting_dtype(scalar_op, at, dtypes, out)
+                if dtype:
+                    operands[at], dtypes[at] = number(operand.value, dtype), dtype
+        loops = loops_of(operands)
+        value = expression(scalar_op, operands, dtypes, out)
+        kind = type(scalar_op)
+        if kind is TrueDiv and operands[0] in scope.negated and dtypes[1] == "float64":
+            # of x / s and -x / s one is divided
+            positive = scope.temporary(op("/", scope.negated[operands[0]], operands[1]), loops)
+            made = scope.temporary(op("neg", positive), loops)
+            scope.negated[made] = positive
+            return made
+        if kind is Neg and operands[0] in scope.negated:
+            return scope.negated[operands[0]]
+        if value is None:
+            function = self.shared.scalar_function(scalar_op, dtypes, out)
+            value = Call(function, tuple(operands), out)
+        elif any(value is each for each in operands):
+            return value
+        made = scope.temporary(value, loops)
+        if kind is Neg and out == dtypes[0] == "float64":
+            scope.negated[made] = operands[0]
+        if is_call(scalar_op):
+            scope.calls.add(made.name)
+        return made
+
+    # -- calls ------------------------------------------------------------------------------------
+
+    def _call(self, task: Task) -> None:
+        assert task.node is not None
+        call_rule(task.node)(self, task.node)
+
+    def numba_function(self, node: Apply) -> str:
+        """Name of PyTensor's numba function of a node."""
+        return self.shared.function(NumbaFunction(node))
+
+    def argument(self, variable: Variable) -> Expression:
+        """What a function of numba is given for a variable."""
+        if isinstance(variable.type, ScalarType):
+            return self.element(variable, (), self.top)
+        if not isinstance(variable.type, TensorType):
+            raise UnsupportedGraph(f"an input of type {variable.type}")
+        if variable.type.ndim == 0:
+            return Wrapped("box", self.element(variable, (), self.top))
+        return self.place(variable).whole
+
+    # -- loop nests -------------------------------------------------------------------------------
+
+    def _nest(self, group: Group, number: int) -> None:
+        loops = {item: f"i{at}" for at, item in enumerate(group.space)}
+        scope = Scope(self)
+        nest = Nest(self, scope, list(loops.values()), number)
+        for task in group.tasks:
+            index = self._iterate(task, loops)
+            if task.kind == "store":
+                value = self.computed(task.target, index, scope)
+                nest.store(task.target, index, value)
+            elif task.kind == "reduce":
+                assert task.node is not None
+                value = self.element(task.node.inputs[0], index, scope)
+                kept = tuple(index[axis] for axis in kept_axes(task.node))
+                nest.reduce(task.node, kept, value)
+            else:
+                self._scatter(task, index, scope, nest)
+        nest.write()
+
+    def _iterate(self, task: Task, loops: dict[Any, str]) -> Index:
+        index: list[Expression] = [ZERO] * task.iterated.type.ndim
+        for item, axis in zip(task.space, task.axes, strict=True):
+            name = loops[item]
+            index[axis] = counter(name)
+            self.loop_lengths[name] = self.length(task.iterated, axis)
+        return tuple(index)
+
+    def _scatter(self, task: Task, index: Index, scope: Scope, nest: Nest) -> None:
+        node = task.node
+        assert node is not None
+        value = node.inputs[1]
+        own = index[len(index) - value.type.ndim :]
+        element = self.element(value, restrict(value, own), scope)
+        selection = selection_of(node)
+        places = self.source_index(selection.owner, index, scope)
+        nest.scatter(node, places, element)
+
+    def source_index(self, node: Apply, index: Index, scope: Scope) -> Index:
+        """Where in the source the element of a selection is."""
+        if isinstance(node.op, Subtensor):
+            return basic_index(self, node, index, scope)
+        return gather_index(self, node, index, scope)

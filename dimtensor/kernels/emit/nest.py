@@ -1,0 +1,414 @@
+"""One loop nest: the order of its loops, and what stands before, inside and after each of them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.tensor.basic import Alloc
+
+from dimtensor.kernels.ir.make import (
+    ONE,
+    ZERO,
+    cast,
+    integer,
+    is_zero,
+    known,
+    number,
+    op,
+    product,
+    select,
+)
+from dimtensor.kernels.ir.nodes import (
+    NOTHING,
+    Accumulate,
+    Allocate,
+    Array,
+    Assign,
+    Expression,
+    For,
+    Load,
+    Names,
+    Statement,
+    Store,
+    Var,
+)
+from dimtensor.kernels.passes import lazy_calls, strip_mining, totals, unroll_and_jam
+from dimtensor.kernels.rules.elements import Index, Place, counter
+from dimtensor.kernels.rules.scalars import combine, identity
+
+if TYPE_CHECKING:
+    from dimtensor.kernels.emit.emitter import Emitter
+    from dimtensor.kernels.emit.scopes import Scope
+
+_MOST_LOOPS_TO_PERMUTE = 5
+
+
+Level = Callable[[Names], int]
+Lists = list[list[Statement]]
+
+
+@dataclass
+class _Sink:
+    kind: str
+    target: Variable
+    index: Index
+    value: Expression
+    operation: str = ""
+    node: Apply | None = None
+    place: Place | Var | None = None  # an array, or the variable of a number
+
+    @property
+    def dtype(self) -> str:
+        return str(self.target.type.dtype)
+
+    @property
+    def kept(self) -> Names:
+        """Loops that the result is not reduced over."""
+        return NOTHING.union(*(each.loops for each in self.index))
+
+    @property
+    def where(self) -> Var | Load:
+        assert self.place is not None
+        return self.place if isinstance(self.place, Var) else self.place.at(self.index)
+
+
+class Nest:
+    """Collects what a nest stores, then writes it."""
+
+    def __init__(self, emitter: Emitter, scope: Scope, loops: Sequence[str], number: int):
+        self.e = emitter
+        self.scope = scope
+        self.loops = list(loops)
+        self.number = number
+        self.sinks: list[_Sink] = []
+        self._partials: dict[tuple[Expression, str], Var] = {}
+        self._parts: dict[tuple[Expression, str], Var] = {}
+        self._blocks = totals.Blocks()
+        self._level = self._rounds = 0  # of the loops outside of blocks
+        self._afterwards: list[Statement] = []
+        self._places: dict[Variable, Place] = {}
+        self._reused: set[str] = set()
+
+    # -- what is computed -------------------------------------------------------------------------
+
+    def store(self, target: Variable, index: Index, value: Expression) -> None:
+        self.sinks.append(_Sink("store", target, index, value))
+
+    def reduce(self, node: Apply, kept: Index, value: Expression) -> None:
+        target = node.outputs[0]
+        operation = type(node.op.scalar_op).__name__
+        dtype = target.type.dtype
+        if node.inputs[0].type.dtype != dtype:
+            value = cast(value, dtype)
+        self.sinks.append(_Sink("reduce", target, kept, value, operation, node))
+
+    def scatter(self, node: Apply, places: Index, value: Expression) -> None:
+        operation = "Set" if node.op.set_instead_of_inc else "Add"
+        self.sinks.append(_Sink("scatter", node.outputs[0], places, value, operation, node))
+
+    # -- where it is stored -----------------------------------------------------------------------
+
+    def _provide(self, sink: _Sink, order: list[str], names: Names) -> None:
+        """Memory for a result."""
+        if sink.kind == "scatter":
+            sink.place = self._updated(sink, order, names)
+        elif sink.target.type.ndim == 0:
+            sink.place = Var(self.e.fresh("s"), sink.dtype)
+            self.e.scalars[sink.target] = sink.place
+        elif sink.kind == "reduce":
+            outer = max((order.index(loop) + 1 for loop in sink.kept), default=0)
+            if sink.kept == frozenset(order[:outer]):  # stored once
+                sink.place = self.e.allocate(sink.target)
+            else:
+                sink.place = self._sums(sink)
+        else:
+            sink.place = self._overwritten(sink) or self.e.allocate(sink.target)
+
+    def _overwritten(self, sink: _Sink) -> Place | None:
+        """An array that is read for the last time, element by element where this is stored."""
+        own = sink.index
+        read: dict[Variable, set[Index]] = {}
+        for variable, index, *computed in self.scope.memo:
+            if not computed:
+                read.setdefault(variable, set()).add(index)
+        for variable, indices in read.items():
+            if indices != {own} or not self.e.is_free_after(variable, self.number, sink.target):
+                continue
+            place = self.e.places[variable]
+            if place.name not in self._reused:
+                self._reused.add(place.name)
+                self.e.owned.add(sink.target)
+                return place
+        return None
+
+    def _updated(self, sink: _Sink, order: list[str], names: Names) -> Place:
+        """The array that an update works on: a new one, a copy, or one that nobody else reads."""
+        assert sink.node is not None
+        x, target = sink.node.inputs[0], sink.target
+        made = x.owner
+        if x not in self.e.places and made is not None and isinstance(made.op, Alloc):
+            value = made.inputs[0]
+            assert isinstance(value, Constant)
+            start = number(value.data.reshape(()), x.type.dtype)
+            if sink.operation == "Add" and is_zero(start) and sink.dtype in totals.ROUNDED:
+                return self._ways(sink, order, names)
+            return self.e.allocate(target, start)
+        source = self.e.place(x)
+        alone = len(self.e.graph.clients.get(x, ())) == 1 and x in self.e.owned
+        if alone and target not in self.e.destinations:
+            self.e.owned.add(target)
+            return source
+        return self.e.allocate(target, source)
+
+    def _is_serial(self, sink: _Sink, names: Names) -> bool:
+        """Whether an update may meet the same element again: where it is depends on data."""
+        return bool(self.loops and sink.kind == "scatter") and any(
+            not names.isdisjoint(each.uses) for each in sink.index
+        )
+
+    def _ways(self, sink: _Sink, order: list[str], names: Names) -> Place:
+        """Several arrays to add up in by turns, if they are small beside what is added."""
+        e = self.e
+        if not self._is_serial(sink, names):
+            return self._sums(sink)
+        lengths = [e.length(sink.target, axis) for axis in range(sink.target.type.ndim)]
+        rounds, ways = [e.loop_lengths[loop] for loop in order], integer(strip_mining.WAYS)
+        sizes, steps = [known(each) for each in lengths], [known(each) for each in rounds]
+        mask: Expression
+        count: Expression
+        if None not in sizes and None not in steps:
+            if strip_mining.WAYS * math.prod(sizes) > math.prod(steps):  # type: ignore[arg-type]
+                return self._sums(sink)
+            mask, count = integer(strip_mining.WAYS - 1), ways
+        else:
+            mask = Var(e.fresh("m"), "int64")
+            are_few = op("<=", op("*", ways, *lengths), product(rounds))
+            e.lines.append(Assign(mask, select(are_few, integer(strip_mining.WAYS - 1), ZERO)))
+            count = op("+", mask, ONE)
+        place = self._wide(sink, count)
+        return Place(place.array, (op("&", counter(order[-1]), mask),), early=False)
+
+    def _sums(self, sink: _Sink) -> Place:
+        """An array to reduce in."""
+        if sink.operation == "Add" and sink.dtype in totals.NARROW:
+            return self._wide(sink, ONE)
+        return self.e.allocate(sink.target, identity(sink.operation, sink.dtype))
+
+    def _wide(self, sink: _Sink, count: Expression) -> Place:
+        """Arrays to add up in, of double precision; their sum is stored after the loops."""
+        e = self.e
+        lengths = [e.length(sink.target, axis) for axis in range(sink.target.type.ndim)]
+        place = e.allocate(sink.target, number(0, sink.dtype))
+        wide = Array(e.fresh("w"), "float64", 1 + len(lengths))
+        e.lines.append(Allocate(wide, (count, *lengths), number(0, "float64")))
+        at = [Var(e.fresh("i"), "int64") for _ in lengths]
+        way = Var(e.fresh("k"), "int64")
+        adding: Statement = Accumulate("+", place.at(at), Load(wide, (way, *at)))
+        for each, length in reversed([(way, count), *zip(at, lengths, strict=True)]):
+            adding = For(each, length, (adding,))
+        self._afterwards.append(adding)
+        self._places[sink.target] = place
+        return Place(wide, (ZERO,), early=False)
+
+    # -- writing ----------------------------------------------------------------------------------
+
+    def _order(self) -> list[str]:
+        """Loops such that the innermost one walks memory in order wherever that can be had."""
+        accesses = list(self.scope.accesses)
+        accesses += [tuple(t.loops for t in sink.index) for sink in self.sinks if sink.index]
+        if len(self.loops) < 2 or len(self.loops) > _MOST_LOOPS_TO_PERMUTE:
+            return list(self.loops)
+        orders = [list(order) for order in itertools.permutations(self.loops)]
+        return min(orders, key=lambda order: _cost(order, accesses))
+
+    def write(self) -> None:
+        order = self._order()
+        depth = len(order)
+        lengths = [self.e.loop_lengths[name] for name in order]
+        self._level, self._rounds = totals.levels(lengths)
+        before: Lists = [[] for _ in range(depth + 1)]
+        after: Lists = [[] for _ in range(depth + 1)]
+
+        def level(loops: Names) -> int:
+            return max((order.index(loop) + 1 for loop in loops), default=0)
+
+        inner = []
+        for each in self.scope.temporaries:
+            at = level(each.target.loops)
+            if at == depth:
+                inner.append(strip_mining.Line(each, each.target.name in self.scope.calls))
+            else:
+                before[at].append(each)
+        names = frozenset(line.name for line in inner if line.name is not None)
+        for sink in self.sinks:
+            self._provide(sink, order, names)
+        inner = lazy_calls.on_demand(inner, self._named_by_sinks())
+        for line in inner:
+            line.is_load = _is_load(line) and line.uses.isdisjoint(names | self._reused)
+        for sink in sorted(self.sinks, key=lambda sink: -level(sink.kept)):
+            statement = self._sink_line(sink, order, level, before, after)
+            if statement is not None:
+                inner.append(strip_mining.Line(statement, self._is_serial(sink, names)))
+        own = self._blocks if self._level == depth else totals.Blocks()
+        if depth and strip_mining.is_long(inner):
+            inner = strip_mining.with_results_early(inner, frozenset(self._reused))
+        if depth and strip_mining.pays(inner, lengths[-1]):
+            written, made = strip_mining.write(
+                inner, counter(order[-1]), lengths[-1], own, self.e.fresh
+            )
+            self.e.early += made
+            before[depth - 1].append(written)
+            del order[-1]
+        else:
+            before[depth] += [line.statement for line in inner]
+            self._unroll(order, level, before, after)
+        self.e.lines += self._levels(order, before, after)
+        self.e.lines += self._afterwards
+        for sink in self.sinks:
+            if isinstance(sink.place, Place):
+                self.e.places[sink.target] = self._places.get(sink.target, sink.place)
+
+    def _named_by_sinks(self) -> Names:
+        """Temporaries that results are made of, or positions of them."""
+        used = [sink.value.uses for sink in self.sinks]
+        return NOTHING.union(*used, *(each.uses for sink in self.sinks for each in sink.index))
+
+    def _unroll(self, order: list[str], level: Level, before: Lists, after: Lists) -> None:
+        """Write the two innermost loops several rounds at a time, if those add to the same."""
+        kinds = {sink.kind for sink in self.sinks}
+        adds = any(
+            sink.kind == "reduce" and order[-1] in sink.kept and order[-2] not in sink.kept
+            for sink in self.sinks
+            if len(order) > 1
+        )
+        if not adds or "scatter" in kinds:
+            return
+        lengths = self.e.loop_lengths[order[-2]], self.e.loop_lengths[order[-1]]
+        count = unroll_and_jam.rounds(len(before[-1]) + len(before[-2]), lengths[0])
+        if count == 1 or (self._blocks.head and self._level == len(order) - 1):
+            return
+        body = before[-2], before[-1], after[-2]
+        own = self._blocks if self._level == len(order) else totals.Blocks()
+        counters = counter(order[-2]), counter(order[-1])
+        written = unroll_and_jam.write(counters, lengths, body, count, own, self.e.fresh)
+        del order[-2:], before[-2:], after[-2:]
+        before[-1] += written
+
+    def _sink_line(
+        self, sink: _Sink, order: list[str], level: Level, before: Lists, after: Lists
+    ) -> Statement | None:
+        """What a result needs in the innermost loop, if anything; also what is around it."""
+        where, value = sink.where, sink.value
+        if sink.kind == "scatter" and sink.operation == "Add":
+            return Accumulate("+", where, value)
+        kept = sink.kept
+        deepest = level(kept)
+        if sink.kind in ("store", "scatter") or kept == frozenset(order):
+            return _assigned(where, value)
+        if deepest == len(order):
+            return combine(sink.operation, where, value, sink.dtype)
+        if deepest < self._level and totals.is_blocked(sink.operation, sink.dtype):
+            return self._blocked(sink, deepest, order, before, after)
+        start = identity(sink.operation, sink.dtype)
+        total = self._total(sink)
+        before[deepest].append(Assign(total, start))
+        # the innermost loop adds up in a variable of its own, which sums over more loops share
+        line = None
+        partial = self._partials.get((value, sink.operation))
+        if partial is None:
+            partial = total if deepest == len(order) - 1 else Var(self.e.fresh("a"), sink.dtype)
+            self._partials[value, sink.operation] = partial
+            if partial != total:
+                before[-2].append(Assign(partial, start))
+            line = combine(sink.operation, partial, value, sink.dtype)
+        if partial != total:
+            after[-2].append(combine(sink.operation, total, partial, sink.dtype))
+        self._store_total(sink, total, deepest, order, after)
+        return line
+
+    def _total(self, sink: _Sink) -> Var:
+        """The variable that a result is reduced in."""
+        return sink.place if isinstance(sink.place, Var) else Var(self.e.fresh("a"), sink.dtype)
+
+    def _store_total(
+        self, sink: _Sink, total: Var, deepest: int, order: list[str], after: Lists
+    ) -> None:
+        if isinstance(sink.place, Var):
+            return
+        if sink.kept == frozenset(order[:deepest]):
+            after[deepest].append(_assigned(sink.where, total))
+        else:
+            after[deepest].append(combine(sink.operation, sink.where, total, sink.dtype))
+
+    def _blocked(
+        self, sink: _Sink, deepest: int, order: list[str], before: Lists, after: Lists
+    ) -> Statement | None:
+        """A sum whose loops are run block by block."""
+        fresh, key = self.e.fresh, (sink.value, sink.operation)
+        line = None
+        part = self._parts.get(key)
+        if part is None:
+            part = self._parts[key] = Var(fresh("a"), sink.dtype)
+            self._blocks.add(part)
+            if self._level == len(order):
+                line = Accumulate("+", part, sink.value)
+            else:
+                if key not in self._partials:
+                    self._partials[key] = Var(fresh("a"), sink.dtype)
+                    before[-2].append(Assign(self._partials[key], totals.zero(sink.dtype)))
+                    line = Accumulate("+", self._partials[key], sink.value)
+                after[-2].append(Accumulate("+", part, self._partials[key]))
+        total = self._total(sink)
+        here = deepest == self._level - 1
+        start, end = self._blocks.into(total, part, fresh, here)
+        before[deepest] += start
+        after[deepest] += end
+        self._store_total(sink, total, deepest, order, after)
+        return line
+
+    def _levels(
+        self, order: list[str], before: Lists, after: Lists, at: int = 0
+    ) -> list[Statement]:
+        """What is inside of the first loops."""
+        lines = list(before[at])
+        if at < len(order):
+            inside = self._levels(order, before, after, at + 1)
+            length = self.e.loop_lengths[order[at]]
+            own = self._blocks if at == self._level - 1 else None
+            around = totals.loop(
+                counter(order[at]), length, inside, own, self.e.fresh, self._rounds
+            )
+            lines.append(around)
+        return lines + after[at]
+
+
+def _assigned(target: Var | Load, value: Expression) -> Statement:
+    return Assign(target, value) if isinstance(target, Var) else Store(target, value)
+
+
+def _is_load(line: strip_mining.Line) -> bool:
+    """Whether a temporary is an element of an array, or one of some numbers."""
+    value = line.statement.value if isinstance(line.statement, Assign) else None
+    return isinstance(value, Load) or getattr(value, "op", None) == "choice"
+
+
+def _cost(order: Sequence[str], accesses: list[tuple[Names, ...]]) -> float:
+    """Strided steps of the innermost loop, then inversions of axes, weighted by the loops used."""
+    innermost = order[-1]
+    cost = 0.0
+    for access in accesses:
+        used = frozenset().union(*access)
+        weight = 10.0 ** len(used)
+        if innermost in used and innermost not in access[-1]:
+            cost += weight
+        ranks = [
+            max((order.index(loop) for loop in loops), default=-1) for loops in access if loops
+        ]
+        inversions = sum(a > b for a, b in itertools.combinations(ranks, 2))
+        cost += 0.1 * weight * inversions
+    return cost

@@ -1,0 +1,72 @@
+"""What all parts of one function share: names, constants, and what the source refers to."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from pytensor.graph.basic import Constant, Variable
+from pytensor.scalar.basic import get_scalar_type
+
+from dimtensor.kernels.ir.functions import NumbaFunction
+from dimtensor.kernels.ir.nodes import Array
+from dimtensor.kernels.plan import UnsupportedGraph
+
+
+class TooDeep(Exception):
+    """An element has to be computed before the one that it was asked for by."""
+
+    def __init__(self, *element: Any):
+        super().__init__("an element of many operations in a row")
+        self.element = element
+
+
+class Shared:
+    """What all blocks of one function share.
+
+    Attributes
+    ----------
+    namespace : dict
+        What the source refers to by name.
+    constants : list of (str, ndarray)
+        Extra arguments of the function.
+    """
+
+    def __init__(self) -> None:
+        self.namespace: dict[str, Any] = {}
+        self.constants: list[tuple[str, np.ndarray]] = []
+        self._constant_arrays: dict[Variable, Array] = {}
+        self._functions: dict[Any, str] = {}
+        self._counter = itertools.count()
+        self._function_counter = itertools.count()
+
+    def fresh(self, prefix: str) -> str:
+        return f"{prefix}{next(self._counter)}"
+
+    def function(self, function: Any) -> str:
+        """A name for a function that the source calls."""
+        name = f"f{next(self._function_counter)}"
+        self.namespace[name] = function
+        return name
+
+    def constant(self, variable: Constant) -> Array:
+        found = self._constant_arrays.get(variable)
+        if found is None:
+            data = np.ascontiguousarray(variable.data)
+            found = Array(self.fresh("c"), data.dtype.name, data.ndim)
+            self._constant_arrays[variable] = found
+            self.constants.append((found.name, data))
+        return found
+
+    def scalar_function(self, op: Any, dtypes: Sequence[str], out: str) -> str:
+        """PyTensor's own numba function of a scalar operation."""
+        key = (op, tuple(dtypes))
+        name = self._functions.get(key)
+        if name is None:
+            node = op.make_node(*[get_scalar_type(dtype)() for dtype in dtypes])
+            if node.outputs[0].type.dtype != out:
+                raise UnsupportedGraph(f"{op} gives {node.outputs[0].type.dtype}, not {out}")
+            name = self._functions[key] = self.function(NumbaFunction(node))
+        return name

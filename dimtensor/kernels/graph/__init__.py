@@ -1,0 +1,1 @@
+"""Rewrites of positional graphs that only kernels need."""

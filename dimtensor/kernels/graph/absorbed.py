@@ -1,0 +1,158 @@
+"""Sums over the steps of a loop, added up in the loop.
+
+Beside the chain of states that it waits for, the processor has room for sums. What is summed then
+needs no array as long as the loop, and no other loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytensor.tensor as pt
+from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.graph.fg import FunctionGraph
+from pytensor.graph.traversal import ancestors
+from pytensor.scalar.basic import Add
+from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
+from pytensor.tensor.subtensor import Subtensor
+from pytensor.tensor.type import TensorType
+
+from dimtensor.kernels.plan.signatures import is_quick, is_soon_computed
+from dimtensor.ops.loop.node import Given, ScanGraph, State
+from dimtensor.ops.loop.op import Scan
+
+_MOST_SUMS = 8
+_MOST_OPERATIONS = 6
+
+
+def absorb_sums(graph: FunctionGraph) -> bool:
+    """Let loops add up what is summed of their traces by cheap operations."""
+    changed = False
+    for node in graph.toposort():
+        if isinstance(node.op, Scan) and not node.op.stops and node in graph.apply_nodes:
+            changed |= _absorb(graph, node)
+    return changed
+
+
+def _absorb(graph: FunctionGraph, node: Apply) -> bool:
+    traces = {
+        out
+        for out in node.op.split_outputs(node.outputs).traces
+        if out.type.ndim == 1 and out.type.dtype == "float64"
+    }
+    if not traces:
+        return False
+    own = set(node.outputs)
+    parts = ScanGraph(node)
+    known = {part.outside: part.variable for part in (*parts.elements, *parts.captured)}
+    known |= {out: trace.element for trace in parts.traces for out in trace.outputs}
+    totals: dict[Variable, Variable] = {}
+    for total in _sums_of(graph, traces):
+        leaves = _leaves(total.owner.inputs[0], known, own)
+        if leaves is None or len(totals) >= _MOST_SUMS:
+            continue
+        for leaf in leaves:
+            if leaf in known:
+                continue
+            role = parts.elements if leaf.type.ndim else parts.captured
+            scalar = pt.tensor(dtype=leaf.type.dtype, shape=())
+            role.append(Given(leaf, scalar))
+            known[leaf] = scalar
+        term = _in_step(total.owner.inputs[0], known)
+        state = pt.tensor(dtype=total.type.dtype, shape=())
+        start = pt.constant(np.asarray(0, dtype=total.type.dtype))
+        parts.states.append(State(start, state, state + term, [total]))
+        totals[total] = state
+    if not totals:
+        return False
+    replace = parts.build()
+    for old, new in replace.items():
+        if old in graph.variables and old is not new:
+            graph.replace(old, new, reason="absorb_sums", import_missing=True)
+    return True
+
+
+def _sums_of(graph: FunctionGraph, traces: set[Variable]) -> list[Variable]:
+    """Sums over all steps of what is computed of some traces, and has one number for each step."""
+    found: dict[Variable, None] = {}
+    stack = list(traces)
+    seen = set(stack)
+    while stack:
+        variable = stack.pop()
+        for client, _ in graph.clients[variable]:
+            if not isinstance(client, Apply) or not client.outputs:
+                continue
+            out = client.outputs[0]
+            if isinstance(client.op, CAReduce):
+                if isinstance(client.op.scalar_op, Add) and out.type.dtype == "float64":
+                    if out.type.ndim == 0:
+                        found[out] = None
+            elif isinstance(client.op, Elemwise) and _is_cheap(client) and out not in seen:
+                seen.add(out)
+                stack.append(out)
+    return list(found)
+
+
+def _is_cheap(node: Apply) -> bool:
+    floats = all(v.type.dtype == "float64" for v in (*node.inputs, *node.outputs))
+    alike = node.outputs[0].type.ndim == 1 and node.outputs[0].type.shape != (1,)
+    return is_quick(node) and floats and alike
+
+
+def _leaves(
+    variable: Variable, known: dict[Variable, Variable], own: set[Variable]
+) -> list[Variable] | None:
+    """What the terms of a sum are computed of; None if the loop is not to do it."""
+    leaves: list[Variable] = []
+    operations = 0
+    stack = [variable]
+    while stack:
+        v = stack.pop()
+        node = v.owner
+        if v in known or v in leaves:
+            continue
+        if v.type.ndim == 1 and v.type.shape[0] == 1:
+            number = _number(v)
+            if number is None:
+                return None
+            if isinstance(number, Constant) or number in leaves or number in known:
+                continue
+            v, node = number, None
+        elif node is not None and isinstance(node.op, Elemwise) and _is_cheap(node):
+            operations += 1
+            stack += node.inputs
+            continue
+        elif node is not None and not isinstance(node.op, Scan):
+            if not (isinstance(node.op, Subtensor) and is_soon_computed(v)):
+                return None  # it would have to be stored
+        if isinstance(v, Constant) or not isinstance(v.type, TensorType) or v.type.ndim > 1:
+            return None
+        if not own.isdisjoint(ancestors([v])):
+            return None
+        leaves.append(v)
+    return leaves if operations <= _MOST_OPERATIONS else None
+
+
+def _number(variable: Variable) -> Variable | None:
+    """The number that a vector of length 1 holds."""
+    if isinstance(variable, Constant):
+        return variable
+    node = variable.owner
+    if node is not None and isinstance(node.op, DimShuffle) and not node.inputs[0].type.ndim:
+        return node.inputs[0]
+    return None
+
+
+def _in_step(variable: Variable, known: dict[Variable, Variable]) -> Variable:
+    """A term of a sum, of one step."""
+    if variable in known:
+        return known[variable]
+    if variable.type.shape == (1,):
+        number = _number(variable)
+        assert number is not None
+        if isinstance(number, Constant):
+            return pt.constant(np.asarray(number.data).reshape(()))
+        return known[number]
+    make: Callable[..., Variable] = Elemwise(variable.owner.op.scalar_op)
+    return make(*(_in_step(v, known) for v in variable.owner.inputs))

@@ -1,0 +1,116 @@
+"""What gradients and updates are made of, as what kernels have rules for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+
+import pytensor.tensor as pt
+from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.fg import FunctionGraph
+from pytensor.tensor.basic import MakeVector, ScalarFromTensor, Split, TensorFromScalar
+from pytensor.tensor.elemwise import DimShuffle
+from pytensor.tensor.math import ProdWithoutZeros
+from pytensor.tensor.shape import Shape, Shape_i
+from pytensor.tensor.subtensor import AdvancedIncSubtensor, AdvancedSubtensor, Subtensor
+
+from dimtensor.kernels.plan.extents import constant_int
+
+
+def split_as_slices(graph: FunctionGraph) -> None:
+    """Replace every split by slices.
+
+    A slice is a view in a loop nest; PyTensor's split for numba takes ten seconds to compile.
+    """
+    for node in graph.toposort():
+        if not isinstance(node.op, Split):
+            continue
+        x, sizes = node.inputs
+        known = _known_sizes(sizes)
+        if known is None or known.count(None) > 1:
+            slices = _computed_slices(sizes, len(node.outputs))
+        else:
+            slices = _slices(known)
+        before = (slice(None),) * (node.op.axis % x.type.ndim)
+        for part, output in zip(slices, node.outputs, strict=True):
+            taken = output.type.filter_variable(x[(*before, part)])
+            graph.replace(output, taken, reason="split_as_slices", import_missing=True)
+
+
+def _computed_slices(sizes: Variable, count: int) -> list[slice]:
+    """Slices whose ends are sums of sizes."""
+    node = sizes.owner
+    if node is not None and isinstance(node.op, MakeVector):
+        parts = list(node.inputs)
+    else:
+        parts = [sizes[k] for k in range(count)]
+    stops = list(accumulate(parts, initial=pt.constant(0, dtype="int64")))
+    return [slice(start, stop) for start, stop in pairwise(stops)]
+
+
+def products_as_reductions(graph: FunctionGraph) -> None:
+    """Replace products that leave zeros out, which gradients of products are made of."""
+    for node in graph.toposort():
+        if isinstance(node.op, ProdWithoutZeros):
+            x, out = node.inputs[0], node.outputs[0]
+            ones = pt.switch(pt.eq(x, 0), pt.ones((), x.type.dtype), x)
+            product = pt.prod(ones, axis=node.op.axis, dtype=out.type.dtype)
+            taken = out.type.filter_variable(product)
+            graph.replace(out, taken, reason="products_as_reductions")
+
+
+def updates_once(graph: FunctionGraph) -> None:
+    """Replace updates that add once to an element, however often its position is given.
+
+    They set it to the sum with what was there before.
+    """
+    for node in graph.toposort():
+        op = node.op
+        if not isinstance(op, AdvancedIncSubtensor) or op.set_instead_of_inc:
+            continue
+        if op.ignore_duplicates:
+            x, y, *positions = node.inputs
+            total = AdvancedSubtensor(op.idx_list)(x, *positions) + y
+            put = AdvancedIncSubtensor(op.idx_list, set_instead_of_inc=True)
+            updated = put(x, total.astype(x.type.dtype), *positions)
+            graph.replace(node.outputs[0], updated, reason="updates_once")
+
+
+def _known_sizes(sizes: Variable) -> list[int | None] | None:
+    if isinstance(sizes, Constant):
+        return sizes.data.tolist()
+    if sizes.owner is not None and isinstance(sizes.owner.op, MakeVector):
+        return [_known_size(size) for size in sizes.owner.inputs]
+    return None
+
+
+def _known_size(size: Variable) -> int | None:
+    """A number, or the length of an axis that a type tells."""
+    node = size.owner
+    if node is None or isinstance(node.op, (ScalarFromTensor, TensorFromScalar)):
+        return constant_int(size)
+    if isinstance(node.op, Shape_i):
+        return node.inputs[0].type.shape[node.op.i]
+    shape = node.inputs[0].owner
+    if shape is None or not isinstance(shape.op, Shape):
+        return None
+    if isinstance(node.op, DimShuffle):  # the shape of a vector, as a number
+        return shape.inputs[0].type.shape[0]
+    at = constant_int(node.inputs[-1]) if isinstance(node.op, Subtensor) else None
+    return None if at is None else shape.inputs[0].type.shape[at]
+
+
+def _slices(sizes: Sequence[int | None]) -> list[slice]:
+    """Slices of constant ends: what is behind the part of unknown size counts from the end."""
+    at = sizes.index(None) if None in sizes else len(sizes)
+    before = [size for size in sizes[:at] if size is not None]
+    behind = [size for size in sizes[at + 1 :] if size is not None]
+    starts = list(accumulate(before, initial=0))
+    slices = [slice(start, start + size) for start, size in zip(starts, before, strict=False)]
+    if at < len(sizes):
+        slices.append(slice(starts[-1], -sum(behind) or None))
+    left = sum(behind)
+    for size in behind:
+        slices.append(slice(-left, (size - left) or None) if size else slice(0, 0))
+        left -= size
+    return slices

@@ -1,0 +1,383 @@
+"""Sums: factors and terms that do not depend on what is summed over are taken out of the sum."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytensor.tensor as pt
+from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.graph.fg import FunctionGraph
+from pytensor.graph.rewriting.basic import MergeOptimizer
+from pytensor.scalar.basic import Add, Mul, Neg, Sqr, Sub, Switch, TrueDiv
+from pytensor.tensor.basic import Alloc
+from pytensor.tensor.elemwise import DimShuffle, Elemwise
+from pytensor.tensor.math import Sum
+from pytensor.tensor.subtensor import AdvancedIncSubtensor
+
+from dimtensor.kernels.plan.extents import kept_axes, selection_of
+from dimtensor.ops.loop.op import Scan
+
+_PRODUCTS = (Mul, TrueDiv, Sqr, Neg)
+_LARGEST_POWER = 4
+# products of more are left as they are: what they are made of is shared with others
+_MOST_OPENED = 16
+_MOST_SUMS = 3
+
+
+def factor_sums(graph: FunctionGraph) -> None:
+    """Take out of sums and scatters what need not be computed for every element.
+
+    ``sum(c + w * d**2)`` becomes ``n * c + w * sum(d**2)``, where `c` and `w` do not depend on
+    what is summed over. Sums that differ in such factors only become one.
+
+    Notes
+    -----
+    A difference such as ``sum(y - m)`` stays as it is, because ``sum(y) - n * m`` would lose the
+    digits that cancel. A factor that is not finite makes the sum of one element or more not finite,
+    as it does where it stays inside, but perhaps infinite where it was NaN; products of very large
+    or very small numbers are taken in another order. Of what is zero but where a mask is true the
+    factors are taken out, too; where the mask is false everywhere, the sum is 0 whatever they are.
+    """
+    changed = False
+    for node in graph.toposort():
+        out = node.outputs[0]
+        if isinstance(node.op, Sum):
+            new = _sum_factored(node)
+        elif isinstance(node.op, AdvancedIncSubtensor):
+            new = _scatter_factored(node)
+        else:
+            continue
+        if new is not None and out.type.is_super(new.type):
+            graph.replace(out, new, reason="factor_sums")
+            changed = True
+    if changed:
+        MergeOptimizer().rewrite(graph)
+    for node in graph.toposort():
+        if isinstance(node.op, Sum):
+            _sum_at_once(graph, node)
+
+
+def _sum_at_once(graph: FunctionGraph, node: Apply) -> None:
+    """Turn sums of a sum, which nothing else reads, into sums of what that is the sum of.
+
+    They share its loop nest then, in which they add up each other's partial sums.
+    """
+    readers = [client for client, _ in graph.clients[node.outputs[0]]]
+    if not 1 <= len(readers) <= _MOST_SUMS or not all(isinstance(r.op, Sum) for r in readers):
+        return
+    x = node.inputs[0]
+    kept = kept_axes(node)
+    for reader in readers:
+        axes = set(range(x.type.ndim)) - {kept[axis] for axis in kept_axes(reader)}
+        new = Sum(axis=tuple(sorted(axes)), dtype=reader.op.dtype)(x)
+        if reader.outputs[0].type.is_super(new.type):
+            graph.replace(reader.outputs[0], new, reason="sum_at_once")
+
+
+@dataclass
+class _Product:
+    """A number times powers of factors, which depend on what is summed over (`core`) or not."""
+
+    number: float = 1.0
+    core: dict[Variable, int] = field(default_factory=dict)
+    outer: dict[Variable, int] = field(default_factory=dict)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing can be taken out."""
+        return self.number == 1.0 and not self.outer
+
+
+class _Over:
+    """A sum over some axes, all others being kept."""
+
+    def __init__(self, axes: Iterable[int]):
+        self.axes = frozenset(axes)
+        self._opens: dict[Variable, bool] = {}
+        self._opened = 0
+
+    def is_outer(self, variable: Variable) -> bool:
+        return all(variable.type.shape[axis] == 1 for axis in self.axes)
+
+    def is_partly_outer(self, variable: Variable) -> bool:
+        return any(variable.type.shape[axis] == 1 for axis in self.axes)
+
+    def opens(self, variable: Variable) -> bool:
+        """Whether there are factors in a product that can be taken out."""
+        known = self._opens.get(variable)
+        if known is None:
+            known = self._opens[variable] = self._has_outer(variable)
+        return known
+
+    def _has_outer(self, variable: Variable) -> bool:
+        stack, seen = [variable], {variable}
+        while stack and len(seen) <= 2 * _MOST_OPENED:
+            v = stack.pop()
+            if self.is_outer(v):
+                return True
+            kind = _scalar_op(v)
+            if kind is Neg:
+                return True
+            if kind in _PRODUCTS:
+                more = [x for x in v.owner.inputs if x not in seen]
+                seen.update(more)
+                stack += more
+        return False
+
+    def product(self, variable: Variable) -> _Product:
+        found = _Product()
+        self._opened = 0
+        self._multiply(variable, 1, found)
+        if self._opened > _MOST_OPENED:
+            return _Product(core={variable: 1})
+        return found
+
+    def _multiply(self, variable: Variable, power: int, found: _Product) -> None:
+        number = _number(variable)
+        if number is not None and (power > 0 or number != 0.0):
+            found.number *= float(np.float64(number) ** power)
+        elif self.is_outer(variable):
+            found.outer[variable] = found.outer.get(variable, 0) + power
+        elif not self.opens(variable):
+            found.core[variable] = found.core.get(variable, 0) + power
+        elif self._opened <= _MOST_OPENED:
+            self._opened += 1
+            kind, inputs = _scalar_op(variable), variable.owner.inputs
+            if kind is Neg:
+                found.number *= (-1.0) ** power
+            signs = {Sqr: [2], TrueDiv: [1, -1]}.get(kind, [1] * len(inputs))
+            for factor, sign in zip(inputs, signs, strict=True):
+                self._multiply(factor, power * sign, found)
+
+    def terms(self, variable: Variable, sign: float = 1.0) -> Iterator[_Product]:
+        """Terms of what is summed."""
+        kind = _scalar_op(variable)
+        if kind is Neg:
+            yield from self.terms(variable.owner.inputs[0], -sign)
+        elif kind in (Add, Sub) and not self.is_outer(variable):
+            first, *rest = variable.owner.inputs
+            yield from self.terms(first, sign)
+            for v in rest:
+                yield from self.terms(v, sign if kind is Add else -sign)
+        else:
+            product = self.product(variable)
+            product.number *= sign
+            yield product
+
+
+def _sum_factored(node: Apply) -> Variable | None:
+    x, out = node.inputs[0], node.outputs[0]
+    dtype = out.type.dtype
+    if not dtype.startswith("float") or x.type.dtype != dtype:
+        return None
+    axes = range(x.type.ndim) if node.op.axis is None else node.op.axis
+    over = _Over(axis % x.type.ndim for axis in axes)
+    mask, summed = _masked(x)
+    terms = list(over.terms(summed))
+    outer = [t for t in terms if not t.core]
+    inner = [t for t in terms if t.core]
+    if not inner or not all(math.isfinite(t.number) for t in terms):
+        return None
+    if len(terms) > 1 and (any(map(_is_linear, inner)) or mask is not None):
+        return None
+    if not outer and all(t.is_plain for t in inner):
+        return None
+    groups: dict[frozenset[Any], list[_Product]] = {}
+    for term in inner:
+        groups.setdefault(frozenset(term.outer.items()), []).append(term)
+    if len(groups) == 1 and not outer and len(inner) > 1 and not inner[0].outer:
+        return None
+    parts = []
+    for members in groups.values():
+        number = members[0].number if len(members) == 1 else 1.0
+        cores = [_core(t, 1.0 if len(members) == 1 else t.number) for t in members]
+        if any(core is None for core in cores):
+            return None
+        core: Any = cores[0] if len(cores) == 1 else pt.add(*cores)
+        if mask is not None:
+            core = pt.switch(mask, core, np.zeros((), dtype=dtype))
+        if core.type.dtype != dtype:
+            return None
+        total = type(node.op)(axis=node.op.axis, dtype=node.op.dtype)(core)
+        lengths = _lengths(x, [axis for axis in over.axes if core.type.shape[axis] == 1])
+        parts.append(_scaled(total, number, members[0].outer, over, lengths, dtype))
+    lengths = _lengths(x, over.axes)
+    for term in outer:
+        parts.append(_scaled(None, term.number, term.outer, over, lengths, dtype))
+    result = parts[0] if len(parts) == 1 else pt.add(*parts)
+    if any(term.outer for term in terms):
+        if mask is None or over.is_partly_outer(mask):
+            result = _unless_empty(result, lengths)
+        if mask is not None:
+            some = pt.any(mask, axis=tuple(sorted(over.axes)))
+            result = pt.switch(some, result, np.zeros((), dtype=dtype))
+    return result if result.type.dtype == dtype else None
+
+
+def _masked(x: Variable) -> tuple[Variable | None, Variable]:
+    """Where what is summed is not zero by selection, and what is selected there."""
+    node = x.owner
+    if node is not None and isinstance(node.op, Elemwise) and type(node.op.scalar_op) is Switch:
+        mask, value, other = node.inputs
+        same = value.type.dtype == x.type.dtype == other.type.dtype
+        if same and mask.type.dtype == "bool":
+            if _number(other) == 0.0:
+                return mask, value
+            if _number(value) == 0.0:
+                return pt.invert(mask), other
+    return None, x
+
+
+def _unless_empty(total: Variable, lengths: list[Variable | int]) -> Variable:
+    """A sum with factors that were taken out: over no elements it is 0, whatever they are."""
+    late = [n for n in lengths if not isinstance(n, int)]
+    if 0 in lengths:
+        return pt.zeros_like(total)
+    if not late:
+        return total
+    empty = pt.eq(late[0] if len(late) == 1 else pt.mul(*late), 0)
+    return pt.switch(empty, pt.constant(np.zeros((), dtype=total.type.dtype)), total)
+
+
+def _scatter_factored(node: Apply) -> Variable | None:
+    """An update of zeros by a multiple of something, as a multiple of an update."""
+    x, value, *indices = node.inputs
+    dtype = x.type.dtype
+    if node.op.set_instead_of_inc or not dtype.startswith("float") or value.type.dtype != dtype:
+        return None
+    if value.type.ndim == 0 or not _is_zero(x):
+        return None
+    target, source = x.type.shape, selection_of(node).type.shape
+    if None not in target and None not in source and math.prod(target) > math.prod(source):
+        return None
+    over = _Over(range(value.type.ndim))
+    if over.is_outer(value):
+        return None
+    product = over.product(value)
+    core = _core(product, 1.0)
+    if product.is_plain or core is None or core.type.shape != value.type.shape:
+        return None
+    if core.type.dtype != dtype:
+        return None
+    total = node.op(x, core, *indices)
+    return _scaled(total, product.number, product.outer, over, [], dtype)
+
+
+def _scaled(
+    total: Any, number: float, outer: Any, over: _Over, lengths: Sequence[Any], dtype: str
+) -> Variable:
+    """A sum, or a number of elements, times what was taken out."""
+    number *= math.prod(n for n in lengths if isinstance(n, int))
+    factors = [] if total is None else [total]
+    factors += [length.astype(dtype) for length in lengths if not isinstance(length, int)]
+    factors += [_without(v, over.axes) for v, power in outer.items() for _ in range(max(power, 0))]
+    if number != 1.0 or not factors:
+        factors.insert(0, pt.constant(np.asarray(number, dtype=dtype)))
+    result = factors[0] if len(factors) == 1 else pt.mul(*factors)
+    for v, power in outer.items():
+        # one division after the other: the square of a divisor may be zero where it is not
+        for _ in range(-power):
+            result = pt.true_div(result, _without(v, over.axes))
+    return result
+
+
+def _core(product: _Product, number: float) -> Variable | None:
+    """What remains in the sum, times a number."""
+    if any(abs(power) > _LARGEST_POWER for power in product.core.values()):
+        return None
+    above = [_power(v, power) for v, power in product.core.items() if power > 0]
+    below = [_power(v, -power) for v, power in product.core.items() if power < 0]
+    if number != 1.0 or not above:
+        dtype = next(iter(product.core)).type.dtype
+        ndim = next(iter(product.core)).type.ndim
+        constant = pt.constant(np.full((1,) * ndim, number, dtype=dtype))
+        above.insert(1 if below and above else 0, constant)
+    # other sums divide the same: a gradient has products of it with different factors
+    first, rest = ([above[0]], above[1:]) if below else (above, [])
+    result = first[0] if len(first) == 1 else pt.mul(*first)
+    for divisor in below:
+        result = pt.true_div(result, divisor)
+    for factor in rest:
+        result = pt.mul(result, factor)
+    return result
+
+
+def _power(variable: Variable, power: int) -> Variable:
+    if power == 1:
+        return variable
+    half = pt.sqr(_power(variable, power // 2))
+    return half if power % 2 == 0 else pt.mul(half, variable)
+
+
+def _is_linear(product: _Product) -> bool:
+    """Whether a term is a multiple of something that is read, not computed."""
+    if list(product.core.values()) != [1]:
+        return False
+    (variable,) = product.core
+    return not isinstance(getattr(variable.owner, "op", None), Elemwise)
+
+
+def _without(variable: Variable, axes: frozenset[int]) -> Variable:
+    """A variable without axes of length 1."""
+    order = [axis for axis in range(variable.type.ndim) if axis not in axes]
+    node = variable.owner
+    if node is not None and isinstance(node.op, DimShuffle):
+        source = node.inputs[0]
+        order = [node.op.new_order[axis] for axis in order]
+        variable = source
+    if order == list(range(variable.type.ndim)):
+        return variable
+    return variable.dimshuffle(order)
+
+
+def _lengths(x: Variable, axes: Iterable[int]) -> list[Variable | int]:
+    """Lengths of axes, of variables that need not be computed for it where there are such."""
+    return [_length(x, axis) for axis in sorted(axes)]
+
+
+def _length(x: Variable, axis: int) -> Variable | int:
+    static = x.type.shape[axis]
+    if static is not None:
+        return static
+    node = x.owner
+    if node is not None and isinstance(node.op, Elemwise):
+        for source in node.inputs:
+            if source.type.shape[axis] != 1:
+                return _length(source, axis)
+    if node is not None and isinstance(node.op, DimShuffle):
+        return _length(node.inputs[0], node.op.new_order[axis])
+    if node is not None and isinstance(node.op, Scan) and axis == 0:
+        given = node.op.split_inputs(node.inputs)
+        if x in node.op.split_outputs(node.outputs).traces:  # it may be read for nothing else
+            return (
+                _length(given.sequences[0], 0) if given.sequences else pt.maximum(given.n_steps, 0)
+            )
+    return x.shape[axis]
+
+
+def _scalar_op(variable: Variable) -> type | None:
+    """Class of the scalar operation that a variable is, of operands of its own dtype."""
+    node = variable.owner
+    if node is None or not isinstance(node.op, Elemwise):
+        return None
+    same = all(v.type.dtype == variable.type.dtype for v in node.inputs)
+    return type(node.op.scalar_op) if same else None
+
+
+def _number(variable: Variable) -> float | None:
+    """Value of a constant that is one number."""
+    node = variable.owner
+    if node is not None and isinstance(node.op, DimShuffle):
+        return _number(node.inputs[0])
+    if isinstance(variable, Constant) and np.size(variable.data) == 1:
+        return float(np.asarray(variable.data).reshape(()))
+    return None
+
+
+def _is_zero(variable: Variable) -> bool:
+    node = variable.owner
+    return node is not None and isinstance(node.op, Alloc) and _number(node.inputs[0]) == 0.0

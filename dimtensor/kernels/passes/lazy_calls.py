@@ -1,0 +1,111 @@
+"""Calls that only one arm of a selection needs are made only where it is selected.
+
+A selection is elementwise: both of its arms are computed, and where that vectorises nothing is
+cheaper. A call that LLVM cannot vectorise is made for one number after the other anyway, so it may
+as well be left out where its result is not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dimtensor.kernels.ir.make import number, select
+from dimtensor.kernels.ir.nodes import Assign, Expression, Names, Op
+from dimtensor.kernels.passes.strip_mining import Line
+
+# a condition, and whether it has to hold
+Condition = tuple[Expression, bool]
+
+
+def on_demand(lines: Sequence[Line], needed: Names) -> list[Line]:
+    """The lines with calls that are made on a condition, in an order in which they can run.
+
+    Parameters
+    ----------
+    lines : sequence of Line
+        Of one loop, each temporary before those that use it.
+    needed : frozenset of str
+        Temporaries that are used otherwise.
+    """
+    if not any(line.is_serial and line.name for line in lines):
+        return list(lines)
+    if not any(_selection(line) for line in lines):
+        return list(lines)
+    conditions = _conditions(lines, needed)
+    changed = []
+    for line in lines:
+        condition = conditions.get(line.name) if line.is_serial else None
+        if condition is None or not condition[0].uses.isdisjoint(_behind(line, lines)):
+            changed.append(line)
+            continue
+        which, side = condition
+        assert isinstance(line.statement, Assign)
+        target, call = line.statement.target, line.statement.value
+        zero = number(0, target.dtype)
+        value = select(which, call, zero) if side else select(which, zero, call)
+        changed.append(Line(Assign(target, value), line.is_serial))
+    return _in_order(changed)
+
+
+def _selection(line: Line) -> Op | None:
+    """The selection that a temporary is, if it is one."""
+    value = line.statement.value if isinstance(line.statement, Assign) else None
+    return value if isinstance(value, Op) and value.op == "select" else None
+
+
+def _conditions(lines: Sequence[Line], needed: Names) -> dict[str | None, Condition]:
+    """For temporaries that one arm of a selection alone needs: its condition, and which arm."""
+    found: dict[str | None, Condition] = {}
+    users: dict[str, list[Line]] = {}
+    for line in lines:
+        for used in line.uses:
+            users.setdefault(used, []).append(line)
+    for line in reversed(lines):
+        name = line.name
+        if name is None or name in needed or name not in users:
+            continue
+        asked = {_condition_in(name, user, found) for user in users[name]}
+        (only, *others) = asked
+        if only is not None and not others:
+            found[name] = only
+    return found
+
+
+def _condition_in(name: str, user: Line, known: dict[str | None, Condition]) -> Condition | None:
+    selection = _selection(user)
+    if selection is not None:
+        which, *arms = selection.operands
+        inside = [name in each.uses for each in (which, *arms)]
+        if inside == [False, True, False]:
+            return which, True
+        if inside == [False, False, True]:
+            return which, False
+    return known.get(user.name)
+
+
+def _behind(line: Line, lines: Sequence[Line]) -> set[str]:
+    """Temporaries that depend on one."""
+    found = {line.name}
+    for other in lines:
+        if other.name is not None and not found.isdisjoint(other.uses):
+            found.add(other.name)
+    return {name for name in found if name is not None}
+
+
+def _in_order(lines: Sequence[Line]) -> list[Line]:
+    """Every temporary before those that use it, otherwise as they are."""
+    position_of = {line.name: at for at, line in enumerate(lines) if line.name is not None}
+    ordered: list[Line] = []
+    done: set[int] = set()
+
+    def put(at: int) -> None:
+        if at in done:
+            return
+        done.add(at)
+        for other in sorted(position_of[name] for name in lines[at].uses & position_of.keys()):
+            put(other)
+        ordered.append(lines[at])
+
+    for at in range(len(lines)):
+        put(at)
+    return ordered

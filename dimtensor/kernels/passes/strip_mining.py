@@ -1,0 +1,229 @@
+"""Strips: the innermost loop in pieces, so that what LLVM vectorises is apart from what it cannot.
+
+A loop over the data of a model computes a residual, sums its products, and adds it up by group. The
+last of these has to be done one element after the other, and then LLVM does all of it so. In strips
+of some hundred elements, a first loop computes and sums, vectorised, and leaves in a short array
+what a second loop adds up by group.
+
+A very long body is cut as well: what LLVM's vectorisers and its register allocation take for a loop
+grows with the square of its operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from dimtensor.kernels.ir.make import ZERO, cast, integer, known, op
+from dimtensor.kernels.ir.nodes import (
+    Allocate,
+    Array,
+    Assign,
+    Expression,
+    For,
+    Load,
+    Names,
+    Statement,
+    Store,
+    Var,
+)
+from dimtensor.kernels.ir.walk import replaced
+from dimtensor.kernels.passes.totals import Blocks
+
+STRIP = 256
+# accumulators of what is added up by data: consecutive elements of one group need not wait for each
+# other's sum to be stored
+WAYS = 8
+_FEWEST = 64
+# a body of more operations is cut into pieces of so many, in strips of so many elements
+LONGEST = 400
+_PIECE = 48
+_SHORT = 64
+
+
+@dataclass
+class Line:
+    """A statement in the innermost loop.
+
+    Attributes
+    ----------
+    statement : Statement
+    is_serial : bool
+        Whether it keeps LLVM from vectorising.
+    is_load : bool
+        Whether it only reads what lies at the loop's position, which may be done again.
+    name : str or None
+        The temporary that it assigns.
+    uses : frozenset of str
+        Other names in it.
+    """
+
+    statement: Statement
+    is_serial: bool = False
+    is_load: bool = False
+    name: str | None = field(init=False)
+    uses: Names = field(init=False)
+
+    def __post_init__(self) -> None:
+        is_temporary = isinstance(self.statement, Assign)
+        self.name = self.statement.defines if is_temporary else None
+        self.uses = self.statement.uses
+
+
+def pays(lines: Sequence[Line], length: Expression) -> bool:
+    """Whether a loop is to be run in strips: there is something serial, and more than that.
+
+    The measurements are in ``docs/design/kernels.md``. A body that is too long is cut in any case.
+    """
+    if is_long(lines):
+        return True
+    rounds = known(length)
+    if rounds is not None and rounds < _FEWEST:
+        return False
+    serial = any(line.is_serial for line in lines)
+    others = sum(not line.is_serial and not line.is_load for line in lines)
+    return serial and others > 1
+
+
+def is_long(lines: Sequence[Line]) -> bool:
+    """Whether there is too much in a loop for LLVM."""
+    return sum(not line.is_load for line in lines) > LONGEST
+
+
+def with_results_early(lines: Sequence[Line], late: Names) -> list[Line]:
+    """Lines with results where what they take is known, so that it need not be kept.
+
+    Parameters
+    ----------
+    lines : sequence of Line
+        Temporaries, each before those that use it, then results.
+    late : set of str
+        Arrays whose elements are overwritten, which has to come last.
+    """
+    position = {line.name: at for at, line in enumerate(lines) if line.name is not None}
+
+    def key(at: int) -> tuple[int, int]:
+        line = lines[at]
+        if line.name is not None or line.is_serial or not late.isdisjoint(line.uses):
+            return at, at
+        return max((position[name] for name in line.uses if name in position), default=at), at
+
+    return [lines[at] for at in sorted(range(len(lines)), key=key)]
+
+
+def stages(lines: Sequence[Line]) -> list[int]:
+    """The stage of each line: the even ones are vectorised. -1: wherever it is needed."""
+    stage_of: dict[str, int] = {}
+    found = []
+    for line in lines:
+        stage = max((stage_of.get(name, 0) for name in line.uses), default=0)
+        if line.is_serial != bool(stage % 2):
+            stage += 1
+        if line.is_load:
+            stage = -1
+        elif line.name is not None:
+            stage_of[line.name] = stage
+        found.append(stage)
+    return _cut(found) if is_long(lines) else found
+
+
+def _cut(stages: Sequence[int]) -> list[int]:
+    """Stages in pieces that are not too long, numbered anew."""
+    sizes: dict[int, int] = {}
+    pieces = []
+    for stage in stages:
+        size = sizes.get(stage, 0)
+        pieces.append((stage, size // _PIECE if stage >= 0 else 0))
+        sizes[stage] = size + 1
+    numbers = {piece: at for at, piece in enumerate(sorted(set(pieces) - {(-1, 0)}))}
+    return [numbers.get(piece, -1) for piece in pieces]
+
+
+def write(
+    lines: Sequence[Line],
+    counter: Var,
+    length: Expression,
+    blocks: Blocks,
+    fresh: Callable[[str], str],
+) -> tuple[For, list[Statement]]:
+    """The loop over strips, each a block of sums, and the arrays that it needs before it."""
+    start, at, count = (Var(fresh(kind), "int64") for kind in "jkm")
+    stage_of = stages(lines)
+    bodies, stored = _bodies(lines, stage_of)
+    size = _SHORT if is_long(lines) else STRIP
+    buffers, made = _buffers(lines, stored, size, fresh)
+    position = op("+", start, at)
+    values, positions = {counter.name: position}, {counter.name: cast(position, "uint64")}
+    inside: list[Statement] = [
+        Assign(count, op("min", integer(size), op("-", length, start))),
+        *blocks.head,
+    ]
+    for stage, numbers in bodies.items():
+        body: list[Statement] = []
+        for number in numbers:
+            line = lines[number]
+            if stage_of[number] in (stage, -1):
+                body.append(replaced(line.statement, values, positions))
+                if number in buffers:
+                    body.append(Store(_at(buffers[number], at), _target(line)))
+            else:
+                body.append(Assign(_target(line), _at(buffers[number], at)))
+        inside.append(For(at, count, tuple(body)))
+    return For(start, length, (*inside, *blocks.tail), ZERO, size), made
+
+
+def _bodies(
+    lines: Sequence[Line], stage_of: Sequence[int]
+) -> tuple[dict[int, list[int]], list[int]]:
+    """The lines of each stage, and those whose results one stage leaves to others."""
+    defined = {line.name: number for number, line in enumerate(lines) if line.name is not None}
+    bodies: dict[int, list[int]] = {}
+    stored: dict[int, None] = {}
+    for stage in sorted(set(stage_of) - {-1}):
+        needed: set[int] = set()
+        pending = [number for number, own in enumerate(stage_of) if own == stage]
+        while pending:
+            number = pending.pop()
+            if number in needed:
+                continue
+            needed.add(number)
+            if stage_of[number] not in (stage, -1):
+                stored.setdefault(number)
+                continue
+            pending += sorted(
+                (defined[name] for name in lines[number].uses if name in defined), reverse=True
+            )
+        bodies[stage] = sorted(needed)
+    return bodies, list(stored)
+
+
+_Buffer = tuple[Array, Expression | None]
+
+
+def _buffers(
+    lines: Sequence[Line], stored: Sequence[int], size: int, fresh: Callable[[str], str]
+) -> tuple[dict[int, _Buffer], list[Statement]]:
+    """Where stages leave results to others: an array each, or rows of one if there are many."""
+    dtypes = {number: _target(lines[number]).dtype for number in stored}
+    if not is_long(lines):
+        arrays = {number: Array(fresh("b"), dtype, 1) for number, dtype in dtypes.items()}
+        made: list[Statement] = [Allocate(each, (integer(size),)) for each in arrays.values()]
+        return {number: (array, None) for number, array in arrays.items()}, made
+    tables = {dtype: Array(fresh("b"), dtype, 2) for dtype in sorted(set(dtypes.values()))}
+    counts = dict.fromkeys(tables, 0)
+    buffers: dict[int, _Buffer] = {}
+    for number, dtype in dtypes.items():
+        buffers[number] = tables[dtype], integer(counts[dtype])
+        counts[dtype] += 1
+    made = [Allocate(tables[d], (integer(count), integer(size))) for d, count in counts.items()]
+    return buffers, made
+
+
+def _at(buffer: _Buffer, at: Var) -> Load:
+    array, row = buffer
+    return Load(array, (at,) if row is None else (row, at))
+
+
+def _target(line: Line) -> Var:
+    assert isinstance(line.statement, Assign)
+    return line.statement.target

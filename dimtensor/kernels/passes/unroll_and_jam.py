@@ -1,0 +1,66 @@
+"""A loop unrolled over the loop inside of it, which then loads and stores less often.
+
+Where the inner loop adds to an array, once for each round of the loop around it, several rounds at
+a time add to an element while it is in a register.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from dimtensor.kernels.ir.make import integer, known, op
+from dimtensor.kernels.ir.nodes import Assign, Expression, For, Statement, Var
+from dimtensor.kernels.ir.walk import replaced
+from dimtensor.kernels.passes.totals import Blocks, loop
+
+# rounds at a time, by the number of lines that they repeat
+_ROUNDS = ((14, 4), (30, 2))
+
+
+def rounds(statements: int, length: Expression) -> int:
+    """How many rounds are run at a time; 1 if it does not pay."""
+    for most, count in _ROUNDS:
+        if statements <= most:
+            n = known(length)
+            return count if n is None or n >= count else 1
+    return 1
+
+
+def write(
+    counters: tuple[Var, Var],
+    lengths: tuple[Expression, Expression],
+    body: tuple[Sequence[Statement], Sequence[Statement], Sequence[Statement]],
+    count: int,
+    blocks: Blocks,
+    fresh: Callable[[str], str],
+) -> list[Statement]:
+    """Two loops: what is done before the inner one, in it, and after it, `count` times at once.
+
+    The inner loop is run in blocks, if there are sums of them.
+    """
+    outer, inner = counters
+    block, times = Var(fresh("k"), "int64"), integer(count)
+    parts = (*body, blocks.head, blocks.tail)
+    copies: tuple[list[Statement], ...] = ([], [], [], [], [])
+    # what is given its first value in a round, the others have variables of their own for
+    own = [
+        each.target for part in (*body[:2], *parts[3:]) for each in part if isinstance(each, Assign)
+    ]
+    for number in range(count):
+        position = op("+", op("*", times, block), integer(number))
+        values: dict[str, Expression] = {outer.name: position}
+        for each in sorted(own, key=lambda var: var.name):
+            if each.name not in values:
+                values[each.name] = Var(fresh(each.name[0]), each.dtype, each.loops)
+        for target, part in zip(copies, parts, strict=True):
+            target += [replaced(each, values) for each in part]
+
+    def inside(each: Sequence[Sequence[Statement]], around: Blocks) -> tuple[Statement, ...]:
+        return (*each[0], loop(inner, lengths[1], each[1], around, fresh), *each[2])
+
+    n, whole = known(lengths[0]), op("//", lengths[0], times)
+    written = [For(block, whole, inside(copies, Blocks(copies[3], copies[4])))]
+    if n is None or n % count:
+        start = op("*", whole, times)
+        written.append(For(outer, lengths[0], inside(body, blocks), start))
+    return list(written)

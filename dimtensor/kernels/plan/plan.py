@@ -1,0 +1,381 @@
+"""Which results are stored and in which loop nest each of them is computed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.graph.fg import FunctionGraph
+from pytensor.scalar.basic import (
+    AND,
+    OR,
+    Add,
+    Mul,
+    ScalarInnerGraphOp,
+    ScalarMaximum,
+    ScalarMinimum,
+    ScalarType,
+)
+from pytensor.tensor.basic import Alloc, MakeVector, ScalarFromTensor, TensorFromScalar
+from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
+from pytensor.tensor.shape import Shape, Shape_i, SpecifyShape
+from pytensor.tensor.subtensor import (
+    AdvancedIncSubtensor,
+    AdvancedSubtensor,
+    IncSubtensor,
+    Subtensor,
+)
+from pytensor.tensor.type import TensorType
+
+from dimtensor.kernels.plan import UnsupportedGraph
+from dimtensor.kernels.plan.extents import (
+    Axis,
+    Extents,
+    constant_int,
+    gather_layout,
+    selection_of,
+)
+from dimtensor.kernels.plan.repeats import read_at_many_places
+from dimtensor.kernels.plan.signatures import array_inputs, reads_elements
+from dimtensor.ops.facts import facts_of
+
+REDUCTIONS = (Add, Mul, ScalarMaximum, ScalarMinimum, AND, OR)
+
+# loops: classes of axes, told apart where one occurs twice
+Space = tuple[tuple[Axis, int], ...]
+
+
+@dataclass
+class Task:
+    """One result to be stored.
+
+    Attributes
+    ----------
+    kind : {"store", "reduce", "scatter", "call"}
+    node : Apply or None
+        The operation, for all kinds but a store.
+    target : Variable
+        What is computed.
+    space : tuple of Axis
+        Classes of the loops, one per axis of the iteration; an axis of length 1 has no loop.
+    axes : tuple of int
+        The axis of the iterated variable that each loop walks.
+    """
+
+    kind: str
+    node: Apply | None
+    target: Variable
+    space: Space = ()
+    axes: tuple[int, ...] = ()
+    group: int = -1
+
+    @property
+    def iterated(self) -> Variable:
+        """The variable whose axes the loops walk."""
+        if self.kind == "store":
+            return self.target
+        assert self.node is not None
+        return self.node.inputs[0] if self.kind == "reduce" else selection_of(self.node)
+
+
+@dataclass
+class Group:
+    """Tasks that share a loop nest, or one call."""
+
+    tasks: list[Task] = field(default_factory=list)
+    space: Space = ()
+    reads: set[Variable] = field(default_factory=set)
+
+    @property
+    def is_call(self) -> bool:
+        return self.tasks[0].kind == "call"
+
+
+class Plan:
+    """Tasks of a graph, in groups, in an order in which they can run.
+
+    Parameters
+    ----------
+    graph : FunctionGraph
+    fuse : bool
+        Whether tasks share loop nests; otherwise each has its own, to compare with.
+    """
+
+    def __init__(self, graph: FunctionGraph, fuse: bool = True):
+        self.graph = graph
+        self.fuse = fuse
+        self.extents = Extents(graph)
+        self.order = list(graph.toposort())
+        self.inline = {n for n in self.order if self._is_inline(n)}
+        self.stored: set[Variable] = set(graph.inputs)
+        self._choose_stored()
+        self.groups: list[Group] = []
+        self._ready: dict[Variable, int] = {}
+        self._behind: dict[Variable, tuple[int, frozenset[Variable]]] = {}
+        self._schedule()
+        while repeated := self._repeated():
+            self.stored |= repeated
+            self._schedule()
+        self._read_at_the_end: set[Variable] = set()
+        for output in graph.outputs:
+            if not isinstance(output, Constant) and output not in self._ready:
+                self._available(output, self._read_at_the_end)
+
+    # -- what is stored --------------------------------------------------------------------------
+
+    def _is_inline(self, node: Apply) -> bool:
+        """Whether the elements of a node's output can be written as an expression."""
+        op = node.op
+        if not all(isinstance(v.type, TensorType) or _scalar(v) for v in node.outputs):
+            return False
+        if isinstance(op, Elemwise):
+            return len(node.outputs) == 1 and not _is_composite(op)
+        if isinstance(op, (DimShuffle, Alloc, ScalarFromTensor, TensorFromScalar, SpecifyShape)):
+            return True
+        if isinstance(op, Subtensor):
+            return has_simple_slices(node)
+        if isinstance(op, AdvancedSubtensor):
+            return gather_layout(node) is not None
+        if isinstance(op, Shape_i):
+            return True
+        return isinstance(op, (MakeVector, Shape))
+
+    def is_reduction(self, node: Apply) -> bool:
+        return isinstance(node.op, CAReduce) and type(node.op.scalar_op) in REDUCTIONS
+
+    def is_scatter(self, node: Apply) -> bool:
+        if isinstance(node.op, IncSubtensor):
+            return has_simple_slices(node)
+        return isinstance(node.op, AdvancedIncSubtensor) and gather_layout(node) is not None
+
+    def _choose_stored(self) -> None:
+        clients = self.graph.clients
+        outputs = set(self.graph.outputs)
+        for node in self.order:
+            if node not in self.inline:
+                self.stored.update(node.outputs)
+                if not (self.is_reduction(node) or self.is_scatter(node)):
+                    self.stored.update(array_inputs(node))
+                elif self.is_scatter(node) and not _is_fill(node.inputs[0]):
+                    self.stored.add(node.inputs[0])
+                continue
+            (out,) = node.outputs
+            if out in outputs:
+                self.stored.add(out)
+            if isinstance(node.op, (AdvancedSubtensor,)):
+                self.stored.update(v for v in node.inputs if self._costs(v))
+            elif isinstance(node.op, DimShuffle) and "x" in node.op.new_order:
+                if node.inputs[0].type.ndim and self._costs(node.inputs[0]):
+                    self.stored.add(node.inputs[0])
+            elif isinstance(node.op, (MakeVector, Shape)):
+                readers = [(c, at) for c, at in clients[out] if c != "output"]
+                if any(not (_scalar_reader(c) or reads_elements(c, at)) for c, at in readers):
+                    self.stored.add(out)
+        self.stored.update(v for v in outputs if not isinstance(v, Constant))
+        self.stored |= read_at_many_places(self.order, self.inline, self.stored.__contains__)
+        self.stored = {v for v in self.stored if not isinstance(v, Constant)}
+
+    def _costs(self, variable: Variable) -> bool:
+        """Whether computing an element is more than reading one."""
+        node = variable.owner
+        if node is None or variable in self.stored or variable.type.ndim == 0:
+            return False
+        if isinstance(node.op, (DimShuffle, Subtensor, SpecifyShape)):
+            return self._costs(node.inputs[0])
+        return not _is_fill(variable)
+
+    # -- schedule ----------------------------------------------------------------------------------
+
+    def _tasks(self) -> list[Task]:
+        tasks = []
+        for node in self.order:
+            if node in self.inline:
+                (out,) = node.outputs
+                if out in self.stored and getattr(out.type, "ndim", 0) > 0:
+                    tasks.append(Task("store", None, out, *self.space_of(out)))
+            elif self.is_reduction(node):
+                source = node.inputs[0]
+                tasks.append(Task("reduce", node, node.outputs[0], *self.space_of(source)))
+            elif self.is_scatter(node):
+                tasks.append(Task("scatter", node, node.outputs[0], *self._scatter_space(node)))
+            else:
+                tasks.append(Task("call", node, node.outputs[0]))
+        return tasks
+
+    def space_of(self, variable: Variable) -> tuple[Space, tuple[int, ...]]:
+        """Loops over a variable: their classes, told apart where one occurs twice, and axes."""
+        seen: dict[Axis, int] = {}
+        space, axes = [], []
+        for axis, length in enumerate(variable.type.shape):
+            if length == 1:
+                continue
+            cls = self.extents.find((variable, axis))
+            seen[cls] = seen.get(cls, -1) + 1
+            space.append((cls, seen[cls]))
+            axes.append(axis)
+        return tuple(space), tuple(axes)
+
+    def _scatter_space(self, node: Apply) -> tuple[Space, tuple[int, ...]]:
+        """Loops over what is selected, in which the value may be broadcast."""
+        return self.space_of(selection_of(node))
+
+    def _repeated(self) -> set[Variable]:
+        """Expensive elements that more than one loop nest would compute."""
+        seen: dict[Variable, int] = {}
+        repeated: set[Variable] = set()
+        for number, group in enumerate(self.groups):
+            walked: set[Variable] = set()
+            for task in group.tasks:
+                for variable in self._computed_in(task, walked):
+                    if seen.setdefault(variable, number) != number:
+                        repeated.add(variable)
+        return repeated - self.stored
+
+    def _computed_in(self, task: Task, seen: set[Variable]) -> list[Variable]:
+        """Expensive elements that a task computes for itself, beside those that were seen."""
+        stack, found = self._sources(task), []
+        while stack:
+            v = stack.pop()
+            if v in seen or v in self._ready or v.owner is None:
+                continue
+            seen.add(v)
+            if getattr(v.type, "ndim", 0) and is_expensive(v.owner):
+                found.append(v)
+            stack.extend(v.owner.inputs)
+        return found
+
+    def _schedule(self) -> None:
+        self.groups, self._ready, self._behind = [], {}, {}
+        for variable in self.graph.inputs:
+            self._ready[variable] = 0
+        for task in self._tasks():
+            reads: set[Variable] = set()
+            earliest = 0
+            for variable in self._sources(task):
+                earliest = max(earliest, self._available(variable, reads))
+            task.group = self._place(task, earliest, reads)
+            for out in task.node.outputs if task.node is not None else [task.target]:
+                self._ready[out] = task.group + 1
+
+    def _sources(self, task: Task) -> list[Variable]:
+        if task.node is None:
+            assert task.target.owner is not None
+            return list(task.target.owner.inputs)
+        return list(task.node.inputs)
+
+    def last_reader(self, variable: Variable) -> int:
+        """The last group that reads a stored array.
+
+        It is -1 if a call reads the array, which may keep a view, or a number that is returned: it
+        is computed after all groups.
+        """
+        if variable in self._read_at_the_end:
+            return -1
+        readers = [at for at, group in enumerate(self.groups) if variable in group.reads]
+        if not readers or any(self.groups[at].is_call for at in readers):
+            return -1
+        return readers[-1]
+
+    def _available(self, variable: Variable, reads: set[Variable]) -> int:
+        """The first group that may read a variable; collects the stored arrays behind it."""
+        behind, stack = self._behind, [variable]
+        while stack:
+            v = stack[-1]
+            if v in behind:
+                stack.pop()
+                continue
+            known = self._ready.get(v)
+            if isinstance(v, Constant):
+                behind[v] = (0, frozenset())
+            elif known is not None:
+                stored = getattr(v.type, "ndim", 0) > 0
+                behind[v] = (known, frozenset([v]) if stored else frozenset())
+            elif v.owner is None:
+                raise UnsupportedGraph(f"{v} is neither input nor computed")
+            elif missing := [x for x in v.owner.inputs if x not in behind]:
+                stack += missing
+            else:
+                found = {behind[x] for x in v.owner.inputs}
+                behind[v] = (
+                    max((at for at, _ in found), default=0),
+                    frozenset().union(*(arrays for _, arrays in found)),
+                )
+        earliest, arrays = behind[variable]
+        reads |= arrays
+        return earliest
+
+    def _place(self, task: Task, earliest: int, reads: set[Variable]) -> int:
+        if task.kind != "call" and self.fuse:
+            for number in range(earliest, len(self.groups)):
+                group = self.groups[number]
+                if group.is_call or sorted(map(_key, group.space)) != sorted(map(_key, task.space)):
+                    continue
+                if not task.space or group.reads & reads:
+                    group.tasks.append(task)
+                    group.reads |= reads
+                    return number
+        self.groups.append(Group([task], task.space, set(reads)))
+        return len(self.groups) - 1
+
+
+def _key(item: tuple[Axis, int]) -> tuple[int, int, int]:
+    (variable, axis), occurrence = item
+    return (id(variable), axis, occurrence)
+
+
+def _scalar(variable: Variable) -> bool:
+    return isinstance(variable.type, ScalarType)
+
+
+def _is_composite(op: Elemwise) -> bool:
+    return isinstance(op.scalar_op, ScalarInnerGraphOp)
+
+
+def _is_fill(variable: Variable) -> bool:
+    """Whether a variable is one number repeated."""
+    node = variable.owner
+    if node is not None and isinstance(node.op, Alloc):
+        value = node.inputs[0]
+        return all(length == 1 for length in value.type.shape) and _number(value)
+    return False
+
+
+def _number(variable: Variable) -> bool:
+    return isinstance(variable, Constant)
+
+
+def _scalar_reader(node: Apply) -> bool:
+    """Whether a client of a short vector reads single elements at constant places."""
+    if isinstance(node.op, DimShuffle):
+        return True
+    if not isinstance(node.op, Subtensor):
+        return False
+    return all(isinstance(entry, int) for entry in node.op.idx_list) and all(
+        constant_int(v) is not None for v in node.inputs[1:]
+    )
+
+
+def has_simple_slices(node: Apply) -> bool:
+    """Whether a basic selection has integers, and slices of constant ends, only.
+
+    Of an axis whose length is not known, a slice with a negative step takes all.
+    """
+    op = node.op
+    first = 2 if isinstance(op, IncSubtensor) else 1
+    for axis, entry in enumerate(op.idx_list):
+        if not isinstance(entry, slice):
+            continue
+        ends = [e for e in (entry.start, entry.stop, entry.step) if e is not None]
+        if any(constant_int(node.inputs[first + end]) is None for end in ends):
+            return False
+        if entry.step is not None and node.inputs[0].type.shape[axis] is None:
+            step = constant_int(node.inputs[first + entry.step])
+            assert step is not None
+            if step < 0 and not (entry.start is None and entry.stop is None):
+                return False
+    return True
+
+
+def is_expensive(node: Apply) -> bool:
+    """Whether an element costs a call of a library function."""
+    return isinstance(node.op, Elemwise) and not facts_of(node.op.scalar_op).is_cheap

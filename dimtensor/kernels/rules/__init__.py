@@ -1,0 +1,1 @@
+"""How operations are written: elements as expressions, others as loops of their own."""

@@ -1,0 +1,469 @@
+"""Operations that are not expressions of elements, each written as loops of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pytensor.graph.basic import Apply, Variable
+from pytensor.scalar.basic import ScalarType
+from pytensor.tensor.basic import AllocDiag, ARange, ExtractDiag, Eye, Join, Nonzero
+from pytensor.tensor.extra_ops import CumOp
+from pytensor.tensor.math import Argmax
+from pytensor.tensor.subtensor import IncSubtensor, Subtensor
+from pytensor.tensor.type import TensorType
+
+from dimtensor.kernels.ir.make import ONE, ZERO, cast, integer, known, op, select
+from dimtensor.kernels.ir.nodes import (
+    Accumulate,
+    Array,
+    Assign,
+    Bind,
+    Carry,
+    Expression,
+    For,
+    Foreign,
+    If,
+    Raise,
+    Statement,
+    Store,
+    Var,
+    Wrapped,
+)
+from dimtensor.kernels.plan import UnsupportedGraph
+from dimtensor.kernels.plan.signatures import core_op
+from dimtensor.kernels.rules.elements import Index, Place, counter, entries_of, from_the_start
+from dimtensor.kernels.rules.scalars import identity
+
+if TYPE_CHECKING:
+    from dimtensor.kernels.emit.emitter import Emitter
+    from dimtensor.kernels.emit.scopes import Scope
+
+CallRule = Callable[["Emitter", Apply], None]
+Loops = list[tuple[Var, Expression]]
+Lists = Mapping[int, Sequence[Statement]]
+
+
+def loops_over(e: Emitter, variable: Variable) -> tuple[Index, Loops]:
+    """An index of a variable, and the counter and length of each loop that it needs, in order."""
+    index: list[Expression] = []
+    loops: Loops = []
+    for axis, length in enumerate(variable.type.shape):
+        if length == 1:
+            index.append(ZERO)
+            continue
+        at = counter(e.fresh("i"))
+        index.append(at)
+        loops.append((at, e.length(variable, axis)))
+    return tuple(index), loops
+
+
+def write_loops(
+    e: Emitter,
+    loops: Loops,
+    scope: Scope,
+    body: Sequence[Statement],
+    before: Lists | None = None,
+    after: Lists | None = None,
+) -> None:
+    """Write a loop nest in the order given, each temporary outside of loops that it does not need.
+
+    `before` and `after` have statements for inside of so many loops.
+    """
+    order = [at.name for at, _ in loops]
+    inside: list[list[Statement]] = [[] for _ in range(len(order) + 1)]
+    for each in scope.temporaries:
+        depth = max((order.index(loop) + 1 for loop in each.target.loops), default=0)
+        inside[depth].append(each)
+    for depth, statements in (before or {}).items():
+        inside[depth] += statements
+    written = [*inside[-1], *body]
+    for depth in range(len(order), -1, -1):
+        written += (after or {}).get(depth, ())
+        if depth:
+            at, length = loops[depth - 1]
+            written = [*inside[depth - 1], For(at, length, tuple(written))]
+    e.lines += written
+
+
+def new_scope(e: Emitter) -> Scope:
+    from dimtensor.kernels.emit.scopes import Scope
+
+    return Scope(e)
+
+
+def set_length(e: Emitter, variable: Variable, axis: int, length: Expression) -> Expression:
+    """Say how long an axis is that nothing else has the length of."""
+    if variable.type.shape[axis] is not None:
+        return integer(variable.type.shape[axis])
+    return e.name_length(variable, axis, length)
+
+
+def finish(e: Emitter, variable: Variable, place: Place) -> None:
+    e.places[variable] = place
+
+
+def call_numba(e: Emitter, node: Apply) -> None:
+    """What has no rule is called through PyTensor's numba implementation."""
+    arguments = tuple(e.argument(variable) for variable in node.inputs)
+    results = []
+    for variable in node.outputs:
+        if not isinstance(variable.type, (ScalarType, TensorType)):
+            raise UnsupportedGraph(f"a result of type {variable.type}")
+        rank = getattr(variable.type, "ndim", 0)
+        results.append(Array(e.fresh("v"), variable.type.dtype, rank))
+    e.lines.append(Foreign(tuple(results), e.numba_function(node), arguments))
+    for variable, result in zip(node.outputs, results, strict=True):
+        if isinstance(variable.type, ScalarType):
+            e.scalars[variable] = Var(result.name, result.dtype)
+        elif result.rank == 0:
+            scalar = Var(e.fresh("s"), result.dtype)
+            e.lines.append(Assign(scalar, Wrapped("unbox", result)))
+            e.scalars[variable] = scalar
+        else:
+            ordered = result
+            if result.rank > 1:  # LAPACK's results are in column order
+                ordered = e.array(variable)
+                e.lines.append(Bind(ordered, Wrapped("contiguous", result)))
+            finish(e, variable, Place(ordered, early=False))
+
+
+# -- running sums and products ---------------------------------------------------------------------
+
+
+def _running(e: Emitter, node: Apply) -> None:
+    (x,), (out,) = node.inputs, node.outputs
+    operation = "+" if node.op.mode == "add" else "*"
+    dtype = out.type.dtype
+    index, loops = loops_over(e, out)
+    scope = new_scope(e)
+    value = e.element(x, index, scope)
+    place = e.allocate(out)
+    target = place.at(index)
+    along = index[node.op.axis]
+    counters = [at for at, _ in loops]
+    before: dict[int, list[Statement]] = {}
+    body: list[Statement]
+    if along not in counters:
+        body = [Store(target, value)]
+    elif along == counters[-1]:
+        total = Var(e.fresh("a"), dtype)
+        start = identity("Add" if operation == "+" else "Mul", dtype)
+        before[len(loops) - 1] = [Assign(total, start)]
+        body = [Carry(total, _as(dtype, op(operation, total, value))), Store(target, total)]
+    else:
+        previous = list(index)
+        previous[node.op.axis] = op("-", along, ONE)
+        following = op(operation, place.at(previous), value)
+        first = op("==", along, ZERO)
+        body = [If(first, (Store(target, value),), (Store(target, following),))]
+    write_loops(e, loops, scope, body, before)
+    finish(e, out, place)
+
+
+def _as(dtype: str, value: Expression) -> Expression:
+    """A sum of the dtype of a total: numba adds small integers as int64."""
+    return value if dtype in ("float64", "int64", "complex128") else cast(value, dtype)
+
+
+# -- positions of extremes -------------------------------------------------------------------------
+
+
+def _argmax(e: Emitter, node: Apply) -> None:
+    (x,), (out,) = node.inputs, node.outputs
+    index, loops = loops_over(e, x)
+    axes = range(x.type.ndim) if node.op.axis is None else node.op.axis
+    for axis in axes:
+        length = e.length(x, axis)
+        if not known(length):
+            error = Raise("ValueError", "the greatest of no elements has no position")
+            e.lines.append(If(op("==", length, ZERO), (error,)))
+    reduced = {index[axis] for axis in axes}
+    loops = [loop for loop in loops if loop[0] not in reduced] + [
+        loop for loop in loops if loop[0] in reduced
+    ]
+    depth = sum(at not in reduced for at, _ in loops)
+    scope = new_scope(e)
+    value = e.element(x, index, scope)
+    dtype = x.type.dtype
+    best = Var(e.fresh("a"), dtype)
+    at, position = Var(e.fresh("a"), "int64"), Var(e.fresh("a"), "int64")
+    reasons = [op("==", position, ZERO), op(">", value, best)]
+    if dtype.startswith("float"):  # the first NaN is the greatest
+        reasons.append(op("and", op("!=", value, value), op("==", best, best)))
+    body = [
+        If(op("or", *reasons), (Carry(best, value), Carry(at, position))),
+        Accumulate("+", position, ONE),
+    ]
+    start = [Assign(best, identity("Maximum", dtype)), Assign(at, ZERO), Assign(position, ZERO)]
+    if out.type.ndim == 0:
+        write_loops(e, loops, scope, body, {depth: start})
+        e.scalars[out] = at
+        return
+    place = e.allocate(out)
+    kept = [index[axis] for axis in range(x.type.ndim) if axis not in axes]
+    write_loops(e, loops, scope, body, {depth: start}, {depth: [Store(place.at(kept), at)]})
+    finish(e, out, place)
+
+
+def _nonzero(e: Emitter, node: Apply) -> None:
+    (x,) = node.inputs
+    count, at = Var(e.fresh("n"), "int64"), Var(e.fresh("a"), "int64")
+    e.lines.append(Assign(count, ZERO))
+    index, loops = loops_over(e, x)
+    element = e.place(x).at(index)
+    write_loops(e, loops, new_scope(e), [If(element, (Accumulate("+", count, ONE),))])
+    set_length(e, node.outputs[0], 0, count)
+    places = [e.allocate(out) for out in node.outputs]
+    found = [Store(place.at([at]), i) for place, i in zip(places, index, strict=True)]
+    e.lines.append(Assign(at, ZERO))
+    body = If(element, (*found, Accumulate("+", at, ONE)))
+    write_loops(e, loops, new_scope(e), [body])
+    for out, place in zip(node.outputs, places, strict=True):
+        finish(e, out, place)
+
+
+# -- joins and shapes ------------------------------------------------------------------------------
+
+
+def _join(e: Emitter, node: Apply) -> None:
+    """Every part goes to its own slice."""
+    (out,), axis = node.outputs, node.op.axis
+    lengths = [e.length(part, axis) for part in node.inputs]
+    set_length(e, out, axis, op("+", *lengths) if len(lengths) > 1 else lengths[0])
+    place = e.allocate(out)
+    start: Expression = ZERO
+    for part, length in zip(node.inputs, lengths, strict=True):
+        index, loops = loops_over(e, part)
+        scope = new_scope(e)
+        value = e.element(part, index, scope)
+        target = list(index)
+        if start != ZERO:
+            target[axis] = op("+", start, index[axis])
+        write_loops(e, loops, scope, [Store(place.at(target), value)])
+        start = _added(e, start, length)
+    finish(e, out, place)
+
+
+def _added(e: Emitter, start: Expression, length: Expression) -> Expression:
+    low, n = known(start), known(length)
+    if low is not None and n is not None:
+        return integer(low + n)
+    return _named(e, op("+", start, length))
+
+
+# -- constructors and diagonals --------------------------------------------------------------------
+
+
+def _arange(e: Emitter, node: Apply) -> None:
+    (out,) = node.outputs
+    start, stop, step = (e.element(v, (), e.top) for v in node.inputs)
+    if out.type.shape[0] is None:
+        count = op("-", stop, start)
+        if known(step) != 1:
+            count = cast(op("ceil", op("/", count, step)), "int64")
+        set_length(e, out, 0, op("max", count, ZERO))
+    place = e.allocate(out)
+    index, loops = loops_over(e, out)
+    value = cast(op("+", start, op("*", index[0], step)), out.type.dtype)
+    write_loops(e, loops, new_scope(e), [Store(place.at(index), value)])
+    finish(e, out, place)
+
+
+def identity_matrix(e: Emitter, node: Apply) -> None:
+    (out,) = node.outputs
+    rows, columns, offset = (e.element(v, (), e.top) for v in node.inputs[:3])
+    for axis, length in enumerate((rows, columns)):
+        if out.type.shape[axis] is None:
+            set_length(e, out, axis, length)
+    place = e.allocate(out)
+    index, loops = loops_over(e, out)
+    on_diagonal = op("==", op("-", index[1], index[0]), offset)
+    value = cast(select(on_diagonal, ONE, ZERO), out.type.dtype)
+    write_loops(e, loops, new_scope(e), [Store(place.at(index), value)])
+    finish(e, out, place)
+
+
+def _shifted(position: Expression, shift: int) -> Expression:
+    at = known(position)
+    if at is not None:
+        return integer(at + shift)
+    return op("+", position, integer(shift)) if shift else position
+
+
+def _diagonal(e: Emitter, node: Apply) -> None:
+    (x,), (out,), offset = node.inputs, node.outputs, node.op.offset
+    last = out.type.ndim - 1
+    shifts = {node.op.axis1: max(0, -offset), node.op.axis2: max(0, offset)}
+    rest = [op("-", e.length(x, axis), integer(shift)) for axis, shift in shifts.items()]
+    set_length(e, out, last, op("max", op("min", *rest), ZERO))
+    kept = iter(range(last))
+    index, loops = loops_over(e, out)
+    place = None if out.type.ndim == 0 else e.allocate(out)
+    source = [
+        _shifted(index[last], shifts[axis]) if axis in shifts else index[next(kept)]
+        for axis in range(x.type.ndim)
+    ]
+    scope = new_scope(e)
+    value = e.element(x, tuple(source), scope)
+    assert place is not None
+    write_loops(e, loops, scope, [Store(place.at(index), value)])
+    finish(e, out, place)
+
+
+def on_diagonal(e: Emitter, node: Apply) -> None:
+    x, (out,), diagonal = node.inputs[0], node.outputs, core_op(node)
+    offset, last = diagonal.offset, x.type.ndim - 1
+    batch = 0 if diagonal is node.op else last
+    shifts = {diagonal.axis1 + batch: max(0, -offset), diagonal.axis2 + batch: max(0, offset)}
+    sources = iter(range(last))
+    for axis in range(out.type.ndim):
+        if axis in shifts:
+            set_length(e, out, axis, op("+", e.length(x, last), integer(abs(offset))))
+        else:
+            set_length(e, out, axis, e.length(x, next(sources)))
+    place = e.allocate(out, identity("Add", out.type.dtype))
+    index, loops = loops_over(e, x)
+    scope = new_scope(e)
+    value = e.element(x, index, scope)
+    kept = iter(index[:last])
+    target = [
+        op("+", index[last], integer(shifts[axis])) if axis in shifts else next(kept)
+        for axis in range(out.type.ndim)
+    ]
+    write_loops(e, loops, scope, [Store(place.at(target), value)])
+    finish(e, out, place)
+
+
+# -- slices with computed ends ---------------------------------------------------------------------
+
+
+class _Walk(NamedTuple):
+    """A slice: its first position, step and number of positions."""
+
+    low: Expression
+    step: Expression
+    number: Expression
+
+
+def _walk(e: Emitter, node: Apply, first: int) -> list[_Walk | Expression]:
+    """For every axis of what is selected from, how a slice walks it; for a position, the position.
+
+    Slices are as those of Python: ends are clipped to the array.
+    """
+    x = node.inputs[0]
+    found: list[_Walk | Expression] = []
+    for axis, entry in enumerate(entries_of(node.op, x.type.ndim)):
+        length = e.length(x, axis)
+        if not isinstance(entry, slice):
+            at = e.element(node.inputs[first + entry], (), e.top)
+            e.is_inside(at, length)
+            found.append(_named(e, from_the_start(at, length)))
+            continue
+        start, stop, step = (
+            None if end is None else e.element(node.inputs[first + end], (), e.top)
+            for end in (entry.start, entry.stop, entry.step)
+        )
+        found.append(_slice_walk(e, start, stop, step, length))
+    return found
+
+
+def _slice_walk(
+    e: Emitter,
+    start: Expression | None,
+    stop: Expression | None,
+    step: Expression | None,
+    length: Expression,
+) -> _Walk:
+    if step is None:
+        low = ZERO if start is None else _clipped(e, start, length, ZERO, length)
+        high = length if stop is None else _clipped(e, stop, length, ZERO, length)
+        return _Walk(low, ONE, _named(e, op("max", op("-", high, low), ZERO)))
+    # forwards ends lie between 0 and the length, backwards between -1 and the length - 1
+    step = _named(e, cast(step, "int64"))
+    e.differ(step, ZERO)
+    is_forwards = op(">", step, ZERO)
+    least = _named(e, select(is_forwards, ZERO, integer(-1)))
+    most = _named(e, op("+", length, least))
+    low = _named(e, select(is_forwards, least, most))
+    high = _named(e, select(is_forwards, most, least))
+    if start is not None:
+        low = _clipped(e, start, length, least, most)
+    if stop is not None:
+        high = _clipped(e, stop, length, least, most)
+    up = op("//", op("-", op("+", op("-", high, low), step), ONE), step)
+    down = op("//", op("-", op("-", op("-", low, high), step), ONE), op("neg", step))
+    count = select(is_forwards, up, down)
+    return _Walk(low, step, _named(e, op("max", count, ZERO)))
+
+
+def _clipped(
+    e: Emitter, end: Expression, length: Expression, least: Expression, most: Expression
+) -> Expression:
+    end = _named(e, cast(end, "int64"))
+    end = _named(e, select(op("<", end, ZERO), op("+", end, length), end))
+    return _named(e, op("min", op("max", end, least), most))
+
+
+def _named(e: Emitter, value: Expression) -> Var:
+    """A variable for a number that a length is made of: before a loop where it is known there."""
+    return e.named(value, e.is_early(value))
+
+
+def _along(walk: _Walk, position: Expression) -> Expression:
+    walked = position if walk.step == ONE else op("*", walk.step, position)
+    return walked if walk.low == ZERO else op("+", walk.low, walked)
+
+
+def _positions(walks: Sequence[_Walk | Expression], index: Sequence[Expression]) -> Index:
+    """Positions in the source, of those along its slices."""
+    at = iter(index)
+    return tuple(_along(w, next(at)) if isinstance(w, _Walk) else w for w in walks)
+
+
+def _slice(e: Emitter, node: Apply) -> None:
+    x, (out,) = node.inputs[0], node.outputs
+    walks = _walk(e, node, 1)
+    slices = [walk for walk in walks if isinstance(walk, _Walk)]
+    for axis, walk in enumerate(slices):
+        set_length(e, out, axis, walk.number)
+    index, loops = loops_over(e, out)
+    place = e.allocate(out)
+    body = [Store(place.at(index), e.place(x).at(_positions(walks, index)))]
+    write_loops(e, loops, new_scope(e), body)
+    finish(e, out, place)
+
+
+def _update_slice(e: Emitter, node: Apply) -> None:
+    x, value, (out,) = node.inputs[0], node.inputs[1], node.outputs
+    place = e.allocate(out, e.place(x))
+    walks = _walk(e, node, 2)
+    slices = [walk for walk in walks if isinstance(walk, _Walk)]
+    index = [counter(e.fresh("i")) for _ in slices]
+    loops = [(at, walk.number) for at, walk in zip(index, slices, strict=True)]
+    gap = len(index) - value.type.ndim
+    own = [ZERO if n == 1 else index[gap + at] for at, n in enumerate(value.type.shape)]
+    for at, n in enumerate(value.type.shape):
+        if n != 1:
+            e.agree(e.length(value, at), slices[gap + at].number)
+    scope = new_scope(e)
+    element = e.element(value, tuple(own), scope)
+    target = place.at(_positions(walks, index))
+    sets = node.op.set_instead_of_inc
+    update = Store(target, element) if sets else Accumulate("+", target, element)
+    write_loops(e, loops, scope, [update])
+    finish(e, out, place)
+
+
+RULES: list[tuple[Any, CallRule]] = [
+    (CumOp, _running),
+    (Argmax, _argmax),
+    (Nonzero, _nonzero),
+    (Join, _join),
+    (ARange, _arange),
+    (Eye, identity_matrix),
+    (ExtractDiag, _diagonal),
+    (AllocDiag, on_diagonal),
+    (Subtensor, _slice),
+    (IncSubtensor, _update_slice),
+]

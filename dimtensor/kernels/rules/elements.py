@@ -1,0 +1,282 @@
+"""Elements: how one element of each kind of operation is computed from elements of its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pytensor.graph.basic import Apply, Variable
+from pytensor.scalar.basic import ScalarOp
+from pytensor.tensor.basic import Alloc, MakeVector, ScalarFromTensor, TensorFromScalar
+from pytensor.tensor.elemwise import DimShuffle, Elemwise
+from pytensor.tensor.shape import Shape, Shape_i, SpecifyShape
+from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor
+
+from dimtensor.kernels.ir.make import ONE, ZERO, cast, integer, known, op, select
+from dimtensor.kernels.ir.nodes import NOTHING, Array, Expression, Length, Load, Names, Part, Var
+from dimtensor.kernels.plan import UnsupportedGraph
+from dimtensor.kernels.plan.extents import constant_int, gather_layout
+
+if TYPE_CHECKING:
+    from dimtensor.kernels.emit.emitter import Emitter
+    from dimtensor.kernels.emit.scopes import Scope
+
+
+Index = tuple[Expression, ...]
+
+
+class Place:
+    """Where an array lies: an array of the function, or what that has at some leading positions.
+
+    Attributes
+    ----------
+    array : Array
+    leading : tuple of Expression
+        Positions along its first axes; the array that is meant has the remaining axes.
+    early : bool
+        Whether the name is defined before the loop that the block stands in, if it stands in one.
+    """
+
+    __slots__ = ("array", "early", "leading")
+
+    def __init__(self, array: Array, leading: tuple[Expression, ...] = (), early: bool = True):
+        self.array = array
+        self.leading = leading
+        self.early = early
+
+    @property
+    def name(self) -> str:
+        return self.array.name
+
+    def at(self, index: Sequence[Expression]) -> Load:
+        """One element."""
+        return Load(self.array, (*self.leading, *index))
+
+    def length(self, axis: int) -> Length:
+        return Length(self.array, axis + len(self.leading))
+
+    @property
+    def whole(self) -> Array | Part:
+        """The array itself."""
+        return Part(self.array, self.leading) if self.leading else self.array
+
+
+def counter(name: str) -> Var:
+    """The counter of a loop, as what is inside of the loop sees it."""
+    return Var(name, "int64", frozenset((name,)))
+
+
+def loops_of(expressions: Sequence[Expression]) -> Names:
+    return NOTHING.union(*(each.loops for each in expressions))
+
+
+def restrict(variable: Variable, index: Sequence[Expression]) -> Index:
+    """An index with 0 where the variable has length 1."""
+    return tuple(
+        ZERO if length == 1 else term
+        for term, length in zip(index, variable.type.shape, strict=True)
+    )
+
+
+Rule = Callable[..., Expression]
+
+
+def _elemwise(e: Emitter, node: Apply, index: Index, scope: Scope) -> Expression:
+    operands = [e.element(v, restrict(v, index), scope) for v in node.inputs]
+    return e.scalar_call(node, operands, scope)
+
+
+def _scalar_op(e: Emitter, node: Apply, index: Index, scope: Scope) -> Expression:
+    return e.scalar_call(node, [e.element(v, (), scope) for v in node.inputs], scope)
+
+
+def _dimshuffle(e: Emitter, node: Apply, index: Index, scope: Scope) -> Expression:
+    order = node.op.new_order
+    x = node.inputs[0]
+    inner = [index[order.index(axis)] if axis in order else ZERO for axis in range(x.type.ndim)]
+    return e.element(x, restrict(x, inner), scope)
+
+
+def _alloc(e: Emitter, node: Apply, index: Index, scope: Scope) -> Expression:
+    value = node.inputs[0]
+    return e.element(value, restrict(value, index[len(index) - value.type.ndim :]), scope)
+
+
+def _same(e: Emitter, node: Apply, index: Index, scope: Scope) -> Expression:
+    return e.element(node.inputs[0], index, scope)
+
+
+def _selection(e: Emitter, node: Apply, index: Index, scope: Scope) -> Expression:
+    return e.element(node.inputs[0], e.source_index(node, index, scope), scope)
+
+
+def _shape_i(e: Emitter, node: Apply, index: Index, scope: Scope) -> Expression:
+    return e.length(node.inputs[0], node.op.i)
+
+
+def _shape(e: Emitter, node: Apply, index: Index, scope: Scope) -> Expression:
+    x = node.inputs[0]
+    at = known(index[0])
+    if at is not None:
+        return e.length(x, at)
+    lengths = [e.length(x, axis) for axis in range(x.type.ndim)]
+    if not lengths:  # nobody reads an element of an empty vector, but a loop over none is written
+        return ZERO
+    return scope.temporary(op("choice", index[0], *lengths), index[0].loops)
+
+
+def _make_vector(e: Emitter, node: Apply, index: Index, scope: Scope) -> Expression:
+    at = known(index[0])
+    if at is not None:
+        return e.element(node.inputs[at], (), scope)
+    dtype = node.outputs[0].type.dtype
+    items = [cast(e.element(v, (), scope), dtype) for v in node.inputs]
+    if not items:
+        return ZERO
+    return scope.temporary(op("choice", index[0], *items), index[0].loops)
+
+
+def entries_of(op: Any, ndim: int) -> list[int | slice]:
+    return [*op.idx_list, *[slice(None)] * (ndim - len(op.idx_list))]
+
+
+def slice_ends(node: Apply, entry: slice, first: int) -> tuple[int | None, int | None, int | None]:
+    start, stop, step = (
+        None if end is None else constant_int(node.inputs[first + end])
+        for end in (entry.start, entry.stop, entry.step)
+    )
+    return start, stop, step
+
+
+def _clipped(end: int, length: Expression) -> Expression:
+    """A slice's end as a position between 0 and the length."""
+    n = known(length)
+    if n is not None:
+        return integer(max(0, min(n, end if end >= 0 else n + end)))
+    if end == 0:
+        return ZERO
+    if end > 0:
+        return op("min", integer(end), length)
+    return op("max", op("-", length, integer(-end)), ZERO)
+
+
+def slice_walk(
+    ends: tuple[int | None, int | None, int | None], length: Expression
+) -> tuple[Expression, int, Expression]:
+    """First position, step and number of positions of a slice of a dim of some length."""
+    start, stop, step = ends[0], ends[1], 1 if ends[2] is None else ends[2]
+    n = known(length)
+    if n is not None:
+        taken = range(*slice(start, stop, step).indices(n))
+        return integer(taken[0] if len(taken) else 0), step, integer(len(taken))
+    if step < 0:  # of unknown length only the whole is turned round, see plan.has_rule
+        return op("-", length, ONE), step, length if step == -1 else _rounded_up(length, -step)
+    low = _clipped(start or 0, length)
+    high = length if stop is None else _clipped(stop, length)
+    count = high if low == ZERO else op("max", op("-", high, low), ZERO)
+    return low, step, count if step == 1 else _rounded_up(count, step)
+
+
+def _rounded_up(count: Expression, step: int) -> Expression:
+    return op("//", op("+", count, integer(step - 1)), integer(step))
+
+
+def _affine(low: Expression, step: int, position: Expression) -> Expression:
+    """The position ``low + step * position``."""
+    first, at = known(low), known(position)
+    if first is not None and at is not None:
+        return integer(first + step * at)
+    walked = position if abs(step) == 1 else op("*", integer(abs(step)), position)
+    if step < 0:
+        return op("-", low, walked)
+    return walked if first == 0 and step == 1 else op("+", low, walked)
+
+
+def basic_index(e: Emitter, node: Apply, index: Index, scope: Scope) -> Index:
+    x = node.inputs[0]
+    remaining = iter(index)
+    result: list[Expression] = []
+    for axis, entry in enumerate(entries_of(node.op, x.type.ndim)):
+        if isinstance(entry, slice):
+            position = next(remaining)
+            if entry == slice(None):
+                result.append(position)
+                continue
+            low, step, _ = slice_walk(slice_ends(node, entry, 1), e.length(x, axis))
+            result.append(_affine(low, step, position))
+        else:
+            result.append(_integer(e, node.inputs[1 + entry], x, axis))
+    return tuple(result)
+
+
+def from_the_start(position: Expression, length: Expression) -> Expression:
+    """A position that is counted from the end where it is negative."""
+    return select(op(">=", position, ZERO), position, op("+", position, length))
+
+
+def _integer(e: Emitter, variable: Variable, x: Variable, axis: int) -> Expression:
+    """A single position, counted from the end where it is negative."""
+    value = constant_int(variable)
+    if value is None:
+        return from_the_start(e.element(variable, (), e.top), e.length(x, axis))
+    if value >= 0:
+        return integer(value)
+    length = e.length(x, axis)
+    n = known(length)
+    return integer(n + value) if n is not None else op("-", length, integer(-value))
+
+
+def gather_index(e: Emitter, node: Apply, index: Index, scope: Scope) -> Index:
+    x, *indices = node.inputs
+    layout = gather_layout(node)
+    assert layout is not None
+    by_full = {source: index[at] for at, (kind, source) in enumerate(layout) if kind == "full"}
+    by_index = {source: index[at] for at, (kind, source) in enumerate(layout) if kind == "index"}
+    ndim = len(by_index)
+    result = []
+    for axis, entry in enumerate(entries_of(node.op, x.type.ndim)):
+        if isinstance(entry, slice):
+            result.append(by_full[axis])
+            continue
+        variable = indices[entry]
+        gap = ndim - variable.type.ndim
+        own = tuple(by_index[gap + k] for k in range(variable.type.ndim))
+        position = e.element(variable, restrict(variable, own), scope)
+        if _is_part(e, x) and known(position) is None:
+            # of an array, but not of a part of one, negative positions count from the right end
+            moved = from_the_start(position, e.length(x, axis))
+            position = scope.temporary(moved, position.loops)
+        result.append(position)
+    return tuple(result)
+
+
+def _is_part(e: Emitter, variable: Variable) -> bool:
+    """Whether elements of a variable are read from a larger array."""
+    while variable not in e.places and variable.owner is not None:
+        if isinstance(variable.owner.op, Subtensor):
+            return True
+        if not isinstance(variable.owner.op, (DimShuffle, SpecifyShape)):
+            return False
+        variable = variable.owner.inputs[0]
+    return False
+
+
+_RULES: list[tuple[Any, Rule]] = [
+    (Elemwise, _elemwise),
+    (DimShuffle, _dimshuffle),
+    (Alloc, _alloc),
+    ((SpecifyShape, ScalarFromTensor, TensorFromScalar), _same),
+    ((Subtensor, AdvancedSubtensor), _selection),
+    (Shape_i, _shape_i),
+    (Shape, _shape),
+    (MakeVector, _make_vector),
+]
+
+
+def rule_of(op: Any) -> Rule:
+    for kinds, rule in _RULES:
+        if isinstance(op, kinds):
+            return rule
+    if isinstance(op, ScalarOp):
+        return _scalar_op
+    raise UnsupportedGraph(f"no rule for the elements of {op}")

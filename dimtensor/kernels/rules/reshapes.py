@@ -1,0 +1,106 @@
+"""Arrays of other lengths with the same elements: views, because all arrays are contiguous."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.tensor.shape import Reshape
+
+from dimtensor.kernels.ir.make import ONE, ZERO, integer, op, product, select
+from dimtensor.kernels.ir.nodes import (
+    Assign,
+    Bind,
+    Const,
+    Expression,
+    If,
+    Raise,
+    Reshaped,
+    Statement,
+    Store,
+    Var,
+)
+from dimtensor.kernels.rules.calls import CallRule, finish, set_length
+from dimtensor.kernels.rules.elements import Place
+
+if TYPE_CHECKING:
+    from dimtensor.kernels.emit.emitter import Emitter
+
+_RESHAPED = "a reshape keeps the number of elements"
+
+
+def _reshape(e: Emitter, node: Apply) -> None:
+    """A view: all arrays are contiguous."""
+    (x, shape), (out,) = node.inputs, node.outputs
+    total = Var(e.fresh("n"), "int64")
+    e.lines.append(Assign(total, product([e.length(x, axis) for axis in range(x.type.ndim)])))
+    lengths = _asked_lengths(e, shape, out, total)
+    if any(length is None for length in (*x.type.shape, *out.type.shape)):
+        e.lines.append(_refusal(op("!=", total, product(lengths))))
+    if x.type.ndim == 0 or out.type.ndim == 0:
+        _reshape_number(e, x, out)
+        return
+    made = e.array(out)
+    e.lines.append(Bind(made, Reshaped(e.place(x).whole, tuple(lengths))))
+    finish(e, out, Place(made, early=False))
+
+
+def _refusal(condition: Expression) -> Statement:
+    return If(condition, (Raise("ValueError", _RESHAPED),))
+
+
+def _reshape_number(e: Emitter, x: Variable, out: Variable) -> None:
+    value = e.element(x, (ZERO,) * x.type.ndim, e.top)
+    if out.type.ndim == 0:
+        e.scalars[out] = value
+        return
+    place = e.allocate(out)
+    e.lines.append(Store(place.at([ZERO] * out.type.ndim), value))
+    finish(e, out, place)
+
+
+def _asked_lengths(
+    e: Emitter, shape: Variable, out: Variable, total: Expression
+) -> list[Expression]:
+    """Lengths that a reshape asks for; one of -1 is what is left."""
+    asked = [
+        integer(static) if static is not None else e.element(shape, (integer(axis),), e.top)
+        for axis, static in enumerate(out.type.shape)
+    ]
+    is_open = [isinstance(each, Const) and each.value == -1 for each in asked]
+    if not e.trusting and not all(e.is_known_length(each) for each in asked):
+        asked = _resolved_lengths(e, asked, total)
+        is_open = [False] * len(asked)
+    elif isinstance(shape, Constant):
+        is_open = [static is None for static in out.type.shape]
+    others = product([each for each, left in zip(asked, is_open, strict=True) if not left])
+    return [
+        set_length(e, out, axis, _left(total, others) if left else each)
+        for axis, (each, left) in enumerate(zip(asked, is_open, strict=True))
+    ]
+
+
+def _left(total: Expression, others: Expression) -> Expression:
+    return op("//", total, op("max", others, ONE))
+
+
+def _resolved_lengths(e: Emitter, asked: list[Expression], total: Expression) -> list[Expression]:
+    """Lengths of a reshape where each may be -1 at run time."""
+    found: list[Expression] = []
+    for at, each in enumerate(asked):
+        if e.is_known_length(each):
+            found.append(each)
+            continue
+        others = [other for k, other in enumerate(asked) if k != at] or [ONE]
+        least = op("min", *others) if len(others) > 1 else others[0]
+        # what is left is known if the others are positive, so there is at most one
+        is_open = op("==", each, integer(-1))
+        several = op("and", is_open, op("<", least, ONE))
+        e.lines.append(_refusal(op("or", op("<", each, integer(-1)), several)))
+        length = Var(e.fresh("n"), "int64")
+        e.lines.append(Assign(length, select(is_open, _left(total, product(others)), each)))
+        found.append(length)
+    return found
+
+
+RULES: list[tuple[Any, CallRule]] = [(Reshape, _reshape)]
