@@ -21,6 +21,7 @@ from dimtensor.errors import GraphError as GraphError
 from dimtensor.errors import InputError as InputError
 from dimtensor.errors import LabelError as LabelError
 from dimtensor.errors import MissingExtraError as MissingExtraError
+from dimtensor.errors import NoAttributeError as NoAttributeError
 from dimtensor.errors import NotNativeWarning as NotNativeWarning
 from dimtensor.errors import PositionError as PositionError
 from dimtensor.errors import SamplingWarning as SamplingWarning

@@ -38,6 +38,10 @@ class DtypeError(DimtensorError, TypeError):
     """An operand of a dtype that the operation does not take, or that would lose values."""
 
 
+class NoAttributeError(DimtensorError, AttributeError):
+    """An attribute that arrays have and tensors do not; the message says what to write instead."""
+
+
 class InputError(DimtensorError, ValueError):
     """A compiled function called with missing, unknown or malformed inputs."""
 

@@ -93,27 +93,25 @@ def what_is_shared(dim: Dim) -> str:
     return f"named {dim.name!r}" if dim.name is not None else "from one anonymous dim"
 
 
+def _no_dim(given: object, what: str) -> DimError:
+    if isinstance(given, int):  # a length, as in a shape
+        hint = f"make one with dt.Dim(name, length={given})"
+    else:
+        hint = f"make one with dt.Dim({given!r}, length=...) or coords=[...]"
+    return DimError(build_message(f"{what} are Dim objects, not {given!r}", hint=hint))
+
+
 def as_dim_tuple(dims: Dim | Iterable[Dim] | None, what: str) -> Dims:
     """The dims in the order given."""
     if dims is None:
         return ()
     given = (dims,) if isinstance(dims, Dim) else dims
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise DimError(
-            build_message(
-                f"{what} are Dim objects, not {given!r}",
-                hint=f"make one with dt.Dim({given!r}, length=...) or coords=[...]",
-            )
-        )
+        raise _no_dim(given, what)
     given = tuple(given)
     for dim in given:
         if not isinstance(dim, Dim):
-            raise DimError(
-                build_message(
-                    f"{what} are Dim objects, not {dim!r}",
-                    hint=f"make one with dt.Dim({dim!r}, length=...) or coords=[...]",
-                )
-            )
+            raise _no_dim(dim, what)
     return given
 
 
@@ -219,6 +217,10 @@ def find_dim(dims: Dims, key: Dim | str, operation: str) -> Dim:
             build_message(
                 f"{operation}: a dim is named by a string or is a Dim, not {key!r}",
                 [("dims", ", ".join(repr(dim.short) for dim in dims) or "none (a scalar)")],
+                "dims have no order, so that none has a number: name one, such as "
+                f"{dims[0].short!r}"
+                if dims
+                else None,
             )
         )
     known = [dim.short for dim in dims]

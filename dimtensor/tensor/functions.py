@@ -13,6 +13,7 @@ from dimtensor.graph.infer import describe
 from dimtensor.graph.substitute import relabel_node
 from dimtensor.tensor.constructors import full_like, ones_like, zeros_like
 from dimtensor.tensor.elementwise import angle, clip, imag, real, round, where
+from dimtensor.tensor.numpy_style import named_dims
 from dimtensor.tensor.shell import TensorShell, as_node, wrap
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@named_dims
 def concat(
     tensors: Sequence[Any], dims: Dim | str | Sequence[Dim | str], name: str | None = None
 ) -> DimTensor:
@@ -79,6 +81,7 @@ def concat(
     return wrap(make("concat", tuple(nodes), ConcatAttrs(parts, whole)))
 
 
+@named_dims
 def stack(tensors: Sequence[Any], dim: Dim | str) -> DimTensor:
     """Join tensors along a new dim, one position each.
 
@@ -126,81 +129,97 @@ def _tensor(x: Any) -> Any:
     return wrap(as_node(x))
 
 
+@named_dims
 def sum(x: Any, dim: Any = None, *, skipna: bool = False) -> DimTensor:
     """Sum over dims; see :meth:`DimTensor.sum`."""
     return _tensor(x).sum(dim, skipna=skipna)
 
 
+@named_dims
 def prod(x: Any, dim: Any = None, *, skipna: bool = False) -> DimTensor:
     """Product over dims; see :meth:`DimTensor.prod`."""
     return _tensor(x).prod(dim, skipna=skipna)
 
 
+@named_dims
 def mean(x: Any, dim: Any = None, *, skipna: bool = False) -> DimTensor:
     """Arithmetic mean over dims; see :meth:`DimTensor.mean`."""
     return _tensor(x).mean(dim, skipna=skipna)
 
 
+@named_dims
 def var(x: Any, dim: Any = None, *, ddof: int = 0, skipna: bool = False) -> DimTensor:
     """Variance over dims; see :meth:`DimTensor.var`."""
     return _tensor(x).var(dim, ddof=ddof, skipna=skipna)
 
 
+@named_dims
 def std(x: Any, dim: Any = None, *, ddof: int = 0, skipna: bool = False) -> DimTensor:
     """Standard deviation over dims; see :meth:`DimTensor.std`."""
     return _tensor(x).std(dim, ddof=ddof, skipna=skipna)
 
 
+@named_dims
 def max(x: Any, dim: Any = None, *, skipna: bool = False) -> DimTensor:
     """Largest element over dims; see :meth:`DimTensor.max`. Of two tensors: ``dt.maximum``."""
     return _tensor(x).max(dim, skipna=skipna)
 
 
+@named_dims
 def min(x: Any, dim: Any = None, *, skipna: bool = False) -> DimTensor:
     """Smallest element over dims; see :meth:`DimTensor.min`. Of two tensors: ``dt.minimum``."""
     return _tensor(x).min(dim, skipna=skipna)
 
 
+@named_dims
 def all(x: Any, dim: Any = None) -> DimTensor:
     """Whether all elements over dims are true."""
     return _tensor(x).all(dim)
 
 
+@named_dims
 def any(x: Any, dim: Any = None) -> DimTensor:
     """Whether one element over dims is true."""
     return _tensor(x).any(dim)
 
 
+@named_dims
 def logsumexp(x: Any, dim: Any = None) -> DimTensor:
     """Logarithm of the sum of exponentials over dims; see :meth:`DimTensor.logsumexp`."""
     return _tensor(x).logsumexp(dim)
 
 
+@named_dims
 def softmax(x: Any, dim: Any = None) -> DimTensor:
     """Exponentials divided by their sum over dims; see :meth:`DimTensor.softmax`."""
     return _tensor(x).softmax(dim)
 
 
+@named_dims
 def log_softmax(x: Any, dim: Any = None) -> DimTensor:
     """Logarithm of the softmax over dims; see :meth:`DimTensor.log_softmax`."""
     return _tensor(x).log_softmax(dim)
 
 
+@named_dims
 def cumsum(x: Any, dim: Any = None, *, skipna: bool = False) -> DimTensor:
     """Running sum along dims; see :meth:`DimTensor.cumsum`."""
     return _tensor(x).cumsum(dim, skipna=skipna)
 
 
+@named_dims
 def cumprod(x: Any, dim: Any = None, *, skipna: bool = False) -> DimTensor:
     """Running product along dims; see :meth:`DimTensor.cumprod`."""
     return _tensor(x).cumprod(dim, skipna=skipna)
 
 
+@named_dims
 def median(x: Any, dim: Any = None, *, skipna: bool = False) -> DimTensor:
     """Middle element over dims; see :meth:`DimTensor.median`."""
     return _tensor(x).median(dim, skipna=skipna)
 
 
+@named_dims
 def quantile(x: Any, q: Any, dim: Any = None, *, skipna: bool = False) -> DimTensor:
     """Quantiles over dims; see :meth:`DimTensor.quantile`."""
     return _tensor(x).quantile(q, dim, skipna=skipna)

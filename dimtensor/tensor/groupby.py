@@ -22,6 +22,7 @@ from dimtensor.graph.dtypes import result_dtype
 from dimtensor.graph.infer import describe
 from dimtensor.graph.words import say
 from dimtensor.tensor.constructors import data_beside
+from dimtensor.tensor.numpy_style import with_named_dims
 from dimtensor.tensor.reductions import root_of_variance, with_an_element
 from dimtensor.tensor.shell import TensorShell, as_node, elemwise, require_float, wrap
 from dimtensor.values.labelled import is_dataarray, is_pandas
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 _REDUCTIONS = ("sum", "mean", "min", "max", "std", "var", "count", "first")
 
 
+@with_named_dims
 class GroupBy:
     """Elements of a tensor grouped along one dim, made by :meth:`DimTensor.groupby`.
 

@@ -33,11 +33,20 @@ if TYPE_CHECKING:
 Indexers = Mapping[Any, Any] | None
 
 
-def _gathered(indexers: Indexers, kwargs: Mapping[str, Any], what: str) -> dict[Any, Any]:
+def gathered(
+    indexers: Indexers, kwargs: Mapping[str, Any], what: str, each: str = "selections"
+) -> dict[Any, Any]:
+    """What is given for each dim, in a dict and by name.
+
+    Raises
+    ------
+    DimError
+        If it is no dict.
+    """
     if indexers is not None and not isinstance(indexers, Mapping):
         raise DimError(
             build_message(
-                f"{what} takes dims by name or a dict from dims to selections, not "
+                f"{what} takes dims by name or a dict from dims to {each}, not "
                 f"{type(indexers).__name__}",
                 hint=f"{what}(country=...) or {what}({{country: ...}})",
             )
@@ -85,7 +94,7 @@ class IndexingMixin(TensorShell):
         ['b', 'c']
         """
         found = Items()
-        for key, selection in _gathered(indexers, by_name, "isel").items():
+        for key, selection in gathered(indexers, by_name, "isel").items():
             dim = find_dim(self.dims, key, "isel")
             if is_dataarray(selection):
                 selection = positions_in(self.node, dim, selection)
@@ -155,7 +164,7 @@ class IndexingMixin(TensorShell):
         >>> dt.tensor("y", dims=day).sel(day="2020-02").sizes
         {'day': 29}
         """
-        given = _gathered(indexers, by_name, "sel")
+        given = gathered(indexers, by_name, "sel")
         product = product_of_levels(self, given)
         if product is not None:
             return select_levels(self, product, given, method=method, tolerance=tolerance)
@@ -274,17 +283,17 @@ class IndexingMixin(TensorShell):
 
     def head(self, indexers: Indexers = None, **by_name: int) -> DimTensor:
         """The first positions along dims: ``x.head(time=3)``."""
-        given = _gathered(indexers, by_name, "head")
+        given = gathered(indexers, by_name, "head")
         return self.isel({key: slice(None, n) for key, n in given.items()})
 
     def tail(self, indexers: Indexers = None, **by_name: int) -> DimTensor:
         """The last positions along dims: ``x.tail(time=3)``."""
-        given = _gathered(indexers, by_name, "tail")
+        given = gathered(indexers, by_name, "tail")
         return self.isel({key: slice(-n, None) if n else slice(0, 0) for key, n in given.items()})
 
     def thin(self, indexers: Indexers = None, **by_name: int) -> DimTensor:
         """Every n-th position along dims: ``x.thin(draw=10)``."""
-        given = _gathered(indexers, by_name, "thin")
+        given = gathered(indexers, by_name, "thin")
         return self.isel({key: slice(None, None, n) for key, n in given.items()})
 
     def groupby(self, labels: Any, categories: Dim | None = None) -> GroupBy:

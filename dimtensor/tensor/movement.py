@@ -12,12 +12,15 @@ from dimtensor.errors import DimError, DtypeError
 from dimtensor.graph import make
 from dimtensor.graph.substitute import relabel_node
 from dimtensor.graph.words import say
+from dimtensor.tensor.indexing import gathered
+from dimtensor.tensor.numpy_style import with_named_dims
 from dimtensor.tensor.shell import TensorShell, wrap
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 
+@with_named_dims
 class MovementMixin(TensorShell):
     """Elements shifted, rolled, subtracted from their neighbours, padded."""
 
@@ -48,7 +51,7 @@ class MovementMixin(TensorShell):
         result: Any = wrap(self.node)
         if isinstance(fill_value, float) and self.categories is None:
             result = wrap(require_float(self.node))
-        for key, n in {**(shifts or {}), **by_name}.items():
+        for key, n in gathered(shifts, by_name, "shift", "numbers").items():
             dim = find_dim(self.dims, key, "shift")
             if n == 0 or dim.length == 0:
                 continue
@@ -73,7 +76,7 @@ class MovementMixin(TensorShell):
         [3.0, 1.0, 2.0]
         """
         result: Any = wrap(self.node)
-        for key, n in {**(shifts or {}), **by_name}.items():
+        for key, n in gathered(shifts, by_name, "roll", "numbers").items():
             dim = find_dim(self.dims, key, "roll")
             if dim.length == 0:
                 continue
@@ -152,7 +155,7 @@ class MovementMixin(TensorShell):
         result: Any = wrap(self.node)
         if isinstance(constant_values, float) and self.categories is None:
             result = wrap(require_float(self.node))
-        for key, width in {**(pad_width or {}), **by_name}.items():
+        for key, width in gathered(pad_width, by_name, "pad", "numbers").items():
             dim = find_dim(self.dims, key, "pad")
             before, after = (width, width) if isinstance(width, int) else width
             new = PadDim(dim, before, after)

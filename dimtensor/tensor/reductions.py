@@ -15,6 +15,7 @@ from dimtensor.errors import DimError, DtypeError, InputError
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import AlongAttrs, ReduceAttrs, SortAttrs
 from dimtensor.graph.words import say
+from dimtensor.tensor.numpy_style import with_named_dims
 from dimtensor.tensor.shell import TensorShell, constant, elemwise, require_float, wrap
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def _is_float(x: Node) -> bool:
     return x.dtype[:5] in ("float", "compl")
 
 
+@with_named_dims
 class ReductionMixin(TensorShell):
     """Reductions of dims-tensors; without dims they reduce over all."""
 

@@ -51,11 +51,6 @@ class TensorShell:
         return len(self.node.dims)
 
     @property
-    def shape(self) -> NoReturn:
-        """Not there: the dims have no order; see :attr:`sizes`."""
-        raise AttributeError("the dims of a tensor have no order; .sizes tells lengths by name")
-
-    @property
     def sizes(self) -> dict[str, int | None]:
         """Length by name of dim; None where the length comes with the data.
 
@@ -76,6 +71,13 @@ class TensorShell:
     def categories(self) -> Dim | None:
         """The dim whose labels the elements are; None for numbers."""
         return self.node.categories
+
+    if not TYPE_CHECKING:  # a type checker knows which attributes there are
+
+        def __getattr__(self, name: str) -> NoReturn:
+            from dimtensor.tensor.numpy_style import no_attribute
+
+            raise no_attribute(self, name)
 
     def __hash__(self) -> int:
         return hash(self.node)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dims, find_dims
 from dimtensor.graph.words import say
+from dimtensor.tensor.numpy_style import with_named_dims
 from dimtensor.tensor.reductions import DimKey, root_of_variance
 from dimtensor.tensor.shell import elemwise, require_float, wrap
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 
+@with_named_dims
 class Weighted:
     """Reductions of a tensor with weights, made by :meth:`DimTensor.weighted`.
 

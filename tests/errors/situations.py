@@ -53,6 +53,36 @@ def dim_misspelt():
 
 
 @building
+def axis_by_keyword():
+    EFFECT.sum(axis=0)
+
+
+@building
+def axis_by_number():
+    EFFECT.mean(1)
+
+
+@building
+def axes_kept():
+    dt.max(EFFECT, "age", keepdims=True)
+
+
+@building
+def axis_of_what_has_none():
+    dt.tensor("z", dims=OBS).groupby(WHERE).sum(axis=0)
+
+
+@building
+def reshape():
+    EFFECT.reshape(5, 3)
+
+
+@building
+def shift_without_a_dim():
+    EFFECT.shift(1)
+
+
+@building
 def dim_not_there():
     X.mean(AGE)
 

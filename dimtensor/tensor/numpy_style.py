@@ -1,0 +1,108 @@
+"""What NumPy's users write of habit: axes by number, shapes, transposes; and what to write here."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from types import FunctionType
+from typing import Any
+
+from dimtensor.dims import Dims, dim_set
+from dimtensor.errors import DimError, NoAttributeError, build_message
+
+_AXES = ("axis", "axes")
+_DIMS = ("dim", "dims", "over")
+_NAMES = ("dim", "dims")
+_NO_ORDER = (
+    "dims have no order; x.to_shaped([...]) gives a positional tensor in one, and results of "
+    "functions are DataArrays, which transpose"
+)
+_GROWS = "x.expand(dim) repeats the elements along a dim; operands broadcast by name without that"
+_INSTEAD = {
+    "shape": "x.sizes tells lengths by name",
+    "size": "x.sizes tells lengths by name, x.count() the number of elements",
+    "reshape": "x.ravel([dims]) merges dims, x.unravel(dim) splits them again, and x.relabel(old, "
+    "new) puts a dim in the place of another",
+    "flatten": "x.ravel([dims]) merges dims",
+    "mT": _NO_ORDER,
+    "swapaxes": _NO_ORDER,
+    "moveaxis": _NO_ORDER,
+    "permute": _NO_ORDER,
+    "expand_dims": _GROWS,
+    "broadcast_to": _GROWS,
+    "repeat": _GROWS,
+    "unsqueeze": _GROWS,
+    "take": "x.isel(dim=positions) selects by position, x.sel(dim=labels) by label",
+    "dot": "dt.dot(x, y, over=dim), or x @ y",
+    "matmul": "dt.dot(x, y, over=dim), or x @ y",
+    "diagonal": "dt.diagonal(x), of a matrix of a dim and its renamed twin",
+    "trace": "dt.trace(x), of a matrix of a dim and its renamed twin",
+    "rolling": "dt.push(window, x, dim) in dt.scan keeps a window; x.shift(dim=1) is one lag",
+    "copy": "tensors do not change, so that no copy is needed",
+    "tolist": "x.eval({input: value}).values.tolist(), or .values of data",
+    "numpy": "x.eval({input: value}).values, or .values of data",
+    "to_numpy": "x.eval({input: value}).values, or .values of data",
+}
+
+
+def no_attribute(x: Any, name: str) -> AttributeError:
+    """The error of an attribute that tensors lack; what NumPy calls so may be there otherwise."""
+    from dimtensor.tensor import elementwise
+
+    hint = _INSTEAD.get(name)
+    if hint is None and name in elementwise.__all__:
+        hint = f"dt.{name}(x)"
+    if hint is None:
+        return AttributeError(
+            f"{type(x).__name__!r} object has no attribute {name!r}", name=name, obj=x
+        )
+    text = build_message(f"a tensor has no .{name}", [("dims", dim_set(x.dims))], hint)
+    return NoAttributeError(text, name=name, obj=x)
+
+
+def named_dims[F: Callable[..., Any]](function: F) -> F:
+    """Let a function of a tensor and dims say how dims are named, when it is given axes."""
+    name = function.__name__
+    known = inspect.signature(function).parameters
+    chooses = not known.keys().isdisjoint(_NAMES)
+
+    @wraps(function)
+    def checked(*args: Any, **options: Any) -> Any:
+        for option in options:
+            if option not in known:
+                _refuse(name, option, args[0] if args else None, chooses)
+        return function(*args, **options)
+
+    return checked  # type: ignore[return-value]
+
+
+def with_named_dims[C: type](cls: C) -> C:
+    """`named_dims` for all public methods of a class."""
+    for name, method in list(vars(cls).items()):
+        if not name.startswith("_") and isinstance(method, FunctionType):
+            kinds = {each.kind for each in inspect.signature(method).parameters.values()}
+            if inspect.Parameter.VAR_KEYWORD not in kinds:
+                setattr(cls, name, named_dims(method))
+    return cls
+
+
+def _refuse(function: str, option: str, x: Any, chooses: bool) -> None:
+    """Raise for an option that NumPy has; whatever else is unknown, Python tells."""
+    dims: Dims = getattr(getattr(x, "_x", x), "dims", ())  # of what is grouped, or has weights
+    details = [("dims", dim_set(dims))] if dims else []
+    first = repr(dims[0].short) if dims else "dim"
+    if option == "keepdims":
+        headline = f"{function} keeps no axes of length 1: tensors broadcast by the names of dims"
+        hint = f"leave keepdims out; x - x.mean({first}) is right as it is"
+    elif option in _AXES:
+        headline = f"{function} takes no {option!r}: dims have names and no order"
+        hint = f"name dims: {function}({first}), or several in a list"
+    elif option in _DIMS and chooses:
+        headline = f"{function} takes no {option!r}: that argument has another name"
+        hint = f"{function}({first}) names a dim without one"
+    else:
+        return
+    if option != "keepdims" and not chooses:
+        hint = f"{function} is over the dim that is grouped, or over all"
+    raise DimError(build_message(headline, details, hint))
