@@ -94,6 +94,11 @@ class CompiledFunction(Levels):
         return self._code.stats
 
     @property
+    def input_nodes(self) -> tuple[Node | Dim, ...]:
+        """What a call gives values of, in order."""
+        return tuple(self._code.inputs)
+
+    @property
     def output_nodes(self) -> tuple[Node, ...]:
         """What is computed, for those who walk or print graphs."""
         return self._code.outputs
@@ -101,8 +106,8 @@ class CompiledFunction(Levels):
     # -- calls ---------------------------------------------------------------------------------
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        if args and hasattr(type(args[0]), "data_vars"):
-            args, kwargs = (), self._named(args, kwargs)
+        if args and is_dataset(args[0]):
+            args, kwargs = (), named_values(self._code.inputs, args, kwargs)
         ports = self._code.ports
         values = args if len(args) == len(ports) and not kwargs else self._match(args, kwargs)
         readings = [port.read(value) for port, value in zip(ports, values, strict=True)]
@@ -118,27 +123,6 @@ class CompiledFunction(Levels):
             arrays[at] = ports[at].look_up(arrays[at], frame.binding)
         frame.check_inputs(arrays)
         return self._run(frame, arrays)
-
-    def _named(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """Values by name, of a Dataset that stands for all inputs that it has.
-
-        Raises
-        ------
-        InputError
-            If there are other values by position.
-        """
-        from dimtensor.interop.datasets import values_from
-
-        if len(args) > 1:
-            raise InputError(
-                build_message(
-                    f"a {type(args[0]).__name__} gives the values of inputs by name",
-                    [("inputs", self._input_names())],
-                    "give others by name, too: f(posterior, x=1.0)",
-                )
-            )
-        found = values_from(args[0], [x for x in self._code.inputs if x.name not in kwargs])
-        return {**{str(source.name): value for source, value in found.items()}, **kwargs}
 
     def _match(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         """Values in the order of the inputs.
@@ -177,7 +161,7 @@ class CompiledFunction(Levels):
         return values
 
     def _input_names(self) -> str:
-        return ", ".join(title_of(source) for source in self._code.inputs) or "none"
+        return titles(self._code.inputs)
 
     def _batched(self, readings: Sequence[Reading]) -> CompiledFunction:
         """The function for values with these additional dims."""
@@ -309,6 +293,40 @@ class CompiledFunction(Levels):
         from dimtensor.display import function_html
 
         return function_html(self)
+
+
+def is_dataset(value: Any) -> bool:
+    """Whether a value is a Dataset or a DataTree."""
+    return hasattr(type(value), "data_vars")
+
+
+def titles(sources: Sequence[Node | Dim]) -> str:
+    """What messages call inputs."""
+    return ", ".join(title_of(source) for source in sources) or "none"
+
+
+def named_values(
+    sources: Sequence[Node | Dim], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Values by name, of a Dataset that stands for all inputs that it has.
+
+    Raises
+    ------
+    InputError
+        If there are other values by position.
+    """
+    from dimtensor.interop.datasets import values_from
+
+    if len(args) > 1:
+        raise InputError(
+            build_message(
+                f"a {type(args[0]).__name__} gives the values of inputs by name",
+                [("inputs", titles(sources))],
+                "give others by name, too: f(posterior, x=1.0)",
+            )
+        )
+    found = values_from(args[0], [x for x in sources if x.name not in kwargs])
+    return {**{str(source.name): value for source, value in found.items()}, **kwargs}
 
 
 def _rebuilt(

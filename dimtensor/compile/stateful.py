@@ -11,7 +11,14 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dimtensor.compile.function import CompiledFunction, Structure, as_node, function
+from dimtensor.compile.function import (
+    CompiledFunction,
+    Structure,
+    as_node,
+    function,
+    is_dataset,
+    named_values,
+)
 from dimtensor.compile.positional import PositionalFunction
 from dimtensor.dims import Dim, dim_set
 from dimtensor.errors import (
@@ -34,8 +41,10 @@ State = dict[str, Any]
 class StatefulFunction:
     """A pure function ``(state, inputs) -> (state, outputs)``, made by :func:`dimtensor.function`.
 
-    A state is a dict of DataArrays by the names of the state tensors. It has their dims and dtypes,
-    and so has the next one. Additional dims batch the steps, as those of inputs do.
+    A state is a dict of DataArrays by the names of the state tensors, or a Dataset. It has their
+    dims and dtypes, and so has the next one. Additional dims batch the steps, as those of inputs
+    do. A Dataset, or a DataTree with the group ``posterior``, gives the values of all inputs, or of
+    all states, that it has; what it has beside them is passed over.
 
     Attributes
     ----------
@@ -89,10 +98,10 @@ class StatefulFunction:
 
         Parameters
         ----------
-        state : mapping of str (or DimTensor) to value
+        state : mapping of str (or DimTensor) to value, Dataset or DataTree
             Values as for any input. What a step returns is one.
         *args, **kwargs
-            The inputs.
+            The inputs, as in a call of a function without state.
 
         Returns
         -------
@@ -108,7 +117,10 @@ class StatefulFunction:
         CheckError
             If a check fails.
         """
-        values = self._ordered(state)
+        values = self._ordered(self._named(state))
+        if args and is_dataset(args[0]):
+            inputs = self.function.input_nodes[len(values) :]
+            args, kwargs = (), named_values(inputs, args, kwargs)
         results = self.function(*values, *args, **kwargs)
         following = {}
         for (name, node), value, result in zip(self._states.items(), values, results, strict=False):
@@ -126,7 +138,7 @@ class StatefulFunction:
 
         Parameters
         ----------
-        state : mapping of str (or DimTensor) to value, optional
+        state : mapping of str (or DimTensor) to value, Dataset or DataTree, optional
             The state to start from.
         **by_name
             The same by name.
@@ -136,7 +148,7 @@ class StatefulFunction:
         InputError, DimError, LabelError, DtypeError
             If a state is missing, unknown, or no value of its tensor.
         """
-        given = self._named({**(state or {}), **by_name})
+        given = {**self._named({} if state is None else state), **self._named(by_name)}
         values = dict(zip(self._states, self._ordered(given), strict=True))
         return StateHolder(self, self._read(values))
 
@@ -158,6 +170,11 @@ class StatefulFunction:
         InputError
             If there is no such state.
         """
+        if is_dataset(state):
+            from dimtensor.interop.datasets import values_from
+
+            found = values_from(state, [*self._states.values()])
+            return {str(node.name): value for node, value in found.items()}
         if not isinstance(state, Mapping):
             raise InputError(
                 f"a state is a mapping of names to values, not {type(state).__name__}: "
@@ -176,7 +193,7 @@ class StatefulFunction:
             named[name] = value
         return named
 
-    def _ordered(self, state: Mapping[Any, Any]) -> list[Any]:
+    def _ordered(self, named: State) -> list[Any]:
         """Values of all states in order.
 
         Raises
@@ -184,7 +201,6 @@ class StatefulFunction:
         InputError
             If one is missing.
         """
-        named = self._named(state)
         missing = [name for name in self._states if name not in named]
         if missing:
             raise InputError(
@@ -255,7 +271,7 @@ class StateHolder:
 
         Parameters
         ----------
-        state : mapping of str (or DimTensor) to value, optional
+        state : mapping of str (or DimTensor) to value, Dataset or DataTree, optional
         **by_name
             The same by name.
 
@@ -265,7 +281,8 @@ class StateHolder:
             If there is no such state, or something is no value of it; then nothing is set.
         """
         function = self.function
-        values = function._read(function._named({**(state or {}), **by_name}))
+        given = function._named({} if state is None else state)
+        values = function._read({**given, **function._named(by_name)})
         with self._lock:
             self._state = {**self._state, **values}
 

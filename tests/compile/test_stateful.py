@@ -111,6 +111,40 @@ def test_a_step_is_pure():
     assert VALUES[0, 0] == 1.0
 
 
+def test_datasets_give_the_values_of_inputs_and_states():
+    theta = dt.tensor("theta", dims=COUNTRY)
+    gain = dt.scalar("gain")
+    f = dt.function([theta, gain], (S * theta).sum(), "python", updates={S: S + gain * theta})
+    draws = np.arange(12.0).reshape(2, 2, 3)
+    posterior = xr.Dataset(
+        {
+            "theta": (("chain", "draw", "country"), draws),
+            "s": (("chain", "draw", "country"), 9 * draws),
+            "gain": (("chain", "draw"), np.full((2, 2), 9.0)),
+            "unused": ("draw", [1.0, 2.0]),
+        },
+        coords={"country": COUNTRY.coords.tolist(), "draw": [5, 6]},
+    )
+    start = xr.Dataset({"s": posterior["s"] / 9 + 1, "other": 3.0})
+    expected = (draws + 1) + 2.0 * draws
+    for tree in (posterior, xr.DataTree.from_dict({"posterior": posterior})):
+        for state in (start, dict(start[["s"]].data_vars), xr.DataTree(start)):
+            following, total = f.step(state, tree, gain=2.0)
+            np.testing.assert_array_equal(following["s"].transpose("chain", "draw", ...), expected)
+            np.testing.assert_array_equal(total, ((draws + 1) * draws).sum(-1))
+            assert total.coords["draw"].values.tolist() == [5, 6]
+        running = f.start(start)
+        running(tree, gain=2.0)
+        np.testing.assert_array_equal(running.state["s"].transpose("chain", "draw", ...), expected)
+        running.set_state(start)
+        held = running.state["s"].transpose("chain", "draw", ...)
+        np.testing.assert_array_equal(held, draws + 1)
+    with pytest.raises(dt.InputError, match="gives the values of inputs by name"):
+        f.step(start, posterior, 2.0)
+    with pytest.raises(dt.InputError, match="the state lacks 's'"):
+        f.step(posterior[["theta"]], posterior)
+
+
 def test_states_and_inputs_are_labelled():
     f = dt.function([X], S * 2, "python", updates={S: S + X})
     labels = {"country": ["USA", "Kenya", "Italy"]}
