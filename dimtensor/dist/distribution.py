@@ -32,7 +32,7 @@ from dimtensor.tensor.elementwise import (
     sqrt,
     where,
 )
-from dimtensor.tensor.shell import TensorShell, wrap
+from dimtensor.tensor.shell import TensorShell, constant, wrap
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -266,7 +266,11 @@ class TableDistribution(Distribution):
             broken = logical_not(equal(x, floor(x)))
             outside = broken if outside is None else outside | broken
         value = self._within(self.row.logp, x, p, outside)
-        return value if outside is None else where(outside, -math.inf, value)
+        if outside is None:
+            return value
+        # added, not chosen: of two values a compiler computes one, and then one element at a time
+        zero, nothing = (wrap(constant(number, x.dtype)) for number in (0.0, -math.inf))
+        return value + where(outside, nothing, zero)
 
     def _may_be_broken(self, x: DimTensor) -> bool:
         node = x.node

@@ -20,6 +20,8 @@ from dimtensor.tensor.elementwise import (
     log1mexp,
     log1p,
     log_ndtr,
+    maximum,
+    minimum,
     reciprocal,
     square,
     where,
@@ -76,11 +78,13 @@ def by_sides(
 
 
 def log1p_square(x: Any) -> Any:
-    """log(1 + x²) of numbers whose squares overflow, too."""
-    size = abs(x)
-    large = size > 1e15
-    value = log1p(where(large, size, square(where(large, 1.0, x))))
-    return where(large, 2.0 * value, value)
+    """log(1 + x²) of numbers whose squares overflow, too.
+
+    It is the sum of two logarithms, one of which is 0: a choice between them would keep the loop
+    around it from working on several elements at once.
+    """
+    far = 1e15 if getattr(x, "dtype", "") == "float32" else 1e150
+    return log1p(minimum(square(x), far * far)) + log(maximum(square(x / far), 1.0))
 
 
 def log_rising(a: Any, k: Any) -> Any:

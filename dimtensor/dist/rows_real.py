@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import math
 
-from dimtensor.dist.formulas import EULER, HALF_LOG_2PI, JKB1, JKB2, LOG_2, LOG_PI, by_sides
+from dimtensor.dist.formulas import (
+    EULER,
+    HALF_LOG_2PI,
+    JKB1,
+    JKB2,
+    LOG_2,
+    LOG_PI,
+    by_sides,
+    log1p_square,
+)
 from dimtensor.dist.location_scale import standardised
 from dimtensor.dist.supports import real
 from dimtensor.dist.table import NO_MOMENT, Row, also, params
@@ -83,10 +92,7 @@ REAL: list[Row] = [
         density="1 / (π sigma (1 + ((x - mu) / sigma)²))",
         params=params(LOCATION, SCALE),
         support=lambda p: real,
-        logp=lambda z, p: -LOG_PI - where(
-            abs(z) > 1e8, 2.0 * log(where(abs(z) > 1e8, abs(z), 1.0)),
-            log1p(square(where(abs(z) > 1e8, 0.0, z))),
-        ),
+        logp=lambda z, p: -LOG_PI - log1p_square(z),
         logcdf=_cauchy_logcdf,
         logsf=lambda z, p: _cauchy_logcdf(-z, p),
         icdf=_cauchy_icdf,

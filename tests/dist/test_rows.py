@@ -345,3 +345,24 @@ def test_draws_lie_in_the_support(row: Row, rng: np.random.Generator):
     n = dt.Dim("n", length=50)
     value, _ = d.draw(NumPyDraws(rng), dims=n)
     assert d.support.contains(value).all().eval()
+
+
+def test_all_rows_draw_from_generators(rng: np.random.Generator):
+    """With dt.random itself: one generator goes through all of them."""
+    import scipy.stats
+
+    n = dt.Dim("n", length=1000)
+    generator = dt.random.generator(int(rng.integers(2**31)))
+    for row in dist.TABLE.values():
+        if isinstance(row.draw, Missing):
+            continue
+        value, generator = make(row, dict(row.example)).draw(generator, dims=n)
+        draws = np.asarray(value.eval())
+        frozen = frozen_of(row)[0]
+        assert draws.dtype == ("int64" if row.discrete else "float64")
+        if row.discrete:
+            values, counts = np.unique(draws, return_counts=True)
+            share = np.abs(counts / 1000 - frozen.pmf(values)).max()
+            assert share < 0.08, row.name
+        else:
+            assert scipy.stats.kstest(draws, frozen.cdf).pvalue > 1e-5, row.name
