@@ -21,6 +21,7 @@ from dimtensor.errors import GraphError as GraphError
 from dimtensor.errors import InputError as InputError
 from dimtensor.errors import LabelError as LabelError
 from dimtensor.errors import MissingExtraError as MissingExtraError
+from dimtensor.errors import ModelWarning as ModelWarning
 from dimtensor.errors import NoAttributeError as NoAttributeError
 from dimtensor.errors import NotNativeWarning as NotNativeWarning
 from dimtensor.errors import PositionError as PositionError
@@ -124,6 +125,9 @@ from dimtensor.dist.supports_along import simplex as simplex
 from dimtensor.dist.supports_along import zero_sum as zero_sum
 from dimtensor.dist.supports_matrix import cholesky_corr as cholesky_corr
 from dimtensor.model.logdensity import LogDensity as LogDensity
+from dimtensor.model.model import Model as Model
 from dimtensor.model.sample import sample as sample
+from dimtensor.model.variables import named as named
+from dimtensor.model.variables import rv as rv
 
 __version__ = "0.1.0"

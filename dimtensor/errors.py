@@ -70,6 +70,10 @@ class SamplingWarning(DimtensorWarning):
     """Draws that may not be those of the posterior."""
 
 
+class ModelWarning(DimtensorWarning):
+    """Part of a model has no effect, or not the one that was meant."""
+
+
 class BroadcastWarning(DimtensorWarning):
     """A sum of a log density that counts some of its terms many times over."""
 

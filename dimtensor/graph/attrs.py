@@ -206,6 +206,25 @@ class DrawAttrs(NamedTuple):
     output: int
 
 
+class RandomAttrs(NamedTuple):
+    """A random variable: the law says how it is distributed, given the inputs of the node.
+
+    ``dims`` are those it has beside those of its parameters. A law is hashable, and has ``hidden``,
+    the dims of parameters that draws lack, and ``map_dims(f)``; the rest is known above the graph.
+    """
+
+    name: str
+    law: Any
+    dims: Dims
+    dtype: str
+
+
+class NamedAttrs(NamedTuple):
+    """A name for a part of a graph."""
+
+    name: str
+
+
 class ShownAttrs(NamedTuple):
     """A derivative as it is written: its name, the parts of its operands, and its type."""
 

@@ -21,6 +21,9 @@ _serial = itertools.count()
 _recorded: ContextVar[tuple[set[Node], ...]] = ContextVar("recorded", default=())
 
 
+_NAMED = frozenset({"input", "data", "shaped", "rv", "named"})
+
+
 class NodeType(NamedTuple):
     """What inference says of a node: dims in canonical order, dtype, and the dim whose positions
     its elements are, if they are labels.
@@ -83,8 +86,8 @@ class Node:
 
     @property
     def name(self) -> str | None:
-        """Name of an input or of data, else None."""
-        return self.attrs.name if self.kind in ("input", "data", "shaped") else None
+        """Name of an input, of data, of a random variable or of what was given one, else None."""
+        return self.attrs.name if self.kind in _NAMED else None
 
 
 def make(kind: str, inputs: tuple[Node, ...] = (), attrs: Any = None) -> Node:

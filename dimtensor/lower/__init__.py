@@ -1,9 +1,20 @@
 """The only place where a dim becomes an axis."""
 
-from dimtensor.lower import autodiff, basic, check, contract, draws, indexing, lift, loops, shape
+from dimtensor.lower import (
+    autodiff,
+    basic,
+    check,
+    contract,
+    draws,
+    indexing,
+    lift,
+    loops,
+    shape,
+    variables,
+)
 from dimtensor.lower.context import RULES, Lowering, transpose
 from dimtensor.lower.order import AxisOrder, plan_axes
 
 __all__ = ["RULES", "AxisOrder", "Lowering", "plan_axes", "transpose"]
 
-del autodiff, basic, check, contract, draws, indexing, lift, loops, shape
+del autodiff, basic, check, contract, draws, indexing, lift, loops, shape, variables

@@ -965,3 +965,105 @@ def state_that_is_no_mapping(backend):
 def state_that_grows(backend):
     draws = xr.DataArray(np.zeros((2, 3)), dims=["draw", "country"])
     dt.function([X], X, backend, updates={LATE: LATE + X.sum()}).step({"late": [1.0]}, draws)
+
+
+# -- models of random variables ---------------------------------------------------------------
+
+
+def _random(name: str, *parameters: Any, dims: Any = None) -> dt.DimTensor:
+    return dt.rv(name, dist.Normal(*parameters), dims)
+
+
+def _regression(**options: Any) -> dt.Model:
+    mean = _random("slope", 0.0, 1.0) * LATE
+    return dt.Model(_random("response", mean, 1.0), backend="python", **options)
+
+
+@building
+def variable_name_used_twice():
+    dt.Model(_random("theta", _random("theta", 0.0, 1.0), 1.0, dims=COUNTRY))
+
+
+@building
+def variable_without_distribution():
+    dt.rv("theta", 0.0)
+
+
+@building
+def variable_out_of_the_range_of_a_parameter():
+    dt.Model(_random("response", 0.0, _random("spread", 0.0, 1.0)))
+
+
+@building
+def variable_evaluated():
+    _random("theta", 0.0, 1.0).eval()
+
+
+@building
+def model_of_an_expression_without_a_name():
+    dt.Model(2.0 * _random("theta", 0.0, 1.0))
+
+
+@building
+def model_of_an_input_without_a_name():
+    dt.Model(_random("response", dt.tensor(dims=COUNTRY), 1.0))
+
+
+@building
+def model_data_misspelt():
+    _regression(data={"lat": [1.0]})
+
+
+@building
+def model_without_data():
+    _regression().observe(response=[1.0]).log_density()
+
+
+@building
+def model_observation_misspelt():
+    _regression().observe(reply=[1.0])
+
+
+@building
+def model_observations_missing():
+    _regression().observe(response=labelled([1.0, np.nan, 2.0], ["p", "q", "r"]))
+
+
+@building
+def model_with_a_discrete_variable():
+    count = dt.rv("count", dist.Poisson(2.0))
+    dt.Model(_random("response", count, 1.0)).observe(response=1.0).log_density()
+
+
+@building
+def model_whose_variable_has_no_length():
+    effect = _random("effect", 0.0, 1.0, dims=OBS)
+    dt.Model(_random("response", effect.sum(), 1.0)).observe(response=1.0).log_density()
+
+
+@building
+def model_drawn_without_a_length():
+    dt.Model(_random("response", 0.0, 1.0, dims=OBS)).draw(5, seed=1)
+
+
+@building
+def model_noncentred_without_location():
+    spread = dt.rv("spread", dist.Gamma(2.0, 1.0))
+    dt.Model(_random("response", 0.0, spread)).noncentred(spread)
+
+
+@building
+def predictions_without_a_seed():
+    draws = xr.Dataset({"slope": (("chain", "draw"), np.zeros((1, 2)))})
+    _regression(data={LATE: [1.0]}).predict(draws)
+
+
+@building
+def predictions_of_no_draws():
+    _regression(data={LATE: [1.0]}).predict(xr.Dataset({"slope": 1.0}), seed=1)
+
+
+@building
+def predictions_over_another_dim():
+    draws = xr.Dataset({"slope": (("chain", "draw"), np.zeros((1, 2)))})
+    _regression(data={LATE: [1.0]}).predict(draws, seed=1, dims={OBS: dt.Dim("place", coords=[1])})

@@ -16,7 +16,8 @@ WITHOUT_RULE = {"input", "data", "shaped", "shown"}
 # draw has its own order, whatever that of its axes
 WITHOUT_PREFERENCE = {
     "bound", "cast", "check", "codes", "concat", "cond", "constant", "draw", "expand", "gradient",
-    "label_position", "length", "positions", "pushforward", "seed", "stack", "stream",
+    "label_position", "length", "named", "positions", "pushforward", "rv", "seed", "stack",
+    "stream",
 }  # fmt: skip
 
 

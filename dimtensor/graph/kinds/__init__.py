@@ -10,6 +10,7 @@ from dimtensor.graph.kinds import (
     reductions,
     selection,
     shape,
+    variables,
 )
 
-del derivatives, draws, elementwise, leaves, linear, loops, reductions, selection, shape
+del derivatives, draws, elementwise, leaves, linear, loops, reductions, selection, shape, variables

@@ -1,0 +1,165 @@
+"""Laws: distributions without their parameters, as values that nodes of the graph can hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+from dimtensor.dims import Dim, Dims, canonical_dims, without
+from dimtensor.dist.distribution import Distribution, TableDistribution
+from dimtensor.dist.supports import Support
+from dimtensor.graph import Node
+from dimtensor.graph.substitute import DimMap
+from dimtensor.tensor.shell import TensorShell, wrap
+
+
+class Law:
+    """A distribution whose parameters are open: numbers say which of them stands where.
+
+    Two laws are equal if distributions with the same parameters would be. What a distribution is
+    made of besides tensors, dims and plain values (functions that somebody wrote) is compared by
+    identity.
+
+    Parameters
+    ----------
+    parts : object
+        What a distribution is made of, with :class:`Slot` in place of tensors.
+    hidden : tuple of Dim
+        Dims of parameters that draws do not have, such as that of a mixture.
+    text : str
+    """
+
+    def __init__(self, parts: Any, hidden: Dims, text: str):
+        self.parts, self.hidden, self.text = parts, hidden, text
+        self._key = (_key(parts), hidden)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Law) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __str__(self) -> str:
+        return self.text
+
+    __repr__ = __str__
+
+    def __reduce__(self) -> tuple:
+        return (Law, (self.parts, self.hidden, self.text))
+
+    def map_dims(self, f: DimMap) -> Law:
+        """The law with all dims in it exchanged."""
+        return Law(_exchanged(self.parts, f), tuple(map(f, self.hidden)), self.text)
+
+    def of(self, inputs: Sequence[Node]) -> Distribution:
+        """The distribution with some parameters."""
+        return _filled(self.parts, inputs)
+
+
+class Slot(tuple):
+    """The number of a parameter; whether it is a tensor, or the node of one."""
+
+    __slots__ = ()
+
+
+class Fields(tuple):
+    """An object, as its class and its attributes; of a distribution of the table, as a call."""
+
+    __slots__ = ()
+
+
+class Pairs(tuple):
+    """A dict, as pairs."""
+
+    __slots__ = ()
+
+
+def law_of(d: Distribution) -> tuple[Law, tuple[Node, ...]]:
+    """The law of a distribution, and its parameters in order."""
+    nodes: dict[Node, int] = {}
+    parts = _emptied(d, nodes)
+    return Law(parts, _hidden(d), repr(d)), tuple(nodes)
+
+
+def _hidden(d: Distribution) -> Dims:
+    """Dims of parameters that draws do not have."""
+    return without(_dims_of_parameters(d), d.dims)
+
+
+def _dims_of_parameters(d: Distribution) -> Dims:
+    return tuple(dict.fromkeys(dim for x in d.parameters.values() for dim in x.dims))
+
+
+def _emptied(value: Any, nodes: dict[Node, int]) -> Any:
+    if isinstance(value, TensorShell):
+        return Slot((nodes.setdefault(value.node, len(nodes)), "tensor"))
+    if isinstance(value, Node):
+        return Slot((nodes.setdefault(value, len(nodes)), "node"))
+    if isinstance(value, TableDistribution):
+        given = [(name, _emptied(tensor, nodes)) for name, tensor in value.parameters.items()]
+        return Fields((TableDistribution, value.name, *given))
+    if isinstance(value, (Distribution, Support)):
+        given = [(name, _emptied(x, nodes)) for name, x in vars(value).items()]
+        hidden = _hidden(value) if isinstance(value, Distribution) else ()
+        return Fields((type(value), hidden, *given))
+    if isinstance(value, Mapping):
+        return Pairs((name, _emptied(x, nodes)) for name, x in value.items())
+    if type(value) in (list, tuple):
+        return type(value)(_emptied(x, nodes) for x in value)
+    return value
+
+
+def _filled(parts: Any, inputs: Sequence[Node]) -> Any:
+    if isinstance(parts, Slot):
+        at, how = parts
+        return wrap(inputs[at]) if how == "tensor" else inputs[at]
+    if isinstance(parts, Fields):
+        cls, known, *given = parts
+        found = {key: _filled(x, inputs) for key, x in given}
+        if cls is TableDistribution:
+            from dimtensor.dist.catalogue import TABLE
+
+            return TableDistribution(TABLE[known], found)
+        made = object.__new__(cls)
+        made.__dict__.update(found)
+        if "_dims" in found:  # parameters may have more dims than before
+            dims = [*found["_dims"], *without(_dims_of_parameters(made), known)]
+            made.__dict__["_dims"] = canonical_dims(dict.fromkeys(dims), "a distribution")
+        return made
+    if isinstance(parts, Pairs):
+        return {key: _filled(x, inputs) for key, x in parts}
+    if type(parts) in (list, tuple):
+        return type(parts)(_filled(x, inputs) for x in parts)
+    return parts
+
+
+def _exchanged(parts: Any, f: Callable[[Dim], Dim]) -> Any:
+    if isinstance(parts, Dim):
+        return f(parts)
+    if isinstance(parts, Slot) or not isinstance(parts, (tuple, list)):
+        return parts
+    return type(parts)(_exchanged(x, f) for x in parts)
+
+
+def _key(parts: Any) -> Hashable:
+    """Something hashable that equal parts have, and no others."""
+    if isinstance(parts, (tuple, list)):
+        return (type(parts), *map(_key, parts))
+    if parts is None or isinstance(parts, (bool, int, float, str, type, Dim)):
+        return (type(parts), parts)
+    return _Same(parts)
+
+
+class _Same:
+    """An object compared by identity, which it keeps alive."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any):
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.value is other.value
+
+    def __hash__(self) -> int:
+        return id(self.value)

@@ -1,0 +1,189 @@
+"""The log density of a generative model: terms by variable, supports, observations in place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dimtensor.dist.catalogue import TABLE
+from dimtensor.dist.distribution import Distribution, TableDistribution
+from dimtensor.dist.parameters import float_dtype
+from dimtensor.errors import GraphError, InputError, build_message, listing
+from dimtensor.graph import Node
+from dimtensor.model.logdensity import LogDensity
+from dimtensor.model.missing import observed_node
+from dimtensor.model.variables import Variable, put
+from dimtensor.tensor.constructors import data as make_data
+from dimtensor.tensor.constructors import tensor
+from dimtensor.tensor.elementwise import where
+from dimtensor.tensor.evaluate import evaluate
+from dimtensor.tensor.shell import wrap
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from dimtensor.model.model import Model
+    from dimtensor.tensor.core import DimTensor
+
+# the parameters of rows whose draws are a location and a scale times those of the standard one
+_LOCATION_AND_SCALE = {
+    "Normal": ("mu", "sigma"),
+    "StudentT": ("mu", "sigma"),
+    "Cauchy": ("mu", "sigma"),
+    "Laplace": ("mu", "b"),
+    "Logistic": ("mu", "s"),
+    "Gumbel": ("mu", "beta"),
+}
+
+
+def standard_of(d: Distribution, name: str) -> tuple[DimTensor, DimTensor, Distribution]:
+    """Location, scale and standardised distribution.
+
+    Raises
+    ------
+    GraphError
+        If the distribution is not of such a family.
+    """
+    if not isinstance(d, TableDistribution) or d.name not in _LOCATION_AND_SCALE:
+        raise GraphError(
+            build_message(
+                f"{name!r} has no location and scale",
+                [("distribution", repr(d)), ("families", listing(list(_LOCATION_AND_SCALE), 9))],
+            )
+        )
+    location, scale = _LOCATION_AND_SCALE[d.name]
+    values = d._values(float_dtype(d._nodes))
+    rest = {n: x for n, x in d.parameters.items() if n not in (location, scale, "tau")}
+    standard = TableDistribution(TABLE[d.name], {**rest, location: 0.0, scale: 1.0})
+    return getattr(values, location), getattr(values, scale), standard
+
+
+class Placed:
+    """The graph of a model with tensors in place of free variables, and values of all others.
+
+    Attributes
+    ----------
+    parameters : dict of str to DimTensor
+        Inputs by name of the variable.
+    distributions : dict of str to Distribution
+        With parameters in terms of those.
+    values : dict of str to DimTensor
+        Of all variables.
+    """
+
+    def __init__(self, model: Model, noncentred: bool):
+        self.model = model
+        self.noncentred = model._noncentred if noncentred else frozenset()
+        self.parameters: dict[str, DimTensor] = {}
+        self.distributions: dict[str, Distribution] = {}
+        self.values: dict[str, DimTensor] = {}
+        self._unknown: dict[str, None] = {}
+        named = model._found.named
+        nodes = [*(v.node for v in model.variables.values()), *named.values()]
+        found = put(nodes, self._chosen)
+        if self._unknown:
+            raise InputError(
+                build_message(
+                    f"inputs of the model have no values: {', '.join(map(repr, self._unknown))}",
+                    hint="dt.Model(..., data={input: values}), or model.with_data({...})",
+                )
+            )
+        self.named = dict(zip(named, map(wrap, found[len(model.variables) :]), strict=True))
+
+    def _chosen(self, node: Node, inputs: tuple[Node, ...]) -> Node | None:
+        model, name = self.model, node.name
+        if node.kind != "rv":
+            if name in model.data:
+                return self._as_data(node, model.data[name]).node
+            if node.kind == "input":
+                self._unknown[str(name)] = None
+            return None
+        assert name is not None
+        d: Distribution = node.attrs.law.of(inputs)
+        self.distributions[name] = d
+        if name in model.observed:
+            value = observed_node(node, model.observed[name])
+        elif name in self.noncentred:
+            location, scale, self.distributions[name] = standard_of(d, name)
+            raw = tensor(raw_name(name), node.dims, node.dtype)
+            self.parameters[name] = raw
+            value = location + scale * raw
+        else:
+            value = self.parameters[name] = tensor(name, node.dims, node.dtype)
+        self.values[name] = value
+        return value.node
+
+    def _as_data(self, node: Node, value: Any) -> DimTensor:
+        return make_data(value, node.dims, node.name, node.categories, None if node.categories
+                         is not None else node.dtype)  # fmt: skip
+
+    def terms(self) -> dict[str, DimTensor]:
+        """Log densities of all variables."""
+        return {name: self._term(name, v) for name, v in self.model.variables.items()}
+
+    def _term(self, name: str, variable: Variable) -> DimTensor:
+        x = self.parameters.get(name, self.values[name])
+        term = self.distributions[name].logp(x)
+        if self.model._missing.get(name) == "drop":
+            there = self.model.observed[name].notnull()
+            if not bool(there.all()):
+                return where(make_data(there, dims=variable.node.dims), term, 0.0)
+        return term
+
+
+def raw_name(name: str) -> str:
+    """The name of the standardised variable."""
+    return f"{name}_raw"
+
+
+def terms_of(model: Model) -> dict[str, DimTensor]:
+    """Log densities of all variables in terms of inputs with their names."""
+    return Placed(model, noncentred=False).terms()
+
+
+def log_density(model: Model) -> LogDensity:
+    """The log density of a model; see :meth:`dimtensor.Model.log_density`."""
+    discrete = [name for name, v in model.free.items() if v.distribution.discrete]
+    if discrete:
+        raise GraphError(
+            build_message(
+                "variables are discrete, and no gradient tells a sampler where to move them",
+                [(name, repr(model.variables[name].distribution)) for name in discrete],
+                "observe them, or sum them out of a density: dist.mixture(weights, parts, over=k)",
+            )
+        )
+    placed = Placed(model, noncentred=True)
+    supports = {x: placed.distributions[name].support for name, x in placed.parameters.items()}
+    recorded = {name: placed.values[name] for name in sorted(placed.noncentred)}
+    return LogDensity(
+        placed.terms(), supports, model.backend, deterministics={**recorded, **placed.named}
+    )
+
+
+def evaluate_terms(model: Model, point: Any, names: list[str]) -> xr.Dataset:
+    """Terms of variables at a point, or at many."""
+    from dimtensor.model.records import as_dataset
+
+    placed = Placed(model, noncentred=False)
+    wanted = {name: placed._term(name, model.variables[name]) for name in names}
+    if isinstance(point, Mapping) and not hasattr(type(point), "data_vars"):
+        values: Any = {}
+        for key, value in point.items():
+            name = model._name(key, model.free, "free variable")
+            values[name] = value
+        missing = [name for name in model.free if name not in values]
+        if missing:
+            raise InputError(f"missing variables: {', '.join(map(repr, missing))}")
+        used = _names_in(wanted)
+        values = {name: value for name, value in values.items() if name in used}
+    else:
+        values = point
+    found = evaluate(wanted, values)
+    leading = [dim for dim in ("chain", "draw") if any(dim in x.dims for x in found.values())]
+    return as_dataset({name: x.rename(name) for name, x in found.items()}, leading)
+
+
+def _names_in(tensors: Mapping[str, DimTensor]) -> set[str | None]:
+    from dimtensor.compile.function import free_inputs
+
+    return {x.name for x in free_inputs([t.node for t in tensors.values()])}

@@ -1,0 +1,83 @@
+"""Observations: values of random variables, some of which may be missing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dimtensor.errors import InputError, build_message, listing
+from dimtensor.graph import Node
+from dimtensor.model.generation import admitted
+from dimtensor.tensor.constructors import data as make_data
+from dimtensor.tensor.constructors import tensor
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from dimtensor.tensor.core import DimTensor
+
+HOW = ("drop",)
+
+
+def read_observation(node: Node, value: Any, missing: str | None) -> xr.DataArray:
+    """The values of a variable, checked and labelled.
+
+    Raises
+    ------
+    InputError
+        If some are NaN and nothing is said of missing ones, or those of a discrete variable are not
+        whole numbers.
+    """
+    if missing is not None and missing not in HOW:
+        raise InputError(f"observe: missing is {listing(HOW)} or None, not {missing!r}")
+    whole = node.dtype[:5] != "float"
+    as_floats = tensor(node.name, node.dims, "float64").node if whole else node
+    found = admitted(as_floats, value)
+    absent = found.isnull()
+    if bool(absent.any()) and missing is None:
+        raise InputError(
+            build_message(
+                f"observations of {node.name!r} are missing: {int(absent.sum())} of {found.size}",
+                [("at", listing(_places(absent)))],
+                "observe(..., missing='drop') leaves them out of the density",
+            )
+        )
+    if whole:
+        broken = found.values[np.isfinite(found.values) & (found.values != np.floor(found.values))]
+        if broken.size:
+            raise InputError(
+                f"observations of {node.name!r} are whole numbers, not {broken[0].item():g}"
+            )
+        if not bool(absent.any()):
+            found = found.astype(node.dtype)
+    return found
+
+
+def _places(absent: xr.DataArray) -> list[str]:
+    places = []
+    for position in np.argwhere(absent.values):
+        labels = [
+            f"{dim}={absent.indexes[dim][at] if dim in absent.indexes else at}"
+            for dim, at in zip(absent.dims, position, strict=True)
+        ]
+        places.append(", ".join(labels) or "the only value")
+    return places
+
+
+def observed_node(node: Node, value: xr.DataArray) -> DimTensor:
+    """Observations as data; missing ones are another value, at which densities are finite."""
+    if bool(value.isnull().any()):
+        there = value.values[np.isfinite(value.values)]
+        value = value.fillna(there[0] if there.size else 0.0)
+    return make_data(value, node.dims, node.name, dtype=node.dtype)
+
+
+def left(values: xr.DataArray, observed: xr.DataArray) -> xr.DataArray:
+    """Something of each observation without those that are missing."""
+    absent = observed.isnull()
+    if not bool(absent.any()):
+        return values
+    if observed.ndim != 1:
+        return values.where(~absent)
+    return values.isel({observed.dims[0]: np.flatnonzero(~absent.values)})

@@ -1,0 +1,409 @@
+"""Models: random variables and what depends on them, found from the graph."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from dimtensor.backends import check_backend
+from dimtensor.compile.function import as_node
+from dimtensor.errors import (
+    InputError,
+    ModelWarning,
+    build_message,
+    did_you_mean,
+    listing,
+    warn,
+)
+from dimtensor.graph import Node, make
+from dimtensor.graph.attrs import NamedAttrs
+from dimtensor.graph.substitute import rebuild
+from dimtensor.model.checks import check_ranges, unaffected
+from dimtensor.model.density import evaluate_terms, log_density, standard_of
+from dimtensor.model.drawing import Drawing
+from dimtensor.model.generation import admitted
+from dimtensor.model.logdensity import LogDensity
+from dimtensor.model.missing import left, read_observation
+from dimtensor.model.records import as_dataset
+from dimtensor.model.results import (
+    LEADING,
+    extended,
+    posterior_of,
+    with_arviz_names,
+    with_leading,
+)
+from dimtensor.model.sample import sample as sample_density
+from dimtensor.model.variables import Variable, find
+from dimtensor.tensor.constructors import full
+from dimtensor.tensor.shell import wrap
+from dimtensor.values.data import as_mapping
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from dimtensor.tensor.core import DimTensor
+
+
+class Model(Drawing):
+    """Random variables, and everything that they depend on.
+
+    A model is a value: `observe`, `do`, `with_data` and the like give others. What it consists of
+    is found from the graph of its outputs.
+
+    Parameters
+    ----------
+    *outputs : DimTensor
+        Random variables (:func:`dimtensor.rv`) and named expressions (:func:`dimtensor.named`).
+    data : dict of DimTensor (or its name) to value, optional
+        Values of inputs, and others than those that data were made with.
+    backend : {"numba", "jax", "python"}
+        What log densities are compiled with.
+
+    Attributes
+    ----------
+    outputs : tuple of DimTensor
+    variables : dict of str to Variable
+        Random variables in topological order, with their distributions.
+    observed : dict of str to DataArray
+    data : dict of str to DataArray
+    backend : str
+
+    Raises
+    ------
+    GraphError
+        If a name is used twice, an input has none, or a parameter of a distribution is a variable
+        that may be out of its range.
+    InputError
+        If an output has no name, or there are data of no input.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> from dimtensor import dist
+    >>> obs = dt.Dim("obs")
+    >>> mu = dt.rv("mu", dist.Normal(0.0, 10.0))
+    >>> y = dt.rv("y", dist.Normal(mu, 1.0), dims=obs)
+    >>> fit = dt.Model(y, backend="python").observe({y: [1.0, 3.0]})
+    >>> float(fit.logp({mu: 2.0})["y"].sum().round(4))
+    -2.8379
+    """
+
+    def __init__(
+        self,
+        *outputs: DimTensor,
+        data: Mapping[Any, Any] | None = None,
+        backend: str = "numba",
+    ):
+        self.backend = check_backend(backend)
+        self._set(tuple(wrap(as_node(x)) for x in outputs))
+        self.data: dict[str, xr.DataArray] = {}
+        self.observed: dict[str, xr.DataArray] = {}
+        self._missing: dict[str, str] = {}
+        self._noncentred: frozenset[str] = frozenset()
+        self._add_data(data)
+
+    def _set(self, outputs: tuple[DimTensor, ...]) -> None:
+        if not outputs:
+            raise InputError("a model has at least one output: dt.Model(y)")
+        for x in outputs:
+            if x.node.kind not in ("rv", "named"):
+                raise InputError(
+                    build_message(
+                        f"an output of a model is a random variable or has a name, not {x.node}",
+                        hint="dt.rv('y', dist.Normal(...)), or dt.named('y', expression)",
+                    )
+                )
+        self.outputs = outputs
+        self._found = find([x.node for x in outputs])
+        check_ranges(self.variables)
+        self._functions: dict[Any, Any] = {}
+
+    @property
+    def free(self) -> dict[str, Variable]:
+        """Random variables that are not observed."""
+        return {name: v for name, v in self.variables.items() if name not in self.observed}
+
+    def __getitem__(self, name: str) -> DimTensor:
+        """A random variable, named expression, input or data by name.
+
+        Raises
+        ------
+        InputError
+            If there is none of the name.
+        """
+        found = self._found
+        nodes = {name: v.node for name, v in found.variables.items()}
+        nodes |= {**found.named, **found.inputs}
+        if name not in nodes:
+            raise InputError(f"the model has no {name!r}{did_you_mean(name, list(nodes))}")
+        return wrap(nodes[name])
+
+    # -- other models ----------------------------------------------------------------------------
+
+    def _copy(self) -> Model:
+        other = copy.copy(self)
+        other.__dict__.pop("_density", None)
+        return other
+
+    def _add_data(self, data: Mapping[Any, Any] | None) -> None:
+        values = dict(self.data)
+        for key, value in as_mapping(data, "data").items():
+            name = self._name(key, self._found.inputs, "data")
+            values[name] = admitted(self._found.inputs[name], value)
+        self.data = values
+
+    def with_data(self, data: Mapping[Any, Any] | None = None, **by_name: Any) -> Model:
+        """The same model on other data.
+
+        Parameters
+        ----------
+        data : dict of DimTensor (or its name) to value
+        **by_name
+            New values by name.
+
+        Raises
+        ------
+        InputError
+            If the model has no such data.
+        """
+        other = self._copy()
+        other._add_data({**as_mapping(data, "data"), **by_name})
+        return other
+
+    def observe(
+        self, values: Mapping[Any, Any] | None = None, *, missing: str | None = None, **by_name: Any
+    ) -> Model:
+        """The model given values of some of its variables.
+
+        Parameters
+        ----------
+        values : dict of DimTensor (or its name) to value
+        missing : {"drop"}, optional
+            What happens to values that are NaN: dropped ones are left out of the density. Without
+            it they are an error.
+        **by_name
+            Values by name.
+
+        Returns
+        -------
+        Model
+
+        Raises
+        ------
+        InputError
+            If there is no such variable, or values are missing.
+
+        Warns
+        -----
+        ModelWarning
+            If nothing observed depends on a variable: its posterior is its prior.
+        """
+        other = self._copy()
+        observed, how = dict(self.observed), dict(self._missing)
+        for key, value in {**as_mapping(values, "observations"), **by_name}.items():
+            name = self._name(key, self.variables, "random variable")
+            observed[name] = read_observation(self.variables[name].node, value, missing)
+            how[name] = missing or ""
+        other.observed, other._missing = observed, how
+        alone = unaffected(self.variables, other.observed)
+        if alone:
+            warn(
+                build_message(
+                    "nothing that is observed depends on some random variables",
+                    [("variables", listing(alone))],
+                    "their posterior is what they have without observations; leave them out",
+                ),
+                ModelWarning,
+            )
+        return other
+
+    def do(self, values: Mapping[Any, Any] | None = None, **by_name: Any) -> Model:
+        """The model in which variables are set to values, whatever they depended on.
+
+        Parameters
+        ----------
+        values : dict of DimTensor (or its name) to number or DimTensor
+            Of random variables and of named expressions. Values have dims of what they replace.
+        **by_name
+            Values by name.
+
+        Returns
+        -------
+        Model
+            In which the names stand for the values.
+
+        Raises
+        ------
+        InputError
+            If there is no such variable.
+        DimError
+            If a value has other dims.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> from dimtensor import dist
+        >>> x = dt.rv("x", dist.Normal(0.0, 1.0))
+        >>> y = dt.rv("y", dist.Normal(3.0 * x, 0.1))
+        >>> model = dt.Model(y, backend="python").do({x: 2.0})
+        >>> list(model.variables)
+        ['y']
+        """
+        known = {**{n: v.node for n, v in self.variables.items()}, **self._found.named}
+        chosen: dict[str, Node] = {}
+        for key, value in {**as_mapping(values, "interventions"), **by_name}.items():
+            name = self._name(key, known, "variable")
+            node = known[name]
+            set_to = full(node.dims, value, node.dtype)
+            chosen[name] = make("named", (set_to.node,), NamedAttrs(name))
+
+        def replace(node: Node, inputs: tuple[Node, ...]) -> Node | None:
+            return chosen.get(node.name) if node.kind in ("rv", "named") and node.name else None
+
+        other = self._copy()
+        nodes = rebuild([x.node for x in self.outputs], {}, replace, nested=False)
+        other._set(tuple(map(wrap, nodes)))
+        other.observed = {n: x for n, x in self.observed.items() if n in other.variables}
+        other.data = {n: x for n, x in self.data.items() if n in other._found.inputs}
+        other._noncentred = self._noncentred & set(other.variables)
+        return other
+
+    def noncentred(self, *variables: Any) -> Model:
+        """The same model with another parametrisation of variables.
+
+        A variable with a location and a scale is sampled as the standardised one: its location and
+        scale times this one is what it is. The posterior is the same, and so are the names.
+
+        Parameters
+        ----------
+        *variables : DimTensor or str
+
+        Raises
+        ------
+        InputError
+            If there is no such variable.
+        GraphError
+            If its distribution has no location and scale.
+        """
+        other = self._copy()
+        names = {self._name(x, self.variables, "random variable") for x in variables}
+        for name in names:
+            standard_of(self.variables[name].distribution, name)
+        other._noncentred = self._noncentred | names
+        return other
+
+    def centred(self, *variables: Any) -> Model:
+        """The opposite of :meth:`noncentred`; of all variables where none are named."""
+        other = self._copy()
+        names = {self._name(x, self.variables, "random variable") for x in variables}
+        other._noncentred = self._noncentred - names if names else frozenset()
+        return other
+
+    # -- log densities ---------------------------------------------------------------------------
+
+    @cached_property
+    def _density(self) -> LogDensity:
+        return log_density(self)
+
+    def log_density(self) -> LogDensity:
+        """The log density of the free variables as a function of one flat vector.
+
+        Its terms have the names of the variables.
+
+        Raises
+        ------
+        GraphError
+            If a free variable is discrete, or the length of one is not known.
+        InputError
+            If an input has no value.
+        """
+        return self._density
+
+    def logp(self, point: Any) -> xr.Dataset:
+        """Log densities by variable, element by element.
+
+        Parameters
+        ----------
+        point : dict, Dataset or DataTree
+            Values of the free variables; additional dims batch.
+
+        Returns
+        -------
+        Dataset
+            The sum over everything is the log density.
+
+        Raises
+        ------
+        InputError
+            If a value is missing.
+        """
+        return self._terms(point, list(self.variables))
+
+    def _terms(self, point: Any, names: list[str]) -> xr.Dataset:
+        return evaluate_terms(self, point, names)
+
+    def log_likelihood(self, post: Any) -> xr.DataTree:
+        """Log densities of what is observed for each draw, element by element.
+
+        Parameters
+        ----------
+        post : DataTree or Dataset
+            Draws of the free variables.
+
+        Returns
+        -------
+        DataTree
+            `post` with the group ``log_likelihood``.
+
+        Raises
+        ------
+        InputError
+            If nothing is observed.
+        """
+        if not self.observed:
+            raise InputError("log_likelihood: the model has no observations; model.observe({...})")
+        found = self._terms(posterior_of(post), list(self.observed))
+        kept = {name: left(found[name], x) for name, x in self.observed.items()}
+        found = as_dataset(kept, LEADING)
+        return extended(post, {"log_likelihood": with_leading(found, post)})
+
+    def log_prior(self, post: Any) -> xr.DataTree:
+        """Log densities of the free variables for each draw; as :meth:`log_likelihood`."""
+        found = self._terms(posterior_of(post), list(self.free))
+        return extended(post, {"log_prior": with_leading(found, post)})
+
+    # -- draws -----------------------------------------------------------------------------------
+
+    def sample(self, draws: int = 1000, *, seed: int | None = None, **options: Any) -> xr.DataTree:
+        """Draw from the posterior with the No-U-Turn sampler.
+
+        Parameters
+        ----------
+        draws : int
+            Of each chain.
+        seed : int, optional
+        **options
+            Those of :func:`dimtensor.sample`.
+
+        Returns
+        -------
+        DataTree
+            ``posterior`` with all free variables and named expressions, ``sample_stats`` under the
+            names that ArviZ knows, ``observed_data``, ``constant_data``.
+        """
+        tree = sample_density(self.log_density(), draws, seed=seed, **options)
+        return with_arviz_names(self, tree, seed)
+
+    # -- looking ---------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        from dimtensor.display.generative import model_text
+
+        return model_text(self)
+
+    def _repr_html_(self) -> str:
+        from dimtensor.display.generative import model_html
+
+        return model_html(self)

@@ -1,0 +1,228 @@
+"""Random variables and named expressions: how models are written, and how they are found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dimtensor.compile.function import as_node
+from dimtensor.dims import Dim, Dims, canonical_dims, union, without
+from dimtensor.dist.distribution import DimsLike, Distribution
+from dimtensor.dist.laws import law_of
+from dimtensor.errors import GraphError, InputError, build_message
+from dimtensor.graph import Node, make, toposort
+from dimtensor.graph.attrs import NamedAttrs, RandomAttrs
+from dimtensor.graph.infer import describe
+from dimtensor.graph.substitute import rebuild
+from dimtensor.tensor.shell import wrap
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+Choose = Callable[[Node, tuple[Node, ...]], Node | None]
+
+
+def rv(name: str, distribution: Distribution, dims: DimsLike = None) -> DimTensor:
+    """A random variable: a dims-tensor that knows its distribution.
+
+    Parameters
+    ----------
+    name : str
+        One for each variable of a model.
+    distribution : Distribution
+        Its parameters may be other random variables, and whatever is computed from them.
+    dims : Dim or iterable of Dim, optional
+        Dims beside those of the distribution: independent elements along them.
+
+    Returns
+    -------
+    DimTensor
+        It has no value: :class:`dimtensor.Model` draws, observes and infers. Two variables of the
+        same name, distribution and dims are the same.
+
+    Raises
+    ------
+    InputError
+        If the name is no text, or there is no distribution.
+    DimError
+        If dims clash.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> from dimtensor import dist
+    >>> county = dt.Dim("county", coords=["AITKIN", "ANOKA"])
+    >>> mu = dt.rv("mu", dist.Normal(0, 10))
+    >>> alpha = dt.rv("alpha", dist.Normal(mu, 1.0), dims=county)
+    >>> alpha.sizes
+    {'county': 2}
+    """
+    _check_name(name, "a random variable")
+    if not isinstance(distribution, Distribution):
+        raise InputError(
+            build_message(
+                f"the random variable {name!r} has a distribution, not {distribution!r}",
+                hint="dt.rv('x', dist.Normal(0, 1)), with from dimtensor import dist",
+            )
+        )
+    what = f"the dims of {name!r}"
+    law, inputs = law_of(distribution)
+    asked = canonical_dims(dims, what)
+    carried = without(tuple(d for x in inputs for d in x.dims), law.hidden)
+    more = without((*distribution.dims, *asked), carried)
+    own = canonical_dims(dict.fromkeys(more), what)
+    union([carried, own], what)
+    return wrap(make("rv", inputs, RandomAttrs(name, law, own, distribution.dtype)))
+
+
+def named(name: str, x: Any) -> DimTensor:
+    """An expression under a name, with which models record it.
+
+    Parameters
+    ----------
+    name : str
+    x : DimTensor
+
+    Returns
+    -------
+    DimTensor
+        With the values of `x`.
+
+    Raises
+    ------
+    InputError
+        If the name is no text.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.named("double", 2 * dt.scalar("x")).name
+    'double'
+    """
+    _check_name(name, "an expression")
+    return wrap(make("named", (as_node(x),), NamedAttrs(name)))
+
+
+def _check_name(name: Any, what: str) -> None:
+    if not isinstance(name, str) or not name:
+        raise InputError(f"the name of {what} is a non-empty string, not {name!r}")
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A random variable of a model.
+
+    Attributes
+    ----------
+    node : Node
+    distribution : Distribution
+        With the parameters that it has in the graph.
+    """
+
+    node: Node
+    distribution: Distribution
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.node.attrs.name
+
+    @property
+    def tensor(self) -> DimTensor:
+        """The variable as a tensor."""
+        return wrap(self.node)
+
+    @property
+    def asked(self) -> Dims:
+        """Dims of the variable that its distribution has not."""
+        return without(self.node.dims, self.distribution.dims)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a graph has that a model is made of, all by name and in topological order."""
+
+    variables: dict[str, Variable]
+    named: dict[str, Node]
+    inputs: dict[str, Node]
+
+
+def find(outputs: Sequence[Node]) -> Found:
+    """The random variables, named expressions, and inputs or data with a name of a graph.
+
+    Raises
+    ------
+    GraphError
+        If a name is used twice, or an input has none.
+    """
+    found = Found({}, {}, {})
+    names: dict[str, Node] = {}
+    for node in toposort(outputs):
+        if node.kind == "input" and node.name is None:
+            raise GraphError(
+                build_message(
+                    f"an input of a model has a name, this one has none: {describe(node)}",
+                    hint="dt.tensor('name', dims=...)",
+                )
+            )
+        if node.kind not in ("rv", "named", "input", "data") or node.name is None:
+            continue
+        other = names.setdefault(node.name, node)
+        if other is not node:
+            raise GraphError(
+                build_message(
+                    f"the name {node.name!r} is used twice in a model",
+                    [("one", _what(other)), ("other", _what(node))],
+                    "give each its own name",
+                )
+            )
+        if node.kind == "rv":
+            found.variables[node.name] = Variable(node, node.attrs.law.of(node.inputs))
+        elif node.kind == "named":
+            found.named[node.name] = node
+        else:
+            found.inputs[node.name] = node
+    return found
+
+
+_SPOKEN = {"rv": "a random variable", "named": "an expression", "data": "data", "input": "an input"}
+
+
+def _what(node: Node) -> str:
+    dims = ", ".join(dim.short for dim in node.dims)
+    law = f" with the distribution {node.attrs.law}" if node.kind == "rv" else ""
+    return f"{_SPOKEN[node.kind]}{law}, of dims {{{dims}}}"
+
+
+def put(outputs: Sequence[Node], choose: Choose) -> list[Node]:
+    """Graphs without names, and with something else in place of nodes.
+
+    Parameters
+    ----------
+    outputs : sequence of Node
+    choose : callable
+        Of a random variable, input or data node and its new inputs: what takes its place, or None.
+    """
+
+    def replace(node: Node, inputs: tuple[Node, ...]) -> Node | None:
+        if node.kind in ("rv", "input", "data"):
+            return choose(node, inputs)
+        return inputs[0] if node.kind == "named" else None
+
+    return rebuild(outputs, {}, replace, nested=False)
+
+
+def distribution_of(node: Node, inputs: Sequence[Node]) -> Distribution:
+    """The distribution of a random variable whose parameters are other nodes."""
+    return node.attrs.law.of(inputs)
+
+
+def without_names(outputs: Sequence[Node]) -> list[Node]:
+    """Graphs without names."""
+    return put(outputs, lambda node, inputs: None)
+
+
+def asked_dims(node: Node, d: Distribution) -> tuple[Dim, ...]:
+    """Dims of a random variable that its distribution has not."""
+    return without(node.dims, d.dims)
