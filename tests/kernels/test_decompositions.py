@@ -1,5 +1,7 @@
 """Eigenvalues, singular values and orthogonal factors, and special functions, in machine code."""
 
+import math
+
 import numpy as np
 import pytensor.tensor as pt
 import pytest
@@ -88,6 +90,35 @@ def test_special_functions():
     ]  # fmt: skip
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=4e-15)
+
+
+def test_derivatives_of_psi():
+    n, x = pt.lvector("n"), pt.dvector("x")
+    orders = [0, 1, 2, 3, 4, 7, 12, 30, 100, 160]
+    at = [1e-3, 0.1, 0.5, 1.0, 2.5, 11.99, 12.0, 30.0, 200.0, 1e5, 1e9]
+    at += [0.0, -1.0, -0.3, -7.25, -100.7, np.inf, np.nan]
+    found = compiled([n, x], [pt.polygamma(n, x), *(pt.polygamma(k, x) for k in (0, 1, 2, 7))])
+    n0, x0 = (each.ravel() for each in np.meshgrid(orders, at))
+    general, *fixed = found(n0, x0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        wanted = special.polygamma(n0, x0)
+    np.testing.assert_allclose(general, wanted, rtol=3e-14)
+    for k, one in zip((0, 1, 2, 7), fixed, strict=True):
+        np.testing.assert_allclose(one, special.polygamma(k, x0), rtol=3e-14, err_msg=str(k))
+
+
+def test_derivatives_of_psi_between_poles():
+    """There terms of both signs cancel; in the middle, of even orders, all but those beyond."""
+    n, x = pt.lvector("n"), pt.dvector("x")
+    (found,) = compiled([n, x], [pt.polygamma(n, x)])(np.array([2, 10, 30, -1]), np.full(4, -2.5))
+    # n! times the sum of 1 / (k + 1/2)^(n + 1) from k = 3 on, (2^(n + 1) - 1) zeta(n + 1) without
+    # its first three terms: those of integers, exactly
+    odd = [2 ** (k + 1) * math.fsum((2 * j + 1.0) ** -(k + 1) for j in range(3, 2000))
+           for k in (10, 30)]  # fmt: skip
+    wanted = [-math.factorial(k) * one for k, one in zip((10, 30), odd, strict=True)]
+    np.testing.assert_allclose(found[1:3], wanted, rtol=1e-13)
+    np.testing.assert_allclose(found[0], special.polygamma(2, -2.5), rtol=1e-11)
+    assert np.isnan(found[3])  # of no order
 
 
 @pytest.mark.parametrize("batched", [False, True])

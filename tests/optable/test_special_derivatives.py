@@ -134,9 +134,8 @@ def test_first_and_second_derivatives(name: str):
             np.testing.assert_allclose(one, wanted, rtol=1e-9, err_msg=str(point))
 
 
-@pytest.mark.slow  # numba compiles it for seconds
+@pytest.mark.slow  # it compiles for seconds
 @pytest.mark.compiled
-@pytest.mark.falls_back  # loops over scalars are PyTensor's
 @pytest.mark.parametrize("backend", ["numba", "jax"])
 def test_second_derivatives_compiled(backend: str):
     """Of the function whose series has the fewest operations."""

@@ -15,7 +15,7 @@ from pytensor.scalar import math as m
 from dimtensor.kernels.ir.errors import NotNative
 from dimtensor.kernels.native.builder import Builder
 from dimtensor.kernels.native.elementary import vectorisable
-from dimtensor.kernels.native.special import integer_power, trigamma
+from dimtensor.kernels.native.special import integer_power, polygamma, trigamma
 from dimtensor.kernels.native.values import (
     BOOL,
     F64,
@@ -299,6 +299,24 @@ def _sqr(b: Builder, x: list[Value], out: Scalar) -> Value:
     return v if out.kind == "b" else b.arithmetic("*", v, v)
 
 
+def _trigamma(b: Builder, x: list[Value], out: Scalar) -> Value:
+    return b.call(trigamma(b), F64, [b.cast(x[-1], F64)])
+
+
+def _polygamma(b: Builder, x: list[Value], out: Scalar) -> Value:
+    """Derivatives of psi; of order 0 psi itself."""
+    order = whole_number(x[0])
+    if order == 0:
+        return _special(b, "psi", 1, x[1:])
+    if order == 1:
+        return _trigamma(b, x, out)
+    n, v = (b.cast(each, F64) for each in x)
+    higher = b.call(polygamma(b), F64, [n, v])
+    if order is not None:
+        return higher
+    return b.select(b.compare("==", n, constant(0.0, F64)), _special(b, "psi", 1, [v]), higher)
+
+
 def _round_away(b: Builder, x: list[Value], out: Scalar) -> Value:
     if out.kind != "f":
         return x[0]
@@ -321,6 +339,7 @@ _RULES: dict[type, Callable[[Builder, list[Value], Scalar], Value]] = {
     s.ScalarMinimum: _extreme("<"),
     s.Mod: _remainder,
     s.Neg: lambda b, x, out: b.negate(b.cast(x[0], out)),
+    m.PolyGamma: _polygamma,
     s.Pow: _power,
     s.Reciprocal: lambda b, x, out: b.arithmetic("/", constant(1, out), b.cast(x[0], out)),
     s.RoundHalfAwayFromZero: _round_away,
@@ -330,7 +349,7 @@ _RULES: dict[type, Callable[[Builder, list[Value], Scalar], Value]] = {
     m.Softplus: _softplus,
     s.Sqr: _sqr,
     s.Switch: _switch,
-    m.TriGamma: lambda b, x, out: b.call(trigamma(b), F64, [b.cast(x[0], F64)]),
+    m.TriGamma: _trigamma,
 }
 
 

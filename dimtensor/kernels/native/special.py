@@ -1,6 +1,8 @@
-"""Functions of the module, in LLVM: powers of integers, and what neither C nor SciPy has."""
+"""Functions of the module, in LLVM: powers of integers, and what C and SciPy have no address of."""
 
 from __future__ import annotations
+
+import math
 
 from dimtensor.kernels.native.builder import Builder
 from dimtensor.kernels.native.values import F64, constant
@@ -105,4 +107,121 @@ reflect:
 done:
   %result = phi double [ %right, %far ], [ %turned, %reflect ]
   ret double %result
+}}"""
+
+
+# Bernoulli numbers B(2j) / (2j)! of the rest of Euler and Maclaurin's sum
+_EULER_MACLAURIN = tuple(
+    number / math.factorial(2 * j) for j, number in enumerate((*_BERNOULLI, 43867 / 798), start=1)
+)
+
+
+def polygamma(b: Builder) -> str:
+    """Derivatives of psi of positive orders, in a function of the module; gives its name.
+
+    It is (-1)^(n + 1) n! times Hurwitz' zeta function of n + 1. Of that, terms are added up to one
+    of a number larger than the order; Euler and Maclaurin's formula has the rest. A sum that starts
+    on the left of 0 is one from there to the right and the difference of two to the left.
+
+    NIST Digital Library of Mathematical Functions, 5.15.1, 25.11.4 and 25.11.5.
+    """
+    b.declarations.function("llvm.floor.f64", "double", ["double"])
+    b.declarations.function("llvm.pow.f64", "double", ["double", "double"])
+    b.declarations.function("tgamma", "double", ["double"], " nounwind willreturn memory(none)")
+    b.declarations.lines.setdefault("zeta", _ZETA)
+    b.declarations.lines.setdefault("polygamma", _POLYGAMMA)
+    return "@dimtensor.polygamma"
+
+
+def _euler_maclaurin() -> str:
+    """The terms of the rest; each has two more factors of a rising factorial than the last."""
+    lines = [
+        "  %q0 = fmul double %s, %scaled",
+        f"  %e0 = fmul double %q0, {_number(_EULER_MACLAURIN[0])}",
+        "  %r0 = fadd double %start, %e0",
+    ]
+    for j, coefficient in enumerate(_EULER_MACLAURIN[1:], start=1):
+        lines += [
+            f"  %u{j} = fadd double %s, {_number(2.0 * j - 1)}",
+            f"  %v{j} = fadd double %s, {_number(2.0 * j)}",
+            f"  %a{j} = fmul double %u{j}, %inverse",
+            f"  %b{j} = fmul double %v{j}, %inverse",
+            f"  %c{j} = fmul double %a{j}, %b{j}",
+            f"  %q{j} = fmul double %q{j - 1}, %c{j}",
+            f"  %e{j} = fmul double %q{j}, {_number(coefficient)}",
+            f"  %r{j} = fadd double %r{j - 1}, %e{j}",
+        ]
+    return "\n".join(lines)
+
+
+# of s = n + 1 and a positive x
+_ZETA = f"""define internal double @dimtensor.zeta(double %n, double %x) nounwind {{
+entry:
+  %s = fadd double %n, {_number(1.0)}
+  %minus.n = fneg double %n
+  %minus.s = fneg double %s
+  %from = fadd double %s, {_number(_FROM)}
+  br label %check
+check:
+  %y = phi double [ %x, %entry ], [ %next, %more ]
+  %sum = phi double [ {_number(0.0)}, %entry ], [ %longer, %more ]
+  %small = fcmp olt double %y, %from
+  br i1 %small, label %more, label %far
+more:
+  %term = call double @llvm.pow.f64(double %y, double %minus.s)
+  %longer = fadd double %sum, %term
+  %next = fadd double %y, {_number(1.0)}
+  br label %check
+far:
+  %inverse = fdiv double {_number(1.0)}, %y
+  %power = call double @llvm.pow.f64(double %y, double %minus.n)
+  %integral = fdiv double %power, %n
+  %first = fmul double %power, %inverse
+  %scaled = fmul double %first, %inverse
+  %half = fmul double %first, {_number(0.5)}
+  %both = fadd double %integral, %half
+  %start = fadd double %sum, %both
+{_euler_maclaurin()}
+  ret double %r{len(_EULER_MACLAURIN) - 1}
+}}"""
+
+_POLYGAMMA = f"""define internal double @dimtensor.polygamma(double %n, double %x) nounwind {{
+entry:
+  %s = fadd double %n, {_number(1.0)}
+  %positive = fcmp oge double %n, {_number(1.0)}
+  br i1 %positive, label %known, label %unknown
+known:
+  %half = fmul double %n, {_number(0.5)}
+  %half.whole = call double @llvm.floor.f64(double %half)
+  %even = fcmp oeq double %half, %half.whole
+  %sign = select i1 %even, double {_number(-1.0)}, double {_number(1.0)}
+  %factorial = call double @tgamma(double %s)
+  %factor = fmul double %sign, %factorial
+  %left = fcmp ole double %x, {_number(0.0)}
+  br i1 %left, label %reflect, label %right
+right:
+  %plain = call double @dimtensor.zeta(double %n, double %x)
+  br label %done
+reflect:
+  %whole = call double @llvm.floor.f64(double %x)
+  %rest = fsub double %x, %whole
+  %pole = fcmp oeq double %rest, {_number(0.0)}
+  br i1 %pole, label %done, label %between
+between:
+  %other = fsub double {_number(1.0)}, %rest
+  %behind = fsub double {_number(1.0)}, %x
+  %above = call double @dimtensor.zeta(double %n, double %rest)
+  %all.below = call double @dimtensor.zeta(double %n, double %other)
+  %too.far = call double @dimtensor.zeta(double %n, double %behind)
+  %below = fmul double %all.below, %sign
+  %near = fadd double %above, %below
+  %beyond = fmul double %too.far, %sign
+  %sum = fsub double %near, %beyond
+  br label %done
+done:
+  %zeta = phi double [ %plain, %right ], [ %sum, %between ], [ {_number(float("inf"))}, %reflect ]
+  %result = fmul double %factor, %zeta
+  ret double %result
+unknown:
+  ret double {_number(float("nan"))}
 }}"""

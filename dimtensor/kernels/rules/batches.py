@@ -55,6 +55,7 @@ from dimtensor.kernels.rules.draws import RULES as DRAW_RULES
 from dimtensor.kernels.rules.elements import Index, Place
 from dimtensor.kernels.rules.loops import RULES as LOOP_RULES
 from dimtensor.kernels.rules.reshapes import RULES as RESHAPE_RULES
+from dimtensor.kernels.rules.series import RULES as SERIES_RULES
 from dimtensor.kernels.rules.templates import Access, Given, given_to, inlined
 from dimtensor.ops.group import GroupPosition
 from dimtensor.ops.linalg import SVD, Det, Eigh, Inverse, SLogDet, TallQR
@@ -397,6 +398,7 @@ def call_rule(node: Apply) -> CallRule:
         *CHECK_RULES,
         *LOOP_RULES,
         *DRAW_RULES,
+        *SERIES_RULES,
     ):
         if isinstance(node.op, kinds):
             return rule
