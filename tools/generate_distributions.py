@@ -103,7 +103,7 @@ def _function(row: Row) -> str:
         name=row.name,
         head=_head(row.name, signature),
         doc=row.doc,
-        density="\n    ".join(textwrap.wrap(f"The {what} is {row.density}.", 90)),
+        density="\n    ".join(textwrap.wrap(f"The {what} is ``{row.density}``.", 90)),
         params=f"\n    Parameters\n    ----------\n{_parameters(row)}\n" if arguments else "",
         source="\n    ".join(textwrap.wrap(row.source, 90)),
         arguments=", ".join(f"{value!r}" for value in example.values()),

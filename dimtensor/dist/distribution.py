@@ -46,16 +46,9 @@ class Distribution(ABC):
     It is a value. Its parameters are numbers and dims-tensors, and its methods build expressions of
     them; nothing is drawn or computed before these are.
 
-    Attributes
-    ----------
-    name : str
-    dims : tuple of Dim
-        Dims of one draw without further dims: those of the parameters.
-    event_dims : tuple of Dim
-        Those of the dims along which elements belong together: a log density has none of them.
-    discrete : bool
-    support : Support
-        Where its draws lie, with the map from the real numbers that samplers use.
+    Its ``name`` is that of the family, ``discrete`` says whether values are whole numbers, and
+    ``event_dims`` lists the dims along which elements belong together: a log density has none of
+    them.
 
     Examples
     --------

@@ -96,7 +96,7 @@ __all__ = [
 def Normal(mu: Any = None, sigma: Any = None, *, tau: Any = None) -> TableDistribution:
     """The normal or Gaussian distribution.
 
-    The density is exp(-(x - mu)² / (2 sigma²)) / (sigma √(2π)).
+    The density is ``exp(-(x - mu)² / (2 sigma²)) / (sigma √(2π))``.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def Normal(mu: Any = None, sigma: Any = None, *, tau: Any = None) -> TableDistri
 def Cauchy(mu: Any = None, sigma: Any = None) -> TableDistribution:
     """The Cauchy or Lorentz distribution.
 
-    The density is 1 / (π sigma (1 + ((x - mu) / sigma)²)).
+    The density is ``1 / (π sigma (1 + ((x - mu) / sigma)²))``.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def Cauchy(mu: Any = None, sigma: Any = None) -> TableDistribution:
 def Laplace(mu: Any = None, b: Any = None) -> TableDistribution:
     """The Laplace or double exponential distribution.
 
-    The density is exp(-|x - mu| / b) / (2 b).
+    The density is ``exp(-|x - mu| / b) / (2 b)``.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ def Laplace(mu: Any = None, b: Any = None) -> TableDistribution:
 def Logistic(mu: Any = None, s: Any = None) -> TableDistribution:
     """The logistic distribution.
 
-    The density is exp(-z) / (s (1 + exp(-z))²), z = (x - mu) / s.
+    The density is ``exp(-z) / (s (1 + exp(-z))²), z = (x - mu) / s``.
 
     Parameters
     ----------
@@ -254,7 +254,7 @@ def Logistic(mu: Any = None, s: Any = None) -> TableDistribution:
 def Gumbel(mu: Any = None, beta: Any = None) -> TableDistribution:
     """The Gumbel distribution, of maxima.
 
-    The density is exp(-z - exp(-z)) / beta, z = (x - mu) / beta.
+    The density is ``exp(-z - exp(-z)) / beta, z = (x - mu) / beta``.
 
     Parameters
     ----------
@@ -295,8 +295,8 @@ def StudentT(
 ) -> TableDistribution:
     """Student's t distribution.
 
-    The density is Γ((nu+1)/2) / (Γ(nu/2) sigma √(nu π)) (1 + z²/nu)^(-(nu+1)/2), z = (x - mu)
-    / sigma.
+    The density is ``Γ((nu+1)/2) / (Γ(nu/2) sigma √(nu π)) (1 + z²/nu)^(-(nu+1)/2), z = (x -
+    mu) / sigma``.
 
     Parameters
     ----------
@@ -341,7 +341,7 @@ def AsymmetricLaplace(
 ) -> TableDistribution:
     """The Laplace distribution with two rates, b kappa above mu and b / kappa below.
 
-    The density is b / (kappa + 1/kappa) exp(-(x - mu) b s kappa^s), s = sign(x - mu).
+    The density is ``b / (kappa + 1/kappa) exp(-(x - mu) b s kappa^s), s = sign(x - mu)``.
 
     Parameters
     ----------
@@ -384,8 +384,8 @@ def AsymmetricLaplace(
 def ExGaussian(mu: Any = None, sigma: Any = None, nu: Any = None) -> TableDistribution:
     """The sum of a normal and an exponential variable.
 
-    The density is exp((mu - x) / nu + sigma² / (2 nu²)) Φ((x - mu) / sigma - sigma / nu) /
-    nu.
+    The density is ``exp((mu - x) / nu + sigma² / (2 nu²)) Φ((x - mu) / sigma - sigma / nu) /
+    nu``.
 
     Parameters
     ----------
@@ -428,7 +428,7 @@ def SkewNormal(
 ) -> TableDistribution:
     """The skew normal distribution of Azzalini.
 
-    The density is 2 φ(z) Φ(alpha z) / sigma, z = (x - mu) / sigma.
+    The density is ``2 φ(z) Φ(alpha z) / sigma, z = (x - mu) / sigma``.
 
     Parameters
     ----------
@@ -473,8 +473,8 @@ def SkewStudentT(
 ) -> TableDistribution:
     """The skew t distribution of Jones and Faddy.
 
-    The density is (1 + u)^(a + 1/2) (1 - u)^(b + 1/2) / (2^(a+b-1) B(a, b) √(a + b) sigma), u
-    = z / √(a + b + z²), z = (x - mu) / sigma.
+    The density is ``(1 + u)^(a + 1/2) (1 - u)^(b + 1/2) / (2^(a+b-1) B(a, b) √(a + b) sigma),
+    u = z / √(a + b + z²), z = (x - mu) / sigma``.
 
     Parameters
     ----------
@@ -519,7 +519,7 @@ def SkewStudentT(
 def Moyal(mu: Any = None, sigma: Any = None) -> TableDistribution:
     """The Moyal distribution, of energy losses of particles.
 
-    The density is exp(-(z + exp(-z)) / 2) / (sigma √(2π)), z = (x - mu) / sigma.
+    The density is ``exp(-(z + exp(-z)) / 2) / (sigma √(2π)), z = (x - mu) / sigma``.
 
     Parameters
     ----------
@@ -558,7 +558,7 @@ def Moyal(mu: Any = None, sigma: Any = None) -> TableDistribution:
 def Flat() -> TableDistribution:
     """The improper density that is 1 everywhere.
 
-    The density is 1.
+    The density is ``1``.
 
     Returns
     -------
@@ -590,7 +590,7 @@ def Flat() -> TableDistribution:
 def HyperbolicSecant(mu: Any = None, sigma: Any = None) -> TableDistribution:
     """The hyperbolic secant distribution.
 
-    The density is 1 / (π sigma cosh(z)), z = (x - mu) / sigma.
+    The density is ``1 / (π sigma cosh(z)), z = (x - mu) / sigma``.
 
     Parameters
     ----------
@@ -630,7 +630,7 @@ def HyperbolicSecant(mu: Any = None, sigma: Any = None) -> TableDistribution:
 def GeneralizedNormal(mu: Any = None, sigma: Any = None, beta: Any = None) -> TableDistribution:
     """The exponential power distribution: normal for beta = 2, Laplace for beta = 1.
 
-    The density is beta exp(-|z|^beta) / (2 sigma Γ(1/beta)), z = (x - mu) / sigma.
+    The density is ``beta exp(-|z|^beta) / (2 sigma Γ(1/beta)), z = (x - mu) / sigma``.
 
     Parameters
     ----------
@@ -673,7 +673,8 @@ def JohnsonSU(
 ) -> TableDistribution:
     """The unbounded distribution of Johnson: gamma + delta arsinh(z) is normal.
 
-    The density is delta φ(gamma + delta arsinh(z)) / (sigma √(1 + z²)), z = (x - mu) / sigma.
+    The density is ``delta φ(gamma + delta arsinh(z)) / (sigma √(1 + z²)), z = (x - mu) /
+    sigma``.
 
     Parameters
     ----------
@@ -717,7 +718,8 @@ def JohnsonSU(
 def GeneralizedExtremeValue(mu: Any = None, sigma: Any = None, xi: Any = None) -> TableDistribution:
     """The distribution of maxima: Gumbel for xi = 0, Fréchet above, Weibull below.
 
-    The density is t^(xi + 1) exp(-t) / sigma, t = (1 + xi z)^(-1/xi), z = (x - mu) / sigma.
+    The density is ``t^(xi + 1) exp(-t) / sigma, t = (1 + xi z)^(-1/xi), z = (x - mu) /
+    sigma``.
 
     Parameters
     ----------
@@ -758,7 +760,7 @@ def GeneralizedExtremeValue(mu: Any = None, sigma: Any = None, xi: Any = None) -
 def LogGamma(c: Any = None, mu: Any = None, sigma: Any = None) -> TableDistribution:
     """The distribution of the logarithm of a gamma variable.
 
-    The density is exp(c z - exp(z)) / (Γ(c) sigma), z = (x - mu) / sigma.
+    The density is ``exp(c z - exp(z)) / (Γ(c) sigma), z = (x - mu) / sigma``.
 
     Parameters
     ----------
@@ -800,7 +802,7 @@ def LogGamma(c: Any = None, mu: Any = None, sigma: Any = None) -> TableDistribut
 def HalfNormal(sigma: Any = None, *, tau: Any = None) -> TableDistribution:
     """The normal distribution around 0, of absolute values.
 
-    The density is √2 exp(-x² / (2 sigma²)) / (sigma √π).
+    The density is ``√2 exp(-x² / (2 sigma²)) / (sigma √π)``.
 
     Parameters
     ----------
@@ -840,7 +842,7 @@ def HalfNormal(sigma: Any = None, *, tau: Any = None) -> TableDistribution:
 def Exponential(lam: Any = None, *, scale: Any = None) -> TableDistribution:
     """The exponential distribution.
 
-    The density is lam exp(-lam x).
+    The density is ``lam exp(-lam x)``.
 
     Parameters
     ----------
@@ -879,7 +881,7 @@ def Exponential(lam: Any = None, *, scale: Any = None) -> TableDistribution:
 def LogNormal(mu: Any = None, sigma: Any = None, *, tau: Any = None) -> TableDistribution:
     """The distribution of exp(y) where y is normal.
 
-    The density is exp(-(log x - mu)² / (2 sigma²)) / (x sigma √(2π)).
+    The density is ``exp(-(log x - mu)² / (2 sigma²)) / (x sigma √(2π))``.
 
     Parameters
     ----------
@@ -920,7 +922,7 @@ def LogNormal(mu: Any = None, sigma: Any = None, *, tau: Any = None) -> TableDis
 def HalfFlat() -> TableDistribution:
     """The improper density that is 1 on all positive numbers.
 
-    The density is 1.
+    The density is ``1``.
 
     Returns
     -------
@@ -952,7 +954,7 @@ def HalfFlat() -> TableDistribution:
 def HalfCauchy(beta: Any = None) -> TableDistribution:
     """The Cauchy distribution around 0, of absolute values.
 
-    The density is 2 / (π beta (1 + (x / beta)²)).
+    The density is ``2 / (π beta (1 + (x / beta)²))``.
 
     Parameters
     ----------
@@ -989,7 +991,8 @@ def HalfCauchy(beta: Any = None) -> TableDistribution:
 def HalfStudentT(nu: Any = None, sigma: Any = None, *, lam: Any = None) -> TableDistribution:
     """Student's t distribution around 0, of absolute values.
 
-    The density is 2 Γ((nu+1)/2) / (Γ(nu/2) sigma √(nu π)) (1 + (x / sigma)²/nu)^(-(nu+1)/2).
+    The density is ``2 Γ((nu+1)/2) / (Γ(nu/2) sigma √(nu π)) (1 + (x /
+    sigma)²/nu)^(-(nu+1)/2)``.
 
     Parameters
     ----------
@@ -1030,7 +1033,7 @@ def HalfStudentT(nu: Any = None, sigma: Any = None, *, lam: Any = None) -> Table
 def HalfLogistic(s: Any = None) -> TableDistribution:
     """The logistic distribution around 0, of absolute values.
 
-    The density is 2 exp(-z) / (s (1 + exp(-z))²), z = x / s.
+    The density is ``2 exp(-z) / (s (1 + exp(-z))²), z = x / s``.
 
     Parameters
     ----------
@@ -1068,7 +1071,7 @@ def HalfLogistic(s: Any = None) -> TableDistribution:
 def Rayleigh(sigma: Any = None) -> TableDistribution:
     """The Rayleigh distribution: the length of a normal vector of two elements.
 
-    The density is x exp(-x² / (2 sigma²)) / sigma².
+    The density is ``x exp(-x² / (2 sigma²)) / sigma²``.
 
     Parameters
     ----------
@@ -1106,7 +1109,7 @@ def Rayleigh(sigma: Any = None) -> TableDistribution:
 def Rice(nu: Any = None, sigma: Any = None, *, b: Any = None) -> TableDistribution:
     """The Rice distribution: the length of a normal vector that is not around 0.
 
-    The density is x exp(-(x² + nu²) / (2 sigma²)) I₀(x nu / sigma²) / sigma².
+    The density is ``x exp(-(x² + nu²) / (2 sigma²)) I₀(x nu / sigma²) / sigma²``.
 
     Parameters
     ----------
@@ -1149,7 +1152,7 @@ def Wald(
 ) -> TableDistribution:
     """The inverse Gaussian distribution, from alpha on.
 
-    The density is √(lam / (2π y³)) exp(-lam (y - mu)² / (2 mu² y)), y = x - alpha.
+    The density is ``√(lam / (2π y³)) exp(-lam (y - mu)² / (2 mu² y)), y = x - alpha``.
 
     Parameters
     ----------
@@ -1194,7 +1197,7 @@ def Gamma(
 ) -> TableDistribution:
     """The gamma distribution.
 
-    The density is beta^alpha x^(alpha - 1) exp(-beta x) / Γ(alpha).
+    The density is ``beta^alpha x^(alpha - 1) exp(-beta x) / Γ(alpha)``.
 
     Parameters
     ----------
@@ -1239,7 +1242,7 @@ def Gamma(
 def ChiSquared(nu: Any) -> TableDistribution:
     """The chi-squared distribution.
 
-    The density is x^(nu/2 - 1) exp(-x/2) / (2^(nu/2) Γ(nu/2)).
+    The density is ``x^(nu/2 - 1) exp(-x/2) / (2^(nu/2) Γ(nu/2))``.
 
     Parameters
     ----------
@@ -1276,7 +1279,7 @@ def ChiSquared(nu: Any) -> TableDistribution:
 def Chi(nu: Any) -> TableDistribution:
     """The chi distribution: the root of a chi-squared variable.
 
-    The density is x^(nu - 1) exp(-x²/2) / (2^(nu/2 - 1) Γ(nu/2)).
+    The density is ``x^(nu - 1) exp(-x²/2) / (2^(nu/2 - 1) Γ(nu/2))``.
 
     Parameters
     ----------
@@ -1314,7 +1317,7 @@ def Chi(nu: Any) -> TableDistribution:
 def Maxwell(a: Any = None) -> TableDistribution:
     """The Maxwell distribution: the length of a normal vector of three elements.
 
-    The density is √(2/π) x² exp(-x² / (2 a²)) / a³.
+    The density is ``√(2/π) x² exp(-x² / (2 a²)) / a³``.
 
     Parameters
     ----------
@@ -1352,7 +1355,7 @@ def Maxwell(a: Any = None) -> TableDistribution:
 def Nakagami(m: Any = None, omega: Any = None) -> TableDistribution:
     """The Nakagami distribution: the root of a gamma variable.
 
-    The density is 2 m^m x^(2m - 1) exp(-m x² / omega) / (Γ(m) omega^m).
+    The density is ``2 m^m x^(2m - 1) exp(-m x² / omega) / (Γ(m) omega^m)``.
 
     Parameters
     ----------
@@ -1393,7 +1396,7 @@ def InverseGamma(
 ) -> TableDistribution:
     """The distribution of one divided by a gamma variable.
 
-    The density is beta^alpha x^(-alpha - 1) exp(-beta / x) / Γ(alpha).
+    The density is ``beta^alpha x^(-alpha - 1) exp(-beta / x) / Γ(alpha)``.
 
     Parameters
     ----------
@@ -1437,7 +1440,7 @@ def InverseGamma(
 def InverseChiSquared(nu: Any) -> TableDistribution:
     """The distribution of one divided by a chi-squared variable.
 
-    The density is x^(-nu/2 - 1) exp(-1 / (2x)) / (2^(nu/2) Γ(nu/2)).
+    The density is ``x^(-nu/2 - 1) exp(-1 / (2x)) / (2^(nu/2) Γ(nu/2))``.
 
     Parameters
     ----------
@@ -1474,7 +1477,7 @@ def InverseChiSquared(nu: Any) -> TableDistribution:
 def ScaledInverseChiSquared(nu: Any = None, tau: Any = None) -> TableDistribution:
     """The distribution of nu tau² divided by a chi-squared variable.
 
-    The density is (nu tau²/2)^(nu/2) x^(-nu/2 - 1) exp(-nu tau² / (2x)) / Γ(nu/2).
+    The density is ``(nu tau²/2)^(nu/2) x^(-nu/2 - 1) exp(-nu tau² / (2x)) / Γ(nu/2)``.
 
     Parameters
     ----------
@@ -1513,7 +1516,7 @@ def ScaledInverseChiSquared(nu: Any = None, tau: Any = None) -> TableDistributio
 def GeneralizedGamma(a: Any = None, c: Any = None, scale: Any = None) -> TableDistribution:
     """The distribution of a power of a gamma variable.
 
-    The density is c z^(a c - 1) exp(-z^c) / (scale Γ(a)), z = x / scale.
+    The density is ``c z^(a c - 1) exp(-z^c) / (scale Γ(a)), z = x / scale``.
 
     Parameters
     ----------
@@ -1554,7 +1557,7 @@ def GeneralizedGamma(a: Any = None, c: Any = None, scale: Any = None) -> TableDi
 def Weibull(alpha: Any = None, beta: Any = None) -> TableDistribution:
     """The Weibull distribution, of lifetimes.
 
-    The density is alpha/beta (x/beta)^(alpha - 1) exp(-(x/beta)^alpha).
+    The density is ``alpha/beta (x/beta)^(alpha - 1) exp(-(x/beta)^alpha)``.
 
     Parameters
     ----------
@@ -1593,7 +1596,7 @@ def Weibull(alpha: Any = None, beta: Any = None) -> TableDistribution:
 def Frechet(alpha: Any = None, s: Any = None) -> TableDistribution:
     """The Fréchet or inverse Weibull distribution.
 
-    The density is alpha/s (x/s)^(-1 - alpha) exp(-(x/s)^(-alpha)).
+    The density is ``alpha/s (x/s)^(-1 - alpha) exp(-(x/s)^(-alpha))``.
 
     Parameters
     ----------
@@ -1632,7 +1635,7 @@ def Frechet(alpha: Any = None, s: Any = None) -> TableDistribution:
 def Pareto(alpha: Any = None, m: Any = None) -> TableDistribution:
     """The Pareto distribution, from m on.
 
-    The density is alpha m^alpha / x^(alpha + 1).
+    The density is ``alpha m^alpha / x^(alpha + 1)``.
 
     Parameters
     ----------
@@ -1671,7 +1674,7 @@ def Pareto(alpha: Any = None, m: Any = None) -> TableDistribution:
 def Lomax(alpha: Any = None, lam: Any = None) -> TableDistribution:
     """The Lomax distribution: a Pareto variable from 0 on.
 
-    The density is alpha/lam (1 + x/lam)^(-alpha - 1).
+    The density is ``alpha/lam (1 + x/lam)^(-alpha - 1)``.
 
     Parameters
     ----------
@@ -1710,7 +1713,7 @@ def Lomax(alpha: Any = None, lam: Any = None) -> TableDistribution:
 def GeneralizedPareto(mu: Any = None, sigma: Any = None, xi: Any = None) -> TableDistribution:
     """The distribution of what exceeds a high threshold mu.
 
-    The density is (1 + xi z)^(-1/xi - 1) / sigma, z = (x - mu) / sigma.
+    The density is ``(1 + xi z)^(-1/xi - 1) / sigma, z = (x - mu) / sigma``.
 
     Parameters
     ----------
@@ -1751,7 +1754,7 @@ def GeneralizedPareto(mu: Any = None, sigma: Any = None, xi: Any = None) -> Tabl
 def BetaPrime(alpha: Any, beta: Any) -> TableDistribution:
     """The distribution of the odds of a beta variable.
 
-    The density is x^(alpha - 1) (1 + x)^(-alpha - beta) / B(alpha, beta).
+    The density is ``x^(alpha - 1) (1 + x)^(-alpha - beta) / B(alpha, beta)``.
 
     Parameters
     ----------
@@ -1790,7 +1793,8 @@ def BetaPrime(alpha: Any, beta: Any) -> TableDistribution:
 def FisherSnedecor(d1: Any, d2: Any) -> TableDistribution:
     """The F distribution, of the ratio of two variances.
 
-    The density is (d1/d2)^(d1/2) x^(d1/2 - 1) (1 + d1 x / d2)^(-(d1 + d2)/2) / B(d1/2, d2/2).
+    The density is ``(d1/d2)^(d1/2) x^(d1/2 - 1) (1 + d1 x / d2)^(-(d1 + d2)/2) / B(d1/2,
+    d2/2)``.
 
     Parameters
     ----------
@@ -1829,7 +1833,7 @@ def FisherSnedecor(d1: Any, d2: Any) -> TableDistribution:
 def Burr(c: Any, d: Any) -> TableDistribution:
     """The Burr distribution of type XII.
 
-    The density is c d x^(c - 1) (1 + x^c)^(-d - 1).
+    The density is ``c d x^(c - 1) (1 + x^c)^(-d - 1)``.
 
     Parameters
     ----------
@@ -1869,7 +1873,7 @@ def Burr(c: Any, d: Any) -> TableDistribution:
 def LogLogistic(alpha: Any = None, beta: Any = None) -> TableDistribution:
     """The distribution of exp(y) where y is logistic.
 
-    The density is beta/alpha z^(beta - 1) / (1 + z^beta)², z = x / alpha.
+    The density is ``beta/alpha z^(beta - 1) / (1 + z^beta)², z = x / alpha``.
 
     Parameters
     ----------
@@ -1909,7 +1913,7 @@ def LogLogistic(alpha: Any = None, beta: Any = None) -> TableDistribution:
 def Levy(mu: Any = None, c: Any = None) -> TableDistribution:
     """The Lévy distribution: one divided by the square of a normal variable.
 
-    The density is exp(-1 / (2 z)) / (c √(2π z³)), z = (x - mu) / c.
+    The density is ``exp(-1 / (2 z)) / (c √(2π z³)), z = (x - mu) / c``.
 
     Parameters
     ----------
@@ -1948,7 +1952,7 @@ def Levy(mu: Any = None, c: Any = None) -> TableDistribution:
 def Gompertz(eta: Any = None, b: Any = None) -> TableDistribution:
     """The Gompertz distribution, of lifetimes whose hazard grows exponentially.
 
-    The density is b eta exp(eta + b x - eta exp(b x)).
+    The density is ``b eta exp(eta + b x - eta exp(b x))``.
 
     Parameters
     ----------
@@ -1987,7 +1991,7 @@ def Gompertz(eta: Any = None, b: Any = None) -> TableDistribution:
 def BirnbaumSaunders(alpha: Any = None, beta: Any = None) -> TableDistribution:
     """The Birnbaum-Saunders distribution, of lifetimes under fatigue.
 
-    The density is (r + 1/r) φ((r - 1/r) / alpha) / (2 alpha x), r = √(x / beta).
+    The density is ``(r + 1/r) φ((r - 1/r) / alpha) / (2 alpha x), r = √(x / beta)``.
 
     Parameters
     ----------
@@ -2026,7 +2030,7 @@ def BirnbaumSaunders(alpha: Any = None, beta: Any = None) -> TableDistribution:
 def Uniform(lower: Any = None, upper: Any = None) -> TableDistribution:
     """The uniform distribution.
 
-    The density is 1 / (upper - lower).
+    The density is ``1 / (upper - lower)``.
 
     Parameters
     ----------
@@ -2067,7 +2071,7 @@ def Beta(
 ) -> TableDistribution:
     """The beta distribution.
 
-    The density is x^(alpha - 1) (1 - x)^(beta - 1) / B(alpha, beta).
+    The density is ``x^(alpha - 1) (1 - x)^(beta - 1) / B(alpha, beta)``.
 
     Parameters
     ----------
@@ -2114,8 +2118,8 @@ def BetaScaled(
 ) -> TableDistribution:
     """The beta distribution between two bounds.
 
-    The density is y^(alpha - 1) (1 - y)^(beta - 1) / (B(alpha, beta) (upper - lower)), y = (x
-    - lower) / (upper - lower).
+    The density is ``y^(alpha - 1) (1 - y)^(beta - 1) / (B(alpha, beta) (upper - lower)), y =
+    (x - lower) / (upper - lower)``.
 
     Parameters
     ----------
@@ -2160,8 +2164,8 @@ def PERT(
 ) -> TableDistribution:
     """The beta distribution of a smallest, a most likely and a largest value.
 
-    The density is y^(a - 1) (1 - y)^(b - 1) / (B(a, b) (upper - lower)), y = (x - lower) /
-    (upper - lower), a = 1 + lam (mode - lower) / (upper - lower), b = 2 + lam - a.
+    The density is ``y^(a - 1) (1 - y)^(b - 1) / (B(a, b) (upper - lower)), y = (x - lower) /
+    (upper - lower), a = 1 + lam (mode - lower) / (upper - lower), b = 2 + lam - a``.
 
     Parameters
     ----------
@@ -2204,7 +2208,7 @@ def PERT(
 def Arcsine(lower: Any = None, upper: Any = None) -> TableDistribution:
     """The arcsine distribution.
 
-    The density is 1 / (π √((x - lower) (upper - x))).
+    The density is ``1 / (π √((x - lower) (upper - x)))``.
 
     Parameters
     ----------
@@ -2243,7 +2247,7 @@ def Arcsine(lower: Any = None, upper: Any = None) -> TableDistribution:
 def PowerFunction(alpha: Any) -> TableDistribution:
     """The power function distribution: the largest of alpha uniform variables.
 
-    The density is alpha x^(alpha - 1).
+    The density is ``alpha x^(alpha - 1)``.
 
     Parameters
     ----------
@@ -2280,7 +2284,7 @@ def PowerFunction(alpha: Any) -> TableDistribution:
 def LogUniform(lower: Any, upper: Any) -> TableDistribution:
     """The distribution whose logarithm is uniform.
 
-    The density is 1 / (x log(upper / lower)).
+    The density is ``1 / (x log(upper / lower))``.
 
     Parameters
     ----------
@@ -2319,7 +2323,7 @@ def LogUniform(lower: Any, upper: Any) -> TableDistribution:
 def Kumaraswamy(a: Any, b: Any) -> TableDistribution:
     """The Kumaraswamy distribution.
 
-    The density is a b x^(a - 1) (1 - x^a)^(b - 1).
+    The density is ``a b x^(a - 1) (1 - x^a)^(b - 1)``.
 
     Parameters
     ----------
@@ -2358,7 +2362,7 @@ def Kumaraswamy(a: Any, b: Any) -> TableDistribution:
 def LogitNormal(mu: Any = None, sigma: Any = None, *, tau: Any = None) -> TableDistribution:
     """The distribution of the probability whose log odds are normal.
 
-    The density is φ((logit x - mu) / sigma) / (sigma x (1 - x)).
+    The density is ``φ((logit x - mu) / sigma) / (sigma x (1 - x))``.
 
     Parameters
     ----------
@@ -2400,8 +2404,8 @@ def LogitNormal(mu: Any = None, sigma: Any = None, *, tau: Any = None) -> TableD
 def Triangular(lower: Any = None, upper: Any = None, c: Any = None) -> TableDistribution:
     """The triangular distribution.
 
-    The density is 2 (x - lower) / ((upper - lower) (c - lower)) below c, 2 (upper - x) /
-    ((upper - lower) (upper - c)) above.
+    The density is ``2 (x - lower) / ((upper - lower) (c - lower)) below c, 2 (upper - x) /
+    ((upper - lower) (upper - c)) above``.
 
     Parameters
     ----------
@@ -2444,8 +2448,8 @@ def TruncatedNormal(
 ) -> TableDistribution:
     """The normal distribution between two bounds.
 
-    The density is φ((x - mu) / sigma) / (sigma (Φ((upper - mu) / sigma) - Φ((lower - mu) /
-    sigma))).
+    The density is ``φ((x - mu) / sigma) / (sigma (Φ((upper - mu) / sigma) - Φ((lower - mu) /
+    sigma)))``.
 
     Parameters
     ----------
@@ -2491,7 +2495,7 @@ def TruncatedNormal(
 def VonMises(mu: Any = None, kappa: Any = None) -> TableDistribution:
     """The von Mises distribution, of angles around mu.
 
-    The density is exp(kappa cos(x - mu)) / (2π I₀(kappa)).
+    The density is ``exp(kappa cos(x - mu)) / (2π I₀(kappa))``.
 
     Parameters
     ----------
@@ -2530,7 +2534,7 @@ def VonMises(mu: Any = None, kappa: Any = None) -> TableDistribution:
 def WrappedCauchy(mu: Any = None, rho: Any = None) -> TableDistribution:
     """The Cauchy distribution wrapped around a circle.
 
-    The density is (1 - rho²) / (2π (1 + rho² - 2 rho cos(x - mu))).
+    The density is ``(1 - rho²) / (2π (1 + rho² - 2 rho cos(x - mu)))``.
 
     Parameters
     ----------
@@ -2569,7 +2573,7 @@ def WrappedCauchy(mu: Any = None, rho: Any = None) -> TableDistribution:
 def RaisedCosine(mu: Any = None, s: Any = None) -> TableDistribution:
     """The raised cosine distribution, from mu - s to mu + s.
 
-    The density is (1 + cos(π z)) / (2 s), z = (x - mu) / s.
+    The density is ``(1 + cos(π z)) / (2 s), z = (x - mu) / s``.
 
     Parameters
     ----------
@@ -2608,7 +2612,7 @@ def RaisedCosine(mu: Any = None, s: Any = None) -> TableDistribution:
 def Semicircle(mu: Any = None, r: Any = None) -> TableDistribution:
     """The semicircle distribution of Wigner, from mu - r to mu + r.
 
-    The density is 2 √(1 - z²) / (π r), z = (x - mu) / r.
+    The density is ``2 √(1 - z²) / (π r), z = (x - mu) / r``.
 
     Parameters
     ----------
@@ -2647,7 +2651,7 @@ def Semicircle(mu: Any = None, r: Any = None) -> TableDistribution:
 def ContinuousBernoulli(lam: Any = None, *, logit_lam: Any = None) -> TableDistribution:
     """The exponential distribution, rising or falling, between 0 and 1.
 
-    The density is lam^x (1 - lam)^(1 - x) / ∫ lam^t (1 - lam)^(1 - t) dt over 0 < t < 1.
+    The density is ``lam^x (1 - lam)^(1 - x) / ∫ lam^t (1 - lam)^(1 - t) dt over 0 < t < 1``.
 
     Parameters
     ----------
@@ -2686,7 +2690,7 @@ def ContinuousBernoulli(lam: Any = None, *, logit_lam: Any = None) -> TableDistr
 def Bernoulli(p: Any = None, *, logit_p: Any = None) -> TableDistribution:
     """One trial: 1 with a probability, else 0.
 
-    The probability of k is p^k (1 - p)^(1 - k).
+    The probability of k is ``p^k (1 - p)^(1 - k)``.
 
     Parameters
     ----------
@@ -2725,7 +2729,7 @@ def Bernoulli(p: Any = None, *, logit_p: Any = None) -> TableDistribution:
 def Binomial(n: Any = None, p: Any = None, *, logit_p: Any = None) -> TableDistribution:
     """Number of successes in independent trials.
 
-    The probability of k is C(n, k) p^k (1 - p)^(n - k).
+    The probability of k is ``C(n, k) p^k (1 - p)^(n - k)``.
 
     Parameters
     ----------
@@ -2766,7 +2770,7 @@ def Binomial(n: Any = None, p: Any = None, *, logit_p: Any = None) -> TableDistr
 def DiscreteUniform(lower: Any, upper: Any) -> TableDistribution:
     """The discrete uniform distribution, with both ends.
 
-    The probability of k is 1 / (upper - lower + 1).
+    The probability of k is ``1 / (upper - lower + 1)``.
 
     Parameters
     ----------
@@ -2805,7 +2809,7 @@ def DiscreteUniform(lower: Any, upper: Any) -> TableDistribution:
 def Geometric(p: Any = None, *, logit_p: Any = None) -> TableDistribution:
     """Number of trials up to the first success, with it.
 
-    The probability of k is p (1 - p)^(k - 1).
+    The probability of k is ``p (1 - p)^(k - 1)``.
 
     Parameters
     ----------
@@ -2846,8 +2850,8 @@ def NegativeBinomial(
 ) -> TableDistribution:
     """A Poisson variable whose rate is a gamma variable; failures before n successes.
 
-    The probability of k is Γ(k + alpha) / (k! Γ(alpha)) (alpha / (mu + alpha))^alpha (mu /
-    (mu + alpha))^k.
+    The probability of k is ``Γ(k + alpha) / (k! Γ(alpha)) (alpha / (mu + alpha))^alpha (mu /
+    (mu + alpha))^k``.
 
     Parameters
     ----------
@@ -2892,7 +2896,7 @@ def NegativeBinomial(
 def BetaBinomial(n: Any, alpha: Any, beta: Any) -> TableDistribution:
     """A binomial variable whose probability is a beta variable.
 
-    The probability of k is C(n, k) B(k + alpha, n - k + beta) / B(alpha, beta).
+    The probability of k is ``C(n, k) B(k + alpha, n - k + beta) / B(alpha, beta)``.
 
     Parameters
     ----------
@@ -2933,7 +2937,7 @@ def BetaBinomial(n: Any, alpha: Any, beta: Any) -> TableDistribution:
 def BetaNegativeBinomial(n: Any, alpha: Any, beta: Any) -> TableDistribution:
     """A negative binomial variable whose probability is a beta variable.
 
-    The probability of k is Γ(n + k) / (k! Γ(n)) B(alpha + n, beta + k) / B(alpha, beta).
+    The probability of k is ``Γ(n + k) / (k! Γ(n)) B(alpha + n, beta + k) / B(alpha, beta)``.
 
     Parameters
     ----------
@@ -2974,7 +2978,7 @@ def BetaNegativeBinomial(n: Any, alpha: Any, beta: Any) -> TableDistribution:
 def HyperGeometric(N: Any, k: Any, n: Any) -> TableDistribution:
     """Number of successes among n draws without replacement.
 
-    The probability of k is C(k, x) C(N - k, n - x) / C(N, n).
+    The probability of k is ``C(k, x) C(N - k, n - x) / C(N, n)``.
 
     Parameters
     ----------
@@ -3015,7 +3019,7 @@ def HyperGeometric(N: Any, k: Any, n: Any) -> TableDistribution:
 def DiscreteWeibull(q: Any, beta: Any) -> TableDistribution:
     """The discrete Weibull distribution, of lifetimes in whole steps.
 
-    The probability of k is q^(k^beta) - q^((k + 1)^beta).
+    The probability of k is ``q^(k^beta) - q^((k + 1)^beta)``.
 
     Parameters
     ----------
@@ -3054,7 +3058,7 @@ def DiscreteWeibull(q: Any, beta: Any) -> TableDistribution:
 def DiscreteLaplace(a: Any) -> TableDistribution:
     """The difference of two geometric variables.
 
-    The probability of k is tanh(a / 2) exp(-a |k|).
+    The probability of k is ``tanh(a / 2) exp(-a |k|)``.
 
     Parameters
     ----------
@@ -3091,7 +3095,7 @@ def DiscreteLaplace(a: Any) -> TableDistribution:
 def LogSeries(p: Any) -> TableDistribution:
     """The logarithmic series distribution.
 
-    The probability of k is -p^k / (k log(1 - p)).
+    The probability of k is ``-p^k / (k log(1 - p))``.
 
     Parameters
     ----------
@@ -3128,7 +3132,7 @@ def LogSeries(p: Any) -> TableDistribution:
 def YuleSimon(alpha: Any) -> TableDistribution:
     """The Yule-Simon distribution, of frequencies that feed on themselves.
 
-    The probability of k is alpha B(k, alpha + 1).
+    The probability of k is ``alpha B(k, alpha + 1)``.
 
     Parameters
     ----------
@@ -3165,7 +3169,7 @@ def YuleSimon(alpha: Any) -> TableDistribution:
 def Poisson(mu: Any) -> TableDistribution:
     """Number of independent events in an interval.
 
-    The probability of k is mu^k exp(-mu) / k!.
+    The probability of k is ``mu^k exp(-mu) / k!``.
 
     Parameters
     ----------
