@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 Names = frozenset[str]
 NOTHING: Names = frozenset()
+_set = object.__setattr__  # of fields that follow from others
 
 
 def _united(sets: Iterable[Names]) -> Names:
@@ -22,6 +23,18 @@ def _united(sets: Iterable[Names]) -> Names:
         if each and each is not found:
             found = found | each if found else each
     return found
+
+
+def _settle(node: Any, parts: Iterable[Expression]) -> None:
+    """Say what an expression uses and what it varies with, from its parts."""
+    uses = loops = NOTHING
+    for each in parts:
+        if each.uses:
+            uses = uses | each.uses if uses else each.uses
+        if each.loops:
+            loops = loops | each.loops if loops else each.loops
+    _set(node, "uses", uses)
+    _set(node, "loops", loops)
 
 
 # -- numbers ---------------------------------------------------------------------------------------
@@ -69,7 +82,7 @@ class Const(Expression):
     loops: ClassVar[Names] = NOTHING
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "text", repr(self.value))
+        _set(self, "text", repr(self.value))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Const) and (self.text, self.dtype) == (other.text, other.dtype)
@@ -89,7 +102,7 @@ class Var(Expression):
     rank: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "uses", frozenset((self.name,)))
+        _set(self, "uses", frozenset((self.name,)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,27 +116,29 @@ class Array(Expression):
     loops: ClassVar[Names] = NOTHING
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "uses", frozenset((self.name,)))
+        _set(self, "uses", frozenset((self.name,)))
 
 
 @dataclass(frozen=True, slots=True)
-class Load(Expression):
-    """An element of an array."""
-
+class _Selection(Expression):
     array: Array
     index: tuple[Expression, ...]
     uses: Names = field(init=False, repr=False, compare=False)
     loops: Names = field(init=False, repr=False, compare=False)
-    rank: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
-        uses = _united((self.array.uses, *(each.uses for each in self.index)))
-        object.__setattr__(self, "uses", uses)
-        object.__setattr__(self, "loops", _united(each.loops for each in self.index))
+        _settle(self, (self.array, *self.index))
 
     @property
     def dtype(self) -> str:
         return self.array.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Load(_Selection):
+    """An element of an array."""
+
+    rank: ClassVar[int] = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +166,7 @@ class _Operation(Expression):
     rank: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "uses", _united(each.uses for each in self.operands))
-        object.__setattr__(self, "loops", _united(each.loops for each in self.operands))
+        _settle(self, self.operands)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,27 +193,12 @@ class Call(_Operation):
 
 
 @dataclass(frozen=True, slots=True)
-class Part(Expression):
+class Part(_Selection):
     """What an array has at its first positions, itself an array."""
-
-    array: Array
-    index: tuple[Expression, ...]
-
-    @property
-    def dtype(self) -> str:
-        return self.array.dtype
 
     @property
     def rank(self) -> int:
         return self.array.rank - len(self.index)
-
-    @property
-    def uses(self) -> Names:
-        return _united((self.array.uses, *(each.uses for each in self.index)))
-
-    @property
-    def loops(self) -> Names:
-        return _united(each.loops for each in self.index)
 
 
 @dataclass(frozen=True, slots=True)
