@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
-from dimtensor.dims import Dim, Dims, without
+from dimtensor.dims import Dim, Dims, sort_dims, without
 from dimtensor.dims.selection import LateSlice, Positions, Slice
 from dimtensor.graph import Node
 from dimtensor.graph.attrs import IndexItem, LabelPosition
@@ -153,7 +153,7 @@ def _gather(
         if not set(own) & set(without(dims, [dim])):
             axis = dims.index(dim)
             return pt.take(x, variable, axis=axis), (*dims[:axis], *own, *dims[axis + 1 :])
-    indices, indexed, target, rest = _joint_indices(ctx, dims, arrays)
+    indices, indexed, target, rest = _joint_indices(ctx, dims, arrays, ctx.order.sort)
     first = dims.index(indexed[0])
     if dims[first : first + len(indexed)] == indexed:  # what is beside each other stays in place
         before, after = dims[:first], dims[first + len(indexed) :]
@@ -163,7 +163,10 @@ def _gather(
 
 
 def _joint_indices(
-    ctx: Lowering, dims: Dims, arrays: dict[Dim, tuple[Variable, Dims]]
+    ctx: Lowering,
+    dims: Dims,
+    arrays: dict[Dim, tuple[Variable, Dims]],
+    sort: Callable[[Iterable[Dim]], Dims],
 ) -> tuple[list[Variable], Dims, Dims, Dims]:
     """Index arrays of one common shape, the dims they index, their dims, and the dims left over.
 
@@ -171,7 +174,7 @@ def _joint_indices(
     """
     remaining = without(dims, arrays)
     all_dims = {dim for _, own in arrays.values() for dim in own}
-    target = ctx.order.sort(all_dims)
+    target = sort(all_dims)
     rest = tuple(dim for dim in remaining if dim not in all_dims)
     indexed = without(dims, rest)
     indices = []
@@ -210,7 +213,9 @@ def update(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable,
         else:
             at = _positions_of(ctx, item, nodes, indexers)
             arrays[item.dim] = (at, (item.new_dim(nodes),))
-    indices, indexed, target, rest = _joint_indices(ctx, dims, arrays)
+    # of values for one position the last stays, which depends on the order of the dims
+    order = sort_dims if mode == "set" else ctx.order.sort
+    indices, indexed, target, rest = _joint_indices(ctx, dims, arrays, order)
     moved = transpose(x, dims, (*indexed, *rest))
     shape = pt.broadcast_shape(*indices) if len(indices) > 1 else indices[0].shape
     shape = [shape[i] for i in range(len(target))] + ctx.shape(rest)

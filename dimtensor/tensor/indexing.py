@@ -223,8 +223,10 @@ class IndexingMixin(TensorShell):
         Parameters
         ----------
         value : DimTensor or number
-            Has dims of the selection only. Where a pointwise selection hits an element more than
-            once, one of the values stays.
+            Has dims of the selection only. Where a selection has an element more than once, the
+            last of its values stays, and only that one has a derivative: last along the dim of the
+            positions, or, where they have several, in the order of ``.dims``, the last of which
+            counts fastest.
 
         Returns
         -------

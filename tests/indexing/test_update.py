@@ -7,6 +7,7 @@ import pytest
 import xarray as xr
 
 import dimtensor as dt
+from tests.backend_names import BACKENDS
 
 K = dt.Dim("k", coords=["a", "b", "c", "d"])
 T = dt.Dim("t", length=3)
@@ -69,6 +70,55 @@ def test_duplicates_accumulate() -> None:
     expected = VALUES.values.copy()
     np.add.at(expected, [1, 1, 3, 1], np.array([1.0, 2.0, 4.0, 8.0])[:, None])
     np.testing.assert_array_equal(updated.transpose("k", "t").values, expected)
+
+
+AGAIN = {  # positions of `k` that are hit more than once, also counted from the end
+    "one dim": (("obs",), np.array([1, 1, 3, -3, 0])),
+    "two dims": (
+        ("obs", "rep"),
+        np.array([[1, 0, 1], [0, 1, 1], [2, 2, -1], [0, 0, 0], [3, 1, 2]]),
+    ),
+    "in step": (("obs", "t"), np.array([[0, 1, 1], [0, 1, 2], [0, 3, 1], [3, 0, 1], [0, 1, 1]])),
+}
+
+
+def stays(at: np.ndarray, values: np.ndarray, in_step: bool) -> tuple[np.ndarray, np.ndarray]:
+    """What NumPy has after assigning one by one in the order of memory, and which values stay."""
+    whole, last = np.zeros((4, 3)), {}
+    for place in np.ndindex(at.shape):
+        for t in place[1:] if in_step else range(3):
+            key = (at[place] % 4, t)
+            whole[key] = values[place]
+            last[key] = place
+    counts = np.zeros(at.shape)
+    for place in last.values():
+        counts[place] += 1
+    return whole, counts
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("late", [False, True], ids=["fixed", "late"])
+@pytest.mark.parametrize("case", AGAIN)
+def test_the_last_of_several_values_stays_and_has_the_derivative(case, late, backend) -> None:
+    names, at = AGAIN[case]
+    lengths = {"obs": 5, "rep": 3}
+    dims = [T if n == "t" else dt.Dim(n, length=None if late else lengths[n]) for n in names]
+    v = dt.tensor("v", dims=dims)
+    x = dt.tensor("x", dims=[K, T])
+    values = 1.0 + np.arange(at.size).reshape(at.shape)
+    given = dt.tensor("at", dims=dims, dtype="int64")
+    expected, counts = stays(at, values, case == "in step")
+    outputs = []
+    for positions in (given, dt.data((names, at), dims=dims)):
+        whole = x.isel(k=positions).set(v)
+        total = (whole * 2.0).sum() + (whole * x).sum()
+        outputs += [whole, dt.grad(total, v), dt.jvp(total, [v], [v])]
+    f = dt.function([x, v, given], outputs, backend=backend)
+    found = f((("k", "t"), np.zeros((4, 3))), (names, values), (names, at))
+    for whole, slope, along in (found[:3], found[3:]):
+        np.testing.assert_array_equal(whole.transpose("k", "t"), expected)
+        np.testing.assert_array_equal(slope.transpose(*names), 2.0 * counts)
+        np.testing.assert_array_equal(along, 2.0 * (counts * values).sum())
 
 
 def test_duplicates_in_a_list_accumulate() -> None:

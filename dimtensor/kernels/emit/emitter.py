@@ -485,7 +485,7 @@ class Emitter:
         element = self.element(value, restrict(value, own), scope)
         selection = selection_of(node)
         places = self.source_index(selection.owner, index, scope)
-        nest.scatter(node, places, element)
+        nest.scatter(node, index, places, element)
 
     def source_index(self, node: Apply, index: Index, scope: Scope) -> Index:
         """Where in the source the element of a selection is."""

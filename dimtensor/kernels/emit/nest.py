@@ -38,6 +38,7 @@ from dimtensor.kernels.ir.nodes import (
     Var,
 )
 from dimtensor.kernels.passes import lazy_calls, strip_mining, totals, unroll_and_jam
+from dimtensor.kernels.plan.plan import UnsupportedGraph
 from dimtensor.kernels.rules.elements import Index, Place, counter
 from dimtensor.kernels.rules.scalars import combine, identity
 
@@ -61,6 +62,7 @@ class _Sink:
     operation: str = ""
     node: Apply | None = None
     place: Place | Var | None = None  # an array, or the variable of a number
+    turns: tuple[str, ...] = ()  # loops in the order in which values of one place are set
 
     @property
     def dtype(self) -> str:
@@ -107,9 +109,13 @@ class Nest:
             value = cast(value, dtype)
         self.sinks.append(_Sink("reduce", target, kept, value, operation, node))
 
-    def scatter(self, node: Apply, places: Index, value: Expression) -> None:
+    def scatter(self, node: Apply, index: Index, places: Index, value: Expression) -> None:
         operation = "Set" if node.op.set_instead_of_inc else "Add"
-        self.sinks.append(_Sink("scatter", node.outputs[0], places, value, operation, node))
+        sink = _Sink("scatter", node.outputs[0], places, value, operation, node)
+        if operation == "Set":  # of several values for one place the last stays
+            walked = NOTHING.union(*(place.loops for place in places if place not in index))
+            sink.turns = tuple(name for each in index for name in each.loops if name in walked)
+        self.sinks.append(sink)
 
     # -- where it is stored -----------------------------------------------------------------------
 
@@ -221,9 +227,17 @@ class Nest:
         """Loops such that the innermost one walks memory in order wherever that can be had."""
         accesses = list(self.scope.accesses)
         accesses += [tuple(t.loops for t in sink.index) for sink in self.sinks if sink.index]
-        if len(self.loops) < 2 or len(self.loops) > _MOST_LOOPS_TO_PERMUTE:
-            return list(self.loops)
-        orders = [list(order) for order in itertools.permutations(self.loops)]
+        turns = [sink.turns for sink in self.sinks if len(sink.turns) > 1]
+        orders = [list(self.loops)]
+        if 2 <= len(self.loops) <= _MOST_LOOPS_TO_PERMUTE:
+            orders = [list(order) for order in itertools.permutations(self.loops)]
+        elif turns:
+            orders = [_rearranged(self.loops, turns[0])]
+        orders = [o for o in orders if all(_rearranged(o, each) == o for each in turns)]
+        if not orders:
+            raise UnsupportedGraph("values are set in several orders")
+        if len(orders) == 1:
+            return orders[0]
         return min(orders, key=lambda order: _cost(order, accesses))
 
     def write(self) -> None:
@@ -395,6 +409,12 @@ def _is_load(line: strip_mining.Line) -> bool:
     """Whether a temporary is an element of an array, or one of some numbers."""
     value = line.statement.value if isinstance(line.statement, Assign) else None
     return isinstance(value, Load) or getattr(value, "op", None) == "choice"
+
+
+def _rearranged(order: Sequence[str], turns: Sequence[str]) -> list[str]:
+    """Loops in an order in which some of them follow each other as given."""
+    following = iter(turns)
+    return [next(following) if name in turns else name for name in order]
 
 
 def _cost(order: Sequence[str], accesses: list[tuple[Names, ...]]) -> float:

@@ -42,6 +42,7 @@ from dimtensor.ops.derivatives.flow import (
     shuffled,
     zeros,
 )
+from dimtensor.ops.derivatives.repeated import that_stays
 from dimtensor.ops.derivatives.rules import (
     FlowRules,
     Tangents,
@@ -293,7 +294,10 @@ def _put_back(node: Any, cotangents: Tangents, wanted: Sequence[bool]) -> Result
     if wanted[1]:
         advanced = isinstance(node.op, AdvancedIncSubtensor)
         take = (AdvancedSubtensor if advanced else Subtensor)(node.op.idx_list)
-        found[1] = sum_over_broadcast_dims(y, take(c, *indices))
+        taken = take(c, *indices)
+        if node.op.set_instead_of_inc or getattr(node.op, "ignore_duplicates", False):
+            taken = that_stays(node, taken)
+        found[1] = sum_over_broadcast_dims(y, taken)
     return found
 
 
