@@ -80,6 +80,11 @@ class Distribution(ABC):
         """Where draws lie."""
 
     @property
+    def categories(self) -> Dim | None:
+        """The dim whose labels draws are; None for numbers."""
+        return None
+
+    @property
     def dtype(self) -> str:
         """The dtype of draws."""
         return "int64" if self.discrete else float_dtype(self._nodes)

@@ -77,6 +77,10 @@ class Categorical(VectorDistribution):
         super().__init__("Categorical", given, (), support, (self.over,))
 
     @property
+    def categories(self) -> Dim:
+        return self.over
+
+    @property
     def _log_p(self) -> DimTensor:
         values = self._values
         return log(values["p"]) if "p" in values else values["logits"].log_softmax(self.over)
@@ -116,6 +120,10 @@ class _Ordered(VectorDistribution):
                 f"{self.cut.length}; there is one cutpoint between two outcomes each"
             )
         super().__init__(name, given, (), positions_support(over), (self.cut,))
+
+    @property
+    def categories(self) -> Dim:
+        return self.over
 
     def _bounds(self, y: DimTensor) -> tuple[DimTensor, DimTensor, DimTensor, DimTensor]:
         """Cutpoints below and above, less eta, and whether there are none."""

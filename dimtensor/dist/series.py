@@ -273,6 +273,10 @@ class MarkovChain(VectorDistribution):
         hidden = (self.labels, self.following)
         super().__init__("MarkovChain", given, (over,), positions_support(self.labels), hidden)
 
+    @property
+    def categories(self) -> Dim:
+        return self.labels
+
     def logp(self, x: Any) -> DimTensor:
         x = as_positions(x, self.labels, self.name)
         p = self._values

@@ -217,6 +217,7 @@ class RandomAttrs(NamedTuple):
     law: Any
     dims: Dims
     dtype: str
+    categories: Dim | None
 
 
 class NamedAttrs(NamedTuple):

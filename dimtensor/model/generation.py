@@ -70,7 +70,7 @@ class Draws:
             return self.fixed[node.name]
         if node.name not in self.given:
             return self._drawn(node, inputs)
-        known = tensor(node.name, (CHAIN, DRAW, *node.dims), node.dtype)
+        known = tensor(node.name, (CHAIN, DRAW, *node.dims), node.dtype, node.categories)
         for dim, labels in self.grown.items():
             if dim in node.dims:
                 found = make_data(np.isin(np.asarray(dim.coords), labels), dims=dim)
@@ -82,7 +82,7 @@ class Draws:
         d = law.of(inputs)
         dims = without((*node.dims, CHAIN, DRAW), d.dims)
         value, self._rng = d.draw(self._rng, dims)
-        return value.astype(node.dtype).node
+        return (value if node.categories is not None else value.astype(node.dtype)).node
 
     def __call__(self, values: Mapping[Any, Any], seed: int | None) -> dict[str, xr.DataArray]:
         """Draws by name; `values` are by name of inputs, and by dim."""

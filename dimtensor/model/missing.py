@@ -31,6 +31,8 @@ def read_observation(node: Node, value: Any, missing: str | None) -> xr.DataArra
     """
     if missing is not None and missing not in HOW:
         raise InputError(f"observe: missing is {listing(HOW)} or None, not {missing!r}")
+    if node.categories is not None:
+        return admitted(node, value)
     whole = node.dtype[:5] != "float"
     as_floats = tensor(node.name, node.dims, "float64").node if whole else node
     found = admitted(as_floats, value)
@@ -67,6 +69,8 @@ def _places(absent: xr.DataArray) -> list[str]:
 
 def observed_node(node: Node, value: xr.DataArray) -> DimTensor:
     """Observations as data; missing ones are another value, at which densities are finite."""
+    if node.categories is not None:
+        return make_data(value, node.dims, node.name, node.categories)
     if bool(value.isnull().any()):
         there = value.values[np.isfinite(value.values)]
         value = value.fillna(there[0] if there.size else 0.0)

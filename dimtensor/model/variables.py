@@ -73,7 +73,8 @@ def rv(name: str, distribution: Distribution, dims: DimsLike = None) -> DimTenso
     more = without((*distribution.dims, *asked), carried)
     own = canonical_dims(dict.fromkeys(more), what)
     union([carried, own], what)
-    return wrap(make("rv", inputs, RandomAttrs(name, law, own, distribution.dtype)))
+    d = distribution
+    return wrap(make("rv", inputs, RandomAttrs(name, law, own, d.dtype, d.categories)))
 
 
 def named(name: str, x: Any) -> DimTensor:

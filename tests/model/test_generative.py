@@ -283,3 +283,50 @@ def test_a_posterior_has_the_groups_that_arviz_reads():
     assert names <= set(post["sample_stats"].data_vars)
     assert list(post["observed_data"]["y"].values) == [1.0, 2.0, 3.0]
     assert post["posterior"].attrs["seed"] == 1
+
+
+# -- distributions over dims -----------------------------------------------------------------------
+
+K = dt.Dim("k", coords=["red", "green", "blue"])
+
+
+def test_labels_are_drawn_observed_and_predicted():
+    p = dt.rv("p", dist.Dirichlet(dt.data([1.0, 2.0, 3.0], dims=K), over=K))
+    z = dt.rv("z", dist.Categorical(p, over=K), dims=HOUSE)
+    assert z.dims == (HOUSE,)
+    assert z.categories is K
+    model = dt.Model(z, backend="python")
+    drawn = model.draw(4000, seed=1, dims={HOUSE: 2})["prior_predictive"]["z"]
+    np.testing.assert_allclose((drawn == "blue").mean(), 0.5, atol=0.02)
+    fit = model.observe({z: ["red", "blue", "blue"]})
+    terms = fit.logp({p: [0.2, 0.3, 0.5]})
+    np.testing.assert_allclose(terms["z"], np.log([0.2, 0.5, 0.5]))
+    np.testing.assert_allclose(terms["p"], stats.dirichlet([1, 2, 3]).logpdf([0.2, 0.3, 0.5]))
+    assert fit.log_density().size == 2
+    post = {"p": (("chain", "draw", "k"), np.full((1, 3000, 3), [0.2, 0.3, 0.5]))}
+    found = model.predict(xr.Dataset(post, {"k": K.coords}), seed=1, dims={HOUSE: 1})
+    np.testing.assert_allclose((found["predictions"]["z"] == "red").mean(), 0.2, atol=0.03)
+
+
+def test_a_random_walk_is_one_variable_with_a_dim():
+    step = dt.rv("step", dist.HalfNormal(1.0))
+    day = dt.Dim("day", length=20)
+    x = dt.rv("x", dist.RandomWalk(dist.Normal(0.0, step), over=day, start=dist.Normal(0.0, 2.0)))
+    y = dt.rv("y", dist.Normal(x, 1.0))
+    model = dt.Model(y, backend="python")
+    walk = model.draw(8000, seed=1)["prior"]["x"]
+    # the start's variance and 19 steps', whose expectation is 1 each
+    np.testing.assert_allclose(walk[0, :, -1].var(), 4 + 19, rtol=0.1)
+    values = np.linspace(0.0, 3.0, 20)
+    terms = model.observe({y: np.ones(20)}).logp({"step": 0.5, "x": values})
+    expected = stats.norm(0, 2).logpdf(0.0) + stats.norm(0, 0.5).logpdf(np.diff(values)).sum()
+    np.testing.assert_allclose(terms["x"].sum(), expected)
+
+
+def test_correlated_effects_have_the_covariance_of_the_matrix():
+    cov = np.array([[2.0, 1.0, 0.0], [1.0, 3.0, 0.5], [0.0, 0.5, 1.0]])
+    matrix = dt.data(cov, dims=[K, K.rename()])
+    x = dt.rv("x", dist.MvNormal(dt.zeros(K), matrix), dims=COUNTY)
+    tree = dt.Model(dt.rv("y", dist.Normal(x, 0.1)), backend="python").draw(8000, seed=1)
+    found = tree["prior"]["x"].transpose("chain", "draw", "county", "k").values[0, :, 1]
+    np.testing.assert_allclose(np.cov(found.T), cov, atol=0.15)

@@ -32,7 +32,7 @@ class RandomVariable(Kind[RandomAttrs]):
 
     def infer(self, inputs: tuple[Node, ...], attrs: RandomAttrs) -> NodeType:
         given = [without(x.dims, attrs.law.hidden) for x in inputs]
-        return NodeType(union([attrs.dims, *given], attrs.name), attrs.dtype)
+        return NodeType(union([attrs.dims, *given], attrs.name), attrs.dtype, attrs.categories)
 
     def complaint(self, node: Node) -> str | None:
         known = node.attrs.dtype in DTYPES
@@ -45,7 +45,9 @@ class RandomVariable(Kind[RandomAttrs]):
         return Call("rv", by_position(node.inputs), options)
 
     def map_dims(self, attrs: RandomAttrs, f: DimMap) -> RandomAttrs:
-        return attrs._replace(law=attrs.law.map_dims(f), dims=mapped(attrs.dims, f))
+        labels = None if attrs.categories is None else f(attrs.categories)
+        law = attrs.law.map_dims(f)
+        return attrs._replace(law=law, dims=mapped(attrs.dims, f), categories=labels)
 
     def passes_derivatives(self, node: Node) -> bool:
         return False
