@@ -138,6 +138,13 @@ def test_factors_of_what_is_masked():
     assert len(inside) == 1  # of the rows, once for each
 
 
+def test_factors_around_a_mask_and_inside_of_it():
+    (found,), source = run([-(pt.switch(x > y, (x / s) * y / s, 0.0) * m[0, 0]).sum()])
+    expected = -(X[X > Y] * Y[X > Y]).sum() / S**2 * M[0, 0]
+    np.testing.assert_allclose(found, expected, rtol=1e-13)
+    assert not any("/" in line for line in loops(source))
+
+
 @pytest.mark.parametrize("scale", [0.0, np.inf, np.nan])
 @pytest.mark.parametrize("some", [False, True])
 def test_factors_of_what_is_masked_everywhere_do_not_count(scale, some):

@@ -1,5 +1,7 @@
 """Loops that are run several rounds at a time inside another one."""
 
+import math
+
 import numpy as np
 import pytensor.tensor as pt
 import pytest
@@ -57,3 +59,35 @@ def test_updates_by_data_keep_their_order():
     expected = np.zeros(4)
     expected[codes] = x
     np.testing.assert_array_equal(last, expected)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 3, 4, 6, 8])
+def test_rows_times_the_same(rows):
+    # a block is 2,048 elements long
+    for length in (0, 1, 5, 2048, 5000):
+        outputs = [(t * a).sum(axis=2).sum(axis=0), (m * a).sum(axis=1), (m + a).max(axis=1)]
+        function = interpreted([t, m, a], outputs[: 2 + bool(length)])
+        assert "// 4" in function.source
+        x, y, z = (rng.normal(size=(*lead, length)) for lead in ((2, rows), (rows,), ()))
+        found = function(x, y, z)
+        np.testing.assert_allclose(found[0], (x @ z).sum(axis=0), rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(found[1], y @ z, rtol=1e-10, atol=1e-12)
+        if length:
+            np.testing.assert_array_equal(found[2], (y + z).max(axis=1))
+
+
+def test_totals_of_rows_times_the_same_lose_nothing():
+    function = interpreted([m, a], [(m * a).sum(axis=1)])
+    table = np.zeros((5, 4 * 2048))
+    table[:, ::2048] = np.outer(np.arange(1, 6), [1e16, 1.0, 1.0, -1e16])
+    expected = [math.fsum(row) for row in table]
+    ones = np.ones(table.shape[1])
+    np.testing.assert_array_equal(function(table, ones)[0], expected)
+    table[:, 7] = np.inf
+    assert np.isposinf(function(table, ones)[0]).all()
+
+
+def test_rows_with_nothing_in_common_and_short_ones_are_left_alone():
+    assert "//" not in interpreted([m], [pt.exp(m).sum(axis=1)]).source
+    x = pt.tensor("table", dtype="float64", shape=(None, 3))
+    assert "//" not in interpreted([x, a], [(x * a).sum(axis=1)]).source

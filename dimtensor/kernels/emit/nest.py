@@ -293,16 +293,16 @@ class Nest:
         return NOTHING.union(*used, *(each.uses for sink in self.sinks for each in sink.index))
 
     def _unroll(self, order: list[str], level: Level, before: Lists, after: Lists) -> None:
-        """Write the two innermost loops several rounds at a time, if those add to the same."""
-        kinds = {sink.kind for sink in self.sinks}
-        adds = any(
-            sink.kind == "reduce" and order[-1] in sink.kept and order[-2] not in sink.kept
-            for sink in self.sinks
-            if len(order) > 1
-        )
-        if not adds or "scatter" in kinds:
+        """Write the two innermost loops several rounds at a time, if those share an array."""
+        if len(order) < 2 or any(sink.kind == "scatter" for sink in self.sinks):
             return
         lengths = self.e.loop_lengths[order[-2]], self.e.loop_lengths[order[-1]]
+        reduced = [sink.kept for sink in self.sinks if sink.kind == "reduce"]
+        adds = any(order[-1] in kept and order[-2] not in kept for kept in reduced)
+        rows = any(order[-1] not in kept and order[-2] in kept for kept in reduced)
+        shares = unroll_and_jam.reads_the_same
+        if not adds and not (rows and shares(before[-1], order[-2], lengths[1])):
+            return
         count = unroll_and_jam.rounds(len(before[-1]) + len(before[-2]), lengths[0])
         if count == 1 or (self._blocks.head and self._level == len(order) - 1):
             return

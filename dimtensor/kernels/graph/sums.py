@@ -203,6 +203,9 @@ def _sum_factored(node: Apply) -> Variable | None:
         if core.type.dtype != dtype:
             return None
         total = type(node.op)(axis=node.op.axis, dtype=node.op.dtype)(core)
+        # what is left may be masked, and have factors inside of that
+        deeper = _sum_factored(total.owner)
+        total = total if deeper is None else deeper
         lengths = _lengths(x, [axis for axis in over.axes if core.type.shape[axis] == 1])
         parts.append(_scaled(total, number, members[0].outer, over, lengths, dtype))
     lengths = _lengths(x, over.axes)

@@ -1,7 +1,8 @@
 """A loop unrolled over the loop inside of it, which then loads and stores less often.
 
 Where the inner loop adds to an array, once for each round of the loop around it, several rounds at
-a time add to an element while it is in a register.
+a time add to an element while it is in a register. Where it adds up a row in each round, and all
+rows are multiplied by the same, several at a time are, and do not wait for each other's sums.
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from dimtensor.kernels.ir.make import integer, known, op
-from dimtensor.kernels.ir.nodes import Assign, Expression, For, Statement, Var
+from dimtensor.kernels.ir.nodes import Assign, Expression, For, Load, Statement, Var
 from dimtensor.kernels.ir.walk import replaced
 from dimtensor.kernels.passes.totals import Blocks, loop
 
 # rounds at a time, by the number of lines that they repeat
 _ROUNDS = ((14, 4), (30, 2))
+# loops of so few rounds are written out
+_SHORT = 8
 
 
 def rounds(statements: int, length: Expression) -> int:
@@ -24,6 +27,15 @@ def rounds(statements: int, length: Expression) -> int:
             n = known(length)
             return count if n is None or n >= count else 1
     return 1
+
+
+def reads_the_same(body: Sequence[Statement], outer: str, length: Expression) -> bool:
+    """Whether the inner loop, if it is not short, reads what is the same in all rounds around."""
+    n = known(length)
+    return (n is None or n > _SHORT) and any(
+        isinstance(each, Assign) and isinstance(each.value, Load) and outer not in each.value.loops
+        for each in body
+    )
 
 
 def write(
@@ -43,9 +55,8 @@ def write(
     parts = (*body, blocks.head, blocks.tail)
     copies: tuple[list[Statement], ...] = ([], [], [], [], [])
     # what is given its first value in a round, the others have variables of their own for
-    own = [
-        each.target for part in (*body[:2], *parts[3:]) for each in part if isinstance(each, Assign)
-    ]
+    own = [each.target for part in parts for each in part if isinstance(each, Assign)]
+    first: list[tuple[Statement, Sequence[Statement]]] = []
     for number in range(count):
         position = op("+", op("*", times, block), integer(number))
         values: dict[str, Expression] = {outer.name: position}
@@ -54,12 +65,14 @@ def write(
                 values[each.name] = Var(fresh(each.name[0]), each.dtype, each.loops)
         for target, part in zip(copies, parts, strict=True):
             target += [replaced(each, values) for each in part]
+        for one, later in blocks.first:
+            first.append((replaced(one, values), [replaced(each, values) for each in later]))
 
     def inside(each: Sequence[Sequence[Statement]], around: Blocks) -> tuple[Statement, ...]:
         return (*each[0], loop(inner, lengths[1], each[1], around, fresh), *each[2])
 
     n, whole = known(lengths[0]), op("//", lengths[0], times)
-    written = [For(block, whole, inside(copies, Blocks(copies[3], copies[4])))]
+    written = [For(block, whole, inside(copies, Blocks(copies[3], copies[4], first)))]
     if n is None or n % count:
         start = op("*", whole, times)
         written.append(For(outer, lengths[0], inside(body, blocks), start))
