@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import inspect
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -75,7 +75,7 @@ class Draws:
 
 def _place() -> str:
     """The line of the user's code that draws."""
-    frame: Any = sys._getframe(1)
+    frame = inspect.currentframe()
     while frame is not None and frame.f_globals.get("__name__", "").startswith("dimtensor."):
         frame = frame.f_back
     if frame is None:
