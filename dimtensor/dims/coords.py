@@ -14,6 +14,8 @@ from dimtensor.dims.labels import (
     family_of,
     in_unit,
     label_array,
+    places_in_span,
+    places_of_texts,
     python_label,
     stand_ins,
     tagged,
@@ -230,7 +232,15 @@ class Coords:
 
         A hash join: its time grows with the number of labels on both sides.
         """
-        if self.family == wanted.family and len(self) + len(wanted) > _MANY and self.is_unique:
+        many = self.family == wanted.family and len(self) + len(wanted) > _MANY
+        if many and self.values.dtype.kind == wanted.values.dtype.kind == "U":
+            found = places_of_texts(self.values, wanted.values)
+            if found is not None:
+                return found
+        if many and self.is_unique:
+            close = places_in_span(self.values, wanted.values)
+            if close is not None:
+                return close
             mine, theirs = self._hashed, wanted._hashed
             if mine is not None and theirs is not None and mine.dtype == theirs.dtype:
                 return mine.get_indexer(theirs).astype(np.int64)

@@ -168,7 +168,7 @@ def stand_ins(values: np.ndarray) -> list:
 def digest(values: np.ndarray) -> tuple:
     """Dtype, length and hash of labels, in the dtype by which they are compared."""
     values = _in_widest_dtype(values)
-    code = hashlib.blake2b(np.ascontiguousarray(values).tobytes(), digest_size=16)
+    code = hashlib.blake2b(np.ascontiguousarray(values).view("u1"), digest_size=16)
     return (values.dtype.str, len(values), code.hexdigest())
 
 
@@ -190,8 +190,68 @@ def _in_widest_dtype(values: np.ndarray) -> np.ndarray:
         values = np.where(np.isnan(values), np.array(np.nan, values.dtype), values)
         return values + 0  # one zero, one NaN
     if kind == "i" or (kind == "u" and not (values.size and values.max() > np.iinfo("i8").max)):
-        return values.astype("i8")
+        return values.astype("i8", copy=False)
     return values
+
+
+_WIDEST = 64  # letters of a text of which a number is made
+_FACTOR = np.uint64(0x100000001B3)
+
+
+def places_of_texts(own: np.ndarray, wanted: np.ndarray) -> np.ndarray | None:
+    """Positions of texts among others that are distinct, -1 where one is not there.
+
+    Texts are joined by numbers made of their letters (the hash of Fowler, Noll and Vo), and what is
+    found is compared; None where two texts have one number.
+    """
+    import pandas as pd
+
+    width = max(own.dtype.itemsize, wanted.dtype.itemsize) // 4
+    if not 0 < width <= _WIDEST or not (own.dtype.isnative and wanted.dtype.isnative):
+        return None
+    table = pd.Index(_number_of_letters(own, width))
+    if not table.is_unique:
+        return None
+    at = table.get_indexer(pd.Index(_number_of_letters(wanted, width))).astype(np.int64)
+    hit = at >= 0
+    return at if bool((own[at[hit]] == wanted[hit]).all()) else None
+
+
+def _number_of_letters(texts: np.ndarray, width: int) -> np.ndarray:
+    letters = np.ascontiguousarray(texts.astype(f"U{width}", copy=False)).view("u4")
+    numbers = np.zeros(len(texts), "u8")
+    for column in letters.reshape(len(texts), width).T:
+        numbers = (numbers ^ column) * _FACTOR
+    return numbers.view("i8")
+
+
+_SPREAD = 8  # places of a table for each label
+
+
+def places_in_span(own: np.ndarray, wanted: np.ndarray) -> np.ndarray | None:
+    """Positions of integers or dates among others that are distinct, -1 where one is not there.
+
+    By a table of all numbers between the least and the greatest, which takes a tenth of the time of
+    a hash join; None where the table would be too large, and for other labels.
+    """
+    if own.dtype != wanted.dtype or own.dtype.kind not in "iumM" or not own.size:
+        return None
+    if own.dtype.itemsize != 8 or not own.dtype.isnative:
+        return None
+    numbers, others = own.view("i8"), wanted.view("i8")
+    low, high = int(numbers.min()), int(numbers.max())
+    if high - low >= _SPREAD * (own.size + wanted.size):
+        return None
+    if own.dtype.kind == "u" and (low < 0 or (others.size and int(others.min()) < 0)):
+        return None  # from 2**63 on
+    table = np.full(high - low + 1, -1, np.int64)
+    table[numbers - low] = np.arange(own.size)
+    inside = (others >= low) & (others <= high)
+    if inside.all():
+        return table[others - low]
+    found = np.full(others.size, -1, np.int64)
+    found[inside] = table[others[inside] - low]
+    return found
 
 
 # -- arrays of labels --------------------------------------------------------------------------

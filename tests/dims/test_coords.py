@@ -409,3 +409,32 @@ def test_labels_of_pandas_are_written_as_they_are_read() -> None:
     assert repr(dt.Dim("d", coords=pd.timedelta_range("90min", periods=1))) == (
         "Dim('d', [90 minutes])"
     )
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint64", "M8[s]", "m8[ns]", "int32"])
+@pytest.mark.parametrize("step", [1, 3, 10**6])
+def test_many_labels_are_found_in_any_order(dtype: str, step: int, rng) -> None:
+    """Close together or far apart, with some that are not there; the oracle is a dict."""
+    n = 12_000
+    numbers = rng.permutation(n) * (step if dtype != "int32" else 2) + 5
+    wanted = np.concatenate([rng.permutation(numbers), [0, 4, numbers.max() + 1, 2**31 - 1]])
+    if dtype == "uint64":
+        wanted = np.concatenate([wanted.astype("u8"), np.array([2**63, 2**64 - 1], "u8")])
+    place = {number: at for at, number in enumerate(numbers.tolist())}
+    expected = [place.get(number, -1) for number in wanted.tolist()]
+    found = Coords(numbers.astype(dtype)).find(Coords(wanted.astype(dtype)))
+    assert found.tolist() == expected
+    if dtype.startswith("m8"):
+        lacking = Coords(np.array(["NaT"] * 3, dtype))
+        assert Coords(numbers.astype(dtype)).find(lacking).tolist() == [-1, -1, -1]
+
+
+def test_many_texts_are_found_in_any_order(rng) -> None:
+    texts = [f"{'é' * (number % 3)}{number}" for number in range(12_000)]
+    mixed = [texts[at] for at in rng.permutation(len(texts))]
+    wanted = [*texts, "", "a", texts[-1] + "0" * 9]
+    place = {text: at for at, text in enumerate(mixed)}
+    found = Coords(mixed).find(Coords(wanted))
+    assert found.tolist() == [place.get(text, -1) for text in wanted]
+    again = Coords([*mixed, mixed[5]]).find(Coords(mixed))  # the first of those there twice
+    assert again.tolist() == list(range(len(mixed)))
