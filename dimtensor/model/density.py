@@ -11,7 +11,7 @@ from dimtensor.dist.parameters import float_dtype
 from dimtensor.errors import GraphError, InputError, build_message, listing
 from dimtensor.graph import Node
 from dimtensor.model.logdensity import LogDensity
-from dimtensor.model.missing import observed_node
+from dimtensor.model.missing import missing_name, observed_node, with_missing
 from dimtensor.model.variables import Variable, put
 from dimtensor.tensor.constructors import data as make_data
 from dimtensor.tensor.constructors import tensor
@@ -103,6 +103,11 @@ class Placed:
         self.distributions[name] = d
         if name in model.observed:
             value = observed_node(node, model.observed[name])
+            if model._missing.get(name) == "infer":
+                value, unknown = with_missing(node, model.observed[name])
+                if unknown is not None:
+                    self.parameters[missing_name(name)] = unknown
+                    self.distributions[missing_name(name)] = d
         elif name in self.noncentred:
             location, scale, self.distributions[name] = standard_of(d, name)
             raw = tensor(raw_name(name), node.dims, node.dtype)
@@ -169,9 +174,9 @@ def evaluate_terms(model: Model, point: Any, names: list[str]) -> xr.Dataset:
     if isinstance(point, Mapping) and not hasattr(type(point), "data_vars"):
         values: Any = {}
         for key, value in point.items():
-            name = model._name(key, model.free, "free variable")
+            name = model._name(key, placed.parameters, "free variable")
             values[name] = value
-        missing = [name for name in model.free if name not in values]
+        missing = [name for name in placed.parameters if name not in values]
         if missing:
             raise InputError(f"missing variables: {', '.join(map(repr, missing))}")
         used = _names_in(wanted)

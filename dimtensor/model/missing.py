@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from dimtensor.tensor.core import DimTensor
 
-HOW = ("drop",)
+HOW = ("drop", "infer")
 
 
 def read_observation(node: Node, value: Any, missing: str | None) -> xr.DataArray:
@@ -42,7 +42,16 @@ def read_observation(node: Node, value: Any, missing: str | None) -> xr.DataArra
             build_message(
                 f"observations of {node.name!r} are missing: {int(absent.sum())} of {found.size}",
                 [("at", listing(_places(absent)))],
-                "observe(..., missing='drop') leaves them out of the density",
+                "observe(..., missing='drop') leaves them out of the density, missing='infer' "
+                "makes them parameters",
+            )
+        )
+    if missing == "infer" and bool(absent.any()) and (whole or not found.ndim):
+        why = "is discrete, and no gradient tells where to move it" if whole else "has no dims"
+        raise InputError(
+            build_message(
+                f"observe: missing values of {node.name!r} cannot be inferred: it {why}",
+                hint="missing='drop' leaves them out" if whole else "leave it out of observe",
             )
         )
     if whole:
@@ -75,6 +84,27 @@ def observed_node(node: Node, value: xr.DataArray) -> DimTensor:
         there = value.values[np.isfinite(value.values)]
         value = value.fillna(there[0] if there.size else 0.0)
     return make_data(value, node.dims, node.name, dtype=node.dtype)
+
+
+def missing_name(name: str) -> str:
+    """The name of the parameter that the missing values of a variable are."""
+    return f"{name}_missing"
+
+
+def with_missing(node: Node, value: xr.DataArray) -> tuple[DimTensor, DimTensor | None]:
+    """Observations with a parameter in the place of missing ones, and the parameter.
+
+    It has the dim of the observations, or the product of them, at the missing positions.
+    """
+    known = observed_node(node, value)
+    absent = value.isnull().transpose(*(dim.short for dim in node.dims)).values
+    if not absent.any():
+        return known, None
+    flat = known if absent.ndim == 1 else known.ravel()
+    part = flat.isel({flat.dims[0]: np.flatnonzero(absent.ravel())})
+    unknown = tensor(missing_name(str(node.name)), part.dims, node.dtype)
+    whole = part.set(unknown)
+    return (whole if absent.ndim == 1 else whole.unravel()), unknown
 
 
 def left(values: xr.DataArray, observed: xr.DataArray) -> xr.DataArray:

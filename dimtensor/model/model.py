@@ -180,9 +180,10 @@ class Model(Drawing):
         Parameters
         ----------
         values : dict of DimTensor (or its name) to value
-        missing : {"drop"}, optional
-            What happens to values that are NaN: dropped ones are left out of the density. Without
-            it they are an error.
+        missing : {"drop", "infer"}, optional
+            What happens to values that are NaN: dropped ones are left out of the density, inferred
+            ones are a parameter, ``y_missing`` for a variable y, over their labels. Without it they
+            are an error.
         **by_name
             Values by name.
 

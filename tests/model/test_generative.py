@@ -330,3 +330,42 @@ def test_correlated_effects_have_the_covariance_of_the_matrix():
     tree = dt.Model(dt.rv("y", dist.Normal(x, 0.1)), backend="python").draw(8000, seed=1)
     found = tree["prior"]["x"].transpose("chain", "draw", "county", "k").values[0, :, 1]
     np.testing.assert_allclose(np.cov(found.T), cov, atol=0.15)
+
+
+# -- missing values as parameters ------------------------------------------------------------------
+
+
+def test_missing_values_are_inferred_under_their_labels():
+    values = pd.Series([1.0, np.nan, 3.0, np.nan], index=pd.Index(list("pqrs"), name="house"))
+    fit = radon().observe({"y": values}, missing="infer")
+    density = fit.log_density()
+    assert [name for name in density.names if "missing" in name] == ["y_missing[q]", "y_missing[s]"]
+    point = {"mu": 0.5, "alpha": [1.0, 2.0, 3.0], "slope": -1.0, "y_missing": [7.0, 8.0]}
+    terms = fit.logp(point)
+    expected = stats.norm([1.0, 1.0, 2.0, 2.0], 0.5).logpdf([1.0, 7.0, 3.0, 8.0])
+    np.testing.assert_allclose(terms["y"], expected)
+    total = sum(float(term.sum()) for term in terms.values())
+    np.testing.assert_allclose(density.logp(density.unconstrain(point)), total)
+    y = dt.rv("y", dist.Poisson(3.0), dims=HOUSE)
+    with pytest.raises(dt.InputError, match="missing values of 'y' cannot be inferred"):
+        dt.Model(y, backend="python").observe({y: [np.nan, 1.0]}, missing="infer")
+
+
+def test_missing_values_of_a_table_are_inferred():
+    week = dt.Dim("week", coords=[1, 2])
+    mu = dt.rv("mu", dist.LogNormal(0.0, 1.0))
+    y = dt.rv("y", dist.Exponential(mu), dims=[COUNTY, week])
+    table = xr.DataArray(
+        [[1.0, 2.0, np.nan], [4.0, np.nan, 6.0]],
+        dims=["week", "county"],
+        coords={"week": [1, 2], "county": ["a", "b", "c"]},
+    )
+    fit = dt.Model(y, backend="python").observe({y: table}, missing="infer")
+    found = fit.logp({"mu": 2.0, "y_missing": [0.5, 0.25]})["y"]
+    # positions in the order of the dims' names: county b in week 2, then county c in week 1
+    filled = table.copy()
+    filled.loc[{"county": "b", "week": 2}], filled.loc[{"county": "c", "week": 1}] = 0.5, 0.25
+    np.testing.assert_allclose(
+        found.transpose("week", "county"), stats.expon(scale=0.5).logpdf(filled)
+    )
+    assert fit.log_density().names == ["mu", "y_missing[b,2]", "y_missing[c,1]"]
