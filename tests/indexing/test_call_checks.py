@@ -146,7 +146,6 @@ def test_input_that_no_output_needs_tells_a_length() -> None:
     assert found[1].item() == 8.0
 
 
-@pytest.mark.falls_back  # PyTensor's check raises an error that machine code does not know
 @pytest.mark.parametrize(
     "backend",
     ["python", *(pytest.param(name, marks=pytest.mark.compiled) for name in ("numba", "jax"))],

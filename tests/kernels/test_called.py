@@ -343,6 +343,26 @@ def test_gradients_against_differences(length):
                 np.testing.assert_allclose(gradient.values[k], slope, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.parametrize("native", ["strict", pytest.param("0", marks=pytest.mark.slow)])
+def test_errors_of_other_libraries_are_raised(native, monkeypatch):
+    from pytensor.raise_op import Assert, CheckAndRaise
+
+    monkeypatch.setenv("DIMTENSOR_NATIVE", native)
+
+    def build(x, s):
+        positive = CheckAndRaise(dt.CheckError, "sizes are positive")(s, s > 0)
+        finite = CheckAndRaise(np.linalg.LinAlgError, "not finite")(x, pt.all(pt.lt(pt.abs(x), 9)))
+        return [finite * Assert("not one")(positive, pt.neq(s, 1))]
+
+    same(run(build, np.arange(3.0), 2.0), [np.arange(3.0) * 2])
+    with pytest.raises(dt.CheckError, match="sizes are positive"):
+        run(build, np.arange(3.0), -2.0)
+    with pytest.raises(np.linalg.LinAlgError, match="not finite"):
+        run(build, np.array([1.0, np.inf]), 2.0)
+    with pytest.raises(AssertionError, match="not one"):
+        run(build, np.arange(3.0), 1.0)
+
+
 def test_a_kernel_with_linear_algebra_needs_no_numba(monkeypatch):
     monkeypatch.setenv("DIMTENSOR_NATIVE", "strict")
     s = positive(12)

@@ -470,7 +470,7 @@ class Continue(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Raise(Statement):
-    """An error of Python, by the name of its class."""
+    """An error, by the name of its class; ``module:name`` unless it is Python's own."""
 
     error: str
     message: str

@@ -212,7 +212,8 @@ class Printer:
         lines.append(f"{indent}{type(node).__name__.lower()}")
 
     def _raise(self, node: Raise, indent: str, lines: list[str]) -> None:
-        lines.append(f"{indent}raise {node.error}({node.message!r})")
+        name = node.error.rpartition(":")[2]
+        lines.append(f"{indent}raise {name}({node.message!r})")
 
     def _foreign(self, node: Foreign, indent: str, lines: list[str]) -> None:
         results = ", ".join([self.name(each.name) for each in node.results])

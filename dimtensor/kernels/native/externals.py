@@ -18,7 +18,8 @@ def address_of(where: str) -> int:
     ----------
     where : str
         ``"scipy.special:psi:1"``: SciPy's psi of one double; ``"lapack:dpotrf:5"``: a subroutine of
-        its LAPACK; ``"numpy.random:random_normal:3"``: a function of NumPy's distributions.
+        its LAPACK; ``"numpy.random:random_normal:3"``: a function of NumPy's distributions;
+        ``"error:dimtensor.errors:CheckError"``: a class of errors of a module.
 
     Raises
     ------
@@ -32,6 +33,8 @@ def address_of(where: str) -> int:
         return _of_scipy_linalg(kind, name)
     if kind == "numpy.random":
         return _of_numpy_random(name)
+    if kind == "error":
+        return id(getattr(importlib.import_module(name), count))
     raise OutOfScope(f"functions of {kind}")
 
 

@@ -205,7 +205,7 @@ right:
 reflect:
   %whole = call double @llvm.floor.f64(double %x)
   %rest = fsub double %x, %whole
-  %pole = fcmp oeq double %rest, {_number(0.0)}
+  %pole = fcmp oeq double %whole, %x
   br i1 %pole, label %done, label %between
 between:
   %other = fsub double {_number(1.0)}, %rest

@@ -27,7 +27,7 @@ from dimtensor.kernels.native.values import (
 )
 
 FIRST_ERROR = 2  # 1 says that there is no memory
-# the classes that a kernel can raise
+# Python's own classes that a kernel can raise; of others it has module and name
 ERRORS = ("ValueError", "IndexError", "AssertionError", "TypeError")
 
 
@@ -204,9 +204,13 @@ class Translator(Arrays):
         self.b.begin(self.b.label("dead"))
 
     def _raise(self, node: ir.Raise) -> None:
-        if node.error not in ERRORS:
-            raise NotNative(f"an error of type {node.error}")
-        error = (node.error, node.message)
+        name = node.error
+        if ":" in name:  # a class that is looked up where code is loaded
+            symbol = f"dimtensor.error.{name.replace(':', '.')}"
+            name = self.b.declarations.external(symbol, f"error:{name}", "ptr", [])
+        elif name not in ERRORS:
+            raise NotNative(f"an error of type {name}")
+        error = (name, node.message)
         if error not in self.errors:
             self.errors.append(error)
         self._fail(FIRST_ERROR + self.errors.index(error))

@@ -329,7 +329,8 @@ def _fail(
     error, text = t.function("MemoryError"), t.string("there is no memory for an array")
     for number, (class_, message) in enumerate(errors, FIRST_ERROR):
         said = t.let(f"icmp eq i32 {code}, {number}")
-        error = t.let(f"select i1 {said}, ptr {t.function(class_)}, ptr {error}")
+        found = class_ if class_ not in ERRORS else t.function(class_)
+        error = t.let(f"select i1 {said}, ptr {found}, ptr {error}")
         text = t.let(f"select i1 {said}, ptr {t.string(message)}, ptr {text}")
     t.do(f"call void {t.function('PyErr_SetString')}(ptr {error}, ptr {text})")
     t.do("ret ptr null")

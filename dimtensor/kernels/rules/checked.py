@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import sys
 from typing import TYPE_CHECKING, Any
 
 from pytensor.graph.basic import Apply
@@ -17,9 +18,20 @@ if TYPE_CHECKING:
     from dimtensor.kernels.emit.emitter import Emitter
 
 
+def _error(e: Emitter, kind: type[BaseException]) -> str | None:
+    """How loops write an error: by its name, with its module unless it is one of Python's."""
+    name, module = kind.__name__, kind.__module__
+    if getattr(builtins, name, None) is kind:
+        return name if name in ERRORS else None
+    if getattr(sys.modules.get(module), name, None) is not kind:
+        return None  # one that nobody can import
+    known = e.namespace.setdefault(name, kind)
+    return f"{module}:{name}" if known is kind else None
+
+
 def _check(e: Emitter, node: Apply) -> None:
-    error = node.op.exc_type.__name__
-    if getattr(builtins, error, None) is not node.op.exc_type or error not in ERRORS:
+    error = _error(e, node.op.exc_type)
+    if error is None:
         call_numba(e, node)
         return
     (x, *conditions), (out,) = node.inputs, node.outputs
