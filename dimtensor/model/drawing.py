@@ -150,6 +150,8 @@ class Drawing(ABC):
         model = widened(self, wider) if wider else self
         model = model.with_data(data) if data else model
         draws = posterior_of(post)
+        # what depends on no variable that is given is drawn as often
+        told |= {CHAIN: draws.sizes["chain"], DRAW: draws.sizes["draw"]}
         targets = model._targets(names)
         found = model._draws(targets, draws, seed, told, wider, backend)
         sizes = {dim: draws.sizes[dim] for dim in ("chain", "draw") if dim in draws.sizes}
@@ -188,6 +190,14 @@ class Drawing(ABC):
             for name in self.observed
             if name in above and name not in targets and name not in given
         }
+        unknown = [name for name in fixed if bool(self.observed[name].isnull().any())]
+        if unknown:
+            raise InputError(
+                build_message(
+                    f"predictions depend on observations that are missing: {listing(unknown)}",
+                    hint="predict these variables, too: names=[...]",
+                )
+            )
         labels = {new: draws.indexes[old.short] for old, new in wider.items()
                   if old.short in draws.indexes}  # fmt: skip
         key = (tuple(targets.items()), tuple(given), tuple(fixed), tuple(labels), backend,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.backends import check_backend
 from dimtensor.compile.function import as_node
 from dimtensor.errors import (
+    DimError,
     InputError,
     ModelWarning,
     build_message,
@@ -143,7 +143,8 @@ class Model(Drawing):
     # -- other models ----------------------------------------------------------------------------
 
     def _copy(self) -> Model:
-        other = copy.copy(self)
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)  # compiled functions are shared
         other.__dict__.pop("_density", None)
         return other
 
@@ -258,6 +259,14 @@ class Model(Drawing):
             name = self._name(key, known, "variable")
             node = known[name]
             set_to = full(node.dims, value, node.dtype)
+            more = [dim.short for dim in set_to.dims if dim not in node.dims]
+            if more:
+                raise DimError(
+                    build_message(
+                        f"do: the value of {name!r} has dims that it has not",
+                        [("dims", [dim.short for dim in node.dims]), ("more", more)],
+                    )
+                )
             chosen[name] = make("named", (set_to.node,), NamedAttrs(name))
 
         def replace(node: Node, inputs: tuple[Node, ...]) -> Node | None:
@@ -396,6 +405,15 @@ class Model(Drawing):
         """
         tree = sample_density(self.log_density(), draws, seed=seed, **options)
         return with_arviz_names(self, tree, seed)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # what follows from the outputs is found again, and functions are compiled again
+        made = ("_density", "_found", "_functions")
+        return {key: value for key, value in self.__dict__.items() if key not in made}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._set(self.outputs)
 
     # -- looking ---------------------------------------------------------------------------------
 

@@ -369,3 +369,36 @@ def test_missing_values_of_a_table_are_inferred():
         found.transpose("week", "county"), stats.expon(scale=0.5).logpdf(filled)
     )
     assert fit.log_density().names == ["mu", "y_missing[b,2]", "y_missing[c,1]"]
+
+
+def test_predictions_do_not_depend_on_missing_observations_in_silence():
+    first = dt.rv("first", dist.Normal(0.0, 1.0), dims=HOUSE)
+    second = dt.rv("second", dist.Normal(first, 1.0))
+    model = dt.Model(second, backend="python")
+    values = {first: [1.0, np.nan], second: [2.0, 3.0]}
+    fit = model.observe(values, missing="drop")
+    post = draws_of(other=1.0)
+    with pytest.raises(dt.InputError, match="observations that are missing: 'first'"):
+        fit.predict(post, seed=1)
+    whole = model.observe({first: [1.0, 5.0], second: [2.0, 3.0]})
+    whole = whole.predict(post, seed=1)["posterior_predictive"]
+    np.testing.assert_allclose(whole["second"].mean(["chain", "draw"]), [1.0, 5.0], atol=0.1)
+
+
+def test_a_value_of_an_intervention_has_the_dims_of_the_variable():
+    with pytest.raises(dt.DimError, match="the value of 'slope' has dims that it has not"):
+        radon().do(slope=dt.zeros(COUNTY))
+
+
+def test_models_survive_a_pickle():
+    fit = radon().observe({"y": Y}).noncentred("alpha")
+    fit.predict(POST, seed=1)
+    fit.log_density()
+    again = pickle.loads(pickle.dumps(fit))
+    point = {"mu": 0.5, "alpha": [1.0, 2.0, 3.0], "slope": -1.0}
+    xr.testing.assert_identical(again.logp(point), fit.logp(point))
+    assert again.log_density().names == fit.log_density().names
+    xr.testing.assert_identical(
+        again.predict(POST, seed=1)["posterior_predictive"].to_dataset(),
+        fit.predict(POST, seed=1)["posterior_predictive"].to_dataset(),
+    )
