@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from dimtensor.backends.base import Backend, Executable
+from dimtensor.backends.base import Allowed, Backend, Executable
 from dimtensor.errors import GraphError, did_you_mean
 
 __all__ = [
     "BACKENDS",
+    "Allowed",
     "Backend",
     "Executable",
     "backend_of",
@@ -68,6 +69,7 @@ def compile_positional(
     outputs: Sequence[Any],
     static: bool = True,
     kernels: bool = True,
+    allow: Allowed = frozenset(),
 ) -> Executable:
     """Compile a positional PyTensor graph.
 
@@ -79,8 +81,10 @@ def compile_positional(
         Whether all lengths are known (only then JAX can jit the whole).
     kernels : bool
         Whether the numba backend writes loop nests; else it performs one operation after the other.
+    allow : frozenset of str
+        Rewrites that are applied beside those that are exact.
     """
     found = backend_of(backend)
     found.check_installed()
     with np.errstate(all="ignore"):  # rewrites compute with the constants of a graph
-        return found.compile(inputs, outputs, static, kernels)
+        return found.compile(inputs, outputs, static, kernels, allow)

@@ -8,6 +8,8 @@ from typing import Any, Protocol
 
 from dimtensor.errors import GraphError
 
+Allowed = frozenset[str]  # rewrites that are asked for, beside those that are exact
+
 
 class Backend(Protocol):
     """A way to run positional graphs: the object ``BACKEND`` of a module in this folder.
@@ -33,7 +35,12 @@ class Backend(Protocol):
         """Raise `MissingExtraError` if a library that it needs is not there."""
 
     def compile(
-        self, inputs: Sequence[Any], outputs: Sequence[Any], static: bool, kernels: bool
+        self,
+        inputs: Sequence[Any],
+        outputs: Sequence[Any],
+        static: bool,
+        kernels: bool,
+        allow: Allowed,
     ) -> Executable:
         """A function of arrays; see :func:`dimtensor.backends.compile_positional`."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import OrderedDict
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,9 +44,11 @@ def is_on() -> bool:
     return settings().cache
 
 
-def key_of(description: Description, backend: str) -> str:
+def key_of(description: Description, backend: str, allow: Collection[str] = ()) -> str:
     """The key of the code that a backend makes for a graph."""
-    text = f"{backend} {settings().native} {environment()} {description.fingerprint}"
+    text = (
+        f"{backend} {settings().native} {environment()} {description.fingerprint} {sorted(allow)}"
+    )
     return hashlib.blake2b(text.encode(), digest_size=20).hexdigest()
 
 

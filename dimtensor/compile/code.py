@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from dimtensor.backends import Executable, backend_of, check_backend, compile_positional
+from dimtensor.backends import Allowed, Executable, backend_of, check_backend, compile_positional
 from dimtensor.backends.progress import announced
 from dimtensor.compile import cache
 from dimtensor.compile.fingerprint import describe_graph
@@ -44,6 +44,8 @@ class Code:
     backend : {"numba", "jax", "python"}
     kernels : bool
         Whether the numba backend writes loop nests; else it performs one operation after the other.
+    allow : frozenset of str
+        Rewrites that are applied beside those that are exact.
 
     Attributes
     ----------
@@ -58,9 +60,11 @@ class Code:
         outputs: Sequence[Node],
         backend: str,
         kernels: bool = True,
+        allow: Allowed = frozenset(),
     ):
         self.backend = check_backend(backend)
         self.kernels = kernels
+        self.allow = allow
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
         self._lowered: _Lowered | None = None
@@ -92,7 +96,7 @@ class Code:
     def _from_description(self, started: float) -> Program:
         masks = masks_for_labels(self.outputs)
         description = describe_graph(self.inputs, self.outputs, masks)
-        key = cache.key_of(description, self.backend) if cache.is_on() else None
+        key = cache.key_of(description, self.backend, self.allow) if cache.is_on() else None
         kept = cache.find(key, description, self.backend) if key is not None else None
         if kept is not None:
             program = program_of(description, kept.recipe, self.inputs, self.outputs)
@@ -141,7 +145,7 @@ class Code:
         elif lengths:
             program = graph = build_program(self.inputs, self.outputs, lengths, order=program.order)
         executable = compile_positional(
-            self.backend, graph.inputs, graph.outputs, program.static, self.kernels
+            self.backend, graph.inputs, graph.outputs, program.static, self.kernels, self.allow
         )
         if self._lowered is not None:
             key, recipe, _ = self._lowered
@@ -154,7 +158,7 @@ class Code:
         """The code of the same function on a backend."""
         if self.backend == backend:
             return self
-        return Code(self.inputs, self.outputs, backend, self.kernels)
+        return Code(self.inputs, self.outputs, backend, self.kernels, self.allow)
 
     def known_lengths(self, binding: Binding) -> dict[Dim, int]:
         """The lengths on which the code for a call is specialised."""
@@ -202,7 +206,9 @@ class Code:
                 grown.get(source, source) if isinstance(source, Node) else source
                 for source in self.inputs
             ]
-            code = Code(inputs, substitute(self.outputs, grown), self.backend, self.kernels)
+            code = Code(
+                inputs, substitute(self.outputs, grown), self.backend, self.kernels, self.allow
+            )
             self._batched[added] = code
         return code
 

@@ -278,6 +278,7 @@ class CompiledFunction(Levels):
             code.outputs,
             code.backend,
             code.kernels,
+            code.allow,
             self._structure,
             self._replaced,
         )
@@ -334,10 +335,11 @@ def _rebuilt(
     outputs: Sequence[Node],
     backend: str,
     kernels: bool,
+    allow: frozenset[str],
     structure: Structure,
     replaced: Mapping[Node, Any],
 ) -> CompiledFunction:
-    return CompiledFunction(Code(inputs, outputs, backend, kernels), structure, replaced)
+    return CompiledFunction(Code(inputs, outputs, backend, kernels, allow), structure, replaced)
 
 
 def _is_data(source: Any) -> bool:
@@ -374,12 +376,35 @@ class Structure(NamedTuple):
         return tuple(values) if self.kind == "tuple" else values
 
 
+def allowed(names: Any) -> frozenset[str]:
+    """Rewrites that a user asks for.
+
+    Raises
+    ------
+    InputError
+        If there is none of a name.
+    """
+    from dimtensor.ops.loop.rewrites import ASKED_FOR
+
+    given = [names] if isinstance(names, str) else list(names)
+    for name in given:
+        if name not in ASKED_FOR:
+            raise InputError(
+                build_message(
+                    f"allow: there is no rewrite {name!r}{did_you_mean(name, ASKED_FOR)}",
+                    [("may be asked for", listing(ASKED_FOR))],
+                )
+            )
+    return frozenset(given)
+
+
 def function(
     inputs: Any,
     outputs: Any,
     backend: str = "numba",
     kernels: bool = True,
     checks: Any = True,
+    allow: Any = (),
 ) -> CompiledFunction:
     """Compile outputs to a function of inputs; see :func:`dimtensor.function`."""
     sources = inputs if isinstance(inputs, (list, tuple)) else [inputs]
@@ -394,7 +419,7 @@ def function(
     elif checks is not True:
         many = checks if isinstance(checks, (list, tuple)) else [checks]
         results = with_checks(results, [as_node(x) for x in many])
-    return CompiledFunction(Code(nodes, results, backend, kernels), structure)
+    return CompiledFunction(Code(nodes, results, backend, kernels, allowed(allow)), structure)
 
 
 def free_inputs(outputs: Sequence[Node]) -> list[Node]:

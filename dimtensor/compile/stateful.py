@@ -307,6 +307,7 @@ def stateful(
     backend: str = "numba",
     kernels: bool = True,
     checks: Any = True,
+    allow: Any = (),
 ) -> StatefulFunction:
     """Compile a function with state; see :func:`dimtensor.function`.
 
@@ -325,7 +326,7 @@ def stateful(
             )
     structure, values = Structure.of(outputs)
     compiled = function(
-        [*updates, *sources], [*updates.values(), *values], backend, kernels, checks
+        [*updates, *sources], [*updates.values(), *values], backend, kernels, checks, allow
     )
     return StatefulFunction(compiled, [*updates], structure)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache, cached_property
 from typing import Any
 
@@ -134,14 +134,18 @@ def _warn_once(problem: str) -> None:
     )
 
 
-def rewritten(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> FunctionGraph:
+def rewritten(
+    inputs: Sequence[Variable],
+    outputs: Sequence[Variable],
+    allow: Collection[str] = (),
+) -> FunctionGraph:
     """The graph after the rewrites that are worth their time before loops are fused."""
     graph = FunctionGraph(list(inputs), list(outputs), clone=True)
-    if rewrite_loops(graph, _rewrite):
+    if rewrite_loops(graph, _rewrite, allow):
         _rewrite(graph)
-        rewrite_loops(graph, _rewrite)
+        rewrite_loops(graph, _rewrite, allow)
         if absorb_sums(graph):
-            rewrite_loops(graph, _rewrite)
+            rewrite_loops(graph, _rewrite, allow)
     else:
         _rewrite(graph)
     return graph
@@ -165,7 +169,11 @@ def _rewrite(graph: FunctionGraph) -> None:
     with_core_shapes(graph)
 
 
-def compile_kernel(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> Kernel:
+def compile_kernel(
+    inputs: Sequence[Variable],
+    outputs: Sequence[Variable],
+    allow: Collection[str] = (),
+) -> Kernel:
     """Compile a positional graph to one numba function of loop nests.
 
     Raises
@@ -174,7 +182,7 @@ def compile_kernel(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> K
         If the graph has something that neither a rule nor PyTensor's numba implementation covers.
     """
     started = time.perf_counter()
-    graph = rewritten(inputs, outputs)
+    graph = rewritten(inputs, outputs, allow)
     rewrite = time.perf_counter() - started
     return kernel_of(graph, stats={"rewrite": rewrite})
 

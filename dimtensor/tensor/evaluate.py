@@ -36,6 +36,7 @@ def function(
     updates: None = None,
     kernels: bool = True,
     checks: bool | DimTensor | Sequence[DimTensor] = True,
+    allow: str | Sequence[str] = (),
 ) -> CompiledFunction: ...
 
 
@@ -48,6 +49,7 @@ def function(
     updates: Mapping[DimTensor, Any],
     kernels: bool = True,
     checks: bool | DimTensor | Sequence[DimTensor] = True,
+    allow: str | Sequence[str] = (),
 ) -> StatefulFunction: ...
 
 
@@ -59,6 +61,7 @@ def function(
     updates: Mapping[DimTensor, Any] | None = None,
     kernels: bool = True,
     checks: bool | DimTensor | Sequence[DimTensor] = True,
+    allow: str | Sequence[str] = (),
 ) -> CompiledFunction | StatefulFunction:
     """Compile outputs to a function of inputs.
 
@@ -82,6 +85,9 @@ def function(
         True evaluates the checks (:func:`dimtensor.check`) that the outputs depend on. Tensors are
         expressions whose checks are evaluated, too, though no output depends on them. False drops
         all of them; what operations check of their operands is always checked.
+    allow : {"reassociate"} or list of them, optional
+        Rewrites that are not exact for every floating-point number. With ``"reassociate"`` the sums
+        and products of a loop's step are computed in the order in which least waits for the state.
 
     Returns
     -------
@@ -124,8 +130,8 @@ def function(
     """
     if updates is not None:
         changes = {as_node(s): as_node(following, [as_node(s)]) for s, following in updates.items()}
-        return stateful(inputs, outputs, changes, backend, kernels, checks)
-    return _function(inputs, outputs, backend, kernels, checks)
+        return stateful(inputs, outputs, changes, backend, kernels, checks, allow)
+    return _function(inputs, outputs, backend, kernels, checks, allow)
 
 
 def evaluate(x: Any, values: Mapping[Any, Any] | None = None, backend: str = "python") -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from dimtensor.backends.base import Executable
+from dimtensor.backends.base import Allowed, Executable
 from dimtensor.backends.jax.call import HostCall, place
 
 
@@ -64,7 +64,9 @@ def _register_ops(jax_funcify: Any) -> None:
         return find
 
 
-def compile_positional(inputs: Sequence[Any], outputs: Sequence[Any], static: bool) -> Executable:
+def compile_positional(
+    inputs: Sequence[Any], outputs: Sequence[Any], static: bool, allow: Allowed = frozenset()
+) -> Executable:
     """Compile through PyTensor's rewrites for JAX and ``jax.jit``.
 
     Where a length follows from values (`static` is False) nothing is jitted.
@@ -84,9 +86,9 @@ def compile_positional(inputs: Sequence[Any], outputs: Sequence[Any], static: bo
     _dispatch()
     shared = _shared_variables(outputs, set(inputs))
     graph = FunctionGraph([*inputs, *shared], list(outputs), clone=True)
-    rewrite_loops(graph, _rewrite)
+    rewrite_loops(graph, _rewrite, allow)
     _rewrite(graph)
-    rewrite_loops(graph, _rewrite)
+    rewrite_loops(graph, _rewrite, allow)
 
     pure = graph_function(graph, _translate, host=not static)
     stats = {"rewrite": time.perf_counter() - started}
@@ -147,9 +149,14 @@ class _Jax:
         check_installed("jax", "jax", "the backend 'jax'")
 
     def compile(
-        self, inputs: Sequence[Any], outputs: Sequence[Any], static: bool, kernels: bool
+        self,
+        inputs: Sequence[Any],
+        outputs: Sequence[Any],
+        static: bool,
+        kernels: bool,
+        allow: Allowed,
     ) -> Executable:
-        return compile_positional(inputs, outputs, static)
+        return compile_positional(inputs, outputs, static, allow)
 
     def path(self, executable: Executable) -> str:
         return "JAX"

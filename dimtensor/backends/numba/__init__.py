@@ -9,13 +9,16 @@ from typing import Any
 import numpy as np
 
 from dimtensor.backends import python
-from dimtensor.backends.base import Executable
+from dimtensor.backends.base import Allowed, Executable
 from dimtensor.backends.progress import announced
 from dimtensor.settings import settings
 
 
 def compile_positional(
-    inputs: Sequence[Any], outputs: Sequence[Any], kernels: bool = True
+    inputs: Sequence[Any],
+    outputs: Sequence[Any],
+    kernels: bool = True,
+    allow: Allowed = frozenset(),
 ) -> Executable:
     """Compile to one function of loop nests.
 
@@ -37,7 +40,7 @@ def compile_positional(
     if not kernels:
         return _performed(inputs, outputs, "kernels are switched off")
     try:
-        return _through_kernels(inputs, outputs)
+        return _through_kernels(inputs, outputs, allow)
     except UnsupportedGraph as reason:
         if settings().strict_kernels:
             raise
@@ -50,7 +53,7 @@ def _performed(inputs: Sequence[Any], outputs: Sequence[Any], reason: str) -> Ex
     return Executable(found.call, None, found.stats, reason=reason)
 
 
-def _through_kernels(inputs: Sequence[Any], outputs: Sequence[Any]) -> Executable:
+def _through_kernels(inputs: Sequence[Any], outputs: Sequence[Any], allow: Allowed) -> Executable:
     from pytensor.tensor.type import TensorType
 
     from dimtensor.kernels.compiler import compile_kernel
@@ -60,7 +63,7 @@ def _through_kernels(inputs: Sequence[Any], outputs: Sequence[Any]) -> Executabl
     for variable in (*inputs, *shared):
         if not isinstance(variable.type, TensorType):
             raise UnsupportedGraph(f"an input of type {variable.type}")
-    kernel = compile_kernel([*inputs, *shared], outputs)
+    kernel = compile_kernel([*inputs, *shared], outputs, allow)
     constants = (*(v.get_value(borrow=True) for v in shared), *kernel.constants)
     native = kernel.native
     if native is not None and not shared:
@@ -125,9 +128,14 @@ class _Numba:
         pass
 
     def compile(
-        self, inputs: Sequence[Any], outputs: Sequence[Any], static: bool, kernels: bool
+        self,
+        inputs: Sequence[Any],
+        outputs: Sequence[Any],
+        static: bool,
+        kernels: bool,
+        allow: Allowed,
     ) -> Executable:
-        return compile_positional(inputs, outputs, kernels)
+        return compile_positional(inputs, outputs, kernels, allow)
 
     def path(self, executable: Executable) -> str:
         kernel = executable.kernel

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dimtensor.backends.base import Executable
+from dimtensor.backends.base import Allowed, Executable
 from dimtensor.ops.interpret import Interpreter
 
 
@@ -44,7 +44,12 @@ class _Python:
         pass
 
     def compile(
-        self, inputs: Sequence[Any], outputs: Sequence[Any], static: bool, kernels: bool
+        self,
+        inputs: Sequence[Any],
+        outputs: Sequence[Any],
+        static: bool,
+        kernels: bool,
+        allow: Allowed,
     ) -> Executable:
         return compile_positional(inputs, outputs)
 

@@ -26,6 +26,7 @@ from dimtensor.ops.rewrites import rewrite
 _MOST_ROUNDS = 8
 # what may be asked for beside what is exact
 REASSOCIATE = "reassociate"
+ASKED_FOR = (REASSOCIATE,)
 _WITH_BODIES = (Scan, Loop, Conditional)
 
 
