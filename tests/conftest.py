@@ -1,4 +1,4 @@
-"""Seeds and the hypothesis profiles; the environment itself is set in the root's conftest.py."""
+"""Seeds, and the profile of hypothesis; the environment itself is set in the root's conftest.py."""
 
 from __future__ import annotations
 
@@ -8,22 +8,9 @@ import zlib
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, settings
 
-# Compilation makes single examples slow and uneven: a deadline would only find the compiler.
-settings.register_profile("dev", deadline=None, max_examples=25)
-settings.register_profile("ci", deadline=None, max_examples=100, derandomize=True, print_blob=True)
-# What .ci/run judges a change by is the same programs every time; "search" looks for new ones.
-for name, repeatable in (("thorough", True), ("search", False)):
-    settings.register_profile(
-        name,
-        deadline=None,
-        max_examples=2000,
-        derandomize=repeatable,
-        print_blob=True,
-        suppress_health_check=[HealthCheck.too_slow],
-    )
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+import tests.effort  # noqa: F401 (loads the profile)
+
 # Every graph that a test lowers is verified in full.
 os.environ.setdefault("DIMTENSOR_VERIFY", "1")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 import dimtensor as dt
 from dimtensor.compile import cache, code
@@ -24,6 +24,7 @@ from dimtensor.graph.kind import kind_of
 from dimtensor.testing.programs import Program
 from dimtensor.testing.strategies import dim_spec, programs
 from tests.benchmarks.cases import effect, normal, radon
+from tests.effort import a_third
 from tests.properties.checks import check_values
 
 
@@ -36,15 +37,6 @@ def fingerprint(inputs: list, outputs: list) -> str:
 def long_dim(choose: Any, name: str | None) -> Any:
     """A dim that code is specialised on, or one that it is not."""
     return dim_spec(choose, name, *choose.one([(0, 4), (SHORT + 1, SHORT + 5), (20, 30)]))
-
-
-every_run = settings(
-    max_examples=80,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
 
 
 # -- the description is all that code is made of ---------------------------------------------------
@@ -71,7 +63,7 @@ def from_descriptions(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[i
 def test_rebuilt_programs_compute_the_same(from_descriptions: list[int]) -> None:
     tried = 0
 
-    @every_run
+    @a_third
     @given(programs(make_dim=long_dim))
     def run(program: Program) -> None:
         nonlocal tried
@@ -83,7 +75,7 @@ def test_rebuilt_programs_compute_the_same(from_descriptions: list[int]) -> None
     assert from_descriptions[0] > 0.97 * tried
 
 
-@settings(every_run, max_examples=40)
+@a_third
 @given(programs(make_dim=long_dim))
 def test_equal_descriptions_are_one_graph(program: Program) -> None:
     """What is rebuilt is interned: the graph is a function of the description, and invertible."""
@@ -201,7 +193,7 @@ def has_products(outputs: list[dt.DimTensor]) -> bool:
     )
 
 
-@every_run
+@a_third
 @given(programs(make_dim=long_dim))
 def test_names_labels_and_data_are_left_out(program: Program) -> None:
     outputs = program.tensors()

@@ -10,13 +10,14 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import dimtensor as dt
 from dimtensor.graph import toposort
 from dimtensor.graph.regions import DERIVATIVES
 from dimtensor.graph.walk import with_regions
+from tests.effort import a_third
 
 X, Y, Z = dt.scalar("x"), dt.scalar("y"), dt.scalar("z")
 DRAW = dt.Dim("draw", length=3)
@@ -144,7 +145,7 @@ numbers = st.integers(-8, 8).map(lambda n: n / 4)
 arguments = st.one_of(st.sampled_from(["x", "y", "z", "x+y", "y*y"]), numbers)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, database=None)
+@a_third
 @given(st.tuples(arguments, arguments, arguments), st.tuples(numbers, numbers, numbers))
 def test_substitution_in_a_gradient_is_its_closed_form_there(given_, point):
     symbols = {"x": X, "y": Y, "z": Z, "x+y": X + Y, "y*y": Y * Y}

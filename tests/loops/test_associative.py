@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dimtensor as dt
+from tests.effort import a_tenth
 
 
 def affine(one, other):
@@ -23,6 +24,7 @@ def prefixes(slopes, at):
     return np.array(found).reshape(-1, 2)
 
 
+@a_tenth
 @given(length=st.integers(0, 20), reverse=st.booleans(), known=st.booleans())
 def test_prefixes_are_those_of_a_loop(length, reverse, known):
     time = dt.Dim("time", length=length if known else None)

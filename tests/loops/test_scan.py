@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import dimtensor as dt
 from dimtensor.testing.differences import assert_gradient
 from tests.backend_names import BACKENDS
+from tests.effort import a_tenth
 from tests.optional import jax, jnp
 
 K = dt.Dim("k", coords=["a", "b"])
@@ -213,6 +214,7 @@ def random_step(data, c):
     return step
 
 
+@a_tenth
 @given(data=st.data())
 def test_a_loop_is_its_steps_written_out(data):
     length = data.draw(st.sampled_from([0, 1, 2, 5]))
@@ -381,6 +383,7 @@ def test_a_batch_is_each_of_it_on_its_own(grown, rng):
             np.testing.assert_allclose(a_, b)
 
 
+@a_tenth
 @given(data=st.data())
 def test_a_batch_of_a_random_loop_is_each_of_it_on_its_own(data):
     time, draw = time_of(data.draw(st.integers(0, 3))), dt.Dim("draw", length=2)

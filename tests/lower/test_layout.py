@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 import xarray as xr
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import dimtensor as dt
@@ -18,6 +18,7 @@ from dimtensor.lower import order as layout
 from dimtensor.lower import plan_axes
 from dimtensor.lower.roles import in_order
 from dimtensor.values.ports import TensorPort
+from tests.effort import a_third
 from tests.golden.compare import check_golden
 from tests.lower.layouts import EXPRESSIONS, outputs_of, transposes
 from tests.steps import counted_calls
@@ -192,7 +193,7 @@ def step(kind: int, x, y, dim, positions, fresh) -> dt.DimTensor:
     return dt.concat([x, x], dim, name=next(fresh))
 
 
-@settings(max_examples=60)
+@a_third
 @given(
     st.lists(st.integers(0, 999), min_size=40, max_size=40),
     st.permutations("abcdefghijklmnopqr"),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import dimtensor as dt
 from dimtensor.dist.supports_along import SHORT
+from tests.effort import a_tenth
 from tests.model import oracles
 
 K = dt.Dim("k", coords=list("abcd"))
@@ -196,6 +197,7 @@ def test_a_dim_whose_length_comes_with_data(rng):
         np.testing.assert_allclose(model.unconstrain({y: found}), x, rtol=1e-9, atol=1e-12)
 
 
+@a_tenth
 @given(st.data())
 def test_round_trip_of_any_length_and_place(data):
     name = data.draw(st.sampled_from(sorted(BATCHED)))

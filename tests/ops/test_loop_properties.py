@@ -6,16 +6,15 @@ import numpy as np
 import pytensor
 import pytensor.tensor as pt
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from pytensor.graph.replace import vectorize_graph
 
 from dimtensor.graph.checkpoints import levels as segments
 from dimtensor.ops.derivatives import push
 from dimtensor.ops.loop import scan
+from tests.effort import a_fiftieth, a_tenth
 from tests.ops.loops import assert_close, evaluate
-
-laws = settings(max_examples=20, deadline=None, derandomize=True, database=None)
 
 # bounded, and smooth where derivatives are compared
 UNARY = (pt.tanh, pt.sin, lambda x: pt.exp(-pt.sqr(x)), lambda x: 0.5 * x)
@@ -107,7 +106,7 @@ def gradients(outputs, inputs):
     return pytensor.grad(total(outputs), inputs, disconnected_inputs="ignore")
 
 
-@laws
+@a_tenth
 @given(loops())
 def test_a_loop_is_its_steps_one_after_the_other(loop):
     inputs, values, outputs = build(loop)
@@ -121,7 +120,7 @@ def test_a_loop_is_its_steps_one_after_the_other(loop):
     assert_close(found, evaluate(inputs, [*wanted, *gradients(wanted, inputs)], *values))
 
 
-@laws
+@a_tenth
 @given(loops())
 def test_a_loop_that_stops_is_its_first_steps(loop):
     assume(loop["counts"][0] and loop["length"])
@@ -134,7 +133,7 @@ def test_a_loop_that_stops_is_its_first_steps(loop):
         assert abs(sum(np.sum(y) for y in found[1 : 1 + loop["counts"][0]])) >= 0.7
 
 
-@laws
+@a_tenth
 @given(loops(), st.booleans())
 def test_rewrites_change_no_value(loop, stops):
     assume(loop["counts"][0] or not stops)
@@ -144,7 +143,7 @@ def test_rewrites_change_no_value(loop, stops):
     assert_close(evaluate(inputs, everything, *values, backend="rewritten"), wanted)
 
 
-@laws
+@a_tenth
 @given(loops())
 def test_forward_mode_is_reverse_mode(loop):
     inputs, values, outputs = build(loop)
@@ -159,7 +158,7 @@ def test_forward_mode_is_reverse_mode(loop):
     np.testing.assert_allclose(found[0], total_, rtol=1e-8, atol=1e-10)
 
 
-@laws
+@a_tenth
 @given(loops(), st.integers(2, 3))
 def test_checkpoints_change_no_gradient(loop, levels):
     assume(loop["counts"][0])
@@ -169,7 +168,7 @@ def test_checkpoints_change_no_gradient(loop, levels):
     assert_close(evaluate(inputs, [*outputs, *gradients(outputs, inputs)], *values), wanted)
 
 
-@laws
+@a_tenth
 @given(loops(), st.data())
 def test_batched_is_looped(loop, data):
     inputs, values, outputs = build(loop)
@@ -193,7 +192,7 @@ def test_batched_is_looped(loop, data):
 
 
 @pytest.mark.compiled
-@settings(max_examples=4, deadline=None, derandomize=True, database=None)
+@a_fiftieth
 @given(loops())
 def test_on_jax(loop):
     inputs, values, outputs = build(loop)

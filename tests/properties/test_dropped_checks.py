@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 import dimtensor as dt
 from dimtensor.graph.checks import without_checks
 from dimtensor.testing.programs import Program, assert_same
 from dimtensor.testing.strategies import programs
+from tests.effort import a_third
 
 
 def checked(program: Program, condition: dt.DimTensor) -> list[dt.DimTensor]:
@@ -16,13 +17,7 @@ def checked(program: Program, condition: dt.DimTensor) -> list[dt.DimTensor]:
     return program.tensors([dt.check(condition, "as asked", i.tensor) for i in program.inputs])
 
 
-@settings(
-    max_examples=100,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+@a_third
 @given(programs())
 def test_checks_are_apart_from_values(program: Program) -> None:
     fine = dt.bool("fine")

@@ -7,24 +7,16 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import xarray as xr
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 
 import dimtensor as dt
 from dimtensor.testing.choosing import Choose, Seeded
 from dimtensor.testing.programs import KINDS, DimSpec, Program
 from dimtensor.testing.strategies import DEFAULT_KINDS, dim_spec, programs, random_program
+from tests.effort import a_third
 
 SMOOTH = tuple(kind for kind in DEFAULT_KINDS if KINDS[kind].smooth)
 STEP = 1e-6
-
-gradients = settings(
-    max_examples=200,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    report_multiple_bugs=False,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
-)
 
 
 def generic(program: Program) -> list[xr.DataArray]:
@@ -94,14 +86,14 @@ def check_gradient(program: Program, backend: str = "python") -> None:
             np.testing.assert_allclose(inner, expected, rtol=1e-4, atol=1e-5, err_msg=f"v{at}")
 
 
-@gradients
+@a_third
 @given(programs(kinds=SMOOTH, dtypes=["float64"], max_steps=6))
 def test_gradient_is_the_slope(program: Program) -> None:
     assume(len(usable(program)) > len(program.inputs))
     check_gradient(program)
 
 
-@settings(gradients, max_examples=60)
+@a_third
 @given(programs(kinds=SMOOTH, dtypes=["float64"], max_steps=5, anonymous=False))
 def test_directional_derivatives_agree(program: Program) -> None:
     """jvp and vjp are each other's adjoint, and the Jacobian contains both."""
@@ -191,7 +183,7 @@ def test_gradient_is_that_of_jax(seed: int) -> None:
 
 @pytest.mark.fuzz
 def test_gradients_of_many_programs() -> None:
-    @settings(gradients, derandomize=settings.default.derandomize, max_examples=1000)
+    @a_third
     @given(programs(kinds=SMOOTH, dtypes=["float64"], max_steps=8))
     def run(program: Program) -> None:
         check_gradient(program)

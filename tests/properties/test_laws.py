@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 import xarray as xr
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import dimtensor as dt
@@ -22,22 +22,15 @@ from dimtensor.testing.programs import (
 )
 from dimtensor.testing.selections import Pointwise
 from dimtensor.testing.strategies import DEFAULT_KINDS, dim_spec, programs
+from tests.effort import a_third
 from tests.properties.checks import run
 
-laws = settings(
-    max_examples=150,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    report_multiple_bugs=False,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
-)
 COMMUTATIVE = ("add", "multiply", "maximum", "minimum", "equal", "logical_and")
 
 # -- one program is one node -------------------------------------------------------------------
 
 
-@laws
+@a_third
 @given(programs(), st.randoms(use_true_random=False))
 def test_order_of_operands_and_of_dims(program: Program, random) -> None:
     """Permuted declarations and permuted operands of commutative operations give the same nodes."""
@@ -61,7 +54,7 @@ def test_order_of_operands_and_of_dims(program: Program, random) -> None:
             assert turned is apply(program.env, *operands, **step.params)
 
 
-@settings(laws, max_examples=120)
+@a_third
 @given(programs())
 def test_pickled_programs_are_the_same(program: Program) -> None:
     values = program.tensors()
@@ -91,7 +84,7 @@ def _is_by_label(step: Step) -> bool:
     return KINDS[step.kind].by_label
 
 
-@laws
+@a_third
 @given(programs(make_dim=_labelled, anonymous=False), st.randoms(use_true_random=False))
 def test_order_of_labels(program: Program, random) -> None:
     """Dims with their labels in another order give the same results by label."""
@@ -148,7 +141,7 @@ def _variant(array: xr.DataArray, number: int) -> xr.DataArray:
     return array + number if array.dtype.kind == "i" else array + number / 4
 
 
-@laws
+@a_third
 @given(programs(kinds=BATCHABLE, anonymous=False), st.integers(0, 3), st.data())
 def test_batch_is_a_loop(program: Program, size: int, data) -> None:
     """A call with one more dim in some inputs is a loop of calls over it; so is vectorize."""
@@ -189,7 +182,7 @@ def _check_loop(found: list, loop: list, size: int) -> None:
 # -- lengths -----------------------------------------------------------------------------------
 
 
-@settings(laws, max_examples=150)
+@a_third
 @given(programs(anonymous=False), st.data())
 def test_input_of_another_length_is_refused_by_name(program: Program, data) -> None:
     """One input with one dim longer or shorter: never a shape error from below, never a value."""
@@ -216,7 +209,7 @@ def test_input_of_another_length_is_refused_by_name(program: Program, data) -> N
         f(*given_values)
 
 
-@settings(laws, max_examples=100)
+@a_third
 @given(programs(anonymous=False))
 def test_function_of_other_lengths_and_labels(program: Program) -> None:
     """What is compiled once runs with data of other lengths and labels where these are free."""

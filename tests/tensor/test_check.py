@@ -13,6 +13,7 @@ from hypothesis.extra import numpy as hnp
 
 import dimtensor as dt
 from dimtensor.errors import build_message
+from tests.effort import a_third
 
 COUNTRY = dt.Dim("country", coords=["Italy", "Kenya", "USA"])
 AGE = dt.Dim("age", length=2)
@@ -49,6 +50,7 @@ def test_without_a_value_the_condition_carries_the_check():
         condition.eval({X: BAD})
 
 
+@a_third
 @given(hnp.arrays(bool, hnp.array_shapes(min_dims=2, max_dims=2, min_side=0, max_side=4)))
 def test_failures_are_located(fine):
     """The oracle walks the DataArray in the order of the names of its dims."""

@@ -8,23 +8,23 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import dimtensor as dt
+from tests.effort import a_fiftieth, a_tenth, a_twentieth
 from tests.loops.models.bodies import Body, K, Loop, Unrolled, bodies
 from tests.optional import jax, jnp
 
 seeds = st.integers(0, 2**16)
 SHORT = st.sampled_from([0, 1, 2, 5])
 KNOWN = st.booleans()
-few = settings(max_examples=10)
 
 
 def many(check: Callable[..., None], *strategies: Any) -> None:
     """Far more examples than every run has time for."""
 
-    @settings(max_examples=150)
+    @a_twentieth
     @given(st.data())
     def run(data: Any) -> None:
         check(*(data.draw(s) for s in strategies))
@@ -84,6 +84,7 @@ def check_values(body: Body, length: int, known: bool, seed: int, backend: str =
     assert_close(last, states, 1e-11)
 
 
+@a_tenth
 @given(bodies(), st.sampled_from([0, 1, 2, 7, 60]), KNOWN, seeds)
 def test_values(body, length, known, seed):
     check_values(body, length, known, seed)
@@ -103,7 +104,7 @@ def check_gradients(body, length, known, seed, backend="python"):
     assert_close(gradients(loop, arrays, backend), gradients_of_jax(loop, arrays))
 
 
-@few
+@a_twentieth
 @given(bodies(), SHORT, KNOWN, seeds)
 def test_gradients(body, length, known, seed):
     check_gradients(body, length, known, seed)
@@ -131,7 +132,7 @@ def check_modes(body, length, seed):
     assert_close([forward.values], [expected])
 
 
-@few
+@a_twentieth
 @given(bodies(), SHORT, seeds)
 def test_forward_mode_is_reverse_mode(body, length, seed):
     check_modes(body, length, seed)
@@ -164,7 +165,7 @@ def check_curvature(body, length, seed):
     assert_close(found, expected, 1e-7)
 
 
-@settings(max_examples=5)
+@a_fiftieth
 @given(bodies(), SHORT, seeds)
 def test_second_derivatives(body, length, seed):
     check_curvature(body, length, seed)
@@ -206,7 +207,7 @@ def check_batches(body, length, grown, seed):
                 assert_close([one.transpose(*other.dims).values], [other.values])
 
 
-@few
+@a_twentieth
 @given(bodies(), SHORT, st.integers(1, 255), seeds)
 def test_batches_are_each_on_their_own(body, length, grown, seed):
     check_batches(body, length, grown, seed)
@@ -236,7 +237,7 @@ def check_checkpoints(body, length, checkpoint, known, seed):
     assert_close(gradients(saving, arrays), gradients(plain, arrays))
 
 
-@few
+@a_twentieth
 @given(bodies(), st.sampled_from([0, 1, 2, 5, 13]), CHECKPOINTS, KNOWN, seeds)
 def test_checkpoints_change_no_gradient(body, length, checkpoint, known, seed):
     check_checkpoints(body, length, checkpoint, known, seed)
@@ -255,7 +256,7 @@ def check_truncation(body, length, steps, seed):
     assert_close(gradients(loop, arrays), expected)
 
 
-@few
+@a_twentieth
 @given(bodies(), SHORT, st.integers(1, 6), seeds)
 def test_truncated_gradients(body, length, steps, seed):
     check_truncation(body, length, steps, seed)
@@ -299,7 +300,7 @@ def check_inverse(body, length, seed):
     assert_close(*([x.values for x in result] for result in results))
 
 
-@few
+@a_twentieth
 @given(bodies(), SHORT, seeds)
 def test_gradients_by_an_inverse(body, length, seed):
     check_inverse(body, length, seed)
@@ -316,7 +317,7 @@ def test_many_gradients_by_an_inverse():
 @pytest.mark.compiled
 @pytest.mark.parametrize("backend", ["numba", "jax"])
 def test_compiled(backend):
-    @settings(max_examples=3, derandomize=True, database=None)
+    @a_fiftieth
     @given(bodies(), st.sampled_from([2, 5]), seeds)
     def run(body, length, seed):
         check_values(body, length, False, seed, backend)
@@ -329,7 +330,7 @@ def test_compiled(backend):
 @pytest.mark.compiled
 @pytest.mark.parametrize("backend", ["numba", "jax"])
 def test_many_compiled(backend):
-    @settings(max_examples=60, derandomize=True, database=None)
+    @a_fiftieth
     @given(bodies(), st.sampled_from([0, 1, 2, 5]), KNOWN, seeds)
     def run(body, length, known, seed):
         check_values(body, length, known, seed, backend)

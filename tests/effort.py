@@ -1,0 +1,56 @@
+"""How many examples each property gets: those of the profile, or a named share of them.
+
+No other module of the tests says a number of examples, nor asks hypothesis for settings.
+
+========  =====  =======  =======  ===========  ==========
+profile   whole  a third  a tenth  a twentieth  a fiftieth
+========  =====  =======  =======  ===========  ==========
+dev         200       67       20           10           4
+ci          300      100       30           15           6
+thorough   3000     1000      300          150          60
+========  =====  =======  =======  ===========  ==========
+
+``search`` is ``thorough`` with other programs in every run.
+"""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+PROFILES = {"dev": 200, "ci": 300, "thorough": 3000, "search": 3000}
+
+for _name, _examples in PROFILES.items():
+    settings.register_profile(
+        _name,
+        # compilation makes single examples slow and uneven: a deadline would only find the compiler
+        deadline=None,
+        max_examples=_examples,
+        # what a change is judged by is the same programs every time
+        derandomize=_name != "search",
+        database=None,
+        print_blob=True,
+        report_multiple_bugs=False,
+        suppress_health_check=[
+            HealthCheck.too_slow,
+            HealthCheck.data_too_large,
+            HealthCheck.filter_too_much,
+        ],
+    )
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+
+
+def _share(part: int) -> settings:
+    profile = settings.get_profile(settings.get_current_profile_name())
+    return settings(profile, max_examples=round(profile.max_examples / part))
+
+
+# Properties that build functions of the interpreter, or differentiate programs.
+a_third = _share(3)
+# Properties of loops.
+a_tenth = _share(10)
+# Properties that differentiate loops whose bodies are random, too.
+a_twentieth = _share(20)
+# Properties that compile each example, or differentiate it twice.
+a_fiftieth = _share(50)
