@@ -5,6 +5,7 @@ import pytensor.tensor as pt
 import pytest
 
 from dimtensor.backends import compile_positional
+from tests.backend_names import BACKENDS
 
 pytestmark = pytest.mark.compiled
 
@@ -84,7 +85,7 @@ def test_looking_up_and_updating_through_positions(known):
         np.testing.assert_allclose(found, one, rtol=1e-15)
 
 
-@pytest.mark.parametrize("backend", ["numba", "jax", "python"])
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_an_update_that_ignores_duplicates_adds_once(backend):
     x, at = pt.tensor("x", shape=(4,), dtype="float64"), pt.tensor("at", shape=(3,), dtype="int64")
     once = pt.inc_subtensor(x[at], 2.0, ignore_duplicates=True)

@@ -13,10 +13,10 @@ import pytest
 import xarray as xr
 
 import dimtensor as dt
+from tests.backend_names import COMPILED
 
 pytestmark = pytest.mark.compiled
 
-BACKENDS = ["numba", "jax"]
 K = dt.Dim("k", coords=["a", "b", "c"])
 OBS = dt.Dim("obs")
 X = dt.tensor("x", dims=OBS)
@@ -24,7 +24,7 @@ LABELS = ["p", "q", "r", "s", "t"]
 VALUES = xr.DataArray([4.0, 1.0, 3.0, 0.0, 2.0], dims="obs", coords={"obs": LABELS})
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", COMPILED)
 def test_late_labels_follow_every_selection(backend):
     outputs = {
         "one": X.sel(obs="q"),
@@ -53,7 +53,7 @@ def test_late_labels_follow_every_selection(backend):
             assert result.values.flags.writeable
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", COMPILED)
 def test_masks_whose_length_follows_from_values(backend):
     mask = dt.tensor("mask", dims=OBS, dtype="bool")
     f = dt.function([X, mask], [X[mask] * 2, X[mask].sum(), X[X > 1], X[mask].max()], backend)
@@ -67,7 +67,7 @@ def test_masks_whose_length_follows_from_values(backend):
         f(VALUES, [False] * 5)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", COMPILED)
 def test_computed_positions_are_checked(backend):
     a, at = dt.tensor("a", dims=K), dt.tensor("at", dims=OBS, dtype="int64")
     f = dt.function([a, at], a.isel(k=at * 2 - 1), backend)
@@ -78,7 +78,7 @@ def test_computed_positions_are_checked(backend):
     assert f([1.0, 2.0, 3.0], []).shape == (0,)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", COMPILED)
 def test_dtypes_scalars_and_lengths_of_nothing(backend):
     single = dt.tensor("single", dims=K, dtype="float32")
     double = dt.tensor("double", dims=K, dtype="complex128")
@@ -103,7 +103,7 @@ def test_dtypes_scalars_and_lengths_of_nothing(backend):
             assert result.shape == value.shape
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", COMPILED)
 def test_results_belong_to_the_caller(backend):
     held = dt.data([1.0, 2.0], dims=OBS, name="held")
     f = dt.function([X], [X, X[1:], held, X * 2, (X * 2)[1:]], backend)
@@ -177,7 +177,7 @@ def test_jax_keeps_the_flag_of_the_process():
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", COMPILED)
 def test_threads_may_share_a_function_that_is_not_compiled_yet(backend):
     f = dt.function([X], [(X * 7.25).sum(), X[1:]], backend)
 
@@ -190,7 +190,7 @@ def test_threads_may_share_a_function_that_is_not_compiled_yet(backend):
         assert all(pool.map(call, [3, 4, 3, 4] * 10))
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", COMPILED)
 def test_batches_and_pickled_functions(backend):
     a = dt.tensor("a", dims=K)
     f = dt.function([a, X], dt.grad((a.sel(k="b") * X**2).sum(), X), backend)

@@ -9,6 +9,7 @@ import pytest
 import xarray as xr
 
 import dimtensor as dt
+from tests.backend_names import COMPILED
 
 K = dt.Dim("k", coords=["a", "b", "c"])
 OBS, AT = dt.Dim("obs"), dt.Dim("at")
@@ -106,7 +107,7 @@ def test_a_batched_call_is_a_loop_of_calls(name, rng):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("backend", ["numba", "jax"])
+@pytest.mark.parametrize("backend", COMPILED)
 @pytest.mark.parametrize("name", ["inc by an input", "gradient of an update"])
 def test_a_batched_call_is_a_loop_of_calls_when_compiled(name, backend, rng):
     check_law(name, backend, rng)

@@ -13,17 +13,17 @@ import dimtensor as dt
 from dimtensor.compile.program import build_program
 from dimtensor.graph import toposort
 from dimtensor.graph.checks import check_messages
+from tests.backend_names import COMPILED
 
 COUNTRY = dt.Dim("country", coords=["Italy", "Kenya", "USA"])
 OBS = dt.Dim("obs")
 X = dt.tensor("x", dims=COUNTRY)
 Y = dt.tensor("y", dims=OBS)
 GOOD, BAD = np.array([1.0, 2.0, 3.0]), np.array([1.0, -2.0, 3.0])
-BACKENDS = ["numba", "jax"]
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", COMPILED)
 def test_checks_survive_on_compiled_backends(backend):
     flag = dt.bool("flag")
     safe = dt.check(X > 0, "x is positive", X)
@@ -60,7 +60,7 @@ def test_checks_survive_on_compiled_backends(backend):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", COMPILED)
 def test_dropped_checks_leave_no_code(backend):
     f = dt.function([X], dt.check(X > 0, "positive", X) * 2, backend, checks=False)
     assert f(BAD).values.tolist() == [2.0, -4.0, 6.0]

@@ -8,6 +8,7 @@ import pytest
 import dimtensor as dt
 from dimtensor.dims import RenamedDim
 from dimtensor.errors import GraphError
+from tests.backend_names import BACKENDS, COMPILED
 
 T, Q = dt.Dim("t"), dt.Dim("q")
 X = dt.scalar("x")
@@ -57,7 +58,7 @@ def test_a_length_that_nothing_tells_is_an_error(case):
         dt.function([X], CASES[case][0](), backend="python")(2.0)
 
 
-@pytest.mark.parametrize("backend", ["python", "numba", "jax"])
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_a_lag_of_positions(backend):
     lagged = dt.lag(1.0 * dt.arange(T), T)
     with pytest.raises(GraphError, match=NOTHING):
@@ -65,7 +66,7 @@ def test_a_lag_of_positions(backend):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("backend", ["numba", "jax"])
+@pytest.mark.parametrize("backend", COMPILED)
 def test_an_input_tells_a_length_to_compiled_code(backend):
     f = dt.function([X, OF], dt.lag(X * dt.arange(T), T, fill_value=9.0), backend=backend)
     np.testing.assert_allclose(f(2.0, STEPS), [9.0, 0.0, 2.0, 4.0])

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import dimtensor as dt
+from tests.backend_names import COMPILED
 
 pytestmark = pytest.mark.compiled
 
@@ -179,7 +180,7 @@ def test_address_in_threads(f):
     assert not wrong
 
 
-@pytest.mark.parametrize("backend", ["numba", "jax"])
+@pytest.mark.parametrize("backend", COMPILED)
 def test_jax(backend):
     jax = pytest.importorskip("jax")
     import jax.numpy as jnp

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dimtensor.testing.choosing import Seeded
+from tests.backend_names import COMPILED
 from tests.differential.generate import random_program
 from tests.differential.test_systematic import check, marked
 
@@ -26,7 +27,7 @@ def test_many_programs(seed: int) -> None:
 
 @pytest.mark.fuzz
 @pytest.mark.compiled
-@pytest.mark.parametrize("backend", ["numba", "jax"])
+@pytest.mark.parametrize("backend", COMPILED)
 @pytest.mark.parametrize("seed", range(2000, 2030))
 def test_many_compiled_programs(seed: int, backend: str) -> None:
     check(random_program(Seeded(seed)), backend)

@@ -6,6 +6,7 @@ import pytest
 
 import tests.differential.generate  # noqa: F401 (fills the tables of operations)
 from dimtensor.testing.choosing import Seeded
+from tests.backend_names import BACKENDS, COMPILED
 from tests.differential.checks import CHECKS, Failure, failures
 from tests.differential.generate import nested_program, op_program, pair_program
 from tests.differential.program import CONSTRUCTS, OPS, Program, source
@@ -52,7 +53,7 @@ def test_pair(outer: str, inner: str) -> None:
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("backend", ["numba", "jax"])
+@pytest.mark.parametrize("backend", COMPILED)
 @pytest.mark.parametrize("name", ["cumprod", "scatter", "logsumexp"])
 def test_compiled_operation(name: str, backend: str) -> None:
     check(op_program(name), backend, FEW)
@@ -60,7 +61,7 @@ def test_compiled_operation(name: str, backend: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.compiled
-@pytest.mark.parametrize("backend", ["numba", "jax"])
+@pytest.mark.parametrize("backend", COMPILED)
 @pytest.mark.parametrize("name", OPS)
 def test_every_compiled_operation(name: str, backend: str) -> None:
     check(op_program(name), backend, LOWERED)
@@ -68,7 +69,7 @@ def test_every_compiled_operation(name: str, backend: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.compiled
-@pytest.mark.parametrize("backend", ["python", "numba", "jax"])
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("number", range(len(PAIRS)))
 def test_every_pair(number: int, backend: str) -> None:
     check(nested_program(Seeded(number), number), backend, None if backend == "python" else LOWERED)

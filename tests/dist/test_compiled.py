@@ -11,6 +11,7 @@ import pytest
 import dimtensor as dt
 from dimtensor import dist
 from dimtensor.dist.table import Missing, Row
+from tests.backend_names import COMPILED
 from tests.dist.test_rows import given_of, inputs_of, make, points_of
 
 pytestmark = pytest.mark.compiled
@@ -20,7 +21,7 @@ ROWS = list(dist.TABLE.values())
 GROUPS = [ROWS[start : start + GROUP] for start in range(0, len(ROWS), GROUP)]
 
 
-backends = pytest.mark.parametrize("backend", ["numba", "jax"])
+backends = pytest.mark.parametrize("backend", COMPILED)
 groups = pytest.mark.parametrize(
     "group", GROUPS, ids=lambda group: f"{group[0].name} to {group[-1].name}"
 )

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import dimtensor as dt
+from tests.backend_names import BACKENDS
 from tests.errors.situations import BUILDING, CALLING
 from tests.golden.compare import FOLDER, check_golden
 
@@ -27,7 +28,7 @@ def test_text_of_a_mistake_in_an_expression(name):
     check_golden(f"errors/{name}.txt", text_of(caught.value))
 
 
-@pytest.mark.parametrize("backend", ["python", "numba", "jax"])
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", CALLING)
 def test_text_of_a_mistake_in_a_call_is_the_same_on_all_backends(name, backend):
     with pytest.raises(dt.DimtensorError, match=r"\w") as caught:

@@ -7,6 +7,7 @@ import pytest
 import xarray as xr
 
 import dimtensor as dt
+from tests.backend_names import BACKENDS
 
 OBS = dt.Dim("obs")
 X = dt.tensor("x", dims=OBS)
@@ -148,7 +149,7 @@ def test_input_that_no_output_needs_tells_a_length() -> None:
 
 @pytest.mark.parametrize(
     "backend",
-    ["python", *(pytest.param(name, marks=pytest.mark.compiled) for name in ("numba", "jax"))],
+    BACKENDS,
 )
 def test_computed_positional_variable_has_the_lengths_of_its_dims(backend: str) -> None:
     import pytensor.tensor as pt

@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 import dimtensor as dt
-from tests.backend_names import BACKENDS
+from tests.backend_names import BACKENDS, COMPILED
 
 K = dt.Dim("k", coords=["a", "b", "c", "d"])
 T = dt.Dim("t", length=3)
@@ -199,7 +199,7 @@ def test_batch_of_groups() -> None:
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("backend", ["numba", "jax"])
+@pytest.mark.parametrize("backend", COMPILED)
 def test_updates_whose_lengths_follow_from_values(backend: str) -> None:
     """JAX cannot jit these; both backends run them."""
     y, mask = dt.tensor("y", dims=OBS), dt.tensor("mask", dims=OBS, dtype="bool")

@@ -7,6 +7,7 @@ import pytest
 import xarray as xr
 
 import dimtensor as dt
+from tests.backend_names import COMPILED
 
 pytestmark = pytest.mark.compiled
 
@@ -51,7 +52,7 @@ def on_second(model):
     return model.with_data(y=SECOND[0], group=labels)
 
 
-@pytest.fixture(scope="module", params=["numba", "jax"])
+@pytest.fixture(scope="module", params=COMPILED)
 def model(request):
     return build(request.param)
 

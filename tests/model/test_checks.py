@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import dimtensor as dt
+from tests.backend_names import COMPILED
 
 DOUBLES = ctypes.POINTER(ctypes.c_double)
 COUNTRY = dt.Dim("country", coords=["Italy", "Kenya", "USA"])
 GOOD, BAD = np.array([1.0, 2.0, 3.0]), np.array([1.0, -2.0, 3.0])
-BACKENDS = ["numba", "jax"]
 
 
 def half_normal(backend, limit=1.0):
@@ -22,7 +22,7 @@ def half_normal(backend, limit=1.0):
 
 
 @pytest.mark.parametrize(
-    "backend", ["python", *(pytest.param(name, marks=pytest.mark.compiled) for name in BACKENDS)]
+    "backend", ["python", *(pytest.param(name, marks=pytest.mark.compiled) for name in COMPILED)]
 )
 def test_a_log_density_raises(backend):
     model = half_normal(backend)

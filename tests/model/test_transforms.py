@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import dimtensor as dt
 from dimtensor.dist.supports_along import SHORT
+from tests.backend_names import COMPILED
 from tests.effort import a_tenth
 from tests.model import oracles
 
@@ -226,7 +227,7 @@ def test_round_trip_of_any_length_and_place(data):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("backend", ["numba", "jax"])
+@pytest.mark.parametrize("backend", COMPILED)
 def test_all_transforms_compiled(backend, rng):
     tensors = {name: dt.tensor(name, dims=dims) for name, (_, dims, _, _) in CASES.items()}
     logp = sum((y**2).sum() for y in tensors.values())

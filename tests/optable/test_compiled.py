@@ -10,6 +10,7 @@ import pytest
 import dimtensor as dt
 from dimtensor.graph.optable import OpRow
 from dimtensor.testing.differences import slope
+from tests.backend_names import COMPILED
 from tests.optable.cases import Case, case_of, given, wanted_gradient
 from tests.optable.table import (
     DIMS,
@@ -32,7 +33,7 @@ COMPLEX = ("complex", "complex_from_polar")
 GROUP = 28
 REAL = [row for row in ELEMWISE if row.name not in COMPLEX]
 GROUPS = [REAL[start : start + GROUP] for start in range(0, len(REAL), GROUP)]
-backends = pytest.mark.parametrize("backend", ["numba", "jax"])
+backends = pytest.mark.parametrize("backend", COMPILED)
 groups = pytest.mark.parametrize(
     "group", GROUPS, ids=lambda group: f"{group[0].name} to {group[-1].name}"
 )

@@ -11,6 +11,7 @@ import pytest
 import xarray as xr
 
 import dimtensor as dt
+from tests.backend_names import COMPILED
 
 K = dt.Dim("k", coords=["a", "b", "c"])
 X = dt.tensor("x", dims=K)
@@ -225,7 +226,7 @@ def test_arrays_without_dims_raise():
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("backend", ["numba", "jax"])
+@pytest.mark.parametrize("backend", COMPILED)
 def test_division_by_one_rounds_down(backend):
     found = dt.function([X], [X // 1, X // 1.0, X / 1], backend=backend)(AT[X])
     for one, wanted in zip(found, [[-2, 0, 2], [-2, 0, 2], AT[X]], strict=True):

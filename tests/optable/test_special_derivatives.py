@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import dimtensor as dt
+from tests.backend_names import COMPILED
 
 WANTED = {
     ("gammainc", (0.7, 0.3)): (
@@ -136,7 +137,7 @@ def test_first_and_second_derivatives(name: str):
 
 @pytest.mark.slow  # it compiles for seconds
 @pytest.mark.compiled
-@pytest.mark.parametrize("backend", ["numba", "jax"])
+@pytest.mark.parametrize("backend", COMPILED)
 def test_second_derivatives_compiled(backend: str):
     """Of the function whose series has the fewest operations."""
     point = (2.0, 7.5)

@@ -8,12 +8,13 @@ import pytest
 import dimtensor as dt
 from dimtensor.testing.choosing import Seeded
 from dimtensor.testing.strategies import random_program
+from tests.backend_names import BACKENDS, COMPILED
 from tests.properties.checks import check_values
 from tests.properties.test_gradients import SMOOTH, check_gradient
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("backend", ["numba", "jax"])
+@pytest.mark.parametrize("backend", COMPILED)
 @pytest.mark.parametrize("seed", range(100, 106))
 def test_values(backend: str, seed: int) -> None:
     program = random_program(Seeded(seed), attempts=9, anonymous=seed % 4 == 0)
@@ -21,7 +22,7 @@ def test_values(backend: str, seed: int) -> None:
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("backend", ["numba", "jax"])
+@pytest.mark.parametrize("backend", COMPILED)
 @pytest.mark.parametrize("seed", [200])
 def test_gradients(backend: str, seed: int) -> None:
     check_gradient(random_program(Seeded(seed), SMOOTH, 6, ["float64"]), backend)
@@ -29,7 +30,7 @@ def test_gradients(backend: str, seed: int) -> None:
 
 @pytest.mark.fuzz
 @pytest.mark.compiled
-@pytest.mark.parametrize("backend", ["numba", "jax"])
+@pytest.mark.parametrize("backend", COMPILED)
 @pytest.mark.parametrize("seed", range(1000, 1040))
 def test_values_of_many(backend: str, seed: int) -> None:
     check_values(random_program(Seeded(seed), attempts=10), backend, rtol=1e-7)
@@ -45,7 +46,7 @@ def test_gradients_of_many(seed: int) -> None:
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("backend", ["python", "numba", "jax"])
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_quotients_by_nothing_stay_undefined(backend: str) -> None:
     """PyTensor's rewrites take a zero divided by a zero for a zero, where they see it."""
     none, one = dt.Dim("none", length=0), dt.Dim("one", length=1)

@@ -13,6 +13,7 @@ import dimtensor as dt
 from dimtensor.testing.choosing import Choose, Seeded
 from dimtensor.testing.programs import KINDS, DimSpec, Program
 from dimtensor.testing.strategies import DEFAULT_KINDS, dim_spec, programs, random_program
+from tests.backend_names import BACKENDS
 from tests.effort import a_third
 
 SMOOTH = tuple(kind for kind in DEFAULT_KINDS if KINDS[kind].smooth)
@@ -126,7 +127,7 @@ def _dim(x: dt.DimTensor, name: str) -> dt.Dim:
 
 @pytest.mark.parametrize(
     "backend",
-    ["python", *(pytest.param(name, marks=pytest.mark.compiled) for name in ("numba", "jax"))],
+    BACKENDS,
 )
 def test_tied_elements_share_the_gradient_of_an_extreme(backend: str) -> None:
     """Where copies of one element tie, the shares add up to the derivative."""

@@ -6,22 +6,21 @@ import scipy.stats as st
 import xarray as xr
 
 import dimtensor as dt
+from tests.backend_names import BACKENDS
 
 OBS = dt.Dim("obs", length=5)
 GROUP = dt.Dim("group", coords=["a", "b", "c"])
-BACKENDS = pytest.mark.parametrize(
+INTERPRETED_AND_NATIVE = pytest.mark.parametrize(
     "backend", ["python", pytest.param("numba", marks=pytest.mark.compiled)]
 )
-ALL_BACKENDS = pytest.mark.parametrize(
-    "backend", ["python", *(pytest.param(b, marks=pytest.mark.compiled) for b in ("numba", "jax"))]
-)
+ALL_BACKENDS = pytest.mark.parametrize("backend", BACKENDS)
 
 
 def numpy_rng(seed=1):
     return np.random.default_rng(seed)
 
 
-@BACKENDS
+@INTERPRETED_AND_NATIVE
 def test_draws_follow_each_other_as_those_of_numpy_do(backend):
     mean = dt.tensor("mean", dims=GROUP)
     rng = dt.random.generator(1)
@@ -38,7 +37,7 @@ def test_draws_follow_each_other_as_those_of_numpy_do(backend):
     assert list(found[1].coords["group"].values) == ["a", "b", "c"]
 
 
-@BACKENDS
+@INTERPRETED_AND_NATIVE
 def test_dims_are_drawn_in_the_order_asked_for(backend):
     x, _ = dt.random.generator(3).uniform(dims=[GROUP, OBS])
     y, _ = dt.random.generator(3).uniform(dims=[OBS, GROUP])
@@ -47,7 +46,7 @@ def test_dims_are_drawn_in_the_order_asked_for(backend):
     np.testing.assert_array_equal(two.transpose("obs", "group"), numpy_rng(3).random((5, 3)))
 
 
-@BACKENDS
+@INTERPRETED_AND_NATIVE
 def test_late_lengths_of_zero_and_more(backend):
     late = dt.Dim("late")
     scale = dt.tensor("scale", dims=late)
@@ -57,7 +56,7 @@ def test_late_lengths_of_zero_and_more(backend):
         np.testing.assert_array_equal(f(given), numpy_rng().exponential(given))
 
 
-@BACKENDS
+@INTERPRETED_AND_NATIVE
 def test_a_generator_is_a_state_of_a_loop(backend):
     t = dt.Dim("t", length=6)
 
@@ -140,7 +139,7 @@ def test_a_seed_is_an_argument(backend):
         np.testing.assert_array_equal(second, numpy_rng(2).normal(size=5))
 
 
-@BACKENDS
+@INTERPRETED_AND_NATIVE
 def test_a_function_keeps_a_generator(backend):
     words = dt.tensor("words", dims=dt.random.WORD, dtype="uint64")
     x, rng = dt.random.generator(words).normal(dims=OBS)

@@ -13,6 +13,7 @@ from hypothesis.extra import numpy as hnp
 
 import dimtensor as dt
 from dimtensor.errors import build_message
+from tests.backend_names import BACKENDS
 from tests.effort import a_third
 
 COUNTRY = dt.Dim("country", coords=["Italy", "Kenya", "USA"])
@@ -301,9 +302,7 @@ def test_an_assertion_in_positional_graphs():
         f(BAD)
 
 
-@pytest.mark.parametrize(
-    "backend", ["python", *(pytest.param(b, marks=pytest.mark.compiled) for b in ("numba", "jax"))]
-)
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_what_comes_back_from_a_positional_graph_is_checked(backend):
     twice = SAFE.to_shaped([COUNTRY]) * 2
     small = pytensor.raise_op.Assert("small")(twice, (twice < 100).all(), twice[0] > -100)

@@ -14,7 +14,7 @@ import xarray as xr
 
 import dimtensor as dt
 from dimtensor.testing.differences import assert_gradient
-from tests.backend_names import BACKENDS
+from tests.backend_names import BACKENDS, COMPILED
 
 COUNTRY = dt.Dim("country", coords=["Italy", "Kenya", "USA"])
 ACROSS = COUNTRY.rename()
@@ -385,7 +385,7 @@ def right_hand_side(rng):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("backend", ["numba", "jax"])
+@pytest.mark.parametrize("backend", COMPILED)
 def test_compiled_backends_agree_with_the_interpreter(backend, general, positive, right_hand_side):
     arguments = (general, positive, positive, right_hand_side)
     expected = everything("python")(*arguments)
@@ -557,7 +557,7 @@ def log_density(y, cov):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("backend", ["numba", "jax"])
+@pytest.mark.parametrize("backend", COMPILED)
 def test_a_multivariate_normal_and_its_gradient(backend, positive, rng):
     y = dt.tensor("y", dims=[GROUP, COUNTRY])
     right = labelled(rng.normal(size=(2, 3)), [GROUP, COUNTRY])
