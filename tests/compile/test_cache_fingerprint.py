@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 
 import dimtensor as dt
+from dimtensor.backends import backend_of
 from dimtensor.compile import cache, code
 from dimtensor.compile.fingerprint import describe_graph
 from dimtensor.compile.program import masks_for_labels
@@ -55,7 +56,7 @@ def from_descriptions(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[i
 
     monkeypatch.setenv("DIMTENSOR_CACHE", "1")
     monkeypatch.setenv("DIMTENSOR_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(code, "_DESCRIBED", frozenset({"python", "numba"}))
+    monkeypatch.setattr(type(backend_of("python")), "described", True)
     monkeypatch.setattr(code, "lower_description", counted)
     return possible
 

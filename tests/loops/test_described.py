@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import dimtensor as dt
+from dimtensor.backends import backend_of
 from dimtensor.compile import cache, code
 from dimtensor.compile.fingerprint import describe_graph
 from dimtensor.compile.rebuild import rebuild_graph
@@ -24,7 +25,7 @@ def lowered(monkeypatch, tmp_path):
     monkeypatch.setattr(code, "lower_description", counted)
     monkeypatch.setenv("DIMTENSOR_CACHE", "1")
     monkeypatch.setenv("DIMTENSOR_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(code, "_DESCRIBED", frozenset({"python"}))
+    monkeypatch.setattr(type(backend_of("python")), "described", True)
     monkeypatch.setattr(cache, "keep", lambda key, kept: None)
     return found
 
@@ -65,7 +66,7 @@ def test_code_of_descriptions_computes_the_same(rng, monkeypatch, lowered):
     f = dt.function(inputs, outputs, backend="python")
     found = f(*values)
     assert len(lowered) == 1
-    monkeypatch.setattr(code, "_DESCRIBED", frozenset())
+    monkeypatch.setattr(type(backend_of("python")), "described", False)
     again = dt.function(inputs, outputs, backend="python")(*values)
     for one, other in zip(found, again, strict=True):
         np.testing.assert_allclose(one, other)
