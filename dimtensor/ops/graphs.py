@@ -6,6 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.traversal import io_toposort
 from pytensor.tensor.elemwise import Elemwise
 
@@ -13,6 +14,15 @@ from dimtensor.ops.facts import facts_of
 
 # constants of fewer elements are told apart by their values
 _LARGEST = 64
+
+
+def replace_variables(
+    graph: FunctionGraph, replacements: Mapping[Variable, Variable], reason: str = "loops"
+) -> None:
+    """Put variables in the place of others, as far as the graph has these."""
+    for old, new in replacements.items():
+        if old in graph.variables and old is not new:
+            graph.replace(old, new, reason=reason, import_missing=True)
 
 
 def computation(op: Any, inputs: Sequence[Hashable]) -> Hashable:

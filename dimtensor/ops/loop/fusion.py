@@ -9,6 +9,7 @@ from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.traversal import ancestors
 
+from dimtensor.ops.graphs import replace_variables
 from dimtensor.ops.loop.node import ScanGraph
 from dimtensor.ops.loop.op import Scan
 
@@ -82,6 +83,4 @@ def _join(graph: FunctionGraph, one: Apply, other: Apply, same_states: bool) -> 
     replace = first.build()
     if first.n_done is not None:
         replace = {old: replace.get(new, new) for old, new in replace.items()}
-    for old, new in replace.items():
-        if old in graph.variables:
-            graph.replace(old, new, reason="loops", import_missing=True)
+    replace_variables(graph, replace)

@@ -11,7 +11,7 @@ from pytensor.graph.rewriting.basic import GraphRewriter, MergeOptimizer
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.subtensor import Subtensor, get_idx_list
 
-from dimtensor.ops.graphs import replaced, shared
+from dimtensor.ops.graphs import replace_variables, replaced, shared
 from dimtensor.ops.loop.capture import freeze, is_lengths
 from dimtensor.ops.loop.conditional import Conditional
 from dimtensor.ops.loop.fusion import fuse, share_steps
@@ -111,12 +111,6 @@ def _loops(graph: FunctionGraph) -> list[Apply]:
     return [node for node in graph.toposort() if isinstance(node.op, _WITH_BODIES)]
 
 
-def _replace(graph: FunctionGraph, replace: dict[Variable, Variable]) -> None:
-    for old, new in replace.items():
-        if old in graph.variables and old is not new:
-            graph.replace(old, new, reason="loops", import_missing=True)
-
-
 def _rewrite_scan(
     graph: FunctionGraph,
     node: Apply,
@@ -143,7 +137,7 @@ def _rewrite_scan(
         if not changed and node.op.inverse is None and node.op.truncate is None:
             return False
         replace = parts.build()
-    _replace(graph, replace)
+    replace_variables(graph, replace)
     return True
 
 
@@ -196,7 +190,7 @@ def _rewrite_loop(
     smaller = Loop(body, len(needed))
     smaller.__dict__["inner_rewritten"] = True
     results = smaller(given.go, *(given.states[i] for i in needed), *(x for _, x in captured))
-    _replace(graph, {node.outputs[i]: out for i, out in zip(needed, results, strict=True)})
+    replace_variables(graph, {node.outputs[i]: out for i, out in zip(needed, results, strict=True)})
     return True
 
 
@@ -231,7 +225,7 @@ def _rewrite_conditional(
     )
     smaller.__dict__["inner_rewritten"] = True
     found = smaller(condition, *(given[at] for at in kept))
-    _replace(graph, {node.outputs[k]: out for k, out in zip(used, found, strict=True)})
+    replace_variables(graph, {node.outputs[k]: out for k, out in zip(used, found, strict=True)})
     return True
 
 
@@ -379,7 +373,7 @@ def _use_final_states(graph: FunctionGraph) -> bool:
                 for client, _ in graph.clients[trace.outputs[0]]:
                     if _looks_up(client, trace.outputs[0], last, parts.n_steps):
                         replace[client.outputs[0]] = final[trace.element]
-    _replace(graph, replace)
+    replace_variables(graph, replace)
     return bool(replace)
 
 

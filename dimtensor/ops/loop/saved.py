@@ -17,6 +17,7 @@ from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.type import TensorType
 
 from dimtensor.ops.facts import CALL, DIVISION, facts_of
+from dimtensor.ops.graphs import replace_variables
 from dimtensor.ops.loop.node import Given, ScanGraph, Trace
 from dimtensor.ops.loop.op import Scan
 
@@ -67,9 +68,7 @@ def _save(graph: FunctionGraph, source: Apply, node: Apply) -> bool:
         stand_ins[variable] = TensorType(element.type.dtype, (None, *element.type.shape))()
         before.traces.append(Trace(element, [stand_ins[variable]]))
     replace = before.build()
-    for old, new in replace.items():
-        if old in graph.variables:
-            graph.replace(old, new, reason="loops", import_missing=True)
+    replace_variables(graph, replace)
     for part in (*after.elements, *after.captured):
         part.outside = replace.get(part.outside, part.outside)
     for state in after.states:
@@ -77,9 +76,7 @@ def _save(graph: FunctionGraph, source: Apply, node: Apply) -> bool:
     elements = {variable: variable.type() for variable in saved}
     after.substitute(dict(elements))
     after.elements += [Given(replace[stand_ins[v]], elements[v]) for v in saved]
-    for old, new in after.build().items():
-        if old in graph.variables:
-            graph.replace(old, new, reason="loops", import_missing=True)
+    replace_variables(graph, after.build())
     return True
 
 

@@ -12,7 +12,7 @@ from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.shape import Shape_i
 from pytensor.tensor.type import TensorType
 
-from dimtensor.ops.graphs import computation
+from dimtensor.ops.graphs import computation, replace_variables
 from dimtensor.ops.rewrites.constants import folded
 from dimtensor.ops.rewrites.lengths import source_of_length
 from dimtensor.ops.rewrites.table import RULES, Rule, by_operation, operation
@@ -49,10 +49,8 @@ def rewrite(graph: FunctionGraph, rules: Sequence[Rule] | None = None) -> bool:
     (True, 2)
     """
     outputs = Rewriting(RULES if rules is None else rules).rewritten(graph.outputs)
-    pairs = [(o, n) for o, n in zip(graph.outputs, outputs, strict=True) if o is not n]
-    for old, new in pairs:
-        if old in graph.variables:
-            graph.replace(old, _of_type(old, new), reason="rewrites", import_missing=True)
+    pairs = {o: _of_type(o, n) for o, n in zip(graph.outputs, outputs, strict=True) if o is not n}
+    replace_variables(graph, pairs, "rewrites")
     return bool(pairs)
 
 
