@@ -9,6 +9,7 @@ from dimtensor.dims import Dim
 from dimtensor.display.peek import late_labels_text, where_text
 from dimtensor.errors import plain_repr
 from dimtensor.graph import Node
+from dimtensor.graph.dtypes import is_inexact
 from dimtensor.graph.shown import shown
 from dimtensor.graph.text import call_of, constant_text, label_text
 from dimtensor.graph.words import Words, words_of
@@ -242,7 +243,7 @@ def _filled(node: Node) -> str:
     (number,) = node.inputs
     dims = "{" + ", ".join(dim.short for dim in node.attrs) + "}"
     value = number.attrs.value
-    if value in (0, 1) and number.dtype[:5] in ("float", "compl"):
+    if value in (0, 1) and is_inexact(number.dtype):
         return f"{'ones' if value else 'zeros'}({dims})"
     text = _number(number)[0][0]
     return f"full({dims}, {text})"

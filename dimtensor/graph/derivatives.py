@@ -24,6 +24,7 @@ from dimtensor.dims.selection import Mask
 from dimtensor.errors import DimError, DtypeError, build_message
 from dimtensor.graph.attrs import ReduceAttrs
 from dimtensor.graph.checks import is_check
+from dimtensor.graph.dtypes import is_float
 from dimtensor.graph.infer import describe
 from dimtensor.graph.node import Node, NodeType, make
 from dimtensor.graph.regions import (
@@ -120,10 +121,10 @@ def pushforward(y: Node, wrt: Sequence[Node], tangents: Sequence[Node]) -> Node:
 
 
 def _require_floats(what: str, y: Node, wrt: Sequence[Node]) -> None:
-    if y.dtype[:5] != "float":
+    if not is_float(y.dtype):
         raise DtypeError(f"the {what} of {describe(y)} of {y.dtype} is not defined")
     for x in wrt:
-        if x.dtype[:5] != "float":
+        if not is_float(x.dtype):
             raise DtypeError(
                 f"the {what} with respect to {describe(x)} of {x.dtype} is not defined"
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dimtensor.errors import GraphError, build_message
+from dimtensor.graph.dtypes import is_complex, is_float, is_inexact
 from dimtensor.graph.infer import describe
 from dimtensor.graph.node import KINDS, Node
 from dimtensor.graph.optable import TABLE
@@ -36,7 +37,7 @@ def check_differentiable(y: Node, wrt: Sequence[Node], backward: bool = True) ->
     for node in reversed(order):
         if node not in reached or node not in depends or node in wrt:
             continue
-        if node.dtype.startswith("complex"):
+        if is_complex(node.dtype):
             raise GraphError(
                 build_message(
                     f"the derivative through {describe(node)}, of {node.dtype}, is not known",
@@ -53,7 +54,7 @@ def check_differentiable(y: Node, wrt: Sequence[Node], backward: bool = True) ->
 
 def _passes(node: Node) -> bool:
     """Whether small changes of inputs change it."""
-    return node.dtype[:5] in ("float", "compl") and KINDS[node.kind].passes_derivatives(node)
+    return is_inexact(node.dtype) and KINDS[node.kind].passes_derivatives(node)
 
 
 def _check_operand(node: Node, at: int) -> None:
@@ -113,9 +114,9 @@ def _check_regions(node: Node, depends: set[Node], backward: bool) -> None:
         if moved_on == moving:
             break
         moving = moved_on
-    wrt = [x for x in moving if x.dtype[:5] == "float"]
+    wrt = [x for x in moving if is_float(x.dtype)]
     for output in (*attrs.next_states, *attrs.traced):
-        if output.dtype[:5] == "float":
+        if is_float(output.dtype):
             check_differentiable(output, wrt, backward)
 
 

@@ -36,6 +36,26 @@ def valid_dtype(dtype: Any) -> str:
     return name
 
 
+def is_float(dtype: str) -> bool:
+    """Whether numbers of a dtype are real and not whole."""
+    return dtype.startswith("float")
+
+
+def is_complex(dtype: str) -> bool:
+    """Whether numbers of a dtype have an imaginary part."""
+    return dtype.startswith("complex")
+
+
+def is_inexact(dtype: str) -> bool:
+    """Whether a dtype is of floats or complex numbers: those that have derivatives."""
+    return dtype.startswith(("float", "complex"))
+
+
+def is_integer(dtype: str) -> bool:
+    """Whether a dtype is of integers, signed or not; bools are none."""
+    return dtype.startswith(("int", "uint"))
+
+
 @bounded(4096)
 def promote(dtypes: tuple[str, ...]) -> str:
     """NumPy's promotion."""

@@ -9,6 +9,7 @@ from dimtensor.dims import Dim, Dims, union, without
 from dimtensor.errors import GraphError
 from dimtensor.graph.apart import is_apart, mixed_later
 from dimtensor.graph.attrs import ReduceAttrs
+from dimtensor.graph.dtypes import is_float
 from dimtensor.graph.infer import constant_attrs
 from dimtensor.graph.node import KINDS, Node, make
 from dimtensor.graph.regions import (
@@ -196,7 +197,7 @@ def _elementwise(
         apart = _elementwise_along(region.outputs, condition.dims)
         gated = [
             _elemwise("where", taken, x, _elemwise("stop_gradient", x))
-            if apart and x.dtype[:5] == "float"
+            if apart and is_float(x.dtype)
             else x
             for x in operands
         ]

@@ -14,7 +14,7 @@ from pytensor.tensor.math import Max, Min
 from dimtensor.dims import Dims, without
 from dimtensor.errors import GraphError
 from dimtensor.graph import TABLE, Node
-from dimtensor.graph.dtypes import operand_dtype
+from dimtensor.graph.dtypes import is_float, is_inexact, operand_dtype
 from dimtensor.graph.kinds.reductions import reduction_row
 from dimtensor.lower.context import Lowering, lowers
 from dimtensor.lower.empty import with_an_element
@@ -93,7 +93,7 @@ def _x_times(function: Callable[..., Variable], start: float) -> Callable[..., V
 
 def _close(x: Variable, y: Variable, rtol: Variable, atol: Variable) -> Variable:
     """As numpy.isclose."""
-    if x.type.dtype[:5] != "float":
+    if not is_float(x.type.dtype):
         x, y, rtol, atol = (pt.cast(v, "float64") for v in (x, y, rtol, atol))
     near = pt.le(pt.abs(x - y), atol + rtol * pt.abs(y))
     return (near & _finite(y)) | pt.eq(x, y)
@@ -135,7 +135,7 @@ def positional_function(name: str) -> Callable[..., Variable]:
 
 def _angle_of_real(x: Variable) -> Variable:
     """0 or pi, by the sign, which zero has, too."""
-    if x.type.dtype[:5] != "float":
+    if not is_float(x.type.dtype):
         x = pt.cast(x, "float64")
     return pt.arctan2(pt.zeros_like(x), disconnected_grad(x))
 
@@ -191,7 +191,7 @@ def _without_derivative(ctx: Lowering, x: Variable) -> Variable:
 
     A derivative of zero is not passed on: times a NaN below, it would be NaN.
     """
-    if not ctx.differentiates or x.type.dtype[:5] not in ("float", "compl"):
+    if not ctx.differentiates or not is_inexact(x.type.dtype):
         return x
     return disconnected_grad(x)
 
@@ -242,7 +242,7 @@ def _broadcast(whole: Dims, part: Dims, estimates: Estimates) -> Found:
 @lowers("cast")
 def cast(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
     (x,) = inputs
-    if node.dtype[:5] not in ("float", "compl"):
+    if not is_inexact(node.dtype):
         x = _without_derivative(ctx, x)
     if node.dtype == "bool":
         return pt.neq(x, 0), ctx.axes(node)
@@ -271,7 +271,7 @@ def _extreme(of_bools: Any, of_floats: Any, of_integers: Any) -> Reduction:
     def reduced(x: Variable, axes: list[int], dtype: str) -> Variable:
         if dtype == "bool":
             return of_bools(x, axis=axes)
-        return of_floats(x, axes) if dtype.startswith("float") else of_integers(axis=axes)(x)
+        return of_floats(x, axes) if is_float(dtype) else of_integers(axis=axes)(x)
 
     return reduced
 
@@ -340,7 +340,7 @@ def arg_reduce(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Varia
     x = inputs[0]
     if x.type.dtype == "bool":
         x = pt.cast(x, "int8")
-    if name == "argmin" and x.type.dtype[:5] != "float":
+    if name == "argmin" and not is_float(x.type.dtype):
         # the inverse of the bits turns the order round, and no integer is out of its range
         x = pt.cast(~x, x.type.dtype)
         name = "argmax"

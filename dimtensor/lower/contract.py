@@ -10,6 +10,7 @@ from pytensor.graph.basic import Variable
 
 from dimtensor.dims import Dim, Dims, without
 from dimtensor.graph import Node
+from dimtensor.graph.dtypes import is_inexact
 from dimtensor.lower.context import Lowering, lowers, transpose
 from dimtensor.lower.preferences import (
     COPY,
@@ -125,7 +126,7 @@ def _product(
     summed = tuple(dim for dim in shared if dim not in needed)
     left = tuple(dim for dim in x[1] if dim not in shared)
     right = tuple(dim for dim in y[1] if dim not in shared)
-    if not summed or not (left and right) or x[0].type.dtype[:5] not in ("float", "compl"):
+    if not summed or not (left and right) or not is_inexact(x[0].type.dtype):
         # without free dims on both sides every element of the larger operand is read once: a loop
         # that multiplies and sums, together with what surrounds it, is as fast as a matrix product
         joint = ctx.order.sort({*x[1], *y[1]})

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from dimtensor.errors import DimtensorError, DtypeError, GraphError, build_message
+from dimtensor.graph.dtypes import is_complex
 from dimtensor.graph.optable import TABLE
 from dimtensor.tensor.shell import TensorShell, elemwise
 
@@ -236,7 +237,7 @@ def _array_functions() -> dict[Callable[..., Any], Callable[..., Any]]:
         np.zeros_like: f.zeros_like,
         np.ones_like: f.ones_like,
         np.full_like: f.full_like,
-        np.iscomplexobj: lambda x: x.dtype.startswith("complex"),
+        np.iscomplexobj: lambda x: is_complex(x.dtype),
         np.ndim: lambda x: x.ndim,
     }
     return handlers

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dimtensor.dims import Dim
 from dimtensor.errors import DtypeError
+from dimtensor.graph.dtypes import is_complex
 from dimtensor.graph.functions import BatchedFunction
 from dimtensor.tensor.matrices import DimPair, call, matrix, numbering, real, shorter, symmetric
 
@@ -102,7 +103,7 @@ def eigh(x: Any, dims: DimPair | None = None, dim: Dim | str = "eigen") -> EighR
     ([1.0, 3.0], {'eigen': 2, 'k': 2})
     """
     node, row, col = symmetric(x, dims, "eigh")
-    if node.dtype.startswith("complex"):
+    if is_complex(node.dtype):
         raise DtypeError(f"eigh takes real matrices, not {node.dtype}")
     new = numbering(node, dim, row, "eigh")
     return EighResult(

@@ -18,7 +18,7 @@ from dimtensor.errors import (
 )
 from dimtensor.graph import make
 from dimtensor.graph.attrs import DataAttrs, GroupAttrs
-from dimtensor.graph.dtypes import result_dtype
+from dimtensor.graph.dtypes import is_inexact, result_dtype
 from dimtensor.graph.infer import describe
 from dimtensor.graph.words import say
 from dimtensor.tensor.constructors import data_beside
@@ -272,7 +272,7 @@ def _labels_found(values: Any) -> Coords:
 
 
 def _may_be_nan(x: DimTensor) -> bool:
-    return x.dtype[:5] in ("float", "compl")
+    return is_inexact(x.dtype)
 
 
 def _no_labels(x: DimTensor, given: Dim | str) -> LabelError:

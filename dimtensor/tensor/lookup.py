@@ -20,6 +20,7 @@ from dimtensor.dims.selection import (
 from dimtensor.errors import DimError, DtypeError, LabelError, build_message, plain_repr
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import IndexAttrs, IndexItem, LabelPosition
+from dimtensor.graph.dtypes import is_integer
 from dimtensor.graph.infer import describe
 from dimtensor.tensor.constructors import data, data_beside
 from dimtensor.tensor.shell import TensorShell, wrap
@@ -183,7 +184,7 @@ def require_positions(indexer: Node, dim: Dim, what: str) -> None:
             f"{what}: these are labels of {indexer.categories.title}, not positions along "
             f"{dim.title}; use sel"
         )
-    if indexer.dtype != "bool" and indexer.dtype[:3] not in ("int", "uin"):
+    if indexer.dtype != "bool" and not is_integer(indexer.dtype):
         raise DtypeError(
             f"{what}: positions along {dim.title} are integers or a mask, not {indexer.dtype}"
         )

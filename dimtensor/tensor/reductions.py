@@ -14,6 +14,7 @@ from dimtensor.dims import Dim, Dims, ProductDim, SortedDim, find_dim, find_dims
 from dimtensor.errors import DimError, DtypeError, InputError
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import AlongAttrs, ReduceAttrs, SortAttrs
+from dimtensor.graph.dtypes import is_complex, is_inexact
 from dimtensor.graph.words import say
 from dimtensor.tensor.numpy_style import with_named_dims
 from dimtensor.tensor.shell import TensorShell, constant, elemwise, require_float, wrap
@@ -31,7 +32,7 @@ def _reduce(x: Node, name: str, dims: Dims) -> DimTensor:
 
 
 def _is_float(x: Node) -> bool:
-    return x.dtype[:5] in ("float", "compl")
+    return is_inexact(x.dtype)
 
 
 @with_named_dims
@@ -179,7 +180,7 @@ class ReductionMixin(TensorShell):
         dims = self._dims(dim, "var")
         x = wrap(require_float(self.node))
         gap = elemwise("subtract", x, x.mean(dims, skipna=skipna))
-        if x.dtype.startswith("complex"):  # of real numbers it would have no second derivative at 0
+        if is_complex(x.dtype):  # of real numbers it would have no second derivative at 0
             gap = elemwise("abs", gap)
         squares = elemwise("square", gap).sum(dims, skipna=skipna)
         n = elemwise("subtract", self._mean_count(dims, skipna), ddof)
@@ -391,7 +392,7 @@ class ReductionMixin(TensorShell):
             raise InputError(f"a quantile is between 0 and 1, not {q}")
         dims = self._dims(dim, "quantile")
         x = require_float(self.node)
-        if x.dtype.startswith("complex"):
+        if is_complex(x.dtype):
             raise DtypeError("quantiles of complex numbers are not defined")
         if not dims:
             return wrap(x)

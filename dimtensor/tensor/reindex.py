@@ -11,6 +11,7 @@ from dimtensor.dims import Coords, Dim, find_dim, sort_dims
 from dimtensor.errors import DimError, DtypeError, LabelError, build_message, listing
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import DataAttrs, ReduceAttrs
+from dimtensor.graph.dtypes import is_inexact
 from dimtensor.graph.substitute import relabel_node
 from dimtensor.graph.words import say
 from dimtensor.tensor.shell import TensorShell, elemwise, require_float, wrap
@@ -166,7 +167,7 @@ def _fillable(x: Node, missing: np.ndarray, fill_value: Any, dim: Dim) -> Node:
                 "select labels that are there, or reindex .codes",
             )
         )
-    if isinstance(fill_value, float) and x.dtype[:5] not in ("float", "compl"):
+    if isinstance(fill_value, float) and not is_inexact(x.dtype):
         if x.dtype == "bool":
             raise DtypeError("reindex: bools are filled up with fill_value=True or False")
         if x.kind == "data":

@@ -11,7 +11,7 @@ from dimtensor.dims import AnonymousDim, Dim, Dims, DimTuple
 from dimtensor.dims.labels import Labels
 from dimtensor.errors import DtypeError, InputError, build_message
 from dimtensor.graph import Node, make
-from dimtensor.graph.dtypes import scalar_dtype
+from dimtensor.graph.dtypes import is_inexact, scalar_dtype
 from dimtensor.graph.infer import constant_attrs, require_label_op
 from dimtensor.graph.optable import TABLE
 from dimtensor.graph.walk import toposort
@@ -216,7 +216,7 @@ def _numbers_beside(values: Sequence[Any]) -> list[Node]:
 
 def require_float(node: Node) -> Node:
     """The node cast to float64 if it holds integers or bools."""
-    if node.dtype[:5] in ("float", "compl"):
+    if is_inexact(node.dtype):
         return node
     return make("cast", (node,), "float64")
 

@@ -12,6 +12,7 @@ from dimtensor.compile.function import function
 from dimtensor.dims import Binding, Dim
 from dimtensor.errors import DimError, DtypeError, GraphError, build_message
 from dimtensor.graph import Node, toposort
+from dimtensor.graph.dtypes import is_integer
 from dimtensor.graph.walk import LEAF_KINDS
 from dimtensor.tensor.shell import TensorShell, wrap
 from dimtensor.values.data import bind_data, title_of
@@ -116,7 +117,7 @@ class ValuesMixin(TensorShell):
         return int(self._number())
 
     def __index__(self) -> int:
-        if self.node.dtype[:3] not in ("int", "uin"):
+        if not is_integer(self.node.dtype):
             raise DtypeError(f"a position is an integer, this is of {self.node.dtype}")
         return int(self._number())
 

@@ -9,6 +9,7 @@ from dimtensor.dims import dim_set
 from dimtensor.errors import DtypeError, InputError, build_message
 from dimtensor.graph import Node, make
 from dimtensor.graph.checkpoints import Checkpoints
+from dimtensor.graph.dtypes import is_integer
 from dimtensor.graph.grown import loop_attrs, loop_outputs
 from dimtensor.graph.infer import describe
 from dimtensor.graph.regions import close
@@ -143,7 +144,7 @@ def _run(
 
 def _count(value: Any, what: str) -> Node:
     node = as_node(value, what=what)
-    if node.dtype[:3] not in ("int", "uin"):
+    if not is_integer(node.dtype):
         raise DtypeError(f"{what} is an integer, not {describe(node)} of {node.dtype}")
     if node.dtype == "int64":
         return node

@@ -7,7 +7,7 @@ from typing import Any
 
 from dimtensor.dims import Dim, union
 from dimtensor.errors import DimError, DtypeError, LabelError, build_message
-from dimtensor.graph.dtypes import result_dtype
+from dimtensor.graph.dtypes import is_complex, is_integer, result_dtype
 from dimtensor.graph.forms import Entry, Parsed, Reader, Unordered
 from dimtensor.graph.infer import describe, require_label_op
 from dimtensor.graph.kind import Call, DimMap, DimRef, Kind, by_position, kind, wrong_count
@@ -71,11 +71,11 @@ class Elemwise(_Elementwise[str]):
 
 def _check_numbers(row: OpRow, inputs: tuple[Node, ...]) -> None:
     for x in inputs:
-        if not row.complex and x.dtype.startswith("complex"):
+        if not row.complex and is_complex(x.dtype):
             raise DtypeError(
                 f"{row.name} is not defined for complex numbers: {describe(x)} is of {x.dtype}"
             )
-    if row.name == "power" and all(x.dtype[:3] in ("int", "uin") for x in inputs):
+    if row.name == "power" and all(is_integer(x.dtype) for x in inputs):
         exponent = inputs[1]
         if exponent.kind == "constant" and exponent.attrs.value < 0:
             raise DtypeError(
@@ -126,7 +126,7 @@ class Codes(_Elementwise[Dim | None]):
     attrs = (Dim, type(None))
 
     def infer(self, inputs: tuple[Node, ...], attrs: Dim | None) -> NodeType:
-        if attrs is not None and inputs[0].dtype[:3] not in ("int", "uin"):
+        if attrs is not None and not is_integer(inputs[0].dtype):
             raise DtypeError(
                 f"labels of {attrs.title} are given by integers, not {inputs[0].dtype}"
             )

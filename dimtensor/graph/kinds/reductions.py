@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dimtensor.dims import Dim, Dims, sort_dims, union, without
 from dimtensor.errors import DimError, DtypeError
 from dimtensor.graph.attrs import AlongAttrs, GroupAttrs, ReduceAttrs, SortAttrs
-from dimtensor.graph.dtypes import result_dtype
+from dimtensor.graph.dtypes import is_complex, result_dtype
 from dimtensor.graph.forms import Entry, Parsed, Reader, Unordered
 from dimtensor.graph.infer import require_no_labels
 from dimtensor.graph.kind import (
@@ -52,7 +52,7 @@ class Reduce(Kind[ReduceAttrs]):
         require_no_labels(x, name)
         row = reduction_row(name)
         dtype = result_dtype(row.dtype, (x.dtype,), name)
-        if x.dtype.startswith("complex") and not row.complex:
+        if is_complex(x.dtype) and not row.complex:
             raise DtypeError(f"{name} is not defined for {x.dtype}")
         for dim in dims if _needs_element(name) else ():
             if dim.length == 0:
@@ -135,7 +135,7 @@ class ArgReduce(_AlongOne):
 
     def infer(self, inputs: tuple[Node, ...], attrs: AlongAttrs) -> NodeType:
         name, dim = attrs
-        if inputs[0].dtype.startswith("complex"):
+        if is_complex(inputs[0].dtype):
             raise DtypeError(f"{name} is not defined for {inputs[0].dtype}")
         if dim.length == 0:
             raise DimError(f"{name} over {dim.title} of length 0 has no value")

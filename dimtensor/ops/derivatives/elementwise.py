@@ -19,6 +19,7 @@ from pytensor.graph.utils import MethodNotDefined
 from pytensor.scalar.basic import Invert
 from pytensor.tensor.elemwise import Elemwise
 
+from dimtensor.graph.dtypes import is_complex
 from dimtensor.ops.derivatives.flow import (
     Flow,
     Undefined,
@@ -82,7 +83,7 @@ def partials(*kinds: type) -> Callable[[Partials], Partials]:
 
 def _is_real(node: Any) -> bool:
     return len(node.outputs) == 1 and not any(
-        v.type.dtype.startswith("complex") for v in (*node.inputs, *node.outputs)
+        is_complex(v.type.dtype) for v in (*node.inputs, *node.outputs)
     ) and (type(node.op.scalar_op) in _PARTIALS or _has_pullback(node.op.scalar_op))  # fmt: skip
 
 

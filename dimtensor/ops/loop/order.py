@@ -22,6 +22,7 @@ from pytensor.scalar.basic import Add, Cast, Mul, Neg, Second, Sub
 from pytensor.tensor.basic import Alloc
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 
+from dimtensor.graph.dtypes import is_float
 from dimtensor.ops.loop.node import ScanGraph
 
 # 0: the same in every step; 1: of the step's elements; then by how far it is from the states
@@ -122,7 +123,7 @@ def _is(node: Apply, kinds: tuple[type, ...]) -> bool:
     op = node.op
     if not (isinstance(op, Elemwise) and isinstance(op.scalar_op, kinds)):
         return False
-    return node.outputs[0].type.dtype.startswith("float")
+    return is_float(node.outputs[0].type.dtype)
 
 
 def _ranks(

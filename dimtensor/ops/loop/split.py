@@ -19,6 +19,7 @@ from pytensor.scalar.basic import Add, Mul, Second
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.type import TensorType
 
+from dimtensor.graph.dtypes import is_float
 from dimtensor.ops.batching import over_batch
 from dimtensor.ops.facts import facts_of
 
@@ -198,7 +199,7 @@ def _sums(
 
 def _is_summable(variable: Variable) -> bool:
     """Whether a sum leaves the loop: one of numbers, or of arrays that are not small."""
-    if not isinstance(variable.type, TensorType) or not variable.type.dtype.startswith("float"):
+    if not isinstance(variable.type, TensorType) or not is_float(variable.type.dtype):
         return False
     lengths = variable.type.shape
     return not lengths or None in lengths or math.prod(lengths) > _SMALL

@@ -25,6 +25,7 @@ from pytensor.scalar.basic import (
     TrueDiv,
 )
 
+from dimtensor.graph.dtypes import is_float, is_inexact
 from dimtensor.ops.rewrites.driver import number
 from dimtensor.ops.rewrites.table import ACCURATE, rule, scalar_op
 
@@ -33,11 +34,11 @@ if TYPE_CHECKING:
 
 
 def _is_float(variable: Variable) -> bool:
-    return variable.type.dtype.startswith(("float", "complex"))
+    return is_inexact(variable.type.dtype)
 
 
 def _is_real(variable: Variable) -> bool:
-    return variable.type.dtype.startswith("float")
+    return is_float(variable.type.dtype)
 
 
 def like(value: Any, variable: Variable) -> Variable:

@@ -13,6 +13,7 @@ from pytensor.tensor.basic import Alloc
 from pytensor.tensor.elemwise import CAReduce, DimShuffle
 from pytensor.tensor.math import All, Any, Dot, Max, Min, Prod, ProdWithoutZeros, Sum
 
+from dimtensor.graph.dtypes import is_float
 from dimtensor.ops.rewrites.driver import number
 from dimtensor.ops.rewrites.table import REDUCTION, rule
 
@@ -89,7 +90,7 @@ def reduced_twice(node: Apply, rw: Rewriting) -> Variable | None:
 def sum_of_fill(node: Apply, rw: Rewriting) -> Variable | None:
     """A sum of what is repeated is a product; over no elements it is 0, whatever is repeated."""
     made, out = node.inputs[0].owner, node.outputs[0]
-    if made is None or not isinstance(made.op, Alloc) or not out.type.dtype.startswith("float"):
+    if made is None or not isinstance(made.op, Alloc) or not is_float(out.type.dtype):
         return None
     value = made.inputs[0]
     if value.type.dtype != out.type.dtype:

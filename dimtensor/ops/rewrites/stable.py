@@ -15,6 +15,7 @@ from pytensor.scalar.math import Sigmoid
 from pytensor.tensor.elemwise import DimShuffle
 from pytensor.tensor.math import Sum
 
+from dimtensor.graph.dtypes import is_float
 from dimtensor.ops.rewrites.arithmetic import like
 from dimtensor.ops.rewrites.driver import number
 from dimtensor.ops.rewrites.table import ACCURATE, rule, scalar_op
@@ -28,7 +29,7 @@ def _operand(variable: Variable, kind: type) -> Variable | None:
 
 
 def _real(variable: Variable) -> bool:
-    return variable.type.dtype.startswith("float")
+    return is_float(variable.type.dtype)
 
 
 def _one_and(node: Apply, kind: type) -> Variable | None:
