@@ -51,8 +51,8 @@ lowest:
 	"$$python" -m venv --clear $(LOWEST) && \
 	"$$python" tools/lowest.py > $(LOWEST)/constraints.txt && \
 	echo "installing the lowest versions into $(LOWEST) with $$python" && \
-	$(LOWEST)/bin/python -m pip install -q --disable-pip-version-check \
-		-c $(LOWEST)/constraints.txt -e ".[jax,sampling,testing,viz]" pytest pytest-xdist
+	$(LOWEST)/bin/python -m pip install -q --disable-pip-version-check --prefer-binary \
+		--only-binary=numpy,scipy,pandas,numba,llvmlite -c $(LOWEST)/constraints.txt -e ".[jax,sampling,testing,viz]" pytest pytest-xdist
 	$(LOWEST)/bin/python -m pytest -q -n $(WORKERS) --dist worksteal $(LOWEST_TESTS)
 
 suite: $(DEV_READY)

@@ -30,16 +30,27 @@ if [ -n "${PYTHON:-}" ]; then
     exit 1
 fi
 
-names="python3.13 python3.12 python3.14 python3 python"
-[ "${1:-}" = lowest ] && names="python3.12 python3.13"
-for name in $names; do
-    try "$name"
-done
+try_names() {
+    for name in "$@"; do
+        try "$name"
+    done
+}
 
-if command -v pyenv >/dev/null 2>&1; then
+try_pyenv() {
+    command -v pyenv >/dev/null 2>&1 || return
     for root in "$(pyenv root)"/versions/3.1[2-9]*; do
         [ -x "$root/bin/python" ] && try "$root/bin/python"
     done
+}
+
+if [ "${1:-}" = lowest ]; then
+    # pyenv lists its versions in ascending order
+    try_names python3.12
+    try_pyenv
+    try_names python3.13
+else
+    try_names python3.13 python3.12 python3.14 python3 python
+    try_pyenv
 fi
 
 cat >&2 <<TEXT

@@ -43,7 +43,7 @@ class Drawing(ABC):
 
     @property
     def variables(self) -> dict[str, Variable]:
-        """Random variables by name, in topological order."""
+        """Random variables by name, in topological order, with their distributions."""
         return self._found.variables
 
     def _name(self, key: Any, known: Collection[str], what: str) -> str:

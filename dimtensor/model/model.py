@@ -64,8 +64,6 @@ class Model(Drawing):
     Attributes
     ----------
     outputs : tuple of DimTensor
-    variables : dict of str to Variable
-        Random variables in topological order, with their distributions.
     observed : dict of str to DataArray
     data : dict of str to DataArray
     backend : str
