@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from dimtensor.caches import bounded
+from dimtensor.compile.binding_values import located
 from dimtensor.compile.code import Code
-from dimtensor.compile.frame import located
 from dimtensor.compile.program import Program
 from dimtensor.dims import Binding, Dim, Dims, sort_dims
 from dimtensor.errors import CheckError, build_message, plain_repr

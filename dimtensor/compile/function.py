@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dimtensor.compile.binding_values import Frame, complete
 from dimtensor.compile.code import Code
 from dimtensor.compile.failures import failure
-from dimtensor.compile.frame import Frame, complete
 from dimtensor.compile.levels import Levels
 from dimtensor.dims import Dim, dim_set
 from dimtensor.errors import (
@@ -61,8 +61,8 @@ class CompiledFunction(Levels):
     Dataset, or a DataTree with the group ``posterior``, gives the values of all inputs that it has.
 
     A call reads the values (:mod:`~dimtensor.values.ports`), finds the frame of their lengths and
-    labels (:mod:`~dimtensor.compile.frame`), runs the code and labels the results. Several threads
-    may call one function.
+    labels (:mod:`~dimtensor.compile.binding_values`), runs the code and labels the results. Several
+    threads may call one function.
     """
 
     def __init__(

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.backends import backend_of
+from dimtensor.compile.binding_values import check_indexers, complete
 from dimtensor.compile.code import Code
-from dimtensor.compile.frame import check_indexers, complete
 from dimtensor.compile.positional import PositionalFunction
 from dimtensor.dims import Binding, Dim, dim_set
 from dimtensor.errors import GraphError, InputError, build_message

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from dimtensor.backends import Executable
+from dimtensor.compile.binding_values import located
 from dimtensor.compile.failures import failure
-from dimtensor.compile.frame import located
 from dimtensor.compile.program import Program
 from dimtensor.dims import Binding, Dim, Dims, dim_set
 from dimtensor.errors import InputError, build_message

@@ -5,9 +5,9 @@ from dimtensor.lower import (
     basic,
     check,
     contract,
+    data_leaves,
     draws,
     indexing,
-    lift,
     loops,
     shape,
     variables,
@@ -17,4 +17,4 @@ from dimtensor.lower.order import AxisOrder, plan_axes
 
 __all__ = ["RULES", "AxisOrder", "Lowering", "plan_axes", "transpose"]
 
-del autodiff, basic, check, contract, draws, indexing, lift, loops, shape, variables
+del autodiff, basic, check, contract, data_leaves, draws, indexing, loops, shape, variables

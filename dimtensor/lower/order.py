@@ -19,8 +19,8 @@ from dimtensor.caches import clears
 from dimtensor.dims import ConcatDim, Dim, Dims
 from dimtensor.graph import Node
 from dimtensor.graph.walk import with_regions
+from dimtensor.lower.canonical_order import Roles, in_order
 from dimtensor.lower.preferences import Preference, preferences
-from dimtensor.lower.roles import Roles, in_order
 
 _MOST_SWEEPS = 4
 

@@ -10,7 +10,7 @@ from dimtensor.errors import DimError, DtypeError, GraphError, InputError, build
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import ApplyAttrs
 from dimtensor.graph.dtypes import valid_dtype
-from dimtensor.lower.lift import LiftedGraph
+from dimtensor.lower.data_leaves import LiftedGraph
 from dimtensor.tensor.matrices import require_numbers
 from dimtensor.tensor.shell import TensorShell, as_node, wrap
 

@@ -15,7 +15,7 @@ from dimtensor.graph.dtypes import is_inexact, scalar_dtype
 from dimtensor.graph.infer import constant_attrs, require_label_op
 from dimtensor.graph.optable import TABLE
 from dimtensor.graph.walk import toposort
-from dimtensor.lower.lift import LiftedGraph
+from dimtensor.lower.data_leaves import LiftedGraph
 from dimtensor.values.labelled import is_dataarray, is_pandas
 
 if TYPE_CHECKING:

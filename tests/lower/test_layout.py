@@ -16,7 +16,7 @@ from dimtensor.errors import DimtensorError
 from dimtensor.graph import Node
 from dimtensor.lower import order as layout
 from dimtensor.lower import plan_axes
-from dimtensor.lower.roles import in_order
+from dimtensor.lower.canonical_order import in_order
 from dimtensor.values.ports import TensorPort
 from tests.effort import a_third
 from tests.golden.compare import check_golden

@@ -20,7 +20,6 @@ from dimtensor.ops.loop.capture import (
 )
 from dimtensor.ops.loop.op import Loop, Scan
 from dimtensor.ops.loop.spec import PLAIN, LoopOptions, LoopSpec, StepGraph
-from dimtensor.ops.loop.split import Split, split
 from dimtensor.ops.loop.steps import (
     as_list,
     as_long_as,
@@ -32,6 +31,7 @@ from dimtensor.ops.loop.steps import (
     other_count,
     settled,
 )
+from dimtensor.ops.loop.tape_or_recompute import Split, split
 
 
 class ScanResult(NamedTuple):

@@ -25,8 +25,8 @@ from dimtensor.errors import GraphError, build_message
 from dimtensor.ops.derivatives import Undefined, pull
 from dimtensor.ops.derivatives.flow import is_continuous, masked, zeros
 from dimtensor.ops.graphs import replaced
-from dimtensor.ops.loop.connection import body_pattern, reached_states, states_that_reach
 from dimtensor.ops.loop.frontend import ScanResult, build_scan
+from dimtensor.ops.loop.jacobian_pattern import body_pattern, reached_states, states_that_reach
 from dimtensor.ops.loop.op import Loop, Scan, ScanInputs
 from dimtensor.ops.loop.spec import LoopOptions, StepGraph
 

@@ -95,7 +95,7 @@ class _LoopOp(WithRules, Op, HasInnerGraph):
         return state
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        from dimtensor.ops.loop.connection import connections
+        from dimtensor.ops.loop.jacobian_pattern import connections
 
         return connections(self)
 

@@ -11,8 +11,8 @@ from pytensor.graph.basic import Variable
 from dimtensor.ops.derivatives import push
 from dimtensor.ops.derivatives.flow import is_continuous, zeros
 from dimtensor.ops.graphs import replaced
-from dimtensor.ops.loop.connection import connections
 from dimtensor.ops.loop.frontend import build_loop, build_scan
+from dimtensor.ops.loop.jacobian_pattern import connections
 from dimtensor.ops.loop.op import Loop, Scan
 from dimtensor.ops.loop.spec import LoopOptions, StepGraph
 

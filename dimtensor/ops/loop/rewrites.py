@@ -15,11 +15,11 @@ from dimtensor.ops.graphs import replace_variables, replaced, shared
 from dimtensor.ops.loop.capture import freeze, is_lengths
 from dimtensor.ops.loop.conditional import Conditional
 from dimtensor.ops.loop.fusion import fuse, share_steps
+from dimtensor.ops.loop.hoisting import hoist, vectorise
 from dimtensor.ops.loop.node import Given, ScanGraph
 from dimtensor.ops.loop.op import Loop, Scan
-from dimtensor.ops.loop.order import associate, carry_sums, ordered
-from dimtensor.ops.loop.outside import hoist, vectorise
-from dimtensor.ops.loop.saved import save_for_gradients
+from dimtensor.ops.loop.sum_order import associate, carry_sums, ordered
+from dimtensor.ops.loop.tape import save_for_gradients
 from dimtensor.ops.rewrites import rewrite
 
 # each round makes loops smaller or fewer; what is left after so many is left

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dimtensor.backends import Executable
-from dimtensor.compile.late import locate
+from dimtensor.compile.hidden_inputs import locate
 from dimtensor.compile.program import Program
 from dimtensor.dims import Binding, Dim
 from dimtensor.graph import Node
