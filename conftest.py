@@ -70,35 +70,16 @@ def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
         pytest.skip(str(error))
 
 
-# folders of tests in which numba compiles nothing; the others still have to be gone through
-_MACHINE_CODE_ONLY = frozenset(
-    {
-        "backends",
-        "design",
-        "dims",
-        "display",
-        "errors",
-        "graph",
-        "indexing",
-        "lower",
-        "ops",
-        "optable",
-        "tensor",
-    }
-)
-
-
 @pytest.fixture(autouse=True)
 def _no_fallback_unless_marked(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Make an error of a kernel that is left to numba, but in tests marked with `falls_back`."""
-    _, inside, folders = str(request.path.parent).rpartition(f"{os.sep}tests{os.sep}")
-    strict = bool(inside) and folders.split(os.sep)[0] in _MACHINE_CODE_ONLY
-    if strict and not request.node.get_closest_marker("falls_back"):
-        monkeypatch.setenv("DIMTENSOR_STRICT_KERNELS", "1")
-        if not os.environ.get("DIMTENSOR_NATIVE"):
-            monkeypatch.setenv("DIMTENSOR_NATIVE", "strict")
+    """Make an error of what machine code does not cover, but in tests marked with `falls_back`."""
+    if request.node.get_closest_marker("falls_back"):
+        return
+    monkeypatch.setenv("DIMTENSOR_STRICT_KERNELS", "1")
+    if not os.environ.get("DIMTENSOR_NATIVE"):
+        monkeypatch.setenv("DIMTENSOR_NATIVE", "strict")
 
 
 @pytest.fixture(autouse=True)

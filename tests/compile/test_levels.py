@@ -209,6 +209,7 @@ def test_jax_with_lengths_of_the_call():
     assert not bool(f.jax.conditions(-np.ones(2))[0])
 
 
+@pytest.mark.falls_back  # complex numbers
 def test_what_runs_is_said(f):
     assert f.path == "machine code"
     z = dt.tensor("z", dims=K, dtype="complex128")

@@ -100,6 +100,7 @@ def test_negative_positions_count_from_the_end(rng):
     agree([x, at], [x[1:][at]], (rng.normal(size=4), np.array([-1, 0, -3])), mode=LOOSE)
 
 
+@pytest.mark.falls_back  # updates by positions that are no whole axes
 def test_updates_that_ignore_duplicates_add_once():
     x, m, at, y = pt.vector("x"), pt.matrix("m"), pt.lvector("at"), pt.vector("y")
     mask = pt.vector("mask", dtype=bool)
@@ -187,7 +188,11 @@ def test_reshapes_to_and_from_numbers():
     np.testing.assert_array_equal(g(np.arange(6.0), [3, 2]), np.arange(6.0).reshape(3, 2))
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int8", "int32", "uint8", "bool", "complex128"])
+@pytest.mark.parametrize(
+    "dtype",
+    ["float32", "int8", "int32", "uint8", "bool",
+     pytest.param("complex128", marks=pytest.mark.falls_back)],
+)  # fmt: skip
 def test_dtypes(rng, dtype):
     x, s = pt.vector("x", dtype=dtype), pt.scalar("s", dtype=dtype)
     outputs = [
@@ -278,6 +283,7 @@ def test_sparse_matrices_are_pytensors(rng):
     assert nests(f).source is None
 
 
+@pytest.mark.falls_back  # PyTensor's own Scan
 def test_scan_runs_inside(rng):
     x, start = pt.vector("x"), pt.scalar("start")
     states = pytensor.scan(
@@ -290,6 +296,7 @@ def test_scan_runs_inside(rng):
     assert nests(f).reason is None
 
 
+@pytest.mark.falls_back  # log_softmax
 def test_wrapped_graphs_and_what_has_no_rule(rng):
     m, x = pt.matrix("m"), pt.vector("x")
     outputs = [

@@ -40,6 +40,7 @@ def called_once(x):
     return f
 
 
+@pytest.mark.falls_back  # no machine code can be loaded
 def test_numba_compiles_where_machine_code_is_not_loaded(platform):
     x = dt.scalar("x")
     with pytest.warns(dt.NotNativeWarning, match="kernels are compiled by numba"):

@@ -29,10 +29,7 @@ EDGES = {
 # rows whose values on a backend are not the oracle's at such points; the day that one is mended,
 # the test says so
 DIFFERENT = {
-    "numba": {
-        "floor_divide": "of or by an infinity",
-        "gammaln": "at -inf: inf, where SciPy has -inf",
-    },
+    "numba": {},
     "jax": {
         "owens_t": "NaN where h is 0 and a infinite",
         "gammaln": "at -inf: inf, where SciPy has -inf",
@@ -70,10 +67,11 @@ def test_values_at_the_edges(row: OpRow):
 
 
 @pytest.mark.compiled
-@pytest.mark.falls_back  # complex numbers
+@pytest.mark.parametrize("are_complex", [False, pytest.param(True, marks=pytest.mark.falls_back)])
 @pytest.mark.parametrize("backend", DIFFERENT)
-def test_values_at_the_edges_when_compiled(backend: str):
-    chosen = [row for row in ROWS if row.arity <= 2]
+def test_values_at_the_edges_when_compiled(backend: str, are_complex: bool):
+    makes_complex = {"complex", "complex_from_polar"}
+    chosen = [r for r in ROWS if r.arity <= 2 and (r.name in makes_complex) == are_complex]
     edges = [edges_of(row) for row in chosen]
     inputs = [tensor for own, _, _ in edges for tensor in own]
     arrays = [array for _, values, _ in edges for array in values]
@@ -84,4 +82,4 @@ def test_values_at_the_edges_when_compiled(backend: str):
         for row, found, (_, _, wanted) in zip(chosen, results, edges, strict=True)
         if not np.allclose(found.values, wanted, rtol=1e-9, atol=1e-12, equal_nan=True)
     }
-    assert different == set(DIFFERENT[backend])
+    assert different == (set() if are_complex else set(DIFFERENT[backend]))

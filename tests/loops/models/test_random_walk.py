@@ -33,6 +33,7 @@ def walk(rng, drift, scale, n):
     return scan(step, [0.0, rng], n_steps=n)
 
 
+@pytest.mark.falls_back  # generators of NumPy are states
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_the_stream_is_that_of_numpy(backend):
     rng, n = random_generator_type("rng"), pt.lscalar("n")
@@ -51,6 +52,7 @@ def test_the_stream_is_that_of_numpy(backend):
         assert given.normal() == np.random.default_rng(5).normal()  # the caller's has not moved
 
 
+@pytest.mark.falls_back  # generators of NumPy are states
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_steps_of_several_draws(backend):
     """A walk in two dimensions with jumps: vectors, integers and uniform draws in one stream."""
@@ -76,6 +78,7 @@ def test_steps_of_several_draws(backend):
         np.testing.assert_allclose(path[t], position, rtol=1e-12)
 
 
+@pytest.mark.falls_back  # generators of NumPy are states
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_walking_until_a_border(backend):
     rng, border = random_generator_type("rng"), pt.dscalar("border")
@@ -96,6 +99,7 @@ def test_walking_until_a_border(backend):
     assert after.normal() == reference.normal()
 
 
+@pytest.mark.falls_back  # generators of NumPy are states
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_walks_in_walks(backend):
     """The inner walk is longer in each step: its draws do not fit in one trace."""
@@ -112,6 +116,7 @@ def test_walks_in_walks(backend):
     assert after.normal() == reference.normal()
 
 
+@pytest.mark.falls_back  # generators of NumPy are states
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_gradients_with_the_noise_held_fixed(backend):
     rng, drift, scale = random_generator_type("rng"), pt.dscalar("drift"), pt.dscalar("scale")
