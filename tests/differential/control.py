@@ -245,6 +245,8 @@ def _draw_while(choose: Any, scope: Any) -> Step | None:
     child = _grown(scope, states)
     after = [_after(child, state, None) for state in states.values()]
     region = Region(tuple(states), tuple(child.steps), tuple(after))
+    if by_element and _keeps_positions(region):
+        return None
     asked = tuple(scope.fresh() for _ in values)
     what, steps = asked[0], ()
     if not by_element:
@@ -329,11 +331,21 @@ def _draw_branch(choose: Any, scope: Any, by_element: bool) -> Step | None:
         if None in given:
             return None
         regions.append(Region(tuple(params), tuple(child.steps), tuple(given)))
+    if by_element and any(map(_keeps_positions, regions)):
+        return None
     value = np.ravel(scope.env[condition].data)
     limit = round(float(value[len(value) // 2]) + choose.one([0.1, -0.1]), 3) if value.size else 0.0
     name = "if_else by element" if by_element else "if_else"
     results = tuple(scope.fresh() for _ in range(outputs))
     return Step(name, (condition, *operands), {"limit": limit}, results, tuple(regions))
+
+
+def _keeps_positions(region: Region) -> bool:
+    """Whether a body selects by a mask, which cannot get the dims of a condition around it."""
+    return any(
+        step.op == "positive part" or any(map(_keeps_positions, step.regions))
+        for step in region.steps
+    )
 
 
 def _branch_array(lib: Any, call: Any, step: Step, operands: Sequence[Named]) -> list[Named]:

@@ -165,7 +165,7 @@ def test_results_do_not_depend_on_where_arrays_lie(name):
 @pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 200])
 def test_a_long_body_is_cut_into_short_ones(n):
     """What one loop would do in 500 operations, with the result of NumPy and of a closed form."""
-    k, steps = dt.Dim("k"), 120
+    k, steps = dt.Dim("k"), 180
     c, v = dt.scalar("c"), dt.tensor("v", dims=k)
     state, power = v, v
     for at in range(steps):
