@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dimtensor as dt
-from tests.backend_names import COMPILED
+from tests.backend_names import BACKENDS
 
 DOUBLES = ctypes.POINTER(ctypes.c_double)
 COUNTRY = dt.Dim("country", coords=["Italy", "Kenya", "USA"])
@@ -21,9 +21,7 @@ def half_normal(backend, limit=1.0):
     return dt.LogDensity(-0.5 * (safe**2).sum(), {x: dt.real}, backend=backend)
 
 
-@pytest.mark.parametrize(
-    "backend", ["python", *(pytest.param(name, marks=pytest.mark.compiled) for name in COMPILED)]
-)
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_a_log_density_raises(backend):
     model = half_normal(backend)
     value, gradient = model.logp_and_grad(-GOOD)
