@@ -27,6 +27,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import dimtensor as dt
+from dimtensor import dist
 
 IMPORTED = time.perf_counter()
 
@@ -42,53 +43,29 @@ def read_houses() -> pd.DataFrame:
     return houses
 
 
-def normal(x, mean, sd):
-    """Log density of the normal distribution, with all its constants."""
-    return -0.5 * ((x - mean) / sd) ** 2 - dt.log(sd) - 0.5 * np.log(2 * np.pi)
-
-
-def build_model(houses: pd.DataFrame) -> dt.LogDensity:
-    """The model over named dims.
-
-    The priors of the standard deviations are normal densities on positive numbers, not doubled,
-    as in the reference; a constant factor does not change the posterior.
-    """
+def build_model(houses: pd.DataFrame) -> dt.Model:
+    """The model over named dims, its effects of counties not centred, as in the reference."""
     county = dt.Dim("county", coords=sorted(set(houses["county"])))
     predictor = dt.Dim("predictor", coords=["log_uppm", "floor"])
     house = dt.Dim("house")
 
     county_of = dt.data(houses["county"], dims=house, categories=county, name="county_of")
-    log_radon = dt.data(houses["log_radon"], dims=house)
-    log_uppm = dt.data(houses["log_uppm"], dims=house)
-    floor = dt.data(houses["floor_measure"], dims=house)
+    log_uppm = dt.data(houses["log_uppm"], dims=house, name="log_uppm")
+    floor = dt.data(houses["floor_measure"], dims=house, name="floor")
 
-    alpha_raw = dt.tensor("alpha_raw", dims=county)
-    beta = dt.tensor("beta", dims=predictor)
-    mu_alpha, sigma_alpha = dt.scalar("mu_alpha"), dt.scalar("sigma_alpha")
-    sigma_y = dt.scalar("sigma_y")
-
-    alpha = mu_alpha + sigma_alpha * alpha_raw  # one effect per county
-    mu = (
+    mu_alpha = dt.rv("mu_alpha", dist.Normal(0, 10))
+    sigma_alpha = dt.rv("sigma_alpha", dist.HalfNormal(1))
+    alpha_raw = dt.rv("alpha_raw", dist.Normal(0, 1), dims=county)
+    alpha = dt.named("alpha", mu_alpha + sigma_alpha * alpha_raw)  # one effect per county
+    beta = dt.rv("beta", dist.Normal(0, 10), dims=predictor)
+    sigma_y = dt.rv("sigma_y", dist.HalfNormal(1))
+    mean = (
         alpha.sel(county=county_of)  # looked up for each house
         + beta.sel(predictor="log_uppm") * log_uppm
         + beta.sel(predictor="floor") * floor
     )
-    logp = {  # each term is summed over its own dims
-        "log_radon": normal(log_radon, mu, sigma_y),
-        "alpha_raw": normal(alpha_raw, 0.0, 1.0),
-        "beta": normal(beta, 0.0, 10.0),
-        "mu_alpha": normal(mu_alpha, 0.0, 10.0),
-        "sigma_alpha": normal(sigma_alpha, 0.0, 1.0),
-        "sigma_y": normal(sigma_y, 0.0, 1.0),
-    }
-    supports = {
-        alpha_raw: dt.real,
-        beta: dt.real,
-        mu_alpha: dt.real,
-        sigma_alpha: dt.positive,
-        sigma_y: dt.positive,
-    }
-    return dt.LogDensity(logp, supports, deterministics={"alpha": alpha})
+    log_radon = dt.rv("log_radon", dist.Normal(mean, sigma_y))
+    return dt.Model(log_radon).observe({log_radon: houses["log_radon"]})
 
 
 def print_tables(table: pd.DataFrame, houses: pd.DataFrame) -> None:
@@ -171,22 +148,17 @@ def main() -> None:
     lap("read")
     model = build_model(houses)
     lap("build")
-    model.logp_and_grad(model.initial_point)
+    density = model.log_density()
+    density.logp_and_grad(density.initial_point)
     lap("compile")
-    trace = dt.sample(
-        model,
-        draws=options.draws,
-        tune=options.tune,
-        chains=options.chains,
-        seed=options.seed,
-    )
+    trace = model.sample(options.draws, tune=options.tune, chains=options.chains, seed=options.seed)
     lap("sample")
     table = az.summary(trace, round_to="none")
     print_tables(table, houses)
     compare_with_reference(table, houses)
     lap("summary")
     draw_forest(trace["posterior"], houses, options.output / "forest.png")
-    dt.draw({"logp": model.expression}, options.output / "graph.svg")
+    dt.draw({"logp": density.expression}, options.output / "graph.svg")
     lap("pictures")
 
     print(f"\nWritten: {options.output / 'forest.png'}, {options.output / 'graph.svg'}")
