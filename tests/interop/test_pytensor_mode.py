@@ -316,6 +316,7 @@ def test_wrapped_graphs_and_what_has_no_rule(rng):
 
 
 @pytest.mark.slow
+@pytest.mark.falls_back
 def test_linear_algebra(rng):
     m, x = pt.matrix("m"), pt.vector("x")
     spd = m @ m.T + 3 * pt.eye(m.shape[0])

@@ -17,6 +17,7 @@ from pytensor.tensor.subtensor import (
     AdvancedIncSubtensor,
     AdvancedSubtensor,
     IncSubtensor,
+    Subtensor,
     indices_from_subtensor,
 )
 
@@ -195,10 +196,27 @@ def _padded(y: Any, slices: list[slice], shape: tuple[int, ...]) -> Any:
     return jax.lax.pad(y, zero, edges)
 
 
+def _slice(node: Any) -> Callable[..., Any]:
+    """Slices and positions; a constant that is read at a traced position is one of JAX's arrays."""
+    import jax
+    import jax.numpy as jnp
+
+    entries = node.op.idx_list
+
+    def subtensor(x: Any, *given: Any) -> Any:
+        if isinstance(x, np.ndarray) and any(isinstance(each, jax.Array) for each in given):
+            x = jnp.asarray(x)
+        indices = indices_from_subtensor(given, entries)
+        return x[indices[0] if len(indices) == 1 else indices]
+
+    return subtensor
+
+
 _TRANSLATIONS: dict[type, Callable[[Any], Callable[..., Any] | None]] = {
     DimShuffle: _dimshuffle,
     ScalarFromTensor: _number,
     AdvancedSubtensor: _gather,
     AdvancedIncSubtensor: _scatter,
     IncSubtensor: _increment,
+    Subtensor: _slice,
 }

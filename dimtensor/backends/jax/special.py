@@ -51,7 +51,7 @@ def _translations() -> dict[type, Callable[[Any, Translate], Callable[..., Any]]
     from pytensor.scalar.basic import Complex, Composite, RoundHalfAwayFromZero
     from pytensor.scalar.loop import ScalarLoop
 
-    from dimtensor.ops.special import LogNdtr
+    from dimtensor.ops.special import LogNdtr, Vanishing
 
     functions = _host_functions()
     host = {
@@ -73,11 +73,19 @@ def _translations() -> dict[type, Callable[[Any, Translate], Callable[..., Any]]
         Complex: always(_complex),
         LogNdtr: always(_log_ndtr()),
         RoundHalfAwayFromZero: always(_round_away),
+        Vanishing: always(_zero),
         Composite: lambda op, translate: graph_function(op.fgraph, translate),
         ScalarLoop: lambda op, translate: _elementwise_loop(
             op, graph_function(op.fgraph, translate)
         ),
     }
+
+
+def _zero(derivative: Any, slope: Any) -> Any:
+    import jax.numpy as jnp
+
+    one, _ = jnp.broadcast_arrays(derivative, slope)
+    return jnp.zeros_like(one)
 
 
 def _complex(real: Any, imag: Any) -> Any:

@@ -26,6 +26,7 @@ from dimtensor.kernels.native.values import (
     whole_number,
 )
 from dimtensor.ops.facts import facts_of
+from dimtensor.ops.special import Vanishing
 
 # what LLVM itself knows
 _INTRINSICS = {
@@ -330,6 +331,7 @@ _RULES: dict[type, Callable[[Builder, list[Value], Scalar], Value]] = {
     s.Cast: lambda b, x, out: b.cast(x[0], out),
     s.Clip: _clip,
     s.Identity: lambda b, x, out: x[0],
+    Vanishing: lambda b, x, out: constant(0, out),
     s.IntDiv: _integer_division,
     s.Invert: _invert,
     s.IsInf: lambda b, x, out: _classify(b, "isinf", x[0]),
