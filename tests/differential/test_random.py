@@ -30,8 +30,5 @@ def test_many_programs(seed: int) -> None:
 @pytest.mark.falls_back
 @pytest.mark.parametrize("backend", COMPILED)
 @pytest.mark.parametrize("seed", range(2000, 2030))
-def test_many_compiled_programs(seed: int, backend: str, request: pytest.FixtureRequest) -> None:
-    if (seed, backend) == (2013, "numba"):
-        reason = "NotNative: a part of a part of an array is selected"
-        request.applymarker(pytest.mark.xfail(raises=AssertionError, strict=True, reason=reason))
+def test_many_compiled_programs(seed: int, backend: str) -> None:
     check(random_program(Seeded(seed)), backend)

@@ -74,7 +74,6 @@ KNOWN = {
     (5, "numba"): "KeyError in derivatives of derivatives through checkpoints",
     (11, "numba"): UNFINISHED,
     (27, "jax"): "NotImplementedError: a Hessian has a range of computed length",
-    (64, "numba"): "NotNative: a Hessian selects a part of a part of an array",
 }
 
 

@@ -8,6 +8,7 @@ from scipy.integrate import solve_ivp
 
 import dimtensor as dt
 from dimtensor.testing.differences import assert_gradient
+from tests.backend_names import BACKENDS
 
 TIME = dt.Dim("time", length=5)
 TIMES = np.array([0.0, 0.5, 2.0, 2.5, 6.0])
@@ -93,6 +94,27 @@ def test_a_system_along_a_dim_and_a_batch_of_it(rng):
     batched = dt.vectorize(single, {one: k}).eval({"one": rates}).transpose("k", "time")
     for at, value in enumerate(rates):
         np.testing.assert_allclose(batched[at], single.eval({one: value}), rtol=1e-12)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_states_along_a_late_dim(backend, n):
+    """Steps within steps, whose states lie in a trace that is made as long as the data."""
+    site = dt.Dim("site")
+    start, level = dt.tensor("start", dims=site), dt.scalar("level")
+    t = dt.data(TIMES, dims=TIME)
+    y, z = dt.ode(lambda t, y: (y[0] + y[1], t), (start, level), t, "rk4", steps=60)
+    f = dt.function([start, level], [y, z, *dt.grad(y.sum() + z.sum(), [start, level])], backend)
+    y0, z0 = np.arange(1.0, n + 1), 0.5
+    found = [x.values for x in f(y0, z0)]
+    # z = z0 + t²/2, and y' = y + z: y + z + t + 1 grows as exp(t)
+    growth = np.exp(TIMES)
+    np.testing.assert_allclose(found[1], z0 + TIMES**2 / 2, rtol=1e-12)
+    exact = np.add.outer(y0 + z0 + 1, 0 * TIMES) * growth - (z0 + TIMES**2 / 2 + TIMES + 1)
+    order = f(y0, z0)[0].dims.index("site")
+    np.testing.assert_allclose(found[0] if order == 0 else found[0].T, exact, rtol=1e-6)
+    np.testing.assert_allclose(found[2], np.full(n, growth.sum()), rtol=1e-6)
+    assert float(found[3]) == pytest.approx(n * (growth - 1).sum() + 5, rel=1e-6)
 
 
 def test_too_few_steps_are_an_error():

@@ -182,7 +182,8 @@ def _scan(e: Emitter, node: Apply) -> None:
     destinations: dict[Variable, Place] = {}
     for out, element in traces:
         if element.type.ndim and element.owner is not None:
-            destinations.setdefault(element, Place(arrays[out], (at,)))
+            # made after what stands before the loop, which therefore cannot ask for its lengths
+            destinations.setdefault(element, Place(arrays[out], (at,), early=False))
     block = _Block(e, graph, destinations)
     block.bind(states, places)
     read = _Reader(e, block, step, at)
@@ -329,7 +330,7 @@ def _branch(
 ) -> _Block:
     """A branch, which leaves its results in arrays and variables."""
     destinations = {
-        variable: Place(result)
+        variable: Place(result, early=False)
         for variable, result in zip(graph.outputs, made, strict=True)
         if isinstance(result, Array) and variable.owner is not None
     }
