@@ -71,7 +71,6 @@ def test_every_compiled_operation(name: str, backend: str) -> None:
 UNFINISHED = "numba does not end compiling derivatives of batched singular values"
 # pairs of which one check fails, with what it raises
 KNOWN = {
-    (5, "numba"): "KeyError in derivatives of derivatives through checkpoints",
     (11, "numba"): UNFINISHED,
     (27, "jax"): "NotImplementedError: a Hessian has a range of computed length",
 }

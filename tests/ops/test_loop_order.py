@@ -11,6 +11,7 @@ from pytensor.graph.traversal import ancestors
 from dimtensor.ops.interpret import Interpreter
 from dimtensor.ops.loop import scan, while_loop
 from dimtensor.ops.loop.op import Loop
+from dimtensor.ops.loop.sum_order import ordered
 from tests.ops.loops import assert_close, evaluate, loops_of, rewritten
 
 x, rows = pt.dvector("x"), pt.dmatrix("rows")
@@ -102,6 +103,15 @@ def test_differences_keep_their_signs():
         return [e[0] - a - (b * s - t) - s * t, -(s * a) + c * t - e[0] * s], []
 
     left(scan(step, [0.5, -0.2], [x]).states)
+
+
+def test_a_factor_of_minus_one_goes_to_what_is_fixed():
+    state, e = pt.dscalars("state", "e")
+    (after,) = ordered([state, e, a, b], [pt.mul(-1.0, state, a) + e * b], [state], [e])
+    (negation,) = (v for v in ancestors([after]) if v.owner and v.owner.op == pt.neg)
+    assert negation.owner.inputs == [a]
+    found = after.eval({state: 2.0, e: 3.0, a: 5.0, b: 7.0}, mode="FAST_COMPILE")
+    assert found == 3.0 * 7.0 - 2.0 * 5.0
 
 
 def test_a_sum_is_carried_rather_than_its_product():

@@ -161,7 +161,8 @@ def _is_total(inner: FunctionGraph, state: Variable, after: Variable) -> bool:
 
 def _may_open(graph: FunctionGraph, variable: Variable, top: Variable) -> bool:
     """Whether a sum in a sum is only there, and has the same elements."""
-    alone = len(graph.clients[variable]) == 1
+    # a product that was made without a factor of -1 is no part of the graph yet
+    alone = len(graph.clients.get(variable, ())) <= 1
     return variable is top or (alone and variable.type == top.type)
 
 
