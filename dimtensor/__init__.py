@@ -33,7 +33,6 @@ from dimtensor.interop.align import reindex as reindex
 from dimtensor.interop.pytensor import pytensor_mode as pytensor_mode
 from dimtensor.tensor import linalg as linalg
 from dimtensor.tensor.apply import apply as apply
-from dimtensor.tensor.associative import associative_scan as associative_scan
 from dimtensor.tensor.autodiff import grad as grad
 from dimtensor.tensor.autodiff import hessian as hessian
 from dimtensor.tensor.autodiff import jacobian as jacobian
@@ -41,7 +40,6 @@ from dimtensor.tensor.autodiff import jvp as jvp
 from dimtensor.tensor.autodiff import value_and_grad as value_and_grad
 from dimtensor.tensor.autodiff import vjp as vjp
 from dimtensor.tensor.border import from_shaped as from_shaped
-from dimtensor.tensor.branches import if_else as if_else
 from dimtensor.tensor.check import check as check
 from dimtensor.tensor.constructors import arange as arange
 from dimtensor.tensor.constructors import bool as bool
@@ -62,7 +60,19 @@ from dimtensor.tensor.constructors import scalar as scalar
 from dimtensor.tensor.constructors import tensor as tensor
 from dimtensor.tensor.constructors import zeros as zeros
 from dimtensor.tensor.constructors import zeros_like as zeros_like
-from dimtensor.tensor.contract import dot as dot
+from dimtensor.tensor.control.associative import associative_scan as associative_scan
+from dimtensor.tensor.control.branches import if_else as if_else
+from dimtensor.tensor.control.loops import cumulate as cumulate
+from dimtensor.tensor.control.loops import filter as filter
+from dimtensor.tensor.control.loops import lag as lag
+from dimtensor.tensor.control.loops import lead as lead
+from dimtensor.tensor.control.loops import map as map
+from dimtensor.tensor.control.loops import push as push
+from dimtensor.tensor.control.loops import reduce as reduce
+from dimtensor.tensor.control.loops import scan as scan
+from dimtensor.tensor.control.ode import ode as ode
+from dimtensor.tensor.control.while_loops import fori_loop as fori_loop
+from dimtensor.tensor.control.while_loops import while_loop as while_loop
 from dimtensor.tensor.core import DimTensor as DimTensor
 from dimtensor.tensor.elementwise import *  # noqa: F403
 from dimtensor.tensor.evaluate import evaluate as evaluate
@@ -101,17 +111,7 @@ from dimtensor.tensor.linalg import solve as solve
 from dimtensor.tensor.linalg import solve_triangular as solve_triangular
 from dimtensor.tensor.linalg import svd as svd
 from dimtensor.tensor.linalg import trace as trace
-from dimtensor.tensor.loops import cumulate as cumulate
-from dimtensor.tensor.loops import filter as filter
-from dimtensor.tensor.loops import lag as lag
-from dimtensor.tensor.loops import lead as lead
-from dimtensor.tensor.loops import map as map
-from dimtensor.tensor.loops import push as push
-from dimtensor.tensor.loops import reduce as reduce
-from dimtensor.tensor.loops import scan as scan
-from dimtensor.tensor.ode import ode as ode
-from dimtensor.tensor.while_loops import fori_loop as fori_loop
-from dimtensor.tensor.while_loops import while_loop as while_loop
+from dimtensor.tensor.linalg.contract import dot as dot
 
 # isort: split
 # After the elementwise functions: dt.real is a support that is also the function of that name.
@@ -119,14 +119,14 @@ from dimtensor.dist.supports import bounded as bounded
 from dimtensor.dist.supports import positive as positive
 from dimtensor.dist.supports import real as real
 from dimtensor.dist.supports import unit as unit
-from dimtensor.dist.supports_along import ordered as ordered
-from dimtensor.dist.supports_along import positive_ordered as positive_ordered
-from dimtensor.dist.supports_along import simplex as simplex
-from dimtensor.dist.supports_along import zero_sum as zero_sum
-from dimtensor.dist.supports_matrix import cholesky_corr as cholesky_corr
+from dimtensor.dist.supports.along import ordered as ordered
+from dimtensor.dist.supports.along import positive_ordered as positive_ordered
+from dimtensor.dist.supports.along import simplex as simplex
+from dimtensor.dist.supports.along import zero_sum as zero_sum
+from dimtensor.dist.supports.matrix import cholesky_corr as cholesky_corr
+from dimtensor.model.inference.sample import sample as sample
 from dimtensor.model.logdensity import LogDensity as LogDensity
 from dimtensor.model.model import Model as Model
-from dimtensor.model.sample import sample as sample
 from dimtensor.model.variables import named as named
 from dimtensor.model.variables import rv as rv
 

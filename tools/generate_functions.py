@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dimtensor.tensor.shell import elemwise
+from dimtensor.tensor.handle import elemwise
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor

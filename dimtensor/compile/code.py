@@ -19,7 +19,7 @@ from dimtensor.dims import Binding, Dim, union
 from dimtensor.errors import GraphError
 from dimtensor.graph import Node, make, toposort
 from dimtensor.graph.forms import FormlessError
-from dimtensor.graph.substitute import substitute
+from dimtensor.graph.rebuilding.substitute import substitute
 from dimtensor.values.ports import LengthPort, Port, TensorPort
 
 # PyTensor's rewriting and the registration of ops are not made for several threads

@@ -21,7 +21,7 @@ from dimtensor.graph.attrs import LabelPosition
 from dimtensor.graph.checks import Check, is_check
 from dimtensor.graph.forms import FormlessError
 from dimtensor.graph.kinds.elementwise import CHECK
-from dimtensor.lower.order import AxisOrder
+from dimtensor.lower.layout.order import AxisOrder
 
 _ROLES = ("start", "stop", "length")
 

@@ -11,7 +11,7 @@ import numpy as np
 from dimtensor.compile.binding_values import Frame, complete
 from dimtensor.compile.code import Code
 from dimtensor.compile.failures import failure
-from dimtensor.compile.levels import Levels
+from dimtensor.compile.pure_functions import Levels
 from dimtensor.dims import Dim, dim_set
 from dimtensor.errors import (
     GraphError,
@@ -384,7 +384,7 @@ def allowed(names: Any) -> frozenset[str]:
     InputError
         If there is none of a name.
     """
-    from dimtensor.ops.loop.rewrites import ASKED_FOR
+    from dimtensor.ops.loop.rewrites.driver import ASKED_FOR
 
     given = [names] if isinstance(names, str) else list(names)
     for name in given:

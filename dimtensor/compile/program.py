@@ -23,7 +23,7 @@ from dimtensor.graph.verify import full_checks
 from dimtensor.graph.walk import with_regions
 from dimtensor.lower import Lowering, plan_axes
 from dimtensor.lower.border import named_variable
-from dimtensor.lower.order import AxisOrder
+from dimtensor.lower.layout.order import AxisOrder
 from dimtensor.lower.verify import verify_program
 from dimtensor.ops.graphs import shared
 

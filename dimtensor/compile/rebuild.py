@@ -14,8 +14,8 @@ from dimtensor.graph import Node, NodeType, make
 from dimtensor.graph.attrs import InputAttrs
 from dimtensor.graph.forms import LEAF, Entry, FormlessError
 from dimtensor.graph.node import KINDS
-from dimtensor.graph.substitute import relabel_node
-from dimtensor.lower.order import AxisOrder
+from dimtensor.graph.rebuilding.substitute import relabel_node
+from dimtensor.lower.layout.order import AxisOrder
 
 
 class Rebuilt(NamedTuple):

@@ -10,9 +10,9 @@ from dimtensor.display.peek import late_labels_text, where_text
 from dimtensor.errors import plain_repr
 from dimtensor.graph import Node
 from dimtensor.graph.dtypes import is_inexact
-from dimtensor.graph.shown import shown
-from dimtensor.graph.text import call_of, constant_text, label_text
-from dimtensor.graph.words import Words, words_of
+from dimtensor.graph.printing.shown import shown
+from dimtensor.graph.printing.text import call_of, constant_text, label_text
+from dimtensor.graph.printing.words import Words, words_of
 
 _ELLIPSIS = "…"
 # operator, how tightly it binds: as in Python

@@ -13,7 +13,7 @@ from dimtensor.display.formula import formula_lines
 from dimtensor.display.peek import dim_row, glance_text, values_text
 from dimtensor.display.text import sizes_text, used_leaves
 from dimtensor.graph import Node
-from dimtensor.graph.printer import graph_text
+from dimtensor.graph.printing.printer import graph_text
 
 if TYPE_CHECKING:
     from dimtensor.compile.function import CompiledFunction

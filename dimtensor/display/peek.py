@@ -14,7 +14,7 @@ from dimtensor.dims.selection import Positions, Slice
 from dimtensor.errors import listing, plain_repr
 from dimtensor.graph import Node
 from dimtensor.graph.attrs import IndexItem
-from dimtensor.graph.text import dim_text
+from dimtensor.graph.printing.text import dim_text
 
 # labels of a derived dim are worked out in full only below this length
 _CHEAP_LENGTH = 10_000

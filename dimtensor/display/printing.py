@@ -8,7 +8,7 @@ from typing import IO, Any
 
 from dimtensor.errors import InputError
 from dimtensor.graph import Node, toposort
-from dimtensor.graph.printer import References, graph_text
+from dimtensor.graph.printing.printer import References, graph_text
 from dimtensor.lower import plan_axes
 
 

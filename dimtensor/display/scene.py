@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from dimtensor.display.peek import where_text
 from dimtensor.errors import GraphError
 from dimtensor.graph import Node
-from dimtensor.graph.printer import References
-from dimtensor.graph.shown import shown
-from dimtensor.graph.text import call_of, label_text
+from dimtensor.graph.printing.printer import References
+from dimtensor.graph.printing.shown import shown
+from dimtensor.graph.printing.text import call_of, label_text
 
 _MOST_NODES = 1000
 _LONGEST = 36

@@ -32,7 +32,7 @@ from dimtensor.tensor.elementwise import (
     sqrt,
     where,
 )
-from dimtensor.tensor.shell import TensorShell, constant, wrap
+from dimtensor.tensor.handle import TensorHandle, constant, wrap
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -313,7 +313,7 @@ class TableDistribution(Distribution):
         formula = self._cell(what)
         dtype = float_dtype([n for n in self._given.values() if n.kind != "constant"])
         value = formula(self._values(dtype))
-        if not isinstance(value, TensorShell):
+        if not isinstance(value, TensorHandle):
             return full(self.dims, float(value), dtype)
         return full(self.dims, value)
 

@@ -10,13 +10,11 @@ from dimtensor.dims import Dim, Dims, sort_dims, without
 from dimtensor.dist.distribution import DimsLike
 from dimtensor.dist.formulas import HALF_LOG_2PI, LOG_2, LOG_PI, log_rising
 from dimtensor.dist.supports import real
-from dimtensor.dist.supports_along import ZeroSums, running_sums
-from dimtensor.dist.supports_matrix import cholesky_corr
+from dimtensor.dist.supports.along import ZeroSums, running_sums
+from dimtensor.dist.supports.matrix import cholesky_corr
 from dimtensor.dist.vectors import VectorDistribution, count_of
 from dimtensor.errors import DimError, InputError
 from dimtensor.tensor.constructors import arange
-from dimtensor.tensor.contract import dot
-from dimtensor.tensor.decompositions import cholesky
 from dimtensor.tensor.elementwise import (
     betaln,
     equal,
@@ -28,9 +26,11 @@ from dimtensor.tensor.elementwise import (
     square,
     where,
 )
-from dimtensor.tensor.equations import diagonal, slogdet, solve_triangular
-from dimtensor.tensor.matrices import matrix
-from dimtensor.tensor.shell import wrap
+from dimtensor.tensor.handle import wrap
+from dimtensor.tensor.linalg.contract import dot
+from dimtensor.tensor.linalg.decompositions import cholesky
+from dimtensor.tensor.linalg.equations import diagonal, slogdet, solve_triangular
+from dimtensor.tensor.linalg.matrices import matrix
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -75,7 +75,7 @@ class _Elliptical(VectorDistribution):
     @property
     def _covariance_diagonal(self) -> DimTensor:
         if self.form == "tau":
-            from dimtensor.tensor.equations import inv
+            from dimtensor.tensor.linalg.equations import inv
 
             return diagonal(inv(self._values["tau"], [self.row, self.col]), [self.row, self.col])
         return square(self._factor).sum(self.col)

@@ -9,8 +9,8 @@ from dimtensor.dims import Dim, Dims, canonical_dims, without
 from dimtensor.dist.distribution import Distribution, TableDistribution
 from dimtensor.dist.supports import Support
 from dimtensor.graph import Node
-from dimtensor.graph.substitute import DimMap
-from dimtensor.tensor.shell import TensorShell, wrap
+from dimtensor.graph.rebuilding.substitute import DimMap
+from dimtensor.tensor.handle import TensorHandle, wrap
 
 
 class Law:
@@ -91,7 +91,7 @@ def _dims_of_parameters(d: Distribution) -> Dims:
 
 
 def _emptied(value: Any, nodes: dict[Node, int]) -> Any:
-    if isinstance(value, TensorShell):
+    if isinstance(value, TensorHandle):
         return Slot((nodes.setdefault(value.node, len(nodes)), "tensor"))
     if isinstance(value, Node):
         return Slot((nodes.setdefault(value, len(nodes)), "node"))

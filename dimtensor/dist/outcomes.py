@@ -9,7 +9,7 @@ from dimtensor.dims import Dim, SelDim
 from dimtensor.dist.distribution import DimsLike
 from dimtensor.dist.formulas import difference
 from dimtensor.dist.supports import Integers
-from dimtensor.dist.supports_along import simplex
+from dimtensor.dist.supports.along import simplex
 from dimtensor.dist.vectors import (
     VectorDistribution,
     as_labels,

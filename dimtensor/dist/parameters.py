@@ -13,7 +13,7 @@ from dimtensor.dist.table import Param, Parametrisation, Range, Row
 from dimtensor.errors import DtypeError, InputError, build_message, listing
 from dimtensor.graph import Node
 from dimtensor.graph.infer import describe
-from dimtensor.tensor.shell import TensorShell, as_node, constant, wrap
+from dimtensor.tensor.handle import TensorHandle, as_node, constant, wrap
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -75,7 +75,7 @@ def read_arguments(row: Row, arguments: Mapping[str, Any]) -> tuple[Parametrisat
     asked = {name: value for name, value in arguments.items() if value is not None}
     chosen = _parametrisation(row, asked)
     given: dict[str, Node] = {}
-    tensors = [value.node for value in asked.values() if isinstance(value, TensorShell)]
+    tensors = [value.node for value in asked.values() if isinstance(value, TensorHandle)]
     for param in chosen.params:
         value = asked.get(param.name, param.default)
         what = f"{param.name} of {row.name}"

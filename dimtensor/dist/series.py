@@ -21,10 +21,10 @@ from dimtensor.dist.vectors import (
 from dimtensor.dist.wrappers import as_distribution
 from dimtensor.errors import DimError, GraphError, InputError
 from dimtensor.tensor.constructors import arange
+from dimtensor.tensor.control.loops import cumulate
 from dimtensor.tensor.elementwise import equal, log, square, where
-from dimtensor.tensor.loops import cumulate
-from dimtensor.tensor.matrices import matrix
-from dimtensor.tensor.shell import TensorShell
+from dimtensor.tensor.handle import TensorHandle
+from dimtensor.tensor.linalg.matrices import matrix
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -186,7 +186,7 @@ class AR(VectorDistribution):
     ):
         self.over = _series_dim(over, "AR")
         self.start = as_distribution(start, "AR")
-        dims: Dims = rho.dims if isinstance(rho, TensorShell) else ()
+        dims: Dims = rho.dims if isinstance(rho, TensorHandle) else ()
         if lag is None and len(dims) != 1:
             raise DimError(f"AR: rho has {len(dims)} dims, so that of the lags is named: lag=...")
         self.lag = dims[0] if lag is None else find_dim(dims, lag, "AR")

@@ -15,7 +15,7 @@ from dimtensor.tensor.autodiff import grad
 from dimtensor.tensor.constructors import tensor
 from dimtensor.tensor.elementwise import abs, log, where
 from dimtensor.tensor.evaluate import substitute
-from dimtensor.tensor.shell import wrap
+from dimtensor.tensor.handle import wrap
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor

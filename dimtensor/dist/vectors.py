@@ -14,7 +14,7 @@ from dimtensor.errors import DimError, InputError, build_message
 from dimtensor.graph import make
 from dimtensor.tensor.constructors import length
 from dimtensor.tensor.elementwise import maximum
-from dimtensor.tensor.shell import TensorShell, as_node, wrap
+from dimtensor.tensor.handle import TensorHandle, as_node, wrap
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -106,7 +106,7 @@ def the_dim_of(value: Any, over: Dim | str, name: str) -> Dim:
     InputError
         If the value is no tensor.
     """
-    if not isinstance(value, TensorShell):
+    if not isinstance(value, TensorHandle):
         value = wrap(as_node(value, what=name))
     return find_dim(value.dims, over, name)
 

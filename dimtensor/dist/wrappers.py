@@ -24,7 +24,7 @@ from dimtensor.tensor.elementwise import (
     minimum,
     where,
 )
-from dimtensor.tensor.shell import TensorShell, wrap
+from dimtensor.tensor.handle import TensorHandle, wrap
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -127,7 +127,7 @@ class _Between(Wrapper):
 
 def plain_bound(bound: Any) -> Any:
     """A bound that is known as a number."""
-    if isinstance(bound, TensorShell) and bound.node.kind == "constant":
+    if isinstance(bound, TensorHandle) and bound.node.kind == "constant":
         return float(bound.node.attrs.value)
     return bound
 

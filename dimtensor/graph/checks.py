@@ -14,8 +14,8 @@ from dimtensor.dims import Dim
 from dimtensor.errors import GraphError, build_message
 from dimtensor.graph.infer import constant_attrs, describe
 from dimtensor.graph.node import KINDS, Node, make
+from dimtensor.graph.rebuilding.substitute import rebuild
 from dimtensor.graph.regions import regions_of
-from dimtensor.graph.substitute import rebuild
 from dimtensor.graph.walk import toposort, with_regions
 
 

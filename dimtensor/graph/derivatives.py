@@ -27,6 +27,7 @@ from dimtensor.graph.checks import is_check
 from dimtensor.graph.dtypes import is_float
 from dimtensor.graph.infer import describe
 from dimtensor.graph.node import Node, NodeType, make
+from dimtensor.graph.rebuilding.substitute import Replace, expand_node, map_dim, rebuild
 from dimtensor.graph.regions import (
     DERIVATIVES,
     DerivativeAttrs,
@@ -40,7 +41,6 @@ from dimtensor.graph.regions import (
     split_derivative,
     type_of,
 )
-from dimtensor.graph.substitute import Replace, expand_node, map_dim, rebuild
 from dimtensor.graph.uses import by_use
 from dimtensor.graph.walk import toposort
 

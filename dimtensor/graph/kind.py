@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from dimtensor.dims import Dim, Dims, dim_set
 from dimtensor.graph.forms import Entry, Parsed, Reader, plain
 from dimtensor.graph.node import KINDS, Node, NodeType, make
-from dimtensor.graph.substitute import DimMap, Replace, map_dim
+from dimtensor.graph.rebuilding.substitute import DimMap, Replace, map_dim
 
 if TYPE_CHECKING:
     from dimtensor.graph.attrs import IndexItem

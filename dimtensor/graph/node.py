@@ -56,7 +56,15 @@ class Node:
     """
 
     __slots__ = (
-        "__weakref__", "attrs", "categories", "dims", "dtype", "inputs", "kind", "serial", "shell",
+        "__weakref__",
+        "attrs",
+        "categories",
+        "dims",
+        "dtype",
+        "handle",
+        "inputs",
+        "kind",
+        "serial",
     )  # fmt: skip
 
     kind: str
@@ -66,15 +74,15 @@ class Node:
     dtype: str
     categories: Dim | None
     serial: int
-    shell: Any
+    handle: Any
 
     def __repr__(self) -> str:
         dims = ", ".join(dim.short for dim in self.dims)
         return f"<{self.kind} {{{dims}}} {self.dtype}>"
 
     def __reduce__(self) -> tuple:
+        from dimtensor.graph.printing.words import listed
         from dimtensor.graph.walk import toposort
-        from dimtensor.graph.words import listed
 
         return (_rebuild_graph, (flatten(self), listed(toposort([self]))))
 
@@ -135,7 +143,7 @@ def _new(kind: str, inputs: tuple[Node, ...], attrs: Hashable, key: tuple) -> No
     node.dtype = dtype
     node.categories = categories
     node.serial = next(_serial)
-    node.shell = None
+    node.handle = None
     return _interned.setdefault(key, node)
 
 
@@ -155,7 +163,7 @@ def flatten(node: Node) -> list[tuple[str, tuple[int, ...], Any]]:
 def _rebuild_graph(
     entries: list[tuple[str, tuple[int, ...], Any]], words: Sequence[tuple] = ()
 ) -> Node:
-    from dimtensor.graph.words import restore
+    from dimtensor.graph.printing.words import restore
 
     nodes: list[Node] = []
     for kind, inputs, attrs in entries:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from dimtensor.dims import Dim, Dims, mask_keys, sort_dims
 from dimtensor.errors import GraphError
 from dimtensor.graph.node import KINDS, Node, NodeType, make
-from dimtensor.graph.substitute import rebuild
+from dimtensor.graph.rebuilding.substitute import rebuild
 from dimtensor.graph.walk import LEAF_KINDS, toposort
 
 DERIVATIVES = frozenset({"gradient", "jacobian", "pushforward"})

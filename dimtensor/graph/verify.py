@@ -13,7 +13,7 @@ from dimtensor.dims import Dim, Dims, sort_dims
 from dimtensor.errors import GraphError, build_message
 from dimtensor.graph.dtypes import DTYPES
 from dimtensor.graph.node import KINDS, Node, make
-from dimtensor.graph.printer import node_text
+from dimtensor.graph.printing.printer import node_text
 from dimtensor.graph.regions import Region
 from dimtensor.graph.walk import LEAF_KINDS, toposort
 from dimtensor.settings import settings

@@ -12,8 +12,8 @@ from dimtensor.dims import Coords, Dim
 from dimtensor.errors import DimError, InputError, LabelError, build_message, listing
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import DataAttrs
-from dimtensor.tensor.reindex import named_indexers, reindex_node
-from dimtensor.tensor.shell import TensorShell, wrap
+from dimtensor.tensor.handle import TensorHandle, wrap
+from dimtensor.tensor.selection.reindex import named_indexers, reindex_node
 from dimtensor.values.labelled import is_dataarray, is_pandas
 
 JOINS = ("exact", "inner", "outer", "left", "right")
@@ -98,7 +98,7 @@ def reindex(x: Any, indexers: Any = None, fill_value: Any = np.nan, **by_name: A
     >>> dt.reindex(income, country, fill_value=0.0).tolist()
     [0.0, 3.0]
     """
-    if isinstance(x, TensorShell):
+    if isinstance(x, TensorHandle):
         return x.reindex(indexers, fill_value, **by_name)  # type: ignore[attr-defined]
     side = _side_of(x, 0)
     wanted = {}
@@ -203,7 +203,7 @@ _Side = _Array | _Tensor
 def _side_of(array: Any, at: int) -> _Side:
     name = getattr(array, "name", None)
     title = f"array {at + 1}" + (f" ({name!r})" if isinstance(name, str) else "")
-    if isinstance(array, TensorShell):
+    if isinstance(array, TensorHandle):
         return _Tensor(array.node, title)
     if is_dataarray(array) or (is_pandas(array) and hasattr(array, "index")):
         return _Array(array, title)

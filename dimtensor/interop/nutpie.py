@@ -15,8 +15,8 @@ from dimtensor.errors import CheckError, InputError, build_message, did_you_mean
 from dimtensor.interop.callbacks import expand_callback, gradient_callback, table_of
 from dimtensor.interop.extras import require
 from dimtensor.model.assembly import FLAT
+from dimtensor.model.inference.starts import no_start
 from dimtensor.model.records import label_text, spread_over, without_multiindex
-from dimtensor.model.starts import no_start
 
 if TYPE_CHECKING:
     import xarray as xr

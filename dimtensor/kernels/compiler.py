@@ -33,7 +33,7 @@ from dimtensor.kernels.native.scope import left_to_numba
 from dimtensor.kernels.native.translate import ArgumentType
 from dimtensor.kernels.native.values import NotLoadable, OutOfScope
 from dimtensor.kernels.plan.plan import Plan
-from dimtensor.ops.loop.rewrites import rewrite_loops
+from dimtensor.ops.loop.rewrites.driver import rewrite_loops
 from dimtensor.ops.rewrites import rewrite
 from dimtensor.ops.rewrites.batched import with_core_shapes
 from dimtensor.settings import settings

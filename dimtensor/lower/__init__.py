@@ -5,16 +5,16 @@ from dimtensor.lower import (
     basic,
     check,
     contract,
-    data_leaves,
     draws,
     indexing,
+    lifted,
     loops,
     shape,
     variables,
 )
 from dimtensor.lower.context import RULES, Lowering, transpose
-from dimtensor.lower.order import AxisOrder, plan_axes
+from dimtensor.lower.layout.order import AxisOrder, plan_axes
 
 __all__ = ["RULES", "AxisOrder", "Lowering", "plan_axes", "transpose"]
 
-del autodiff, basic, check, contract, data_leaves, draws, indexing, loops, shape, variables
+del autodiff, basic, check, contract, lifted, draws, indexing, loops, shape, variables

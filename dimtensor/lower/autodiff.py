@@ -18,8 +18,14 @@ from dimtensor.graph import Node
 from dimtensor.graph.derivatives import jacobian_renames, outer_dims
 from dimtensor.graph.regions import DerivativeAttrs, split_derivative
 from dimtensor.lower.context import Lowering, lowers, transpose
+from dimtensor.lower.layout.preferences import (
+    TRANSPOSED_READ,
+    Estimates,
+    Found,
+    Preference,
+    prefers,
+)
 from dimtensor.lower.loops import RegionLowering
-from dimtensor.lower.preferences import TRANSPOSED_READ, Estimates, Found, Preference, prefers
 from dimtensor.ops.batching import over_batch
 from dimtensor.ops.derivatives import pull, push
 from dimtensor.ops.derivatives.flow import number, zeros

@@ -18,7 +18,7 @@ from dimtensor.graph.dtypes import is_float, is_inexact, operand_dtype
 from dimtensor.graph.kinds.reductions import reduction_row
 from dimtensor.lower.context import Lowering, lowers
 from dimtensor.lower.empty import with_an_element
-from dimtensor.lower.preferences import (
+from dimtensor.lower.layout.preferences import (
     COPY,
     EXTREME_INNERMOST,
     REDUCED_INSIDE,

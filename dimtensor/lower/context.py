@@ -22,7 +22,7 @@ from dimtensor.graph.positions import source_leaves
 from dimtensor.graph.regions import DERIVATIVES
 from dimtensor.graph.verify import verify_graph
 from dimtensor.graph.walk import with_regions
-from dimtensor.lower.order import AxisOrder
+from dimtensor.lower.layout.order import AxisOrder
 from dimtensor.lower.verify import verify_variable
 
 Rule = Callable[["Lowering", Node, list[Variable]], tuple[Variable, Dims]]

@@ -12,7 +12,7 @@ from dimtensor.dims import Dim, Dims, without
 from dimtensor.graph import Node
 from dimtensor.graph.dtypes import is_inexact
 from dimtensor.lower.context import Lowering, lowers, transpose
-from dimtensor.lower.preferences import (
+from dimtensor.lower.layout.preferences import (
     COPY,
     SUMMED_INNERMOST,
     Estimates,

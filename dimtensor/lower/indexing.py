@@ -13,7 +13,7 @@ from dimtensor.dims.selection import LateSlice, Positions, Slice
 from dimtensor.graph import Node
 from dimtensor.graph.attrs import IndexItem, LabelPosition
 from dimtensor.lower.context import Lowering, lowers, transpose
-from dimtensor.lower.preferences import (
+from dimtensor.lower.layout.preferences import (
     COLUMN_WRITTEN,
     ROW_ACROSS,
     Estimates,

@@ -15,12 +15,12 @@ from dimtensor.graph import Node, toposort
 from dimtensor.graph.attrs import LabelPosition
 from dimtensor.graph.checkpoints import Checkpoints
 from dimtensor.graph.checks import Check, check_messages
-from dimtensor.graph.grown import masked
 from dimtensor.graph.infer import describe
+from dimtensor.graph.rebuilding.batching import masked
 from dimtensor.graph.regions import LoopAttrs, Region, split_inputs, stop_dims
 from dimtensor.graph.walk import with_regions
 from dimtensor.lower.context import Lowering, lowers, transpose
-from dimtensor.lower.preferences import COPY, Estimates, Found, first, prefers
+from dimtensor.lower.layout.preferences import COPY, Estimates, Found, first, prefers
 from dimtensor.ops.loop.spec import LoopOptions, StepGraph
 
 Results = list[tuple[Variable, Dims]]

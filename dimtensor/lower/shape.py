@@ -10,7 +10,14 @@ from pytensor.graph.basic import Variable
 from dimtensor.dims import Dim, Dims, ProductDim
 from dimtensor.graph import Node
 from dimtensor.lower.context import Lowering, lowers
-from dimtensor.lower.preferences import COPY, Estimates, Found, Preference, prefers, same_order
+from dimtensor.lower.layout.preferences import (
+    COPY,
+    Estimates,
+    Found,
+    Preference,
+    prefers,
+    same_order,
+)
 
 
 @lowers("expand")

@@ -11,7 +11,7 @@ from pytensor.graph.traversal import graph_inputs
 from dimtensor.dims import Dim, Dims
 from dimtensor.errors import GraphError, build_message
 from dimtensor.graph import Node
-from dimtensor.graph.printer import node_text
+from dimtensor.graph.printing.printer import node_text
 
 
 def verify_variable(

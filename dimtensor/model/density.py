@@ -17,7 +17,7 @@ from dimtensor.tensor.constructors import data as make_data
 from dimtensor.tensor.constructors import tensor
 from dimtensor.tensor.elementwise import where
 from dimtensor.tensor.evaluate import evaluate
-from dimtensor.tensor.shell import wrap
+from dimtensor.tensor.handle import wrap
 
 if TYPE_CHECKING:
     import xarray as xr

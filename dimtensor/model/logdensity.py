@@ -25,7 +25,7 @@ from dimtensor.model.functions import ModelFunctions
 from dimtensor.model.parameters import check_complete, read_parameters
 from dimtensor.model.records import as_dataset, as_numbers, as_vectors, check_names
 from dimtensor.model.terms import check_sums, check_terms, read_logp
-from dimtensor.tensor.shell import wrap
+from dimtensor.tensor.handle import wrap
 from dimtensor.values.data import as_mapping
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import numpy as np
 
 from dimtensor.errors import InputError, build_message, listing
 from dimtensor.graph import Node
-from dimtensor.model.generation import admitted
+from dimtensor.model.predictive.generation import admitted
 from dimtensor.tensor.constructors import data as make_data
 from dimtensor.tensor.constructors import tensor
 

@@ -19,25 +19,25 @@ from dimtensor.errors import (
 )
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import NamedAttrs
-from dimtensor.graph.substitute import rebuild
+from dimtensor.graph.rebuilding.substitute import rebuild
 from dimtensor.model.checks import check_ranges, unaffected
 from dimtensor.model.density import evaluate_terms, log_density, standard_of
-from dimtensor.model.drawing import Drawing
-from dimtensor.model.generation import admitted
-from dimtensor.model.logdensity import LogDensity
-from dimtensor.model.missing import left, read_observation
-from dimtensor.model.records import as_dataset
-from dimtensor.model.results import (
+from dimtensor.model.inference.results import (
     LEADING,
     extended,
     posterior_of,
     with_arviz_names,
     with_leading,
 )
-from dimtensor.model.sample import sample as sample_density
+from dimtensor.model.inference.sample import sample as sample_density
+from dimtensor.model.logdensity import LogDensity
+from dimtensor.model.missing import left, read_observation
+from dimtensor.model.predictive.drawing import Drawing
+from dimtensor.model.predictive.generation import admitted
+from dimtensor.model.records import as_dataset
 from dimtensor.model.variables import Variable, find
 from dimtensor.tensor.constructors import full
-from dimtensor.tensor.shell import wrap
+from dimtensor.tensor.handle import wrap
 from dimtensor.values.data import as_mapping
 
 if TYPE_CHECKING:

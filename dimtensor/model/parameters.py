@@ -20,7 +20,7 @@ from dimtensor.errors import (
 )
 from dimtensor.graph import Node
 from dimtensor.model.records import label_text
-from dimtensor.tensor.shell import TensorShell, wrap
+from dimtensor.tensor.handle import TensorHandle, wrap
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -149,7 +149,7 @@ def _parameter_node(key: Any, by_name: Mapping[str, Node]) -> Node:
                 )
             )
         return by_name[key]
-    if not isinstance(key, TensorShell):
+    if not isinstance(key, TensorHandle):
         raise InputError(f"a parameter is a dims-tensor, not {key!r}")
     node = key.node
     if node.kind != "input":

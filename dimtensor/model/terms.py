@@ -20,7 +20,7 @@ from dimtensor.errors import (
 )
 from dimtensor.graph import Node
 from dimtensor.tensor.constructors import zeros
-from dimtensor.tensor.shell import wrap
+from dimtensor.tensor.handle import wrap
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor

@@ -14,8 +14,8 @@ from dimtensor.errors import GraphError, InputError, build_message
 from dimtensor.graph import Node, make, toposort
 from dimtensor.graph.attrs import NamedAttrs, RandomAttrs
 from dimtensor.graph.infer import describe
-from dimtensor.graph.substitute import rebuild
-from dimtensor.tensor.shell import wrap
+from dimtensor.graph.rebuilding.substitute import rebuild
+from dimtensor.tensor.handle import wrap
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor

@@ -10,12 +10,12 @@ from dimtensor.graph import make
 from dimtensor.graph.infer import describe
 from dimtensor.random.draws import DimsLike, Draws, G
 from dimtensor.tensor.check import check
-from dimtensor.tensor.contract import dot
-from dimtensor.tensor.decompositions import cholesky
 from dimtensor.tensor.elementwise import abs as absolute
 from dimtensor.tensor.elementwise import exp, log, minimum
-from dimtensor.tensor.matrices import matrix
-from dimtensor.tensor.shell import as_node, wrap
+from dimtensor.tensor.handle import as_node, wrap
+from dimtensor.tensor.linalg.contract import dot
+from dimtensor.tensor.linalg.decompositions import cholesky
+from dimtensor.tensor.linalg.matrices import matrix
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor

@@ -17,8 +17,8 @@ from dimtensor.graph.infer import describe
 from dimtensor.ops.random.rows import FINITE, ROWS
 from dimtensor.tensor.check import check
 from dimtensor.tensor.elementwise import sqrt
-from dimtensor.tensor.matrices import require_numbers
-from dimtensor.tensor.shell import as_node, wrap
+from dimtensor.tensor.handle import as_node, wrap
+from dimtensor.tensor.linalg.matrices import require_numbers
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor

@@ -18,7 +18,7 @@ from dimtensor.random.discrete import Discrete
 from dimtensor.random.further import FurtherContinuous
 from dimtensor.tensor.constructors import data
 from dimtensor.tensor.core import DimTensor
-from dimtensor.tensor.shell import TensorShell, wrap
+from dimtensor.tensor.handle import TensorHandle, wrap
 
 
 @dataclass(eq=False, frozen=True)
@@ -129,7 +129,7 @@ def generator(seed: int | DimTensor) -> Generator:
     >>> f(seed=1).values.round(3).tolist(), f(seed=2).values.round(3).tolist()
     ([0.512, 0.95], [0.262, 0.298])
     """
-    if isinstance(seed, TensorShell):
+    if isinstance(seed, TensorHandle):
         node = seed.node
         if WORD in node.dims:
             if node.dtype != "uint64":

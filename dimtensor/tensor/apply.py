@@ -10,9 +10,9 @@ from dimtensor.errors import DimError, DtypeError, GraphError, InputError, build
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import ApplyAttrs
 from dimtensor.graph.dtypes import valid_dtype
-from dimtensor.lower.data_leaves import LiftedGraph
-from dimtensor.tensor.matrices import require_numbers
-from dimtensor.tensor.shell import TensorShell, as_node, wrap
+from dimtensor.lower.lifted import LiftedGraph
+from dimtensor.tensor.handle import TensorHandle, as_node, wrap
+from dimtensor.tensor.linalg.matrices import require_numbers
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -78,7 +78,7 @@ def apply(
     if not tensors:
         raise InputError("apply takes at least one tensor")
     name = _name_of(function)
-    beside = [x.node for x in tensors if isinstance(x, TensorShell)]
+    beside = [x.node for x in tensors if isinstance(x, TensorHandle)]
     nodes = tuple(as_node(x, beside, f"input {at + 1} of {name}") for at, x in enumerate(tensors))
     for node in nodes:
         require_numbers(node, name)

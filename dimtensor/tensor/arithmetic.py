@@ -11,7 +11,7 @@ import numpy as np
 from dimtensor.errors import DimtensorError, DtypeError, GraphError, build_message
 from dimtensor.graph.dtypes import is_complex
 from dimtensor.graph.optable import TABLE
-from dimtensor.tensor.shell import TensorShell, elemwise
+from dimtensor.tensor.handle import TensorHandle, elemwise
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -26,7 +26,7 @@ UFUNCS = {
 }
 
 
-class ArithmeticMixin(TensorShell):
+class ArithmeticMixin(TensorHandle):
     """Operators of dims-tensors; every one broadcasts by dims."""
 
     __slots__ = ()
@@ -81,12 +81,12 @@ class ArithmeticMixin(TensorShell):
         return other // self, other % self
 
     def __matmul__(self, other: Any) -> DimTensor:
-        from dimtensor.tensor.contract import dot
+        from dimtensor.tensor.linalg.contract import dot
 
         return dot(self, other)
 
     def __rmatmul__(self, other: Any) -> DimTensor:
-        from dimtensor.tensor.contract import dot
+        from dimtensor.tensor.linalg.contract import dot
 
         return dot(other, self)
 
@@ -140,7 +140,7 @@ class ArithmeticMixin(TensorShell):
     def __ne__(self, other: Any) -> DimTensor:  # type: ignore[override]
         return elemwise("not_equal", self, other)
 
-    __hash__ = TensorShell.__hash__
+    __hash__ = TensorHandle.__hash__
 
     def __lt__(self, other: Any) -> DimTensor:
         return elemwise("less", self, other)

@@ -18,8 +18,8 @@ from dimtensor.graph.attrs import ApplyAttrs, ShapedAttrs
 from dimtensor.graph.dtypes import valid_dtype
 from dimtensor.lower import AxisOrder, Lowering, transpose
 from dimtensor.lower.border import named_variable, roots_of, stand_for, without_assertions
-from dimtensor.lower.data_leaves import LiftedGraph
-from dimtensor.tensor.shell import wrap
+from dimtensor.lower.lifted import LiftedGraph
+from dimtensor.tensor.handle import wrap
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor

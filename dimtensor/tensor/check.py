@@ -8,7 +8,7 @@ import numpy as np
 
 from dimtensor.errors import InputError
 from dimtensor.graph import make
-from dimtensor.tensor.shell import as_node, wrap
+from dimtensor.tensor.handle import as_node, wrap
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor

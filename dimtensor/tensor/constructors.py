@@ -22,8 +22,8 @@ from dimtensor.errors import DimError, DtypeError, InputError, build_message, li
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import DataAttrs, InputAttrs
 from dimtensor.graph.dtypes import valid_dtype
-from dimtensor.graph.words import say
-from dimtensor.tensor.shell import as_node, constant, wrap
+from dimtensor.graph.printing.words import say
+from dimtensor.tensor.handle import as_node, constant, wrap
 from dimtensor.values.admission import as_dtype, require_elements, what_is_in
 from dimtensor.values.admission import label_positions as _label_positions
 from dimtensor.values.labelled import (

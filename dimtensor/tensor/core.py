@@ -1,4 +1,4 @@
-"""DimTensor: the shell that users hold, put together from its parts."""
+"""DimTensor: the handle that users hold, put together from its parts."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any
 
 from dimtensor.tensor.arithmetic import ArithmeticMixin
 from dimtensor.tensor.evaluate import EvaluationMixin
-from dimtensor.tensor.indexing import IndexingMixin
+from dimtensor.tensor.handle import TensorHandle
 from dimtensor.tensor.movement import MovementMixin
 from dimtensor.tensor.reductions import ReductionMixin
-from dimtensor.tensor.reindex import ReindexMixin
+from dimtensor.tensor.selection.indexing import IndexingMixin
+from dimtensor.tensor.selection.reindex import ReindexMixin
 from dimtensor.tensor.shape import ShapeMixin
-from dimtensor.tensor.shell import TensorShell
 from dimtensor.tensor.values import ValuesMixin
 
 
@@ -24,7 +24,7 @@ class DimTensor(
     MovementMixin,
     EvaluationMixin,
     ValuesMixin,
-    TensorShell,
+    TensorHandle,
 ):
     """A symbolic tensor with named dims in no order.
 
@@ -60,4 +60,4 @@ class DimTensor(
         return tensor_html(self)
 
 
-TensorShell._class = DimTensor
+TensorHandle._class = DimTensor

@@ -15,7 +15,7 @@ from dimtensor.dims import Dim, as_dim_tuple
 from dimtensor.errors import GraphError, InputError, build_message, did_you_mean, listing
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.walk import LEAF_KINDS
-from dimtensor.tensor.shell import TensorShell, as_node, wrap
+from dimtensor.tensor.handle import TensorHandle, as_node, wrap
 from dimtensor.values.data import as_mapping, title_of
 
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ def _given(known: list[Node], values: Mapping[Any, Any]) -> dict[Any, Any]:
         if isinstance(key, Dim):
             given[key] = value
             continue
-        if not isinstance(key, (str, TensorShell, Node)):
+        if not isinstance(key, (str, TensorHandle, Node)):
             raise InputError(f"values are given by tensor, by name or by dim, not by {key!r}")
         node = names.get(key) if isinstance(key, str) else as_node(key)
         if node not in known:
@@ -257,7 +257,7 @@ def _given(known: list[Node], values: Mapping[Any, Any]) -> dict[Any, Any]:
     return given
 
 
-class EvaluationMixin(TensorShell):
+class EvaluationMixin(TensorHandle):
     """Values of expressions."""
 
     __slots__ = ()
@@ -298,7 +298,7 @@ def substitute(outputs: Any, replacements: Mapping[Any, Any]) -> Any:
     >>> dt.substitute(x + 1, {x: y}) is y + 1
     True
     """
-    from dimtensor.graph.substitute import substitute as substitute_nodes
+    from dimtensor.graph.rebuilding.substitute import substitute as substitute_nodes
 
     mapping = {}
     dims: dict[Dim, Dim] = {}

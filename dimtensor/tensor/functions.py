@@ -10,11 +10,11 @@ from dimtensor.errors import DimError, InputError, build_message
 from dimtensor.graph import make
 from dimtensor.graph.attrs import ConcatAttrs
 from dimtensor.graph.infer import describe
-from dimtensor.graph.substitute import relabel_node
+from dimtensor.graph.rebuilding.substitute import relabel_node
 from dimtensor.tensor.constructors import full_like, ones_like, zeros_like
 from dimtensor.tensor.elementwise import angle, clip, imag, real, round, where
+from dimtensor.tensor.handle import TensorHandle, as_node, wrap
 from dimtensor.tensor.numpy_style import named_dims
-from dimtensor.tensor.shell import TensorShell, as_node, wrap
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -62,7 +62,7 @@ def concat(
     tensors = in_order(tensors, "the tensors of concat")
     if not len(tensors):
         raise InputError("concat takes at least one tensor")
-    beside = [x.node for x in tensors if isinstance(x, TensorShell)]
+    beside = [x.node for x in tensors if isinstance(x, TensorHandle)]
     nodes = [as_node(x, beside, f"operand {at + 1} of concat") for at, x in enumerate(tensors)]
     keys = (
         [dims] * len(nodes)
@@ -111,7 +111,7 @@ def stack(tensors: Sequence[Any], dim: Dim | str) -> DimTensor:
     (dim,) = as_dim_tuple(given, "the dim of stack")
     if dim.length != len(tensors):
         raise DimError(f"stack: {len(tensors)} tensors do not fill {dim!r}, one position each")
-    beside = [x.node for x in tensors if isinstance(x, TensorShell)]
+    beside = [x.node for x in tensors if isinstance(x, TensorHandle)]
     nodes = [as_node(x, beside, f"operand {at + 1} of stack") for at, x in enumerate(tensors)]
     for at, x in enumerate(nodes):
         if dim in x.dims:

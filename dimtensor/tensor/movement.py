@@ -10,18 +10,18 @@ import numpy as np
 from dimtensor.dims import Dim, NamedDim, PadDim, find_dim
 from dimtensor.errors import DimError, DtypeError
 from dimtensor.graph import make
-from dimtensor.graph.substitute import relabel_node
-from dimtensor.graph.words import say
-from dimtensor.tensor.indexing import gathered
+from dimtensor.graph.printing.words import say
+from dimtensor.graph.rebuilding.substitute import relabel_node
+from dimtensor.tensor.handle import TensorHandle, wrap
 from dimtensor.tensor.numpy_style import with_named_dims
-from dimtensor.tensor.shell import TensorShell, wrap
+from dimtensor.tensor.selection.indexing import gathered
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 
 @with_named_dims
-class MovementMixin(TensorShell):
+class MovementMixin(TensorHandle):
     """Elements shifted, rolled, subtracted from their neighbours, padded."""
 
     __slots__ = ()
@@ -46,7 +46,7 @@ class MovementMixin(TensorShell):
         [nan, 1.0, 2.0]
         """
         from dimtensor.tensor.functions import concat
-        from dimtensor.tensor.shell import require_float
+        from dimtensor.tensor.handle import require_float
 
         result: Any = wrap(self.node)
         if isinstance(fill_value, float) and self.categories is None:
@@ -150,7 +150,7 @@ class MovementMixin(TensorShell):
         [0.0, 1.0, 2.0]
         """
         from dimtensor.tensor.functions import concat
-        from dimtensor.tensor.shell import require_float
+        from dimtensor.tensor.handle import require_float
 
         result: Any = wrap(self.node)
         if isinstance(constant_values, float) and self.categories is None:
@@ -189,7 +189,7 @@ def filler_dim(dim: Dim, n: int, where: str = "fill") -> Dim:
 
 def _filler(x: Any, dim: Dim, n: int, value: Any, where: str = "fill") -> Any:
     from dimtensor.tensor.constructors import full
-    from dimtensor.tensor.shell import as_node
+    from dimtensor.tensor.handle import as_node
 
     if x.categories is not None:
         raise DtypeError("labels are not filled up; use .codes")

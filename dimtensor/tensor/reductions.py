@@ -15,9 +15,9 @@ from dimtensor.errors import DimError, DtypeError, InputError
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import AlongAttrs, ReduceAttrs, SortAttrs
 from dimtensor.graph.dtypes import is_complex, is_inexact
-from dimtensor.graph.words import say
+from dimtensor.graph.printing.words import say
+from dimtensor.tensor.handle import TensorHandle, constant, elemwise, require_float, wrap
 from dimtensor.tensor.numpy_style import with_named_dims
-from dimtensor.tensor.shell import TensorShell, constant, elemwise, require_float, wrap
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -36,7 +36,7 @@ def _is_float(x: Node) -> bool:
 
 
 @with_named_dims
-class ReductionMixin(TensorShell):
+class ReductionMixin(TensorHandle):
     """Reductions of dims-tensors; without dims they reduce over all."""
 
     __slots__ = ()
@@ -412,7 +412,7 @@ class ReductionMixin(TensorShell):
         >>> float(x.weighted(w).mean().eval())
         1.5
         """
-        from dimtensor.tensor.shell import as_node
+        from dimtensor.tensor.handle import as_node
         from dimtensor.tensor.weighted import Weighted
 
         return Weighted(self, wrap(as_node(weights, [self.node], "weights")))

@@ -21,14 +21,14 @@ from dimtensor.dims import (
 from dimtensor.errors import DimError, DtypeError, build_message
 from dimtensor.graph import make
 from dimtensor.graph.dtypes import valid_dtype
-from dimtensor.graph.substitute import relabel_node
-from dimtensor.tensor.shell import TensorShell, elemwise, wrap
+from dimtensor.graph.rebuilding.substitute import relabel_node
+from dimtensor.tensor.handle import TensorHandle, elemwise, wrap
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 
-class ShapeMixin(TensorShell):
+class ShapeMixin(TensorHandle):
     """Dims renamed, added, removed, merged, split."""
 
     __slots__ = ()

@@ -14,7 +14,7 @@ from dimtensor.errors import DimError, DtypeError, GraphError, build_message
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.dtypes import is_integer
 from dimtensor.graph.walk import LEAF_KINDS
-from dimtensor.tensor.shell import TensorShell, wrap
+from dimtensor.tensor.handle import TensorHandle, wrap
 from dimtensor.values.data import bind_data, title_of
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _LOOPS = {"loop": 1_000}
 _seen: WeakKeyDictionary[Node, Any] = WeakKeyDictionary()
 
 
-class ValuesMixin(TensorShell):
+class ValuesMixin(TensorHandle):
     """Values of data, and of expressions of nothing but data."""
 
     __slots__ = ()

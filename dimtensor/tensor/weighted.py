@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dims, find_dims
-from dimtensor.graph.words import say
+from dimtensor.graph.printing.words import say
+from dimtensor.tensor.handle import elemwise, require_float, wrap
 from dimtensor.tensor.numpy_style import with_named_dims
 from dimtensor.tensor.reductions import DimKey, root_of_variance
-from dimtensor.tensor.shell import elemwise, require_float, wrap
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor

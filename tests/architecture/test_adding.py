@@ -19,8 +19,8 @@ from dimtensor.graph.kind import Call, Kind, by_position, kind, lacking_in_opera
 from dimtensor.graph.node import KINDS
 from dimtensor.graph.verify import verify_graph
 from dimtensor.lower.context import RULES, lowers
-from dimtensor.lower.preferences import PREFERENCES, last, prefers
-from dimtensor.tensor.shell import wrap
+from dimtensor.lower.layout.preferences import PREFERENCES, last, prefers
+from dimtensor.tensor.handle import wrap
 
 A, B, T = Dim("a", length=30), Dim("b", length=20), Dim("t")
 

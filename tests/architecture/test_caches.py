@@ -114,7 +114,7 @@ def test_compiled_code_is_let_go(monkeypatch, tmp_path):
 
 
 def test_plans_of_one_node_are_few():
-    from dimtensor.lower.order import _PLANS_OF_A_NODE, _plans, plan_axes
+    from dimtensor.lower.layout.order import _PLANS_OF_A_NODE, _plans, plan_axes
 
     a, b = dt.Dim("a"), dt.Dim("b")
     node = (dt.tensor("x", dims=[a, b]) * 7.0).node

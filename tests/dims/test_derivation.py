@@ -9,7 +9,7 @@ import pytest
 
 import dimtensor as dt
 from dimtensor.dims import DERIVED, DerivedDim, PadDim, SortedDim, family
-from dimtensor.graph.text import dim_text
+from dimtensor.graph.printing.text import dim_text
 
 A, B = dt.Dim("a"), dt.Dim("b", coords=["u", "v"])
 # the dim, its length where a has length 4 and where it has length 30, and how it is written

@@ -19,7 +19,7 @@ from dimtensor.display.formula import formula
 from dimtensor.display.peek import labels_at
 from dimtensor.display.text import fit
 from dimtensor.graph import Node
-from dimtensor.tensor.shell import wrap
+from dimtensor.tensor.handle import wrap
 from tests.golden.compare import check_golden
 from tests.graph.test_printer import every_kind, hierarchical
 from tests.steps import counted_calls
@@ -269,9 +269,9 @@ def test_a_positional_variable_is_named():
 
 
 def broken():
-    shell = object.__new__(type(dt.scalar()))
-    shell.node = object.__new__(Node)
-    return shell
+    handle = object.__new__(type(dt.scalar()))
+    handle.node = object.__new__(Node)
+    return handle
 
 
 def test_reprs_never_raise():
@@ -283,9 +283,9 @@ def test_reprs_never_raise():
 def test_every_kind_of_node_has_reprs():
     for x in (*every_kind(), *hierarchical().values()):
         for node in dt.walk(x):
-            shell = type(x)
+            handle = type(x)
             text = repr(wrap(node))
-            assert text.startswith(f"<{shell.__name__} ")
+            assert text.startswith(f"<{handle.__name__} ")
             assert "no repr" not in text
 
 

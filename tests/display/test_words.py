@@ -12,7 +12,7 @@ import pytest
 
 import dimtensor as dt
 from dimtensor.display.formula import formula
-from dimtensor.graph.words import _said, say, words_of
+from dimtensor.graph.printing.words import _said, say, words_of
 
 FIRM = dt.Dim("firm", coords=np.array(["IBM", "GE", "US Steel"]))
 YEAR, LATE, OBS = dt.Dim("year", coords=[1935, 1936, 1937]), dt.Dim("late"), dt.Dim("obs")
@@ -115,7 +115,7 @@ def test_graphs_and_their_keys_do_not_depend_on_words():
 import dimtensor as dt
 from dimtensor.compile import cache
 from dimtensor.compile.fingerprint import describe_graph
-from dimtensor.graph.words import _said
+from dimtensor.graph.printing.words import _said
 
 year = dt.Dim("year", length=3)
 x = dt.tensor("x", dims=year)

@@ -26,9 +26,9 @@ from dimtensor.graph.forms import LEAF
 from dimtensor.graph.infer import describe
 from dimtensor.graph.kind import Kind, kind_of
 from dimtensor.graph.node import KINDS, make
+from dimtensor.graph.printing.shown import shown
+from dimtensor.graph.printing.text import call_of
 from dimtensor.graph.regions import Region
-from dimtensor.graph.shown import shown
-from dimtensor.graph.text import call_of
 from dimtensor.graph.verify import verify_graph
 from dimtensor.graph.walk import toposort
 

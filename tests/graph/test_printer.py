@@ -16,8 +16,8 @@ from dimtensor.dims import PadDim
 from dimtensor.errors import InputError
 from dimtensor.graph import make
 from dimtensor.graph.attrs import GroupAttrs
-from dimtensor.graph.printer import graph_text, node_text
-from dimtensor.tensor.shell import wrap
+from dimtensor.graph.printing.printer import graph_text, node_text
+from dimtensor.tensor.handle import wrap
 from tests.golden.compare import check_golden
 
 COUNTY = dt.Dim("county", coords=[f"county {i}" for i in range(85)])

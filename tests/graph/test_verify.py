@@ -19,8 +19,8 @@ from dimtensor.graph.attrs import (
     RelabelAttrs,
     UpdateAttrs,
 )
+from dimtensor.graph.printing.shown import shown
 from dimtensor.graph.regions import Region
-from dimtensor.graph.shown import shown
 from dimtensor.graph.verify import full_checks, verify_graph
 from dimtensor.lower import RULES, AxisOrder, Lowering
 from dimtensor.lower.verify import verify_program
@@ -37,7 +37,7 @@ def effect():
 def forged(like: Node, **fields) -> Node:
     """A node with some fields wrong, as no function of the package makes it."""
     node = object.__new__(Node)
-    for slot in ("kind", "inputs", "attrs", "dims", "dtype", "categories", "serial", "shell"):
+    for slot in ("kind", "inputs", "attrs", "dims", "dtype", "categories", "serial", "handle"):
         setattr(node, slot, fields.get(slot, getattr(like, slot)))
     if "serial" not in fields:
         node.serial = dt.scalar().node.serial + 1

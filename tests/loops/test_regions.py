@@ -28,7 +28,7 @@ def forged(like, **fields):
     """A node as make would never make it."""
     node = object.__new__(Node)
     for name in Node.__slots__:
-        if name not in ("__weakref__", "shell"):
+        if name not in ("__weakref__", "handle"):
             setattr(node, name, fields.get(name, getattr(like, name)))
     return node
 

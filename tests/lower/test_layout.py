@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 import dimtensor as dt
 from dimtensor.errors import DimtensorError
 from dimtensor.graph import Node
-from dimtensor.lower import order as layout
 from dimtensor.lower import plan_axes
-from dimtensor.lower.canonical_order import in_order
+from dimtensor.lower.layout import order as layout
+from dimtensor.lower.layout.canonical_order import in_order
 from dimtensor.values.ports import TensorPort
 from tests.effort import a_third
 from tests.golden.compare import check_golden

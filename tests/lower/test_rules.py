@@ -8,7 +8,7 @@ from dimtensor.graph import rows
 from dimtensor.graph.node import KINDS
 from dimtensor.lower import RULES
 from dimtensor.lower.basic import REDUCTIONS
-from dimtensor.lower.preferences import PREFERENCES
+from dimtensor.lower.layout.preferences import PREFERENCES
 
 # their variables come from outside, and derivatives that are printed are not computed
 WITHOUT_RULE = {"input", "data", "shaped", "shown"}

@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 
 import dimtensor as dt
-from dimtensor.model import diagnostics
+from dimtensor.model.inference import diagnostics
 
 SCHOOL = dt.Dim("school", coords=["A", "B", "C"])
 QUIET = {"progress_bar": False, "seed": 3}

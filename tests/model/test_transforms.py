@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dimtensor as dt
-from dimtensor.dist.supports_along import SHORT
+from dimtensor.dist.supports.along import SHORT
 from tests.backend_names import COMPILED
 from tests.effort import a_tenth
 from tests.model import oracles

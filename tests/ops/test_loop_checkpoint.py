@@ -19,7 +19,7 @@ from dimtensor.errors import GraphError, InputError
 from dimtensor.graph.checkpoints import levels, states
 from dimtensor.ops.interpret import Interpreter
 from dimtensor.ops.loop import scan
-from dimtensor.ops.loop.checkpoint import Schedule, levels_within, schedule
+from dimtensor.ops.loop.derivatives.checkpoint import Schedule, levels_within, schedule
 from tests.ops.loops import assert_close, evaluate, rewritten
 
 x, v = pt.dvector("x"), pt.dvector("v")

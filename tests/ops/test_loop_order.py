@@ -11,7 +11,7 @@ from pytensor.graph.traversal import ancestors
 from dimtensor.ops.interpret import Interpreter
 from dimtensor.ops.loop import scan, while_loop
 from dimtensor.ops.loop.op import Loop
-from dimtensor.ops.loop.sum_order import ordered
+from dimtensor.ops.loop.rewrites.sum_order import ordered
 from tests.ops.loops import assert_close, evaluate, loops_of, rewritten
 
 x, rows = pt.dvector("x"), pt.dmatrix("rows")

@@ -11,7 +11,7 @@ from pytensor.raise_op import Assert
 
 from dimtensor.ops.interpret import Interpreter
 from dimtensor.ops.loop import scan, while_loop
-from dimtensor.ops.loop.rewrites import RewriteLoops
+from dimtensor.ops.loop.rewrites.driver import RewriteLoops
 from tests.ops.loops import assert_close, evaluate, loops_of, rewritten
 
 x, v = pt.dvector("x"), pt.dvector("v")
@@ -236,7 +236,7 @@ def test_the_rewriter_for_a_mode():
 def test_a_graph_without_loops_is_left_alone():
     graph = pytensor.graph.fg.FunctionGraph([s], [pt.sin(s) + pt.sin(s)], clone=True)
     before = len(graph.apply_nodes)
-    from dimtensor.ops.loop.rewrites import rewrite_loops
+    from dimtensor.ops.loop.rewrites.driver import rewrite_loops
 
     assert rewrite_loops(graph) is False
     assert len(graph.apply_nodes) == before

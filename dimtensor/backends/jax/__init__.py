@@ -81,7 +81,7 @@ def compile_positional(
     from pytensor.graph.fg import FunctionGraph
 
     from dimtensor.backends.jax.graph import graph_function
-    from dimtensor.ops.loop.rewrites import rewrite_loops
+    from dimtensor.ops.loop.rewrites.driver import rewrite_loops
 
     _dispatch()
     shared = _shared_variables(outputs, set(inputs))

@@ -20,7 +20,7 @@ from dimtensor.graph.kind import (
     wrong_count,
 )
 from dimtensor.graph.node import Node, NodeType
-from dimtensor.graph.substitute import DimMap
+from dimtensor.graph.rebuilding.substitute import DimMap
 
 
 def _with_dim(x: Node, dim: Dim, what: str) -> Dims:

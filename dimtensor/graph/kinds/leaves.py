@@ -13,8 +13,8 @@ from dimtensor.graph import attrs as at
 from dimtensor.graph.forms import LEAF, Entry, FormlessError, Parsed, Reader
 from dimtensor.graph.kind import Call, DimMap, DimRef, Kind, kind, wrong_count
 from dimtensor.graph.node import Node, NodeType
+from dimtensor.graph.printing.text import SHOWN_VALUES, constant_text, op_name
 from dimtensor.graph.regions import BoundAttrs
-from dimtensor.graph.text import SHOWN_VALUES, constant_text, op_name
 
 
 class _Leaf[A](Kind[A]):

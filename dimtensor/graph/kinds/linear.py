@@ -24,8 +24,8 @@ from dimtensor.graph.kind import (
 )
 from dimtensor.graph.lengths import Requirement
 from dimtensor.graph.node import Node, NodeType
-from dimtensor.graph.printer import node_text
-from dimtensor.graph.text import function_name
+from dimtensor.graph.printing.printer import node_text
+from dimtensor.graph.printing.text import function_name
 
 
 @kind("dot")

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dimtensor.dims import Dim, dim_set, sort_dims, without
 from dimtensor.errors import DimError, GraphError, build_message
-from dimtensor.graph.apart import region_apart
 from dimtensor.graph.checkpoints import Checkpoints
 from dimtensor.graph.forms import Entry, Parsed, Reader, plain
-from dimtensor.graph.grown import grown_cond, grown_loop
 from dimtensor.graph.kind import (
     Body,
     Call,
@@ -20,7 +18,10 @@ from dimtensor.graph.kind import (
     wrong_count,
 )
 from dimtensor.graph.node import Node, NodeType
-from dimtensor.graph.printer import node_text
+from dimtensor.graph.printing.printer import node_text
+from dimtensor.graph.rebuilding.batching import grown_cond, grown_loop
+from dimtensor.graph.rebuilding.independence import region_apart
+from dimtensor.graph.rebuilding.substitute import map_dim
 from dimtensor.graph.regions import (
     CondAttrs,
     LoopAttrs,
@@ -30,7 +31,6 @@ from dimtensor.graph.regions import (
     stop_dims,
     type_of,
 )
-from dimtensor.graph.substitute import map_dim
 from dimtensor.graph.verify import open_region
 
 

@@ -34,7 +34,7 @@ from dimtensor.graph.kind import (
 )
 from dimtensor.graph.lengths import Requirement
 from dimtensor.graph.node import Node, NodeType
-from dimtensor.graph.substitute import expand_node, map_dim, relabel_node
+from dimtensor.graph.rebuilding.substitute import expand_node, map_dim, relabel_node
 
 
 class _Selecting(Kind[Any]):

@@ -25,8 +25,8 @@ from dimtensor.graph.kind import (
     wrong_count,
 )
 from dimtensor.graph.node import Node, NodeType
-from dimtensor.graph.printer import node_text
-from dimtensor.graph.substitute import expand_node, map_dim
+from dimtensor.graph.printing.printer import node_text
+from dimtensor.graph.rebuilding.substitute import expand_node, map_dim
 
 
 class _Moving[A](Kind[A]):

@@ -8,7 +8,7 @@ from dimtensor.graph.attrs import NamedAttrs, RandomAttrs
 from dimtensor.graph.dtypes import DTYPES
 from dimtensor.graph.kind import Call, DimRef, Kind, by_position, kind, mapped, wrong_count
 from dimtensor.graph.node import Node, NodeType
-from dimtensor.graph.substitute import DimMap
+from dimtensor.graph.rebuilding.substitute import DimMap
 
 
 def no_value(node: Node) -> GraphError:

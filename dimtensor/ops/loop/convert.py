@@ -7,8 +7,8 @@ from pytensor.graph.basic import Apply, Variable
 
 from dimtensor.errors import GraphError
 from dimtensor.ops.graphs import replaced
+from dimtensor.ops.loop.derivatives.jacobian_pattern import is_continuous
 from dimtensor.ops.loop.frontend import ScanResult, build_loop, build_scan
-from dimtensor.ops.loop.jacobian_pattern import is_continuous
 from dimtensor.ops.loop.op import Scan
 from dimtensor.ops.loop.shapes import lengths_of
 from dimtensor.ops.loop.spec import LoopOptions, StepGraph

@@ -18,6 +18,7 @@ from dimtensor.ops.loop.capture import (
     converted,
     freeze,
 )
+from dimtensor.ops.loop.derivatives.tape_or_recompute import Split, split
 from dimtensor.ops.loop.op import Loop, Scan
 from dimtensor.ops.loop.spec import PLAIN, LoopOptions, LoopSpec, StepGraph
 from dimtensor.ops.loop.steps import (
@@ -31,7 +32,6 @@ from dimtensor.ops.loop.steps import (
     other_count,
     settled,
 )
-from dimtensor.ops.loop.tape_or_recompute import Split, split
 
 
 class ScanResult(NamedTuple):
@@ -170,7 +170,7 @@ def build_scan(
         Whether the first step runs, of a loop that can stop.
     """
     if options.checkpoint is not None:
-        from dimtensor.ops.loop.checkpoint import checkpointed
+        from dimtensor.ops.loop.derivatives.checkpoint import checkpointed
 
         return checkpointed(n_steps, step, init, sequences, options, go)
     states, elements, traced = list(step.states), list(step.elements), list(step.traced)

@@ -95,7 +95,7 @@ class _LoopOp(WithRules, Op, HasInnerGraph):
         return state
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        from dimtensor.ops.loop.jacobian_pattern import connections
+        from dimtensor.ops.loop.derivatives.jacobian_pattern import connections
 
         return connections(self)
 
@@ -264,12 +264,12 @@ class Scan(_LoopOp):
         return scan_shapes(self, node, shapes)
 
     def pull_rule(self, node: Any, cotangents: Any, wanted: Any) -> Any:
-        from dimtensor.ops.loop.gradient import pull_scan
+        from dimtensor.ops.loop.derivatives.gradient import pull_scan
 
         return pull_scan(self, node.inputs, node.outputs, cotangents, wanted)
 
     def push_rule(self, node: Any, tangents: Any) -> Any:
-        from dimtensor.ops.loop.pushforward import push_scan
+        from dimtensor.ops.loop.derivatives.pushforward import push_scan
 
         return push_scan(self, node.inputs, tangents)
 
@@ -337,12 +337,12 @@ class Loop(_LoopOp):
         return list(shapes[1 : 1 + self.n_states])
 
     def pull_rule(self, node: Any, cotangents: Any, wanted: Any) -> Any:
-        from dimtensor.ops.loop.gradient import pull_loop
+        from dimtensor.ops.loop.derivatives.gradient import pull_loop
 
         return pull_loop(self, node.inputs, node.outputs, cotangents, wanted)
 
     def push_rule(self, node: Any, tangents: Any) -> Any:
-        from dimtensor.ops.loop.pushforward import push_loop
+        from dimtensor.ops.loop.derivatives.pushforward import push_loop
 
         return push_loop(self, node.inputs, tangents)
 

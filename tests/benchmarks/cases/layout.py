@@ -197,7 +197,7 @@ def dimtensor_numba(expression):
 def forced_orders(expression):
     from dimtensor.backends import compile_positional
     from dimtensor.compile.program import build_program
-    from dimtensor.lower.order import AxisOrder
+    from dimtensor.lower.layout.order import AxisOrder
 
     given = values(expression)
     # long lengths are left out of the code, which serves all of them

@@ -1,0 +1,1 @@
+"""Rows of the distribution table, by support."""

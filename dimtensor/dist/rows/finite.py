@@ -1,0 +1,356 @@
+"""Rows of the distribution table: between bounds, truncated, circular and tilted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from dimtensor.dist.formulas import (
+    HALF_LOG_2PI,
+    JKB1,
+    LOG_2,
+    LOG_PI,
+    difference,
+    log_between,
+    log_expm1_over,
+    log_odds,
+)
+from dimtensor.dist.rows.bounded import number_of
+from dimtensor.dist.rows.location_scale import standardised
+from dimtensor.dist.supports import Bounded, Support, real, unit
+from dimtensor.dist.table import NO_CLOSED_FORM, Missing, Row, also, params
+from dimtensor.tensor.elementwise import (
+    abs,
+    arccos,
+    betaincinv,
+    cos,
+    exp,
+    expm1,
+    floor,
+    i0e,
+    log,
+    log1p,
+    log_ndtr,
+    logaddexp,
+    ndtri_exp,
+    power,
+    reciprocal,
+    sigmoid,
+    sin,
+    sinh,
+    sqrt,
+    square,
+    where,
+)
+
+CIRCLE = Missing("it is a distribution on a circle")
+
+
+def _around(location: str, scale: str) -> Callable[[Any], Support]:
+    """The support from a scale below a location to one above it."""
+
+    def support(p: Any) -> Support:
+        at, width = number_of(getattr(p, location)), number_of(getattr(p, scale))
+        return Bounded(at - width, at + width)
+
+    return support
+
+
+def on_circle(p: Any) -> Support:
+    """The support of angles."""
+    return Bounded(-math.pi, math.pi)
+
+
+def _truncated(p: Any) -> tuple[Any, Any]:
+    """The bounds in standard deviations, as Python numbers where they are infinite."""
+    found = []
+    for bound in (number_of(p.lower), number_of(p.upper)):
+        infinite = isinstance(bound, float) and math.isinf(bound)
+        found.append(bound if infinite else (bound - p.mu) / p.sigma)
+    return found[0], found[1]
+
+
+def _truncated_support(p: Any) -> Support:
+    lower, upper = number_of(p.lower), number_of(p.upper)
+    known = isinstance(lower, float) and isinstance(upper, float)
+    return real if known and lower == -upper == -math.inf else Bounded(lower, upper)
+
+
+def _truncated_logp(x: Any, p: Any) -> Any:
+    peak = -HALF_LOG_2PI - 0.5 * square((x - p.mu) / p.sigma) - log(p.sigma)
+    return peak - _log_mass(*_truncated(p))
+
+
+def _log_mass(a: Any, b: Any) -> Any:
+    if isinstance(a, float) and isinstance(b, float):
+        return 0.0
+    return log_between(a, b)
+
+
+def _truncated_logcdf(x: Any, p: Any) -> Any:
+    a, b = _truncated(p)
+    z = (x - p.mu) / p.sigma
+    return _log_part_between(a, z) - _log_mass(a, b)
+
+
+def _truncated_logsf(x: Any, p: Any) -> Any:
+    a, b = _truncated(p)
+    z = (x - p.mu) / p.sigma
+    return _log_part_between(z, b) - _log_mass(a, b)
+
+
+def _log_part_between(a: Any, b: Any) -> Any:
+    """As log_between, and minus infinity where the bounds are the same."""
+    if isinstance(a, float) or isinstance(b, float):
+        return log_between(a, b)
+    right = a + b > 0.0
+    return difference(log_ndtr(where(right, -a, b)), log_ndtr(where(right, -b, a)))
+
+
+def _truncated_icdf(q: Any, p: Any) -> Any:
+    """By the logarithm of the probability in the tail that is nearer."""
+    a, b = _truncated(p)
+    mass = _log_mass(a, b)
+    left = log(q) + mass
+    if not (isinstance(a, float) and a == -math.inf):
+        left = logaddexp(log_ndtr(a), left)
+    right = log1p(-q) + mass
+    if not (isinstance(b, float) and b == math.inf):
+        right = logaddexp(log_ndtr(-b), right)
+    from_left = left < -LOG_2
+    z = where(
+        from_left,
+        ndtri_exp(where(from_left, left, -1.0)),
+        -ndtri_exp(where(from_left, -1.0, right)),
+    )
+    return p.mu + p.sigma * z
+
+
+def _truncated_slopes(p: Any) -> tuple[Any, Any]:
+    """Density, and density times value, at the lower bound less those at the upper one."""
+    a, b = _truncated(p)
+    mass = _log_mass(a, b)
+    densities = [
+        0.0 if isinstance(z, float) else exp(-HALF_LOG_2PI - 0.5 * square(z) - mass) for z in (a, b)
+    ]
+    times = [0.0 if isinstance(z, float) else z * d for z, d in zip((a, b), densities, strict=True)]
+    return densities[0] - densities[1], times[0] - times[1]
+
+
+def _truncated_variance(p: Any) -> Any:
+    first, second = _truncated_slopes(p)
+    return square(p.sigma) * (1.0 + second - first * first)
+
+
+def _von_mises_logp(x: Any, p: Any) -> Any:
+    # κ (cos x - 1), without the difference
+    turn = -2.0 * p.kappa * square(sin(0.5 * (x - p.mu)))
+    return turn - LOG_2 - LOG_PI - log(i0e(p.kappa))
+
+
+def _wrapped_cauchy_logp(x: Any, p: Any) -> Any:
+    apart = square(1.0 - p.rho) + 4.0 * p.rho * square(sin(0.5 * (x - p.mu)))
+    return log1p(-p.rho) + log1p(p.rho) - LOG_2 - LOG_PI - log(apart)
+
+
+def _draw_wrapped_cauchy(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:
+    z, rng = rng.standard_cauchy(dims=dims)
+    angle = p.mu - log(p.rho) * z
+    return angle - 2.0 * math.pi * _turns(angle), rng
+
+
+def _turns(angle: Any) -> Any:
+    return floor(angle / (2.0 * math.pi) + 0.5)
+
+
+def _raised_logp(z: Any, p: Any) -> Any:
+    return 2.0 * log(abs(cos(0.5 * math.pi * z)))
+
+
+def _without_sine(y: Any) -> Any:
+    """Y - sin(y), by a series where it cancels."""
+    near = y < 0.3
+    small = where(near, y, 0.0)
+    s = square(small)
+    series = small * s * (1.0 / 6.0 - s * (1.0 / 120.0 - s * (1.0 / 5040.0 - s / 362880.0)))
+    return where(near, series, y - sin(y))
+
+
+def _raised_cdf(z: Any) -> Any:
+    return _without_sine(math.pi * (1.0 + z)) / (2.0 * math.pi)
+
+
+def _semicircle_cdf(z: Any) -> Any:
+    """Share of a disc to the left of a chord."""
+    return _without_sine(2.0 * arccos(-z)) / (2.0 * math.pi)
+
+
+def _draw_semicircle(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:
+    y, rng = rng.beta(1.5, 1.5, dims=dims)
+    return 2.0 * y - 1.0, rng
+
+
+def _by_symmetry(cdf: Callable[[Any], Any], z: Any) -> Any:
+    """Log probability of smaller values, where the density is symmetric around 0."""
+    left = z < 0.0
+    tail = cdf(where(left, z, -z))
+    return where(left, log(tail), log1p(-tail))
+
+
+def _odds(p: Any) -> Any:
+    return p.logit_lam if p.has("logit_lam") else log_odds(p.lam)
+
+
+def _tilted_logcdf(x: Any, eta: Any) -> Any:
+    return log(x) + log_expm1_over(eta * x) - log_expm1_over(eta)
+
+
+def _tilted_icdf(q: Any, p: Any) -> Any:
+    """From the end where the density is larger, nothing overflows."""
+    eta = _odds(p)
+    tiny = abs(eta) < 1e-6
+    size = abs(where(tiny, 1.0, eta))
+    rest = where(eta > 0.0, 1.0 - q, q)
+    near = -log1p(rest * expm1(-size)) / size
+    return where(tiny, q + 0.5 * eta * q * (1.0 - q), where(eta > 0.0, 1.0 - near, near))
+
+
+def _tilted_mean(p: Any) -> Any:
+    eta = _odds(p)
+    tiny = abs(eta) < 1e-2
+    c = where(tiny, 1.0, eta)
+    return where(tiny, 0.5 + eta / 12.0 - power(eta, 3.0) / 720.0, _middle(c))
+
+
+def _middle(c: Any) -> Any:
+    """1 / (1 - exp(-c)) - 1 / c."""
+    return -reciprocal(expm1(-c)) - reciprocal(c)
+
+
+def _tilted_variance(p: Any) -> Any:
+    eta = _odds(p)
+    tiny = abs(eta) < 5e-2
+    c = where(tiny, 1.0, eta)
+    near = 1.0 / 12.0 - square(eta) / 240.0 + square(square(eta)) / 6048.0
+    return where(tiny, near, 1.0 / square(c) - 0.25 / square(sinh(0.5 * c)))
+
+
+FINITE: list[Row] = [
+    Row(
+        name="TruncatedNormal",
+        doc="The normal distribution between two bounds.",
+        density="φ((x - mu) / sigma) / (sigma (Φ((upper - mu) / sigma) - Φ((lower - mu) / sigma)))",
+        params=params("mu: real = 0 | mean without bounds",
+                      "sigma: positive = 1 | standard deviation without bounds",
+                      f"lower: bound = {-math.inf} | lower bound",
+                      f"upper: bound = {math.inf} | upper bound"),
+        alternatives=(
+            also("mu: real = 0 | mean without bounds", "tau: positive | precision, 1 / sigma²",
+                 f"lower: bound = {-math.inf} | lower bound",
+                 f"upper: bound = {math.inf} | upper bound",
+                 by=lambda p: {"sigma": 1.0 / sqrt(p.tau)}),
+        ),
+        increasing=("lower", "upper"),
+        support=_truncated_support,
+        logp=_truncated_logp,
+        logcdf=_truncated_logcdf,
+        logsf=_truncated_logsf,
+        icdf=_truncated_icdf,
+        mean=lambda p: p.mu + p.sigma * _truncated_slopes(p)[0],
+        variance=_truncated_variance,
+        draw="icdf",
+        source=f"{JKB1}, section 13.10.1",
+        example={"mu": 0.5, "sigma": 1.2, "lower": -1.0, "upper": 2.0},
+        window=(-1.2, 2.2),
+    ),
+    Row(
+        name="VonMises",
+        doc="The von Mises distribution, of angles around mu.",
+        density="exp(kappa cos(x - mu)) / (2π I₀(kappa))",
+        params=params("mu: real = 0 | direction", "kappa: not negative | concentration"),
+        support=on_circle,
+        logp=_von_mises_logp,
+        logcdf=NO_CLOSED_FORM,
+        icdf=NO_CLOSED_FORM,
+        mean=CIRCLE,
+        variance=CIRCLE,
+        draw=lambda rng, p, dims: rng.vonmises(p.mu, p.kappa, dims=dims),
+        source="Mardia and Jupp, Directional Statistics (1999), section 3.5.4",
+        example={"mu": 0.7, "kappa": 2.0},
+        window=(-3.1, 3.1),
+    ),
+    Row(
+        name="WrappedCauchy",
+        doc="The Cauchy distribution wrapped around a circle.",
+        density="(1 - rho²) / (2π (1 + rho² - 2 rho cos(x - mu)))",
+        params=params("mu: real = 0 | direction", "rho: between 0 and 1 | concentration"),
+        support=on_circle,
+        logp=_wrapped_cauchy_logp,
+        logcdf=NO_CLOSED_FORM,
+        icdf=NO_CLOSED_FORM,
+        mean=CIRCLE,
+        variance=CIRCLE,
+        draw=_draw_wrapped_cauchy,
+        source="Mardia and Jupp, Directional Statistics (1999), section 3.5.7",
+        example={"mu": 0.7, "rho": 0.4},
+        window=(-3.1, 3.1),
+    ),
+    standardised(
+        "mu", "s",
+        name="RaisedCosine",
+        doc="The raised cosine distribution, from mu - s to mu + s.",
+        density="(1 + cos(π z)) / (2 s), z = (x - mu) / s",
+        params=params("mu: real = 0 | location", "s: positive = 1 | half of the width"),
+        support=_around("mu", "s"),
+        ends="()",
+        logp=_raised_logp,
+        logcdf=lambda z, p: _by_symmetry(_raised_cdf, z),
+        logsf=lambda z, p: _by_symmetry(_raised_cdf, -z),
+        icdf=NO_CLOSED_FORM,
+        mean=lambda p: 0.0,
+        variance=lambda p: 1.0 / 3.0 - 2.0 / math.pi**2,
+        draw=Missing("there is no short recipe"),
+        source="Rinne, Location-Scale Distributions (2010), section 5.2.3",
+        example={"mu": 0.5, "s": 2.0},
+        window=(-1.6, 2.6),
+    ),
+    standardised(
+        "mu", "r",
+        name="Semicircle",
+        doc="The semicircle distribution of Wigner, from mu - r to mu + r.",
+        density="2 √(1 - z²) / (π r), z = (x - mu) / r",
+        params=params("mu: real = 0 | location", "r: positive = 1 | radius"),
+        support=_around("mu", "r"),
+        logp=lambda z, p: LOG_2 - LOG_PI + 0.5 * (log1p(-z) + log1p(z)),
+        logcdf=lambda z, p: _by_symmetry(_semicircle_cdf, z),
+        logsf=lambda z, p: _by_symmetry(_semicircle_cdf, -z),
+        icdf=lambda q, p: 2.0 * betaincinv(1.5 + 0.0 * q, 1.5 + 0.0 * q, q) - 1.0,
+        mean=lambda p: 0.0,
+        variance=lambda p: 0.25,
+        draw=_draw_semicircle,
+        source="Rinne, Location-Scale Distributions (2010), section 5.2.2",
+        example={"mu": 0.5, "r": 2.0},
+        window=(-1.6, 2.6),
+    ),
+    Row(
+        name="ContinuousBernoulli",
+        doc="The exponential distribution, rising or falling, between 0 and 1.",
+        density="lam^x (1 - lam)^(1 - x) / ∫ lam^t (1 - lam)^(1 - t) dt over 0 < t < 1",
+        params=params("lam: between 0 and 1 | shape"),
+        alternatives=(
+            also("logit_lam: real | log odds of lam", by=lambda p: {"lam": sigmoid(p.logit_lam)}),
+        ),
+        support=lambda p: unit,
+        logp=lambda x, p: _odds(p) * x - log_expm1_over(_odds(p)),
+        logcdf=lambda x, p: _tilted_logcdf(x, _odds(p)),
+        logsf=lambda x, p: _tilted_logcdf(1.0 - x, -_odds(p)),
+        icdf=_tilted_icdf,
+        mean=_tilted_mean,
+        variance=_tilted_variance,
+        draw="icdf",
+        source="Loaiza-Ganem and Cunningham, Neural Information Processing Systems 32 (2019)",
+        example={"lam": 0.8},
+        window=(0, 1),
+    ),
+]  # fmt: skip

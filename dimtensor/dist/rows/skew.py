@@ -1,0 +1,475 @@
+"""Rows of the distribution table: on all real numbers, with parameters of shape."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dimtensor.dist.formulas import (
+    EULER,
+    HALF_LOG_2PI,
+    JKB1,
+    JKB2,
+    LOG_2,
+    LOG_PI,
+    by_sides,
+    expm1_over,
+    log1p_over,
+    log1p_square,
+    log_betainc,
+    log_betaincc,
+    log_cosh,
+    log_gammainc,
+    log_gammaincc,
+    magnitude,
+    of_sign,
+)
+from dimtensor.dist.rows.bounded import number_of
+from dimtensor.dist.rows.location_scale import standardised
+from dimtensor.dist.rows.real import LOCATION, SCALE
+from dimtensor.dist.rows.student import (
+    draw_skew_student,
+    skew_student_back,
+    skew_student_logp,
+    skew_student_mean,
+    skew_student_part,
+    skew_student_variance,
+    student_icdf,
+    student_logcdf,
+    student_logp,
+    student_variance,
+)
+from dimtensor.dist.supports import Bounded, Support, real
+from dimtensor.dist.table import IMPROPER, NO_CLOSED_FORM, Row, also, params
+from dimtensor.tensor.elementwise import (
+    abs,
+    arcsinh,
+    arctan,
+    betaincinv,
+    cosh,
+    erfcx,
+    exp,
+    expm1,
+    gamma,
+    gammaincc,
+    gammainccinv,
+    gammaincinv,
+    gammaln,
+    log,
+    log1mexp,
+    log1p,
+    log_ndtr,
+    logaddexp,
+    maximum,
+    ndtr,
+    ndtri,
+    owens_t,
+    power,
+    psi,
+    sinh,
+    sqrt,
+    square,
+    tan,
+    tri_gamma,
+    where,
+)
+
+TAU = "tau: positive | precision, 1 / sigma²"
+
+
+def by_tau(p: Any) -> dict[str, Any]:
+    """The scale of a precision."""
+    return {"sigma": 1.0 / sqrt(p.tau)}
+
+
+# -- the exponentially modified normal ----------------------------------------------------------
+
+
+def _ex_gaussian_joint(x: Any, p: Any) -> Any:
+    """Log density times nu: of erfcx where its factors would overflow."""
+    a = (x - p.mu) / p.sigma
+    r = p.sigma / p.nu
+    t = r - a
+    left = t > 0.0
+    far = log(0.5 * erfcx(where(left, t, 0.0) * math.sqrt(0.5))) - 0.5 * square(a)
+    near = r * (0.5 * r - a) + log_ndtr(-where(left, 0.0, t))
+    return where(left, far, near)
+
+
+def _ex_gaussian_logcdf(x: Any, p: Any) -> Any:
+    whole = log_ndtr((x - p.mu) / p.sigma)
+    return whole + log1mexp(_ex_gaussian_joint(x, p) - whole)
+
+
+def _draw_ex_gaussian(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:
+    x, rng = rng.normal(p.mu, p.sigma, dims=dims)
+    y, rng = rng.exponential(p.nu, dims=dims)
+    return x + y, rng
+
+
+# -- others ------------------------------------------------------------------------------------
+
+
+def _skew_normal_cdf(z: Any, p: Any) -> Any:
+    return maximum(ndtr(z) - 2.0 * owens_t(z, p.alpha), 0.0)
+
+
+def _skew_normal_sf(z: Any, p: Any) -> Any:
+    return maximum(ndtr(-z) + 2.0 * owens_t(z, p.alpha), 0.0)
+
+
+def _draw_skew_normal(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:
+    delta = p.alpha / sqrt(1.0 + square(p.alpha))
+    x, rng = magnitude(rng.normal(0.0, 1.0, dims=dims))
+    y, rng = rng.normal(0.0, 1.0, dims=dims)
+    return delta * x + sqrt(1.0 - square(delta)) * y, rng
+
+
+def _skew_mean(p: Any) -> Any:
+    return p.alpha / sqrt(1.0 + square(p.alpha)) * math.sqrt(2.0 / math.pi)
+
+
+def _asymmetric_icdf(q: Any, p: Any) -> Any:
+    k2 = square(p.kappa)
+    at = k2 / (1.0 + k2)
+    left = q < at
+    below = p.kappa * log(where(left, q, at) / at)
+    above = -(log1p(-where(left, at, q)) + log1p(k2)) / p.kappa
+    return where(left, below, above)
+
+
+def _asymmetric_logcdf(z: Any, p: Any) -> Any:
+    k2 = square(p.kappa)
+    return by_sides(
+        lambda z: z / p.kappa - log1p(1.0 / k2),
+        lambda z: log1p(-exp(-z * p.kappa) / (1.0 + k2)),
+        z,
+    )
+
+
+def _asymmetric_logsf(z: Any, p: Any) -> Any:
+    k2 = square(p.kappa)
+    return by_sides(
+        lambda z: log1p(-exp(z / p.kappa) * k2 / (1.0 + k2)),
+        lambda z: -z * p.kappa - log1p(k2),
+        z,
+    )
+
+
+def _draw_asymmetric(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:
+    x, rng = rng.exponential(1.0, dims=dims)
+    y, rng = rng.exponential(1.0, dims=dims)
+    return x / p.kappa - y * p.kappa, rng
+
+
+def _secant_logcdf(z: Any) -> Any:
+    far = z < -30.0
+    return math.log(2.0 / math.pi) + where(far, z, log(arctan(exp(where(far, 0.0, z)))))
+
+
+def _power_tail(z: Any, p: Any) -> Any:
+    return 0.5 * gammaincc(1.0 / p.beta, power(abs(z), p.beta))
+
+
+def _power_logcdf(z: Any, p: Any) -> Any:
+    tail = _power_tail(z, p)
+    return where(z < 0.0, log(tail), log1p(-tail))
+
+
+def _power_icdf(q: Any, p: Any) -> Any:
+    left = q < 0.5
+    size = power(gammainccinv(1.0 / p.beta, 2.0 * where(left, q, 1.0 - q)), 1.0 / p.beta)
+    return where(left, -size, size)
+
+
+def _draw_power(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:
+    size, rng = rng.gamma(1.0 / p.beta, 1.0, dims=dims)
+    u, rng = rng.uniform(0.0, 1.0, dims=dims)
+    return of_sign(u) * power(size, 1.0 / p.beta), rng
+
+
+def _extreme_support(p: Any) -> Support:
+    mu, sigma, xi = number_of(p.mu), number_of(p.sigma), number_of(p.xi)
+    if isinstance(xi, float):
+        if xi == 0.0:
+            return real
+        end = mu - sigma / xi
+        return Bounded(end) if xi > 0.0 else Bounded(high=end)
+    end = mu - sigma / where(xi == 0.0, 1.0, xi)
+    return Bounded(where(xi > 0.0, end, -math.inf), where(xi < 0.0, end, math.inf))
+
+
+def _extreme_logp(z: Any, p: Any) -> Any:
+    t = log1p_over(p.xi, z)
+    return -(1.0 + p.xi) * t - exp(-t)
+
+
+def _extreme_moment(p: Any, order: int) -> Any:
+    """Moments of (gamma - 1) / xi, of an exponential's power gamma."""
+    tiny = abs(p.xi) < 1e-4
+    xi = where(tiny, 0.5, p.xi)
+    first = where(p.xi < 1.0, gamma(1.0 - where(xi < 1.0, xi, 0.5)), math.inf)
+    if order == 1:
+        near = EULER + 0.5 * p.xi * (EULER**2 + math.pi**2 / 6.0)
+        return where(tiny, near, (first - 1.0) / xi)
+    second = where(p.xi < 0.5, gamma(1.0 - 2.0 * where(xi < 0.5, xi, 0.25)), math.inf)
+    spread = (second - square(where(p.xi < 0.5, first, 0.0))) / square(xi)
+    return where(tiny, math.pi**2 / 6.0, spread)
+
+
+def _draw_moyal(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:
+    x, rng = magnitude(rng.normal(0.0, 1.0, dims=dims))
+    return -2.0 * log(x), rng
+
+
+def _draw_log_gamma(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:
+    x, rng = rng.gamma(p.c, 1.0, dims=dims)
+    return log(x), rng
+
+
+SKEW: list[Row] = [
+    standardised(
+        "mu", "sigma",
+        name="StudentT",
+        doc="Student's t distribution.",
+        density="Γ((nu+1)/2) / (Γ(nu/2) sigma √(nu π)) (1 + z²/nu)^(-(nu+1)/2), "
+        "z = (x - mu) / sigma",
+        params=params("nu: positive | degrees of freedom", LOCATION, SCALE),
+        alternatives=(
+            also("nu: positive | degrees of freedom", LOCATION, "lam: positive | 1 / sigma²",
+                 by=lambda p: {"sigma": 1.0 / sqrt(p.lam)}),
+        ),
+        support=lambda p: real,
+        logp=lambda z, p: student_logp(z, p.nu),
+        logcdf=student_logcdf,
+        logsf=lambda z, p: student_logcdf(-z, p),
+        icdf=student_icdf,
+        mean=lambda p: where(p.nu > 1.0, 0.0 * p.nu, math.nan),
+        variance=lambda p: student_variance(p.nu),
+        draw=lambda rng, p, dims: rng.standard_t(p.nu, dims=dims),
+        source=f"{JKB2}, chapter 28",
+        example={"nu": 4.5, "mu": 0.5, "sigma": 1.2},
+        window=(-5, 6),
+    ),
+    standardised(
+        "mu", lambda p: 1.0 / p.b,
+        name="AsymmetricLaplace",
+        doc="The Laplace distribution with two rates, b kappa above mu and b / kappa below.",
+        density="b / (kappa + 1/kappa) exp(-(x - mu) b s kappa^s), s = sign(x - mu)",
+        params=params("kappa: positive | asymmetry", LOCATION, "b: positive = 1 | rate"),
+        alternatives=(
+            also("q: between 0 and 1 | probability of values below mu", LOCATION,
+                 "b: positive = 1 | rate", by=lambda p: {"kappa": sqrt(p.q / (1.0 - p.q))}),
+        ),
+        support=lambda p: real,
+        logp=lambda z, p: (
+            -log(p.kappa + 1.0 / p.kappa) - abs(z) * where(z > 0.0, p.kappa, 1.0 / p.kappa)
+        ),
+        logcdf=_asymmetric_logcdf,
+        logsf=_asymmetric_logsf,
+        icdf=_asymmetric_icdf,
+        mean=lambda p: 1.0 / p.kappa - p.kappa,
+        variance=lambda p: 1.0 / square(p.kappa) + square(p.kappa),
+        draw=_draw_asymmetric,
+        source="Kotz, Kozubowski and Podgórski, The Laplace Distribution (2001), chapter 3",
+        example={"kappa": 1.4, "mu": 0.3, "b": 1.1},
+        window=(-4, 4),
+    ),
+    Row(
+        name="ExGaussian",
+        doc="The sum of a normal and an exponential variable.",
+        density="exp((mu - x) / nu + sigma² / (2 nu²)) Φ((x - mu) / sigma - sigma / nu) / nu",
+        params=params(
+            "mu: real = 0 | mean of the normal", "sigma: positive = 1 | its standard deviation",
+            "nu: positive = 1 | mean of the exponential",
+        ),
+        support=lambda p: real,
+        ends="()",
+        logp=lambda x, p: _ex_gaussian_joint(x, p) - log(p.nu),
+        logcdf=_ex_gaussian_logcdf,
+        logsf=lambda x, p: logaddexp(log_ndtr((p.mu - x) / p.sigma), _ex_gaussian_joint(x, p)),
+        icdf=NO_CLOSED_FORM,
+        mean=lambda p: p.mu + p.nu,
+        variance=lambda p: square(p.sigma) + square(p.nu),
+        draw=_draw_ex_gaussian,
+        source="Grushka, Analytical Chemistry 44, 1733-1738 (1972)",
+        example={"mu": 0.5, "sigma": 0.8, "nu": 1.5},
+        window=(-3, 8),
+    ),
+    standardised(
+        "mu", "sigma",
+        name="SkewNormal",
+        doc="The skew normal distribution of Azzalini.",
+        density="2 φ(z) Φ(alpha z) / sigma, z = (x - mu) / sigma",
+        params=params(LOCATION, SCALE, "alpha: real = 1 | skewness"),
+        alternatives=(also(LOCATION, TAU, "alpha: real = 1 | skewness", by=by_tau),),
+        support=lambda p: real,
+        ends="()",
+        logp=lambda z, p: LOG_2 - HALF_LOG_2PI - 0.5 * square(z) + log_ndtr(p.alpha * z),
+        logcdf=lambda z, p: log(_skew_normal_cdf(z, p)),
+        logsf=lambda z, p: log(_skew_normal_sf(z, p)),
+        icdf=NO_CLOSED_FORM,
+        mean=_skew_mean,
+        variance=lambda p: 1.0 - square(_skew_mean(p)),
+        draw=_draw_skew_normal,
+        source="Azzalini, Scandinavian Journal of Statistics 12, 171-178 (1985)",
+        example={"mu": 0.3, "sigma": 1.2, "alpha": 2.0},
+        window=(-3, 5),
+    ),
+    standardised(
+        "mu", "sigma",
+        name="SkewStudentT",
+        doc="The skew t distribution of Jones and Faddy.",
+        density="(1 + u)^(a + 1/2) (1 - u)^(b + 1/2) / (2^(a+b-1) B(a, b) √(a + b) sigma), "
+        "u = z / √(a + b + z²), z = (x - mu) / sigma",
+        params=params("a: positive | shape on the left", "b: positive | shape on the right",
+                      LOCATION, SCALE),
+        alternatives=(
+            also("a: positive | shape on the left", "b: positive | shape on the right", LOCATION,
+                 "lam: positive | 1 / sigma²", by=lambda p: {"sigma": 1.0 / sqrt(p.lam)}),
+        ),
+        support=lambda p: real,
+        ends="()",
+        logp=skew_student_logp,
+        logcdf=skew_student_part(log_betainc),
+        logsf=skew_student_part(log_betaincc),
+        icdf=lambda q, p: skew_student_back(betaincinv(p.a, p.b, q), p),
+        mean=skew_student_mean,
+        variance=skew_student_variance,
+        draw=draw_skew_student,
+        source="Jones and Faddy, Journal of the Royal Statistical Society B 65, 159-174 (2003)",
+        example={"a": 3.0, "b": 2.0, "mu": 0.3, "sigma": 1.1},
+        window=(-4, 6),
+    ),
+    standardised(
+        "mu", "sigma",
+        name="Moyal",
+        doc="The Moyal distribution, of energy losses of particles.",
+        density="exp(-(z + exp(-z)) / 2) / (sigma √(2π)), z = (x - mu) / sigma",
+        params=params(LOCATION, SCALE),
+        support=lambda p: real,
+        ends="()",
+        logp=lambda z, p: -0.5 * (z + exp(-z)) - HALF_LOG_2PI,
+        logcdf=lambda z, p: LOG_2 + log_ndtr(-exp(-0.5 * z)),
+        icdf=lambda q, p: -2.0 * log(-ndtri(0.5 * q)),
+        mean=lambda p: EULER + LOG_2,
+        variance=lambda p: math.pi**2 / 2.0,
+        draw=_draw_moyal,
+        source="Walck, Statistical Distributions for Experimentalists (2007), chapter 26",
+        example={"mu": 0.3, "sigma": 0.9},
+        window=(-2.5, 9),
+    ),
+    Row(
+        name="Flat",
+        doc="The improper density that is 1 everywhere.",
+        density="1",
+        params=(),
+        support=lambda p: real,
+        ends="()",
+        logp=lambda x, p: 0.0 * x,
+        logcdf=IMPROPER,
+        icdf=IMPROPER,
+        mean=IMPROPER,
+        variance=IMPROPER,
+        draw=IMPROPER,
+        source="Gelman et al., Bayesian Data Analysis (2013), section 2.8",
+        example={},
+        window=(-3, 3),
+    ),
+    standardised(
+        "mu", "sigma",
+        name="HyperbolicSecant",
+        doc="The hyperbolic secant distribution.",
+        density="1 / (π sigma cosh(z)), z = (x - mu) / sigma",
+        params=params(LOCATION, SCALE),
+        support=lambda p: real,
+        ends="()",
+        logp=lambda z, p: -LOG_PI - log_cosh(z),
+        logcdf=lambda z, p: _secant_logcdf(z),
+        logsf=lambda z, p: _secant_logcdf(-z),
+        icdf=lambda q, p: log(tan(0.5 * math.pi * q)),
+        mean=lambda p: 0.0,
+        variance=lambda p: math.pi**2 / 4.0,
+        source=f"{JKB2}, section 23.11",
+        example={"mu": 0.3, "sigma": 0.8},
+        window=(-4, 5),
+    ),
+    standardised(
+        "mu", "sigma",
+        name="GeneralizedNormal",
+        doc="The exponential power distribution: normal for beta = 2, Laplace for beta = 1.",
+        density="beta exp(-|z|^beta) / (2 sigma Γ(1/beta)), z = (x - mu) / sigma",
+        params=params(LOCATION, SCALE, "beta: positive | power"),
+        support=lambda p: real,
+        logp=lambda z, p: log(p.beta) - LOG_2 - gammaln(1.0 / p.beta) - power(abs(z), p.beta),
+        logcdf=_power_logcdf,
+        logsf=lambda z, p: _power_logcdf(-z, p),
+        icdf=_power_icdf,
+        mean=lambda p: 0.0,
+        variance=lambda p: exp(gammaln(3.0 / p.beta) - gammaln(1.0 / p.beta)),
+        draw=_draw_power,
+        source="Nadarajah, Journal of Applied Statistics 32, 685-694 (2005)",
+        example={"mu": 0.3, "sigma": 1.2, "beta": 3.0},
+        window=(-2, 3),
+    ),
+    standardised(
+        "mu", "sigma",
+        name="JohnsonSU",
+        doc="The unbounded distribution of Johnson: gamma + delta arsinh(z) is normal.",
+        density="delta φ(gamma + delta arsinh(z)) / (sigma √(1 + z²)), z = (x - mu) / sigma",
+        params=params("gamma: real | skewness", "delta: positive | tail weight", LOCATION, SCALE),
+        support=lambda p: real,
+        ends="()",
+        logp=lambda z, p: (
+            log(p.delta) - 0.5 * log1p_square(z) - HALF_LOG_2PI
+            - 0.5 * square(p.gamma + p.delta * arcsinh(z))
+        ),
+        logcdf=lambda z, p: log_ndtr(p.gamma + p.delta * arcsinh(z)),
+        logsf=lambda z, p: log_ndtr(-p.gamma - p.delta * arcsinh(z)),
+        icdf=lambda q, p: sinh((ndtri(q) - p.gamma) / p.delta),
+        mean=lambda p: -exp(0.5 / square(p.delta)) * sinh(p.gamma / p.delta),
+        variance=lambda p: 0.5 * expm1(1.0 / square(p.delta)) * (
+            exp(1.0 / square(p.delta)) * cosh(2.0 * p.gamma / p.delta) + 1.0
+        ),
+        source=f"{JKB1}, section 12.4.3",
+        example={"gamma": 0.5, "delta": 1.5, "mu": 0.3, "sigma": 1.1},
+        window=(-5, 4),
+    ),
+    standardised(
+        "mu", "sigma",
+        name="GeneralizedExtremeValue",
+        doc="The distribution of maxima: Gumbel for xi = 0, Fréchet above, Weibull below.",
+        density="t^(xi + 1) exp(-t) / sigma, t = (1 + xi z)^(-1/xi), z = (x - mu) / sigma",
+        params=params(LOCATION, SCALE, "xi: real | shape"),
+        support=_extreme_support,
+        ends="()",
+        inner=lambda p: p.mu,
+        logp=_extreme_logp,
+        logcdf=lambda z, p: -exp(-log1p_over(p.xi, z)),
+        icdf=lambda q, p: expm1_over(p.xi, -log(-log(q))),
+        mean=lambda p: _extreme_moment(p, 1),
+        variance=lambda p: _extreme_moment(p, 2),
+        source="Coles, Statistical Modeling of Extreme Values (2001), chapter 3",
+        example={"mu": 0.3, "sigma": 0.9, "xi": 0.2},
+        window=(-3, 8),
+    ),
+    standardised(
+        "mu", "sigma",
+        name="LogGamma",
+        doc="The distribution of the logarithm of a gamma variable.",
+        density="exp(c z - exp(z)) / (Γ(c) sigma), z = (x - mu) / sigma",
+        params=params("c: positive | shape", LOCATION, SCALE),
+        support=lambda p: real,
+        ends="()",
+        logp=lambda z, p: p.c * z - exp(z) - gammaln(p.c),
+        logcdf=lambda z, p: log_gammainc(p.c, exp(z)),
+        logsf=lambda z, p: log_gammaincc(p.c, exp(z)),
+        icdf=lambda q, p: log(gammaincinv(p.c, q)),
+        mean=lambda p: psi(p.c),
+        variance=lambda p: tri_gamma(p.c),
+        draw=_draw_log_gamma,
+        source=f"{JKB2}, section 22.10",
+        example={"c": 1.7, "mu": 0.3, "sigma": 1.1},
+        window=(-5, 4),
+    ),
+]  # fmt: skip

@@ -1,0 +1,328 @@
+"""Where a parameter may lie, and the smooth map from all real numbers to there.
+
+Samplers move through unconstrained vectors. A support maps such a vector to the values it
+allows, and knows the logarithm of the absolute determinant of the map's Jacobian, which the log
+density of the unconstrained vector needs.
+
+The maps are those of Stan, so that log densities agree number for number: Stan Development Team,
+*Stan Reference Manual* (version 2.38), chapter "Constraint Transforms".
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dimtensor.dims import Dim, Dims, find_dim
+from dimtensor.errors import DimError, InputError, build_message
+from dimtensor.tensor.elementwise import equal, exp, floor, isfinite, log, sigmoid, softplus
+from dimtensor.tensor.elementwise import real as real_part
+from dimtensor.tensor.handle import TensorHandle
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+
+class Support(ABC):
+    """A set of values, and the map from all real numbers to it.
+
+    A support that works along a dim is resolved for a tensor first (:meth:`resolve`); the other
+    methods are those of a resolved one. All three of them build expressions.
+    """
+
+    name: str
+    discrete = False
+
+    def resolve(self, x: DimTensor) -> Support:
+        """The support for one tensor, with its dims found among those of the tensor.
+
+        Raises
+        ------
+        DimError
+            If a dim is not there, or has to be named.
+        """
+        return self
+
+    def free_dims(self, dims: Dims) -> Dims:
+        """Dims of the unconstrained tensor for a parameter with some dims."""
+        return dims
+
+    def numbered(self, dims: Dims) -> Dims:
+        """Those of the free dims whose positions do not belong to one label each."""
+        return ()
+
+    @abstractmethod
+    def contains(self, y: DimTensor) -> DimTensor:
+        """Whether values lie in the support, its bounds included.
+
+        Of a support along dims it is one answer for the elements that belong together.
+        """
+
+    @abstractmethod
+    def constrain(self, x: DimTensor) -> tuple[DimTensor, DimTensor | None]:
+        """Values in the support, and the log Jacobian as a scalar.
+
+        Parameters
+        ----------
+        x : DimTensor
+            With the free dims.
+
+        Returns
+        -------
+        DimTensor, DimTensor or None
+            None where the log Jacobian is 0.
+        """
+
+    @abstractmethod
+    def unconstrain(self, y: DimTensor) -> DimTensor:
+        """The inverse map; what comes out for values outside of the support has no meaning."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Not there: what takes arguments is named below."""
+        raise InputError(
+            build_message(
+                f"dt.{self.name} is a support as it is and is not called: {{x: dt.{self.name}}}",
+                hint="dt.bounded(low, high) makes the support of numbers between bounds",
+            )
+        )
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Real(Support):
+    """All real numbers: the identity.
+
+    ``dt.real`` is also the elementwise function of this name: ``dt.real(x)`` is the real part of a
+    tensor.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.real
+    real
+    >>> dt.real(dt.tensor("z", dtype="complex128")).dtype
+    'float64'
+    """
+
+    name = "real"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> DimTensor:
+        """Real part of a tensor or number, elementwise."""
+        return real_part(*args, **kwargs) if args or kwargs else super().__call__()
+
+    def contains(self, y: DimTensor) -> DimTensor:
+        return isfinite(y)
+
+    def constrain(self, x: DimTensor) -> tuple[DimTensor, None]:
+        return x, None
+
+    def unconstrain(self, y: DimTensor) -> DimTensor:
+        return y
+
+
+class Positive(Support):
+    """Numbers above 0: y = exp(x), with log Jacobian x (Stan, "Lower bounded scalar")."""
+
+    name = "positive"
+
+    def contains(self, y: DimTensor) -> DimTensor:
+        return (y >= 0) & isfinite(y)
+
+    def constrain(self, x: DimTensor) -> tuple[DimTensor, DimTensor]:
+        return exp(x), x.sum()
+
+    def unconstrain(self, y: DimTensor) -> DimTensor:
+        return log(y)
+
+
+class Bounded(Support):
+    """Numbers between two bounds, or on one side of one.
+
+    Between bounds y = a + (b - a) s(x) with the logistic function s, whose log Jacobian is
+    log(b - a) + log s(x) + log(1 - s(x)) (Stan, "Lower and upper bounded scalar"); above a bound
+    y = a + exp(x), below one y = b - exp(x), both with log Jacobian x.
+
+    The logarithms of s(x) and 1 - s(x) are computed as -softplus(-x) and -softplus(x), which do
+    not overflow.
+    """
+
+    def __init__(self, low: Any = None, high: Any = None, name: str | None = None):
+        self.low, self.high = _bound(low, -math.inf), _bound(high, math.inf)
+        if self.low is None and self.high is None:
+            raise InputError("bounded takes at least one bound; dt.real has none")
+        both = self.low is not None and self.high is not None
+        if both and not self.tensors and not self.low < self.high:
+            raise InputError(f"bounded: low={low!r} is not below high={high!r}")
+        if name is None:
+            names = [_short(self.low), _short(self.high)]
+            if self.low is None or self.high is None:
+                names = [f"high={names[1]}"] if self.low is None else [f"low={names[0]}"]
+            name = f"bounded({', '.join(names)})"
+        self.name = name
+
+    @property
+    def tensors(self) -> list[Any]:
+        """Those of the bounds that are tensors."""
+        return [bound for bound in (self.low, self.high) if isinstance(bound, TensorHandle)]
+
+    def resolve(self, x: DimTensor) -> Support:
+        for bound in self.tensors:
+            if any(dim not in x.dims for dim in bound.dims):
+                raise DimError(
+                    build_message(
+                        f"a bound of {x.name!r} has dims that the parameter has not",
+                        [
+                            ("parameter", [dim.short for dim in x.dims]),
+                            ("bound", [dim.short for dim in bound.dims]),
+                        ],
+                    )
+                )
+        return self
+
+    def contains(self, y: DimTensor) -> DimTensor:
+        inside = isfinite(y)
+        if self.low is not None:
+            inside = inside & (y >= self.low)
+        return inside if self.high is None else inside & (y <= self.high)
+
+    def constrain(self, x: DimTensor) -> tuple[DimTensor, DimTensor]:
+        if self.high is None:
+            return self.low + exp(x), x.sum()
+        if self.low is None:
+            return self.high - exp(x), x.sum()
+        width = self.high - self.low
+        log_width = log(width) if self.tensors else math.log(width)
+        slopes = log_width - softplus(x) - softplus(-x)
+        return self.low + width * sigmoid(x), slopes.sum()
+
+    def unconstrain(self, y: DimTensor) -> DimTensor:
+        if self.high is None:
+            return log(y - self.low)
+        if self.low is None:
+            return log(self.high - y)
+        return log(y - self.low) - log(self.high - y)
+
+
+class Integers(Support):
+    """Whole numbers between two bounds, on one side of one, or all of them.
+
+    There is no map from the real numbers to them: a discrete parameter is summed out of a density.
+    """
+
+    discrete = True
+
+    def __init__(self, low: Any = None, high: Any = None):
+        self.low, self.high = _bound(low, -math.inf), _bound(high, math.inf)
+        names = [
+            f"{side}={_short(bound)}"
+            for side, bound in (("low", self.low), ("high", self.high))
+            if bound is not None
+        ]
+        self.name = f"integers({', '.join(names)})"
+
+    @property
+    def tensors(self) -> list[Any]:
+        """Those of the bounds that are tensors."""
+        return [bound for bound in (self.low, self.high) if isinstance(bound, TensorHandle)]
+
+    def contains(self, y: DimTensor) -> DimTensor:
+        whole = isfinite(y) if y.dtype[:5] != "float" else equal(y, floor(y)) & isfinite(y)
+        if self.low is not None:
+            whole = whole & (y >= self.low)
+        return whole if self.high is None else whole & (y <= self.high)
+
+    def constrain(self, x: DimTensor) -> tuple[DimTensor, None]:
+        raise self._refused()
+
+    def unconstrain(self, y: DimTensor) -> DimTensor:
+        raise self._refused()
+
+    def _refused(self) -> InputError:
+        return InputError(
+            build_message(
+                f"{self.name} is discrete: no smooth map leads there from the real numbers",
+                hint="sum a discrete parameter out of the log density",
+            )
+        )
+
+
+def _bound(value: Any, unbounded: float) -> Any:
+    """A bound as a float or a tensor; None where it bounds nothing."""
+    if value is None or isinstance(value, TensorHandle):
+        return value
+    if np.ndim(value) != 0 or isinstance(value, str):
+        raise InputError(
+            build_message(
+                f"a bound is a number or a dims-tensor, not {type(value).__name__}",
+                hint="wrap an array with dt.data(array, dims=...)",
+            )
+        )
+    if math.isnan(value):
+        raise InputError("a bound is nan")
+    return None if value == unbounded else float(value)
+
+
+def _short(bound: Any) -> str:
+    if isinstance(bound, TensorHandle):
+        return bound.name or "..."
+    return "None" if bound is None else f"{bound:g}"
+
+
+def bounded(low: Any = None, high: Any = None) -> Bounded:
+    """The support of numbers between two bounds, or on one side of one.
+
+    Parameters
+    ----------
+    low, high : number or DimTensor, optional
+        A tensor has dims of the parameter only. It may depend on data, and on parameters that come
+        before this one in the model.
+
+    Returns
+    -------
+    Support
+
+    Raises
+    ------
+    InputError
+        If there is no bound, or they are numbers out of order.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.bounded(0, 10)
+    bounded(0, 10)
+    >>> dt.bounded(high=1.0)
+    bounded(high=1)
+    """
+    return Bounded(low, high)
+
+
+real = Real()
+positive = Positive()
+unit = Bounded(0.0, 1.0, name="unit")
+
+
+def the_dim(x: DimTensor, dim: Dim | str | None, support: str) -> Dim:
+    """The dim of a tensor along which a support works.
+
+    Raises
+    ------
+    DimError
+        If it is not there, or not named where the tensor has not exactly one dim.
+    """
+    if dim is not None:
+        return find_dim(x.dims, dim, f"{support} of {x.name!r}")
+    if len(x.dims) != 1:
+        raise DimError(
+            build_message(
+                f"{support}: the parameter {x.name!r} has {len(x.dims)} dims, so the one along "
+                "which its values belong together is named",
+                [("dims", [d.short for d in x.dims] or "none (a scalar)")],
+                f"dt.{support}({x.dims[0].short if x.dims else 'dim'})",
+            )
+        )
+    return x.dims[0]

@@ -1,0 +1,73 @@
+"""Graphs as they are printed and drawn: derivatives as calls of what they are taken of.
+
+A derivative is taken of a function, at values. Where the function of the values says which
+derivative it is, this expression is its operand, as it was written. Elsewhere, as where two values
+coincide, the variables of the function have names of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dimtensor.graph.attrs import InputAttrs, ShownAttrs
+from dimtensor.graph.derivatives import opened
+from dimtensor.graph.node import Node, make
+from dimtensor.graph.rebuilding.substitute import rebuild
+from dimtensor.graph.regions import DERIVATIVES, DerivativeAttrs, split_derivative
+from dimtensor.graph.walk import toposort, with_regions
+
+
+def shown(outputs: Sequence[Node]) -> list[Node]:
+    """Outputs with derivatives as they are shown; nodes for printers, not for computing.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> x = dt.scalar("x")
+    >>> (node,) = shown([dt.grad(x**2, x).node])
+    >>> node.attrs.name, [x.kind for x in node.inputs]
+    ('gradient', ['elemwise', 'input'])
+    """
+    if not any(node.kind in DERIVATIVES for node in with_regions(toposort(outputs))):
+        return list(outputs)
+
+    def replace(node: Node, inputs: tuple[Node, ...]) -> Node | None:
+        return _call(node, inputs) if node.kind in DERIVATIVES else None
+
+    return rebuild(outputs, {}, replace)
+
+
+def _call(node: Node, inputs: tuple[Node, ...]) -> Node:
+    attrs: DerivativeAttrs = node.attrs
+    given = split_derivative(attrs, inputs)
+    y = opened(node)
+    variables, values = given.wrt, []
+    if y is None:
+        names = [f"v{at}" for at in range(attrs.n_wrt)]
+        variables = tuple(
+            make("input", (), InputAttrs(name, None, x.dims, x.dtype, None))
+            for name, x in zip(names, node.inputs, strict=False)
+        )
+        values = list(zip(names, given.wrt, strict=True))
+        leaves = (*variables, *split_derivative(attrs, node.inputs).captured)
+        (y,) = rebuild(attrs.region.outputs, dict(zip(attrs.region.bound, leaves, strict=True)))
+    (y,) = shown([y])
+    operands = [("", y)]
+    options: list[tuple[str, str]] = []
+    if node.kind == "pushforward":
+        for x, tangent in zip(variables, given.directions, strict=True):
+            operands += [("wrt", x), ("tangent", tangent)]
+    else:
+        operands += [("cotangent", x) for x in given.directions]
+        operands.append(("wrt", variables[attrs.output]))
+        if node.kind == "gradient" and attrs.n_wrt > 1:
+            # other variables are taken as independent of this one, and it of them
+            options.append(("of", f"{attrs.output + 1}/{attrs.n_wrt}"))
+    operands += values
+    name = "jvp" if node.kind == "pushforward" else node.kind
+    roles = tuple(role for role, _ in operands)
+    return make(
+        "shown",
+        tuple(x for _, x in operands),
+        ShownAttrs(name, roles, tuple(options), node.dims, node.dtype),
+    )

@@ -1,0 +1,1 @@
+"""Graphs rebuilt with nodes replaced, dims exchanged or dims added."""

@@ -1,0 +1,157 @@
+"""Dims of an expression exchanged for others, in inputs, selections and labels alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from dimtensor.dims import Dim, SelDim, family, sort_dims
+from dimtensor.dims.selection import Positions, Slice, normalise_selection
+from dimtensor.errors import DimError, LabelError, build_message, listing
+from dimtensor.graph.attrs import DataAttrs, IndexItem
+from dimtensor.graph.infer import constant_attrs, describe
+from dimtensor.graph.node import KINDS, Node, make
+from dimtensor.graph.rebuilding.substitute import map_dim, rebuild
+from dimtensor.graph.walk import toposort, with_regions
+
+
+class Exchange:
+    """Dims that take the places of others.
+
+    What is selected by position in a dim with labels is the same labels afterwards.
+
+    Parameters
+    ----------
+    dims : mapping of Dim to Dim
+    """
+
+    def __init__(self, dims: Mapping[Dim, Dim]):
+        self._dims = dict(dims)
+        self._mapping: dict[Dim, Dim] = dict(dims)
+
+    def dim(self, dim: Dim) -> Dim:
+        """What a dim becomes."""
+        for part in reversed(list(family(dim))):  # what it is made of, first
+            if part not in self._mapping and isinstance(part, SelDim):
+                parent = map_dim(part.parent, self._mapping)
+                if parent is not part.parent and isinstance(part.selection, (Positions, Slice)):
+                    chosen = self._selection(part.parent, parent, part.selection)
+                    self._mapping[part] = SelDim.of(parent, chosen)
+        return map_dim(dim, self._mapping)
+
+    def nodes(self, outputs: Sequence[Node], replacements: Mapping[Node, Node]) -> list[Node]:
+        """Outputs with dims exchanged, and nodes replaced.
+
+        Raises
+        ------
+        DimError
+            If data, whose values belong to labels, have one of the dims.
+        LabelError
+            If a label that is selected is not there afterwards.
+        """
+        for node in with_regions(toposort(outputs)):
+            for dim in node.dims:
+                self.dim(dim)
+        return rebuild(outputs, replacements, self._replace, self._mapping)
+
+    def _replace(self, node: Node, inputs: tuple[Node, ...]) -> Node | None:
+        if node.kind == "input":
+            return self._input(node)
+        if node.kind == "data":
+            return self._data(node)
+        if node.kind == "codes" and node.attrs in self._dims and inputs[0].kind == "constant":
+            moved = self._positions(node.attrs, [int(inputs[0].attrs.value)])
+            number = make("constant", (), constant_attrs(moved[0], inputs[0].dtype))
+            return make("codes", (number,), self._dims[node.attrs])
+        if node.kind == "relabel":
+            for old, new in node.attrs.pairs:
+                if isinstance(old, SelDim) and old.parent.unrenamed in self._dims:
+                    if isinstance(old.selection, (Positions, Slice)):
+                        raise DimError(
+                            f"substitute: elements of {old.parent.title} are moved by position, "
+                            "as in a roll, and may be others afterwards"
+                        )
+                both = (self.dim(old).length, self.dim(new).length)
+                lengths = {length for length in both if length is not None}
+                if len(lengths) > 1:
+                    raise DimError(
+                        f"substitute: {old.title} takes the place of {new.title}, and would be of "
+                        f"another length: {sorted(lengths)}"
+                    )
+        kind = KINDS[node.kind]
+        selected = kind.selected(node)
+        if selected is not None:
+            moved_items = tuple(map(self._item, selected.items))
+            if moved_items != selected.items:
+                attrs = node.attrs._replace(items=moved_items)
+                before: Any = SimpleNamespace(kind=node.kind, inputs=node.inputs, attrs=attrs)
+                return kind.with_inputs(before, inputs, self._mapping)
+        return None
+
+    def _input(self, node: Node) -> Node:
+        dims = sort_dims(map(self.dim, node.attrs.dims))
+        categories = self._dims.get(node.attrs.categories, node.attrs.categories)
+        return make("input", (), node.attrs._replace(dims=dims, categories=categories))
+
+    def _data(self, node: Node) -> Node | None:
+        attrs: DataAttrs = node.attrs
+        for dim in attrs.dims:
+            if self.dim(dim) is not dim:
+                raise DimError(
+                    build_message(
+                        f"substitute: {describe(node)} has values along {dim.title}, and none "
+                        "along another dim",
+                        [("instead", repr(self.dim(dim)))],
+                        "replace the data, too: dt.substitute(x, {dim: other, data: other_data})",
+                    )
+                )
+        if attrs.categories not in self._dims:
+            return None
+        values = self._positions(attrs.categories, attrs.values).astype(attrs.values.dtype)
+        other = self._dims[attrs.categories]
+        return make("data", (), DataAttrs(attrs.name, attrs.dims, values, other, attrs.labels))
+
+    def _item(self, item: IndexItem) -> IndexItem:
+        other = map_dim(item.dim, self._mapping)
+        static = item.kind == "int" or isinstance(item.payload, (Positions, Slice))
+        if other is item.dim or not static:
+            return item
+        if item.dim.unrenamed not in self._dims and item.dim.length != other.length:
+            raise DimError(
+                f"substitute: positions along {item.dim.title}, which is made of what is "
+                "exchanged, may be others afterwards"
+            )
+        if item.dim.unrenamed not in self._dims:
+            return item
+        if item.kind == "int":
+            (position,) = self._positions(item.dim.unrenamed, [item.payload])
+            return item._replace(payload=int(position))
+        return item._replace(payload=self._selection(item.dim, other, item.payload))
+
+    def _selection(self, dim: Dim, other: Dim, chosen: Positions | Slice) -> Any:
+        own = dim.unrenamed
+        if own not in self._dims or own._labels() is None or own.length is None:
+            return chosen
+        return normalise_selection(other, self._positions(own, chosen.to_array(own.length)))
+
+    def _positions(self, dim: Dim, positions: Any) -> np.ndarray:
+        """Where the labels at some positions are in the other dim."""
+        positions = np.asarray(positions, dtype="int64")
+        labels, others = dim._labels(), self._dims[dim]._labels()
+        if labels is None or others is None:
+            return positions
+        wanted = labels.take(positions.ravel())
+        found = np.asarray(others.find(wanted))
+        lost = [x for x, at in zip(wanted.to_list(), found, strict=True) if at < 0]
+        if lost:
+            raise LabelError(
+                build_message(
+                    f"substitute: labels of {dim.title} that the expression selects are not in "
+                    "the dim that takes its place",
+                    [("labels", listing(lost)), ("instead", repr(self._dims[dim]))],
+                )
+            )
+        return found.reshape(positions.shape)

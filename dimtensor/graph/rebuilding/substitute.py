@@ -1,0 +1,155 @@
+"""Substitution: rebuild a graph with some nodes replaced, batched over the dims they add."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from dimtensor.dims import DerivedDim, Dim, Dims, dim_set, without
+from dimtensor.errors import DimError, build_message, listing
+from dimtensor.graph.attrs import RelabelAttrs
+from dimtensor.graph.node import KINDS, Node, make
+from dimtensor.graph.printing.words import carry
+from dimtensor.graph.walk import toposort
+
+DimMap = Callable[[Dim], Dim]
+Replace = Callable[[Node, tuple[Node, ...]], Node | None]
+
+
+def substitute(
+    outputs: Sequence[Node],
+    replacements: Mapping[Node, Node],
+    dims: Mapping[Dim, Dim] | None = None,
+) -> list[Node]:
+    """Outputs with nodes replaced, and dims exchanged.
+
+    A replacement may have more dims than what it replaces: everything that depends on it is then
+    computed for each position of the additional dims.
+
+    Raises
+    ------
+    DimError
+        If a replacement lacks a dim of what it replaces.
+    """
+    from dimtensor.graph.rebuilding.exchange import Exchange
+
+    exchange = Exchange(dims or {})
+    for old, new in replacements.items():
+        expected = tuple(map(exchange.dim, old.dims))
+        lost = without(expected, new.dims)
+        for dim in lost:
+            for other in new.dims:
+                if other.namespace == dim.namespace:
+                    raise _other_dim(dim, other)
+        if lost:
+            raise DimError(
+                build_message(
+                    "a replacement has all dims of what it replaces",
+                    [
+                        ("replaced", dim_set(expected)),
+                        ("replacement", dim_set(new.dims)),
+                        ("lacking", dim_set(lost)),
+                    ],
+                    "expand the replacement over them",
+                )
+            )
+    return exchange.nodes(outputs, replacements) if dims else rebuild(outputs, replacements)
+
+
+def _other_dim(dim: Dim, other: Dim) -> DimError:
+    """The error of a replacement with another dim of a name; it says which labels differ."""
+    details: list[tuple[str, object]] = [("replaced", repr(dim)), ("replacement", repr(other))]
+    own, given = dim._labels(), other._labels()
+    if own is not None and given is not None:
+        known, found = own.to_list(), given.to_list()
+        differing = (("missing", known, found), ("extra", found, known))
+        for name, some, rest in differing:
+            among = set(rest)
+            details.append((name, listing([x for x in some if x not in among]) or "none"))
+    return DimError(
+        build_message(
+            f"a replacement has another dim named {dim.name!r} than what it replaces",
+            details,
+            "bring it to the same labels with reindex or sel, or exchange the dim itself, too: "
+            "dt.substitute(x, {dim: other, ...})",
+        )
+    )
+
+
+def rebuild(
+    outputs: Sequence[Node],
+    replacements: Mapping[Node, Node],
+    replace: Replace | None = None,
+    dims: dict[Dim, Dim] | None = None,
+    nested: bool = True,
+) -> list[Node]:
+    """Outputs with nodes replaced, by what is given or by what a function gives.
+
+    Parameters
+    ----------
+    outputs : sequence of Node
+    replacements : mapping of Node to Node
+    replace : callable, optional
+        Gets a node and its new inputs; returns what takes its place, or None to keep it.
+    dims : dict of Dim to Dim, optional
+        Dims that are exchanged for others; those that masks make are added to it.
+    nested : bool
+        Whether the function is asked of nodes in the bodies of loops, too.
+    """
+    done: dict[Node, Node] = dict(replacements)
+    mapping = {} if dims is None else dims
+    loops: dict[Any, list[Node]] = {}
+    for node in toposort(outputs):
+        if node in done:
+            continue
+        inputs = tuple(done[i] for i in node.inputs)
+        instead = replace(node, inputs) if replace is not None else None
+        if instead is not None:
+            done[node] = instead
+            continue
+        kind = KINDS[node.kind]
+        closed = kind.has_regions
+        inner = replace if nested and closed else None
+        if (
+            inputs == node.inputs
+            and not inner
+            and not (mapping and (closed or not inputs))
+            and not any(map_dim(d, mapping) is not d for d in node.dims)
+        ):
+            done[node] = node
+            continue
+        if closed:
+            key = (node.kind, inputs, node.attrs._replace(output=0))
+            if key not in loops:
+                loops[key] = kind.rebuilt(node, inputs, mapping, inner)
+            done[node] = loops[key][node.attrs.output]
+            continue
+        done[node] = kind.with_inputs(node, inputs, mapping)
+        carry(node, done[node], done)
+    return [done[output] for output in outputs]
+
+
+def map_dim(dim: Dim, mapping: Mapping[Dim, Dim]) -> Dim:
+    """A dim with the dims that it is derived from exchanged."""
+    if not mapping:
+        return dim
+    if dim in mapping:
+        return mapping[dim]
+    if not isinstance(dim, DerivedDim):
+        return dim
+    parents = [map_dim(parent, mapping) for parent in dim.parents]
+    if all(new is old for new, old in zip(parents, dim.parents, strict=True)):
+        return dim
+    return dim.with_parents(parents)
+
+
+def expand_node(x: Node, dims: Dims) -> Node:
+    """A node with all of some dims."""
+    added = without(dims, x.dims)
+    return make("expand", (x,), added) if added else x
+
+
+def relabel_node(x: Node, *pairs: tuple[Dim, Dim]) -> Node:
+    """A node with the second dim of each pair in the place of the first, position by position."""
+    changed = tuple((old, new) for old, new in pairs if old is not new)
+    return make("relabel", (x,), RelabelAttrs(changed)) if changed else x

@@ -1,0 +1,1 @@
+"""The layout plan: the order of axes of every variable."""

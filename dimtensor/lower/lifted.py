@@ -1,0 +1,146 @@
+"""Positional functions lifted over batch dims: what an ``apply`` node calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytensor.tensor as pt
+from pytensor.graph.basic import Variable
+from pytensor.graph.fg import FrozenFunctionGraph
+
+from dimtensor.dims import Dim, Dims, without
+from dimtensor.errors import DimError, GraphError, build_message
+from dimtensor.graph import Node
+from dimtensor.lower.context import Lowering, lowers
+from dimtensor.lower.layout.preferences import COPY, Estimates, Found, last, prefers
+from dimtensor.ops.batching import over_batch
+
+
+class LiftedGraph:
+    """A positional graph between core-shaped inputs and outputs, callable on batched inputs.
+
+    Equal graphs are equal, whatever their variables are called.
+    """
+
+    # nothing is known of the lengths that somebody's function gives
+    checked_lengths = True
+
+    def __init__(self, inputs: Sequence[Variable], outputs: Sequence[Variable]):
+        self.graph = FrozenFunctionGraph.from_io(list(inputs), list(outputs))
+
+    def __call__(self, *variables: Variable) -> list[Variable]:
+        # ops are batched by their nodes' methods, some of which frozen nodes lack
+        inputs = [v.type() for v in self.graph.inputs]
+        outputs = self.graph.bind(inputs)
+        return over_batch(outputs, dict(zip(inputs, variables, strict=True)))
+
+    def static_shape(self, output: int) -> tuple[int | None, ...]:
+        """Known lengths of the core axes of an output."""
+        return tuple(self.graph.outputs[output].type.shape)
+
+    def used_inputs(self, output: int) -> set[int]:
+        """Numbers of the inputs that an output is computed from."""
+        found: set[Variable] = set()
+        stack = [self.graph.outputs[output]]
+        while stack:
+            variable = stack.pop()
+            if variable in found:
+                continue
+            found.add(variable)
+            if variable.owner is not None:
+                stack += variable.owner.inputs
+        return {number for number, v in enumerate(self.graph.inputs) if v in found}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LiftedGraph) and self.graph == other.graph
+
+    def __hash__(self) -> int:
+        return hash(self.graph)
+
+    def __reduce__(self) -> tuple:
+        return (_lifted_from_graph, (self.graph,))
+
+
+def _lifted_from_graph(graph: FrozenFunctionGraph) -> LiftedGraph:
+    lifted = object.__new__(LiftedGraph)
+    lifted.graph = graph
+    return lifted
+
+
+@lowers("apply")
+def apply(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
+    attrs = node.attrs
+    cores = attrs.core_in
+    batches = [without(i.dims, core) for i, core in zip(node.inputs, cores, strict=True)]
+    batch = ctx.order.sort({dim for own in batches for dim in own})
+    key = ("apply", attrs.function, node.inputs, cores)
+    outputs = ctx.shared.get(key)
+    if outputs is None:
+        operands = [
+            ctx.align(v, ctx.axes(i), (*batch, *core) if own else core)
+            for v, i, core, own in zip(inputs, node.inputs, cores, batches, strict=True)
+        ]
+        outputs = ctx.shared[key] = attrs.function(*operands)
+    result = outputs[attrs.output]
+    carried = batch
+    if isinstance(attrs.function, LiftedGraph):
+        used = [batches[number] for number in attrs.function.used_inputs(attrs.output)]
+        carried = tuple(dim for dim in batch if any(dim in own for own in used))
+    _settle_lengths(ctx, node, result)
+    return _with_batch(ctx, result, batch, carried, attrs.core_out)
+
+
+@prefers("apply")
+def apply_order(node: Node, estimates: Estimates) -> Found:
+    """Core axes are the last ones."""
+    attrs = node.attrs
+    for number, (x, core) in enumerate(zip(node.inputs, attrs.core_in, strict=True)):
+        if core and len(x.dims) > 1:
+            cost = COPY * estimates.elements(x.dims)
+            yield ("core", attrs.function, x, core, number), last(x.dims, core, cost)
+    if attrs.core_out and len(node.dims) > 1:
+        cost = COPY * estimates.elements(node.dims)
+        yield ("core", node), last(node.dims, attrs.core_out, cost)
+
+
+def _with_batch(
+    ctx: Lowering, result: Variable, batch: Dims, carried: Dims, core: Dims
+) -> tuple[Variable, Dims]:
+    """Repeat a result along batch dims that the function did not make it depend on."""
+    dims = (*batch, *core)
+    if result.type.ndim == len(core):
+        return ctx.broadcast(result, core, dims), dims
+    kept: list[Dim] = []
+    index: list[Any] = []
+    for dim, static in zip(batch, result.type.shape, strict=False):
+        present = dim in carried and (static != 1 or dim.length == 1)
+        index.append(slice(None) if present else 0)
+        kept += [dim] if present else []
+    if len(kept) == len(batch):
+        return result, dims
+    return ctx.broadcast(result[tuple(index)], (*kept, *core), dims), dims
+
+
+def _settle_lengths(ctx: Lowering, node: Node, result: Variable) -> None:
+    """Take the length of a new dim from the result; check that of a dim that has one already."""
+    attrs = node.attrs
+    name = attrs.name or "apply"
+    first = result.type.ndim - len(attrs.core_out)
+    for axis, dim in enumerate(attrs.core_out, start=first):
+        static = result.type.shape[axis]
+        try:
+            expected = ctx.length(dim)
+        except GraphError:
+            ctx.set_length(dim, result.shape[axis] if static is None else static)
+            continue
+        if isinstance(expected, int) and static is not None:
+            if expected != static:
+                raise DimError(
+                    build_message(
+                        f"{name}: {dim.title} has length {expected}, the function gives {static}",
+                        [("dims of the output", [d.short for d in attrs.core_out])],
+                    )
+                )
+        elif attrs.function.checked_lengths:
+            ctx.check(node, pt.eq(result.shape[axis], expected), dim)

@@ -1,0 +1,121 @@
+"""Results as DataTrees with the groups and names that ArviZ reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dimtensor.errors import InputError, build_message, listing
+from dimtensor.model.records import as_dataset, spread_over, without_multiindex
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from dimtensor.model.model import Model
+    from dimtensor.model.predictive.drawing import Drawing
+
+_STATISTICS = {
+    "logp": "lp",
+    "depth": "tree_depth",
+    "maxdepth_reached": "reached_max_treedepth",
+    "mean_tree_accept": "acceptance_rate",
+}
+LEADING = ("chain", "draw")
+
+
+def posterior_of(post: Any) -> xr.Dataset:
+    """The draws in a DataTree or Dataset.
+
+    Raises
+    ------
+    InputError
+        If there are none.
+    """
+    import xarray as xr
+
+    from dimtensor.interop.datasets import as_dataset as dataset_of
+
+    found = dataset_of(post) if isinstance(post, xr.DataTree) else post
+    if not isinstance(found, xr.Dataset) or "draw" not in found.dims:
+        raise InputError(
+            build_message(
+                "draws are a DataTree with the group posterior, or a Dataset with the dims chain "
+                f"and draw, not {type(post).__name__}",
+                [("dims", listing([str(d) for d in getattr(found, "dims", ())]) or "none")],
+            )
+        )
+    return found if "chain" in found.dims else found.expand_dims("chain")
+
+
+def known_groups(model: Drawing) -> dict[str, xr.Dataset]:
+    """What is observed, and the values of inputs."""
+    groups = {}
+    for name, arrays in (("observed_data", model.observed), ("constant_data", model.defaults)):
+        if arrays:
+            found = {key: x.rename(key) for key, x in arrays.items()}
+            groups[name] = without_multiindex(as_dataset(found, ()))
+    return groups
+
+
+def with_leading(dataset: xr.Dataset, post: Any) -> xr.Dataset:
+    """A Dataset whose variables all have the dims of draws."""
+    sizes = posterior_of(post).sizes
+    return without_multiindex(spread_over(dataset, {dim: sizes[dim] for dim in LEADING}))
+
+
+def as_tree(
+    drawn: Mapping[str, tuple[Mapping[str, xr.DataArray], Mapping[Any, int]]],
+    known: Mapping[str, xr.Dataset],
+) -> xr.DataTree:
+    """Groups of draws, which get the dims of draws, and groups without."""
+    import xarray as xr
+
+    groups: dict[str, Any] = {}
+    for name, (arrays, sizes) in drawn.items():
+        named = {key: x.rename(key) for key, x in arrays.items()}
+        found = spread_over(as_dataset(named, LEADING), dict(sizes))
+        found.attrs.update(_attributes())
+        groups[name] = without_multiindex(found)
+    return xr.DataTree.from_dict({**groups, **known})
+
+
+def extended(post: Any, groups: Mapping[str, xr.Dataset]) -> xr.DataTree:
+    """A DataTree with more groups."""
+    import xarray as xr
+
+    if not isinstance(post, xr.DataTree):
+        return xr.DataTree.from_dict(dict(groups))
+    tree = post.copy()
+    for name, dataset in groups.items():
+        tree[name] = xr.DataTree(dataset)
+    return tree
+
+
+def with_arviz_names(model: Model, tree: xr.DataTree, seed: int | None) -> xr.DataTree:
+    """What the sampler gave, with the names of the model and of ArviZ."""
+    import xarray as xr
+
+    from dimtensor.model.density import raw_name
+
+    raw = [raw_name(name) for name in sorted(model._noncentred)]
+    groups: dict[str, Any] = {}
+    for name, group in tree.children.items():
+        dataset = group.to_dataset()
+        if name.endswith("sample_stats"):
+            present = {old: new for old, new in _STATISTICS.items() if old in dataset}
+            dataset = dataset.rename(present)
+        elif name.endswith("posterior"):
+            dataset = dataset.drop_vars([x for x in raw if x in dataset])
+        elif name.endswith("log_likelihood"):
+            dataset = dataset[[x for x in dataset if x in model.observed]]
+        dataset.attrs.update(_attributes())
+        if seed is not None:
+            dataset.attrs["seed"] = seed
+        groups[name] = dataset
+    return xr.DataTree.from_dict({**groups, **known_groups(model)})
+
+
+def _attributes() -> dict[str, str]:
+    from importlib.metadata import version
+
+    return {"modeling_interface": "dimtensor", "modeling_interface_version": version("dimtensor")}

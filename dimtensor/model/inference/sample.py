@@ -1,0 +1,181 @@
+"""Draws from the posterior of a model."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dimtensor.errors import InputError, SamplingWarning, warn
+from dimtensor.model.inference.diagnostics import judge
+from dimtensor.model.inference.starts import check_data
+from dimtensor.model.logdensity import LogDensity
+from dimtensor.model.records import check_leading
+from dimtensor.model.terms import check_terms
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from dimtensor.tensor.core import DimTensor
+
+
+def sample(
+    model: LogDensity,
+    draws: int = 1000,
+    *,
+    tune: int | None = None,
+    chains: int = 4,
+    cores: int | None = None,
+    seed: int | None = None,
+    progress_bar: bool = True,
+    extra: Mapping[str, DimTensor] | None = None,
+    initial: Any = None,
+    save_warmup: bool = False,
+    unconstrained: bool = False,
+    log_likelihood: bool | str | Iterable[str] = False,
+    report: bool = True,
+    **options: Any,
+) -> xr.DataTree:
+    """Draw from the posterior of a model with nutpie's No-U-Turn sampler.
+
+    Parameters
+    ----------
+    model : LogDensity
+    draws : int
+        Draws of each chain after tuning.
+    tune : int, optional
+        Draws of each chain for tuning; nutpie decides where it is left out.
+    chains : int
+    cores : int, optional
+        Chains that run at the same time; as many as there are cores where it is left out.
+    seed : int, optional
+    progress_bar : bool
+    extra : dict of str to DimTensor, optional
+        More expressions to record, beside the model's deterministics.
+    initial : dict or ndarray, optional
+        Where the chains start, each at most 1 away from there in every unconstrained element:
+        values of all parameters, or a flat vector. By default zeros of the flat vector.
+    save_warmup : bool
+        Whether the draws of tuning are kept in groups of their own.
+    unconstrained : bool
+        Whether the flat vectors are kept, as ``vector`` in the group ``unconstrained_posterior``.
+    log_likelihood : bool, str or iterable of str
+        Terms of the log density, by name, that are kept element by element in the group
+        ``log_likelihood``; True keeps all.
+    report : bool
+        Whether a line is printed when the draws are there: how many, how long it took, divergences,
+        and the worst R-hat and effective sample size of the parameters with their names.
+    **options
+        Passed to ``nutpie.sample``: ``target_accept``, ``maxdepth``, ``adaptation``, ...
+
+    Returns
+    -------
+    DataTree
+        Groups ``posterior`` and ``sample_stats`` with the dims ``chain`` and ``draw``, then the
+        model's with their labels: what ArviZ's functions take.
+
+    Warns
+    -----
+    SamplingWarning
+        If there are divergences or, with 100 draws of a chain or more, an R-hat above 1.01 or fewer
+        than 100 effective draws for each chain.
+
+    Raises
+    ------
+    MissingExtraError
+        If nutpie is not installed.
+    DimError
+        If a dim of the model is named chain or draw.
+    InputError
+        If a number is below 1 or no integer, there is no such option, or the initial values lie
+        outside of their supports.
+    CheckError
+        If the log density is not finite where the chains start, or a check of it fails there; if a
+        check of something that is recorded fails. Where data are NaN it is said which, before
+        anything is compiled.
+
+    References
+    ----------
+    Hoffman and Gelman 2014, "The No-U-Turn Sampler", Journal of Machine Learning Research 15.
+    Vehtari, Gelman, Simpson, Carpenter and Bürkner 2021, "Rank-Normalization, Folding, and
+    Localization", Bayesian Analysis 16.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> x = dt.scalar("x")
+    >>> model = dt.LogDensity(-0.5 * x**2, {x: dt.real}, backend="python")
+    >>> tree = dt.sample(
+    ...     model, draws=5, tune=20, chains=2, seed=1, progress_bar=False, report=False
+    ... )
+    >>> dict(tree["posterior"]["x"].sizes)
+    {'chain': 2, 'draw': 5}
+    """
+    # over budget: the code is twenty lines, the parameters are many
+    from dimtensor.interop import nutpie
+
+    numbers = {"draws": draws, "tune": tune, "chains": chains, "cores": cores}
+    _check(model, numbers, {"seed": seed})
+    nutpie.check_options(options, list(inspect.signature(sample).parameters)[1:-1])
+    model = model.with_deterministics(extra) if extra else model
+    kept = _kept_terms(model, log_likelihood)
+    recorded = [p.tensor for p in model.parameters] + list(model.deterministics.values())
+    recorded += [model.terms[name] for name in kept]
+    check_leading([dim.short for x in recorded for dim in x.dims], "sample")
+    start = _start(model, initial)
+    check_data(model, start)
+    tree, seconds = nutpie.sample(
+        model,
+        start,
+        save_warmup=save_warmup,
+        unconstrained=unconstrained,
+        log_likelihood=kept,
+        progress_bar=progress_bar,
+        **numbers,
+        seed=seed,
+        **options,
+    )
+    names = [parameter.name for parameter in model.parameters]
+    statistics = tree["sample_stats"].to_dataset()
+    verdict = judge(tree["posterior"].to_dataset()[names], statistics["diverging"], seconds)
+    if report:
+        print(verdict)
+    if verdict.complaint is not None:
+        warn(verdict.complaint, SamplingWarning)
+    return tree
+
+
+def _kept_terms(model: LogDensity, asked: bool | str | Iterable[str]) -> list[str]:
+    if asked is True and not model.terms:
+        raise InputError("sample: the log density is not given in terms by name")
+    if isinstance(asked, bool):
+        return list(model.terms) if asked else []
+    names = [asked] if isinstance(asked, str) else list(asked)
+    check_terms(model.terms, names)
+    return names
+
+
+def _check(model: Any, numbers: Mapping[str, int | None], others: Mapping[str, int | None]) -> None:
+    if not isinstance(model, LogDensity):
+        raise InputError(f"sample takes a LogDensity, not {type(model).__name__}")
+    for name, number in {**numbers, **others}.items():
+        if number is None:
+            continue
+        if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
+            raise InputError(f"sample: {name} is an integer, not {number!r}")
+        if name in numbers and number < 1:
+            raise InputError(f"sample: {name}={number} is below 1")
+
+
+def _start(model: LogDensity, initial: Any) -> np.ndarray:
+    if initial is None:
+        return model.initial_point
+    start = model.unconstrain(initial) if isinstance(initial, Mapping) else initial
+    start = np.asarray(start, dtype="float64")
+    if start.shape != (model.size,):
+        raise InputError(
+            f"the chains start at one vector of shape ({model.size},), not {start.shape}"
+        )
+    return start

@@ -1,0 +1,1 @@
+"""Draws of a model's variables: from the prior, or given draws of some of them."""

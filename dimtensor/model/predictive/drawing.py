@@ -1,0 +1,223 @@
+"""Draws of models: from the prior, and given draws of some variables."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from dimtensor.dims import Dim
+from dimtensor.errors import InputError, build_message, did_you_mean, listing
+from dimtensor.graph import Node, toposort
+from dimtensor.model.inference.results import as_tree, extended, known_groups, posterior_of
+from dimtensor.model.predictive.generation import CHAIN, DRAW, Draws, as_input
+from dimtensor.model.predictive.new_labels import padded, widened
+from dimtensor.model.variables import Found, Variable
+from dimtensor.tensor.handle import TensorHandle, wrap
+from dimtensor.values.data import as_mapping
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from dimtensor.tensor.core import DimTensor
+
+
+class Drawing(ABC):
+    """What :class:`dimtensor.Model` can do without a log density."""
+
+    outputs: tuple[DimTensor, ...]
+    observed: dict[str, xr.DataArray]
+    data: dict[str, xr.DataArray]
+    _found: Found
+    _functions: dict[Any, Draws]
+
+    @abstractmethod
+    def with_data(self, data: Mapping[Any, Any] | None = None, **by_name: Any) -> Drawing:
+        """The same model on other data."""
+
+    @abstractmethod
+    def _copy(self) -> Drawing: ...
+
+    @abstractmethod
+    def _set(self, outputs: tuple[DimTensor, ...]) -> None: ...
+
+    @property
+    def variables(self) -> dict[str, Variable]:
+        """Random variables by name, in topological order, with their distributions."""
+        return self._found.variables
+
+    def _name(self, key: Any, known: Collection[str], what: str) -> str:
+        """The name of a variable or input that something is said of.
+
+        Raises
+        ------
+        InputError
+            If the model has none.
+        """
+        name = key.node.name if isinstance(key, TensorHandle) else key
+        if not isinstance(name, str) or name not in known:
+            guess = did_you_mean(name, list(known)) if isinstance(name, str) else ""
+            raise InputError(
+                build_message(
+                    f"the model has no {what} {(name or key)!r}{guess}",
+                    [(f"{what}s" if what != "data" else what, listing(list(known)))],
+                )
+            )
+        return name
+
+    def draw(
+        self,
+        n: int = 500,
+        *,
+        seed: int,
+        dims: Mapping[Dim, Any] | None = None,
+        backend: str = "python",
+    ) -> xr.DataTree:
+        """Draws from the prior.
+
+        Parameters
+        ----------
+        n : int
+        seed : int
+        dims : dict of Dim to int or labels, optional
+            Lengths or labels of dims that no data tell.
+        backend : {"python", "numba", "jax"}
+
+        Returns
+        -------
+        DataTree
+            ``prior_predictive`` has the outputs of the model that are random variables, and what is
+            observed; ``prior`` all others, and named expressions.
+
+        Raises
+        ------
+        InputError
+            If an input has no value, or a length is not known.
+        """
+        predictive = {*self.observed, *(x.node.name for x in self.outputs if x.node.kind == "rv")}
+        targets = {**{name: v.node for name, v in self.variables.items()}, **self._found.named}
+        found = self._draws(targets, {}, seed, {CHAIN: 1, DRAW: n, **(dims or {})}, {}, backend)
+        prior = {name: x for name, x in found.items() if name not in predictive}
+        outcome = {name: x for name, x in found.items() if name in predictive}
+        groups = {"prior": prior, "prior_predictive": outcome}
+        sizes = {"chain": 1, "draw": n}
+        return as_tree({**{k: (v, sizes) for k, v in groups.items() if v}}, known_groups(self))
+
+    def predict(
+        self,
+        post: Any,
+        data: Mapping[Any, Any] | None = None,
+        *,
+        seed: int | None = None,
+        names: Iterable[Any] | None = None,
+        dims: Mapping[Dim, Any] | None = None,
+        backend: str = "python",
+    ) -> xr.DataTree:
+        """Draws of the outputs given draws of other variables.
+
+        Parameters
+        ----------
+        post : DataTree or Dataset
+            Draws with the dims chain and draw. Variables that it lacks are drawn.
+        data : dict of DimTensor (or its name) to value, optional
+            Other values of inputs, of other lengths and labels.
+        seed : int
+        names : iterable of str or DimTensor, optional
+            What is drawn or computed: by default the outputs of the model.
+        dims : dict of Dim to Dim, int or labels, optional
+            A wider dim: elements with a known label keep their draws, others are drawn from their
+            distribution given the variables that it depends on. Or lengths or labels of dims that
+            no data tell.
+        backend : {"python", "numba", "jax"}
+            What the draws are compiled with; the python one compiles nothing.
+
+        Returns
+        -------
+        DataTree
+            `post` with the group ``posterior_predictive``, or with new data ``predictions`` and
+            ``predictions_constant_data``.
+
+        Raises
+        ------
+        InputError
+            If there is no seed, or an input has no value.
+        LabelError
+            If data have labels that a dim lacks.
+        """
+        known = as_mapping(dims, "dims")
+        wider = {old: new for old, new in known.items() if isinstance(new, Dim)}
+        told = {dim: value for dim, value in known.items() if not isinstance(value, Dim)}
+        model = widened(self, wider) if wider else self
+        model = model.with_data(data) if data else model
+        draws = posterior_of(post)
+        # what depends on no variable that is given is drawn as often
+        told |= {CHAIN: draws.sizes["chain"], DRAW: draws.sizes["draw"]}
+        targets = model._targets(names)
+        found = model._draws(targets, draws, seed, told, wider, backend)
+        sizes = {dim: draws.sizes[dim] for dim in ("chain", "draw") if dim in draws.sizes}
+        new = bool(data or dims)
+        group = "predictions" if new else "posterior_predictive"
+        groups = known_groups(model)
+        if new:
+            constant = groups.get("constant_data")
+            groups = {"predictions_constant_data": constant} if constant is not None else {}
+        tree = as_tree({group: (found, sizes)}, groups)
+        return extended(post, {name: tree[name].to_dataset() for name in tree.children})
+
+    def _targets(self, names: Iterable[Any] | None) -> dict[str, Node]:
+        known = {**{n: v.node for n, v in self.variables.items()}, **self._found.named}
+        if names is None:
+            return {str(x.node.name): x.node for x in self.outputs}
+        asked = [names] if isinstance(names, (str, TensorHandle)) else names
+        chosen = [self._name(name, known, "variable") for name in asked]
+        return {name: known[name] for name in chosen}
+
+    def _draws(
+        self,
+        targets: Mapping[str, Node],
+        draws: Any,
+        seed: int | None,
+        told: Mapping[Dim, Any],
+        wider: Mapping[Dim, Dim],
+        backend: str,
+    ) -> dict[str, xr.DataArray]:
+        from dimtensor.interop.datasets import values_from
+
+        above = {n.name for n in toposort(list(targets.values())) if n.kind == "rv"}
+        given = [name for name in self.variables if name in above and name in draws]
+        fixed = {
+            name: as_input(self.variables[name].node)
+            for name in self.observed
+            if name in above and name not in targets and name not in given
+        }
+        unknown = [name for name in fixed if bool(self.observed[name].isnull().any())]
+        if unknown:
+            raise InputError(
+                build_message(
+                    f"predictions depend on observations that are missing: {listing(unknown)}",
+                    hint="predict these variables, too: names=[...]",
+                )
+            )
+        labels = {new: draws.indexes[old.short] for old, new in wider.items()
+                  if old.short in draws.indexes}  # fmt: skip
+        key = (tuple(targets.items()), tuple(given), tuple(fixed), tuple(labels), backend,
+               tuple(tuple(x) for x in labels.values()))  # fmt: skip
+        function = self._functions.get(key)
+        if function is None:
+            function = self._functions[key] = Draws(targets, given, fixed, labels, backend)
+        values: dict[Any, Any] = {**self.defaults, **{n: self.observed[n] for n in fixed}, **told}
+        if given:
+            nodes = [x for x in function.inputs if x.name in given]
+            values |= {x.name: value for x, value in values_from(draws, nodes).items()}
+            values = padded(values, nodes, labels)
+        return function(values, seed)
+
+    @property
+    def defaults(self) -> dict[str, xr.DataArray]:
+        """Values of all inputs that have one, by name."""
+        own = {
+            name: wrap(node).eval()
+            for name, node in self._found.inputs.items()
+            if node.kind == "data" and name not in self.data
+        }
+        return {**own, **self.data}

@@ -1,0 +1,1 @@
+"""Derivatives of loops: reverse and forward mode, checkpoints, what is recomputed."""

@@ -1,0 +1,1 @@
+"""Rewrites of loops. They are called by the backends and registered nowhere."""

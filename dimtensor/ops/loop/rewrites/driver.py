@@ -1,0 +1,390 @@
+"""Rewrites of loops. They are called by the backends and registered nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.graph.fg import FunctionGraph
+from pytensor.graph.rewriting.basic import GraphRewriter, MergeOptimizer
+from pytensor.graph.traversal import ancestors
+from pytensor.tensor.subtensor import Subtensor, get_idx_list
+
+from dimtensor.ops.graphs import replace_variables, replaced, shared
+from dimtensor.ops.loop.capture import freeze, is_lengths
+from dimtensor.ops.loop.conditional import Conditional
+from dimtensor.ops.loop.node import Given, ScanGraph
+from dimtensor.ops.loop.op import Loop, Scan
+from dimtensor.ops.loop.rewrites.fusion import fuse, share_steps
+from dimtensor.ops.loop.rewrites.hoisting import hoist, vectorise
+from dimtensor.ops.loop.rewrites.sum_order import associate, carry_sums, ordered
+from dimtensor.ops.loop.rewrites.tape import save_for_gradients
+from dimtensor.ops.rewrites import rewrite
+
+# each round makes loops smaller or fewer; what is left after so many is left
+_MOST_ROUNDS = 8
+# what may be asked for beside what is exact
+REASSOCIATE = "reassociate"
+ASKED_FOR = (REASSOCIATE,)
+_WITH_BODIES = (Scan, Loop, Conditional)
+
+
+def rewrite_loops(
+    graph: FunctionGraph,
+    rewrite_body: Callable[[FunctionGraph], Any] | None = None,
+    allow: Collection[str] = (),
+) -> bool:
+    """Make the loops of a graph smaller, fewer or none.
+
+    Parameters
+    ----------
+    graph : FunctionGraph
+        Changed in place.
+    rewrite_body : callable, optional
+        Rewrites the body of a loop, once, in place. By default the rules of
+        `dimtensor.ops.rewrites`.
+    allow : collection of str
+        With "reassociate", the sums and products of a step are computed in an order in which little
+        waits for the state. Those of the steps of derivatives always are.
+
+    Returns
+    -------
+    bool
+        Whether there are loops or conditionals, or were.
+
+    Notes
+    -----
+    - Unused traces, states, sequences and captured inputs vanish; equal ones are one; states that
+      no step changes are captured; scalar constants move into the body.
+    - ``trace[-1]`` is the final state where the trace holds what the state becomes and a step is
+      known to run (without one, the look-up is an error and the final state is the initial one).
+    - What no step changes moves out: scalars always, arrays where a step is known to run, checks
+      never. An empty loop costs what it did, and raises what it did.
+    - A loop without states whose operations are elementwise is a computation on arrays.
+    - Loops of the same steps that do not depend on each other are one.
+    - Branches of conditionals are rewritten as bodies are.
+    """
+    if not any(isinstance(node.op, _WITH_BODIES) for node in graph.apply_nodes):
+        return False
+    if rewrite_body is None:
+        rewrite_body = rewrite_inner
+    MergeOptimizer().rewrite(graph)
+    save_for_gradients(graph)
+    for _ in range(_MOST_ROUNDS):
+        MergeOptimizer().rewrite(graph)
+        changed = _use_final_states(graph)
+        changed |= share_steps(graph)
+        changed |= fuse(graph)
+        for node in _loops(graph):
+            if node in graph.apply_nodes and isinstance(node.op, Scan):
+                changed |= _rewrite_scan(graph, node, rewrite_body, allow)
+            elif node in graph.apply_nodes and isinstance(node.op, Conditional):
+                changed |= _rewrite_conditional(graph, node, rewrite_body, allow)
+            elif node in graph.apply_nodes:
+                changed |= _rewrite_loop(graph, node, rewrite_body, allow)
+        if not changed:
+            break
+    return True
+
+
+class RewriteLoops(GraphRewriter):
+    """`rewrite_loops` as a rewriter of PyTensor, for a mode of one's own.
+
+    Examples
+    --------
+    >>> import pytensor
+    >>> from pytensor.compile.mode import get_mode
+    >>> mode = get_mode("FAST_COMPILE").register((RewriteLoops(), 0.5))
+    """
+
+    def apply(self, fgraph: FunctionGraph, *args: Any, **kwargs: Any) -> None:
+        rewrite_loops(fgraph)
+
+
+def rewrite_inner(graph: FunctionGraph) -> None:
+    """The rewrites of the table, for a body."""
+    rewrite(graph)
+
+
+def _loops(graph: FunctionGraph) -> list[Apply]:
+    return [node for node in graph.toposort() if isinstance(node.op, _WITH_BODIES)]
+
+
+def _rewrite_scan(
+    graph: FunctionGraph,
+    node: Apply,
+    rewrite_body: Callable[[FunctionGraph], Any],
+    allow: Collection[str],
+) -> bool:
+    parts = ScanGraph(node)
+    in_any_order = parts.derivative or REASSOCIATE in allow
+    changed = _drop_unused(graph, parts)
+    changed |= _join_inputs(parts)
+    changed |= _drop_constant_states(parts)
+    changed |= _join_states(parts)
+    changed |= _join_traces(parts)
+    if not parts.inner_rewritten:
+        _rewrite_parts(parts, rewrite_body, allow)
+        changed = True
+        if in_any_order:
+            associate(parts)
+    if in_any_order:
+        changed |= carry_sums(graph, parts)
+    changed |= hoist(parts)
+    replace = vectorise(parts)
+    if replace is None:
+        if not changed and node.op.inverse is None and node.op.truncate is None:
+            return False
+        replace = parts.build()
+    replace_variables(graph, replace)
+    return True
+
+
+def _rewrite_parts(
+    parts: ScanGraph, rewrite_body: Callable[[FunctionGraph], Any], allow: Collection[str]
+) -> None:
+    """Rewrite a body, and the loops in it."""
+    inner = FunctionGraph(parts.inner, parts.outputs, clone=False)
+    _rewrite_graph(inner, rewrite_body, allow)
+    parts.set_outputs(list(inner.outputs))
+    parts.inner_rewritten = True
+
+
+def _rewrite_graph(
+    graph: FunctionGraph, rewrite_body: Callable[[FunctionGraph], Any], allow: Collection[str]
+) -> None:
+    rewrite_loops(graph, rewrite_body, allow)
+    rewrite_body(graph)
+    rewrite_loops(graph, rewrite_body, allow)
+
+
+def _rewrite_loop(
+    graph: FunctionGraph,
+    node: Apply,
+    rewrite_body: Callable[[FunctionGraph], Any],
+    allow: Collection[str],
+) -> bool:
+    op = node.op
+    if op.__dict__.get("inner_rewritten", False):
+        return False
+    inner = op.body.unfreeze()
+    _rewrite_graph(inner, rewrite_body, allow)
+    n = op.n_states
+    states = inner.inputs[:n]
+    outputs = list(inner.outputs)
+    if REASSOCIATE in allow:
+        outputs = ordered(inner.inputs, outputs, states)
+    needed = _needed_states(states, outputs[:n], [outputs[n]], [
+        bool(graph.clients[out]) for out in node.outputs
+    ])  # fmt: skip
+    reached = set(ancestors([outputs[n], *(outputs[i] for i in needed)]))
+    given = op.split_inputs(node.inputs)
+    captured = [
+        (v, x) for v, x in zip(inner.inputs[n:], given.captured, strict=True) if v in reached
+    ]
+    body = freeze(
+        [*(states[i] for i in needed), *(v for v, _ in captured)],
+        [*(outputs[i] for i in needed), outputs[n]],
+    )
+    smaller = Loop(body, len(needed))
+    smaller.__dict__["inner_rewritten"] = True
+    results = smaller(given.go, *(given.states[i] for i in needed), *(x for _, x in captured))
+    replace_variables(graph, {node.outputs[i]: out for i, out in zip(needed, results, strict=True)})
+    return True
+
+
+def _rewrite_conditional(
+    graph: FunctionGraph,
+    node: Apply,
+    rewrite_body: Callable[[FunctionGraph], Any],
+    allow: Collection[str],
+) -> bool:
+    """Rewrite the branches, and leave out results that nobody needs, and what only they need."""
+    op = node.op
+    if op.__dict__.get("inner_rewritten", False):
+        return False
+    used = [k for k, out in enumerate(node.outputs) if graph.clients[out]]
+    branches = [op.then_branch.unfreeze(), op.else_branch.unfreeze()]
+    outputs = []
+    for inner in branches:
+        _rewrite_graph(inner, rewrite_body, allow)
+        outputs.append([inner.outputs[k] for k in used])
+    reached = [set(ancestors(results)) for results in outputs]
+    condition, *given = node.inputs
+    kept = [
+        at
+        for at, pair in enumerate(zip(*(inner.inputs for inner in branches), strict=True))
+        if any(v in found for v, found in zip(pair, reached, strict=True))
+    ]
+    smaller = Conditional(
+        *(
+            freeze([inner.inputs[at] for at in kept], results)
+            for inner, results in zip(branches, outputs, strict=True)
+        )
+    )
+    smaller.__dict__["inner_rewritten"] = True
+    found = smaller(condition, *(given[at] for at in kept))
+    replace_variables(graph, {node.outputs[k]: out for k, out in zip(used, found, strict=True)})
+    return True
+
+
+def _needed_states(
+    states: list[Variable], following: list[Variable], others: list[Variable], used: list[bool]
+) -> list[int]:
+    """Numbers of the states that are used, or that others need or used ones need."""
+    number = {v: i for i, v in enumerate(states)}
+    needed = {i for i, on in enumerate(used) if on}
+    while True:
+        reached = ancestors([*others, *(following[i] for i in needed)])
+        more = {number[v] for v in reached if v in number} - needed
+        if not more:
+            return sorted(needed)
+        needed |= more
+
+
+def _drop_unused(graph: FunctionGraph, parts: ScanGraph) -> bool:
+    before = len(parts.inner) + len(parts.traces)
+
+    def is_used(outputs: list[Variable]) -> bool:
+        return any(graph.clients.get(out) for out in outputs)
+
+    parts.traces = [trace for trace in parts.traces if is_used(trace.outputs)]
+    others = [trace.element for trace in parts.traces]
+    others += [] if parts.go_on is None else [parts.go_on]
+    needed = _needed_states(
+        [state.variable for state in parts.states],
+        [state.following for state in parts.states],
+        others,
+        [is_used(state.outputs) for state in parts.states],
+    )
+    parts.states = [parts.states[i] for i in needed]
+    reached = set(ancestors(parts.outputs))
+    parts.elements = [x for x in parts.elements if x.variable in reached]
+    parts.captured = [x for x in parts.captured if x.variable in reached]
+    return len(parts.inner) + len(parts.traces) < before
+
+
+def _join_inputs(parts: ScanGraph) -> bool:
+    """One input where two are the same, and none where it is a scalar constant."""
+    replace: dict[Variable, Variable] = {}
+    for role in ("elements", "captured"):
+        first: dict[Variable, Variable] = {}
+        kept = []
+        for part in getattr(parts, role):
+            known = first.setdefault(part.outside, part.variable)
+            if known is not part.variable:
+                replace[part.variable] = known
+            elif role == "captured" and _is_number(part.outside):
+                replace[part.variable] = first[part.outside] = part.outside
+            else:
+                kept.append(part)
+        setattr(parts, role, kept)
+    parts.substitute(replace)
+    return bool(replace)
+
+
+def _is_number(variable: Variable) -> bool:
+    """Whether a constant is one number, of any axes, or lengths of axes."""
+    if not isinstance(variable, Constant):
+        return False
+    return getattr(variable.data, "size", None) == 1 or is_lengths(variable)
+
+
+def _drop_constant_states(parts: ScanGraph) -> bool:
+    """States that no step changes are captured."""
+    constant = [state for state in parts.states if state.following is state.variable]
+    for state in constant:
+        parts.states.remove(state)
+        parts.captured.append(Given(state.init, state.variable))
+        parts.replaced.update((out, state.init) for out in state.outputs)
+    return bool(constant)
+
+
+def _join_states(parts: ScanGraph) -> bool:
+    """States that start equal and become equal are one."""
+    groups: dict[Any, list[int]] = {}
+    for i, state in enumerate(parts.states):
+        groups.setdefault((state.init, state.variable.type), []).append(i)
+    classes = [group for group in groups.values() if len(group) > 1]
+    joined: dict[int, int] = {}
+    while classes:
+        # take them for equal, and see whether they become equal
+        first = {i: group[0] for group in classes for i in group}
+        frozen = _frozen_outputs(parts, first)
+        split: list[list[int]] = []
+        for group in classes:
+            by_result: dict[Variable, list[int]] = {}
+            for i in group:
+                by_result.setdefault(frozen[i], []).append(i)
+            split += by_result.values()
+        if len(split) == len(classes):
+            joined = {i: j for i, j in first.items() if i != j}
+            break
+        classes = [group for group in split if len(group) > 1]
+    for i, j in joined.items():
+        parts.states[j].outputs += parts.states[i].outputs
+    replace = {parts.states[i].variable: parts.states[j].variable for i, j in joined.items()}
+    parts.states = [state for i, state in enumerate(parts.states) if i not in joined]
+    parts.substitute(replace)
+    return bool(joined)
+
+
+def _frozen_outputs(parts: ScanGraph, first: dict[int, int]) -> tuple[Variable, ...]:
+    variables = [state.variable for state in parts.states]
+    replace = {variables[i]: variables[j] for i, j in first.items() if i != j}
+    outputs = replaced(parts.outputs, replace) if replace else parts.outputs
+    return freeze(parts.inner, shared(outputs)).outputs
+
+
+def _join_traces(parts: ScanGraph) -> bool:
+    """Traces of equal elements are one; the trace of a sequence is the sequence."""
+    frozen = freeze(parts.inner, shared(parts.outputs)).outputs[len(parts.states) :]
+    sequences = {part.variable: part.outside for part in parts.elements}
+    first: dict[Variable, Any] = {}
+    kept = []
+    for trace, key in zip(parts.traces, frozen, strict=False):
+        known = first.setdefault(key, trace)
+        if known is not trace:
+            known.outputs += trace.outputs
+        elif parts.go_on is None and trace.element in sequences:
+            outside = sequences[trace.element]
+            parts.replaced.update((out, outside) for out in trace.outputs)
+        else:
+            kept.append(trace)
+    changed = len(kept) < len(parts.traces)
+    parts.traces = kept
+    return changed
+
+
+def _use_final_states(graph: FunctionGraph) -> bool:
+    """The last element of a trace of what a state becomes is the final state."""
+    replace = {}
+    for node in _loops(graph):
+        if not isinstance(node.op, Scan) or node.op.stops:
+            continue
+        parts = ScanGraph(node)
+        if not parts.runs:
+            continue
+        final = {state.following: state.outputs[0] for state in parts.states}
+        last = 0 if parts.reverse else -1
+        for trace in parts.traces:
+            if trace.element in final:
+                for client, _ in graph.clients[trace.outputs[0]]:
+                    if _looks_up(client, trace.outputs[0], last, parts.n_steps):
+                        replace[client.outputs[0]] = final[trace.element]
+    replace_variables(graph, replace)
+    return bool(replace)
+
+
+def _looks_up(client: Any, trace: Variable, last: int, n_steps: Constant) -> bool:
+    if not isinstance(client.op, Subtensor) or client.inputs[0] is not trace:
+        return False
+    indices = get_idx_list(client.inputs, client.op.idx_list)
+    if len(indices) != 1 or isinstance(indices[0], slice):
+        return False
+    index = indices[0]
+    if not isinstance(index, Constant):
+        return False
+    n = int(n_steps.data)
+    return int(index.data) % n == last % n and -n <= int(index.data) < n

@@ -1,0 +1,1 @@
+"""Control flow: loops along dims or until a condition holds, conditionals, ODEs."""

@@ -1,0 +1,166 @@
+"""Prefixes of an associative function: few steps, each on many positions at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dimtensor.dims import Dim, dim_set, without
+from dimtensor.errors import DimError, build_message
+from dimtensor.graph import make
+from dimtensor.graph.infer import describe
+from dimtensor.graph.printing.words import say
+from dimtensor.graph.rebuilding.substitute import relabel_node
+from dimtensor.tensor.control.loops import along_dim, cumulate
+from dimtensor.tensor.control.pytree import Tree, flatten, leaves_like, paths, unflatten
+from dimtensor.tensor.elementwise import where
+from dimtensor.tensor.functions import concat
+from dimtensor.tensor.handle import as_node, wrap
+
+_NAME = "dt.associative_scan"
+Combine = Callable[[Sequence[Any], Sequence[Any]], list[Any]]
+
+
+def associative_scan(
+    function: Callable[..., Any], xs: Any, over: Dim | str | None = None, *, reverse: bool = False
+) -> Any:
+    """All prefixes ``x0``, ``f(x0, x1)``, ``f(f(x0, x1), x2)`` of an associative function.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(earlier, later)`` of two trees like `xs`, for one position each. It is called on
+        tensors that have another dim in addition, of the positions that are combined at once, and
+        must be associative: in which order neighbours are combined is not said.
+    xs : tree of tensors
+        Sequences, all with the dim.
+    over : Dim or str
+    reverse : bool
+        Whether prefixes start at the last position; the function then gets the later one first.
+
+    Returns
+    -------
+    tree of DimTensor
+        With the dims of `xs`.
+
+    Raises
+    ------
+    DimError
+        If a sequence lacks the dim, or the function changes the dims of elements.
+
+    Notes
+    -----
+    Of a dim of known length n, neighbours are combined in about ``2 log2(n)`` steps, which take
+    part of the elements each: the prefix sum of Blelloch (1990), *Prefix sums and their
+    applications*. Where the length comes with the data, a loop goes from element to element.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> time = dt.Dim("time", length=4)
+    >>> x = dt.data([1.0, 3.0, 2.0, 4.0], dims=time)
+    >>> dt.associative_scan(dt.maximum, x, over=time).eval().values.tolist()
+    [1.0, 3.0, 3.0, 4.0]
+    """
+    dim, nodes, fill = along_dim(_NAME, xs, over)
+    leaves, tree = flatten(fill(nodes))
+    names = paths(tree, "the result")
+
+    def combine(one: Sequence[Any], other: Sequence[Any]) -> list[Any]:
+        value = function(unflatten(tree, one), unflatten(tree, other))
+        results = leaves_like(tree, value, f"{_NAME}: what the function returns")
+        return [_checked(x, a, name) for x, a, name in zip(results, one, names, strict=True)]
+
+    if dim.length is None:
+        return _one_by_one(combine, leaves, tree, dim, reverse)
+    found = _prefixes(combine, leaves, dim, dim.length, reverse)
+    for at, one in enumerate(found):
+        output = at if len(found) > 1 else None
+        say(one, "associative_scan", *leaves, along=dim, output=output)
+    return unflatten(tree, found)
+
+
+def _checked(value: Any, like: Any, name: str) -> Any:
+    node = as_node(value, [like.node], f"{_NAME}: {name}")
+    added = without(node.dims, like.dims)
+    if added or node.categories is not like.categories:
+        raise DimError(
+            build_message(
+                f"{_NAME}: {name} is of another type than the elements that are combined",
+                [("elements", describe(like.node)), ("result", describe(node))],
+                f"it adds {dim_set(added)}" if added else "it gives what it takes",
+            )
+        )
+    missing = without(like.dims, node.dims)
+    return wrap(make("expand", (node,), missing) if missing else node)
+
+
+def _one_by_one(
+    combine: Combine, leaves: Sequence[Any], tree: Tree, dim: Dim, reverse: bool
+) -> Any:
+    """The first step takes the element as it is, later ones combine it with what there is."""
+
+    def step(state: Any, x: Any) -> Any:
+        first, before = state
+        # where there is nothing to combine with, an element is defined, zeros may not be
+        known = [where(first, a, b) for a, b in zip(x, before, strict=True)]
+        both = combine(known, x)
+        return (False, [where(first, a, b) for a, b in zip(x, both, strict=True)])
+
+    empty = [_zeros_of(x, dim) for x in leaves]
+    _, found = cumulate(step, (True, empty), list(leaves), dim, reverse=reverse)
+    return unflatten(tree, found)
+
+
+def _zeros_of(x: Any, dim: Dim) -> Any:
+    from dimtensor.tensor.constructors import zeros
+
+    result = zeros(without(x.dims, [dim]), dtype=x.dtype)
+    if x.categories is None:
+        return result
+    return wrap(make("codes", (result.node,), x.categories))
+
+
+def _prefixes(combine: Combine, xs: Sequence[Any], dim: Dim, n: int, reverse: bool) -> list[Any]:
+    if n < 2:
+        return list(xs)
+    if reverse:
+        turned = [_part(x, dim, slice(None, None, -1), dim) for x in xs]
+        found = _prefixes(combine, turned, dim, n, False)
+        return [_part(x, dim, slice(None, None, -1), dim) for x in found]
+    first, half = Dim(f"{dim.short}, first", length=1), Dim(f"{dim.short}, pairs", length=n // 2)
+    even = [_part(x, dim, slice(0, n - n % 2, 2), half) for x in xs]
+    odd = [_part(x, dim, slice(1, None, 2), half) for x in xs]
+    pairs = _prefixes(combine, combine(even, odd), half, n // 2, False)
+    start = [_part(x, dim, slice(0, 1), first) for x in xs]
+    rest = (n - 1) // 2
+    if not rest:
+        return [
+            _joined(parts, (first, half), dim, [0, 1]) for parts in zip(start, pairs, strict=True)
+        ]
+    later = Dim(f"{dim.short}, later", length=rest)
+    between = combine(
+        [_part(y, half, slice(0, rest), later) for y in pairs],
+        [_part(x, dim, slice(2, None, 2), later) for x in xs],
+    )
+    order = [0 if t == 0 else n // 2 + t // 2 if t % 2 == 0 else 1 + t // 2 for t in range(n)]
+    return [
+        _joined(parts, (first, half, later), dim, order)
+        for parts in zip(start, pairs, between, strict=True)
+    ]
+
+
+def _part(x: Any, dim: Dim, which: slice, new: Dim) -> Any:
+    """Part of the positions along a dim, as another dim."""
+    taken = x.isel({dim: which})
+    (cut,) = [d for d in taken.dims if d not in x.dims] or [dim]
+    return wrap(relabel_node(taken.node, (cut, new)))
+
+
+def _joined(parts: Sequence[Any], dims: Sequence[Dim], dim: Dim, order: Sequence[int]) -> Any:
+    """Parts along dims of their own, as elements along one dim in an order."""
+    whole = concat(list(parts), list(dims), name=f"{dim.short}, joined")
+    (along,) = [d for d in whole.dims if d not in parts[0].dims]
+    taken = whole.isel({along: list(order)})
+    (cut,) = [d for d in taken.dims if d not in whole.dims] or [along]
+    return wrap(relabel_node(taken.node, (cut, dim)))

@@ -1,0 +1,118 @@
+"""Conditionals: one of two functions, or both, each where it counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dimtensor.errors import DtypeError, InputError, LabelError, build_message
+from dimtensor.graph import Node, make
+from dimtensor.graph.dtypes import promote
+from dimtensor.graph.infer import describe
+from dimtensor.graph.node import recorded
+from dimtensor.graph.rebuilding.batching import conditional
+from dimtensor.graph.regions import close, placeholder
+from dimtensor.tensor.control.pytree import Tree, flatten, leaves_like, paths, unflatten
+from dimtensor.tensor.handle import TensorHandle, as_node, constant, wrap
+
+
+def if_else(
+    condition: Any, then_function: Callable[..., Any], else_function: Callable[..., Any], *args: Any
+) -> Any:
+    """What one of two functions gives.
+
+    Parameters
+    ----------
+    condition : DimTensor of bool, or bool
+        Without dims, only the function that it selects runs. With dims, it selects for each of
+        their positions: what a function gives counts, is checked and is differentiated only where
+        it is selected, so that it may be undefined elsewhere.
+    then_function, else_function : callable
+        Get `args` and give trees of tensors of one structure. What else they use is an input of the
+        conditional by itself. Under a condition without dims, what they compute is computed only if
+        they are selected.
+    *args : trees of tensors and numbers
+
+    Returns
+    -------
+    tree of DimTensor
+        With all dims that one of the functions gives, and those of the condition.
+
+    Raises
+    ------
+    DtypeError
+        If the condition is not of bool.
+    InputError
+        If the functions give trees of different structures.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> x = dt.data([4.0, -4.0], dims=dt.Dim("k", length=2))
+    >>> root = dt.if_else(x > 0, dt.sqrt, lambda x: -dt.sqrt(-x), x)
+    >>> root.eval().values.tolist()
+    [2.0, -2.0]
+    """
+    if isinstance(condition, (bool, np.bool_)):
+        return (then_function if condition else else_function)(*args)
+    which = as_node(condition, what="dt.if_else: the condition")
+    if which.dtype != "bool":
+        raise DtypeError(
+            build_message(
+                f"dt.if_else: a condition is of bool, {describe(which)} is of {which.dtype}",
+                hint="compare it with something, as in x > 0",
+            )
+        )
+    leaves, tree = flatten(args)
+    operands = [
+        as_node(x, what=f"dt.if_else: {path}")
+        for x, path in zip(leaves, paths(tree, "args"), strict=True)
+    ]
+    own = [placeholder(x.dims, x.dtype, x.categories) for x in operands]
+    given = unflatten(tree, [wrap(x) for x in own])
+    with recorded() as made:
+        then, shape = flatten(then_function(*given))
+        other = _results(shape, else_function(*given))
+        branches = _common(shape, then, other)
+    regions, captured = close(own, *branches, made=made)
+    outputs = [region.outputs for region in regions]
+    nodes = conditional(which, outputs, regions[0].bound, (*operands, *captured))
+    return unflatten(shape, [wrap(node) for node in nodes])
+
+
+def _results(shape: Tree, value: Any) -> list[Any]:
+    try:
+        return leaves_like(shape, value, "")
+    except InputError:
+        raise InputError(
+            build_message(
+                "dt.if_else: the functions give trees of different structures",
+                [("then", shape), ("else", flatten(value)[1])],
+            )
+        ) from None
+
+
+def _common(
+    shape: Tree, then: Sequence[Any], other: Sequence[Any]
+) -> tuple[list[Node], list[Node]]:
+    """Nodes of both branches, of the same dtypes."""
+    results: tuple[list[Node], list[Node]] = ([], [])
+    for a, b, path in zip(then, other, paths(shape, "result"), strict=True):
+        beside = [x.node for x in (a, b) if isinstance(x, TensorHandle)]
+        pair = [as_node(x, beside, f"dt.if_else: {path}") for x in (a, b)]
+        if pair[0].categories is not pair[1].categories:
+            raise LabelError(
+                build_message(
+                    f"dt.if_else: {path} is labels of different dims, or labels and numbers",
+                    [("then", describe(pair[0])), ("else", describe(pair[1]))],
+                )
+            )
+        dtype = promote((pair[0].dtype, pair[1].dtype))
+        for found, x in zip(results, pair, strict=True):
+            if x.dtype != dtype:
+                number = x.kind == "constant"
+                x = constant(x.attrs.value, dtype) if number else make("cast", (x,), dtype)
+            found.append(x)
+    return results

@@ -1,0 +1,473 @@
+"""Loops along a dim: ``scan`` and what is made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dimtensor.dims import Dim, Dims, dim_set, find_dim, union, without
+from dimtensor.errors import DimError, InputError, build_message
+from dimtensor.graph import Node
+from dimtensor.graph.checkpoints import Checkpoints, as_checkpoints
+from dimtensor.graph.infer import describe
+from dimtensor.graph.printing.words import say
+from dimtensor.graph.rebuilding.batching import loop_attrs
+from dimtensor.graph.regions import close, loop_nodes, placeholder
+from dimtensor.tensor.control.pytree import flatten, paths, unflatten
+from dimtensor.tensor.control.steps import Result, States, converted, output_nodes, trace
+from dimtensor.tensor.handle import TensorHandle, as_node, wrap
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+
+def scan(
+    step: Callable[..., Any],
+    init: Any,
+    xs: Any = None,
+    over: Dim | str | None = None,
+    *,
+    reverse: bool = False,
+    checkpoint: Checkpoints | Sequence[int] | None = None,
+    inverse: Callable[..., Any] | None = None,
+    truncate: int | None = None,
+) -> tuple[Any, Any]:
+    """Run a step along a dim, with a state that goes from step to step.
+
+    Parameters
+    ----------
+    step : callable
+        ``step(state, x)`` returns ``(state, y)``. It gets the elements of `xs` at one position of
+        the dim, without the dim. What else it uses is an input of the loop by itself.
+    init : tree of tensors and numbers
+        The state before the first step: tuples, lists, dicts, named tuples, dataclasses and None
+        of tensors. A state keeps its dims. Its dtype is widened where a step gives a wider one.
+    xs : tree of tensors
+        Sequences, all with the dim. None where there is none; `over` is then a Dim.
+    over : Dim or str
+        The dim.
+    reverse : bool
+        Whether the first step is that of the last position.
+    checkpoint : Checkpoints or sequence of int, optional
+        Saves memory in gradients: ``dt.levels(2)``, ``dt.states(1000)``, or numbers of steps of
+        segments from the innermost. States at starts of segments are stored; the others are
+        computed again.
+    inverse : callable, optional
+        ``inverse(state, x)`` gives the state before a step from that after it. Gradients then store
+        no states.
+    truncate : int, optional
+        How many of the last steps gradients go back.
+
+    Returns
+    -------
+    state, ys
+        The state after the last step, the initial one where the dim has length 0; and all that
+        steps gave as y, with the dim.
+
+    Raises
+    ------
+    DimError
+        If a sequence lacks the dim, a step adds dims to a state, or what a step gives has the dim.
+    DtypeError
+        If a step narrows the dtype of a state.
+    InputError
+        If a step returns no pair, or a state of another structure.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> time = dt.Dim("time", coords=[2001, 2002, 2003])
+    >>> x = dt.data([1.0, 2.0, 3.0], dims=time)
+    >>> last, path = dt.scan(lambda s, x: (s / 2 + x, s), init=0.0, xs=x, over=time)
+    >>> float(last.eval()), path.eval().values.tolist()
+    (4.25, [0.0, 1.0, 2.5])
+    """
+    return _scan("dt.scan", step, init, xs, over, reverse, checkpoint, inverse, truncate)
+
+
+def _scan(
+    name: str,
+    step: Callable[..., Any],
+    init: Any,
+    xs: Any,
+    over: Dim | str | None,
+    reverse: bool,
+    checkpoint: Checkpoints | Sequence[int] | None = None,
+    inverse: Callable[..., Any] | None = None,
+    truncate: int | None = None,
+) -> tuple[Any, Any]:
+    dim, sequences, fill = along_dim(name, xs, over)
+    states = States(init, name)
+    elements = [placeholder(without(x.dims, [dim]), x.dtype, x.categories) for x in sequences]
+    shape: list[Any] = [None]
+
+    def call(given: list[Node]) -> Result:
+        returned = step(states.fill(given), fill(elements))
+        if not isinstance(returned, tuple) or len(returned) != 2:
+            raise InputError(
+                build_message(
+                    f"{name}: a step returns a pair, the next state and what it gives",
+                    [("returned", flatten(returned)[1])],
+                    "return state, None gives nothing; dt.reduce and dt.cumulate take steps that "
+                    "return the state alone",
+                )
+            )
+        traced, shape[0] = output_nodes(returned[1], name, "y")
+        return Result(states.after(returned[0], given), traced)
+
+    traced = trace(states, call, elements)
+    outputs = [*traced.result.after, *traced.result.traced]
+    if inverse is not None:
+        before = inverse(states.fill(traced.states), fill(elements))
+        outputs += converted(states.after(before, traced.states, "the inverse"), traced.states)
+    (region,), captured = close([*traced.states, *elements], outputs)
+    attrs = loop_attrs(
+        region, len(traced.states), n_sequences=len(sequences), over=dim, reverse=bool(reverse),
+        inverse=inverse is not None, truncate=truncate,
+        checkpoint=checkpoint_attrs(name, checkpoint, dim.length, inverse, truncate),
+    )  # fmt: skip
+    nodes = loop_nodes(attrs, (*traced.init, *sequences, *captured))
+    ys = unflatten(shape[0], [wrap(node) for node in nodes[len(traced.states) :]])
+    return states.fill(nodes[: len(traced.states)]), ys
+
+
+def checkpoint_attrs(
+    name: str,
+    given: Any,
+    n_steps: int | None,
+    inverse: Any = None,
+    truncate: int | None = None,
+) -> tuple[Any, ...] | None:
+    """What ``checkpoint=`` was given, as a loop holds it, checked for the number of steps."""
+    found = as_checkpoints(given, name)
+    if found is None:
+        return None
+    if inverse is not None or truncate is not None:
+        raise InputError(
+            f"{name}: a gradient with checkpoints is neither truncated nor has it an inverse"
+        )
+    if found.how == "states":
+        if n_steps is None:
+            raise InputError(
+                build_message(
+                    f"{name}: checkpoint={found!r} needs a known number of steps",
+                    [("number of steps", "known when the function is called")],
+                    "give dt.levels(2), with which the square root of the steps is stored",
+                )
+            )
+        from dimtensor.ops.loop.derivatives.checkpoint import levels_within
+
+        levels_within(n_steps, found.numbers[0])
+    return found.attrs
+
+
+def along_dim(
+    name: str, xs: Any, over: Dim | str | None
+) -> tuple[Dim, list[Node], Callable[[Sequence[Node]], Any]]:
+    """The dim of a loop, the sequences along it, and how to put elements in their place."""
+    leaves, tree = flatten(xs)
+    if over is None:
+        raise InputError(f"{name} runs along a dim: over=dim")
+    places = paths(tree, "xs")
+    nodes = [as_node(x, what=f"{name}: {p}") for x, p in zip(leaves, places, strict=True)]
+    if isinstance(over, str):
+        over = find_dim(union([(), *(x.dims for x in nodes)], name), over, name)
+    if not isinstance(over, Dim):
+        raise InputError(f"{name}: over is a Dim or the name of one, not {over!r}")
+    for place, node in zip(places, nodes, strict=True):
+        if over not in node.dims:
+            raise _lacking(name, place, node, over)
+    return over, nodes, lambda given: unflatten(tree, [wrap(node) for node in given])
+
+
+def _lacking(name: str, place: str, node: Node, over: Dim) -> DimError:
+    namesakes: Dims = tuple(d for d in node.dims if d.namespace == over.namespace)
+    details = [("sequence", describe(node)), ("its dims", dim_set(node.dims)), ("over", repr(over))]
+    details += [("another dim of that name", repr(dim)) for dim in namesakes]
+    return DimError(
+        build_message(
+            f"{name}: {place} lacks {over.title}, along which the loop runs",
+            details,
+            "what is the same in all steps is no sequence: the step can use it as it is",
+        )
+    )
+
+
+def cumulate(
+    step: Callable[..., Any],
+    init: Any,
+    xs: Any = None,
+    over: Dim | str | None = None,
+    *,
+    reverse: bool = False,
+    **options: Any,
+) -> Any:
+    """Every state of a loop along a dim.
+
+    Parameters
+    ----------
+    step : callable
+        ``step(state, x)`` returns the next state.
+    init, xs, over, reverse, **options
+        As in :func:`dimtensor.scan`.
+
+    Returns
+    -------
+    tree of DimTensor
+        The states after each step, with the dim. The initial state is not among them.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> time = dt.Dim("time", length=3)
+    >>> x = dt.data([1.0, 2.0, 3.0], dims=time)
+    >>> dt.cumulate(lambda s, x: s / 2 + x, 0.0, x, time).eval().values.tolist()
+    [1.0, 2.5, 4.25]
+    """
+
+    def both(state: Any, x: Any) -> tuple[Any, Any]:
+        after = step(state, x)
+        return after, _widened(after, state)
+
+    states = _scan("dt.cumulate", both, init, xs, over, reverse, **options)[1]
+    return _written("cumulate", states, xs, over)
+
+
+def _widened(after: Any, state: Any) -> Any:
+    """A next state with the dims and the dtypes of the state."""
+    known, tree = flatten(state)
+    leaves, found = flatten(after)
+    if len(leaves) != len(known):
+        return after
+    nodes = [as_node(x, [s.node]) for x, s in zip(leaves, known, strict=True)]
+    full = converted(nodes, [s.node for s in known]) if found == tree else nodes
+    return unflatten(found, [wrap(node) for node in full])
+
+
+def reduce(
+    step: Callable[..., Any],
+    init: Any,
+    xs: Any = None,
+    over: Dim | str | None = None,
+    *,
+    reverse: bool = False,
+    **options: Any,
+) -> Any:
+    """The last state of a loop along a dim.
+
+    Parameters
+    ----------
+    step : callable
+        ``step(state, x)`` returns the next state.
+    init, xs, over, reverse, **options
+        As in :func:`dimtensor.scan`.
+
+    Returns
+    -------
+    tree of DimTensor
+        The state after the last step; the initial one where the dim has length 0.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> time = dt.Dim("time", length=3)
+    >>> x = dt.data([1.0, 2.0, 3.0], dims=time)
+    >>> float(dt.reduce(lambda s, x: s / 2 + x, 0.0, x, time).eval())
+    4.25
+    """
+
+    def alone(state: Any, x: Any) -> tuple[Any, None]:
+        return step(state, x), None
+
+    last = _scan("dt.reduce", alone, init, xs, over, reverse, **options)[0]
+    return _written("reduce", last, xs, over)
+
+
+def map(function: Callable[..., Any], xs: Any = None, over: Dim | str | None = None) -> Any:
+    """A function of the elements of sequences, at each position of a dim on its own.
+
+    Parameters
+    ----------
+    function : callable
+        Gets the elements of `xs` at one position, without the dim.
+    xs : tree of tensors
+        Sequences, all with the dim.
+    over : Dim or str
+
+    Returns
+    -------
+    tree of DimTensor
+        What the function gives, with the dim.
+
+    Notes
+    -----
+    Functions of tensors need no loop: they keep the dims that they do not speak of. This one is
+    for functions that use the name of the dim for something else, and for those whose
+    intermediate results are too large to be there for all positions at once.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> time = dt.Dim("time", length=3)
+    >>> x = dt.data([1.0, 2.0, 3.0], dims=time)
+    >>> dt.map(lambda x: x**2, x, over=time).eval().values.tolist()
+    [1.0, 4.0, 9.0]
+    """
+
+    def stateless(state: None, x: Any) -> tuple[None, Any]:
+        return None, function(x)
+
+    return _written("map", _scan("dt.map", stateless, None, xs, over, False)[1], xs, over)
+
+
+def _written(name: str, result: Any, xs: Any, over: Dim | str | None) -> Any:
+    """Results, which are written as what they came of: sequences and the dim."""
+    sequences = [x for x in flatten(xs)[0] if isinstance(x, TensorHandle)]
+    leaves = flatten(result)[0]
+    along = over if isinstance(over, Dim) else None
+    for at, leaf in enumerate(leaves):
+        say(leaf, name, *sequences, along=along, output=at if len(leaves) > 1 else None)
+    return result
+
+
+def filter(predicate: Callable[..., Any], xs: Any, over: Dim | str | None = None) -> Any:
+    """The elements of sequences for which a predicate holds.
+
+    Parameters
+    ----------
+    predicate : callable
+        Gets the elements of `xs` and returns a bool for each position of the dim. It is called
+        once, on the sequences themselves.
+    xs : tree of tensors
+        Sequences, all with the dim.
+    over : Dim or str
+
+    Returns
+    -------
+    tree of DimTensor
+        Along a dim of the positions that are kept, whose length a run tells.
+
+    Raises
+    ------
+    DimError
+        If the predicate has other dims than `over`.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> time = dt.Dim("time", coords=[2001, 2002, 2003])
+    >>> x = dt.data([1.0, -2.0, 3.0], dims=time)
+    >>> kept = dt.filter(lambda x: x > 0, x, over=time).eval()
+    >>> kept.values.tolist(), kept.time.values.tolist()
+    ([1.0, 3.0], [2001, 2003])
+    """
+    dim, sequences, fill = along_dim("dt.filter", xs, over)
+    given = fill(sequences)
+    mask = wrap(as_node(predicate(given), what="dt.filter: the predicate"))
+    if mask.dims != (dim,) or mask.dtype != "bool":
+        raise DimError(
+            build_message(
+                "dt.filter: the predicate gives one bool for each position",
+                [("expected", f"{dim_set([dim])} bool"),
+                 ("it gives", f"{dim_set(mask.dims)} {mask.dtype}")],
+                "reduce it over other dims with .all() or .any()",
+            )
+        )  # fmt: skip
+    leaves, tree = flatten(given)
+    return unflatten(tree, [x.isel({dim: mask}) for x in leaves])
+
+
+def lag(x: DimTensor, over: Dim | str, n: int = 1, fill_value: Any = np.nan) -> DimTensor:
+    """A sequence shifted so that each position has what was `n` positions before.
+
+    It is ``x.shift({over: n}, fill_value)``, under the name that a loop's sequences have.
+
+    Parameters
+    ----------
+    x : DimTensor
+    over : Dim or str
+    n : int
+    fill_value : number or DimTensor
+        The first `n` elements; NaN by default, with which integers become floats.
+
+    Returns
+    -------
+    DimTensor
+        With the same dims: it can be beside `x` among the sequences of a loop.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> time = dt.Dim("time", length=3)
+    >>> x = dt.data([1.0, 2.0, 3.0], dims=time)
+    >>> dt.lag(x, time).eval().values.tolist()
+    [nan, 1.0, 2.0]
+    >>> dt.lag(x, time, fill_value=0.0).eval().values.tolist()
+    [0.0, 1.0, 2.0]
+    """
+    return _moved("lag", x, over, n, fill_value)
+
+
+def lead(x: DimTensor, over: Dim | str, n: int = 1, fill_value: Any = np.nan) -> DimTensor:
+    """A sequence shifted so that each position has what comes `n` positions later.
+
+    It is ``x.shift({over: -n}, fill_value)``.
+
+    Parameters
+    ----------
+    x : DimTensor
+    over : Dim or str
+    n : int
+    fill_value : number or DimTensor
+        The last `n` elements; NaN by default, with which integers become floats.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> time = dt.Dim("time", length=3)
+    >>> x = dt.data([1.0, 2.0, 3.0], dims=time)
+    >>> dt.lead(x, time).eval().values.tolist()
+    [2.0, 3.0, nan]
+    """
+    return _moved("lead", x, over, n, fill_value)
+
+
+def _moved(name: str, x: DimTensor, over: Dim | str, n: int, fill_value: Any) -> DimTensor:
+    moved = x.shift({over: n if name == "lag" else -n}, fill_value=fill_value)
+    along = find_dim(x.dims, over, name)
+    fill = None if fill_value is np.nan else fill_value
+    return say(moved, name, x, along=along, n=n if n != 1 else None, fill_value=fill)
+
+
+def push(past: DimTensor, value: Any, lag: Dim | str) -> DimTensor:
+    """A state of several lags after a step: the newest value first, the oldest one dropped.
+
+    Parameters
+    ----------
+    past : DimTensor
+        Earlier values along the dim of lags: first the last one, then the one before, and so on.
+    value : DimTensor or number
+        The new value, without the dim of lags.
+    lag : Dim or str
+
+    Returns
+    -------
+    DimTensor
+        With the dims of `past`.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> lag, time = dt.Dim("lag", coords=[1, 2]), dt.Dim("time", length=4)
+    >>> phi = dt.data([0.5, 0.25], dims=lag)
+    >>> def step(past, noise):
+    ...     new = (phi * past).sum(lag) + noise
+    ...     return dt.push(past, new, lag), new
+    >>> noise = dt.data([1.0, 0.0, 0.0, 0.0], dims=time)
+    >>> dt.scan(step, dt.zeros(lag), noise, over=time)[1].eval().values.tolist()
+    [1.0, 0.5, 0.5, 0.375]
+    """
+    pushed = past.shift({lag: 1}, fill_value=value)
+    return say(pushed, "push", past, value=value, along=find_dim(past.dims, lag, "push"))

@@ -1,0 +1,239 @@
+"""Ordinary differential equations, solved by loops and differentiated through them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dimtensor.dims import Dim
+from dimtensor.errors import DimError, InputError
+from dimtensor.graph.infer import describe
+from dimtensor.tensor.check import check
+from dimtensor.tensor.control.loops import cumulate, lag
+from dimtensor.tensor.control.pytree import flatten, leaves_like, unflatten
+from dimtensor.tensor.control.while_loops import fori_loop, while_loop
+from dimtensor.tensor.elementwise import maximum, minimum, sqrt, stop_gradient, where
+from dimtensor.tensor.handle import as_node, require_float, wrap
+
+_NAME = "dt.ode"
+Leaves = list[Any]
+Slope = Callable[[Any, Leaves], Leaves]
+
+# Dormand and Prince (1980), table 2: nodes, stages, and weights of order 5 less those of order 4
+_NODES = (1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0, 1.0)
+_STAGES = (
+    (1 / 5,),
+    (3 / 40, 9 / 40),
+    (44 / 45, -56 / 15, 32 / 9),
+    (19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729),
+    (9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656),
+    (35 / 384, 0.0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84),
+)
+_ERROR = (71 / 57600, 0.0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40)
+# Hairer, Nørsett and Wanner (1993), section II.4
+_SAFETY, _SMALLEST, _LARGEST = 0.9, 0.2, 10.0
+
+
+def ode(
+    rhs: Callable[..., Any],
+    y0: Any,
+    t: Any,
+    method: str = "dopri5",
+    *,
+    steps: int = 1,
+    rtol: float = 1e-6,
+    atol: float = 1e-9,
+    max_steps: int = 1000,
+) -> Any:
+    """The solution of ``dy/dt = rhs(t, y)`` at given times.
+
+    Parameters
+    ----------
+    rhs : callable
+        ``rhs(t, y)`` gives the slope, a tree like y. What else it uses, parameters for example, is
+        an input of the loop by itself.
+    y0 : tree of tensors and numbers
+        The solution at the first of the times.
+    t : DimTensor
+        Times, increasing or decreasing, with one dim.
+    method : {"dopri5", "rk4"}
+        Steps of chosen length by Dormand and Prince's method of order 5, or the classical method
+        of order 4 with `steps` steps of equal length between two times.
+    steps : int
+        Of "rk4".
+    rtol, atol : float
+        Of "dopri5": the error of a step is at most ``atol + rtol * abs(y)``, in the root mean
+        square over all elements of y.
+    max_steps : int
+        Of "dopri5": how many steps are tried between two times at most.
+
+    Returns
+    -------
+    tree of DimTensor
+        Like `y0`, with the dim of the times in addition.
+
+    Raises
+    ------
+    CheckError
+        At the call, if `max_steps` are not enough.
+
+    Notes
+    -----
+    Dormand and Prince (1980), *A family of embedded Runge-Kutta formulae*. The length of steps is
+    controlled, and the first one chosen, as in section II.4 of Hairer, Nørsett and Wanner (1993),
+    *Solving Ordinary Differential Equations I*. Gradients are those of the steps that were taken,
+    their lengths held fixed.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> time = dt.Dim("time", length=3)
+    >>> t, rate = dt.data([0.0, 1.0, 2.0], dims=time), dt.scalar("rate")
+    >>> y = dt.ode(lambda t, y: -rate * y, 1.0, t)
+    >>> y.eval({rate: 1.0}).values.round(4).tolist()
+    [1.0, 0.3679, 0.1353]
+    """
+    times = as_node(t, what=f"{_NAME}: t")
+    if len(times.dims) != 1:
+        raise DimError(f"{_NAME}: times have one dim: {describe(times)}")
+    if method not in ("dopri5", "rk4"):
+        raise InputError(f"{_NAME}: the method is 'dopri5' or 'rk4', not {method!r}")
+    (over,) = times.dims
+    at = wrap(require_float(times))
+    leaves, tree = flatten(y0)
+    start = [wrap(require_float(as_node(x, what=f"{_NAME}: y0"))) for x in leaves]
+
+    def slope(t: Any, y: Leaves) -> Leaves:
+        value = rhs(t, unflatten(tree, y))
+        found = leaves_like(tree, value, f"{_NAME}: what rhs returns")
+        return [wrap(as_node(x, [a.node], f"{_NAME}: rhs"))
+                for x, a in zip(found, y, strict=True)]  # fmt: skip
+
+    if method == "rk4":
+        found = _along_grid(lambda a, b, y: _classical(slope, a, b, y, steps), start, at, over)
+    else:
+        found = _Control(slope, rtol, atol, max_steps).solve(start, at, over)
+    return unflatten(tree, found)
+
+
+def _along_grid(advance: Callable[[Any, Any, Any], Any], start: Any, times: Any, over: Dim) -> Any:
+    """The states at all times; at the first one nothing has passed."""
+    before = lag(times, over, 1, times.isel({over: 0}))
+    return cumulate(lambda y, t: advance(t[0], t[1], y), start, (before, times), over)
+
+
+def _classical(slope: Slope, start: Any, end: Any, y: Leaves, steps: int) -> Leaves:
+    """Runge and Kutta's method of order 4."""
+    h = (end - start) / steps
+
+    def step(i: Any, y: Leaves) -> Leaves:
+        t = start + i * h
+        k1 = slope(t, y)
+        k2 = slope(t + h / 2, _moved(y, h / 2, [1.0], [k1]))
+        k3 = slope(t + h / 2, _moved(y, h / 2, [1.0], [k2]))
+        k4 = slope(t + h, _moved(y, h, [1.0], [k3]))
+        return _moved(y, h / 6, [1.0, 2.0, 2.0, 1.0], [k1, k2, k3, k4])
+
+    if steps == 1:
+        return step(0, y)
+    return fori_loop(0, steps, step, y)
+
+
+def _moved(y: Leaves, h: Any, weights: Sequence[float], slopes: Sequence[Leaves]) -> Leaves:
+    """The state after a step in the direction of a weighted sum of slopes."""
+    return [
+        x + h * sum(w * k[at] for w, k in zip(weights, slopes, strict=True) if w)
+        for at, x in enumerate(y)
+    ]
+
+
+class _Control:
+    """Steps whose length is chosen by an estimate of their error."""
+
+    def __init__(self, slope: Slope, rtol: float, atol: float, max_steps: int):
+        self.slope = slope
+        self.rtol, self.atol, self.max_steps = rtol, atol, max_steps
+
+    def solve(self, start: Leaves, times: Any, over: Dim) -> Leaves:
+        first = times.isel({over: 0})
+        slopes = self.slope(first, start)
+        length = self.first_length(first, times.isel({over: -1}), start, slopes)
+        return _along_grid(self.advance, (start, slopes, length), times, over)[0]
+
+    def norm(self, errors: Leaves, scales: Leaves) -> Any:
+        """Root mean square of errors relative to what is allowed."""
+        parts = [(e / s) ** 2 for e, s in zip(errors, scales, strict=True)]
+        count = sum(_size(s) for s in scales)
+        total = sum(part.sum() for part in parts) / count
+        positive = total > 0  # the square root has no derivative at zero
+        return stop_gradient(where(positive, sqrt(where(positive, total, 1.0)), 0.0))
+
+    def first_length(self, t: Any, end: Any, y: Leaves, slopes: Leaves) -> Any:
+        scales = [self.atol + self.rtol * abs(x) for x in y]
+        size, speed = self.norm(y, scales), self.norm(slopes, scales)
+        small = (size < 1e-5) | (speed < 1e-5)
+        guess = where(small, 1e-6, 0.01 * size / where(small, 1.0, speed))
+        forward = where(end < t, -1.0, 1.0)
+        later = self.slope(t + forward * guess, _moved(y, forward * guess, [1.0], [slopes]))
+        change = [b - a for a, b in zip(slopes, later, strict=True)]
+        curved = self.norm(change, scales) / guess
+        steepest = maximum(speed, curved)
+        flat = steepest <= 1e-15
+        better = where(
+            flat, maximum(1e-6, guess * 1e-3), (0.01 / where(flat, 1.0, steepest)) ** (1 / 5)
+        )
+        return stop_gradient(minimum(100 * guess, better))
+
+    def advance(self, start: Any, end: Any, state: Any) -> Any:
+        """The state at the next time, and the slope there and the length of the next step."""
+        y, slopes, length = state
+        (_t, *after), finished = while_loop(
+            lambda s: s[0] != end,
+            lambda s: self.step(s, end),
+            (start, y, slopes, length),
+            self.max_steps,
+            return_finished=True,
+        )
+        y, slopes, length = after
+        message = f"{_NAME}: {self.max_steps} steps are not enough between two times"
+        return y, slopes, check(finished, message, length)
+
+    def step(self, state: Any, end: Any) -> Any:
+        t, y, first, length = state
+        rest = end - t
+        last = length >= abs(rest)
+        h = where(last, rest, where(rest < 0, -length, length))
+        slopes = [first]
+        for node, weights in zip(_NODES, _STAGES, strict=True):
+            moved = _moved(y, h, weights, slopes)
+            slopes.append(self.slope(t + node * h, moved))
+        errors = _moved([x * 0 for x in y], h, _ERROR, slopes)
+        scales = [
+            self.atol + self.rtol * maximum(abs(a), abs(b)) for a, b in zip(y, moved, strict=True)
+        ]
+        error = self.norm(errors, scales)
+        fine = error <= 1
+        factor = _SAFETY * where(error > 0, error, 1e-10) ** (-1 / 5)
+        factor = minimum(maximum(factor, _SMALLEST), where(fine, _LARGEST, 1.0))
+        # nan or inf: the step was much too long
+        factor = where(error < np.inf, factor, _SMALLEST)
+        # a step that was cut short at a time says nothing about longer ones that fit
+        longer = maximum(stop_gradient(abs(h)) * factor, where(fine & last, length, 0.0))
+        return (
+            where(fine, where(last, end, t + h), t),
+            [where(fine, b, a) for a, b in zip(y, moved, strict=True)],
+            [where(fine, b, a) for a, b in zip(first, slopes[-1], strict=True)],
+            where(fine & last, longer, stop_gradient(abs(h)) * factor),
+        )
+
+
+def _size(x: Any) -> Any:
+    """The number of elements."""
+    from dimtensor.tensor.constructors import length
+
+    count: Any = 1
+    for dim in x.dims:
+        count = count * length(dim)
+    return count

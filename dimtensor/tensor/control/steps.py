@@ -1,0 +1,213 @@
+"""Steps of loops, traced: called on stand-ins for states until the types of states stay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dimtensor.dims import Dims, dim_set, mask_keys, union, without
+from dimtensor.errors import (
+    DimError,
+    DimtensorError,
+    DtypeError,
+    GraphError,
+    LabelError,
+    build_message,
+)
+from dimtensor.graph import Node, make
+from dimtensor.graph.dtypes import promote
+from dimtensor.graph.infer import describe
+from dimtensor.graph.rebuilding.substitute import expand_node
+from dimtensor.graph.regions import placeholder
+from dimtensor.graph.walk import toposort
+from dimtensor.tensor.control.pytree import Tree, flatten, leaves_like, paths, unflatten
+from dimtensor.tensor.handle import as_node, constant, wrap
+
+# a dtype widens at most from bool over integers and floats to complex, and dims grow once
+_MOST_TRIALS = 16
+
+
+class Result(NamedTuple):
+    """What a step gave: next states, elements of traces, and whether to go on."""
+
+    after: list[Node]
+    traced: list[Node]
+    go_on: Node | None = None
+
+
+class Traced(NamedTuple):
+    """A step whose states keep their types.
+
+    Attributes
+    ----------
+    states : list of Node
+        Placeholders.
+    init : list of Node
+        Initial states of the same types.
+    result : Result
+    """
+
+    states: list[Node]
+    init: list[Node]
+    result: Result
+
+
+class States:
+    """The initial states of a loop and how to speak of them.
+
+    Parameters
+    ----------
+    init : tree of tensors and numbers
+    name : str
+        The function that the user called.
+    what : str
+        How messages call the tree.
+    """
+
+    def __init__(self, init: Any, name: str, what: str = "state"):
+        leaves, self.tree = flatten(init)
+        self.name = name
+        self.what = what
+        self.paths = paths(self.tree, what)
+        self.nodes = [
+            as_node(x, what=f"{name}: {path}") for x, path in zip(leaves, self.paths, strict=True)
+        ]
+
+    def fill(self, nodes: Sequence[Node]) -> Any:
+        """The tree with tensors of other nodes."""
+        return unflatten(self.tree, [wrap(node) for node in nodes])
+
+    def after(self, value: Any, states: Sequence[Node], by: str = "the step") -> list[Node]:
+        """The nodes of what a step returned as its state."""
+        leaves = leaves_like(self.tree, value, f"{self.name}: what {by} returns as {self.what}")
+        return [
+            as_node(x, [state], f"{self.name}: {path} as {by} returns it")
+            for x, state, path in zip(leaves, states, self.paths, strict=True)
+        ]
+
+
+def trace(
+    states: States, call: Callable[[list[Node]], Result], elements: Sequence[Node] = ()
+) -> Traced:
+    """Call a step on stand-ins, with wider dtypes where it widens them, until they stay.
+
+    Parameters
+    ----------
+    states : States
+    call : callable
+        Gets placeholders.
+    elements : sequence of Node
+        Placeholders of what the step gets beside its state.
+
+    Raises
+    ------
+    DimError
+        If the step adds dims to a state.
+    DtypeError
+        If it narrows a dtype.
+    LabelError
+        If it makes labels of another dim of it.
+    """
+    init = list(states.nodes)
+    for _ in range(_MOST_TRIALS):
+        given = [placeholder(x.dims, x.dtype, x.categories) for x in init]
+        result = call(given)
+        along = () if result.go_on is None else result.go_on.dims
+        wider = [
+            _settled(states, path, x, state, after, along)
+            for path, x, state, after in zip(states.paths, init, given, result.after, strict=True)
+        ]
+        if wider == init:
+            after = converted(result.after, given)
+            _check_lengths(states, [*given, *elements], [*result.after, *result.traced])
+            return Traced(given, init, result._replace(after=after))
+        init = wider
+    raise GraphError(f"{states.name}: the types of the states never stay the same")
+
+
+def _settled(states: States, path: str, init: Node, state: Node, after: Node, along: Dims) -> Node:
+    """An initial state of the type that the state has after a step."""
+    added = without(after.dims, union([state.dims, along], states.name))
+    if added:
+        raise _changed(
+            DimError, f"adds {dim_set(added)} to {path}", states, state, after,
+            "a state keeps its dims; start from one that has them: dt.full(dims, value)",
+        )  # fmt: skip
+    if after.categories is not state.categories:
+        raise _changed(
+            LabelError, f"makes other labels of {path}", states, state, after,
+            "a state holds labels of one dim, or numbers",
+        )  # fmt: skip
+    dtype = promote((state.dtype, after.dtype))
+    if dtype == state.dtype != after.dtype and not _fits(after, state.dtype):
+        raise _changed(
+            DtypeError, f"narrows {path} to {after.dtype}", states, state, after,
+            f"a dtype widens and never narrows; return it with .astype({state.dtype!r})",
+        )  # fmt: skip
+    if init.dtype != dtype:
+        number = init.kind == "constant"
+        init = constant(init.attrs.value, dtype) if number else make("cast", (init,), dtype)
+    return expand_node(init, along)
+
+
+def _fits(after: Node, dtype: str) -> bool:
+    """Whether a number is of a dtype, whatever it was written as."""
+    return after.kind == "constant" and np.result_type(after.attrs.value, dtype) == dtype
+
+
+def _changed(
+    error: type[DimtensorError], what: str, states: States, before: Node, after: Node, hint: str
+) -> DimtensorError:
+    return error(
+        build_message(
+            f"{states.name}: a step {what}",
+            [("went in", _typed(before)), ("came out", f"{_typed(after)}: {describe(after)}")],
+            hint,
+        )
+    )
+
+
+def _typed(node: Node) -> str:
+    labels = "" if node.categories is None else f", labels of {node.categories.short}"
+    return f"{dim_set(node.dims)} {node.dtype}{labels}"
+
+
+def converted(nodes: Sequence[Node], states: Sequence[Node]) -> list[Node]:
+    """Next states of the dtypes of the states, and with their dims."""
+    return [_as(node, state) for node, state in zip(nodes, states, strict=True)]
+
+
+def _as(after: Node, state: Node) -> Node:
+    if after.dtype != state.dtype:
+        number = after.kind == "constant"
+        after = (
+            constant(after.attrs.value, state.dtype)
+            if number
+            else make("cast", (after,), state.dtype)
+        )
+    return expand_node(after, state.dims)
+
+
+def _check_lengths(states: States, own: Sequence[Node], outputs: Sequence[Node]) -> None:
+    """Refuse results whose lengths differ from step to step."""
+    for output in outputs:
+        for dim in output.dims:
+            for key in mask_keys(dim):
+                if not set(own).isdisjoint(toposort([key])):
+                    raise DimError(
+                        build_message(
+                            f"{states.name}: what a step gives has a length that each step "
+                            "decides anew",
+                            [("given", _typed(output)), ("dim", repr(dim))],
+                            "dt.where(mask, x, 0) keeps the dim that a mask selects from",
+                        )
+                    )
+
+
+def output_nodes(value: Any, name: str, what: str) -> tuple[list[Node], Tree]:
+    """Nodes and structure of a tree of results."""
+    leaves, tree = flatten(value)
+    named = zip(leaves, paths(tree, what), strict=True)
+    return [as_node(x, what=f"{name}: {path}") for x, path in named], tree

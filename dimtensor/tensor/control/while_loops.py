@@ -1,0 +1,227 @@
+"""Loops that run until a condition is false, or a number of times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dimtensor.dims import dim_set
+from dimtensor.errors import DtypeError, InputError, build_message
+from dimtensor.graph import Node, make
+from dimtensor.graph.checkpoints import Checkpoints
+from dimtensor.graph.dtypes import is_integer
+from dimtensor.graph.infer import describe
+from dimtensor.graph.rebuilding.batching import loop_attrs, loop_outputs
+from dimtensor.graph.rebuilding.substitute import expand_node
+from dimtensor.graph.regions import close
+from dimtensor.tensor.control.loops import checkpoint_attrs
+from dimtensor.tensor.control.steps import Result, States, Traced, converted, trace
+from dimtensor.tensor.handle import as_node, constant, wrap
+
+_WHILE = "dt.while_loop"
+
+
+def while_loop(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    init: Any,
+    max_steps: Any = None,
+    *,
+    return_finished: bool = False,
+    inverse: Callable[..., Any] | None = None,
+    truncate: int | None = None,
+) -> Any:
+    """Run a step as long as a condition on the state is true.
+
+    Parameters
+    ----------
+    cond : callable
+        ``cond(state)`` gives a bool. Where it has dims, each of their positions stops on its own:
+        what has stopped keeps its state while others go on, and states have the dims of the
+        condition.
+    body : callable
+        ``body(state)`` gives the next state. What else it uses is an input of the loop by itself.
+    init : tree of tensors and numbers
+        The state before the first step; see :func:`dimtensor.scan`.
+    max_steps : int or integer tensor, optional
+        After how many steps the loop ends in any case. Gradients need it, or `inverse`.
+    return_finished : bool
+        Whether to return, too, whether the condition has become false.
+    inverse : callable, optional
+        ``inverse(state)`` gives the state before a step from that after it.
+    truncate : int, optional
+        How many of the last steps gradients go back.
+
+    Returns
+    -------
+    state
+        The first state for which the condition is false, or the one after `max_steps`.
+    finished : DimTensor of bool
+        With the dims of the condition; where it is asked for.
+
+    Raises
+    ------
+    DimError
+        If the body adds dims to a state.
+    DtypeError
+        If the condition is not of bool, or the body narrows the dtype of a state.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> a = dt.data([2.0, 9.0], dims=dt.Dim("k", length=2))
+    >>> root = dt.while_loop(lambda x: abs(x * x - a) > 1e-12, lambda x: (x + a / x) / 2, a, 50)
+    >>> root.eval().round(6).values.tolist()
+    [1.414214, 3.0]
+    """
+    states = States(init, _WHILE)
+    holds = _condition_of(cond, states)
+
+    def call(given: list[Node]) -> Result:
+        after = states.after(body(states.fill(given)), given, "the body")
+        # the types of states are not settled yet: what comes out may be of another type
+        return Result(after, [], holds(converted(after, given)))
+
+    traced = trace(states, call)
+    go = holds(traced.init)
+    go_on = traced.result.go_on
+    assert go_on is not None
+    outputs = [*traced.result.after, go_on]
+    if inverse is not None:
+        outputs += _before(states, traced, inverse(states.fill(traced.states)))
+    steps = () if max_steps is None else (_count(max_steps, f"{_WHILE}: max_steps"),)
+    _check_options(go_on, bool(steps), inverse is not None, truncate)
+    final = _run(
+        traced, outputs, (*steps, expand_node(go, go_on.dims)), counted=bool(steps), stops=True,
+        inverse=inverse is not None, truncate=truncate,
+    )  # fmt: skip
+    if not return_finished:
+        return states.fill(final)
+    return states.fill(final), wrap(make("elemwise", (holds(final),), "logical_not"))
+
+
+def _condition_of(cond: Callable[..., Any], states: States) -> Callable[[Sequence[Node]], Node]:
+    def holds(nodes: Sequence[Node]) -> Node:
+        condition = as_node(cond(states.fill(nodes)), what=f"{_WHILE}: the condition")
+        if condition.dtype != "bool":
+            raise DtypeError(
+                build_message(
+                    f"{_WHILE}: a condition is of bool, {describe(condition)} is of "
+                    f"{condition.dtype}",
+                    hint="compare it with something, as in x > 0",
+                )
+            )
+        return condition
+
+    return holds
+
+
+def _check_options(go_on: Node, counted: bool, inverse: bool, truncate: int | None) -> None:
+    if inverse and go_on.dims:
+        raise InputError(
+            build_message(
+                f"{_WHILE}: a loop that stops by dims has no inverse",
+                [("dims of the condition", dim_set(go_on.dims))],
+                "make the condition a scalar with .any()",
+            )
+        )
+    if truncate is not None and not counted:
+        raise InputError(f"{_WHILE}: gradients are truncated where there are max_steps")
+
+
+def _before(states: States, traced: Traced, value: Any) -> list[Node]:
+    return converted(states.after(value, traced.states, "the inverse"), traced.states)
+
+
+def _run(
+    traced: Traced, outputs: Sequence[Node], first: tuple[Node, ...], **others: Any
+) -> list[Node]:
+    """The final states of a loop."""
+    (region,), captured = close(traced.states, outputs)
+    attrs = loop_attrs(region, len(traced.states), **others)
+    return loop_outputs(attrs, (*first, *traced.init, *captured))[: len(traced.states)]
+
+
+def _count(value: Any, what: str) -> Node:
+    node = as_node(value, what=what)
+    if not is_integer(node.dtype):
+        raise DtypeError(f"{what} is an integer, not {describe(node)} of {node.dtype}")
+    if node.dtype == "int64":
+        return node
+    if node.kind == "constant":
+        return constant(node.attrs.value, "int64")
+    return make("cast", (node,), "int64")
+
+
+def fori_loop(
+    start: Any,
+    stop: Any,
+    body: Callable[..., Any],
+    init: Any,
+    *,
+    inverse: Callable[..., Any] | None = None,
+    checkpoint: Checkpoints | Sequence[int] | None = None,
+    truncate: int | None = None,
+) -> Any:
+    """Run a step for each integer of a range.
+
+    Parameters
+    ----------
+    start, stop : int or integer tensor
+        The first integer, and the one after the last. Where they have dims, each position has a
+        range of its own.
+    body : callable
+        ``body(i, state)`` gives the next state.
+    init : tree of tensors and numbers
+        The state before the first step; see :func:`dimtensor.scan`.
+    inverse : callable, optional
+        ``inverse(i, state)`` gives the state before step i from that after it.
+    checkpoint, truncate
+        As in :func:`dimtensor.scan`.
+
+    Returns
+    -------
+    state
+        The state after the last step, the initial one where there is none.
+
+    Raises
+    ------
+    DimError
+        If the body adds dims to a state.
+    DtypeError
+        If a bound is no integer, or the body narrows the dtype of a state.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> n = dt.scalar("n", dtype="int64")
+    >>> total = dt.fori_loop(0, n, lambda i, s: s + i, 0)
+    >>> int(total.eval({n: 5}))
+    10
+    """
+    name = "dt.fori_loop"
+    lower, upper = _count(start, f"{name}: start"), _count(stop, f"{name}: stop")
+    states = States((lower, init), name)
+    states.paths[1:] = [path.replace("state[1]", "state", 1) for path in states.paths[1:]]
+    one = constant(1, "int64")
+
+    def call(given: list[Node]) -> Result:
+        i, state = states.fill(given)
+        return Result(states.after((i + 1, body(i, state)), given, "the body"), [])
+
+    counts, known = make("elemwise", (upper, lower), "subtract"), None
+    if lower.kind == upper.kind == "constant":
+        known = max(int(upper.attrs.value) - int(lower.attrs.value), 0)
+        counts = constant(int(upper.attrs.value) - int(lower.attrs.value), "int64")
+    traced = trace(states, call)
+    outputs = list(traced.result.after)
+    if inverse is not None:
+        i, state = states.fill(traced.states)
+        step = wrap(make("elemwise", (i.node, one), "subtract"))
+        outputs += _before(states, traced, (step, inverse(step, state)))
+    final = _run(
+        traced, outputs, (counts,), counted=True, inverse=inverse is not None,
+        truncate=truncate,
+        checkpoint=checkpoint_attrs(name, checkpoint, known, inverse, truncate),
+    )  # fmt: skip
+    return states.fill(final)[1]

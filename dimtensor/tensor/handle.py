@@ -1,0 +1,240 @@
+"""The handle around a node, and how Python values become operands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+import numpy as np
+
+from dimtensor.dims import AnonymousDim, Dim, Dims, DimTuple
+from dimtensor.dims.labels import Labels
+from dimtensor.errors import DtypeError, InputError, build_message
+from dimtensor.graph import Node, make
+from dimtensor.graph.dtypes import is_inexact, scalar_dtype
+from dimtensor.graph.infer import constant_attrs, require_label_op
+from dimtensor.graph.optable import TABLE
+from dimtensor.graph.walk import toposort
+from dimtensor.lower.lifted import LiftedGraph
+from dimtensor.values.labelled import is_dataarray, is_pandas
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+T = TypeVar("T", bound="TensorHandle")
+
+
+class TensorHandle:
+    """What all parts of :class:`DimTensor` share: a node, and nothing else.
+
+    There is one handle per node, so two expressions that are structurally equal are one object.
+    """
+
+    __slots__ = ("__weakref__", "node")
+
+    node: Node
+    _class: type[DimTensor]
+
+    @property
+    def dims(self) -> DimTuple:
+        """Dims, in canonical order; they have no other. ``"time" in x.dims`` asks by name."""
+        return DimTuple(self.node.dims)
+
+    @property
+    def dtype(self) -> str:
+        """Name of the dtype of the elements."""
+        return self.node.dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of dims."""
+        return len(self.node.dims)
+
+    @property
+    def sizes(self) -> dict[str, int | None]:
+        """Length by name of dim; None where the length comes with the data.
+
+        An anonymous dim without a length has that of the arrays it was given to.
+        """
+        known: dict[Dim, int | None] = {dim: dim.length for dim in self.node.dims}
+        open_dims = {d for d in known if isinstance(d, AnonymousDim) and d.length is None}
+        if open_dims:
+            known.update(_told_lengths(self.node, open_dims))
+        return {dim.short: length for dim, length in known.items()}
+
+    @property
+    def name(self) -> str | None:
+        """Name of an input or of data; None for what is computed."""
+        return self.node.name
+
+    @property
+    def categories(self) -> Dim | None:
+        """The dim whose labels the elements are; None for numbers."""
+        return self.node.categories
+
+    if not TYPE_CHECKING:  # a type checker knows which attributes there are
+
+        def __getattr__(self, name: str) -> NoReturn:
+            from dimtensor.tensor.numpy_style import no_attribute
+
+            raise no_attribute(self, name)
+
+    def __hash__(self) -> int:
+        return hash(self.node)
+
+    def __reduce__(self) -> tuple:
+        return (wrap, (self.node,))
+
+    def __copy__(self: T) -> T:
+        return self
+
+    def __deepcopy__(self: T, memo: Any) -> T:
+        return self
+
+
+def wrap(node: Node) -> DimTensor:
+    """The dims-tensor of a node."""
+    handle = node.handle
+    if handle is None:
+        handle = object.__new__(TensorHandle._class)
+        handle.node = node
+        node.handle = handle
+    return handle
+
+
+def constant(value: Any, dtype: str | None = None) -> Node:
+    """The node of a number."""
+    dtype = dtype or scalar_dtype(value, ())
+    return make("constant", (), constant_attrs(value, dtype))
+
+
+def as_node(value: Any, beside: Sequence[Node] = (), what: str = "operand") -> Node:
+    """The node of an operand: a dims-tensor, a number, a label, or a labelled array.
+
+    Parameters
+    ----------
+    value : DimTensor, number, str, DataArray, Series or scalar PyTensor variable
+    beside : sequence of Node
+        The tensors it is combined with: numbers take their dtype, labels their categories and
+        labelled arrays their dims.
+
+    Raises
+    ------
+    InputError
+        For plain arrays of one dimension or more: nothing says which dims their axes are.
+    """
+    if isinstance(value, TensorHandle):
+        return value.node
+    if isinstance(value, Node):
+        return value
+    categories = next((x.categories for x in beside if x.categories is not None), None)
+    if categories is not None and _is_one(value):
+        return _label(value, categories)
+    if isinstance(value, (bool, int, float, complex, np.generic)) or (
+        isinstance(value, np.ndarray) and value.ndim == 0
+    ):
+        return constant(value, scalar_dtype(value, tuple(x.dtype for x in beside)))
+    if is_dataarray(value) or is_pandas(value):
+        from dimtensor.tensor.constructors import data_beside
+
+        return data_beside(value, list(beside)).node
+    if hasattr(value, "owner") and hasattr(value, "type"):
+        return _positional(value, what)
+    if isinstance(value, str):
+        raise DtypeError(f"{what}: {value!r} is a string; only labels compare with strings")
+    kind = type(value).__name__
+    if not hasattr(value, "__array__") and not isinstance(value, (list, tuple)):
+        raise DtypeError(f"{what}: {kind} is neither a tensor nor a number")
+    raise InputError(
+        build_message(
+            f"{what}: nothing says which dims the axes of this {kind} are",
+            [("shape", np.shape(value))] if isinstance(value, (np.ndarray, list)) else [],
+            "wrap it with dt.data(array, dims=...); of an xarray or pandas object and a tensor "
+            "the tensor comes first: tensor + object",
+        )
+    )
+
+
+def _is_one(value: Any) -> bool:
+    """Whether a value is one label; of a product that is a tuple."""
+    return isinstance(value, tuple) or (np.ndim(value) == 0 and not hasattr(value, "owner"))
+
+
+def _positional(variable: Any, what: str) -> Node:
+    from dimtensor.tensor.border import from_shaped
+
+    if variable.type.ndim == 0:
+        return from_shaped(variable, ()).node
+    raise InputError(
+        f"{what}: a positional variable of {variable.type.ndim} axes has no dims; "
+        "wrap it with dt.from_shaped(variable, dims=...)"
+    )
+
+
+def _label(value: Any, categories: Dim) -> Node:
+    """A label as the position it stands for, or that it is found to stand for at the call."""
+    from dimtensor.graph.attrs import LabelPosition
+
+    if categories.coords is not None:
+        code = constant(categories.position(value), "int64")
+    else:
+        code = make("label_position", (), LabelPosition(categories, Labels([value]), "one"))
+    return make("codes", (code,), categories)
+
+
+def elemwise(name: str, *operands: Any) -> DimTensor:
+    """Apply a row of the op table, broadcasting by dims."""
+    tensors = [x.node for x in operands if isinstance(x, TensorHandle)]
+    require_label_op(name, tensors)
+    if len(tensors) == len(operands):
+        nodes = tuple(tensors)
+    else:
+        beside = _neighbours(name, operands, tensors)
+        alone = TABLE[name].dtype == "order"  # an order stays an integer beside floats
+        nodes = tuple(
+            as_node(x, [] if alone and at == 0 else beside, f"operand {at + 1} of {name}")
+            for at, x in enumerate(operands)
+        )
+    return wrap(make("elemwise", nodes, name))
+
+
+def _neighbours(name: str, operands: Sequence[Any], tensors: list[Node]) -> list[Node]:
+    """The tensors whose dtype the numbers among the operands take."""
+    if name != "where":
+        return tensors
+    condition = isinstance(operands[0], TensorHandle)
+    return tensors[condition:] or _numbers_beside(operands[1:])
+
+
+def _numbers_beside(values: Sequence[Any]) -> list[Node]:
+    """Numbers that meet only each other share NumPy's promotion of them."""
+    numbers = [x for x in values if isinstance(x, (bool, int, float, complex, np.generic))]
+    if len(numbers) < len(values):
+        return []
+    return [constant(np.zeros((), dtype=np.result_type(*numbers)).item())]
+
+
+def require_float(node: Node) -> Node:
+    """The node cast to float64 if it holds integers or bools."""
+    if is_inexact(node.dtype):
+        return node
+    return make("cast", (node,), "float64")
+
+
+def _told_lengths(node: Node, dims: Set[Dim]) -> dict[Dim, int]:
+    """Lengths of dims that data, and positional variables that were given dims, tell."""
+    found: dict[Dim, int] = {}
+    for below in toposort([node]):
+        shape: Sequence[int | None] = ()
+        axes: Dims = ()
+        if below.kind == "data":
+            axes, shape = below.attrs.dims, below.attrs.values.shape
+        elif below.kind == "shaped":
+            axes, shape = below.attrs.dims, below.attrs.variable.type.shape
+        elif below.kind == "apply" and isinstance(below.attrs.function, LiftedGraph):
+            axes = below.attrs.core_out
+            shape = below.attrs.function.static_shape(below.attrs.output)
+        for dim, length in zip(axes, shape, strict=True):
+            if dim in dims and length is not None:
+                found.setdefault(dim, length)
+    return found

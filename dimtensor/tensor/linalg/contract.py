@@ -1,0 +1,60 @@
+"""Products summed over dims."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from dimtensor.dims import find_dims, union
+from dimtensor.errors import InputError
+from dimtensor.graph import make
+from dimtensor.graph.dtypes import promote
+from dimtensor.tensor.handle import TensorHandle, as_node, wrap
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+
+def dot(*tensors: Any, dims: Any = None) -> DimTensor:
+    """Product of tensors, summed over dims.
+
+    Parameters
+    ----------
+    *tensors : DimTensor or number
+        Any number; the order in which they are contracted is found from the lengths.
+    dims : Dim, str, iterable of them, or ``...``, optional
+        Dims to sum over; by default those that two or more of the tensors have. ``...`` is all.
+
+    Returns
+    -------
+    DimTensor
+        On the dims that are not summed over.
+
+    Raises
+    ------
+    DimError
+        If a dim is in none of the tensors, or two different dims have one name.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> a, b = dt.Dim("a", length=2), dt.Dim("b", length=3)
+    >>> x, y = dt.ones([a, b]), dt.ones([b])
+    >>> dt.dot(x, y).eval().values.tolist()
+    [3.0, 3.0]
+    >>> float(dt.dot(x, y, dims=...).eval())
+    6.0
+    """
+    if not tensors:
+        raise InputError("dot takes at least one tensor")
+    beside = [x.node for x in tensors if isinstance(x, TensorHandle)]
+    nodes = [as_node(x, beside, f"operand {at + 1} of dot") for at, x in enumerate(tensors)]
+    joint = union([x.dims for x in nodes], "dot")
+    if dims is None:
+        shared = Counter(dim for x in nodes for dim in x.dims)
+        summed = tuple(dim for dim in joint if shared[dim] > 1)
+    else:
+        summed = tuple(d for d in joint if d in find_dims(joint, dims, "dot"))
+    if promote(tuple(x.dtype for x in nodes)) == "bool":
+        nodes = [make("cast", (x,), "int64") for x in nodes]
+    return wrap(make("dot", tuple(nodes), summed))

@@ -1,0 +1,217 @@
+"""Decompositions of matrices; see :mod:`dimtensor.tensor.linalg`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dimtensor.dims import Dim
+from dimtensor.errors import DtypeError
+from dimtensor.graph.dtypes import is_complex
+from dimtensor.graph.functions import BatchedFunction
+from dimtensor.tensor.linalg.matrices import (
+    DimPair,
+    call,
+    matrix,
+    numbering,
+    real,
+    shorter,
+    symmetric,
+)
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+
+class EighResult(NamedTuple):
+    """Eigenvalues in ascending order, and eigenvectors."""
+
+    eigenvalues: DimTensor
+    eigenvectors: DimTensor
+
+
+class SVDResult(NamedTuple):
+    """Left singular vectors, singular values in descending order, right singular vectors."""
+
+    U: DimTensor
+    S: DimTensor
+    Vh: DimTensor
+
+
+class QRResult(NamedTuple):
+    """A factor with orthonormal columns and an upper triangular one."""
+
+    Q: DimTensor
+    R: DimTensor
+
+
+def cholesky(x: Any, dims: DimPair | None = None) -> DimTensor:
+    """Cholesky factor: the lower triangular L for which L L' is the matrix.
+
+    Parameters
+    ----------
+    x : DimTensor
+        Symmetric positive definite; only its lower triangle is read.
+    dims : pair of Dim or str, optional
+        Row and column dim.
+
+    Returns
+    -------
+    DimTensor
+        On the same dims. Where the matrix is not positive definite, its lower triangle is nan.
+
+    Raises
+    ------
+    DimError
+        If the dims are not there, or are not known to have the same length and labels.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> k = dt.Dim("k", length=2)
+    >>> cov = dt.data([[4.0, 2.0], [2.0, 5.0]], dims=[k, k.rename()])
+    >>> dt.cholesky(cov).eval().values.tolist()
+    [[2.0, 0.0], [1.0, 2.0]]
+    """
+    node, row, col = symmetric(x, dims, "cholesky")
+    function = BatchedFunction("pytensor.tensor.linalg:cholesky")
+    return call("cholesky", function, [node], [(row, col)], [((row, col), node.dtype)])[0]
+
+
+def eigh(x: Any, dims: DimPair | None = None, dim: Dim | str = "eigen") -> EighResult:
+    """Eigenvalues and eigenvectors of a symmetric matrix.
+
+    Parameters
+    ----------
+    x : DimTensor
+        Symmetric, not complex; only its lower triangle is read.
+    dims : pair of Dim or str, optional
+        Row and column dim.
+    dim : str or Dim
+        The dim that numbers the eigenvalues, or the name of a new one.
+
+    Returns
+    -------
+    EighResult
+        ``eigenvalues`` on the new dim, ascending; ``eigenvectors`` on the row dim and the new dim,
+        of which the signs are arbitrary. Their gradients are not finite where eigenvalues repeat.
+
+    Raises
+    ------
+    DimError
+        If the dims are not there, or are not known to have the same length and labels.
+    DtypeError
+        If x is complex.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> k = dt.Dim("k", length=2)
+    >>> values, vectors = dt.eigh(dt.data([[2.0, 1.0], [1.0, 2.0]], dims=[k, k.rename()]))
+    >>> values.eval().round(6).values.tolist(), vectors.sizes
+    ([1.0, 3.0], {'eigen': 2, 'k': 2})
+    """
+    node, row, col = symmetric(x, dims, "eigh")
+    if is_complex(node.dtype):
+        raise DtypeError(f"eigh takes real matrices, not {node.dtype}")
+    new = numbering(node, dim, row, "eigh")
+    return EighResult(
+        *call(
+            "eigh",
+            BatchedFunction("dimtensor.ops.linalg:eigh"),
+            [node],
+            [(row, col)],
+            [((new,), node.dtype), ((row, new), node.dtype)],
+        )
+    )
+
+
+def svd(x: Any, dims: DimPair | None = None, dim: Dim | str = "rank") -> SVDResult:
+    """Thin singular value decomposition, of which the product over the new dim is the matrix.
+
+    Parameters
+    ----------
+    x : DimTensor
+        Of any two lengths.
+    dims : pair of Dim or str, optional
+        Row and column dim.
+    dim : str or Dim
+        The dim that numbers the singular values, as long as the shorter of the two; or the name
+        of a new one. Where it is not known yet which is the shorter, a Dim is needed that is as
+        long as one of them; that the other is no shorter is then checked at the call.
+
+    Returns
+    -------
+    SVDResult
+        ``U`` on the row dim and the new dim, ``S`` on the new dim, descending, ``Vh`` on the new
+        dim and the column dim: ``dt.dot(U, S, Vh, dims="rank")`` is x. Signs are arbitrary.
+        Gradients are not finite or wrong where singular values repeat.
+
+    Raises
+    ------
+    DimError
+        If the dims are not there, or which of them is shorter is not known.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> a, b = dt.Dim("a", length=3), dt.Dim("b", length=2)
+    >>> U, S, Vh = dt.svd(dt.data([[3.0, 0.0], [0.0, 2.0], [0.0, 0.0]], dims=[a, b]), ["a", "b"])
+    >>> S.eval().values.tolist(), U.sizes
+    ([3.0, 2.0], {'a': 3, 'rank': 2})
+    """
+    node, row, col = matrix(x, dims, "svd")
+    new, _, promised = shorter(node, dim, row, col, "svd")
+    return SVDResult(
+        *call(
+            "svd",
+            BatchedFunction("dimtensor.ops.linalg:svd", checked_lengths=promised),
+            [node],
+            [(row, col)],
+            [
+                ((row, new), node.dtype),
+                ((new,), real(node.dtype)),
+                ((new, col), node.dtype),
+            ],
+        )
+    )
+
+
+def qr(x: Any, dims: DimPair | None = None, dim: Dim | str = "rank") -> QRResult:
+    """Thin QR decomposition: orthonormal columns times an upper triangular matrix.
+
+    Parameters
+    ----------
+    x : DimTensor
+        Of any two lengths.
+    dims : pair of Dim or str, optional
+        Row and column dim.
+    dim : str or Dim
+        The dim that numbers the columns of Q, as long as the shorter of the two; or the name of
+        a new one. Where it is not known yet which is the shorter, a Dim is needed that is as long
+        as one of them; that the other is no shorter is then checked at the call.
+
+    Returns
+    -------
+    QRResult
+        ``Q`` on the row dim and the new dim, ``R`` on the new dim and the column dim:
+        ``dt.dot(Q, R)`` is x.
+
+    Raises
+    ------
+    DimError
+        If the dims are not there, or which of them is shorter is not known.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> obs, k = dt.Dim("obs", length=3), dt.Dim("k", length=2)
+    >>> x = dt.data([[1.0, 2.0], [0.0, 1.0], [1.0, 3.0]], dims=[obs, k])
+    >>> Q, R = dt.qr(x, ["obs", "k"])
+    >>> dt.dot(Q, R).eval().round(6).values.tolist()
+    [[1.0, 0.0, 1.0], [2.0, 1.0, 3.0]]
+    """
+    node, row, col = matrix(x, dims, "qr")
+    new, wide, promised = shorter(node, dim, row, col, "qr")
+    function = BatchedFunction("dimtensor.ops.linalg:qr", checked_lengths=promised, wide=wide)
+    out = [((row, new), node.dtype), ((new, col), node.dtype)]
+    return QRResult(*call("qr", function, [node], [(row, col)], out))

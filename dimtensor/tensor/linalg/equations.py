@@ -1,0 +1,278 @@
+"""Linear equations, inverses, determinants and diagonals; see :mod:`dimtensor.tensor.linalg`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dimtensor.dims import find_dim, without
+from dimtensor.errors import DimError, build_message
+from dimtensor.graph import make
+from dimtensor.graph.dtypes import promote
+from dimtensor.graph.functions import BatchedFunction
+from dimtensor.graph.infer import describe
+from dimtensor.graph.printing.words import say
+from dimtensor.tensor.handle import as_node, require_float
+from dimtensor.tensor.linalg.matrices import DimPair, call, real, require_numbers, square, symmetric
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+
+class SlogdetResult(NamedTuple):
+    """Sign and logarithm of the absolute value of a determinant."""
+
+    sign: DimTensor
+    logabsdet: DimTensor
+
+
+def solve(a: Any, b: Any, dims: DimPair | None = None, assume_a: str = "gen") -> DimTensor:
+    """Solution x of the linear equations ``dt.dot(a, x, dims=column) = b``.
+
+    Parameters
+    ----------
+    a : DimTensor
+        Square.
+    b : DimTensor
+        With the row dim. Dims that `a` has not are solved for together, with one factorisation.
+    dims : pair of Dim or str, optional
+        Row and column dim of `a`.
+    assume_a : {"gen", "sym", "pos"}
+        What is known of `a`: nothing, symmetric, positive definite.
+
+    Returns
+    -------
+    DimTensor
+        With the column dim in the place of b's row dim: its labels are those of the unknowns.
+
+    Raises
+    ------
+    DimError
+        If the dims are not there, are not known to have the same length, or b has the column dim.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> eq, unknown = dt.Dim("eq", length=2), dt.Dim("unknown", coords=["x", "y"])
+    >>> a = dt.data([[1.0, 1.0], [1.0, -1.0]], dims=[eq, unknown])
+    >>> dt.solve(a, dt.data([3.0, 1.0], dims=eq), ["eq", "unknown"]).eval().to_series().to_dict()
+    {'x': 2.0, 'y': 1.0}
+    """
+    if assume_a not in ("gen", "sym", "pos"):
+        raise DimError(f"solve: assume_a is 'gen', 'sym' or 'pos', not {assume_a!r}")
+    return _solve("solve", a, b, dims, {"assume_a": assume_a})
+
+
+def solve_triangular(
+    a: Any,
+    b: Any,
+    dims: DimPair | None = None,
+    lower: bool = True,
+    unit_diagonal: bool = False,
+) -> DimTensor:
+    """Solution of linear equations with a triangular matrix; see :func:`solve`.
+
+    Parameters
+    ----------
+    a : DimTensor
+        Square; only one triangle is read.
+    b : DimTensor
+        With the row dim.
+    dims : pair of Dim or str, optional
+        Row and column dim of `a`. Given the other way round, with the other `lower`, they solve
+        with the transpose.
+    lower : bool
+        Whether the lower triangle is read.
+    unit_diagonal : bool
+        Whether the diagonal is taken to be 1, without reading it.
+
+    Returns
+    -------
+    DimTensor
+        With the column dim in the place of b's row dim.
+
+    Raises
+    ------
+    DimError
+        If the dims are not there, are not known to have the same length, or b has the column dim.
+
+    Examples
+    --------
+    Solving with a positive definite matrix through its Cholesky factor:
+
+    >>> import dimtensor as dt
+    >>> k = dt.Dim("k", length=2)
+    >>> L = dt.cholesky(dt.data([[4.0, 2.0], [2.0, 5.0]], dims=[k, k.rename()]))
+    >>> half = dt.solve_triangular(L, dt.data([8.0, 8.0], dims=k))
+    >>> half.eval().values.tolist(), half.sizes
+    ([4.0, 2.0], {"k'": 2})
+    >>> whole = dt.solve_triangular(L, half, dims=["k'", "k"], lower=False)
+    >>> whole.eval().values.tolist(), whole.sizes
+    ([1.5, 1.0], {'k': 2})
+    """
+    options = {"lower": bool(lower), "unit_diagonal": bool(unit_diagonal)}
+    return _solve("solve_triangular", a, b, dims, options)
+
+
+def inv(x: Any, dims: DimPair | None = None) -> DimTensor:
+    """Inverse of a square matrix; :func:`solve` is faster and more accurate where it can be used.
+
+    Parameters
+    ----------
+    x : DimTensor
+    dims : pair of Dim or str, optional
+        Row and column dim.
+
+    Returns
+    -------
+    DimTensor
+        On the same two dims, with their parts exchanged: the column dim of x is the row dim of
+        the inverse, so that ``dt.dot(dt.inv(a, dims), b, dims=row)`` is ``dt.solve(a, b, dims)``.
+
+    Raises
+    ------
+    DimError
+        If the dims are not there, or are not known to have the same length.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> i, j = dt.Dim("i", length=2), dt.Dim("j", length=2)
+    >>> x = dt.data([[1.0, 2.0], [0.0, 1.0]], dims=[i, j])
+    >>> dt.inv(x, ["i", "j"]).eval().transpose("j", "i").values.tolist()
+    [[1.0, -2.0], [0.0, 1.0]]
+    """
+    node, row, col = square(x, dims, "inv")
+    function = BatchedFunction("dimtensor.ops.linalg:inverse")
+    return call("inv", function, [node], [(row, col)], [((col, row), node.dtype)])[0]
+
+
+def _solve(name: str, a: Any, b: Any, dims: DimPair | None, options: dict[str, Any]) -> DimTensor:
+    matrix, row, col = square(a, dims, name)
+    right = as_node(b, [matrix], f"the right-hand side of {name}")
+    require_numbers(right, name)
+    right = require_float(right)
+    find_dim(right.dims, row, f"{name}, right-hand side")
+    if col in right.dims:
+        raise DimError(
+            build_message(
+                f"{name}: the right-hand side has {col.title}, which is the dim of the solution",
+                [("matrix", describe(matrix)), ("right-hand side", describe(right))],
+                "rename it in the right-hand side with rename_dim",
+            )
+        )
+    dtype = promote((matrix.dtype, right.dtype))
+    matrix, right = (x if x.dtype == dtype else make("cast", (x,), dtype) for x in (matrix, right))
+    columns = without(right.dims, matrix.dims)
+    function = BatchedFunction(f"dimtensor.ops.linalg:{name}", b_ndim=1 + len(columns), **options)
+    cores = [(row, col), (row, *columns)]
+    return call(name, function, [matrix, right], cores, [((col, *columns), dtype)])[0]
+
+
+def det(x: Any, dims: DimPair | None = None) -> DimTensor:
+    """Determinant of a square matrix.
+
+    Parameters
+    ----------
+    x : DimTensor
+    dims : pair of Dim or str, optional
+        Row and column dim.
+
+    Returns
+    -------
+    DimTensor
+        On the batch dims. Its gradient is not finite where the matrix is singular.
+
+    Raises
+    ------
+    DimError
+        If the dims are not there, or are not known to have the same length.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> i, j = dt.Dim("i", length=2), dt.Dim("j", length=2)
+    >>> float(dt.det(dt.data([[3.0, 2.0], [0.0, 2.0]], dims=[i, j]), ["i", "j"]).eval())
+    6.0
+    """
+    node, row, col = square(x, dims, "det")
+    function = BatchedFunction("dimtensor.ops.linalg:det")
+    return call("det", function, [node], [(row, col)], [((), node.dtype)])[0]
+
+
+def slogdet(x: Any, dims: DimPair | None = None) -> SlogdetResult:
+    """Sign and logarithm of the absolute value of the determinant, which cannot overflow.
+
+    Parameters
+    ----------
+    x : DimTensor
+    dims : pair of Dim or str, optional
+        Row and column dim.
+
+    Returns
+    -------
+    SlogdetResult
+        ``sign`` (0 of a singular matrix) and ``logabsdet`` (then minus infinity).
+
+    Raises
+    ------
+    DimError
+        If the dims are not there, or are not known to have the same length.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> k = dt.Dim("k", length=400)
+    >>> sign, logabsdet = dt.slogdet(dt.eye(k) * 10.0)
+    >>> float(sign.eval()), round(float(logabsdet.eval()), 6)
+    (1.0, 921.034037)
+    """
+    node, row, col = square(x, dims, "slogdet")
+    function = BatchedFunction("dimtensor.ops.linalg:slogdet")
+    out = [((), node.dtype), ((), real(node.dtype))]
+    return SlogdetResult(*call("slogdet", function, [node], [(row, col)], out))
+
+
+def diagonal(x: Any, dims: DimPair | None = None) -> DimTensor:
+    """Diagonal of a square matrix whose rows and columns have the same labels.
+
+    Parameters
+    ----------
+    x : DimTensor
+    dims : pair of Dim or str, optional
+        Row and column dim.
+
+    Returns
+    -------
+    DimTensor
+        On the row dim.
+
+    Raises
+    ------
+    DimError
+        If the dims are not there, or are not known to have the same length and labels.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> k = dt.Dim("k", coords=["a", "b"])
+    >>> cov = dt.data([[4.0, 2.0], [2.0, 5.0]], dims=[k, k.rename()])
+    >>> dt.diagonal(cov).eval().to_series().to_dict()
+    {'a': 4.0, 'b': 5.0}
+    """
+    node, row, col = symmetric(x, dims, "diagonal", to_float=False)
+    function = BatchedFunction("dimtensor.ops.linalg:diagonal")
+    return call("diagonal", function, [node], [(row, col)], [((row,), node.dtype)])[0]
+
+
+def trace(x: Any, dims: DimPair | None = None) -> DimTensor:
+    """Sum of the diagonal; see :func:`diagonal`.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> k = dt.Dim("k", length=2)
+    >>> float(dt.trace(dt.data([[4.0, 2.0], [2.0, 5.0]], dims=[k, k.rename()])).eval())
+    9.0
+    """
+    _, row, _ = symmetric(x, dims, "trace", to_float=False)
+    return say(diagonal(x, dims).sum(row), "trace", x)

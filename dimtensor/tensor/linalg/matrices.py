@@ -1,0 +1,199 @@
+"""Matrices: which dims are rows and columns, and what is known of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from dimtensor.dims import Dim, Dims, RenamedDim, SortedDim, find_dims, in_order
+from dimtensor.errors import DimError, DtypeError, build_message
+from dimtensor.graph import Node, make
+from dimtensor.graph.attrs import ApplyAttrs
+from dimtensor.graph.functions import BatchedFunction
+from dimtensor.tensor.handle import as_node, require_float, wrap
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+DimPair = Sequence[Dim | str]
+
+
+def require_numbers(node: Node, operation: str) -> None:
+    """Refuse labels."""
+    if node.categories is not None:
+        raise DtypeError(
+            f"{operation} is not defined for labels of {node.categories.title}; "
+            ".codes gives their positions as integers"
+        )
+
+
+def matrix(
+    x: Any, dims: DimPair | None, operation: str, to_float: bool = True
+) -> tuple[Node, Dim, Dim]:
+    """The node of a matrix, its row dim and its column dim."""
+    node = as_node(x, (), f"the matrix of {operation}")
+    require_numbers(node, operation)
+    if to_float:
+        node = require_float(node)
+    if dims is None:
+        return (node, *_renamed_pair(node.dims, operation))
+    if not isinstance(dims, (Dim, str)):
+        dims = in_order(dims, f"the dims of {operation}")  # type: ignore[assignment]
+    found = find_dims(node.dims, dims, operation)
+    if len(found) != 2:
+        raise DimError(
+            build_message(
+                f"{operation}: dims are the row dim and the column dim, not {len(found)} dims",
+                [("dims", [dim.short for dim in found])],
+            )
+        )
+    return node, *found
+
+
+def _renamed_pair(dims: Dims, operation: str) -> tuple[Dim, Dim]:
+    pairs = [(d.parent, d) for d in dims if isinstance(d, RenamedDim) and d.parent in dims]
+    if len(pairs) != 1:
+        what = (
+            "no dim is there together with its renamed self"
+            if not pairs
+            else ("several dims are there together with their renamed selves")
+        )
+        raise DimError(
+            build_message(
+                f"{operation}: which dims are rows and columns is not known: {what}",
+                [("dims", ", ".join(map(repr, dims)) or "none (a scalar)")],
+                "pass dims=(row, column)",
+            )
+        )
+    return pairs[0]
+
+
+def square(
+    x: Any, dims: DimPair | None, operation: str, to_float: bool = True
+) -> tuple[Node, Dim, Dim]:
+    """As matrix, the dims known to have the same length."""
+    node, row, col = matrix(x, dims, operation, to_float)
+    if None not in (row.length, col.length):
+        same = row.length == col.length
+    else:
+        same = measured(row) is measured(col)
+    if not same:
+        raise DimError(
+            build_message(
+                f"{operation} takes a square matrix; {row.title} and {col.title} are not known to "
+                "have the same length",
+                [("rows", _with_length(row)), ("columns", _with_length(col))],
+                "give both a length, or make one of them by renaming the other",
+            )
+        )
+    return node, row, col
+
+
+def symmetric(
+    x: Any, dims: DimPair | None, operation: str, to_float: bool = True
+) -> tuple[Node, Dim, Dim]:
+    """As square, the dims not known to have different labels."""
+    node, row, col = square(x, dims, operation, to_float)
+    mine, theirs = row._labels(), col._labels()
+    if mine is not None and theirs is not None and not mine.same_labels(theirs):
+        raise DimError(
+            build_message(
+                f"{operation} takes a matrix whose rows and columns have the same labels",
+                [("rows", repr(row)), ("columns", repr(col))],
+                "bring the columns into the order of the rows with sel",
+            )
+        )
+    return node, row, col
+
+
+def original(dim: Dim) -> Dim:
+    """The dim whose length and labels a renamed one has."""
+    return dim.parent if isinstance(dim, RenamedDim) else dim
+
+
+def measured(dim: Dim) -> Dim:
+    """The dim whose length another one has, renamed or in order of its labels."""
+    while isinstance(dim, (RenamedDim, SortedDim)):
+        (dim,) = dim.parents
+    return dim
+
+
+def _with_length(dim: Dim) -> str:
+    return f"{dim!r}, length {'unknown' if dim.length is None else dim.length}"
+
+
+def real(dtype: str) -> str:
+    return {"complex64": "float32", "complex128": "float64"}.get(dtype, dtype)
+
+
+def numbering(x: Node, dim: Dim | str, like: Dim, operation: str) -> Dim:
+    """The dim of the positions along another one, without its labels."""
+    if isinstance(dim, str):
+        new: Dim = RenamedDim(SortedDim(original(like)), dim)
+    else:
+        new = dim
+        if None not in (new.length, like.length) and new.length != like.length:
+            raise DimError(
+                build_message(
+                    f"{operation}: {new.title} has length {new.length}, the result has length "
+                    f"{like.length}",
+                    [("dim", repr(new))],
+                )
+            )
+    for other in x.dims:
+        if other is new or (other.name is not None and other.name == new.name):
+            raise DimError(
+                build_message(
+                    f"{operation}: the matrix has a dim named {new.short!r} already",
+                    [("dims", [d.short for d in x.dims])],
+                    "pass another name as dim=",
+                )
+            )
+    return new
+
+
+def shorter(x: Node, dim: Dim | str, row: Dim, col: Dim, operation: str) -> tuple[Dim, bool, bool]:
+    """The dim as long as the shorter of two; whether that is the row dim; whether it is a promise.
+
+    A promise is made by whoever passes a Dim as long as one of two whose lengths are not known, and
+    is checked when the function runs.
+    """
+    promised = False
+    if None not in (row.length, col.length):
+        wide = len(row) < len(col)
+    elif measured(row) is measured(col):
+        wide = False
+    elif isinstance(dim, Dim) and (_as_long(dim, col) or _as_long(dim, row)):
+        wide, promised = not _as_long(dim, col), True
+    else:
+        raise DimError(
+            build_message(
+                f"{operation}: which of {row.title} and {col.title} is shorter is not known",
+                [("rows", _with_length(row)), ("columns", _with_length(col))],
+                "give both a length, or pass dim=, a Dim that is as long as the shorter one",
+            )
+        )
+    return numbering(x, dim, row if wide else col, operation), wide, promised
+
+
+def _as_long(dim: Dim, other: Dim) -> bool:
+    if other.length is not None:
+        return dim.length == other.length
+    return isinstance(dim, RenamedDim) and original(dim) in (
+        original(other),
+        SortedDim(original(other)),
+    )
+
+
+def call(
+    name: str,
+    function: BatchedFunction,
+    nodes: Sequence[Node],
+    cores: Sequence[Dims],
+    outputs: Sequence[tuple[Dims, str]],
+) -> list[DimTensor]:
+    attrs = [
+        ApplyAttrs(function, tuple(cores), dims, dtype, at, name)
+        for at, (dims, dtype) in enumerate(outputs)
+    ]
+    return [wrap(make("apply", tuple(nodes), a)) for a in attrs]

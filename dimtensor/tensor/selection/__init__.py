@@ -1,0 +1,1 @@
+"""Selection by labels and positions, updates, grouping, reindexing."""

@@ -1,0 +1,354 @@
+"""Selection by label and position, updates through selections, grouping."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dimtensor.dims import Dim, ProductDim, dim_set, find_dim
+from dimtensor.dims.selection import normalise_selection
+from dimtensor.errors import DimError, DtypeError, build_message
+from dimtensor.graph import Node, make
+from dimtensor.graph.attrs import UpdateAttrs
+from dimtensor.graph.infer import describe
+from dimtensor.tensor.handle import TensorHandle, as_node, wrap
+from dimtensor.tensor.selection.lookup import (
+    Items,
+    label_indexer,
+    labels_in,
+    positions_in,
+    product_of_levels,
+    require_positions,
+    select_labels,
+    select_levels,
+)
+from dimtensor.values.labelled import is_dataarray, is_pandas
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+    from dimtensor.tensor.selection.groupby import GroupBy
+
+Indexers = Mapping[Any, Any] | None
+
+
+def gathered(
+    indexers: Indexers, kwargs: Mapping[str, Any], what: str, each: str = "selections"
+) -> dict[Any, Any]:
+    """What is given for each dim, in a dict and by name.
+
+    Raises
+    ------
+    DimError
+        If it is no dict.
+    """
+    if indexers is not None and not isinstance(indexers, Mapping):
+        raise DimError(
+            build_message(
+                f"{what} takes dims by name or a dict from dims to {each}, not "
+                f"{type(indexers).__name__}",
+                hint=f"{what}(country=...) or {what}({{country: ...}})",
+            )
+        )
+    return {**(indexers or {}), **kwargs}
+
+
+def _values(key: Any) -> Any:
+    """Arrays out of pandas objects; of a single one (a Timestamp) NumPy's scalar."""
+    return np.asarray(key)[()] if is_pandas(key) else key
+
+
+class IndexingMixin(TensorHandle):
+    """Selections; each gives a derived dim whose labels follow."""
+
+    __slots__ = ()
+
+    def isel(self, indexers: Indexers = None, **by_name: Any) -> DimTensor:
+        """Select by position.
+
+        Parameters
+        ----------
+        indexers : dict of Dim or str to selection, optional
+        **by_name
+            By name of dim: an integer (the dim goes away), a list, array or slice (a SelDim takes
+            its place), a boolean mask, or a tensor of integers (pointwise: its dims take the place
+            of the dim), also as a DataArray.
+
+        Returns
+        -------
+        DimTensor
+
+        Raises
+        ------
+        DimError
+            If a dim is not there.
+        PositionError
+            If a position is outside of a dim of known length.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> x = dt.data([1.0, 2.0, 3.0], dims=dt.Dim("k", coords=["a", "b", "c"]))
+        >>> x.isel(k=slice(1, None)).dims[0].coords.tolist()
+        ['b', 'c']
+        """
+        found = Items()
+        for key, selection in gathered(indexers, by_name, "isel").items():
+            dim = find_dim(self.dims, key, "isel")
+            if is_dataarray(selection):
+                selection = positions_in(self.node, dim, selection)
+            selection = _values(selection)
+            if isinstance(selection, TensorHandle):
+                require_positions(selection.node, dim, "isel")
+                found.tensor(dim, selection.node)
+            elif isinstance(selection, (int, np.integer)) and not isinstance(selection, bool):
+                found.position(dim, selection)
+            elif isinstance(selection, (slice, list, tuple, range, np.ndarray)):
+                if isinstance(selection, np.ndarray) and selection.ndim == 0:
+                    found.position(dim, int(selection))
+                else:
+                    found.select(dim, normalise_selection(dim, selection))
+            else:
+                raise DtypeError(
+                    f"isel: {selection!r} is no position along {dim.title}; labels go to sel"
+                )
+        return found.apply(self.node)
+
+    def sel(
+        self,
+        indexers: Indexers = None,
+        method: str | None = None,
+        tolerance: Any = None,
+        **by_name: Any,
+    ) -> DimTensor:
+        """Select by label.
+
+        Parameters
+        ----------
+        indexers : dict of Dim or str to selection, optional
+        method : {None, "nearest", "pad", "ffill", "backfill", "bfill"}
+            How to match labels that are not there, as in xarray.
+        tolerance : optional
+            Largest distance of an inexact match.
+        **by_name
+            By name of dim: a label (the dim goes away), a list or slice of labels (a SelDim takes
+            its place; both ends of a slice are included), a boolean mask, or a tensor of labels
+            or a DataArray (pointwise: its dims take the place of the dim). A part of a date, such
+            as ``"2020-02"`` of days, is the slice of all that is in it. Of a ProductDim, the name
+            of a factor: what is left are the other factors.
+
+        Returns
+        -------
+        DimTensor
+            Along a dim without labels, labels are looked up in those that arrive with the data; if
+            none arrive, integers are positions.
+
+        Raises
+        ------
+        DimError
+            If a dim is not there.
+        LabelError
+            If a label is not there.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> country = dt.Dim("country", coords=["Italy", "Kenya", "USA"])
+        >>> x = dt.data([1.0, 2.0, 3.0], dims=country)
+        >>> float(x.sel(country="USA").eval())
+        3.0
+        >>> x.sel(country=["USA", "Italy"]).dims
+        (SelDim(country, ['USA', 'Italy']),)
+        >>> day = dt.Dim("day", coords=np.arange("2020-01-01", "2021-01-01", dtype="M8[D]"))
+        >>> dt.tensor("y", dims=day).sel(day="2020-02").sizes
+        {'day': 29}
+        """
+        given = gathered(indexers, by_name, "sel")
+        product = product_of_levels(self, given)
+        if product is not None:
+            return select_levels(self, product, given, method=method, tolerance=tolerance)
+        found = Items()
+        for key, selection in given.items():
+            dim = find_dim(self.dims, key, "sel")
+            if is_dataarray(selection):
+                selection = labels_in(self.node, dim, selection, method, tolerance)
+            selection = _values(selection)
+            if isinstance(selection, TensorHandle):
+                found.tensor(dim, label_indexer(selection.node, dim))
+            else:
+                select_labels(found, dim, selection, method, tolerance)
+        return found.apply(self.node)
+
+    def __getitem__(self, key: Any) -> DimTensor:
+        """Select by position: ``x[{country: 0}]``, or ``x[1:]`` where there is one dim.
+
+        A boolean tensor keeps the elements where it is true; over several dims they are raveled.
+        """
+        if isinstance(key, Mapping):
+            return self.isel(key)
+        if isinstance(key, TensorHandle) and key.dtype == "bool":
+            return self._masked(key.node)
+        if len(self.dims) != 1 or isinstance(key, tuple):
+            raise DimError(
+                build_message(
+                    "dims have no order, so brackets select along one only where there is one",
+                    [("dims", dim_set(self.dims))],
+                    "x[{dim: selection}], x.isel(dim=...), x.sel(dim=...)",
+                )
+            )
+        return self.isel({self.dims[0]: key})
+
+    def _masked(self, mask: Node) -> DimTensor:
+        lost = [dim for dim in mask.dims if dim not in self.dims]
+        if lost or not mask.dims:
+            raise DimError(
+                build_message(
+                    "a mask has dims of the tensor",
+                    [
+                        ("tensor", dim_set(self.dims)),
+                        ("mask", dim_set(mask.dims)),
+                    ],
+                )
+            )
+        if len(mask.dims) == 1:
+            return self.isel({mask.dims[0]: wrap(mask)})
+        product = ProductDim(mask.dims)
+        flat = wrap(make("merge", (self.node,), product))
+        return flat.isel({product: wrap(make("merge", (mask,), product))})
+
+    def set(self, value: Any) -> DimTensor:
+        """The tensor selected from, with the selection set to a value.
+
+        Parameters
+        ----------
+        value : DimTensor or number
+            Has dims of the selection only. Where a selection has an element more than once, the
+            last of its values stays, and only that one has a derivative: last along the dim of the
+            positions, or, where they have several, in the order of ``.dims``, the last of which
+            counts fastest.
+
+        Returns
+        -------
+        DimTensor
+            A new tensor with the dims of the whole.
+
+        Raises
+        ------
+        DimError
+            If this is not the result of ``sel``, ``isel`` or brackets, or the value has other dims.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> x = dt.zeros(dt.Dim("k", coords=["a", "b"]))
+        >>> x.sel(k="b").set(5.0).eval().values.tolist()
+        [0.0, 5.0]
+        """
+        return self._update("set", value)
+
+    def inc(self, value: Any) -> DimTensor:
+        """The tensor selected from, with a value added to the selection; duplicates accumulate.
+
+        Parameters
+        ----------
+        value : DimTensor or number
+
+        Returns
+        -------
+        DimTensor
+            A new tensor with the dims of the whole; see :meth:`set`.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> x = dt.zeros(dt.Dim("k", length=2))
+        >>> at = dt.data([1, 1, 0], dims=dt.Dim("obs"))
+        >>> x.isel(k=at).inc(1.0).eval().values.tolist()
+        [1.0, 2.0]
+        """
+        return self._update("inc", value)
+
+    def _update(self, mode: str, value: Any) -> DimTensor:
+        if self.node.kind != "index":
+            raise DimError(
+                build_message(
+                    f"{mode} works on a selection, this is {describe(self.node)}",
+                    hint=f"x.sel(...).{mode}(value), or dt.where for a condition",
+                )
+            )
+        base, *indexers = self.node.inputs
+        new = as_node(value, [base], f"the value of {mode}")
+        return wrap(
+            make("update", (base, new, *indexers), UpdateAttrs(mode, self.node.attrs.items))
+        )
+
+    def head(self, indexers: Indexers = None, **by_name: int) -> DimTensor:
+        """The first positions along dims: ``x.head(time=3)``."""
+        given = gathered(indexers, by_name, "head")
+        return self.isel({key: slice(None, n) for key, n in given.items()})
+
+    def tail(self, indexers: Indexers = None, **by_name: int) -> DimTensor:
+        """The last positions along dims: ``x.tail(time=3)``."""
+        given = gathered(indexers, by_name, "tail")
+        return self.isel({key: slice(-n, None) if n else slice(0, 0) for key, n in given.items()})
+
+    def thin(self, indexers: Indexers = None, **by_name: int) -> DimTensor:
+        """Every n-th position along dims: ``x.thin(draw=10)``."""
+        given = gathered(indexers, by_name, "thin")
+        return self.isel({key: slice(None, None, n) for key, n in given.items()})
+
+    def groupby(self, labels: Any, categories: Dim | None = None) -> GroupBy:
+        """Group the elements along a dim by labels; the adjoint of a pointwise selection.
+
+        Parameters
+        ----------
+        labels : DimTensor
+            A tensor of labels (``dt.data(..., categories=country)``) over one dim of this tensor.
+        categories : Dim, optional
+            The dim of the groups, by default that of the labels. Data that are not labels of a
+            dim are grouped by their values, and the groups are a new dim named like the data.
+
+        Returns
+        -------
+        GroupBy
+            With ``sum``, ``mean``, ``min``, ``max``, ``std``, ``var``, ``count``, ``first``,
+            ``map``; groups without elements are included.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> country = dt.Dim("country", coords=["Italy", "Kenya", "USA"])
+        >>> obs = dt.Dim("obs")
+        >>> where = dt.data(["USA", "Italy", "USA"], dims=obs, categories=country)
+        >>> dt.data([1.0, 2.0, 3.0], dims=obs).groupby(where).sum().eval().values.tolist()
+        [2.0, 0.0, 4.0]
+        """
+        from dimtensor.tensor.selection.groupby import GroupBy
+
+        return GroupBy.of(wrap(self.node), labels, categories)
+
+    @property
+    def codes(self) -> DimTensor:
+        """A tensor of labels as integers: the positions of the labels in their dim."""
+        return (
+            wrap(make("codes", (self.node,), None))
+            if self.categories is not None
+            else wrap(self.node)
+        )
+
+    def as_labels(self, dim: Dim) -> DimTensor:
+        """A tensor of positions as a tensor of labels of a dim.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> country = dt.Dim("country", coords=["Italy", "Kenya"])
+        >>> dt.data([1, 0], dims=dt.Dim("obs")).as_labels(country).eval().values.tolist()
+        ['Kenya', 'Italy']
+        """
+        if self.node.kind == "data":
+            from dimtensor.values.admission import check_positions
+
+            check_positions(self.node.attrs.values, dim.length, dim, f"data {self.name!r}")
+        return wrap(make("codes", (self.node,), dim))

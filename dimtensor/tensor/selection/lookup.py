@@ -1,0 +1,317 @@
+"""What selections do to a graph: labels looked up, masks, tensors of labels, levels of products."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dimtensor.dims import Dim, ProductDim, SelDim, depends_on_mask, dim_set
+from dimtensor.dims.labels import Labels
+from dimtensor.dims.selection import (
+    LateLabels,
+    Positions,
+    Slice,
+    normalise_position,
+    normalise_selection,
+    resolve_labels,
+)
+from dimtensor.errors import DimError, DtypeError, LabelError, build_message, plain_repr
+from dimtensor.graph import Node, make
+from dimtensor.graph.attrs import IndexAttrs, IndexItem, LabelPosition
+from dimtensor.graph.dtypes import is_integer
+from dimtensor.graph.infer import describe
+from dimtensor.tensor.constructors import data, data_beside
+from dimtensor.tensor.handle import TensorHandle, wrap
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+
+class Items:
+    """Collects the items and indexer tensors of one selection."""
+
+    def __init__(self) -> None:
+        self.items: list[IndexItem] = []
+        self.indexers: list[Node] = []
+
+    def position(self, dim: Dim, position: Any) -> None:
+        self.items.append(IndexItem(dim, "int", normalise_position(dim, position)))
+
+    def select(self, dim: Dim, selection: Any) -> None:
+        self.items.append(IndexItem(dim, "select", selection))
+
+    def tensor(self, dim: Dim, indexer: Node) -> None:
+        kind = "mask" if indexer.dtype == "bool" else "tensor"
+        if kind == "mask" and indexer.dims != (dim,):
+            raise DimError(
+                build_message(
+                    f"a mask along {dim.title} has this dim and no other",
+                    [("mask", dim_set(indexer.dims))],
+                    "mask over several dims with x[mask], which ravels them",
+                )
+            )
+        if kind == "mask" and indexer.kind == "data" and dim.length is not None:
+            self.select(dim, _mask_selection(dim, indexer))
+            return
+        self.items.append(IndexItem(dim, kind, len(self.indexers)))
+        self.indexers.append(indexer)
+
+    def apply(self, x: Node) -> DimTensor:
+        if not self.items:
+            return wrap(x)
+        dims = [item.dim for item in self.items]
+        twice = [dim for dim in dims if dims.count(dim) > 1]
+        if twice:
+            raise DimError(f"{twice[0].title} is selected from twice, by its name and as a Dim")
+        order = sorted(self.items, key=lambda item: item.dim.sort_key)
+        renumbered, indexers = [], []
+        for item in order:
+            if item.kind in ("tensor", "mask"):
+                indexers.append(self.indexers[item.payload])
+                item = item._replace(payload=len(indexers) - 1)
+            renumbered.append(item)
+        return wrap(make("index", (x, *indexers), IndexAttrs(tuple(renumbered))))
+
+
+def _mask_selection(dim: Dim, mask: Node) -> Any:
+    """The list of positions that a mask of constants is along a dim of known length."""
+    return normalise_selection(dim, np.flatnonzero(mask.attrs.values))
+
+
+def select_labels(found: Items, dim: Dim, key: Any, method: str | None, tolerance: Any) -> None:
+    labels = dim._labels()
+    if labels is None and not (isinstance(key, slice) and key == slice(None)):
+        _refuse_masked(dim)
+    if method is not None:
+        if labels is None:
+            raise LabelError(f"sel with method={method!r} needs a dim with labels, not {dim!r}")
+        many = key if isinstance(key, (list, np.ndarray)) else [key]
+        positions = labels.nearest(many, method, tolerance, dim.title)
+        if many is key:
+            found.select(dim, normalise_selection(dim, positions))
+        else:
+            found.position(dim, positions[0])
+        return
+    if isinstance(key, range):
+        key = list(key)
+    if isinstance(key, np.ndarray) and key.dtype == bool:
+        found.select(dim, normalise_selection(dim, key))
+    elif isinstance(key, (list, np.ndarray)) and np.ndim(key) != 0:
+        if isinstance(key, list) and key and all(isinstance(v, (bool, np.bool_)) for v in key):
+            found.select(dim, normalise_selection(dim, key))
+        elif labels is None:
+            late = resolve_labels(dim, list(key))
+            assert isinstance(late, LateLabels)
+            found.tensor(dim, make("label_position", (), LabelPosition(dim, late.labels, "many")))
+        else:
+            found.select(dim, resolve_labels(dim, key))
+    elif isinstance(key, slice):
+        found.select(dim, resolve_labels(dim, key))
+    elif isinstance(key, (Set, dict)):
+        raise LabelError(
+            build_message(
+                f"sel: several labels of {dim.title} are a list; a {type(key).__name__} has no "
+                "order",
+                [("given", ", ".join(sorted(map(plain_repr, key))))],
+            )
+        )
+    elif labels is not None:
+        at = labels.locate(key, dim.title)
+        if isinstance(at, int):
+            found.position(dim, at)
+        else:  # a part of a date stands for several labels, and the dim stays
+            found.select(dim, normalise_selection(dim, at))
+    else:
+        _require_hashable(key, dim)
+        found.tensor(dim, make("label_position", (), LabelPosition(dim, Labels([key]), "one")))
+
+
+def positions_in(x: Node, dim: Dim, key: Any) -> Any:
+    """A DataArray of positions or a mask: a tensor where its dims take the place of the dim."""
+    if key.ndim == 0 or (key.dims == (dim.name,) and key.dtype != bool):
+        return np.asarray(key)[()]
+    return data_beside(key, [x])
+
+
+def labels_in(x: Node, dim: Dim, key: Any, method: str | None, tolerance: Any) -> Any:
+    """A DataArray of labels, as xarray takes it: its dims take the place of the dim.
+
+    Labels along the dim itself are a list of them.
+    """
+    if key.dtype == bool or key.ndim == 0 or key.dims == (dim.name,):
+        return positions_in(x, dim, key)
+    labels = dim._labels()
+    if labels is None:
+        raise LabelError(
+            build_message(
+                f"sel: the labels of {dim.title}, which come with the data, are not looked up by "
+                "those of a DataArray",
+                [("dim", repr(dim)), ("dims of the labels", ", ".join(map(str, key.dims)))],
+                "select by position with isel, or by dt.tensor(..., categories=dim)",
+            )
+        )
+    if method is None:
+        return data_beside(key, [x], dim)
+    nearest = labels.nearest(key.values.ravel(), method, tolerance, dim.title)
+    positions = data_beside(key.copy(data=nearest.reshape(key.shape)), [x])
+    return wrap(make("codes", (positions.node,), dim))
+
+
+def _require_hashable(label: Any, dim: Dim) -> None:
+    try:
+        hash(label)
+    except TypeError:
+        raise LabelError(f"sel: {plain_repr(label)} is no label of {dim.title}") from None
+
+
+def _refuse_masked(dim: Dim) -> None:
+    """Refuse look-ups among labels that a mask leaves, which are known after the look-up."""
+    if depends_on_mask(dim):
+        raise LabelError(
+            build_message(
+                f"sel: which labels {dim.title} has is known when its mask is computed",
+                [("dim", repr(dim))],
+                "select by label first and mask the result, or select by position with isel",
+            )
+        )
+
+
+def require_positions(indexer: Node, dim: Dim, what: str) -> None:
+    if indexer.categories is not None:
+        raise DtypeError(
+            f"{what}: these are labels of {indexer.categories.title}, not positions along "
+            f"{dim.title}; use sel"
+        )
+    if indexer.dtype != "bool" and not is_integer(indexer.dtype):
+        raise DtypeError(
+            f"{what}: positions along {dim.title} are integers or a mask, not {indexer.dtype}"
+        )
+
+
+def label_indexer(indexer: Node, dim: Dim) -> Node:
+    """The positions along a dim that a tensor of labels means."""
+    own = indexer.categories
+    if own is dim:
+        return indexer
+    if own is not None:
+        return translated(indexer, own, dim)
+    if indexer.dtype == "bool":
+        return indexer
+    if dim._labels() is None:
+        require_positions(indexer, dim, "sel")
+        return indexer
+    if indexer.kind == "data":
+        from dimtensor.values.admission import label_positions
+
+        attrs = indexer.attrs
+        positions = label_positions(attrs.values, dim, f"data {attrs.name!r}")
+        return make("data", (), type(attrs)(attrs.name, attrs.dims, positions, dim, attrs.labels))
+    raise LabelError(
+        build_message(
+            f"sel: {describe(indexer)} does not hold labels of {dim.title}",
+            [("dim", repr(dim))],
+            "give it categories=dim where it is made, or select by position with isel",
+        )
+    )
+
+
+def translated(indexer: Node, own: Dim, dim: Dim) -> Node:
+    """Labels of one dim looked up in another that has all of them."""
+    mine, theirs = own._labels(), dim._labels()
+    if mine is None or theirs is None:
+        if own.unrenamed is dim.unrenamed:
+            return make("codes", (indexer,), dim)
+        raise LabelError(
+            build_message(
+                f"sel: labels of {own.title} do not select along {dim.title}",
+                [("labels of", repr(own)), ("selected from", repr(dim))],
+            )
+        )
+    if mine.same_labels(theirs):
+        return make("codes", (indexer,), dim)
+    table = theirs.positions(mine.values, dim.title)
+    lookup = data(table, dims=own)
+    positions = make("index", (lookup.node, indexer), IndexAttrs((IndexItem(own, "tensor", 0),)))
+    return make("codes", (positions,), dim)
+
+
+# -- levels of products ------------------------------------------------------------------------
+
+
+def product_of_levels(x: TensorHandle, given: Mapping[Any, Any]) -> Dim | None:
+    """The dim of a tensor of which a selection names factors, None where it names dims only."""
+    for key in given:
+        name = key.name if isinstance(key, Dim) else key
+        if key in x.dims or any(dim.name == name for dim in x.dims):
+            continue
+        for dim in x.dims:
+            if isinstance(_product_under(dim), ProductDim) and _levels(dim, [key]):
+                return dim
+    return None
+
+
+def _product_under(dim: Dim) -> Dim:
+    return dim.parent if isinstance(dim, SelDim) else dim
+
+
+def _levels(dim: Dim, keys: Any) -> dict[Any, Dim]:
+    """The factor of a product that each key names, of those that name one."""
+    factors = _product_under(dim).parents
+    return {
+        key: factor
+        for key in keys
+        for factor in factors
+        if factor is key or (isinstance(key, str) and factor.name == key)
+    }
+
+
+def select_levels(x: Any, dim: Dim, given: Mapping[Any, Any], **how: Any) -> DimTensor:
+    """Select along factors of a product: what remains of it is the product of the other ones."""
+    levels = _levels(dim, given)
+    rest = {key: selection for key, selection in given.items() if key not in levels}
+    by_factor = {factor: given[key] for key, factor in levels.items()}
+    if isinstance(dim, ProductDim):
+        beside = [one for one in x.dims if one is not dim]
+        taken = x.unravel(dim).sel(by_factor, **how)
+        names = {factor.namespace for factor in dim.factors}
+        left = [one for one in taken.dims if one.namespace in names and one not in beside]
+        own_name = dim.name != "_".join(factor.short for factor in dim.factors)
+        if len(left) > 1:
+            taken = taken.ravel(left, dim.name if own_name else None)
+    else:
+        taken = _levels_of_selection(x, dim, by_factor)  # type: ignore[arg-type]
+    return taken.sel(rest, **how) if rest else taken
+
+
+def _levels_of_selection(x: Any, dim: SelDim, by_factor: Mapping[Dim, Any]) -> DimTensor:
+    """Levels along some of the elements of a product."""
+    product = dim.parent
+    assert isinstance(product, ProductDim)
+    lengths = [factor.length for factor in product.factors]
+    known = isinstance(dim.selection, (Positions, Slice)) and None not in lengths
+    if not known or any(isinstance(key, (slice, list, TensorHandle)) for key in by_factor.values()):
+        raise LabelError(
+            build_message(
+                f"sel: levels of some of the elements of {product!r} are selected one label each, "
+                "where it is known which elements there are",
+                [("dim", repr(dim))],
+                "select along the dims before they are raveled or masked",
+            )
+        )
+    positions = dim.selection.to_array(product.length)  # type: ignore[attr-defined]
+    codes = np.unravel_index(positions, [len(factor) for factor in product.factors])
+    codes_of: dict[Dim, np.ndarray] = dict(zip(product.factors, codes, strict=True))
+    keep = np.ones(len(dim), dtype=bool)
+    for factor, label in by_factor.items():
+        keep &= codes_of[factor] == factor.position(label)
+    left = [factor for factor in product.factors if factor not in by_factor]
+    taken = x.isel({dim: np.flatnonzero(keep)})
+    if not left:
+        return taken
+    where = np.ravel_multi_index(
+        [codes_of[factor][keep] for factor in left], [len(factor) for factor in left]
+    )
+    (now,) = [one for one in taken.dims if one not in x.dims] or [dim]
+    return taken.relabel(now, SelDim(ProductDim(left), positions=where))

@@ -1,0 +1,195 @@
+"""Tensors brought to other labels: positions looked up once, missing ones filled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dimtensor.dims import Coords, Dim, find_dim, sort_dims
+from dimtensor.errors import DimError, DtypeError, LabelError, build_message, listing
+from dimtensor.graph import Node, make
+from dimtensor.graph.attrs import DataAttrs, ReduceAttrs
+from dimtensor.graph.dtypes import is_inexact
+from dimtensor.graph.printing.words import say
+from dimtensor.graph.rebuilding.substitute import relabel_node
+from dimtensor.tensor.handle import TensorHandle, elemwise, require_float, wrap
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+
+class ReindexMixin(TensorHandle):
+    """Labels exchanged for others."""
+
+    __slots__ = ()
+
+    def reindex(self, indexers: Any = None, fill_value: Any = np.nan, **by_name: Any) -> DimTensor:
+        """Bring the tensor to other labels along dims.
+
+        Parameters
+        ----------
+        indexers : Dim, sequence of Dim, or dict of Dim or str to Dim or labels, optional
+            A Dim takes the place of the dim of its name.
+        fill_value : number
+            The elements at labels that the tensor does not have.
+        **by_name
+            By name of dim: a Dim, or labels, of which a new Dim is made.
+
+        Returns
+        -------
+        DimTensor
+            Of integers, if NaN are filled in, floats. Data stay data.
+
+        Raises
+        ------
+        DimError
+            If a dim is not there.
+        LabelError
+            If there are no labels before or after, or a tensor of labels would be filled up.
+        DtypeError
+            If bools are to be filled up with NaN.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> x = dt.data([1.0, 2.0], dims=dt.Dim("k", coords=["a", "b"]))
+        >>> x.reindex(k=["b", "c"], fill_value=0.0).eval().values.tolist()
+        [2.0, 0.0]
+        """
+        result = self.node
+        for key, new in named_indexers(indexers, by_name).items():
+            old = find_dim(result.dims, key, "reindex")
+            target = target_dim(result, old, new)
+            moved = reindex_node(result, old, target, fill_value)
+            result = say(moved, "reindex", result, along=target)
+        return wrap(result)
+
+
+def named_indexers(indexers: Any, by_name: Mapping[str, Any]) -> dict[Any, Any]:
+    """Indexers given in any way, by name of dim.
+
+    Raises
+    ------
+    DimError
+        If they are no dims and no dict.
+    """
+    if isinstance(indexers, Mapping):
+        return {**indexers, **by_name}
+    given = () if indexers is None else (indexers,) if isinstance(indexers, Dim) else indexers
+    if isinstance(given, str) or not (
+        isinstance(given, Iterable) and all(isinstance(dim, Dim) for dim in given)
+    ):
+        raise DimError(
+            build_message(
+                f"reindex takes dims, or labels by name of dim, not {indexers!r}",
+                hint='x.reindex(country=["Italy", "Kenya"]) or x.reindex(dim)',
+            )
+        )
+    return {**{dim.name: dim for dim in given}, **by_name}
+
+
+def labels_along(x: Node, dim: Dim) -> Coords:
+    """Labels of a tensor along a dim: those of the dim, or those that data came with.
+
+    Raises
+    ------
+    LabelError
+        If there are none.
+    """
+    labels = dim._labels()
+    if labels is None and x.kind == "data":
+        labels = dict(x.attrs.labels).get(dim)
+    if labels is None:
+        raise LabelError(
+            build_message(
+                f"reindex: {dim.title} has no labels that are known",
+                [("dim", repr(dim))],
+                "give the dim coords, or reindex the values before they are passed",
+            )
+        )
+    return labels
+
+
+def target_dim(x: Node, old: Dim, new: Any) -> Dim:
+    """The dim that stands for new labels: a given one, or a new one of the same name."""
+    if isinstance(new, Dim):
+        if new._labels() is None:
+            raise LabelError(f"reindex: {new!r} has no labels")
+        return new
+    return Dim(old.name, coords=new)
+
+
+def reindex_node(x: Node, old: Dim, new: Dim, fill_value: Any) -> Node:
+    """A node with another dim in the place of one, elements matched by label."""
+    labels = labels_along(x, old)
+    wanted = new._labels()
+    assert wanted is not None
+    positions = labels.find(wanted)
+    found = positions >= 0
+    if not labels.is_unique:
+        labels.positions(wanted.take(np.flatnonzero(found)), old.title)  # refuses those there twice
+    positions[~found] = 0
+    if not found.all():
+        x = _fillable(x, wanted.take(np.flatnonzero(~found)).values, fill_value, old)
+    if x.kind == "data":
+        return _reindex_data(x, old, new, positions, found, fill_value)
+    if not len(labels):
+        others = tuple(dim for dim in x.dims if dim is not old)
+        filler = wrap(make("reduce", (x,), ReduceAttrs("sum", (old,))))
+        filled = elemwise("where", False, filler, fill_value).astype(x.dtype)
+        return filled.expand((new, *others)).node
+    taken = wrap(x).isel({old: positions})
+    (now,) = [dim for dim in taken.dims if dim not in x.dims] or [old]
+    result = relabel_node(taken.node, (now, new))
+    if found.all():
+        return result
+    mask = make("data", (), DataAttrs(None, (new,), found))
+    return elemwise("where", wrap(mask), wrap(result), fill_value).node
+
+
+def _fillable(x: Node, missing: np.ndarray, fill_value: Any, dim: Dim) -> Node:
+    """The node in a dtype that takes the fill value.
+
+    Raises
+    ------
+    LabelError
+        If its elements are labels.
+    DtypeError
+        If bools would become floats.
+    """
+    if x.categories is not None:
+        raise LabelError(
+            build_message(
+                f"reindex: a tensor of labels of {x.categories.title} cannot be filled up",
+                [(f"missing in {dim.title}", listing(missing))],
+                "select labels that are there, or reindex .codes",
+            )
+        )
+    if isinstance(fill_value, float) and not is_inexact(x.dtype):
+        if x.dtype == "bool":
+            raise DtypeError("reindex: bools are filled up with fill_value=True or False")
+        if x.kind == "data":
+            attrs = x.attrs
+            values = attrs.values.astype("float64")
+            return make("data", (), DataAttrs(attrs.name, attrs.dims, values, None, attrs.labels))
+        return require_float(x)
+    return x
+
+
+def _reindex_data(
+    x: Node, old: Dim, new: Dim, positions: np.ndarray, found: np.ndarray, fill_value: Any
+) -> Node:
+    attrs: DataAttrs = x.attrs
+    axis = attrs.dims.index(old)
+    values = np.moveaxis(attrs.values, axis, -1)
+    result = np.empty((*values.shape[:-1], len(found)), dtype=values.dtype)
+    result[..., found] = values[..., positions[found]]
+    if not found.all():
+        result[..., ~found] = fill_value
+    dims = tuple(new if dim is old else dim for dim in attrs.dims)
+    order = sort_dims(dims)
+    result = np.moveaxis(result, -1, axis).transpose([dims.index(dim) for dim in order])
+    labels = tuple((dim, kept) for dim, kept in attrs.labels if dim is not old)
+    return make("data", (), DataAttrs(attrs.name, order, result, attrs.categories, labels))
