@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # The lowest versions that pyproject.toml declares, and tests of what touches other libraries.
 LOWEST := .venv-lowest
-LOWEST_TESTS := tests/kernels/test_native.py tests/backends tests/interop \
+LOWEST_TESTS := tests/kernels/native/test_native.py tests/backends tests/interop \
 	tests/compile/test_levels.py tests/compile/test_backends.py \
 	tests/model/test_sampling.py tests/model/test_backends.py tests/dims tests/display
 

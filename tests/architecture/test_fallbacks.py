@@ -29,14 +29,14 @@ FALLS_BACK = {
     "interop/test_pytensor_mode.py::test_wrapped_graphs_and_what_has_no_rule": "log_softmax",
     "kernels/test_platforms.py::test_numba_compiles_where_machine_code_is_not_loaded":
         "a platform without machine code",
-    "loops/models/test_random_walk.py::test_gradients_with_the_noise_held_fixed": "generators",
-    "loops/models/test_random_walk.py::test_steps_of_several_draws": "generators",
-    "loops/models/test_random_walk.py::test_the_stream_is_that_of_numpy": "generators",
-    "loops/models/test_random_walk.py::test_walking_until_a_border": "generators",
-    "loops/models/test_random_walk.py::test_walks_in_walks": "generators",
-    "ops/test_loop_backends.py::test_without_kernels": "generators",
-    "optable/test_compiled.py::test_complex_values": "complex numbers",
-    "optable/test_edges.py::test_values_at_the_edges_when_compiled": "complex numbers",
+    "reference_models/loops/test_random_walk.py::test_gradients_with_the_noise_held_fixed": "generators",
+    "reference_models/loops/test_random_walk.py::test_steps_of_several_draws": "generators",
+    "reference_models/loops/test_random_walk.py::test_the_stream_is_that_of_numpy": "generators",
+    "reference_models/loops/test_random_walk.py::test_walking_until_a_border": "generators",
+    "reference_models/loops/test_random_walk.py::test_walks_in_walks": "generators",
+    "ops/loop/test_backends.py::test_without_kernels": "generators",
+    "graph/optable/test_compiled.py::test_complex_values": "complex numbers",
+    "graph/optable/test_edges.py::test_values_at_the_edges_when_compiled": "complex numbers",
 }  # fmt: skip
 
 

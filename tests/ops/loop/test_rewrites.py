@@ -1,0 +1,242 @@
+"""Rewrites of loops: what is left of them, and that they compute the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytensor
+import pytensor.tensor as pt
+import pytest
+from pytensor.conditional.op import ifelse
+from pytensor.raise_op import Assert
+
+from dimtensor.ops.interpret import Interpreter
+from dimtensor.ops.loop import scan, while_loop
+from dimtensor.ops.loop.rewrites.driver import RewriteLoops
+from tests.ops.loop.runs import assert_close, evaluate, loops_of, rewritten
+
+x, v = pt.dvector("x"), pt.dvector("v")
+a, s = pt.dscalar("a"), pt.dscalar("s")
+n = pt.lscalar("n")
+X = np.array([0.5, 1.5, -0.3, 0.8])
+
+
+def left(inputs, outputs, *values):
+    """Loops that are left after the rewrites, which change no value."""
+    graph = rewritten(inputs, outputs)
+    found = Interpreter(graph.inputs, graph.outputs)(*map(np.asarray, values))
+    assert_close(found, evaluate(inputs, outputs, *values))
+    return loops_of(graph)
+
+
+def names(op):
+    return sorted(
+        type(getattr(node.op, "scalar_op", node.op)).__name__ for node in op.body.toposort()
+    )
+
+
+def counts(op):
+    return op.n_states, op.n_sequences, op.n_traces, op.n_captured
+
+
+def test_what_is_not_used_vanishes():
+    def step(st, e):
+        after = [st[0] * e[0], st[1] * pt.sin(st[1]) * a, st[0] * st[1] * e[1]]
+        return after, [st[0], st[2]]
+
+    result = scan(step, [s, s, s], [x, v])
+    assert [counts(op) for op in left([s, a, x, v], result.states[:1], 0.5, 0.1, X, X)] == [
+        (1, 1, 0, 0)
+    ]
+    assert [counts(op) for op in left([s, a, x, v], result.states[1:2], 0.5, 0.1, X, X)] == [
+        (1, 0, 0, 1)
+    ]
+    (op,) = left([s, a, x, v], result.traces[1:], 0.5, 0.1, X, X)
+    assert counts(op) == (3, 2, 1, 1)
+
+
+def test_of_a_loop_without_bound_too():
+    result = while_loop(
+        lambda st: st[0] < 5, lambda st: [st[0] * a + 1, st[1] * st[0], st[2] * a], [s, s, s]
+    )
+    (op,) = left([s, a], result.states[:2], 0.5, 1.3)
+    assert op.n_states == 2
+
+
+def test_equal_loops_states_and_traces_are_one():
+    def loop():
+        return scan(
+            lambda st, e: ([st[0] * e[0], st[1] * e[0]], [st[0] * 2, st[1] * 2]), [s, s], [x]
+        )
+
+    one, other = loop(), loop()
+    (op,) = left([s, x], [*one.states, *other.states, *one.traces, *other.traces], 0.5, X)
+    assert counts(op) == (1, 1, 1, 0)
+
+
+def test_states_that_become_equal_with_operands_exchanged_are_one():
+    def step(st, e):
+        one, two = a * st[0] + e[0], e[0] + st[1] * a
+        return [one, two], [st[0] * e[0], e[0] * st[1]]
+
+    result = scan(step, [s, s], [x])
+    (op,) = left([s, a, x], [*result.states, *result.traces], 0.5, 0.9, X)
+    assert counts(op) == (1, 1, 1, 1)
+
+
+def test_states_that_become_different_are_two():
+    result = scan(lambda st, e: ([st[1] + e[0], st[0] * 2, st[2] * 2], []), [s, s, s], [x])
+    (op,) = left([s, x], result.states, 0.5, X)
+    assert op.n_states == 3
+
+
+def test_states_that_no_step_changes_are_captured():
+    result = scan(lambda st, e: ([st[0], st[1] * st[0]], [st[0] + st[1]]), [a, s], [x])
+    (op,) = left([s, a, x], [*result.states, *result.traces], 0.5, 0.1, X)
+    assert (op.n_states, op.n_captured) == (1, 1)
+
+
+def test_scalar_constants_move_in():
+    two = pt.dscalar("two")
+    result = scan(lambda st, e: ([st[0] * two + e[0]], []), [s], [x])
+    (state,) = pytensor.graph.replace.clone_replace(
+        result.states, {two: pt.constant(np.float64(2))}
+    )
+    (op,) = left([s, x], [state], 0.5, X)
+    assert counts(op) == (1, 1, 0, 0)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_the_last_of_a_trace_is_the_final_state(reverse):
+    known = pt.vector("known", shape=(4,))
+    last = 0 if reverse else -1
+    for sequence, traces in ((known, 0), (x, 1)):  # without a step the look-up is an error
+        result = scan(
+            lambda st, e: ([st[0] * a + e[0]], [st[0] * a + e[0]]), [s], [sequence], reverse=reverse
+        )
+        (op,) = left([s, a, sequence], [result.traces[0][last]], 0.5, 0.3, X)
+        assert op.n_traces == traces
+
+
+def test_a_loop_without_states_becomes_operations_on_arrays():
+    result = scan(lambda st, e: ([], [pt.exp(e[0]) * a, pt.sin(a) * v.sum(), e[0]]), [], [x])
+    for data in (X, X[:0]):
+        assert left([x, a, v], result.traces, data, 0.4, X) == []
+
+
+def test_but_not_what_is_no_elementwise_operation():
+    result = scan(lambda st, e: ([], [Assert("negative")(e[0], e[0] > -1)]), [], [x])
+    (op,) = left([x], result.traces, X)
+    assert op.n_traces == 1
+
+
+def test_loops_of_the_same_steps_are_one():
+    one = scan(lambda st, e: ([st[0] * e[0]], []), [s], [x])
+    other = scan(lambda st, e: ([st[0] * a - e[0]], [st[0]]), [s], [x])
+    (op,) = left([s, a, x], [*one.states, *other.states, *other.traces], 0.5, 0.1, X)
+    assert counts(op) == (2, 1, 1, 1)
+
+
+def test_but_not_where_one_needs_the_other_or_runs_the_other_way():
+    one = scan(lambda st, e: ([st[0] * e[0]], []), [s], [x])
+    after = scan(lambda st, e: ([st[0] * a - e[0]], []), one.states, [x])
+    back = scan(lambda st, e: ([st[0] * a - e[0]], []), [s], [x], reverse=True)
+    ops = left([s, a, x], [*after.states, *back.states], 0.5, 0.1, X)
+    assert sorted(op.reverse for op in ops) == [False, False, True]
+
+
+def test_loops_of_two_branches_stay_apart():
+    one = scan(lambda st, e: ([st[0] * e[0]], []), [s], [x])
+    other = scan(lambda st, e: ([st[0] * a - e[0]], []), [s], [x])
+    either = ifelse(a > 0, one.states[0], other.states[0])
+    ops = left([s, a, x], [either], 0.5, 0.1, X)
+    assert [op.n_states for op in ops] == [1, 1]
+
+
+def test_what_one_branch_needs_stays_in_the_step():
+    def step(st, e):
+        return [ifelse(e[0] > 0, st[0], st[0] + pt.exp(st[1])), st[1]], []
+
+    result = scan(step, [s, v[0]], [x], n_steps=4)
+    (op,) = left([s, v, x], result.states[:1], 0.5, X, X)
+    assert "Exp" in names(op)
+
+
+def test_invariant_code_moves_out():
+    """Of a body that got it through a rewrite: the front door captures it whole."""
+
+    def step(st, e):
+        inner = scan(lambda t, f: ([t[0] * pt.exp(a) * f[0] + pt.log(e[0])], []), [st[0]], [v])
+        return inner.states, []
+
+    result = scan(step, [s], [x])
+    (op,) = left([s, a, x, v], result.states, 0.5, 0.1, X**2, X)
+    (inner,) = (node.op for node in op.body.toposort() if hasattr(node.op, "n_states"))
+    assert "Exp" not in names(op)
+    assert "Log" in names(op)
+    assert set(names(inner)) == {"Add", "Mul"}
+
+
+@pytest.mark.parametrize(("steps", "inside"), [(n, True), (pt.constant(4), False)])
+def test_arrays_move_out_where_a_step_is_known_to_run(steps, inside):
+    other = pt.dvector("other")
+    # a state that no step changes: only the rewrites see that its exponential does not either
+    result = scan(
+        lambda st, e: ([pt.sin(st[0] * pt.exp(st[1])), st[1]], []), [v, other], n_steps=steps
+    )
+    (op,) = left([v, other, n], result.states[:1], X, X, 4)
+    assert ("Exp" in names(op)) == inside
+
+
+def test_a_check_stays_inside():
+    result = scan(
+        lambda st, e: ([st[0] + Assert("a is negative")(st[1], st[1] >= 0), st[1]], []),
+        [s, a],
+        n_steps=n,
+    )
+    graph = rewritten([s, a, n], result.states[:1])
+    run = Interpreter(graph.inputs, graph.outputs)
+    assert run(np.asarray(0.5), np.asarray(-1.0), np.asarray(0))[0] == 0.5
+    with pytest.raises(AssertionError, match="a is negative"):
+        run(np.asarray(0.5), np.asarray(-1.0), np.asarray(1))
+
+
+def test_garch():
+    """A log likelihood and its gradient are one loop each way, with the recursion's operations."""
+    omega, alpha, beta = (pt.dscalar(name) for name in ("omega", "alpha", "beta"))
+    result = scan(lambda st, e: ([omega + alpha * e[0] ** 2 + beta * st[0]], [st[0]]), [1.0], [x])
+    variance = result.traces[0]
+    likelihood = -(pt.log(variance) + x**2 / variance).sum() / 2
+    gradient = pytensor.grad(likelihood, [omega, alpha, beta])
+    forward, back = left([x, omega, alpha, beta], [likelihood, *gradient], X, 0.1, 0.2, 0.3)
+    assert counts(forward)[:1] == (1,)
+    assert forward.n_traces == 1
+    assert back.reverse
+    assert set(names(forward)) == {"Add", "Mul", "Sqr"}
+    assert set(names(back)) <= {"Add", "Mul", "Sqr"}
+
+
+def test_loops_that_stop_share_their_steps():
+    result = while_loop(lambda st: st[0] < 5, lambda st: [st[0] * a + 1], [s], 20)
+    gradient = pytensor.grad(result.states[0], a)
+    forward, back = left([s, a], [result.states[0], result.n_done, gradient], 0.5, 1.3)
+    assert counts(forward) == (1, 0, 1, 1)
+    assert back.stops
+
+
+def test_the_rewriter_for_a_mode():
+    result = scan(lambda st, e: ([st[0] * a + e[0]], [st[0]]), [s], [x])
+    mode = pytensor.compile.mode.get_mode("FAST_COMPILE").register((RewriteLoops(), 0.5))
+    mode = pytensor.compile.mode.Mode(linker="py", optimizer=mode.optimizer)
+    function = pytensor.function([s, a, x], result.states, mode=mode)
+    (op,) = loops_of(function.maker.fgraph)
+    assert op.n_traces == 0
+    assert_close(function(0.5, 0.3, X), evaluate([s, a, x], result.states, 0.5, 0.3, X))
+
+
+def test_a_graph_without_loops_is_left_alone():
+    graph = pytensor.graph.fg.FunctionGraph([s], [pt.sin(s) + pt.sin(s)], clone=True)
+    before = len(graph.apply_nodes)
+    from dimtensor.ops.loop.rewrites.driver import rewrite_loops
+
+    assert rewrite_loops(graph) is False
+    assert len(graph.apply_nodes) == before
