@@ -27,9 +27,10 @@ FALLS_BACK = {
     "interop/test_pytensor_mode.py::test_updates_that_ignore_duplicates_add_once":
         "updates by positions that are no whole axes",
     "interop/test_pytensor_mode.py::test_wrapped_graphs_and_what_has_no_rule": "log_softmax",
-    "kernels/test_platforms.py::test_numba_compiles_where_machine_code_is_not_loaded":
+    "kernels/native/test_platforms.py::test_numba_compiles_where_machine_code_is_not_loaded":
         "a platform without machine code",
-    "reference_models/loops/test_random_walk.py::test_gradients_with_the_noise_held_fixed": "generators",
+    "reference_models/loops/test_random_walk.py::test_gradients_with_the_noise_held_fixed":
+        "generators",
     "reference_models/loops/test_random_walk.py::test_steps_of_several_draws": "generators",
     "reference_models/loops/test_random_walk.py::test_the_stream_is_that_of_numpy": "generators",
     "reference_models/loops/test_random_walk.py::test_walking_until_a_border": "generators",
