@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pytensor.tensor as pt
 from pytensor.graph.basic import Apply, Variable
 from pytensor.graph.traversal import toposort
-from pytensor.tensor.shape import Reshape
+from pytensor.tensor.shape import Reshape, Shape, Shape_i
 
 from dimtensor.upstream.pytensor import vectorize_node
 
@@ -34,8 +34,16 @@ def over_batch(outputs: Sequence[Variable], replace: Mapping[Variable, Variable]
 def _batched_node(node: Apply, inputs: Sequence[Variable]) -> Sequence[Variable]:
     if isinstance(node.op, Reshape) and inputs[1] is node.inputs[1]:
         return [_reshaped(node, inputs[0])]
+    if isinstance(node.op, (Shape, Shape_i)):
+        return [_length(node, inputs[0])]
     found = vectorize_node(node.op, node, *inputs)
     return found.outputs if isinstance(found, Apply) else found
+
+
+def _length(node: Apply, x: Variable) -> Variable:
+    """Lengths, which are the same in all of a batch, and so have none of its axes."""
+    batch = x.type.ndim - node.inputs[0].type.ndim
+    return x.shape[batch:] if isinstance(node.op, Shape) else x.shape[batch + node.op.i]
 
 
 def _reshaped(node: Apply, x: Variable) -> Variable:

@@ -68,24 +68,10 @@ def test_every_compiled_operation(name: str, backend: str) -> None:
     check(op_program(name), backend, LOWERED)
 
 
-UNFINISHED = "numba does not end compiling derivatives of batched singular values"
-# pairs of which one check fails, with what it raises
-KNOWN = {
-    (11, "numba"): UNFINISHED,
-    (27, "jax"): "NotImplementedError: a Hessian has a range of computed length",
-}
-
-
 @pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.falls_back
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("number", range(len(PAIRS)))
-def test_every_pair(number: int, backend: str, request: pytest.FixtureRequest) -> None:
-    known = KNOWN.get((number, backend))
-    if known == UNFINISHED:
-        pytest.xfail(UNFINISHED)  # it would take the process with it
-    if known is not None:
-        mark = pytest.mark.xfail(raises=AssertionError, strict=True, reason=known)
-        request.applymarker(mark)
+def test_every_pair(number: int, backend: str) -> None:
     check(nested_program(Seeded(number), number), backend, None if backend == "python" else LOWERED)

@@ -61,7 +61,9 @@ def _t(x: Variable) -> Variable:
 
 
 def _diagonal(x: Variable) -> Variable:
-    return pt.diagonal(x)
+    """The diagonal of a square matrix, by a mask: a selection by positions has no simple batch."""
+    n = x.shape[0] if x.type.shape[0] is None else x.type.shape[0]
+    return pt.switch(_is_diagonal(n), x, number(0, x)).sum(axis=1)
 
 
 def _triangle(x: Variable, lower: bool, offset: int = 0) -> Variable:
