@@ -19,6 +19,8 @@ from dimtensor.dist.outcomes import Multinomial as Multinomial
 from dimtensor.dist.outcomes import OrderedLogistic as OrderedLogistic
 from dimtensor.dist.outcomes import OrderedProbit as OrderedProbit
 from dimtensor.dist.outcomes import StickBreaking as StickBreaking
+from dimtensor.dist.sequential import Series as Series
+from dimtensor.dist.sequential import ordered as ordered
 from dimtensor.dist.series import AR as AR
 from dimtensor.dist.series import GaussianRandomWalk as GaussianRandomWalk
 from dimtensor.dist.series import MarkovChain as MarkovChain

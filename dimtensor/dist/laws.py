@@ -136,7 +136,7 @@ def _filled(parts: Any, inputs: Sequence[Node]) -> Any:
 def _exchanged(parts: Any, f: Callable[[Dim], Dim]) -> Any:
     if isinstance(parts, Dim):
         return f(parts)
-    if isinstance(parts, Slot) or not isinstance(parts, (tuple, list)):
+    if type(parts) not in (tuple, list, Fields, Pairs):
         return parts
     return type(parts)(_exchanged(x, f) for x in parts)
 

@@ -1,23 +1,32 @@
 """Models of posteriordb as random variables with their distributions.
 
 Stan's programs have densities of the whole line on positive parameters, which is half of a
-half-distribution's: ``halves`` says how many elements of a model are so.
+half-distribution's, and leave out the constant K! of numbers in order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 import dimtensor as dt
 from dimtensor import dist
 
+LOG_2 = float(np.log(2))
+
 
 class Generative(NamedTuple):
-    """A model given its data, and how many half-distributions it has."""
+    """A model given its data.
+
+    ``constant`` is what its log density is above Stan's; ``parts`` names the parameters of Stan
+    that one variable is made of, along the last of its dims.
+    """
 
     fit: dt.Model
-    halves: int = 0
+    constant: float = 0.0
+    parts: Mapping[str, Sequence[str]] = {}
 
 
 def eight_schools(data: Mapping[str, Any], backend: str) -> Generative:
@@ -27,7 +36,7 @@ def eight_schools(data: Mapping[str, Any], backend: str) -> Generative:
     mu = dt.rv("mu", dist.Normal(0, 5))
     tau = dt.rv("tau", dist.HalfCauchy(5))
     y = dt.rv("y", dist.Normal(mu + tau * theta_trans, error))
-    return Generative(dt.Model(y, backend=backend).observe({y: data["y"]}), 1)
+    return Generative(dt.Model(y, backend=backend).observe({y: data["y"]}), LOG_2)
 
 
 def radon_mn(data: Mapping[str, Any], backend: str) -> Generative:
@@ -50,7 +59,7 @@ def radon_mn(data: Mapping[str, Any], backend: str) -> Generative:
         county_of: data["county_idx"], log_uppm: data["log_uppm"], floor: data["floor_measure"]
     }  # fmt: skip
     model = dt.Model(y, data=known, backend=backend)
-    return Generative(model.observe({y: data["log_radon"]}), 2)
+    return Generative(model.observe({y: data["log_radon"]}), 2 * LOG_2)
 
 
 def kidiq(data: Mapping[str, Any], backend: str) -> Generative:
@@ -62,7 +71,7 @@ def kidiq(data: Mapping[str, Any], backend: str) -> Generative:
     sigma = dt.rv("sigma", dist.HalfCauchy(2.5))
     design = dt.stack([1.0, mom_hs, mom_iq, mom_hs * mom_iq], term)
     score = dt.rv("score", dist.Normal(dt.dot(beta, design, dims=term), sigma))
-    return Generative(dt.Model(score, backend=backend).observe({score: data["kid_score"]}), 1)
+    return Generative(dt.Model(score, backend=backend).observe({score: data["kid_score"]}), LOG_2)
 
 
 def glmm_poisson(data: Mapping[str, Any], backend: str) -> Generative:
@@ -80,9 +89,74 @@ def glmm_poisson(data: Mapping[str, Any], backend: str) -> Generative:
     return Generative(dt.Model(count, backend=backend).observe({count: data["C"]}))
 
 
+def low_dim_gauss_mix(data: Mapping[str, Any], backend: str) -> Generative:
+    obs, component = dt.Dim("obs"), dt.Dim("component", coords=["low", "high"])
+    mu = dt.rv("mu", dist.ordered(dist.Normal(0, 2), over=component))
+    sigma = dt.rv("sigma", dist.HalfNormal(2), dims=component)
+    theta = dt.rv("theta", dist.Beta(5, 5))
+    weights = dt.stack([theta, 1 - theta], component)
+    y = dt.rv("y", dist.mixture(weights, dist.Normal(mu, sigma), over=component), dims=obs)
+    return Generative(dt.Model(y, backend=backend).observe({y: data["y"]}), 3 * LOG_2)
+
+
+def arK(data: Mapping[str, Any], backend: str) -> Generative:
+    time, lag = dt.Dim("time"), dt.Dim("lag", coords=range(1, data["K"] + 1))
+    alpha = dt.rv("alpha", dist.Normal(0, 10))
+    beta = dt.rv("beta", dist.Normal(0, 10), dims=lag)
+    sigma = dt.rv("sigma", dist.HalfCauchy(2.5))
+    y = dt.rv("y", dist.AR(beta, sigma, over=time, start=dist.Flat(), constant=alpha))
+    return Generative(dt.Model(y, backend=backend).observe({y: data["y"]}), LOG_2)
+
+
+def hmm_example(data: Mapping[str, Any], backend: str) -> Generative:
+    """The distribution of each observation given those before it is a mixture over the state."""
+    time, state = dt.Dim("time"), dt.Dim("state", coords=["first", "second"])
+    following = state.rename("following")
+    means = dist.Normal(dt.data([3.0, 10.0], dims=state), 1)
+    prior = dist.custom(lambda x: means.logp(x).sum(state), dt.positive_ordered, event_dims=state)
+    mu = dt.rv("mu", prior)
+    theta = dt.rv("theta", dist.Dirichlet(dt.ones(following), over=following), dims=state)
+
+    def step(belief, mu, theta):
+        def after(y):
+            seen = (dt.log(belief) + dist.Normal(mu, 1).logp(y)).softmax(state)
+            return (seen * theta).sum(state).relabel(following, state)
+
+        return dist.mixture(belief, dist.Normal(mu, 1), over=state), after
+
+    y = dt.rv("y", dist.Series(step, dt.full(state, 0.5), over=time, mu=mu, theta=theta))
+    fit = dt.Model(y, backend=backend).observe({y: data["y"]})
+    return Generative(fit, -LOG_2, {"theta": ["theta1", "theta2"]})
+
+
+def dogs(data: Mapping[str, Any], backend: str) -> Generative:
+    dog, trial = dt.Dim("dog"), dt.Dim("trial")
+    a, b = (dt.rv(name, dist.Uniform(0, 1)) for name in "ab")
+
+    def step(before, a, b):
+        shocks, avoided = before
+        return dist.Bernoulli(a**shocks * b**avoided), lambda y: (shocks + y, avoided + 1 - y)
+
+    y = dt.rv("y", dist.Series(step, (0.0, 0.0), over=trial, a=a, b=b), dims=dog)
+    return Generative(dt.Model(y, backend=backend).observe({y: (("dog", "trial"), data["y"])}))
+
+
+def M0(data: Mapping[str, Any], backend: str) -> Generative:
+    individual = dt.Dim("individual")
+    omega, p = (dt.rv(name, dist.Uniform(0, 1)) for name in ["omega", "p"])
+    seen = dt.rv("seen", dist.zero_inflated(dist.Binomial(data["T"], p), omega), dims=individual)
+    fit = dt.Model(seen, backend=backend).observe({seen: np.sum(data["y"], axis=1)})
+    return Generative(fit)
+
+
 PROGRAMS = {
     "eight_schools": eight_schools,
     "radon_mn": radon_mn,
     "kidiq": kidiq,
     "GLMM_Poisson": glmm_poisson,
+    "low_dim_gauss_mix": low_dim_gauss_mix,
+    "arK": arK,
+    "hmm_example": hmm_example,
+    "dogs": dogs,
+    "M0": M0,
 }

@@ -1,0 +1,263 @@
+"""Distributions whose elements follow each other by a step that somebody writes, and in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from dimtensor.dims import Dim, Dims, find_dim, sort_dims, union, without
+from dimtensor.dist.distribution import DimsLike, Distribution
+from dimtensor.dist.supports import Support
+from dimtensor.dist.supports_along import ordered as ordered_along
+from dimtensor.dist.supports_along import positive_ordered
+from dimtensor.dist.vectors import as_parameter, count_of, first_of
+from dimtensor.dist.wrappers import Wrapper, as_distribution, as_value
+from dimtensor.errors import DimError, InputError, build_message
+from dimtensor.tensor.constructors import full, tensor
+from dimtensor.tensor.elementwise import gammaln, where
+from dimtensor.tensor.loops import scan
+from dimtensor.tensor.pytree import flatten, unflatten
+from dimtensor.tensor.shell import as_node, wrap
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+After = Callable[[Any], Any]
+
+
+class Series(Distribution):
+    """Elements along a dim, each with a distribution that depends on those before it.
+
+    The density is the product of those of all elements, each given the state before it.
+
+    Parameters
+    ----------
+    step : callable
+        ``step(state, **parameters)``, or ``step(state, x, **parameters)`` where there are `xs`,
+        returns the distribution of an element, and a function of the element to the next state.
+    init : tree of DimTensor and numbers
+        The state before the first element, as in :func:`dimtensor.scan`.
+    over : Dim
+        The dim of the series.
+    xs : tree of DimTensor, optional
+        What steps are given beside the state: tensors with the dim.
+    **parameters : DimTensor or number
+        What steps depend on. Random variables have to be among them.
+
+    Raises
+    ------
+    InputError
+        If `step` is no function, or returns something else.
+    DimError
+        If the distribution of an element has the dim of the series.
+
+    Examples
+    --------
+    An autoregression.
+
+    >>> import dimtensor as dt
+    >>> from dimtensor import dist
+    >>> time = dt.Dim("time", length=3)
+    >>> def step(before, rho):
+    ...     return dist.Normal(rho * before, 1.0), lambda value: value
+    >>> d = dist.Series(step, 0.0, over=time, rho=0.5)
+    >>> float(d.logp(dt.data([1.0, 0.5, 0.25], dims=time)).eval().round(4))
+    -3.2568
+    """
+
+    name = "Series"
+
+    def __init__(
+        self, step: Callable[..., Any], init: Any, *, over: Dim, xs: Any = None, **parameters: Any
+    ):
+        if not callable(step):
+            raise InputError(f"Series: step is a function of a state, not {step!r}")
+        if not isinstance(over, Dim):
+            raise InputError(f"Series: over is the Dim of the series, not {over!r}")
+        self.step, self.over = step, over
+        self._own = {
+            key: as_parameter(value, "bound", f"{key} of Series")
+            for key, value in parameters.items()
+        }
+        self._init, self._init_tree = _leaves(init, "init")
+        self._xs, self._xs_tree = _leaves(xs, "xs")
+        first, batch = self._settled(())[1:]
+        if over in first.dims:
+            raise DimError(f"Series: an element has {over.short}, the dim of the series")
+        self.discrete, self.event_dims = first.discrete, sort_dims((over, *first.event_dims))
+        self._dims = sort_dims((over, *batch))
+
+    @property
+    def parameters(self) -> Mapping[str, DimTensor]:
+        states = {f"init_{at}": leaf for at, leaf in enumerate(self._init)}
+        return {**self._own, **states, **{f"x_{at}": leaf for at, leaf in enumerate(self._xs)}}
+
+    @property
+    def dims(self) -> Dims:
+        return self._dims
+
+    @property
+    def support(self) -> Support:
+        """That of the first element."""
+        return self._settled(())[1].support
+
+    @property
+    def categories(self) -> Dim | None:
+        return self._settled(())[1].categories
+
+    def __repr__(self) -> str:
+        shown = ", ".join(name for name in self._own)
+        return f"Series({self.over.short}{'; ' if shown else ''}{shown})"
+
+    def _step(self, state: Any, x: Any) -> tuple[Distribution, After]:
+        """The distribution of an element, and the way to the state after it."""
+        given = () if self._xs_tree is None else (x,)
+        found = self.step(state, *given, **self._own)
+        if not (isinstance(found, tuple) and len(found) == 2 and callable(found[1])):
+            raise InputError(
+                build_message(
+                    "Series: a step returns a pair, the distribution of an element and a function "
+                    "of the element to the next state",
+                    [("returned", repr(found))],
+                    "return dist.Normal(state, 1.0), lambda value: value",
+                )
+            )
+        return as_distribution(found[0], "Series"), found[1]
+
+    def _sequences(self) -> Any:
+        return None if self._xs_tree is None else unflatten(self._xs_tree, self._xs)
+
+    def _settled(self, dims: Dims) -> tuple[Any, Distribution, Dims]:
+        """The first state with all dims that states get, the first distribution, and its dims.
+
+        States keep their dims in a loop. They get those of the elements, whose dims are those of
+        the parameters and the states: what is found by some steps that are not in the loop.
+        """
+        leaves = list(self._init)
+        x = None
+        if self._xs_tree is not None:
+            x = unflatten(self._xs_tree, [first_of(leaf, self.over) for leaf in self._xs])
+        while True:
+            state = unflatten(self._init_tree, leaves)
+            d, after = self._step(state, x)
+            whole = sort_dims(union([d.dims, without(dims, [self.over])], "Series"))
+            value = tensor(None, whole, d.dtype, d.categories)
+            following = flatten(after(value))[0]
+            if len(following) != len(leaves):
+                return state, d, whole  # the loop says what is wrong
+            nodes = [as_node(leaf) for leaf in following]
+            more = [without(n.dims, x.dims) for n, x in zip(nodes, leaves, strict=True)]
+            if not any(more):
+                return state, d, whole
+            leaves = [full(sort_dims((*leaf.dims, *new)), leaf)
+                      for leaf, new in zip(leaves, more, strict=True)]  # fmt: skip
+
+    def logp(self, x: Any) -> DimTensor:
+        value = wrap(as_node(x, what="a value of Series"))
+        if self.over not in value.dims:
+            raise DimError(f"a value of Series lacks {self.over.title}, the dim of the series")
+        init = self._settled(value.dims)[0]
+
+        def step(state: Any, given: Any) -> Any:
+            element, x = given
+            d, after = self._step(state, x)
+            return after(element), d.logp(element)
+
+        return scan(step, init, (value, self._sequences()), self.over)[1].sum(self.over)
+
+    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+        whole = self._draw_dims(dims)
+        init, _, each = self._settled(whole)
+        along = self._sequences()
+
+        def step(state: Any, x: Any) -> Any:
+            before, rng = state
+            d, after = self._step(before, x)
+            value, rng = d.draw(rng, without(each, d.dims))
+            return (after(value), rng), value
+
+        (_, rng), values = scan(step, (init, rng), along, self.over)
+        return values, rng
+
+
+def _leaves(value: Any, what: str) -> tuple[list[DimTensor], Any]:
+    """The tensors of a tree, and its structure; None of no tree."""
+    if value is None:
+        return [], None
+    leaves, tree = flatten(value)
+    return [wrap(as_node(leaf, what=f"{what} of Series")) for leaf in leaves], tree
+
+
+class InOrder(Wrapper):
+    """Independent draws of one distribution, in order along a dim."""
+
+    def __init__(self, base: Distribution, over: Dim):
+        as_distribution(base, "ordered")
+        if base.event_dims or base.discrete or over in base.dims:
+            raise InputError(
+                build_message(
+                    "ordered takes a distribution of single real numbers that is the same along "
+                    f"{over.short}",
+                    [("distribution", repr(base)), ("dims", [d.short for d in base.dims])],
+                )
+            )
+        super().__init__("ordered", base, {})
+        self.over = over
+        self.event_dims = (over,)
+        self._dims = sort_dims((over, *base.dims))
+
+    @property
+    def support(self) -> Support:
+        inner = self.base.support.name
+        if inner not in ("real", "positive"):
+            raise InputError(
+                f"ordered: numbers that are real or positive can be inferred in order, not those "
+                f"of {self.base.name}, {inner}"
+            )
+        return ordered_along(self.over) if inner == "real" else positive_ordered(self.over)
+
+    def __repr__(self) -> str:
+        return f"ordered({self.base!r}, over={self.over.short})"
+
+    def logp(self, x: Any) -> DimTensor:
+        x = as_value(x, self)
+        over = find_dim(x.dims, self.over, "ordered")
+        steps = x.diff(over)
+        along = [dim for dim in steps.dims if dim not in x.dims] or [over]
+        value = self.base.logp(x).sum(over) + gammaln(count_of((over,)) + 1.0)
+        return where((steps >= 0).all(along), value, -float("inf"))
+
+    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+        whole = self._draw_dims(dims)
+        value, rng = self.base.draw(rng, without(whole, self.base.dims))
+        return value.sort(self.over), rng
+
+
+def ordered(d: Distribution, over: Dim) -> InOrder:
+    """Independent draws of one distribution, in order along a dim.
+
+    The density is K! times that of K independent numbers, where they do not fall.
+
+    Parameters
+    ----------
+    d : Distribution
+        Without the dim.
+    over : Dim
+
+    Raises
+    ------
+    InputError
+        If the distribution is discrete, of vectors, or differs along the dim.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> from dimtensor import dist
+    >>> k = dt.Dim("k", length=2)
+    >>> d = dist.ordered(dist.Normal(0.0, 1.0), over=k)
+    >>> float(d.logp(dt.data([-1.0, 1.0], dims=k)).eval().round(4))
+    -2.1447
+    """
+    if not isinstance(over, Dim):
+        raise InputError(f"ordered: over is a Dim, not {over!r}")
+    return InOrder(d, over)
