@@ -10,9 +10,9 @@ from dimtensor.kernels.ir.errors import NotNative
 from dimtensor.kernels.ir.make import COMPARISONS
 from dimtensor.kernels.ir.walk import expressions_in
 from dimtensor.kernels.native.builder import Builder
-from dimtensor.kernels.native.fortran import ROUTINES, call_routine
-from dimtensor.kernels.native.functions import named, scalar_operation
-from dimtensor.kernels.native.generators import FUNCTIONS, call_generator
+from dimtensor.kernels.native.functions.fortran import ROUTINES, call_routine
+from dimtensor.kernels.native.functions.generators import FUNCTIONS, call_generator
+from dimtensor.kernels.native.functions.table import named, scalar_operation
 from dimtensor.kernels.native.values import (
     BOOL,
     I64,

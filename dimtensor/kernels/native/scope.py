@@ -10,7 +10,7 @@ from pytensor.scalar.basic import ScalarOp
 from dimtensor.kernels.ir.functions import NumbaFunction
 from dimtensor.kernels.ir.nodes import Function
 from dimtensor.kernels.ir.walk import summary
-from dimtensor.kernels.native.functions import is_native
+from dimtensor.kernels.native.functions.table import is_native
 from dimtensor.kernels.native.values import SCALARS
 
 

@@ -23,7 +23,7 @@ from dimtensor.kernels.ir.nodes import (
     Var,
 )
 from dimtensor.kernels.ir.parse import parsed_number
-from dimtensor.kernels.native.generators import WORDS
+from dimtensor.kernels.native.functions.generators import WORDS
 from dimtensor.kernels.rules.calls import (
     CallRule,
     Loops,

@@ -12,7 +12,7 @@ import llvmlite.binding
 from llvmlite import ir
 
 from dimtensor.kernels.native.externals import address_of
-from dimtensor.kernels.native.fortran import ROUTINES
+from dimtensor.kernels.native.functions.fortran import ROUTINES
 from dimtensor.upstream.numba import cgutils, intrinsic, types
 
 _NUMBERS = {"d": types.float64, "s": types.float32}
@@ -28,7 +28,7 @@ def routine(name: str) -> Any:
     Parameters
     ----------
     name : str
-        Of :data:`dimtensor.kernels.native.fortran.ROUTINES`.
+        Of :data:`dimtensor.kernels.native.functions.fortran.ROUTINES`.
     """
     library, reports = ROUTINES[name]
     symbol = f"dimtensor_{name}"

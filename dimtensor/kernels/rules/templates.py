@@ -28,8 +28,8 @@ from dimtensor.kernels.ir.nodes import (
     Var,
 )
 from dimtensor.kernels.ir.parse import Parser
-from dimtensor.kernels.native.fortran import LETTERS, SUBROUTINES
-from dimtensor.kernels.native.generators import FUNCTIONS
+from dimtensor.kernels.native.functions.fortran import LETTERS, SUBROUTINES
+from dimtensor.kernels.native.functions.generators import FUNCTIONS
 
 if TYPE_CHECKING:
     from dimtensor.kernels.emit.emitter import Emitter

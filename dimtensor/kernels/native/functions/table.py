@@ -14,8 +14,8 @@ from pytensor.scalar import math as m
 
 from dimtensor.kernels.ir.errors import NotNative
 from dimtensor.kernels.native.builder import Builder
-from dimtensor.kernels.native.elementary import vectorisable
-from dimtensor.kernels.native.special import integer_power, polygamma, trigamma
+from dimtensor.kernels.native.functions.elementary import vectorisable
+from dimtensor.kernels.native.functions.special import integer_power, polygamma, trigamma
 from dimtensor.kernels.native.values import (
     BOOL,
     F64,

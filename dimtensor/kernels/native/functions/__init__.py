@@ -1,0 +1,1 @@
+"""What kernels call, in LLVM: functions of numbers, NumPy's distributions, LAPACK and BLAS."""
