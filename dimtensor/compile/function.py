@@ -250,7 +250,7 @@ class CompiledFunction(Levels):
                     what = f"{title_of(as_node(key))} is not among the data of the function"
                 raise InputError(build_message(what, [("data", listing(names))]))
             # a copy: the function does not change where the caller's array does
-            replaced[node] = copy.deepcopy(value)  # type: ignore[index]
+            replaced[node] = copy.deepcopy(value)
         return CompiledFunction(self._code, self._structure, replaced)
 
     def _require_one_of_name(self, name: Any) -> None:

@@ -99,7 +99,7 @@ def labels_at(dim: Dim, positions: np.ndarray) -> Sequence[Any] | None:
         ]
         if any(column is None for column in columns):
             return None
-        return list(zip(*columns, strict=True))  # type: ignore[arg-type]
+        return list(zip(*columns, strict=True))
     if isinstance(dim, RenamedDim):
         return labels_at(dim.parent, positions)
     if isinstance(dim, SelDim) and isinstance(dim.selection, (Positions, Slice)):

@@ -20,6 +20,7 @@ from dimtensor.dist.supports import Bounded, Integers, Positive, Support
 from dimtensor.dist.table import Missing, Row
 from dimtensor.errors import GraphError, build_message
 from dimtensor.graph import Node
+from dimtensor.graph.dtypes import is_float
 from dimtensor.tensor.constructors import full
 from dimtensor.tensor.elementwise import (
     equal,
@@ -250,7 +251,7 @@ class TableDistribution(Distribution):
     def _with(self, x: Any, what: str) -> tuple[DimTensor, Values]:
         """A value and the parameters, in the dtype of all of them."""
         known = [node for node in self._given.values() if node.kind != "constant"]
-        beside = [node for node in known if node.dtype[:5] == "float"]
+        beside = [node for node in known if is_float(node.dtype)]
         node = as_number(x, beside, f"the value of {self.name}.{what}")
         others = [node for node in self._given.values() if node.kind != "constant"]
         dtype = float_dtype([n for n in (node, *others) if n.kind != "constant"])
@@ -274,7 +275,7 @@ class TableDistribution(Distribution):
         node = x.node
         while node.kind == "cast":
             node = node.inputs[0]
-        return node.dtype[:5] == "float"
+        return is_float(node.dtype)
 
     def logcdf(self, x: Any) -> DimTensor:
         return self._tail("logcdf", x)

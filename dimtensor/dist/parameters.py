@@ -12,6 +12,7 @@ from dimtensor.dims import Dims, union
 from dimtensor.dist.table import Param, Parametrisation, Range, Row
 from dimtensor.errors import DtypeError, InputError, build_message, listing
 from dimtensor.graph import Node
+from dimtensor.graph.dtypes import is_complex, is_float
 from dimtensor.graph.infer import describe
 from dimtensor.tensor.handle import TensorHandle, as_node, constant, wrap
 
@@ -47,7 +48,7 @@ class Values:
 
 def float_dtype(nodes: Sequence[Node]) -> str:
     """The dtype in which a distribution computes: float32 where no tensor is of float64."""
-    floats = {node.dtype for node in nodes if node.dtype.startswith("float")}
+    floats = {node.dtype for node in nodes if is_float(node.dtype)}
     if not floats or "float64" in floats:
         return "float64"
     return max(floats)
@@ -116,7 +117,7 @@ def as_number(value: Any, beside: Sequence[Node], what: str) -> Node:
     node = as_node(value, beside, what)
     if node.categories is not None:
         raise DtypeError(f"{what} is a number, not a label: {describe(node)}")
-    if node.dtype == "bool" or node.dtype.startswith("complex"):
+    if node.dtype == "bool" or is_complex(node.dtype):
         raise DtypeError(f"{what} is a real number, not of {node.dtype}: {describe(node)}")
     return node
 
@@ -131,7 +132,7 @@ def check_range(node: Node, allowed: Range, what: str) -> Node:
     DtypeError
         If it has to be whole and is a tensor of floats.
     """
-    if allowed.whole and node.kind not in ("constant", "data") and node.dtype[:5] == "float":
+    if allowed.whole and node.kind not in ("constant", "data") and is_float(node.dtype):
         raise DtypeError(
             build_message(
                 f"{what} is {allowed.spoken}, and {describe(node)} is of {node.dtype}",

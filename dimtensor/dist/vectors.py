@@ -12,6 +12,7 @@ from dimtensor.dist.supports import Integers, Support
 from dimtensor.dist.table import RANGES
 from dimtensor.errors import DimError, InputError, build_message
 from dimtensor.graph import make
+from dimtensor.graph.dtypes import is_integer
 from dimtensor.tensor.constructors import length
 from dimtensor.tensor.elementwise import maximum
 from dimtensor.tensor.handle import TensorHandle, as_node, wrap
@@ -131,7 +132,7 @@ def as_positions(x: Any, over: Dim, name: str) -> DimTensor:
                 )
             )
         return wrap(node).codes
-    if node.dtype[:3] not in ("int", "uin"):
+    if not is_integer(node.dtype):
         raise InputError(
             build_message(
                 f"a value of {name} is of labels or positions along {over.title}, not of "

@@ -13,6 +13,7 @@ from dimtensor.dist.parameters import as_number, check_range
 from dimtensor.dist.supports import Bounded, Integers, Support
 from dimtensor.dist.table import RANGES
 from dimtensor.errors import InputError, build_message
+from dimtensor.graph.dtypes import is_float
 from dimtensor.tensor.elementwise import (
     ceil,
     equal,
@@ -50,7 +51,7 @@ def as_parameter(value: Any, allowed: str, what: str) -> DimTensor:
 
 def as_value(x: Any, d: Distribution) -> DimTensor:
     """A value of a distribution as a tensor."""
-    nodes = [node for node in d._nodes if node.dtype[:5] == "float" and node.kind != "constant"]
+    nodes = [node for node in d._nodes if is_float(node.dtype) and node.kind != "constant"]
     return wrap(as_number(x, nodes, f"a value of {d.name}"))
 
 

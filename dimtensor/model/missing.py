@@ -8,6 +8,7 @@ import numpy as np
 
 from dimtensor.errors import InputError, build_message, listing
 from dimtensor.graph import Node
+from dimtensor.graph.dtypes import is_float
 from dimtensor.model.predictive.generation import admitted
 from dimtensor.tensor.constructors import data as make_data
 from dimtensor.tensor.constructors import tensor
@@ -33,7 +34,7 @@ def read_observation(node: Node, value: Any, missing: str | None) -> xr.DataArra
         raise InputError(f"observe: missing is {listing(HOW)} or None, not {missing!r}")
     if node.categories is not None:
         return admitted(node, value)
-    whole = node.dtype[:5] != "float"
+    whole = not is_float(node.dtype)
     as_floats = tensor(node.name, node.dims, "float64").node if whole else node
     found = admitted(as_floats, value)
     absent = found.isnull()

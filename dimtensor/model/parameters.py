@@ -19,6 +19,7 @@ from dimtensor.errors import (
     listing,
 )
 from dimtensor.graph import Node
+from dimtensor.graph.dtypes import is_float
 from dimtensor.model.records import label_text
 from dimtensor.tensor.handle import TensorHandle, wrap
 
@@ -162,7 +163,7 @@ def _parameter_node(key: Any, by_name: Mapping[str, Node]) -> Node:
         )
     if node.name is None:
         raise InputError(f"a parameter has a name, {node} has none: dt.tensor('name', dims=...)")
-    if node.dtype[:5] != "float":
+    if not is_float(node.dtype):
         raise DtypeError(
             build_message(
                 f"the parameter {node.name!r} is of {node.dtype}, unconstrained vectors hold "

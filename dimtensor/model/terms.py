@@ -19,6 +19,7 @@ from dimtensor.errors import (
     warn,
 )
 from dimtensor.graph import Node
+from dimtensor.graph.dtypes import is_float
 from dimtensor.tensor.constructors import zeros
 from dimtensor.tensor.handle import wrap
 
@@ -84,7 +85,7 @@ def _checked(node: Node) -> Node:
 
 
 def _of_floats(node: Node, what: str) -> Node:
-    if node.dtype[:5] != "float":
+    if not is_float(node.dtype):
         raise DtypeError(f"{what} is of a float dtype, not {node.dtype}")
     return node
 

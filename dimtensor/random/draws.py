@@ -13,6 +13,7 @@ from dimtensor.dims import Dim, Dims, find_dim, in_order, without
 from dimtensor.errors import DimError, InputError, build_message
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import WORD, DrawAttrs
+from dimtensor.graph.dtypes import is_complex, is_float
 from dimtensor.graph.infer import describe
 from dimtensor.ops.random.rows import FINITE, ROWS
 from dimtensor.tensor.check import check
@@ -87,7 +88,7 @@ def _as_number(node: Node, integer: bool, what: str) -> Node:
     dtype = "int64" if integer else "float64"
     if node.dtype == dtype:
         return node
-    if node.dtype.startswith("complex") or (integer and node.dtype.startswith("float")):
+    if is_complex(node.dtype) or (integer and is_float(node.dtype)):
         if not _is_whole(node):
             raise InputError(f"{what} is {'an integer' if integer else 'a real number'}, "
                              f"not {describe(node)}")  # fmt: skip

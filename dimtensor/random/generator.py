@@ -11,6 +11,7 @@ from dimtensor.dims import Dim
 from dimtensor.errors import DimError, InputError
 from dimtensor.graph import make
 from dimtensor.graph.attrs import WORD, StreamAttrs
+from dimtensor.graph.dtypes import is_integer
 from dimtensor.graph.infer import describe
 from dimtensor.random.arrangements import Arrangements
 from dimtensor.random.continuous import Continuous
@@ -135,7 +136,7 @@ def generator(seed: int | DimTensor) -> Generator:
             if node.dtype != "uint64":
                 raise InputError(f"words of a generator are of uint64: {describe(node)}")
             return Generator(wrap(node))
-        if node.dtype[:3] not in ("int", "uin") or node.categories is not None:
+        if not is_integer(node.dtype) or node.categories is not None:
             raise InputError(f"a seed is a tensor of integers: {describe(node)}")
     elif isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
         if not 0 <= seed < 2**63:

@@ -127,7 +127,7 @@ class ReductionMixin(TensorHandle):
         if _is_float(self.node):
             present = elemwise("logical_not", elemwise("isnan", self)).astype("int64")
             return say(present.sum(dims), "count", self, over=dims)
-        return self._n(dims).expand(without(self.dims, dims))  # type: ignore[attr-defined]
+        return self._n(dims).expand(without(self.dims, dims))
 
     def _n(self, dims: Dims) -> DimTensor:
         """Number of elements over dims, along the other dims where these are counted."""
@@ -298,7 +298,7 @@ class ReductionMixin(TensorHandle):
 
     def _arg(self, name: str, dim: DimKey) -> Any:
         if dim is None or isinstance(dim, (Dim, str)):
-            return wrap(make("arg_reduce", (self.node,), AlongAttrs(name, self._one(dim, name))))  # type: ignore[arg-type]
+            return wrap(make("arg_reduce", (self.node,), AlongAttrs(name, self._one(dim, name))))
         dims = self._dims(dim, name)
         if len(dims) == 1:
             return {dims[0].short: self._arg(name, dims[0])}

@@ -67,8 +67,8 @@ def xtensor_class(module: str, name: str) -> Any:
 @contextmanager
 def compiled_in(graph: FunctionGraph, mode: Any) -> Iterator[None]:
     """Rewrites of graphs inside of operations compile them in this mode."""
-    graph._compile_mode = mode  # type: ignore[attr-defined]
+    graph._compile_mode = mode
     try:
         yield
     finally:
-        del graph._compile_mode  # type: ignore[attr-defined]
+        del graph._compile_mode

@@ -18,6 +18,7 @@ import numpy as np
 
 from dimtensor.dims import Dim, Dims, find_dim
 from dimtensor.errors import DimError, InputError, build_message
+from dimtensor.graph.dtypes import is_float
 from dimtensor.tensor.elementwise import equal, exp, floor, isfinite, log, sigmoid, softplus
 from dimtensor.tensor.elementwise import real as real_part
 from dimtensor.tensor.handle import TensorHandle
@@ -230,7 +231,7 @@ class Integers(Support):
         return [bound for bound in (self.low, self.high) if isinstance(bound, TensorHandle)]
 
     def contains(self, y: DimTensor) -> DimTensor:
-        whole = isfinite(y) if y.dtype[:5] != "float" else equal(y, floor(y)) & isfinite(y)
+        whole = isfinite(y) if not is_float(y.dtype) else equal(y, floor(y)) & isfinite(y)
         if self.low is not None:
             whole = whole & (y >= self.low)
         return whole if self.high is None else whole & (y <= self.high)

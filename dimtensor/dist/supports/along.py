@@ -33,7 +33,7 @@ class AlongDim(Support):
         shown = dim.short if isinstance(dim, Dim) else dim
         self.name = kind if dim is None else f"{kind}({shown})"
 
-    def __call__(self, dim: Dim | str | None = None) -> Any:  # type: ignore[override]
+    def __call__(self, dim: Dim | str | None = None) -> Any:
         return type(self)(self._kind, dim)
 
     def resolve(self, x: DimTensor) -> Support:

@@ -39,9 +39,7 @@ class CholeskyCorr(Support):
         shown = [d.short if isinstance(d, Dim) else d for d in (row, col) if d is not None]
         self.name = f"cholesky_corr({', '.join(shown)})" if shown else "cholesky_corr"
 
-    def __call__(  # type: ignore[override]
-        self, row: Dim | str | None = None, col: Dim | str | None = None
-    ) -> CholeskyCorr:
+    def __call__(self, row: Dim | str | None = None, col: Dim | str | None = None) -> CholeskyCorr:
         if (row is None) != (col is None):
             raise InputError("cholesky_corr takes the dims of rows and columns, or neither of them")
         return CholeskyCorr(row, col)

@@ -18,6 +18,7 @@ from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.math import Sum
 from pytensor.tensor.subtensor import AdvancedIncSubtensor
 
+from dimtensor.graph.dtypes import is_float
 from dimtensor.kernels.plan.extents import kept_axes, selection_of
 from dimtensor.ops.loop.op import Scan
 
@@ -172,7 +173,7 @@ class _Over:
 def _sum_factored(node: Apply) -> Variable | None:
     x, out = node.inputs[0], node.outputs[0]
     dtype = out.type.dtype
-    if not dtype.startswith("float") or x.type.dtype != dtype:
+    if not is_float(dtype) or x.type.dtype != dtype:
         return None
     axes = range(x.type.ndim) if node.op.axis is None else node.op.axis
     over = _Over(axis % x.type.ndim for axis in axes)
@@ -250,7 +251,7 @@ def _scatter_factored(node: Apply) -> Variable | None:
     """An update of zeros by a multiple of something, as a multiple of an update."""
     x, value, *indices = node.inputs
     dtype = x.type.dtype
-    if node.op.set_instead_of_inc or not dtype.startswith("float") or value.type.dtype != dtype:
+    if node.op.set_instead_of_inc or not is_float(dtype) or value.type.dtype != dtype:
         return None
     if value.type.ndim == 0 or not _is_zero(x):
         return None

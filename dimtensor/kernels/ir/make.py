@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dimtensor.caches import bounded
+from dimtensor.graph.dtypes import is_integer
 from dimtensor.kernels.ir.nodes import Const, Expression, Op
 
 TRUE, FALSE = Const(True, "bool"), Const(False, "bool")
@@ -32,7 +33,7 @@ def number(value: Any, dtype: str) -> Const:
 
 def known(expression: Expression) -> int | None:
     """The length or position that an expression is, if it is a number."""
-    if not isinstance(expression, Const) or expression.dtype[:1] not in "iu":
+    if not isinstance(expression, Const) or not is_integer(expression.dtype):
         return None
     return expression.value if expression.value >= 0 else None
 
@@ -60,7 +61,7 @@ def result_dtype(op: str, dtypes: Sequence[str]) -> str:
         return promoted(*dtypes)
     if op in ("+", "-", "*", "/", "//", "%", "neg"):
         dtype = promoted(*("int64" if each == "bool" else each for each in dtypes))
-        return "float64" if op == "/" and dtype[0] in "iu" else dtype
+        return "float64" if op == "/" and is_integer(dtype) else dtype
     # a function of floats
     return dtypes[0] if dtypes[0].startswith(("float", "complex")) else "float64"
 

@@ -15,6 +15,7 @@ from pytensor.tensor.math import Dot
 from pytensor.tensor.sort import ArgSortOp, SortOp
 from pytensor.tensor.subtensor import AdvancedSubtensor
 
+from dimtensor.graph.dtypes import is_complex
 from dimtensor.kernels.ir.make import FALSE, ONE, TRUE, ZERO, integer, known, op
 from dimtensor.kernels.ir.nodes import (
     Allocate,
@@ -186,7 +187,7 @@ def _letter(letter: str) -> Const:
 
 
 def _product(e: Emitter, inputs: list[Variable], out: Variable) -> Core | None:
-    if any(v.type.ndim < 2 or v.type.dtype.startswith("complex") for v in inputs):
+    if any(v.type.ndim < 2 or is_complex(v.type.dtype) for v in inputs):
         return None
     real = of_one_real_dtype([*inputs, out])
     (a, a_turned), (b, b_turned) = (turned(v) if real else (v, False) for v in inputs)

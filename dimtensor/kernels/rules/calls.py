@@ -13,6 +13,7 @@ from pytensor.tensor.math import Argmax
 from pytensor.tensor.subtensor import IncSubtensor, Subtensor
 from pytensor.tensor.type import TensorType
 
+from dimtensor.graph.dtypes import is_float
 from dimtensor.kernels.ir.make import ONE, ZERO, cast, integer, known, op, select
 from dimtensor.kernels.ir.nodes import (
     Accumulate,
@@ -189,7 +190,7 @@ def _argmax(e: Emitter, node: Apply) -> None:
     best = Var(e.fresh("a"), dtype)
     at, position = Var(e.fresh("a"), "int64"), Var(e.fresh("a"), "int64")
     reasons = [op("==", position, ZERO), op(">", value, best)]
-    if dtype.startswith("float"):  # the first NaN is the greatest
+    if is_float(dtype):  # the first NaN is the greatest
         reasons.append(op("and", op("!=", value, value), op("==", best, best)))
     body = [
         If(op("or", *reasons), (Carry(best, value), Carry(at, position))),

@@ -24,6 +24,7 @@ from pytensor.scalar.basic import (
     TrueDiv,
 )
 
+from dimtensor.graph.dtypes import is_float
 from dimtensor.kernels.ir.make import cast, number, op, select
 from dimtensor.kernels.ir.nodes import (
     Accumulate,
@@ -142,7 +143,7 @@ def identity(reduction: str, dtype: str) -> Const:
     if reduction in ("AND", "OR"):
         return number(reduction == "AND", "bool")
     lowest = reduction == "Maximum"
-    if dtype.startswith("float"):
+    if is_float(dtype):
         return number(-math.inf if lowest else math.inf, dtype)
     if dtype == "bool":
         return number(not lowest, dtype)
@@ -158,7 +159,7 @@ def combine(reduction: str, total: Var | Load, value: Expression, dtype: str) ->
         new: Expression = op(_LOGIC[reduction], total, value)
     else:
         better = op(">" if reduction == "Maximum" else "<", value, total)
-        if dtype.startswith("float"):
+        if is_float(dtype):
             better = op("or", better, op("!=", value, value))
         new = select(better, value, total)
     return Carry(total, new) if isinstance(total, Var) else Store(total, new)

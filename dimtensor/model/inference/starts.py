@@ -11,6 +11,7 @@ from dimtensor.compile.function import function
 from dimtensor.dims import Binding, Dims
 from dimtensor.errors import CheckError, build_message, listing, plain_repr
 from dimtensor.graph import Node, toposort
+from dimtensor.graph.dtypes import is_inexact
 from dimtensor.values.data import bind_data
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def _message(
 def _broken_data(model: LogDensity) -> list[tuple[str, object]]:
     """Data of the log density that hold NaN or infinities: how many, and where the first is."""
     functions = model.functions
-    nodes = [node for node in functions.data_nodes if node.dtype[:5] in ("float", "compl")]
+    nodes = [node for node in functions.data_nodes if is_inexact(node.dtype)]
     used = set(toposort([model.expression.node]))
     nodes = [node for node in nodes if node in used]
     _, arrays = bind_data(nodes, [node.dims for node in nodes], functions.replaced)
@@ -152,7 +153,7 @@ def _source(model: LogDensity, point: np.ndarray) -> str | None:
     from dimtensor.display.formula import formula
 
     root = model.expression.node
-    nodes = [node for node in toposort([root]) if node.dtype[:5] in ("float", "compl")]
+    nodes = [node for node in toposort([root]) if is_inexact(node.dtype)]
     if len(nodes) > _MOST_NODES:
         return None
     values = _values_at(model, point, nodes)

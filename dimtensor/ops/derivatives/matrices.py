@@ -172,7 +172,7 @@ def _cholesky_solve(node: Any, tangents: Tangents) -> list[Any]:
 def _cholesky(node: Any, tangents: Tangents) -> list[Any]:
     (out,), lower = node.outputs, node.op.lower
     factor = out if lower else _t(out)
-    t = _read(tangents[0], lower)  # type: ignore[arg-type]
+    t = _read(tangents[0], lower)
     half = _solve_triangular(factor, t, True)
     inside = _solve_triangular(factor, _t(half), True)
     result = pt.dot(factor, _halved(inside))
@@ -188,7 +188,7 @@ def _eigh(node: Any, tangents: Tangents) -> list[Any]:
     same = _is_diagonal(n)
     # differences of eigenvalues, of which those on the diagonal are not asked for
     apart = pt.switch(same, number(1, v), w[None, :] - w[:, None])
-    ta = _read(tangents[0], op.lower)  # type: ignore[arg-type]
+    ta = _read(tangents[0], op.lower)
     moved = pt.dot(pt.dot(_t(v), ta), v)
     inside = pt.switch(same, number(0, v), moved / apart)
     return [_diagonal(moved), pt.dot(v, inside)]
@@ -224,7 +224,7 @@ def _svd(node: Any, tangents: Tangents) -> list[Any]:
     rows, columns = s[:, None], s[None, :]
     # as a product, which does not lose what is near
     apart = pt.switch(same, number(1, u), (columns - rows) * (columns + rows))
-    tv, tu = pt.dot(t, v), pt.dot(_t(t), u)  # type: ignore[arg-type]
+    tv, tu = pt.dot(t, v), pt.dot(_t(t), u)
     p = pt.dot(_t(u), tv)
 
     def turned(m: Variable) -> Variable:
@@ -239,7 +239,7 @@ def _svd(node: Any, tangents: Tangents) -> list[Any]:
 def _qr(node: Any, tangents: Tangents) -> list[Any]:
     """Thin decomposition of a matrix that has no more columns than rows."""
     q, r = node.outputs
-    moved = _t(_solve_triangular(_t(r), _t(tangents[0]), True))  # type: ignore[arg-type]
+    moved = _t(_solve_triangular(_t(r), _t(tangents[0]), True))
     c = pt.dot(_t(q), moved)
     low = _triangle(c, True, -1)
     skew = low - _t(low)
@@ -255,9 +255,9 @@ def _block(a: Variable, t: Variable) -> Variable:
 
 @forward_rule(Expm)
 def _expm(node: Any, tangents: Tangents) -> list[Any]:
-    return [_block(node.inputs[0], tangents[0])]  # type: ignore[arg-type]
+    return [_block(node.inputs[0], tangents[0])]
 
 
 @reverse_rule(Expm)
 def _expm_back(node: Any, cotangents: Tangents, wanted: Sequence[bool]) -> list[Any]:
-    return [_block(_t(node.inputs[0]), cotangents[0])]  # type: ignore[arg-type]
+    return [_block(_t(node.inputs[0]), cotangents[0])]

@@ -84,7 +84,7 @@ def _prod_back(node: Any, cotangents: Tangents, wanted: Sequence[bool]) -> list[
     (x,), (c,), axes = node.inputs, cotangents, _axes(node)
     numbers = iter(range(c.type.ndim))  # type: ignore[union-attr]
     order = ["x" if at in axes else next(numbers) for at in range(x.type.ndim)]
-    return [_of_the_others(node) * shuffled(c, order)]  # type: ignore[arg-type]
+    return [_of_the_others(node) * shuffled(c, order)]
 
 
 def _axes(node: Any) -> list[int]:

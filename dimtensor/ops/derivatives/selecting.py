@@ -40,7 +40,7 @@ def _extreme(node: Any, tangents: Tangents) -> list[Any]:
     """Elements that tie have equal shares, a subgradient."""
     t = tangents[0]
     tied, count = _shares(node)
-    chosen = pt.switch(tied, t, number(0, t))  # type: ignore[arg-type]
+    chosen = pt.switch(tied, t, number(0, t))
     return [pt.sum(chosen, axis=_axes(node), dtype=t.type.dtype) / count]  # type: ignore
 
 
@@ -59,7 +59,7 @@ def _taken(x: Variable, order: Variable, axis: int) -> Variable:
 def _sorted(node: Any, tangents: Tangents) -> list[Any]:
     axis = node.op.axis
     order = pt.argsort(node.inputs[0], axis=axis, kind=node.op.kind)
-    return [_taken(tangents[0], order, axis)]  # type: ignore[arg-type]
+    return [_taken(tangents[0], order, axis)]
 
 
 @reverse_rule(SortOp)
@@ -67,4 +67,4 @@ def _sorted_back(node: Any, cotangents: Tangents, wanted: Sequence[bool]) -> lis
     axis = node.op.axis
     order = pt.argsort(node.inputs[0], axis=axis, kind=node.op.kind)
     back = pt.argsort(order, axis=axis, kind=node.op.kind)
-    return [_taken(cotangents[0], back, axis)]  # type: ignore[arg-type]
+    return [_taken(cotangents[0], back, axis)]

@@ -122,7 +122,7 @@ def pull_series(node: Any, cotangents: Tangents, wanted: Sequence[bool]) -> list
         if not on or at == 0 or not is_continuous(x):
             continue
         one = [None] * len(node.inputs)
-        one[at] = pt.ones_like(x)  # type: ignore[call-overload]
+        one[at] = pt.ones_like(x)
         slopes = push_series(node, one)
         products = [
             pt.mul(c, slope)

@@ -36,7 +36,7 @@ def _hyp2f1(xs: Sequence[Variable], z: Variable) -> Found:
 
     def by(parameter: Variable) -> Variable:
         (slope,) = push([_gauss(a, b, c, x)], [parameter], [pt.ones_like(parameter)])
-        return slope  # type: ignore[return-value]
+        return slope
 
     one = number(1, z)
     raised = [pt.add(v, one) for v in (a, b, c)]

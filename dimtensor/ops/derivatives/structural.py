@@ -312,7 +312,7 @@ def _diagonal_back(node: Any, cotangents: Tangents, wanted: Sequence[bool]) -> R
     rows, columns = (at, at + op.offset) if op.offset >= 0 else (at - op.offset, at)
     c = cotangents[0]
     last = c.type.ndim - 1  # type: ignore[union-attr]
-    c = shuffled(c, [last, *range(last)])  # type: ignore[arg-type]
+    c = shuffled(c, [last, *range(last)])
     blank = shuffled(zeros(x), order)
     put = pt.set_subtensor(blank[rows, columns], c)
     back = [order.index(at) for at in range(x.type.ndim)]
@@ -320,7 +320,7 @@ def _diagonal_back(node: Any, cotangents: Tangents, wanted: Sequence[bool]) -> R
 
 
 def _backwards(x: Variable, axis: int) -> Variable:
-    return x[(*[slice(None)] * axis, slice(None, None, -1))]  # type: ignore[index]
+    return x[(*[slice(None)] * axis, slice(None, None, -1))]
 
 
 def sum_from_the_end(x: Variable, axis: int) -> Variable:
@@ -343,7 +343,7 @@ def _cumulated_back(node: Any, cotangents: Tangents, wanted: Sequence[bool]) -> 
 
     if node.op.mode == "mul":
         return [pull_running_product(node, cotangents[0])]
-    return [sum_from_the_end(cotangents[0], node.op.axis)]  # type: ignore[arg-type]
+    return [sum_from_the_end(cotangents[0], node.op.axis)]
 
 
 @reverse_rule(ARange)

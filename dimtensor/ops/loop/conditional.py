@@ -66,9 +66,9 @@ class Conditional(WithRules, Op, HasInnerGraph):
     def __str__(self) -> str:
         return type(self).__name__
 
-    def __call__(self, *inputs: Any, **kwargs: Any) -> list[Variable]:  # type: ignore[override]
+    def __call__(self, *inputs: Any, **kwargs: Any) -> list[Variable]:
         """The outputs, in a list also where there is one."""
-        return super().__call__(*inputs, **{**kwargs, "return_list": True})  # type: ignore
+        return super().__call__(*inputs, **{**kwargs, "return_list": True})
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in (*self.__props__, "output_types")}

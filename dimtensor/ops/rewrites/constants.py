@@ -36,7 +36,7 @@ def folded(node: Apply) -> list[Variable] | None:
     storage: list[list] = [[None] for _ in node.outputs]
     try:
         with np.errstate(all="ignore"):
-            op.perform(node, [v.data for v in node.inputs], storage)  # type: ignore[attr-defined]
+            op.perform(node, [v.data for v in node.inputs], storage)
     except (NotImplementedError, ValueError, IndexError, ArithmeticError, AssertionError):
         return None  # it fails when it runs, where it runs
     return [_constant(v, cell[0]) for v, cell in zip(node.outputs, storage, strict=True)]
@@ -47,4 +47,4 @@ def _constant(variable: Variable, value: object) -> Variable:
     if isinstance(kind, TensorType):
         data = np.array(value, dtype=kind.dtype)
         return TensorType(kind.dtype, data.shape).make_constant(data)
-    return kind.make_constant(kind.filter(value))  # type: ignore[attr-defined]
+    return kind.make_constant(kind.filter(value))

@@ -38,7 +38,7 @@ def matrix(
     if dims is None:
         return (node, *_renamed_pair(node.dims, operation))
     if not isinstance(dims, (Dim, str)):
-        dims = in_order(dims, f"the dims of {operation}")  # type: ignore[assignment]
+        dims = in_order(dims, f"the dims of {operation}")
     found = find_dims(node.dims, dims, operation)
     if len(found) != 2:
         raise DimError(
