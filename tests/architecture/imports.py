@@ -23,6 +23,7 @@ LAYERS = (
     "tensor",
     "random",
     "dist",
+    "marginal",
     "model",
 )
 # They may import everything and are imported lazily.

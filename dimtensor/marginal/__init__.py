@@ -1,0 +1,1 @@
+"""Discrete unknowns summed out of log densities, by what their dims say is independent."""

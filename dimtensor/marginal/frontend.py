@@ -1,0 +1,185 @@
+"""What users call: log densities without their discrete unknowns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dimtensor.compile.function import as_node
+from dimtensor.dims import Dim
+from dimtensor.errors import GraphError, InputError, build_message
+from dimtensor.graph import Node
+from dimtensor.marginal.elimination import Elimination, Merge, log_sum
+from dimtensor.marginal.reading import Factor, Reader
+from dimtensor.marginal.unknowns import StateDims, Unknown
+from dimtensor.tensor.handle import wrap
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+# more states than that are surely a mistake
+MANY = 100_000
+
+
+def unknown_of(node: Node, name: str, states: Any = None) -> Unknown:
+    """An unknown with the states that are known of it.
+
+    Raises
+    ------
+    InputError
+        If nothing says what they are.
+    """
+    if states is None and node.categories is not None:
+        return Unknown(node, name, node.categories)
+    if states is None and node.dtype == "bool":
+        return Unknown(node, name, Dim("states", length=2), (0, 1))
+    if isinstance(states, Dim):
+        return Unknown(node, name, states)
+    if states is None or isinstance(states, (str, int)):
+        raise InputError(
+            build_message(
+                f"marginalize: nothing says which values {name!r} may have",
+                hint=f"states={{{name}: range(10)}}, or a tensor of labels: "
+                "dt.tensor(..., categories=dim)",
+            )
+        )
+    values = [int(value) for value in states]
+    if not values or len(set(values)) != len(values) or len(values) > MANY:
+        raise InputError(
+            f"marginalize: the states of {name!r} are different whole numbers, at most {MANY}"
+        )
+    dim = Dim("states", length=len(values))
+    return Unknown(node, name, dim, None if values == list(range(len(values))) else tuple(values))
+
+
+class Marginal:
+    """A log density without its unknowns, and how it was found.
+
+    Attributes
+    ----------
+    terms : list of (frozenset of str, DimTensor)
+        What is left, with the names of the terms that each comes from.
+    """
+
+    def __init__(
+        self,
+        terms: Mapping[str, Node],
+        unknowns: Sequence[Unknown],
+        merge: Merge = log_sum,
+    ):
+        self.unknowns = tuple(unknowns)
+        states = StateDims()
+        factors = Reader(self.unknowns, states).factors(terms)
+        self.elimination = Elimination(factors, self.unknowns, states, merge)
+
+    @property
+    def steps(self) -> list[Any]:
+        """What is summed out, in order."""
+        return self.elimination.steps
+
+    @property
+    def parts(self) -> list[Factor]:
+        """What is left."""
+        return self.elimination.factors
+
+    @property
+    def logp(self) -> DimTensor:
+        """The log density."""
+        total: Any = 0.0
+        for factor in self.parts:
+            x = wrap(factor.full())
+            total = (x.sum() if x.dims else x) + total
+        return total
+
+    @property
+    def text(self) -> str:
+        """The steps, and how many numbers each computes."""
+        return "\n".join(str(step) for step in self.steps)
+
+
+def marginalize(
+    logp: DimTensor | Mapping[str, DimTensor],
+    *unknowns: DimTensor,
+    states: Mapping[Any, Sequence[int] | Dim] | None = None,
+) -> DimTensor:
+    """A log density with discrete unknowns summed out.
+
+    What depends on what is read from the dims: an unknown over `obs` of which each element is read
+    by the observation beside it costs obs × states. An element that many observations read is
+    summed out once for all of them, and unknowns that depend on their earlier elements by a loop.
+
+    Parameters
+    ----------
+    logp : DimTensor, or dict of str to DimTensor
+        The log density, or its terms, each of which is summed over its own dims.
+    *unknowns : DimTensor
+        Symbolic inputs that it depends on.
+    states : dict of DimTensor to sequence of int or Dim, optional
+        The values of unknowns that hold neither labels nor bools.
+
+    Returns
+    -------
+    DimTensor
+        Without dims: the logarithm of the sum of exp(logp) over all values of the unknowns.
+
+    Raises
+    ------
+    GraphError
+        If elements of an unknown depend on each other in a way that is no chain.
+    InputError
+        If nothing says which values an unknown may have, or `logp` has dims.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> from dimtensor import dist
+    >>> obs, kind = dt.Dim("obs"), dt.Dim("kind", coords=["low", "high"])
+    >>> z = dt.tensor("z", dims=obs, categories=kind)
+    >>> mean = dt.data([0.0, 5.0], dims=kind)
+    >>> y = dt.data([0.1, 4.9, 5.2], dims=obs)
+    >>> weights = dt.data([0.5, 0.5], dims=kind)
+    >>> prior = dist.Categorical(weights, over=kind).logp(z)
+    >>> likelihood = dist.Normal(mean.sel(kind=z), 1.0).logp(y)
+    >>> logp = dt.marginalize({"z": prior, "y": likelihood}, z)
+    >>> float(logp.eval().round(4))
+    -4.8662
+    """
+    if isinstance(logp, Mapping):
+        terms = {str(name): as_node(term) for name, term in logp.items()}
+    else:
+        node = as_node(logp)
+        if node.dims:
+            raise InputError(
+                build_message(
+                    "marginalize: a log density has no dims",
+                    [("dims", ", ".join(dim.short for dim in node.dims))],
+                    "sum it, or give its terms: dt.marginalize({'y': y_logp, 'z': z_logp}, z)",
+                )
+            )
+        terms = {"logp": node}
+    return Marginal(terms, read_unknowns(unknowns, states or {})).logp
+
+
+def read_unknowns(unknowns: Sequence[DimTensor], states: Mapping[Any, Any]) -> list[Unknown]:
+    """Unknowns and their states.
+
+    Raises
+    ------
+    GraphError
+        If one is no symbolic input.
+    InputError
+        If there are none, or nothing says which values one may have.
+    """
+    known = {as_node(key) if not isinstance(key, str) else key: s for key, s in states.items()}
+    if not unknowns:
+        raise InputError("marginalize: name the unknowns that are summed out: marginalize(logp, z)")
+    found = []
+    for x in unknowns:
+        node = as_node(x)
+        if node.kind != "input":
+            raise GraphError(
+                f"marginalize: an unknown is a symbolic input, dt.tensor('z', ...), not {node}"
+            )
+        name = node.name or "an unknown"
+        found.append(unknown_of(node, name, known.get(node, known.get(name))))
+    return found

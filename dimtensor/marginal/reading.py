@@ -1,0 +1,394 @@
+"""Factors of a log density: what it is a sum of, and which elements of unknowns each part reads.
+
+A factor is the expression with a dim of states in the place of each reading of an unknown. Where an
+expression moves elements (selects, renames, looks up), the readings move along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from dimtensor.dims import Dim, Dims, ProductDim, without
+from dimtensor.dims.selection import Slice
+from dimtensor.errors import GraphError, build_message, listing
+from dimtensor.graph import Node, make, toposort
+from dimtensor.graph.attrs import IndexAttrs, IndexItem, ReduceAttrs
+from dimtensor.graph.node import KINDS
+from dimtensor.graph.rebuilding.substitute import expand_node, rebuild, relabel_node
+from dimtensor.marginal.unknowns import (
+    Along,
+    At,
+    Look,
+    Slot,
+    StateDims,
+    Unknown,
+    Where,
+    own_slot,
+)
+from dimtensor.tensor.constructors import arange
+from dimtensor.tensor.constructors import length as length_of
+from dimtensor.tensor.handle import wrap
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A summand of a log density, summed over its dims.
+
+    Attributes
+    ----------
+    node : Node
+        With a dim of states for each slot; it may lack dims along which it is the same.
+    dims : tuple of Dim
+        Without those of states.
+    slots : tuple of (Dim, Slot)
+        What it reads, by dim of states.
+    origins : frozenset of str
+        Names of the terms that it comes from.
+    source : Node
+        The expression as it was written, for messages.
+    """
+
+    node: Node
+    dims: Dims
+    slots: tuple[tuple[Dim, Slot], ...]
+    origins: frozenset[str]
+    source: Node
+
+    def reads(self, unknown: Unknown) -> list[tuple[Dim, Slot]]:
+        """The slots of one unknown."""
+        return [(dim, slot) for dim, slot in self.slots if slot.unknown is unknown]
+
+    def full(self) -> Node:
+        """The node with all dims."""
+        return expand_node(self.node, self.dims)
+
+    def with_node(self, node: Node, dims: Dims, slots: Iterable[tuple[Dim, Slot]]) -> Factor:
+        """Another node of the same origins."""
+        return replace(self, node=node, dims=tuple(dims), slots=tuple(slots))
+
+
+@dataclass(frozen=True)
+class _Read:
+    node: Node
+    slots: dict[Dim, Slot]
+    # the unknown that it is, element by element, and nothing else
+    pure: Unknown | None = None
+
+
+class Reader:
+    """Reads factors from terms of a log density."""
+
+    def __init__(self, unknowns: Sequence[Unknown], states: StateDims):
+        self.states = states
+        self._unknowns = {unknown.node: unknown for unknown in unknowns}
+        self._read: dict[Node, _Read] = {}
+        self._depends: dict[Node, bool] = {}
+        self._enumerated: dict[Node, Dim] = {}
+
+    def factors(self, terms: Mapping[str, Node]) -> list[Factor]:
+        """The factors of terms, each of which is summed over its dims.
+
+        Raises
+        ------
+        GraphError
+            If an expression mixes elements of an unknown.
+        """
+        found = []
+        for name, term in terms.items():
+            for part in self._summands(term):
+                if not self.depends(part):
+                    slots, node = {}, part
+                else:
+                    read = self._reading(part)
+                    slots, node = read.slots, read.node
+                pairs = tuple(sorted(slots.items(), key=lambda pair: str(pair[0].name)))
+                found.append(Factor(node, part.dims, pairs, frozenset([name]), part))
+        return found
+
+    def depends(self, node: Node) -> bool:
+        """Whether a node depends on an unknown."""
+        known = self._depends
+        if node not in known:
+            for x in toposort([node]):
+                if x not in known:
+                    known[x] = x in self._unknowns or any(known[i] for i in x.inputs)
+        return known[node]
+
+    # -- sums ------------------------------------------------------------------------------------
+
+    def _summands(self, node: Node) -> list[Node]:
+        """What a node, summed over its dims, is the sum of, with sums inside of it taken apart."""
+        if not self._has_sum(node):
+            return [node]
+        below = [x for x in node.inputs if self._has_sum(x)]
+        if node.kind in ("reduce", "check", "cast"):
+            return self._summands(node.inputs[0])
+        name = node.attrs
+        if name in ("add", "subtract"):
+            left, right = (expand_node(x, node.dims) for x in node.inputs)
+            if name == "subtract":
+                right = make("elemwise", (right,), "negative")
+            return [*self._summands(left), *self._summands(right)]
+        (inner,) = below
+        parts = [expand_node(part, node.dims) for part in self._summands(inner)]
+        return [
+            make("elemwise", tuple(part if x is inner else x for x in node.inputs), name)
+            for part in parts
+        ]
+
+    def _has_sum(self, node: Node) -> bool:
+        """Whether a sum over elements of unknowns is reached through what is linear."""
+        if not self.depends(node):
+            return False
+        if node.kind == "reduce":
+            return node.attrs.name == "sum"
+        if node.kind in ("check", "cast", "expand"):
+            return node.kind != "expand" and self._has_sum(node.inputs[0])
+        if node.kind != "elemwise":
+            return False
+        if node.attrs in ("add", "subtract", "negative"):
+            return any(map(self._has_sum, node.inputs))
+        if node.attrs in ("multiply", "divide"):
+            return (sum(map(self.depends, node.inputs)) == 1 and self._has_sum(node.inputs[0])) or (
+                node.attrs == "multiply" and not self.depends(node.inputs[0])
+                and self._has_sum(node.inputs[1])
+            )  # fmt: skip
+        if node.attrs == "where" and not self.depends(node.inputs[0]):
+            _, yes, no = node.inputs
+            return (self._has_sum(yes) and _is_zero(no)) or (self._has_sum(no) and _is_zero(yes))
+        return False
+
+    # -- readings --------------------------------------------------------------------------------
+
+    def _reading(self, node: Node) -> _Read:
+        for x in toposort([node]):
+            if x not in self._read and self.depends(x):
+                self._read[x] = self._read_one(x)
+        return self._read[node]
+
+    def _read_one(self, node: Node) -> _Read:
+        if node in self._unknowns:
+            return self._pure(self._unknowns[node], own_slot(self._unknowns[node]))
+        inputs = [self._read.get(x) if self.depends(x) else None for x in node.inputs]
+        first = inputs[0] if inputs else None
+        if node.kind in ("index", "relabel", "concat", "merge", "split") and first is not None:
+            return self._moved(node, inputs)
+        if node.kind == "concat":
+            return self._moved(node, inputs)
+        slots: dict[Dim, Slot] = {}
+        for at, read in enumerate(inputs):
+            if read is not None:
+                self._check_apart(node, at, read)
+                slots |= read.slots
+        nodes = self._nodes(node, inputs)
+        if node.kind == "index":
+            made = self._looked_up(node, nodes)
+        elif node.kind in ("elemwise", "cast", "codes", "check"):
+            made = make(node.kind, nodes, node.attrs)
+        elif node.kind == "expand":
+            return _Read(nodes[0], slots, first.pure if first else None)
+        elif node.kind == "reduce":
+            whole = expand_node(nodes[0], tuple(node.attrs.dims))
+            made = make("reduce", (whole,), ReduceAttrs(*node.attrs))
+        else:
+            full = [expand_node(new, old.dims) for new, old in zip(nodes, node.inputs, strict=True)]
+            (made,) = rebuild([node], dict(zip(node.inputs, full, strict=True)))
+        if node.kind in ("codes", "cast") and nodes[0] in self._enumerated:
+            self._enumerated[made] = self._enumerated[nodes[0]]
+        return _Read(made, slots)
+
+    def _nodes(self, node: Node, inputs: Sequence[_Read | None]) -> tuple[Node, ...]:
+        pairs = zip(node.inputs, inputs, strict=True)
+        return tuple(x if read is None else read.node for x, read in pairs)
+
+    def _pure(self, unknown: Unknown, slot: Slot) -> _Read:
+        dim = self.states[slot]
+        value = unknown.value(dim).node
+        if unknown.counts_from_zero:
+            self._enumerated[value] = dim
+        return _Read(value, {dim: slot}, unknown)
+
+    def _check_apart(self, node: Node, at: int, read: _Read) -> None:
+        kind = KINDS[node.kind]
+        for slot in read.slots.values():
+            mixed = [
+                dim
+                for dim in slot.dims
+                if dim not in node.dims or not kind.keeps_apart(node, at, dim)
+            ]
+            if mixed:
+                raise mixing(node, slot, mixed)
+
+    def _looked_up(self, node: Node, nodes: tuple[Node, ...]) -> Node:
+        """A look-up in something without unknowns; one by all states in order is a renaming."""
+        x, *indexers = nodes
+        items = list(node.attrs.items)
+        for item in node.attrs.items:
+            dim = self._enumerated.get(indexers[item.payload]) if item.kind == "tensor" else None
+            if dim is None or dim in x.dims or not _same_length(item.dim, dim):
+                continue
+            x = relabel_node(x, (item.dim, dim))
+            items.remove(item)
+        return _index(x, items, indexers)
+
+    # -- movements -------------------------------------------------------------------------------
+
+    def _moved(self, node: Node, inputs: Sequence[_Read | None]) -> _Read:
+        """A node that moves elements, and the readings of its operands after that."""
+        slots: dict[Dim, Slot] = {}
+        renamed: list[dict[Dim, Dim]] = []
+        for at, read in enumerate(inputs):
+            mapping: dict[Dim, Dim] = {}
+            for dim, slot in (read.slots if read is not None else {}).items():
+                after = slot if at and node.kind == "index" else _slot_after(node, at, slot)
+                mapping[dim] = self.states[after]
+                slots[mapping[dim]] = after
+            renamed.append(mapping)
+        pure = inputs[0].pure if inputs[0] is not None and len(node.inputs) == 1 else None
+        if inputs[0] is not None and inputs[0].pure and node.kind == "index" and len(slots) == 1:
+            pure = inputs[0].pure
+        if pure is not None:
+            return self._pure(pure, next(iter(slots.values())))
+        nodes = [
+            relabel_node(new, *mapping.items())
+            for new, mapping in zip(self._nodes(node, inputs), renamed, strict=True)
+        ]
+        if node.kind == "concat":
+            whole = [
+                expand_node(new, (part,)) for new, part in zip(nodes, node.attrs.parts, strict=True)
+            ]
+            return _Read(make("concat", tuple(whole), node.attrs), slots)
+        return _Read(apply_movement(node, nodes[0], nodes[1:]), slots)
+
+
+def mixing(node: Node, slot: Slot, dims: Iterable[Dim]) -> GraphError:
+    """The error of an expression that mixes elements of an unknown."""
+    from dimtensor.display.formula import formula
+
+    names = listing([dim.short for dim in dims])
+    return GraphError(
+        build_message(
+            f"marginalize: an expression mixes elements of {slot.unknown.name!r} along {names}, so "
+            "that they cannot be summed out one by one",
+            [("expression", formula(node, 80)), ("reads", slot)],
+            "a sum of log densities over the dim separates; of other expressions take one that "
+            "works on each element, or observe the variable",
+        )
+    )
+
+
+def _is_zero(node: Node) -> bool:
+    return node.kind == "constant" and not node.attrs.value
+
+
+def _same_length(one: Dim, other: Dim) -> bool:
+    from dimtensor.dims import RenamedDim
+
+    below = other.parent if isinstance(other, RenamedDim) else other
+    return one is below or (one.length is not None and one.length == other.length)
+
+
+def _index(x: Node, items: Sequence[IndexItem], indexers: Sequence[Node]) -> Node:
+    """A selection by some of the items of another one."""
+    kept: list[IndexItem] = []
+    used: list[Node] = []
+    for item in items:
+        if item.dim not in x.dims:
+            continue
+        if item.kind in ("tensor", "mask"):
+            used.append(indexers[item.payload])
+            item = item._replace(payload=len(used) - 1)
+        kept.append(item)
+    return make("index", (x, *used), IndexAttrs(tuple(kept))) if kept else x
+
+
+def apply_movement(node: Node, x: Node, indexers: Sequence[Node]) -> Node:
+    """What a node does to its first input done to another one, which may lack its dims."""
+    if node.kind == "index":
+        return _index(x, node.attrs.items, indexers)
+    if node.kind == "relabel":
+        return relabel_node(x, *(pair for pair in node.attrs.pairs if pair[0] in x.dims))
+    if node.kind == "merge":
+        if not any(dim in x.dims for dim in node.attrs.factors):
+            return x
+        return make("merge", (expand_node(x, node.attrs.factors),), node.attrs)
+    return make(node.kind, (x,), node.attrs) if node.attrs in x.dims else x
+
+
+def _slot_after(node: Node, at: int, slot: Slot) -> Slot:
+    """Where an unknown is read after its elements are moved."""
+    return slot.moved(lambda where: _where_after(node, at, where, slot))
+
+
+def _where_after(node: Node, at: int, where: Where, slot: Slot) -> Where:
+    if isinstance(where, At):
+        return where
+    if isinstance(where, Along):
+        if node.kind == "relabel":
+            return Along(dict(node.attrs.pairs).get(where.dim, where.dim), where.by)
+        if node.kind == "concat":
+            return _in_whole(node, at, where, slot)
+        if node.kind == "index":
+            known = _selected(node, where)
+            if known is not None:
+                return known
+        elif isinstance(node.attrs, ProductDim) and where.dim not in (
+            node.attrs.factors if node.kind == "merge" else (node.attrs,)
+        ):
+            return where
+        where = Look((arange(where.dim) + where.by).node)
+    if node.kind == "concat":
+        if any(dim in where.positions.dims for dim in node.attrs.parts):
+            raise mixing(node, slot, where.positions.dims)
+        return where
+    index = apply_movement(node, where.positions, node.inputs[1:])
+    if not index.dims and index.kind == "constant":
+        return At(int(index.attrs.value))
+    return Look(index)
+
+
+def _in_whole(node: Node, at: int, where: Along, slot: Slot) -> Along:
+    parts, whole = node.attrs
+    if where.dim is not parts[at]:
+        return where
+    before = [part.length for part in parts[:at]]
+    if None in before:
+        raise mixing(node, slot, [where.dim])
+    return Along(whole, where.by - sum(n for n in before if n is not None))
+
+
+def _selected(node: Node, where: Along) -> Where | None:
+    """A position along a dim after a selection, where it is known by its number."""
+    item = next((item for item in node.attrs.items if item.dim is where.dim), None)
+    if item is None:
+        return where
+    if item.kind == "int":
+        position = item.payload
+        if position < 0 and where.dim.length is not None:
+            position += where.dim.length
+        return At(position + where.by) if position >= 0 or not where.by else None
+    if item.kind == "tensor" and not where.by:
+        index = node.inputs[1 + item.payload]
+        return Look(make("codes", (index,), None) if index.categories is not None else index)
+    taken = item.payload
+    if item.kind == "select" and isinstance(taken, Slice) and taken.step == 1:
+        start = taken.start or 0
+        if start < 0 and where.dim.length is not None:
+            start += where.dim.length
+        if start >= 0:
+            return Along(item.new_dim(()), where.by + start)
+    return None
+
+
+def summed_out(factor: Factor) -> Factor:
+    """A factor without the dims that no slot depends on, summed over them."""
+    mentioned = {dim for _, slot in factor.slots for dim in slot.dims}
+    alone = without(factor.dims, mentioned)
+    if not alone:
+        return factor
+    here = [dim for dim in alone if dim in factor.node.dims]
+    x = wrap(factor.node).sum(here) if here else wrap(factor.node)
+    for dim in without(alone, here):
+        x = x * length_of(dim)
+    return factor.with_node(x.node, without(factor.dims, alone), factor.slots)

@@ -1,0 +1,36 @@
+"""Sums over all values of random models, written in NumPy, beside what the dims say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dimtensor as dt
+from tests.marginal.programs import THETA, program
+
+
+def check(seed: int, backend: str = "python") -> None:
+    model, theta = program(seed), 0.7
+    expected = model.enumerate(theta)
+    logp = dt.marginalize(model.terms, *model.unknowns.values())
+    value, slope = dt.evaluate([logp, dt.grad(logp, THETA)], {THETA: theta}, backend=backend)
+    np.testing.assert_allclose(value, expected.logp, rtol=1e-10)
+    np.testing.assert_allclose(slope, expected.slope, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(18))
+def test_values_and_slopes_are_those_of_a_sum_over_everything(seed):
+    check(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(18, 300))
+def test_values_and_slopes_of_many_more(seed):
+    check(seed)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("backend", ["numba", "jax"])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_values_and_slopes_on_compiled_backends(seed, backend):
+    check(seed, backend)
