@@ -124,6 +124,9 @@ from dimtensor.dist.supports.along import positive_ordered as positive_ordered
 from dimtensor.dist.supports.along import simplex as simplex
 from dimtensor.dist.supports.along import zero_sum as zero_sum
 from dimtensor.dist.supports.matrix import cholesky_corr as cholesky_corr
+from dimtensor.dist.supports.matrix import cholesky_cov as cholesky_cov
+from dimtensor.dist.supports.matrix import corr_matrix as corr_matrix
+from dimtensor.dist.supports.matrix import cov_matrix as cov_matrix
 from dimtensor.marginal.frontend import marginalize as marginalize
 from dimtensor.model.inference.sample import sample as sample
 from dimtensor.model.logdensity import LogDensity as LogDensity

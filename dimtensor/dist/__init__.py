@@ -1,24 +1,35 @@
 """Distributions over named dims: densities, probabilities, moments and draws as expressions."""
 
 from dimtensor.dist.catalogue import TABLE as TABLE
+from dimtensor.dist.covariances import LKJCholesky as LKJCholesky
+from dimtensor.dist.covariances import LKJCholeskyCov as LKJCholeskyCov
+from dimtensor.dist.covariances import LKJCorr as LKJCorr
+from dimtensor.dist.covariances import Wishart as Wishart
 from dimtensor.dist.distribution import Distribution as Distribution
 from dimtensor.dist.families import *  # noqa: F403
 from dimtensor.dist.gaussian import CAR as CAR
 from dimtensor.dist.gaussian import ICAR as ICAR
-from dimtensor.dist.gaussian import LKJCholesky as LKJCholesky
 from dimtensor.dist.gaussian import MatrixNormal as MatrixNormal
 from dimtensor.dist.gaussian import MvNormal as MvNormal
 from dimtensor.dist.gaussian import MvStudentT as MvStudentT
 from dimtensor.dist.gaussian import ZeroSumNormal as ZeroSumNormal
+from dimtensor.dist.kronecker import KroneckerNormal as KroneckerNormal
 from dimtensor.dist.mixtures import custom as custom
 from dimtensor.dist.mixtures import mixture as mixture
+from dimtensor.dist.ordinal import OrderedLogistic as OrderedLogistic
+from dimtensor.dist.ordinal import OrderedMultinomial as OrderedMultinomial
+from dimtensor.dist.ordinal import OrderedProbit as OrderedProbit
 from dimtensor.dist.outcomes import Categorical as Categorical
 from dimtensor.dist.outcomes import Dirichlet as Dirichlet
 from dimtensor.dist.outcomes import DirichletMultinomial as DirichletMultinomial
 from dimtensor.dist.outcomes import Multinomial as Multinomial
-from dimtensor.dist.outcomes import OrderedLogistic as OrderedLogistic
-from dimtensor.dist.outcomes import OrderedProbit as OrderedProbit
 from dimtensor.dist.outcomes import StickBreaking as StickBreaking
+from dimtensor.dist.points import DiracDelta as DiracDelta
+from dimtensor.dist.points import Interpolated as Interpolated
+from dimtensor.dist.processes import GARCH11 as GARCH11
+from dimtensor.dist.processes import EulerMaruyama as EulerMaruyama
+from dimtensor.dist.processes import MvGaussianRandomWalk as MvGaussianRandomWalk
+from dimtensor.dist.processes import MvStudentTRandomWalk as MvStudentTRandomWalk
 from dimtensor.dist.sequential import Series as Series
 from dimtensor.dist.sequential import ordered as ordered
 from dimtensor.dist.series import AR as AR

@@ -1,4 +1,4 @@
-"""Distributions of normal vectors and matrices, and of Cholesky factors of correlations."""
+"""Distributions of normal vectors and matrices, and of vectors of neighbours."""
 
 from __future__ import annotations
 
@@ -10,18 +10,14 @@ from dimtensor.dims import Dim, Dims, sort_dims, without
 from dimtensor.dist.distribution import DimsLike
 from dimtensor.dist.formulas import HALF_LOG_2PI, LOG_2, LOG_PI, log_rising
 from dimtensor.dist.supports import real
-from dimtensor.dist.supports.along import ZeroSums, running_sums
-from dimtensor.dist.supports.matrix import cholesky_corr
+from dimtensor.dist.supports.along import ZeroSums
 from dimtensor.dist.vectors import VectorDistribution, count_of
 from dimtensor.errors import DimError, InputError
 from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.elementwise import (
-    betaln,
     equal,
-    exp,
     log,
     log1p,
-    maximum,
     sqrt,
     square,
     where,
@@ -304,70 +300,6 @@ class ZeroSumNormal(VectorDistribution):
         for dim in self.over:
             x = x - x.mean(dim)
         return self._values["sigma"] * x, rng
-
-
-class LKJCholesky(VectorDistribution):
-    """The Cholesky factor of a correlation matrix.
-
-    The density of the factor L is Π L_kk^(n - k + 2 (eta - 1)) / c, k from 2 to n, with the
-    constant of Lewandowski, Kurowicka and Joe, Journal of Multivariate Analysis 100, 1989-2001
-    (2009), equation 16: that of the matrix is det(L L')^(eta - 1) / c.
-
-    Parameters
-    ----------
-    row, col : Dim
-        Of one length, which is known.
-    eta : DimTensor or number
-        Positive: all correlation matrices are equally likely for 1.
-
-    Raises
-    ------
-    DimError
-        If the dims have not one known length.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> from dimtensor import dist
-    >>> k = dt.Dim("k", length=2)
-    >>> d = dist.LKJCholesky(k, k.rename(), 1.0)
-    >>> float(d.logp(dt.eye(k)).eval().round(4))
-    -0.6931
-    """
-
-    def __init__(self, row: Dim, col: Dim, eta: Any = 1.0):
-        if row.length is None or row.length != col.length or row is col:
-            raise DimError(
-                f"LKJCholesky takes two dims of one known length, not {row!r} and {col!r}"
-            )
-        self.row, self.col = row, col
-        given = {"eta": (eta, "positive")}
-        super().__init__("LKJCholesky", given, (row, col), cholesky_corr(row, col))
-
-    def logp(self, x: Any) -> DimTensor:
-        x, p = self._with(x)
-        n, eta = len(self.row), p["eta"]
-        constant: Any = 0.0 * eta
-        for k in range(1, n):
-            b = eta + 0.5 * (n - k - 1)
-            constant = constant + (n - k) * (LOG_2 * (2.0 * eta - 2.0 + n - k) + betaln(b, b))
-        at = arange(self.row)
-        on_diagonal = equal(at, arange(self.col)) & (at > 0)
-        powers = float(n - 1) - at.astype(x.dtype) + 2.0 * (eta - 1.0)
-        logs = where(on_diagonal, log(where(on_diagonal, x, 1.0)), 0.0)
-        return (powers * logs).sum([self.row, self.col]) - constant
-
-    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
-        n = len(self.row)
-        shape = self._values["eta"] + 0.5 * (float(n - 2) - arange(self.col))
-        # the last column has no partial correlations: any shape will do
-        shape = maximum(shape, 0.5 * self._values["eta"])
-        y, rng = rng.beta(shape, shape, dims=self._draw_dims(dims))
-        at, other = arange(self.row), arange(self.col)
-        below, same = other < at, equal(at, other)
-        z = where(below, 2.0 * y - 1.0, 0.0)
-        rest = running_sums(log1p(-square(z)), self.col, strictly=True)
-        return where(same, 1.0, z) * exp(0.5 * where(below | same, rest, 0.0)), rng
 
 
 class CAR(VectorDistribution):

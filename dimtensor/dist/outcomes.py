@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from dimtensor.dims import Dim, SelDim
+from dimtensor.dims import Dim
 from dimtensor.dist.distribution import DimsLike
-from dimtensor.dist.formulas import difference
 from dimtensor.dist.supports import Integers
 from dimtensor.dist.supports.along import simplex
 from dimtensor.dist.vectors import (
@@ -18,19 +17,15 @@ from dimtensor.dist.vectors import (
     positions_support,
     the_dim_of,
 )
-from dimtensor.errors import DimError, InputError
+from dimtensor.errors import InputError
 from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.elementwise import (
-    clip,
     equal,
     exp,
     floor,
     gammaln,
     log,
-    log1mexp,
     log1p,
-    log_ndtr,
-    softplus,
     where,
     xlogy,
 )
@@ -91,154 +86,6 @@ class Categorical(VectorDistribution):
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         u, rng = rng.uniform(0.0, 1.0, dims=self._draw_dims(dims))
         return as_labels(drawn_position(exp(self._log_p), self.over, u), self.over), rng
-
-
-class _Ordered(VectorDistribution):
-    """One label of a dim whose labels are in order, by cutpoints of a latent variable."""
-
-    def __init__(self, name: str, eta: Any, cutpoints: Any, over: Dim, sigma: Any = None):
-        if not isinstance(over, Dim):
-            raise InputError(f"{name}: over is the Dim of the outcomes, not {over!r}")
-        self.over = over
-        given = {
-            "eta": (eta, "real"),
-            "cutpoints": (cutpoints, "real"),
-            "sigma": (sigma, "positive"),
-        }
-        cut = [
-            dim for dim in cutpoints.dims
-            if dim is SelDim(over, positions=slice(1, None)) or dim not in getattr(eta, "dims", ())
-        ]  # fmt: skip
-        if len(cut) != 1:
-            raise DimError(
-                f"{name}: the cutpoints have one dim that eta has not, not {len(cut)} of them"
-            )
-        self.cut = cut[0]
-        if None not in (over.length, self.cut.length) and over.length != self.cut.length + 1:
-            raise DimError(
-                f"{name}: {over.title} has length {over.length} and {self.cut.title} "
-                f"{self.cut.length}; there is one cutpoint between two outcomes each"
-            )
-        super().__init__(name, given, (), positions_support(over), (self.cut,))
-
-    @property
-    def categories(self) -> Dim:
-        return self.over
-
-    def _bounds(self, y: DimTensor) -> tuple[DimTensor, DimTensor, DimTensor, DimTensor]:
-        """Cutpoints below and above, less eta, and whether there are none."""
-        values = self._values
-        last = arange(self.cut).max()
-        first, end = equal(y, 0), y > last
-        below = values["cutpoints"].isel({self.cut: clip(y - 1, 0, last)}) - values["eta"]
-        above = values["cutpoints"].isel({self.cut: clip(y, 0, last)}) - values["eta"]
-        if "sigma" in values:
-            below, above = below / values["sigma"], above / values["sigma"]
-        return below, above, first, end
-
-    def _logcdf(self, z: DimTensor) -> DimTensor:
-        raise NotImplementedError
-
-    def _between(self, low: DimTensor, high: DimTensor) -> DimTensor:
-        raise NotImplementedError
-
-    def logp(self, x: Any) -> DimTensor:
-        low, high, first, end = self._bounds(as_positions(x, self.over, self.name))
-        inside = first | end
-        middle = self._between(where(inside, -1.0, low), where(inside, 1.0, high))
-        return where(first, self._logcdf(high), where(end, self._logcdf(-low), middle))
-
-    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
-        values = self._values
-        z, rng = self._latent(rng, self._draw_dims(dims))
-        scaled = values["eta"] + z * values.get("sigma", 1.0)
-        return as_labels((values["cutpoints"] < scaled).sum(self.cut), self.over), rng
-
-    def _latent(self, rng: Any, dims: Any) -> tuple[DimTensor, Any]:
-        raise NotImplementedError
-
-
-class OrderedLogistic(_Ordered):
-    """One label of a dim in order: between which cutpoints eta and logistic noise fall.
-
-    Parameters
-    ----------
-    eta : DimTensor or number
-    cutpoints : DimTensor
-        Increasing along a dim of their own, one shorter than that of the outcomes.
-    over : Dim
-        The outcomes.
-
-    Raises
-    ------
-    DimError
-        If the cutpoints have not exactly one dim of their own, or of another length.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> from dimtensor import dist
-    >>> grade = dt.Dim("grade", coords=["low", "middle", "high"])
-    >>> cutpoints = dt.data([-1.0, 1.0], dims=dt.Dim("cut", length=2))
-    >>> d = dist.OrderedLogistic(0.0, cutpoints, over=grade)
-    >>> float(d.logp("low").eval().round(4))
-    -1.3133
-    """
-
-    def __init__(self, eta: Any, cutpoints: DimTensor, over: Dim):
-        super().__init__("OrderedLogistic", eta, cutpoints, over)
-
-    def _logcdf(self, z: DimTensor) -> DimTensor:
-        return -softplus(-z)
-
-    def _between(self, low: DimTensor, high: DimTensor) -> DimTensor:
-        return -softplus(-high) - softplus(low) + log1mexp(low - high)
-
-    def _latent(self, rng: Any, dims: Any) -> tuple[DimTensor, Any]:
-        return rng.logistic(0.0, 1.0, dims=dims)
-
-
-class OrderedProbit(_Ordered):
-    """One label of a dim in order: between which cutpoints eta and normal noise fall.
-
-    Parameters
-    ----------
-    eta : DimTensor or number
-    cutpoints : DimTensor
-        Increasing along a dim of their own, one shorter than that of the outcomes.
-    over : Dim
-        The outcomes.
-    sigma : DimTensor or number
-        Standard deviation of the noise.
-
-    Raises
-    ------
-    DimError
-        If the cutpoints have not exactly one dim of their own, or of another length.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> from dimtensor import dist
-    >>> grade = dt.Dim("grade", coords=["low", "middle", "high"])
-    >>> cutpoints = dt.data([-1.0, 1.0], dims=dt.Dim("cut", length=2))
-    >>> d = dist.OrderedProbit(0.0, cutpoints, over=grade)
-    >>> float(d.logp("low").eval().round(4))
-    -1.841
-    """
-
-    def __init__(self, eta: Any, cutpoints: DimTensor, over: Dim, sigma: Any = 1.0):
-        super().__init__("OrderedProbit", eta, cutpoints, over, sigma)
-
-    def _logcdf(self, z: DimTensor) -> DimTensor:
-        return log_ndtr(z)
-
-    def _between(self, low: DimTensor, high: DimTensor) -> DimTensor:
-        right = low + high > 0.0
-        return difference(log_ndtr(where(right, -low, high)), log_ndtr(where(right, -high, low)))
-
-    def _latent(self, rng: Any, dims: Any) -> tuple[DimTensor, Any]:
-        return rng.normal(0.0, 1.0, dims=dims)
 
 
 class Dirichlet(VectorDistribution):

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 
-def _series_dim(over: Any, name: str) -> Dim:
+def series_dim(over: Any, name: str) -> Dim:
     if not isinstance(over, Dim):
         raise InputError(f"{name}: over is the Dim of the series, not {over!r}")
     return over
@@ -67,7 +67,7 @@ class RandomWalk(VectorDistribution):
     """
 
     def __init__(self, step: Distribution, over: Dim, start: Distribution):
-        self.over = _series_dim(over, "RandomWalk")
+        self.over = series_dim(over, "RandomWalk")
         self.step = as_distribution(step, "RandomWalk")
         self.start = as_distribution(start, "RandomWalk")
         for part in (step, start):
@@ -184,7 +184,7 @@ class AR(VectorDistribution):
         lag: Dim | str | None = None,
         constant: Any = 0.0,
     ):
-        self.over = _series_dim(over, "AR")
+        self.over = series_dim(over, "AR")
         self.start = as_distribution(start, "AR")
         dims: Dims = rho.dims if isinstance(rho, TensorHandle) else ()
         if lag is None and len(dims) != 1:
@@ -267,7 +267,7 @@ class MarkovChain(VectorDistribution):
     """
 
     def __init__(self, start: Any, move: Any, over: Dim):
-        self.over = _series_dim(over, "MarkovChain")
+        self.over = series_dim(over, "MarkovChain")
         _, self.labels, self.following = matrix(move, None, "MarkovChain")
         given = {"start": (start, "probability"), "move": (move, "probability")}
         hidden = (self.labels, self.following)

