@@ -73,6 +73,7 @@ __all__ = [
     "Normal",
     "Pareto",
     "Poisson",
+    "PolyaGamma",
     "PowerFunction",
     "RaisedCosine",
     "Rayleigh",
@@ -1552,6 +1553,47 @@ def GeneralizedGamma(a: Any = None, c: Any = None, scale: Any = None) -> TableDi
     """
     given: dict[str, Any] = {"a": a, "c": c, "scale": scale}
     return TableDistribution(TABLE["GeneralizedGamma"], given)
+
+
+def PolyaGamma(h: Any = None, z: Any = None) -> TableDistribution:
+    """The Pólya-gamma distribution: an infinite sum of gamma variables.
+
+    The density is ``cosh(z/2)^h exp(-z² x/2) 2^(h - 1) / Γ(h) Σ (-1)^n Γ(n + h) / n! (2n + h)
+    / √(2π x³) exp(-(2n + h)² / (8x))``.
+
+    Parameters
+    ----------
+    h : DimTensor or number, optional
+        Shape; above 0. By default 1.
+    z : DimTensor or number, optional
+        Tilt; a real number. By default 0.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the parameters do not go together, or a known one is not in its range.
+    DtypeError
+        If a parameter is of labels, bools or complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    References
+    ----------
+    Polson, Scott and Windle, Journal of the American Statistical Association 108, 1339-1349
+    (2013).
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> dist.PolyaGamma(1.5, 1.0)
+    PolyaGamma(h=1.5, z=1)
+    """
+    given: dict[str, Any] = {"h": h, "z": z}
+    return TableDistribution(TABLE["PolyaGamma"], given)
 
 
 def Weibull(alpha: Any = None, beta: Any = None) -> TableDistribution:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -234,3 +235,50 @@ class BetaNegative:
         ways = np.log(scipy.special.poch(n, k)) - scipy.special.gammaln(k + 1)
         beta = scipy.special.betaln(a + n, b + k) - scipy.special.betaln(a, b)
         return np.where(inside, ways + beta, -np.inf)
+
+
+class PolyaGamma:
+    """By the series of Polson, Scott and Windle (2013), for a few degrees of freedom."""
+
+    def __init__(self, h: Any, z: Any):
+        self.h, self.z = np.asarray(h, dtype=float), np.asarray(z, dtype=float)
+
+    def support(self) -> tuple[float, float]:
+        return 0.0, np.inf
+
+    def logpdf(self, x: Any) -> Any:
+        x = np.asarray(x, dtype=float)
+        inside = (x > 0) & np.isfinite(x)
+        x, h, z = np.broadcast_arrays(np.where(inside, x, 1.0), self.h, self.z)
+        n = np.arange(100.0).reshape(-1, *[1] * x.ndim)
+        ratios = scipy.special.gammaln(n + h) - scipy.special.gammaln(n + 1)
+        sizes = np.exp(ratios - (2 * n + h) ** 2 / (8 * x)) * (2 * n + h) * (-1) ** n
+        total = np.apply_along_axis(math.fsum, 0, sizes)
+        constant = (h - 1) * np.log(2) - scipy.special.gammaln(h) - np.log(2 * np.pi * x**3) / 2
+        tilt = h * np.log(np.cosh(z / 2)) - z**2 * x / 2
+        with np.errstate(all="ignore"):
+            return np.where(inside, np.log(total) + constant + tilt, -np.inf)
+
+    @property
+    def _table(self) -> tuple[np.ndarray, np.ndarray]:
+        scale = self.mean()
+        x = np.linspace(0.0, 1.0, 4001) ** 2 * (8 * scale + 30 / (5 + self.z**2 / 2))
+        density = np.exp(np.where(x > scale / 500, self.logpdf(np.maximum(x, scale / 500)), -800))
+        return x, scipy.integrate.cumulative_simpson(density, x=x, initial=0.0)
+
+    def cdf(self, x: Any) -> Any:
+        return np.interp(x, *self._table)
+
+    def ppf(self, q: Any) -> Any:
+        return np.interp(q, *self._table[::-1])
+
+    def mean(self) -> float:
+        if self.z == 0:
+            return float(self.h) / 4
+        return float(self.h / (2 * self.z) * np.tanh(self.z / 2))
+
+    def var(self) -> float:
+        if self.z == 0:
+            return float(self.h) / 24
+        z = self.z
+        return float(self.h / (4 * z**3) * (np.sinh(z) - z) / np.cosh(z / 2) ** 2)

@@ -9,7 +9,16 @@ import numpy as np
 import scipy.special
 import scipy.stats as st
 
-from tests.dist.frozen import BetaNegative, Folded, Improper, Mapped, OnCircle, Steps, Tilted
+from tests.dist.frozen import (
+    BetaNegative,
+    Folded,
+    Improper,
+    Mapped,
+    OnCircle,
+    PolyaGamma,
+    Steps,
+    Tilted,
+)
 
 
 class Oracle(NamedTuple):
@@ -88,6 +97,9 @@ ORACLES: dict[str, Oracle] = {
     ),
     "GeneralizedGamma": Oracle(lambda a, c, scale: st.gengamma(a, c, 0, scale),
                                [{"a": 4.0, "c": 0.8, "scale": 0.1}]),
+    "PolyaGamma": Oracle(
+        PolyaGamma, [{"h": 1.0, "z": 0.0}, {"h": 0.5, "z": -3.0}, {"h": 3.0, "z": 0.01}],
+    ),
     "Wald": Oracle(lambda mu, lam, alpha: st.invgauss(mu / lam, alpha, lam),
                    [{"mu": 0.5, "lam": 9.0, "alpha": -1.0}]),
     "Weibull": Oracle(lambda alpha, beta: st.weibull_min(alpha, 0, beta),

@@ -37,6 +37,10 @@ CASES: list[tuple[str, str, dict[str, float], list[float], str, float]] = [
     ("Wald", "logcdf", {"mu": 1.0, "lam": 1e3, "alpha": 0.0}, [0.8, 1.0, 1.2],
      "m.log(m.ncdf(m.sqrt(lam / x) * (x - 1)) + m.exp(2 * lam)"
      " * m.ncdf(-m.sqrt(lam / x) * (x + 1)))", 1e-11),
+    ("PolyaGamma", "logp", {"h": 300.0, "z": 0.0}, [40.0, 75.0, 120.0],
+     "m.log(m.fsum((-1) ** n * m.rf(h, n) / m.factorial(n) * (2 * n + h)"
+     " * m.exp(-(2 * n + h) ** 2 / (8 * x)) for n in range(400))) + (h - 1) * m.log(2)"
+     " - m.log(2 * m.pi * x**3) / 2", 1e-13),
 ]  # fmt: skip
 
 
@@ -66,6 +70,7 @@ NUMBERS: list[list[float]] = [
     [-5.389057176742168, -1.1065307047942656, -8.00033306370277],
     [-32.918946533173674, -0.9189385332056728, -32.91893053317367],
     [-27.786776164662935, -0.6806135447034446, -3.5191666827938803e-09],
+    [-82.38870320210214, -2.182040926723975, -58.18249939352394],
 ]  # fmt: skip
 
 if __name__ == "__main__":
