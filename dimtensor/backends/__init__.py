@@ -70,6 +70,7 @@ def compile_positional(
     static: bool = True,
     kernels: bool = True,
     allow: Allowed = frozenset(),
+    given: int | None = None,
 ) -> Executable:
     """Compile a positional PyTensor graph.
 
@@ -83,8 +84,11 @@ def compile_positional(
         Whether the numba backend writes loop nests; else it performs one operation after the other.
     allow : frozenset of str
         Rewrites that are applied beside those that are exact.
+    given : int, optional
+        How many inputs every call gives anew. The others stay for many calls: what follows from
+        them alone is computed once, by ``Executable.once``. Default: all.
     """
     found = backend_of(backend)
     found.check_installed()
     with np.errstate(all="ignore"):  # rewrites compute with the constants of a graph
-        return found.compile(inputs, outputs, static, kernels, allow)
+        return found.compile(inputs, outputs, static, kernels, allow, given)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+
 from dimtensor.errors import GraphError
 
 Allowed = frozenset[str]  # rewrites that are asked for, beside those that are exact
@@ -41,6 +43,7 @@ class Backend(Protocol):
         static: bool,
         kernels: bool,
         allow: Allowed,
+        given: int | None,
     ) -> Executable:
         """A function of arrays; see :func:`dimtensor.backends.compile_positional`."""
 
@@ -72,6 +75,8 @@ class Executable:
         Its machine code, which takes the inputs and then the arrays in ``constants``.
     reason : str
         Why there is no kernel, where the backend has them.
+    once : Executable, optional
+        Computes, of the inputs that stay for many calls, what ``call`` takes after them.
     """
 
     call: Callable[..., Sequence[Any]]
@@ -82,6 +87,14 @@ class Executable:
     kernel: Any = None
     native: Any = None
     reason: str = ""
+    once: Executable | None = None
+
+    def settled(self, fixed: Sequence[Any]) -> tuple[Any, ...]:
+        """What ``call`` takes of arrays that stay for many calls: these, and what follows."""
+        if self.once is None:
+            return tuple(fixed)
+        found = self.once.call(*fixed)
+        return (*fixed, *(np.require(one, requirements=["C", "A"]) for one in found))
 
     @property
     def raw(self) -> Any:

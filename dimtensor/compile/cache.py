@@ -11,6 +11,7 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,7 +59,9 @@ def code_store() -> Store | None:
     return None if folder is None else Store(folder / "code", settings().cache_limit)
 
 
-def find(key: str, description: Description, backend: str) -> Kept | None:
+def find(
+    key: str, description: Description, backend: str, allow: Collection[str] = ()
+) -> Kept | None:
     """The code of a key, from memory or from disk."""
     with _lock:
         kept = _kept.get(key)
@@ -69,7 +72,7 @@ def find(key: str, description: Description, backend: str) -> Kept | None:
     entry = store.read(key) if store is not None else None
     if store is None or entry is None:
         return None
-    kept = _loaded(entry, description, backend)
+    kept = _loaded(entry, description, backend, frozenset(allow))
     if kept is None or not kept.recipe.fits(description):
         store.discard(key)
         return None
@@ -80,19 +83,22 @@ def find(key: str, description: Description, backend: str) -> Kept | None:
 def keep(key: str, kept: Kept) -> None:
     """Keep code, on disk where it can be stored."""
     _remember(key, kept)
-    stored = stored_form(kept.executable)
-    store = code_store() if stored is not None else None
-    if store is None or stored is None:
+    executables = [one for one in (kept.executable, kept.executable.once) if one is not None]
+    stored = [stored_form(one) for one in executables]
+    store = None if None in stored else code_store()
+    if store is None:
         return
-    constants = [np.ascontiguousarray(one) for one in kept.executable.constants]
-    if any(one.dtype.kind not in "biufc" for one in constants):
-        return
-    about = {
-        "recipe": kept.recipe,
-        "kind": stored.kind,
-        "constants": [[one.dtype.str, np.shape(one)] for one in kept.executable.constants],
-    }
-    store.write(key, Entry(about, (stored.data, *(one.tobytes() for one in constants))))
+    parts, blobs = [], []
+    for one, code in zip(executables, stored, strict=True):
+        assert code is not None
+        constants = [np.ascontiguousarray(array) for array in one.constants]
+        if any(array.dtype.kind not in "biufc" for array in constants):
+            return
+        shapes = [[array.dtype.str, np.shape(array)] for array in one.constants]
+        parts.append({"kind": code.kind, "constants": shapes})
+        blobs += [code.data, *(array.tobytes() for array in constants)]
+    about = {"recipe": kept.recipe, "code": parts}
+    store.write(key, Entry(about, tuple(blobs)))
 
 
 @clears
@@ -110,20 +116,36 @@ def _remember(key: str, kept: Kept) -> None:
             _kept.popitem(last=False)
 
 
-def _loaded(entry: Entry, description: Description, backend: str) -> Kept | None:
+def _loaded(
+    entry: Entry, description: Description, backend: str, allow: frozenset[str]
+) -> Kept | None:
     """The code of an entry; None where the entry is whole, but is not what is expected of it."""
+
+    def make() -> Executable:
+        program, _ = lower_description(description)
+        given = len(description.form["inputs"])
+        return compile_positional(
+            backend, program.inputs, program.outputs, allow=allow, given=given
+        )
+
+    def make_once() -> Executable:
+        once = make().once
+        assert once is not None
+        return once
+
     try:
-        about = entry.about
-        code, *blobs = entry.blobs
-        described = zip(about["constants"], blobs, strict=True)
-        constants = [_array(dtype, shape, data) for (dtype, shape), data in described]
-
-        def make() -> Executable:
-            program, _ = lower_description(description)
-            return compile_positional(backend, program.inputs, program.outputs)
-
-        executable = load(Stored(about["kind"], code), constants, make)
-        return Kept(recipe_of(about["recipe"]), executable)
+        blobs = iter(entry.blobs)
+        loaded = []
+        for part, again in zip(entry.about["code"], (make, make_once), strict=False):
+            code = next(blobs)
+            constants = [_array(dtype, shape, next(blobs)) for dtype, shape in part["constants"]]
+            loaded.append(load(Stored(part["kind"], code), constants, again))
+        if next(blobs, None) is not None:
+            return None
+        executable, *once = loaded
+        if once:
+            executable = replace(executable, once=once[0])
+        return Kept(recipe_of(entry.about["recipe"]), executable)
     except Exception:  # whatever is wrong with an entry, it can be made again
         return None
 

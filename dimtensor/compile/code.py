@@ -97,7 +97,9 @@ class Code:
         masks = masks_for_labels(self.outputs)
         description = describe_graph(self.inputs, self.outputs, masks)
         key = cache.key_of(description, self.backend, self.allow) if cache.is_on() else None
-        kept = cache.find(key, description, self.backend) if key is not None else None
+        kept = None
+        if key is not None:
+            kept = cache.find(key, description, self.backend, self.allow)
         if kept is not None:
             program = program_of(description, kept.recipe, self.inputs, self.outputs)
             self._compiled[()] = program, kept.executable
@@ -117,8 +119,9 @@ class Code:
         """
         total = dict(self._stats)
         for _, executable in list(self._compiled.values()) if "cache" not in total else ():
-            for step, seconds in executable.stats.items():
-                total[step] = total.get(step, 0.0) + seconds
+            for one in (executable, executable.once):
+                for step, seconds in one.stats.items() if one is not None else ():
+                    total[step] = total.get(step, 0.0) + seconds
         return total
 
     @property
@@ -145,7 +148,13 @@ class Code:
         elif lengths:
             program = graph = build_program(self.inputs, self.outputs, lengths, order=program.order)
         executable = compile_positional(
-            self.backend, graph.inputs, graph.outputs, program.static, self.kernels, self.allow
+            self.backend,
+            graph.inputs,
+            graph.outputs,
+            program.static,
+            self.kernels,
+            self.allow,
+            len(self.inputs),
         )
         if self._lowered is not None:
             key, recipe, _ = self._lowered

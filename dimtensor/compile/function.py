@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dimtensor.compile.binding_values import Frame, complete
+from dimtensor.compile.binding_values import Frame, Settled, complete
 from dimtensor.compile.code import Code
 from dimtensor.compile.failures import failure
 from dimtensor.compile.pure_functions import Levels
@@ -79,6 +79,7 @@ class CompiledFunction(Levels):
         self._data_binding, self._data = bind_data(
             self._data_nodes, [slot.dims for slot in data], self._replaced
         )
+        self._settled = Settled()
         self._late_ports = [at for at, port in enumerate(code.ports) if port.late_categories]
         self._frames: dict[tuple, Frame] = {}
         self._grown: dict[tuple, CompiledFunction] = {}
@@ -187,7 +188,8 @@ class CompiledFunction(Levels):
                 program.output_dims, self._structure.names(code.outputs), code.outputs, strict=True
             )
         ]
-        return Frame(binding, program, executable, self._data, len(code.inputs), labellers)
+        n = len(code.inputs)
+        return Frame(binding, program, executable, self._data, n, labellers, self._settled)
 
     def _keep(self, key: tuple, frame: Frame) -> Frame:
         frames = self._frames

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from dimtensor.backends import Executable
-from dimtensor.compile.binding_values import located
+from dimtensor.compile.binding_values import Settled, located
 from dimtensor.compile.failures import failure
 from dimtensor.compile.program import Program
 from dimtensor.dims import Binding, Dim, Dims, dim_set
@@ -35,13 +36,13 @@ class PositionalFunction:
         What the data tell of dims.
     specialise : callable, optional
         Gives the executable for lengths, where there is one for each.
+    settle : Settled, optional
+        Knows what follows from the data alone.
 
     Attributes
     ----------
     input_dims, output_dims : list of tuple of Dim
         The order in which the arrays have their axes.
-    fixed : tuple of ndarray
-        Data and large constants, in the order in which `raw` takes them.
 
     Examples
     --------
@@ -62,6 +63,7 @@ class PositionalFunction:
         data: Sequence[np.ndarray],
         binding: Binding,
         specialise: Callable[[dict[Dim, int]], Executable] | None = None,
+        settle: Settled | None = None,
     ):
         held = [*data, *located(program, binding)]
         self.program = program
@@ -69,8 +71,8 @@ class PositionalFunction:
         self.binding = binding
         self.input_dims = [slot.dims for slot in program.slots[: len(inputs)]]
         self.output_dims = program.output_dims
-        self.fixed = (*held, *executable.constants)
         self._inputs = inputs
+        self._settle = settle or Settled()
         self._held = held
         self._n_outputs = n_outputs
         self._first_check = n_outputs + len(program.masks)
@@ -79,11 +81,20 @@ class PositionalFunction:
         # native code checks what it gets itself
         self._dtypes = [np.dtype("int64" if isinstance(x, Dim) else x.dtype) for x in inputs]
         self._trusting = executable.native is None
-        self._data = tuple(map(executable.place, held))
+        self._data: tuple[Any, ...] = ()
         if executable.native is not None:
-            self._call, self._data = executable.native.bind(self.fixed), ()
+            self._call = executable.native.bind(self.fixed)
         elif specialise is not None:
-            self._call = _Specialised([slot.dims for slot in program.slots], specialise)
+            dims = [slot.dims for slot in program.slots]
+            self._call = _Specialised(dims, specialise, held, self._settle)
+        else:
+            self._data = tuple(map(executable.place, self._settle(executable, held)))
+
+    @cached_property
+    def fixed(self) -> tuple[np.ndarray, ...]:
+        """Data, what follows from them alone, and large constants, as `raw` takes them."""
+        executable = self.executable
+        return (*self._settle(executable, self._held), *executable.constants)
 
     @property
     def raw(self) -> Any:
@@ -160,17 +171,28 @@ class PositionalFunction:
 class _Specialised:
     """Runs the code for the lengths that the arrays of a call have, compiled at the first one."""
 
-    def __init__(self, dims: Sequence[Dims], specialise: Callable[[dict[Dim, int]], Executable]):
+    def __init__(
+        self,
+        dims: Sequence[Dims],
+        specialise: Callable[[dict[Dim, int]], Executable],
+        held: Sequence[np.ndarray],
+        settle: Settled,
+    ):
         self._dims = dims
         self._specialise = specialise
-        self._calls: dict[tuple, Callable[..., Sequence[Any]]] = {}
+        self._held = held
+        self._settle = settle
+        self._calls: dict[tuple, tuple[Callable[..., Sequence[Any]], tuple[Any, ...]]] = {}
 
     def __call__(self, *arrays: np.ndarray) -> Sequence[Any]:
         shapes = tuple(map(np.shape, arrays))
-        call = self._calls.get(shapes)
-        if call is None:
-            call = self._calls[shapes] = self._specialise(self.lengths(shapes)).call
-        return call(*arrays)
+        found = self._calls.get(shapes)
+        if found is None:
+            executable = self._specialise(self.lengths([*shapes, *map(np.shape, self._held)]))
+            data = tuple(map(executable.place, self._settle(executable, self._held)))
+            found = self._calls[shapes] = executable.call, data
+        call, data = found
+        return call(*arrays, *data)
 
     def lengths(self, shapes: Sequence[tuple[int, ...]]) -> dict[Dim, int]:
         """Lengths that arrays tell."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.backends import backend_of
-from dimtensor.compile.binding_values import check_indexers, complete
+from dimtensor.compile.binding_values import Settled, check_indexers, complete
 from dimtensor.compile.code import Code
 from dimtensor.compile.positional import PositionalFunction
 from dimtensor.dims import Binding, Dim, dim_set
@@ -33,6 +33,7 @@ class Levels:
     _data: list[np.ndarray]
     _data_nodes: list[Node]
     _data_binding: Binding
+    _settled: Settled
 
     def _data_for(self, code: Code) -> list[np.ndarray]:
         """The data in the order in which some code takes them: each code has one of its own."""
@@ -54,8 +55,9 @@ class Levels:
                 return code.compiled({d: found[d] for d in code.open_dims if d in found})[1]
 
         return PositionalFunction(
-            program, executable, code.inputs, len(code.outputs), data, binding, specialise
-        )
+            program, executable, code.inputs, len(code.outputs), data, binding, specialise,
+            self._settled,
+        )  # fmt: skip
 
     @cached_property
     def positional(self) -> PositionalFunction:
@@ -70,7 +72,7 @@ class Levels:
 
     @property
     def fixed(self) -> tuple[np.ndarray, ...]:
-        """Data and large constants: what `numba` takes after the inputs."""
+        """Data, what follows from them, and large constants: what `numba` takes after inputs."""
         return self._positional_on("numba").fixed
 
     @cached_property
@@ -191,6 +193,29 @@ class Levels:
         return self._kernel("source").source
 
     @property
+    def once_source(self) -> str:
+        """The source of what is computed once for the data, to be read; empty if nothing is.
+
+        A call takes the results after the data. New data (`with_data`) have their own.
+
+        Raises
+        ------
+        GraphError
+            If the backend has none.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> x, k = dt.scalar("x"), dt.data([1.0, 2.0], dims=dt.Dim("n"))
+        >>> f = dt.function([x], (k * x - dt.gammaln(k)).sum())
+        >>> "f0(" in f.once_source, "f0(" in f.source  # doctest: +SKIP
+        (True, False)
+        """
+        self._kernel("source")
+        once = self.positional.executable.once
+        return "" if once is None else once.kernel.source
+
+    @property
     def assembly(self) -> str:
         """The machine code of the loop nests for this processor, to be read.
 
@@ -240,6 +265,7 @@ class PureFunction:
         self._function = function
         code = function._code
         self._code = code.on("jax")
+        self._settled = Settled()
         self._data = function._data_for(self._code)
 
     def __call__(self, *arrays: Any) -> tuple[Any, ...]:
@@ -269,8 +295,9 @@ class PureFunction:
         complete(binding, code.program)
         program, executable = code.compiled(code.known_lengths(binding))
         held = PositionalFunction(
-            program, executable, code.inputs, len(code.outputs), self._data, binding
-        )
+            program, executable, code.inputs, len(code.outputs), self._data, binding,
+            settle=self._settled,
+        )  # fmt: skip
         return tuple(executable.raw(*arrays, *held.fixed))
 
 

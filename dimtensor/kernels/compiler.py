@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache, cached_property
 from typing import Any
 
@@ -21,6 +21,7 @@ from dimtensor.errors import NotNativeWarning
 from dimtensor.kernels.emit.emitter import Emitter
 from dimtensor.kernels.generated import function_of_source
 from dimtensor.kernels.graph.absorbed import absorb_sums
+from dimtensor.kernels.graph.once import split_once
 from dimtensor.kernels.graph.padded import first_of_padded
 from dimtensor.kernels.graph.splits import products_as_reductions, split_as_slices, updates_once
 from dimtensor.kernels.graph.sums import factor_sums
@@ -32,6 +33,7 @@ from dimtensor.kernels.native.machine import assembly
 from dimtensor.kernels.native.scope import left_to_numba
 from dimtensor.kernels.native.translate import ArgumentType
 from dimtensor.kernels.native.values import NotLoadable, OutOfScope
+from dimtensor.kernels.plan.extents import Axis
 from dimtensor.kernels.plan.plan import Plan
 from dimtensor.ops.loop.rewrites.driver import rewrite_loops
 from dimtensor.ops.rewrites import rewrite
@@ -57,10 +59,21 @@ class Kernel:
         Its machine code, where LLVM is given the source directly.
     left_to_numba : str or None
         Why there is none.
+    once : Kernel or None
+        Computes what this one takes after its other arguments, of those that many calls share.
     """
 
-    def __init__(self, emitter: Emitter, arguments: Sequence[Variable], stats: dict[str, float]):
+    once: Kernel | None = None
+
+    def __init__(
+        self,
+        emitter: Emitter,
+        arguments: Sequence[Variable],
+        stats: dict[str, float],
+        quick: bool = False,
+    ):
         self.stats = stats
+        self._quick = quick
         self.loops = emitter.function()
         self.constants = tuple(array for _, array in emitter.constants)
         self._namespace = emitter.namespace
@@ -91,7 +104,7 @@ class Kernel:
             types = [ArgumentType(v.type.dtype, v.type.shape) for v in self._arguments]
             types += [ArgumentType(a.dtype.name, a.shape) for a in self.constants]
             started = time.perf_counter()
-            kernel = NativeKernel(native_code(self.loops, types, operations))
+            kernel = NativeKernel(native_code(self.loops, types, operations, self._quick))
             self.stats["jit"] = time.perf_counter() - started
         except OutOfScope as reason:
             if isinstance(reason, NotLoadable):
@@ -173,8 +186,18 @@ def compile_kernel(
     inputs: Sequence[Variable],
     outputs: Sequence[Variable],
     allow: Collection[str] = (),
+    given: int | None = None,
 ) -> Kernel:
     """Compile a positional graph to one numba function of loop nests.
+
+    Parameters
+    ----------
+    inputs, outputs : sequence of Variable
+    allow : collection of str
+        Rewrites that are asked for.
+    given : int, optional
+        How many inputs every call gives anew. What follows from the others alone is left to the
+        kernel `once`.
 
     Raises
     ------
@@ -183,16 +206,23 @@ def compile_kernel(
     """
     started = time.perf_counter()
     graph = rewritten(inputs, outputs, allow)
-    rewrite = time.perf_counter() - started
-    return kernel_of(graph, stats={"rewrite": rewrite})
+    split = None if given is None else split_once(graph, graph.inputs[given:])
+    stats = {"rewrite": time.perf_counter() - started}
+    if split is None:
+        return kernel_of(graph, stats=stats)
+    kernel = kernel_of(graph, stats=stats, same=split.same_lengths)
+    kernel.once = kernel_of(split.once, quick=True)
+    return kernel
 
 
 def kernel_of(
     graph: FunctionGraph,
     emitter_type: type[Emitter] = Emitter,
     stats: dict[str, float] | None = None,
+    same: Iterable[tuple[Axis, Axis]] = (),
+    quick: bool = False,
 ) -> Kernel:
-    """Compile a graph that is rewritten already.
+    """Compile a graph that is rewritten already; quickly, if it runs once.
 
     Raises
     ------
@@ -201,6 +231,6 @@ def kernel_of(
     """
     stats = {} if stats is None else stats
     started = time.perf_counter()
-    kernel = Kernel(emitter_type(Plan(graph)), graph.inputs, stats)
+    kernel = Kernel(emitter_type(Plan(graph, same=same)), graph.inputs, stats, quick)
     stats["kernel"] = time.perf_counter() - started - stats.get("jit", 0.0)
     return kernel

@@ -214,12 +214,15 @@ def test_entries_that_are_whole_and_senseless_are_removed(folder: Path) -> None:
     entry = store.read(path.stem)
     assert entry is not None
     about = entry.about
+    (code,) = about["code"]
     senseless = [
-        {**about, "kind": "other"},
+        {**about, "code": [{**code, "kind": "other"}]},
+        {**about, "code": []},
+        {**about, "code": [code, code]},
         {**about, "recipe": [[[7, "start"]], [], []]},
         {**about, "recipe": [[], [1000], []]},
         {**about, "recipe": "text"},
-        {**about, "constants": [["O", [1]]]},
+        {**about, "code": [{**code, "constants": [["O", [1]]]}]},
         {},
     ]
     for wrong in senseless:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
+from dimtensor.backends import numba, python
 from dimtensor.backends.base import Allowed, Executable
 from dimtensor.backends.jax.call import HostCall, place
 
@@ -65,7 +66,11 @@ def _register_ops(jax_funcify: Any) -> None:
 
 
 def compile_positional(
-    inputs: Sequence[Any], outputs: Sequence[Any], static: bool, allow: Allowed = frozenset()
+    inputs: Sequence[Any],
+    outputs: Sequence[Any],
+    static: bool,
+    allow: Allowed = frozenset(),
+    given: int | None = None,
 ) -> Executable:
     """Compile through PyTensor's rewrites for JAX and ``jax.jit``.
 
@@ -81,6 +86,7 @@ def compile_positional(
     from pytensor.graph.fg import FunctionGraph
 
     from dimtensor.backends.jax.graph import graph_function
+    from dimtensor.kernels.graph.once import split_once
     from dimtensor.ops.loop.rewrites.driver import rewrite_loops
 
     _dispatch()
@@ -89,6 +95,10 @@ def compile_positional(
     rewrite_loops(graph, _rewrite, allow)
     _rewrite(graph)
     rewrite_loops(graph, _rewrite, allow)
+    split = None
+    if static and not shared and given is not None:
+        split = split_once(graph, graph.inputs[given:])
+    once = None if split is None else _once(split.once)
 
     pure = graph_function(graph, _translate, host=not static)
     stats = {"rewrite": time.perf_counter() - started}
@@ -97,7 +107,16 @@ def compile_positional(
         return pure(*arrays, *(v.get_value(borrow=True) for v in shared))
 
     call = HostCall(pure, [v.get_value for v in shared], static, stats)
-    return Executable(call, with_shared if shared else pure, stats, place=place)
+    return Executable(call, with_shared if shared else pure, stats, place=place, once=once)
+
+
+def _once(graph: Any) -> Executable:
+    """What runs a graph once, outside of any trace: nothing is compiled for it but loops."""
+    from dimtensor.ops.loop.op import Scan
+
+    if any(isinstance(node.op, Scan) for node in graph.apply_nodes):
+        return numba.compile_positional(graph.inputs, graph.outputs)
+    return python.compile_positional(graph.inputs, graph.outputs)
 
 
 def _translate(node: Any) -> Callable[..., Any]:
@@ -155,8 +174,9 @@ class _Jax:
         static: bool,
         kernels: bool,
         allow: Allowed,
+        given: int | None,
     ) -> Executable:
-        return compile_positional(inputs, outputs, static, allow)
+        return compile_positional(inputs, outputs, static, allow, given)
 
     def path(self, executable: Executable) -> str:
         return "JAX"

@@ -19,6 +19,7 @@ def compile_positional(
     outputs: Sequence[Any],
     kernels: bool = True,
     allow: Allowed = frozenset(),
+    given: int | None = None,
 ) -> Executable:
     """Compile to one function of loop nests.
 
@@ -28,6 +29,8 @@ def compile_positional(
     kernels : bool
         Whether to use the kernel compiler; otherwise, and for a graph that it has no rule for, the
         operations are performed one after the other.
+    given : int, optional
+        How many inputs every call gives anew; see :func:`dimtensor.backends.compile_positional`.
 
     Notes
     -----
@@ -40,7 +43,7 @@ def compile_positional(
     if not kernels:
         return _performed(inputs, outputs, "kernels are switched off")
     try:
-        return _through_kernels(inputs, outputs, allow)
+        return _through_kernels(inputs, outputs, allow, given)
     except UnsupportedGraph as reason:
         if settings().strict_kernels:
             raise
@@ -53,7 +56,9 @@ def _performed(inputs: Sequence[Any], outputs: Sequence[Any], reason: str) -> Ex
     return Executable(found.call, None, found.stats, reason=reason)
 
 
-def _through_kernels(inputs: Sequence[Any], outputs: Sequence[Any], allow: Allowed) -> Executable:
+def _through_kernels(
+    inputs: Sequence[Any], outputs: Sequence[Any], allow: Allowed, given: int | None
+) -> Executable:
     from pytensor.tensor.type import TensorType
 
     from dimtensor.kernels.compiler import compile_kernel
@@ -63,16 +68,24 @@ def _through_kernels(inputs: Sequence[Any], outputs: Sequence[Any], allow: Allow
     for variable in (*inputs, *shared):
         if not isinstance(variable.type, TensorType):
             raise UnsupportedGraph(f"an input of type {variable.type}")
-    kernel = compile_kernel([*inputs, *shared], outputs, allow)
+    # shared variables may change between calls
+    kernel = compile_kernel([*inputs, *shared], outputs, allow, None if shared else given)
+    return _executable(kernel, shared)
+
+
+def _executable(kernel: Any, shared: Sequence[Any] = ()) -> Executable:
     constants = (*(v.get_value(borrow=True) for v in shared), *kernel.constants)
     native = kernel.native
+    once = None if kernel.once is None else _executable(kernel.once)
     if native is not None and not shared:
         call = native.bind(kernel.constants)
-        return Executable(call, None, kernel.stats, constants, kernel=kernel, native=native)
+        return Executable(
+            call, None, kernel.stats, constants, kernel=kernel, native=native, once=once
+        )
     run = _with_values(kernel, shared)
     if native is None:
         run = _TimedFirstCall(run, kernel.stats)
-    return Executable(run, None, kernel.stats, constants, kernel=kernel)
+    return Executable(run, None, kernel.stats, constants, kernel=kernel, once=once)
 
 
 def _with_values(kernel: Any, shared: Sequence[Any]) -> Callable[..., Any]:
@@ -134,8 +147,9 @@ class _Numba:
         static: bool,
         kernels: bool,
         allow: Allowed,
+        given: int | None,
     ) -> Executable:
-        return compile_positional(inputs, outputs, kernels, allow)
+        return compile_positional(inputs, outputs, kernels, allow, given)
 
     def path(self, executable: Executable) -> str:
         kernel = executable.kernel

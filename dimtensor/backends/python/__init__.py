@@ -50,6 +50,7 @@ class _Python:
         static: bool,
         kernels: bool,
         allow: Allowed,
+        given: int | None,
     ) -> Executable:
         return compile_positional(inputs, outputs)
 

@@ -116,7 +116,10 @@ def _check_process() -> None:
 
 
 def native_code(
-    function: Function, arguments: Sequence[ArgumentType], operations: Mapping[str, tuple[Any, str]]
+    function: Function,
+    arguments: Sequence[ArgumentType],
+    operations: Mapping[str, tuple[Any, str]],
+    quick: bool = False,
 ) -> NativeCode:
     """Compile a kernel.
 
@@ -126,6 +129,8 @@ def native_code(
     arguments : sequence of ArgumentType
     operations : mapping of str to (scalar op, dtype)
         Functions that stand for scalar operations of PyTensor, and what they give.
+    quick : bool
+        Whether it runs once, so that LLVM's passes take longer than they save.
 
     Raises
     ------
@@ -142,7 +147,7 @@ def native_code(
             flat("kernel", arguments, found.results),
         ]
     )
-    made = machine.object_code(text)
+    made = machine.object_code(text, quick)
     return NativeCode(made, tuple(arguments), found.results, found.externals, printed(function))
 
 

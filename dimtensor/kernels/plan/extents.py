@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from pytensor.graph.basic import Apply, Constant, Variable
@@ -23,13 +24,19 @@ Axis = tuple[Variable, int]
 class Extents:
     """Union-find over the axes of all variables of a graph.
 
+    Pairs of axes that are known to have the same length can be given.
+
     Axes of static length 1 are left out: they may be broadcast. Where they may not, `promised` has
     the pairs of axes, by node, that are only right if the other one has length 1 as well.
     """
 
-    def __init__(self, graph: FunctionGraph):
+    def __init__(self, graph: FunctionGraph, same: Iterable[tuple[Axis, Axis]] = ()):
         self._parent: dict[Axis, Axis] = {}
         self.promised: dict[Apply, list[tuple[Axis, Axis]]] = {}
+        for one, two in same:
+            a, b = self.find(one), self.find(two)
+            if a != b:
+                self._parent[b] = a
         for node in graph.toposort():
             self._unify_node(node, node)
 
@@ -120,7 +127,7 @@ class Extents:
 def selection_of(node: Apply) -> Variable:
     """A variable that has the shape of what an update selects; kept with the node."""
     selection = getattr(node.tag, "kernel_selection", None)
-    if selection is None:
+    if selection is None or selection.owner.inputs != [node.inputs[0], *node.inputs[2:]]:
         x = node.inputs[0]
         kind = Subtensor if isinstance(node.op, IncSubtensor) else AdvancedSubtensor
         selection = kind(node.op.idx_list)(x, *node.inputs[2:])

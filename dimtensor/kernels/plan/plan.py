@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from pytensor.graph.basic import Apply, Constant, Variable
@@ -99,12 +100,16 @@ class Plan:
     graph : FunctionGraph
     fuse : bool
         Whether tasks share loop nests; otherwise each has its own, to compare with.
+    same : iterable of (Axis, Axis)
+        Axes that are known to have the same length.
     """
 
-    def __init__(self, graph: FunctionGraph, fuse: bool = True):
+    def __init__(
+        self, graph: FunctionGraph, fuse: bool = True, same: Iterable[tuple[Axis, Axis]] = ()
+    ):
         self.graph = graph
         self.fuse = fuse
-        self.extents = Extents(graph)
+        self.extents = Extents(graph, same)
         self.order = list(graph.toposort())
         self.inline = {n for n in self.order if self._is_inline(n)}
         self.stored: set[Variable] = set(graph.inputs)

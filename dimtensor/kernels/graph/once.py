@@ -1,0 +1,215 @@
+"""What follows from data alone: computed once for them, and not at every call.
+
+The inputs of a graph are those of a call and those that many calls have in common. What is computed
+of the latter alone becomes an input of its own, and a graph apart computes it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.graph.fg import FunctionGraph
+from pytensor.scalar.basic import ScalarType
+from pytensor.tensor.basic import Alloc
+from pytensor.tensor.elemwise import DimShuffle, Elemwise
+from pytensor.tensor.shape import Shape, Shape_i, SpecifyShape
+from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor
+from pytensor.tensor.type import TensorType
+
+from dimtensor.kernels.plan.extents import Axis
+from dimtensor.kernels.plan.plan import Plan
+from dimtensor.ops.facts import facts_of
+
+# Sums or products: what costs less per element is sooner computed again than read.
+_WORTH = 3
+_GATHER = 2
+# An array of so many elements is small, whatever it is made of.
+_SMALL = 4096
+
+
+class Split(NamedTuple):
+    """A graph without what follows from data alone, which is another graph.
+
+    Attributes
+    ----------
+    graph : FunctionGraph
+        Takes the results of `once` after its other inputs.
+    once : FunctionGraph
+        Takes the inputs that many calls have in common.
+    same_lengths : list of (Axis, Axis)
+        Axes of `graph` that have the same length by what is now in `once`.
+    """
+
+    graph: FunctionGraph
+    once: FunctionGraph
+    same_lengths: list[tuple[Axis, Axis]]
+
+
+def split_once(graph: FunctionGraph, fixed: Sequence[Variable]) -> Split | None:
+    """Move what depends on some inputs alone to a graph of its own; None where it is not worth it.
+
+    Parameters
+    ----------
+    graph : FunctionGraph
+        It is changed.
+    fixed : sequence of Variable
+        Inputs of the graph that many calls have in common.
+
+    Notes
+    -----
+    An array is kept where it takes more than a few products to compute an element of it again, or
+    where it was to be stored at every call anyway. It is no larger than another array that calls
+    store or take, unless it is small: a product of two vectors of data is not kept as a matrix.
+
+    Examples
+    --------
+    >>> import pytensor.tensor as pt
+    >>> x, k = pt.dvector("x"), pt.dvector("k")
+    >>> split = split_once(FunctionGraph([x, k], [(x - pt.gammaln(k)).sum()], clone=False), [k])
+    >>> [str(node.op.scalar_op) for node in split.once.toposort()]
+    ['gammaln']
+    """
+    if not fixed or len(fixed) == len(graph.inputs):
+        return None
+    chosen = _Chooser(graph, fixed).chosen()
+    if not chosen:
+        return None
+    once = FunctionGraph(list(fixed), list(chosen.variables), clone=True)
+    stand_ins = [v.type() for v in chosen.variables]
+    for old, new in zip(chosen.variables, stand_ins, strict=True):
+        graph.add_input(new)
+        graph.replace(old, new, reason="once", import_missing=True)
+    classes: dict[Axis, Axis] = {}
+    pairs = []
+    olds = dict(zip(stand_ins, chosen.variables, strict=True))
+    made = (v for node in graph.toposort() for v in node.outputs)
+    for variable in (*graph.inputs, *made):
+        for axis in range(getattr(variable.type, "ndim", 0)):
+            root = chosen.plan.extents.find((olds.get(variable, variable), axis))
+            first = classes.setdefault(root, (variable, axis))
+            if first != (variable, axis):
+                pairs.append((first, (variable, axis)))
+    return Split(graph, once, pairs)
+
+
+class _Chosen(NamedTuple):
+    variables: list[Variable]
+    plan: Plan
+
+
+class _Chooser:
+    """Finds what is kept of a graph."""
+
+    def __init__(self, graph: FunctionGraph, fixed: Collection[Variable]):
+        self._graph = graph
+        self._nodes = list(graph.toposort())
+        # what follows from the fixed inputs, and what reads values of them, not only lengths
+        self._known: set[Variable] = set(fixed)
+        self._valued: set[Variable] = set(fixed)
+        for node in self._nodes:
+            if _follows(node, self._known):
+                self._known.update(node.outputs)
+                if not isinstance(node.op, (Shape, Shape_i)) and any(
+                    v in self._valued for v in node.inputs
+                ):
+                    self._valued.update(node.outputs)
+        self._costs: dict[Variable, int] = {}
+
+    def chosen(self) -> _Chosen | None:
+        demanded = [(v, node) for v, node in self._demanded() if v.owner is not None]
+        if not any(v in self._valued for v, _ in demanded):
+            return None
+        plan = self._plan = Plan(self._graph)
+        self._sizes = _maximal(
+            _classes(plan, v) for v in plan.stored if isinstance(v.type, TensorType)
+        )
+        for node in self._nodes:
+            if node.outputs[0] in self._known:
+                self._set_costs(node)
+        found: dict[Variable, None] = {}
+        seen: set[Variable] = set()
+        stack = [v for v, _ in reversed(demanded)]
+        while stack:
+            variable = stack.pop()
+            if variable in seen or variable not in self._valued or variable.owner is None:
+                continue
+            seen.add(variable)
+            if self._is_worth_it(variable):
+                found[variable] = None
+            elif not isinstance(variable.owner.op, (Shape, Shape_i)):
+                stack += reversed(variable.owner.inputs)
+        if not any(v.type.ndim or v.owner not in plan.inline for v in found):
+            return None  # some numbers are not worth a function
+        return _Chosen(list(found), plan)
+
+    def _demanded(self) -> Iterator[tuple[Variable, Apply | None]]:
+        """What calls read of what follows from the fixed inputs."""
+        for node in self._nodes:
+            if node.outputs[0] not in self._known and not isinstance(node.op, (Shape, Shape_i)):
+                for variable in node.inputs:
+                    if variable in self._known:
+                        yield variable, node
+        for variable in self._graph.outputs:
+            if variable in self._known and getattr(variable.type, "ndim", 1) == 0:
+                yield variable, None
+
+    def _set_costs(self, node: Apply) -> None:
+        """What an element of a result costs, from arrays in memory."""
+        op, cost = node.op, 0
+        costs = [self._costs.get(v, 0) for v in node.inputs]
+        if node in self._plan.inline:
+            if isinstance(op, Elemwise):
+                cost = sum(costs) + facts_of(op.scalar_op).cost
+            elif isinstance(op, AdvancedSubtensor):
+                cost = _GATHER + sum(costs[1:])
+            elif isinstance(op, DimShuffle):
+                # what is repeated is computed once for all of its places
+                cost = 0 if "x" in op.new_order else costs[0]
+            elif isinstance(op, (Subtensor, SpecifyShape)):
+                cost = costs[0]
+        for variable in node.outputs:
+            self._costs[variable] = cost
+
+    def _is_worth_it(self, variable: Variable) -> bool:
+        node = variable.owner
+        if not isinstance(variable.type, TensorType):
+            return False
+        if node not in self._plan.inline:
+            return True
+        if isinstance(node.op, (Alloc, SpecifyShape)):
+            return False
+        cost = self._costs[variable]
+        if variable in self._plan.stored and variable.type.ndim:
+            return cost > 0
+        return cost >= _WORTH and self._fits(variable)
+
+    def _fits(self, variable: Variable) -> bool:
+        """Whether an array is small, or no larger than one that is in memory anyway."""
+        size = 1
+        for length in variable.type.shape:
+            size = _SMALL + 1 if length is None else size * length
+        if size <= _SMALL:
+            return True
+        classes = _classes(self._plan, variable)
+        return any(classes <= other for other in self._sizes)
+
+
+def _follows(node: Apply, known: Collection[Variable]) -> bool:
+    """Whether a node computes arrays from constants and known variables."""
+    return all(isinstance(v, Constant) or v in known for v in node.inputs) and all(
+        isinstance(v.type, (TensorType, ScalarType)) for v in (*node.inputs, *node.outputs)
+    )
+
+
+def _classes(plan: Plan, variable: Any) -> Counter[Axis]:
+    """The lengths of an array, as far as they are not 1."""
+    space, _ = plan.space_of(variable)
+    return Counter(cls for cls, _ in space)
+
+
+def _maximal(found: Iterator[Counter[Axis]]) -> list[Counter[Axis]]:
+    unique = {frozenset(one.items()): one for one in found}
+    return list(unique.values())
