@@ -42,8 +42,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 
 def _share(part: int) -> settings:
-    profile = settings.get_profile(settings.get_current_profile_name())
-    return settings(profile, max_examples=round(profile.max_examples / part))
+    return settings(max_examples=round(settings.default.max_examples / part))
 
 
 # Properties that build functions of the interpreter, or differentiate programs.
