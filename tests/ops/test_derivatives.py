@@ -288,6 +288,71 @@ def test_second_derivatives_where_a_first_one_is_zero():
             np.testing.assert_allclose(found, wanted, atol=1e-15, err_msg=str(point))
 
 
+l1 = float(np.log(1.3))
+UNUSED: dict[str, tuple[Any, list, list]] = {
+    # of w at [0, 1.3, -1], where elements that are infinite or undefined are not used: the
+    # gradient, and the Hessian's row of the second element, beyond which it is zero
+    "product": (lambda w: (w * pt.log(w))[1], [0, l1 + 1, 0], [0, 1 / 1.3, 0]),
+    "of an infinity": (
+        lambda w: pt.sin(pt.log(w))[1], [0, np.cos(l1) / 1.3, 0],
+        [0, -(np.sin(l1) + np.cos(l1)) / 1.69, 0],
+    ),
+    "square": (lambda w: (pt.log(w) ** 2)[1:2].sum(), [0, 2 * l1 / 1.3, 0],
+               [0, 2 * (1 - l1) / 1.69, 0]),
+    "quotient": (lambda w: (1 / w)[1] * w[2], [0, 1 / 1.69, 1 / 1.3], [0, -2 / 1.3**3, -1 / 1.69]),
+    "each with each": (
+        lambda w: (pt.log(w)[:, None] * w[None, :])[1].sum(), [l1, l1 + 0.3 / 1.3, l1],
+        [1 / 1.3, 2 / 1.3 - 0.3 / 1.69, 1 / 1.3],
+    ),
+    "set": (lambda w: pt.set_subtensor((w * pt.log(w))[[0, 2]], w[2])[:2].sum(),
+            [0, l1 + 1, 1], [0, 1 / 1.3, 0]),
+}  # fmt: skip
+
+
+def _derivatives_of_unused(name: str, ways: Sequence[str]) -> None:
+    """First derivatives, and second ones where the outer and the inner mode are as named."""
+    function, gradient, row = UNUSED[name]
+    w = pt.dvector("w")
+    cost = function(w)
+    units = [pt.constant(np.eye(3)[k]) for k in range(3)]
+    one = pt.constant(1.0)
+    (slope,) = pull([cost], [one], [w])
+    once = [push([cost], [w], [u])[0] for u in units]
+    hessian = {
+        "forward over reverse": lambda: [push([slope], [w], [u])[0] for u in units],
+        "reverse over forward": lambda: [pull([t], [one], [w])[0] for t in once],
+        "forward over forward": lambda: [pt.stack([push([t], [w], [u])[0] for t in once])
+                                         for u in units],
+        "reverse over reverse": lambda: [pull([slope[k]], [one], [w])[0] for k in range(3)],
+    }  # fmt: skip
+    wanted = np.zeros((3, 3))
+    wanted[1] = wanted[:, 1] = row
+    for way in ways:
+        found = Interpreter([w], [slope, pt.stack(once), *hessian[way]()])(
+            np.array([0.0, 1.3, -1.0])
+        )
+        np.testing.assert_allclose(found[0], gradient, rtol=1e-12, err_msg=way)
+        np.testing.assert_allclose(found[1], gradient, rtol=1e-12, err_msg=way)
+        np.testing.assert_allclose(found[2:], wanted, rtol=1e-12, err_msg=way)
+
+
+@pytest.mark.parametrize("name", UNUSED)
+def test_derivatives_beside_infinities_that_are_not_used(name: str):
+    ways = ("forward over reverse", "reverse over forward", "forward over forward")
+    _derivatives_of_unused(name, ways)
+
+
+@pytest.mark.parametrize("name", UNUSED)
+def test_reverse_over_reverse_beside_infinities_that_are_not_used(
+    name: str, request: pytest.FixtureRequest
+):
+    if name in ("product", "each with each", "set"):
+        reason = "an infinite slope of a product whose other factor is a cotangent of zero"
+        mark = pytest.mark.xfail(raises=AssertionError, strict=True, reason=reason)
+        request.applymarker(mark)
+    _derivatives_of_unused(name, ["reverse over reverse"])
+
+
 def test_third_derivatives_of_products():
     v = pt.dvector("v")
     cost: Variable = v.prod()

@@ -33,6 +33,7 @@ from dimtensor.ops.derivatives.flow import (
     summed_to,
     total,
 )
+from dimtensor.ops.derivatives.poles import may_be_infinite
 from dimtensor.ops.derivatives.rules import FlowRules, declare_flow_rules
 from dimtensor.ops.special import vanishing
 from dimtensor.upstream.pytensor import batch_derivatives
@@ -55,6 +56,11 @@ class Partial(NamedTuple):
     times: Callable[[Variable], Variable]
     mask: Variable | None = None
     singular: bool = False
+
+
+def same(t: Variable) -> Variable:
+    """A derivative times one."""
+    return t
 
 
 # constant but for jumps
@@ -127,13 +133,14 @@ def pull_elementwise(
     """Cotangents of the operands of an elementwise operation."""
     (out,) = node.outputs
     found: list[Flow | Undefined | None] = []
-    for x, on, partial in zip(node.inputs, wanted, _partials_of(node), strict=True):
-        if not on or partial is None or not is_continuous(x):
+    for at, partial in enumerate(_partials_of(node)):
+        x = node.inputs[at]
+        if not wanted[at] or partial is None or not is_continuous(x):
             found.append(None)
             continue
         mask = both(cotangent.mask, partial.mask)
         try:
-            if partial.singular and cotangent.sparse:
+            if cotangent.sparse and _is_singular(node, at, partial):
                 value = of_dtype(_guarded(partial, cotangent.value), x)
             else:
                 value = of_dtype(partial.times(cotangent.value), x)
@@ -142,6 +149,15 @@ def pull_elementwise(
             continue
         found.append(summed_to(Flow(value, mask, cotangent.sparse), x, out))
     return found
+
+
+def _is_singular(node: Any, at: int, partial: Partial) -> bool:
+    """Whether a partial may be infinite, or not a number, by itself or by the operands it reads."""
+    if partial.singular or partial.times in (same, pt.neg):
+        return partial.singular
+    linear = isinstance(node.op.scalar_op, (ps.Mul, ps.TrueDiv))
+    read = [x for k, x in enumerate(node.inputs) if not (linear and k == at)]
+    return any(map(may_be_infinite, read))
 
 
 def _guarded(partial: Partial, t: Variable) -> Variable:
@@ -160,13 +176,13 @@ def push_elementwise(node: Any, tangents: Sequence[Flow | None]) -> Flow | None:
 
     terms: list[tuple[Variable, Variable | None]] = []
     sparse = True
-    for flow, partial in zip(tangents, _partials_of(node), strict=True):
+    for at, (flow, partial) in enumerate(zip(tangents, _partials_of(node), strict=True)):
         if flow is None or partial is None:
             continue
         # a tangent has no mask: it is what it is
         value = flow.value
         try:
-            guard = partial.singular and flow.sparse and not is_constant(value)
+            guard = flow.sparse and not is_constant(value) and _is_singular(node, at, partial)
             term = _guarded(partial, value) if guard else partial.times(value)
         except _HasNone as error:
             raise GraphError(f"a derivative in this expression is not known: {error}") from error

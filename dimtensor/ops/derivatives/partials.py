@@ -20,17 +20,14 @@ import pytensor.scalar.basic as ps
 import pytensor.scalar.math as psm
 import pytensor.tensor as pt
 from pytensor.graph.basic import Constant, Variable
-from pytensor.tensor.elemwise import DimShuffle, Elemwise
+from pytensor.tensor.elemwise import Elemwise
 
 from dimtensor.ops import special
-from dimtensor.ops.derivatives.elementwise import STEPS, Partial, partials
-from dimtensor.ops.derivatives.flow import both, is_constant, number, times
+from dimtensor.ops.derivatives.elementwise import STEPS, Partial, partials, same
+from dimtensor.ops.derivatives.flow import both, number, times
+from dimtensor.ops.derivatives.poles import constant_of
 
 Found = Sequence[Partial | None]
-
-
-def _same(t: Variable) -> Variable:
-    return t
 
 
 def _by(factor: Callable[[], Variable]) -> Callable[[Variable], Variable]:
@@ -65,12 +62,12 @@ def _multiple(t: Variable, factor: float) -> Variable:
 
 @partials(ps.Add)
 def _add(xs: Sequence[Variable], z: Variable) -> Found:
-    return [Partial(_same)] * len(xs)
+    return [Partial(same)] * len(xs)
 
 
 @partials(ps.Sub)
 def _sub(xs: Sequence[Variable], z: Variable) -> Found:
-    return [Partial(_same), Partial(pt.neg)]
+    return [Partial(same), Partial(pt.neg)]
 
 
 @partials(ps.Neg)
@@ -85,14 +82,15 @@ def _mul(xs: Sequence[Variable], z: Variable) -> Found:
         return rest[0] if len(rest) == 1 else pt.mul(*rest)
 
     if len(xs) == 1:
-        return [Partial(_same)]
+        return [Partial(same)]
     return [Partial(_by(lambda at=at: without(at))) for at in range(len(xs))]  # type: ignore
 
 
 @partials(ps.TrueDiv)
 def _true_div(xs: Sequence[Variable], z: Variable) -> Found:
     y = xs[1]
-    singular = not _nonzero(y)
+    divisor = constant_of(y)
+    singular = divisor is None or bool(np.any(divisor == 0))
     return [
         Partial(lambda t: _over(t, y), None, singular),
         Partial(lambda t: pt.neg(times(_over(t, y), z)), None, singular),
@@ -112,7 +110,7 @@ def _steps(xs: Sequence[Variable], z: Variable) -> Found:
 @partials(ps.Mod)
 def _mod(xs: Sequence[Variable], z: Variable) -> Found:
     x, y = xs
-    return [Partial(_same), Partial(_by(lambda: pt.neg(pt.int_div(x, y))), None, True)]
+    return [Partial(same), Partial(_by(lambda: pt.neg(pt.int_div(x, y))), None, True)]
 
 
 @partials(ps.Pow)
@@ -147,25 +145,13 @@ def _pow(xs: Sequence[Variable], z: Variable) -> Found:
 
 def _value(variable: Variable) -> float | None:
     """The one value of a constant."""
-    node = variable.owner
-    if node is not None and isinstance(node.op, DimShuffle):
-        variable = node.inputs[0]
-    if not isinstance(variable, Constant):
-        return None
-    data = np.asarray(variable.data)
-    return float(data.flat[0]) if data.size == 1 else None
-
-
-def _nonzero(variable: Variable) -> bool:
-    node = variable.owner
-    if node is not None and isinstance(node.op, DimShuffle):
-        variable = node.inputs[0]
-    return is_constant(variable)
+    data = constant_of(variable)
+    return float(data.flat[0]) if data is not None and data.size == 1 else None
 
 
 @partials(ps.Second)
 def _second(xs: Sequence[Variable], z: Variable) -> Found:
-    return [None, Partial(_same)]
+    return [None, Partial(same)]
 
 
 @partials(special.Vanishing)
@@ -175,7 +161,7 @@ def _vanishing(xs: Sequence[Variable], z: Variable) -> Found:
 
 @partials(ps.Identity, ps.Cast)
 def _identity(xs: Sequence[Variable], z: Variable) -> Found:
-    return [Partial(_same)]
+    return [Partial(same)]
 
 
 @partials(ps.Abs)
@@ -307,21 +293,21 @@ def _as_mask(condition: Variable) -> Variable:
 @partials(ps.Switch)
 def _switch(xs: Sequence[Variable], z: Variable) -> Found:
     taken = _as_mask(xs[0])
-    return [None, Partial(_same, taken), Partial(_same, pt.invert(taken))]
+    return [None, Partial(same, taken), Partial(same, pt.invert(taken))]
 
 
 @partials(ps.Maximum)
 def _maximum(xs: Sequence[Variable], z: Variable) -> Found:
     """Of two equal operands the first has all of it."""
     first = pt.ge(*xs)
-    return [Partial(_same, first), Partial(_same, pt.invert(first))]
+    return [Partial(same, first), Partial(same, pt.invert(first))]
 
 
 @partials(ps.Minimum)
 def _minimum(xs: Sequence[Variable], z: Variable) -> Found:
     """Of two equal operands the first has all of it."""
     first = pt.le(*xs)
-    return [Partial(_same, first), Partial(_same, pt.invert(first))]
+    return [Partial(same, first), Partial(same, pt.invert(first))]
 
 
 @partials(ps.Clip)
@@ -329,7 +315,7 @@ def _clip(xs: Sequence[Variable], z: Variable) -> Found:
     x, low, high = xs
     below, above = pt.lt(x, low), pt.gt(x, high)
     inside = both(pt.invert(below), pt.invert(above))
-    return [Partial(_same, inside), Partial(_same, below), Partial(_same, above)]
+    return [Partial(same, inside), Partial(same, below), Partial(same, above)]
 
 
 @partials(psm.Sigmoid)
