@@ -190,7 +190,13 @@ def initial(chain: Chain, merge: Merge) -> tuple[DimTensor, list[tuple[Lag, Node
 
 def _state_dims(chain: Chain) -> tuple[Dim, ...]:
     own = [lag_dim(lag) for lag in chain.kept()]
-    beside = [dim for dim, _ in chain.slots]
+    lags = {lag_dim(lag) for piece in chain.pieces for lag in piece.lags}
+    beside = [
+        dim
+        for piece in chain.pieces
+        for dim in piece.node.dims
+        if dim is not piece.dim and dim not in lags
+    ]
     return tuple(dict.fromkeys((*own, *chain.batch, *beside)))
 
 

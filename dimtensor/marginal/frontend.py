@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.compile.function import as_node
@@ -55,10 +55,14 @@ def unknown_of(node: Node, name: str, states: Any = None) -> Unknown:
 class Marginal:
     """A log density without its unknowns, and how it was found.
 
-    Attributes
+    Parameters
     ----------
-    terms : list of (frozenset of str, DimTensor)
-        What is left, with the names of the terms that each comes from.
+    terms : dict of str to Node
+    unknowns : sequence of Unknown
+    merge : callable
+        What becomes of a table over states.
+    more : callable, optional
+        Gives further factors.
     """
 
     def __init__(
@@ -66,10 +70,11 @@ class Marginal:
         terms: Mapping[str, Node],
         unknowns: Sequence[Unknown],
         merge: Merge = log_sum,
+        more: Callable[[StateDims], list[Factor]] = lambda states: [],
     ):
         self.unknowns = tuple(unknowns)
         states = StateDims()
-        factors = Reader(self.unknowns, states).factors(terms)
+        factors = [*Reader(self.unknowns, states).factors(terms), *more(states)]
         self.elimination = Elimination(factors, self.unknowns, states, merge)
 
     @property

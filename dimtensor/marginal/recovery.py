@@ -1,0 +1,227 @@
+"""Unknowns that were summed out, recovered: the steps of an elimination run backwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from dimtensor.dims import Dim, Dims, SelDim
+from dimtensor.graph import Node
+from dimtensor.graph.rebuilding.substitute import expand_node, relabel_node
+from dimtensor.marginal.chains import (
+    Chain,
+    Lag,
+    forward,
+    initial,
+    lag_dim,
+    loop_tables,
+    step_tables,
+    summed_states,
+)
+from dimtensor.marginal.elimination import Merge, Point, log_sum, maximum
+from dimtensor.marginal.frontend import Marginal
+from dimtensor.marginal.reading import Factor
+from dimtensor.marginal.unknowns import Along, At, Slot, StateDims, Unknown, covers, own_slot
+from dimtensor.tensor.autodiff import grad
+from dimtensor.tensor.constructors import arange, length, tensor, zeros
+from dimtensor.tensor.control.loops import scan
+from dimtensor.tensor.elementwise import clip
+from dimtensor.tensor.evaluate import substitute
+from dimtensor.tensor.handle import wrap
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+# noise over some dims, which makes the largest of several numbers a draw; 0 for none
+Noise = Callable[[Dims], Any]
+
+
+def positions(
+    terms: Mapping[str, Node], unknowns: Sequence[Unknown], noise: Noise | None
+) -> dict[str, DimTensor]:
+    """Positions among the states of all unknowns: draws from their posterior, or the best ones.
+
+    Parameters
+    ----------
+    terms : dict of str to Node
+        Of the log density.
+    unknowns : sequence of Unknown
+    noise : callable, optional
+        Independent standard Gumbel noise over some dims. Without it the result is the most
+        probable values of all unknowns together.
+    """
+    merge = maximum if noise is None else log_sum
+    found = Backwards(merge, noise or (lambda dims: 0.0))
+    for step in reversed(Marginal(terms, unknowns, merge).steps):
+        found.undo(step)
+    return {unknown.name: wrap(found.picked[unknown]) for unknown in unknowns}
+
+
+def probabilities(
+    terms: Mapping[str, Node], unknowns: Sequence[Unknown]
+) -> dict[str, tuple[DimTensor, Dim]]:
+    """Probabilities of the states of each element of unknowns, and the dims of their states.
+
+    They are the derivatives of the log density by something that is added to it where an element
+    has a state.
+    """
+    weights: dict[str, tuple[DimTensor, Dim]] = {}
+
+    def more(states: StateDims) -> list[Factor]:
+        made = []
+        for unknown in unknowns:
+            slot = own_slot(unknown)
+            dim = states[slot]
+            added = tensor(f"weights of {unknown.name}", (*unknown.dims, dim))
+            weights[unknown.name] = (added, dim)
+            factor = Factor(added.node, unknown.dims, ((dim, slot),), frozenset(), added.node)
+            made.append(factor)
+        return made
+
+    logp = Marginal(terms, unknowns, more=more).logp
+    slopes = grad(logp, [x for x, _ in weights.values()])
+    nothing = {x: zeros(x.dims) for x, _ in weights.values()}
+    return {
+        name: (substitute(slope, nothing), dim)
+        for (name, (_, dim)), slope in zip(weights.items(), slopes, strict=True)
+    }
+
+
+class Backwards:
+    """Picks states, from the unknown that was summed out last to the first one."""
+
+    def __init__(self, merge: Merge, noise: Noise):
+        self.merge, self.noise = merge, noise
+        self.picked: dict[Unknown, Node] = {}
+
+    def undo(self, step: Any) -> None:
+        """Pick the states of what one step summed out."""
+        if isinstance(step, Point):
+            table = self._given(step.table, step.slots)
+            table = expand_node(table, step.unknown.dims)
+            self.picked[step.unknown] = self._pick(table, step.dim)
+        else:
+            self._undo_chain(step)
+
+    def _pick(self, table: Node, dim: Dim) -> Node:
+        x = wrap(table)
+        return (x + self.noise(tuple(x.dims))).argmax(dim).node
+
+    def _given(self, table: Node, slots: Sequence[tuple[Dim, Slot]]) -> Node:
+        """A table at the states that were picked for others."""
+        for dim, slot in slots:
+            if dim in table.dims:
+                table = wrap(table).isel({dim: wrap(self._read(slot))}).node
+        return table
+
+    def _read(self, slot: Slot) -> Node:
+        """The states that were picked for an unknown, where a slot reads it."""
+        x = wrap(self.picked[slot.unknown])
+        chosen: dict[Dim, Any] = {}
+        renamed: list[tuple[Dim, Dim]] = []
+        for dim, where in zip(slot.unknown.dims, slot.where, strict=True):
+            if isinstance(where, At):
+                chosen[dim] = where.position
+            elif not isinstance(where, Along):
+                chosen[dim] = wrap(where.positions)
+            elif where.by == 0 and where.dim is dim:
+                continue
+            elif where.by == 0 and covers(where.dim, 0, dim):
+                renamed.append((dim, where.dim))
+            else:  # outside of the unknown it does not matter what is read
+                chosen[dim] = clip(arange(where.dim) + where.by, 0, length(dim) - 1)
+        x = x.isel(chosen) if chosen else x
+        return relabel_node(x.node, *renamed)
+
+    # -- chains ----------------------------------------------------------------------------------
+
+    def _undo_chain(self, chain: Chain) -> None:
+        pieces = [replace(p, node=self._given(p.node, chain.slots)) for p in chain.pieces]
+        chain = replace(chain, pieces=tuple(pieces), slots=())
+        last, before = forward(chain, self.merge, keep=True)
+        kept = chain.kept()
+        _, trace = summed_states([last.node], kept, self.merge)
+        final = self._picks(trace, {})
+        state, emitted = self._backwards(chain, before, final)
+        _, trace = initial(chain, self.merge)
+        known = {lag: state[_key(lag)].node for lag in kept}
+        first = self._picks(trace, known)
+        for unknown in chain.eliminated:
+            self.picked[unknown] = self._whole(chain, unknown, first, emitted, final)
+
+    def _picks(
+        self, trace: Sequence[tuple[Lag, Node]], known: Mapping[Lag, Node], noise: Any = None
+    ) -> dict[Lag, Node]:
+        """Picks for all that was summed, given others."""
+        found = dict(known)
+        for lag, table in reversed(trace):
+            for other, value in found.items():
+                if lag_dim(other) in table.dims:
+                    table = wrap(table).isel({lag_dim(other): wrap(value)}).node
+            dim = lag_dim(lag)
+            if noise is None:
+                found[lag] = self._pick(table, dim)
+            else:
+                found[lag] = (wrap(table) + noise[_key(lag)]).argmax(dim).node
+        return found
+
+    def _backwards(
+        self, chain: Chain, before: DimTensor, final: Mapping[Lag, Node]
+    ) -> tuple[dict[str, DimTensor], dict[str, DimTensor]]:
+        """From the last position to the first: states at the start, and all that was picked."""
+        sequences, same = loop_tables(chain)
+        following, kept = chain.following, chain.kept()
+        oldest = [Lag(u, chain.orders[u]) for u in chain.eliminated]
+        noise = {}
+        for lag in oldest:
+            made = self.noise((following, *chain.batch, lag_dim(lag)))
+            if not isinstance(made, float):
+                noise[_key(lag)] = made
+
+        def step(state: dict[str, DimTensor], xs: Any) -> tuple[Any, Any]:
+            here = [x.node for x in xs["tables"].values()]
+            _, trace = step_tables(chain, xs["before"].node, here, same, self.merge)
+            known = {Lag(lag.unknown, lag.by - 1): state[_key(lag)].node for lag in kept}
+            added = xs["noise"] or {_key(lag): 0.0 for lag in oldest}
+            found = self._picks(trace, known, added)
+            after = {_key(lag): _over(found[lag], chain.batch) for lag in kept}
+            return after, {_key(lag): _over(found[lag], chain.batch) for lag in oldest}
+
+        start = {_key(lag): _over(final[lag], chain.batch) for lag in kept}
+        xs = {"tables": sequences, "before": before, "noise": noise}
+        return scan(step, start, xs, over=following, reverse=True)
+
+    def _whole(
+        self,
+        chain: Chain,
+        unknown: Unknown,
+        first: Mapping[Lag, Node],
+        emitted: Mapping[str, DimTensor],
+        final: Mapping[Lag, Node],
+    ) -> Node:
+        """The states along all of the dim."""
+        dim, order, own = chain.dim, chain.order, chain.orders[unknown]
+        early = {by: _over(first[Lag(unknown, by)], chain.batch) for by in range(order, own, -1)}
+        late = {by: _over(final[Lag(unknown, by)], chain.batch) for by in range(own, 0, -1)}
+        values = emitted[_key(Lag(unknown, own))]
+        middle = slice(order - own, -own or None)
+        moved = wrap(relabel_node(values.node, (chain.following, SelDim(dim, positions=middle))))
+        beside = [d for x in (*early.values(), *late.values(), values) for d in x.dims]
+        dims = dict.fromkeys((*unknown.dims, *beside))
+        dims.pop(chain.following, None)
+        whole = zeros(tuple(dims), dtype="int64")
+        for by, value in early.items():
+            whole = whole.isel({dim: order - by}).set(value)
+        whole = whole.isel({dim: middle}).set(moved)
+        for by, value in late.items():
+            whole = whole.isel({dim: -by}).set(value)
+        return whole.node
+
+
+def _key(lag: Lag) -> str:
+    return f"{lag.unknown.name}, {lag.by} before"
+
+
+def _over(node: Node, dims: Dims) -> DimTensor:
+    return wrap(expand_node(node, dims)).astype("int64")
