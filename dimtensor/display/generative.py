@@ -51,6 +51,7 @@ def _rows(model: Model) -> list[tuple[str, ...]]:
     for name, v in model.variables.items():
         dims = "{" + ", ".join(dim.short for dim in v.node.dims) + "}"
         role = "observed" if name in model.observed else "free"
+        role = "summed out" if name in model._marginal else role
         role = f"{role}, noncentred" if name in model._noncentred else role
         d = v.distribution
         rows.append((name, dims, str(d.support), repr(d), role))

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from dimtensor.dims import Dim, Dims, ProductDim, without
 from dimtensor.dims.selection import Slice
 from dimtensor.errors import GraphError, build_message, listing
@@ -28,7 +30,11 @@ from dimtensor.marginal.unknowns import (
 )
 from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.constructors import length as length_of
-from dimtensor.tensor.handle import wrap
+from dimtensor.tensor.handle import constant, elemwise, wrap
+
+ARITHMETIC = ("add", "subtract", "multiply", "divide", "power")
+# states of so many unknowns are written apart in one factor
+MOST_APART = 3
 
 
 @dataclass(frozen=True)
@@ -74,6 +80,8 @@ class _Read:
     slots: dict[Dim, Slot]
     # the unknown that it is, element by element, and nothing else
     pure: Unknown | None = None
+    # states whose values are numbers that are computed with
+    counted: frozenset[Dim] = frozenset()
 
 
 class Reader:
@@ -101,7 +109,7 @@ class Reader:
                     slots, node = {}, part
                 else:
                     read = self._reading(part)
-                    slots, node = read.slots, read.node
+                    slots, node = read.slots, self._without_zeros(read)
                 pairs = tuple(sorted(slots.items(), key=lambda pair: str(pair[0].name)))
                 found.append(Factor(node, part.dims, pairs, frozenset([name]), part))
         return found
@@ -177,17 +185,19 @@ class Reader:
         if node.kind == "concat":
             return self._moved(node, inputs)
         slots: dict[Dim, Slot] = {}
+        counted: frozenset[Dim] = frozenset()
         for at, read in enumerate(inputs):
             if read is not None:
                 self._check_apart(node, at, read)
                 slots |= read.slots
+                counted |= read.counted
         nodes = self._nodes(node, inputs)
         if node.kind == "index":
             made = self._looked_up(node, nodes)
         elif node.kind in ("elemwise", "cast", "codes", "check"):
             made = make(node.kind, nodes, node.attrs)
         elif node.kind == "expand":
-            return _Read(nodes[0], slots, first.pure if first else None)
+            return _Read(nodes[0], slots, first.pure if first else None, counted)
         elif node.kind == "reduce":
             whole = expand_node(nodes[0], tuple(node.attrs.dims))
             made = make("reduce", (whole,), ReduceAttrs(*node.attrs))
@@ -196,7 +206,35 @@ class Reader:
             (made,) = rebuild([node], dict(zip(node.inputs, full, strict=True)))
         if node.kind in ("codes", "cast") and nodes[0] in self._enumerated:
             self._enumerated[made] = self._enumerated[nodes[0]]
-        return _Read(made, slots)
+        if node.kind == "elemwise" and node.attrs in ARITHMETIC:
+            counted |= {self._enumerated[x] for x in nodes if x in self._enumerated}
+        return _Read(made, slots, None, counted)
+
+    def _without_zeros(self, read: _Read) -> Node:
+        """A factor in which nothing is multiplied by a state that is 0.
+
+        Where a state is impossible the slope of its log probability may be infinite; times 0 that
+        is no number. For the state 0 the product is written as 0, which has no slope.
+        """
+        node = read.node
+        for dim in sorted(read.counted, key=lambda dim: str(dim.name))[:MOST_APART]:
+            values = [x for x in toposort([node]) if self._enumerated.get(x) is dim]
+            if any(dim in pair for x in toposort([node]) for pair in KINDS[x.kind].renames(x)):
+                continue
+            zero, rest = (
+                {x: _at_least(x, dim, first) for x in values if x.kind != "codes"}
+                for first in (0, 1)
+            )
+            if dim.length == 1:
+                continue
+            absent, *_ = rebuild([node], zero, folded, nested=False)
+            present, *_ = rebuild([node], rest, folded, nested=False)
+            if dim.length == 2:
+                node = make("stack", (absent, present), dim)
+            else:
+                is_zero = elemwise("equal", arange(dim), 0)
+                node = elemwise("where", is_zero, wrap(absent), wrap(present)).node
+        return node
 
     def _nodes(self, node: Node, inputs: Sequence[_Read | None]) -> tuple[Node, ...]:
         pairs = zip(node.inputs, inputs, strict=True)
@@ -259,7 +297,13 @@ class Reader:
                 expand_node(new, (part,)) for new, part in zip(nodes, node.attrs.parts, strict=True)
             ]
             return _Read(make("concat", tuple(whole), node.attrs), slots)
-        return _Read(apply_movement(node, nodes[0], nodes[1:]), slots)
+        counted = {
+            mapping.get(dim, dim)
+            for mapping, read in zip(renamed, inputs, strict=True)
+            for dim in (read.counted if read is not None else ())
+        }
+        moved = apply_movement(node, nodes[0], nodes[1:])
+        return _Read(moved, slots, None, frozenset(counted))
 
 
 def mixing(node: Node, slot: Slot, dims: Iterable[Dim]) -> GraphError:
@@ -276,6 +320,28 @@ def mixing(node: Node, slot: Slot, dims: Iterable[Dim]) -> GraphError:
             "works on each element, or observe the variable",
         )
     )
+
+
+def _at_least(value: Node, dim: Dim, first: int) -> Node:
+    """The values of states as numbers: all 0, or 1 in place of 0."""
+    if first == 0 or dim.length == 2:
+        return constant(first, value.dtype)
+    return elemwise("maximum", wrap(value), constant(1, value.dtype)).node
+
+
+def folded(node: Node, inputs: tuple[Node, ...]) -> Node | None:
+    """A product with 0, and arithmetic of numbers, as a number; None for anything else."""
+    if node.kind not in ("elemwise", "cast"):
+        return None
+    numbers = [x.attrs.value if x.kind == "constant" else None for x in inputs]
+    if node.attrs == "multiply" and any(number is not None and not number for number in numbers):
+        return constant(0, node.dtype)
+    if None in numbers:
+        return None
+    if node.kind == "cast":
+        return constant(numbers[0], node.dtype)
+    function = {"add": np.add, "subtract": np.subtract, "multiply": np.multiply}.get(node.attrs)
+    return None if function is None else constant(function(*map(np.asarray, numbers)), node.dtype)
 
 
 def _is_zero(node: Node) -> bool:

@@ -9,9 +9,10 @@ from dimtensor.dist.catalogue import TABLE
 from dimtensor.dist.distribution import Distribution, TableDistribution
 from dimtensor.dist.parameters import float_dtype
 from dimtensor.errors import GraphError, InputError, build_message, listing
-from dimtensor.graph import Node
+from dimtensor.graph import Node, toposort
 from dimtensor.model.logdensity import LogDensity
-from dimtensor.model.missing import missing_name, observed_node, with_missing
+from dimtensor.model.missing import evidence, missing_name, observed_node, with_missing
+from dimtensor.model.summed import summed_terms
 from dimtensor.model.variables import Variable, put
 from dimtensor.tensor.constructors import data as make_data
 from dimtensor.tensor.constructors import tensor
@@ -69,6 +70,8 @@ class Placed:
         With parameters in terms of those.
     values : dict of str to DimTensor
         Of all variables.
+    summed : dict of str to Node
+        What stands for variables that are summed out.
     """
 
     def __init__(self, model: Model, noncentred: bool):
@@ -77,6 +80,7 @@ class Placed:
         self.parameters: dict[str, DimTensor] = {}
         self.distributions: dict[str, Distribution] = {}
         self.values: dict[str, DimTensor] = {}
+        self.summed: dict[str, Node] = {}
         self._unknown: dict[str, None] = {}
         named = model._found.named
         nodes = [*(v.node for v in model.variables.values()), *named.values()]
@@ -101,7 +105,10 @@ class Placed:
         assert name is not None
         d: Distribution = node.attrs.law.of(inputs)
         self.distributions[name] = d
-        if name in model.observed:
+        if name in model._marginal:
+            value = tensor(name, node.dims, node.dtype, node.categories)
+            self.summed[name] = value.node
+        elif name in model.observed:
             value = observed_node(node, model.observed[name])
             if model._missing.get(name) == "infer":
                 value, unknown = with_missing(node, model.observed[name])
@@ -129,6 +136,8 @@ class Placed:
     def _term(self, name: str, variable: Variable) -> DimTensor:
         x = self.parameters.get(name, self.values[name])
         term = self.distributions[name].logp(x)
+        if name in self.summed and name in self.model.observed:
+            return term + evidence(x, self.model.observed[name])
         if self.model._missing.get(name) == "drop":
             there = self.model.observed[name].notnull()
             if not bool(there.all()):
@@ -154,15 +163,16 @@ def log_density(model: Model) -> LogDensity:
             build_message(
                 "variables are discrete, and no gradient tells a sampler where to move them",
                 [(name, repr(model.variables[name].distribution)) for name in discrete],
-                "observe them, or sum them out of a density: dist.mixture(weights, parts, over=k)",
+                "observe them, or sum them out: model.marginalize(z)",
             )
         )
     placed = Placed(model, noncentred=True)
     supports = {x: placed.distributions[name].support for name, x in placed.parameters.items()}
     recorded = {name: placed.values[name] for name in sorted(placed.noncentred)}
-    return LogDensity(
-        placed.terms(), supports, model.backend, deterministics={**recorded, **placed.named}
-    )
+    terms = summed_terms(placed).terms if placed.summed else placed.terms()
+    hidden = set(placed.summed.values())
+    named = {n: x for n, x in placed.named.items() if hidden.isdisjoint(toposort([x.node]))}
+    return LogDensity(terms, supports, model.backend, deterministics={**recorded, **named})
 
 
 def evaluate_terms(model: Model, point: Any, names: list[str]) -> xr.Dataset:
@@ -170,7 +180,12 @@ def evaluate_terms(model: Model, point: Any, names: list[str]) -> xr.Dataset:
     from dimtensor.model.records import as_dataset
 
     placed = Placed(model, noncentred=False)
-    wanted = {name: placed._term(name, model.variables[name]) for name in names}
+    if placed.summed:
+        summed = summed_terms(placed)
+        everything = set(names) == set(model.variables)
+        wanted = summed.terms if everything else summed.of(names)
+    else:
+        wanted = {name: placed._term(name, model.variables[name]) for name in names}
     if isinstance(point, Mapping) and not hasattr(type(point), "data_vars"):
         values: Any = {}
         for key, value in point.items():

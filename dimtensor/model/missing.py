@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from dimtensor.graph.dtypes import is_float
 from dimtensor.model.predictive.generation import admitted
 from dimtensor.tensor.constructors import data as make_data
 from dimtensor.tensor.constructors import tensor
+from dimtensor.tensor.elementwise import where
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -47,7 +49,8 @@ def read_observation(node: Node, value: Any, missing: str | None) -> xr.DataArra
                 "makes them parameters",
             )
         )
-    if missing == "infer" and bool(absent.any()) and (whole or not found.ndim):
+    finite = whole and node.attrs.law.of(node.inputs).support.high is not None
+    if missing == "infer" and bool(absent.any()) and not finite and (whole or not found.ndim):
         why = "is discrete, and no gradient tells where to move it" if whole else "has no dims"
         raise InputError(
             build_message(
@@ -85,6 +88,14 @@ def observed_node(node: Node, value: xr.DataArray) -> DimTensor:
         there = value.values[np.isfinite(value.values)]
         value = value.fillna(there[0] if there.size else 0.0)
     return make_data(value, node.dims, node.name, dtype=node.dtype)
+
+
+def evidence(x: DimTensor, observed: xr.DataArray) -> DimTensor:
+    """0 where a variable has the value that was observed, or where none was; -inf elsewhere."""
+    there = observed.notnull()
+    dims = x.dims
+    known = make_data(observed.fillna(0).astype(x.dtype), dims=dims)
+    return where(make_data(there, dims=dims) & (x != known), -math.inf, 0.0)
 
 
 def missing_name(name: str) -> str:

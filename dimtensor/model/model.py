@@ -32,9 +32,9 @@ from dimtensor.model.inference.results import (
 from dimtensor.model.inference.sample import sample as sample_density
 from dimtensor.model.logdensity import LogDensity
 from dimtensor.model.missing import left, read_observation
-from dimtensor.model.predictive.drawing import Drawing
 from dimtensor.model.predictive.generation import admitted
 from dimtensor.model.records import as_dataset
+from dimtensor.model.summing import Summing
 from dimtensor.model.variables import Variable, find
 from dimtensor.tensor.constructors import full
 from dimtensor.tensor.handle import wrap
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 
-class Model(Drawing):
+class Model(Summing):
     """Random variables, and everything that they depend on.
 
     A model is a value: `observe`, `do`, `with_data` and the like give others. What it consists of
@@ -100,6 +100,7 @@ class Model(Drawing):
         self.observed: dict[str, xr.DataArray] = {}
         self._missing: dict[str, str] = {}
         self._noncentred: frozenset[str] = frozenset()
+        self._marginal: dict[str, Any] = {}
         self._add_data(data)
 
     def _set(self, outputs: tuple[DimTensor, ...]) -> None:
@@ -120,8 +121,9 @@ class Model(Drawing):
 
     @property
     def free(self) -> dict[str, Variable]:
-        """Random variables that are not observed."""
-        return {name: v for name, v in self.variables.items() if name not in self.observed}
+        """Random variables that are neither observed nor summed out."""
+        known = {*self.observed, *self._marginal}
+        return {name: v for name, v in self.variables.items() if name not in known}
 
     def __getitem__(self, name: str) -> DimTensor:
         """A random variable, named expression, input or data by name.
@@ -202,10 +204,15 @@ class Model(Drawing):
         """
         other = self._copy()
         observed, how = dict(self.observed), dict(self._missing)
+        other._marginal = dict(self._marginal)
         for key, value in {**as_mapping(values, "observations"), **by_name}.items():
             name = self._name(key, self.variables, "random variable")
             observed[name] = read_observation(self.variables[name].node, value, missing)
             how[name] = missing or ""
+            other._marginal.pop(name, None)
+            if missing == "infer" and self.variables[name].distribution.discrete:
+                if bool(observed[name].isnull().any()):
+                    other._marginal[name] = None
         other.observed, other._missing = observed, how
         alone = unaffected(self.variables, other.observed)
         if alone:
@@ -276,6 +283,7 @@ class Model(Drawing):
         other.observed = {n: x for n, x in self.observed.items() if n in other.variables}
         other.data = {n: x for n, x in self.data.items() if n in other._found.inputs}
         other._noncentred = self._noncentred & set(other.variables)
+        other._marginal = {n: x for n, x in self._marginal.items() if n in other.variables}
         return other
 
     def noncentred(self, *variables: Any) -> Model:

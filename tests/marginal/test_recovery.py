@@ -62,7 +62,7 @@ def test_draws_have_the_joint_probabilities(seed):
         tuple(np.concatenate([a[name].ravel() for name in model.unknowns])): w
         for a, w in zip(expected.assignments, expected.weights, strict=True)
     }
-    seen = {key: 0 for key in weight}
+    seen = dict.fromkeys(weight, 0)
     for row in rows:
         seen[row] += 1
     # assignments that are hardly expected are counted together

@@ -1,0 +1,227 @@
+"""Discrete variables of a model that are summed out of its log density, and their recovery."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dimtensor.compile.function import free_inputs
+from dimtensor.compile.function import function as compile_function
+from dimtensor.dims import Dim, Dims, RenamedDim
+from dimtensor.dist.supports import Integers
+from dimtensor.errors import GraphError, InputError, build_message, listing
+from dimtensor.graph import toposort
+from dimtensor.graph.rebuilding.substitute import rebuild, relabel_node
+from dimtensor.marginal.frontend import Marginal, unknown_of
+from dimtensor.marginal.reading import Factor
+from dimtensor.marginal.recovery import positions, probabilities
+from dimtensor.marginal.unknowns import Unknown
+from dimtensor.model.predictive.generation import CHAIN, DRAW, SEED
+from dimtensor.random import generator
+from dimtensor.tensor.constructors import tensor
+from dimtensor.tensor.handle import TensorHandle, wrap
+
+if TYPE_CHECKING:
+    from dimtensor.model.density import Placed
+    from dimtensor.tensor.core import DimTensor
+
+HOW = ("draws", "probabilities", "most probable")
+
+
+@dataclass(frozen=True)
+class Summed:
+    """Terms of a log density without the variables that are summed out.
+
+    Attributes
+    ----------
+    terms : dict of str to DimTensor
+        By name of the variable that a term is the log density of; those that belong to several
+        variables are called by all of their names.
+    refused : dict of str to str
+        Why there is no log density of a variable, element by element.
+    steps : str
+    """
+
+    terms: dict[str, DimTensor]
+    refused: dict[str, str]
+    steps: str
+
+    def of(self, names: Sequence[str]) -> dict[str, DimTensor]:
+        """Terms of variables by themselves.
+
+        Raises
+        ------
+        GraphError
+            If one has none.
+        """
+        for name in names:
+            if name in self.refused:
+                raise GraphError(
+                    build_message(
+                        f"there is no log density of {name!r} element by element: "
+                        f"{self.refused[name]}",
+                        hint="log_density() and logp() have the sum of all of them",
+                    )
+                )
+        return {name: self.terms[name] for name in names if name in self.terms}
+
+
+def unknowns_of(placed: Placed) -> list[Unknown]:
+    """The variables of a model that are summed out, and their states.
+
+    Raises
+    ------
+    InputError
+        If nothing says which values one may have.
+    """
+    found = []
+    for name, node in placed.summed.items():
+        states = placed.model._marginal.get(name)
+        if states is None and node.categories is None and node.dtype != "bool":
+            states = known_states(placed.distributions[name].support, name)
+        found.append(unknown_of(node, name, states))
+    return found
+
+
+def known_states(support: Any, name: str) -> range | None:
+    """All values in a support with two bounds; None where it has not."""
+    if not isinstance(support, Integers):
+        raise InputError(f"marginalize: {name!r} is not discrete: it is {support}")
+    low, high = _number(support.low, False), _number(support.high, True)
+    return None if low is None or high is None else range(low, high + 1)
+
+
+def _number(bound: Any, largest: bool) -> int | None:
+    """The widest bound of all elements."""
+    if not isinstance(bound, TensorHandle):
+        return None if bound is None else int(bound)
+    if free_inputs([bound.node]) or any(x.kind == "rv" for x in toposort([bound.node])):
+        return None
+    values = wrap(bound.node).eval().values
+    return int(values.max() if largest else values.min()) if values.size else 0
+
+
+def summed_terms(placed: Placed) -> Summed:
+    """The terms of a model's log density without what is summed out of it."""
+    terms = placed.terms()
+    unknowns = unknowns_of(placed)
+    marginal = Marginal({name: x.node for name, x in terms.items()}, unknowns)
+    found: dict[str, DimTensor] = {}
+    refused: dict[str, str] = {}
+    # of what is observed in part the known values have a density
+    hidden = {unknown.name for unknown in unknowns} - set(placed.model.observed)
+    for origins, parts in _together(marginal.parts):
+        names = sorted(origins - hidden)
+        if not origins & {unknown.name for unknown in unknowns}:
+            (name,) = names
+            found[name] = terms[name]
+            continue
+        observed = [name for name in names if name in placed.model.observed]
+        reason = _why_not(placed, names, observed, parts)
+        if not reason:
+            found[names[0]] = _sum(parts)
+            continue
+        refused |= dict.fromkeys(names, reason)
+        label = names[0] if len(names) == 1 else " and ".join(names or sorted(origins))
+        found[label] = _sum(parts)
+    return Summed(found, refused, marginal.text)
+
+
+def _why_not(
+    placed: Placed, names: Sequence[str], observed: Sequence[str], parts: Sequence[Factor]
+) -> str:
+    """Why a sum is no log density of one observed variable; empty if it is."""
+    if len(names) != 1 or not observed:
+        return f"what is summed out depends on {listing(names)} together"
+    dims = placed.values[names[0]].dims
+    for part in parts:
+        if set(part.dims) != set(dims):
+            along = ", ".join(dim.short for dim in part.dims) or "none"
+            return f"its elements share what is summed out, which is known over the dims {along}"
+    return ""
+
+
+def _sum(parts: Sequence[Factor]) -> DimTensor:
+    total: Any = None
+    alike = len({frozenset(part.dims) for part in parts}) == 1
+    for part in parts:
+        x = wrap(part.full())
+        x = x if alike or not x.dims else x.sum()
+        total = x if total is None else total + x
+    return total
+
+
+def _together(parts: Sequence[Factor]) -> list[tuple[set[str], list[Factor]]]:
+    """Parts that have terms in common."""
+    groups: list[tuple[set[str], list[Factor]]] = []
+    for part in parts:
+        origins, members = set(part.origins), [part]
+        for group in [g for g in groups if g[0] & origins]:
+            groups.remove(group)
+            origins |= group[0]
+            members = [*group[1], *members]
+        groups.append((origins, members))
+    return groups
+
+
+# -- recovery --------------------------------------------------------------------------------------
+
+
+def recovered(
+    placed: Placed, names: Sequence[str], how: str, seed: int | None, draws: Any
+) -> dict[str, Any]:
+    """Values or probabilities of variables that were summed out, for draws of all others.
+
+    Parameters
+    ----------
+    placed : Placed
+    names : sequence of str
+    how : {"draws", "probabilities", "most probable"}
+    seed : int, optional
+    draws : Dataset
+        With the dims chain and draw.
+    """
+    from dimtensor.interop.datasets import values_from
+
+    terms = {name: x.node for name, x in placed.terms().items()}
+    unknowns = unknowns_of(placed)
+    asked = [unknown for unknown in unknowns if unknown.name in names]
+    rng = generator(SEED)
+
+    def noise(dims: Dims) -> DimTensor:
+        nonlocal rng
+        x, rng = rng.gumbel(0.0, 1.0, dims=tuple(dict.fromkeys((*dims, CHAIN, DRAW))))
+        return x
+
+    if how == "probabilities":
+        found = probabilities(terms, unknowns)
+        outputs = {f"{u.name}_probability": _labelled(*found[u.name], u) for u in asked}
+    else:
+        picked = positions(terms, unknowns, noise if how == "draws" else None)
+        outputs = {unknown.name: unknown.at(picked[unknown.name]) for unknown in asked}
+    wide = {
+        x.node: tensor(name, (CHAIN, DRAW, *x.dims), x.dtype, x.categories).node
+        for name, x in placed.parameters.items()
+    }
+    nodes = rebuild([x.node for x in outputs.values()], wide)
+    inputs = free_inputs(nodes)
+    given = [x for x in inputs if x is not SEED.node]
+    values = {x.name: value for x, value in values_from(draws, given).items()}
+    sources = [*map(wrap, inputs), CHAIN, DRAW]
+    function = compile_function(
+        sources, dict(zip(outputs, map(wrap, nodes), strict=True)), "python"
+    )
+    arguments = [seed if x is SEED.node else values[x.name] for x in inputs]
+    return function(*arguments, draws.sizes["chain"], draws.sizes["draw"])
+
+
+def _labelled(x: DimTensor, dim: Dim, unknown: Unknown) -> DimTensor:
+    """Probabilities along a dim that is called as users know it."""
+    labels: Dim = unknown.states
+    if unknown.node.categories is None:
+        values = unknown.values or range(int(dim.length or 0))
+        labels = Dim(f"{unknown.name}_state", coords=list(values))
+    elif any(d.name == labels.name for d in x.dims):
+        labels = RenamedDim(labels)
+    return wrap(relabel_node(x.node, (dim, labels)))

@@ -1,0 +1,133 @@
+"""Models whose discrete variables are summed out, and recovered."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+from dimtensor.errors import InputError, listing
+from dimtensor.model.density import Placed
+from dimtensor.model.inference.results import LEADING, extended, posterior_of, with_leading
+from dimtensor.model.predictive.drawing import Drawing
+from dimtensor.model.records import as_dataset
+from dimtensor.model.summed import HOW, recovered, summed_terms, unknowns_of
+from dimtensor.values.data import as_mapping
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+class Summing(Drawing):
+    """What :class:`dimtensor.Model` can do with discrete variables."""
+
+    _marginal: dict[str, Any]
+
+    @abstractmethod
+    def _copy(self) -> Self: ...
+
+    def marginalize(
+        self, *variables: Any, states: Mapping[Any, Sequence[int]] | None = None
+    ) -> Self:
+        """The same model with discrete variables summed out of its log density.
+
+        Which terms read which elements follows from dims: see :func:`dimtensor.marginalize`.
+
+        Parameters
+        ----------
+        *variables : DimTensor or str
+        states : dict of DimTensor (or its name) to sequence of int, optional
+            The values of variables that have no two bounds, such as counts.
+
+        Returns
+        -------
+        Model
+            Whose draws lack the variables; :meth:`recover` adds them.
+
+        Raises
+        ------
+        InputError
+            If there is no such variable, or it is observed.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> from dimtensor import dist
+        >>> obs, kind = dt.Dim("obs"), dt.Dim("kind", coords=["low", "high"])
+        >>> mu = dt.rv("mu", dist.Normal(0.0, 10.0), dims=kind)
+        >>> weights = dt.data([0.5, 0.5], dims=kind)
+        >>> z = dt.rv("z", dist.Categorical(weights, over=kind), dims=obs)
+        >>> y = dt.rv("y", dist.Normal(mu.sel(kind=z), 1.0))
+        >>> fit = dt.Model(y, backend="python").observe({y: [0.1, 4.9]}).marginalize(z)
+        >>> fit.log_density().names
+        ['mu[low]', 'mu[high]']
+        >>> fit.logp({mu: [0.0, 5.0]})["y"].values.round(4).tolist()
+        [-1.6171, -1.6171]
+        """
+        other = self._copy()
+        given = as_mapping(states, "states")
+        chosen = {self._name(key, self.variables, "random variable"): x for key, x in given.items()}
+        found = dict(self._marginal)
+        for key in variables:
+            name = self._name(key, self.variables, "random variable")
+            if name in self.observed:
+                raise InputError(f"marginalize: {name!r} is observed; it has the value that it has")
+            found[name] = chosen.get(name)
+        other._marginal = found
+        unknowns_of(_placed(other))
+        return other
+
+    @property
+    def elimination(self) -> str:
+        """How variables are summed out: the steps in order, and how many numbers each computes.
+
+        Raises
+        ------
+        GraphError
+            If they depend on each other in a way that is no chain.
+        """
+        return summed_terms(_placed(self)).steps
+
+    def recover(
+        self, post: Any, *variables: Any, how: str = "draws", seed: int | None = None
+    ) -> xr.DataTree:
+        """Variables that were summed out, for each draw of the others.
+
+        Parameters
+        ----------
+        post : DataTree or Dataset
+            Draws of the free variables.
+        *variables : DimTensor or str
+            By default all that are summed out.
+        how : {"draws", "probabilities", "most probable"}
+            Draws from their posterior; probabilities of the values of each element, given all
+            observations, as ``z_probability``; or the most probable values of all elements
+            together, of a chain the path of Viterbi.
+        seed : int, optional
+            Of draws.
+
+        Returns
+        -------
+        DataTree
+            `post` with the variables in the group ``posterior``.
+
+        Raises
+        ------
+        InputError
+            If a variable is not summed out, or draws have no seed.
+        """
+        names = [self._name(x, self._marginal, "variable that is summed out") for x in variables]
+        if how not in HOW:
+            raise InputError(f"recover: how is {listing(HOW)}, not {how!r}")
+        if how == "draws" and seed is None:
+            raise InputError("draws have a seed, so that they can be repeated: seed=1")
+        draws = posterior_of(post)
+        placed = _placed(self)
+        found = recovered(placed, names or list(self._marginal), how, seed, draws)
+        new = as_dataset({name: x.rename(name) for name, x in found.items()}, LEADING)
+        whole = with_leading(draws.assign(new.data_vars), post)
+        return extended(post, {"posterior": whole})
+
+
+def _placed(model: Any) -> Placed:
+    return Placed(model, noncentred=False)

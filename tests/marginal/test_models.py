@@ -1,0 +1,378 @@
+"""Models with variables that are summed out: densities, log likelihoods, recovery, refusals.
+
+Expected values are sums over all values of the variables, written with NumPy and SciPy.
+"""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+import xarray as xr
+from scipy import stats
+from scipy.special import logsumexp
+
+import dimtensor as dt
+from dimtensor import dist
+
+OBS = dt.Dim("obs")
+KIND = dt.Dim("kind", coords=["low", "high"])
+Y = np.array([0.1, 4.9, 5.2, 1.0])
+WEIGHTS = np.array([0.3, 0.7])
+
+
+def mixture():
+    mu = dt.rv("mu", dist.Normal(0.0, 10.0), dims=KIND)
+    z = dt.rv("z", dist.Categorical(dt.data(WEIGHTS, dims=KIND), over=KIND), dims=OBS)
+    y = dt.rv("y", dist.Normal(mu.sel(kind=z), 1.0))
+    return dt.Model(y, backend="python").observe({y: Y})
+
+
+def draws_of(**arrays):
+    """A posterior of 2 chains with 3 draws; arrays with these axes first."""
+    found = {name: (["chain", "draw", *dims], x) for name, (dims, x) in arrays.items()}
+    return xr.DataTree.from_dict({"posterior": xr.Dataset(found, {"kind": ["low", "high"]})})
+
+
+MU = np.array([0.0, 5.0]) + np.random.default_rng(1).normal(size=(2, 3, 2))
+POST = draws_of(mu=(["kind"], MU))
+
+
+def joint():
+    """Log of weight times density: chain, draw, obs, kind."""
+    return np.log(WEIGHTS) + stats.norm.logpdf(Y[:, None], MU[..., None, :], 1.0)
+
+
+# -- mixtures --------------------------------------------------------------------------------------
+
+
+def test_a_mixture_has_a_log_likelihood_for_each_observation():
+    fit = mixture().marginalize("z")
+    assert list(fit.free) == ["mu"]
+    assert "summed out" in repr(fit)
+    found = fit.log_likelihood(POST)["log_likelihood"]["y"]
+    assert found.dims == ("chain", "draw", "obs")
+    np.testing.assert_allclose(found, logsumexp(joint(), axis=-1), rtol=1e-12)
+    assert set(fit.log_prior(POST)["log_prior"].data_vars) == {"mu"}
+
+
+def test_the_cost_is_said_before_anything_runs():
+    assert mixture().marginalize("z").elimination == "z: obs × 2"
+
+
+def test_classes_are_recovered():
+    fit = mixture().marginalize("z")
+    expected = np.exp(joint() - logsumexp(joint(), axis=-1, keepdims=True))
+    found = fit.recover(POST, how="probabilities")["posterior"]["z_probability"]
+    assert found.dims[:2] == ("chain", "draw")
+    found = found.transpose("chain", "draw", "obs", "kind")
+    assert found.kind.values.tolist() == ["low", "high"]
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    best = fit.recover(POST, "z", how="most probable")["posterior"]["z"]
+    assert (best.values == np.array(["low", "high"])[joint().argmax(-1)]).all()
+    wide = POST["posterior"].to_dataset().isel(draw=[0] * 3000)
+    drawn = fit.recover(wide, seed=3)["posterior"]["z"]
+    assert drawn.sizes == {"chain": 2, "draw": 3000, "obs": 4}
+    share = (drawn == "high").mean("draw").values
+    np.testing.assert_allclose(share, expected[:, 0, :, 1], atol=0.04)
+    again = fit.recover(wide, seed=3)["posterior"]["z"]
+    assert (again == drawn).all()
+    assert set(POST["posterior"].data_vars) == {"mu"}
+
+
+def test_what_is_recovered_makes_predictions():
+    fit = mixture().marginalize("z")
+    post = fit.recover(POST, seed=1)
+    found = fit.predict(post, seed=1)["posterior_predictive"]["y"]
+    at = xr.DataArray(MU, dims=["chain", "draw", "kind"], coords={"kind": ["low", "high"]})
+    centre = at.sel(kind=post["posterior"]["z"])
+    assert float(abs(found - centre).max()) < 6.0
+
+
+def test_it_survives_pickling_and_interventions():
+    fit = pickle.loads(pickle.dumps(mixture().marginalize("z")))
+    np.testing.assert_allclose(
+        fit.logp({"mu": MU[0, 0]})["y"], logsumexp(joint(), axis=-1)[0, 0], rtol=1e-12
+    )
+    assert "z" in mixture().marginalize("z").do({"mu": [0.0, 1.0]}).elimination
+
+
+def test_named_expressions_of_what_is_summed_out_are_not_recorded():
+    mu = dt.rv("mu", dist.Normal(0.0, 10.0), dims=KIND)
+    z = dt.rv("z", dist.Categorical(dt.data(WEIGHTS, dims=KIND), over=KIND), dims=OBS)
+    centre = dt.named("centre", mu.sel(kind=z))
+    y = dt.rv("y", dist.Normal(centre, 1.0))
+    gap = dt.named("gap", mu.sel(kind="high") - mu.sel(kind="low"))
+    fit = dt.Model(y, gap, backend="python").observe({y: Y}).marginalize(z)
+    density = fit.log_density()
+    assert list(density.deterministics) == ["gap"]
+    value, _ = density.logp_and_grad(MU[0, 0])
+    expected = logsumexp(joint(), axis=-1)[0, 0].sum() + stats.norm.logpdf(MU[0, 0], 0, 10).sum()
+    assert value == pytest.approx(expected, rel=1e-12)
+
+
+# -- groups ----------------------------------------------------------------------------------------
+
+SUBJECT = dt.Dim("subject", coords=["a", "b", "c"])
+OF = ["a", "a", "b", "c"]
+
+
+def grouped():
+    z = dt.rv("z", dist.Bernoulli(0.4), dims=SUBJECT)
+    mu = dt.rv("mu", dist.Normal(0.0, 10.0), dims=KIND)
+    of = dt.data(OF, dims=OBS, categories=SUBJECT, name="of")
+    low, high = mu.sel(kind="low"), mu.sel(kind="high")
+    y = dt.rv("y", dist.Normal(dt.where((z == 1).sel(subject=of), high, low), 1.0))
+    return dt.Model(y, backend="python").observe({y: Y}).marginalize(z)
+
+
+def test_observations_of_a_group_share_what_is_summed_out():
+    fit = grouped()
+    codes = np.array([0, 0, 1, 2])
+    dens = stats.norm.logpdf(Y[:, None], MU[0, 0], 1.0)
+    prior = np.log([0.6, 0.4])
+    each = np.array([prior + dens[codes == k].sum(0) for k in range(3)])
+    found = fit.logp({"mu": MU[0, 0]})["y"]
+    assert found.dims == ("subject",)
+    np.testing.assert_allclose(found, logsumexp(each, axis=1), rtol=1e-12)
+    p = fit.recover(POST, how="probabilities")["posterior"]["z_probability"]
+    assert p.z_state.values.tolist() == [0, 1]
+    expected = np.exp(each - logsumexp(each, axis=1, keepdims=True))
+    first = p.isel(chain=0, draw=0).transpose("subject", "z_state")
+    np.testing.assert_allclose(first, expected, atol=1e-12)
+
+
+def test_a_log_likelihood_that_is_no_longer_by_observation_is_refused():
+    with pytest.raises(dt.GraphError, match=r"'y' element by element: .* over the dims subject"):
+        grouped().log_likelihood(POST)
+
+
+def test_two_observed_variables_of_one_unknown_are_refused_one_by_one():
+    z = dt.rv("z", dist.Bernoulli(0.4), dims=OBS)
+    mu = dt.rv("mu", dist.Normal(0.0, 10.0), dims=KIND)
+    x = dt.rv("x", dist.Normal(dt.where(z == 1, mu.sel(kind="low"), 0.0), 1.0))
+    y = dt.rv("y", dist.Normal(dt.where(z == 1, mu.sel(kind="high"), 0.0), 1.0))
+    fit = dt.Model(x, y, backend="python").observe({x: Y, y: Y}).marginalize(z)
+    found = fit.logp({"mu": MU[0, 0]})
+    assert set(found) == {"mu", "x and y"}
+    on = stats.norm.logpdf(Y[:, None], MU[0, 0], 1.0).sum(1) + np.log(0.4)
+    off = 2 * stats.norm.logpdf(Y) + np.log(0.6)
+    np.testing.assert_allclose(found["x and y"], np.logaddexp(on, off), rtol=1e-12)
+    with pytest.raises(dt.GraphError, match="depends on 'x', 'y' together"):
+        fit.log_likelihood(POST)
+
+
+# -- latent classes, occupancy, capture and recapture, counts ----------------------------------
+
+
+def test_latent_classes_with_several_items():
+    item, person = dt.Dim("item", length=3), dt.Dim("person")
+    share = dt.rv("share", dist.Dirichlet(dt.ones(KIND), over=KIND))
+    p = dt.rv("p", dist.Beta(1.0, 1.0), dims=[KIND, item])
+    z = dt.rv("z", dist.Categorical(share, over=KIND), dims=person)
+    y = dt.rv("y", dist.Bernoulli(p.sel(kind=z)))
+    seen = np.array([[1, 0, 1], [0, 0, 1], [1, 1, 1], [0, 0, 0]])
+    fit = dt.Model(y, backend="python").observe({y: (("person", "item"), seen)}).marginalize(z)
+    chance = np.array([[0.2, 0.6, 0.3], [0.7, 0.5, 0.9]])
+    found = fit.logp({"share": WEIGHTS, "p": (("kind", "item"), chance)})["y"]
+    by_class = stats.bernoulli.logpmf(seen[:, None], chance).sum(-1) + np.log(WEIGHTS)
+    np.testing.assert_allclose(found, logsumexp(by_class, axis=1), rtol=1e-12)
+
+
+def test_occupancy_with_visits_and_an_effect_of_the_site():
+    site, visit = dt.Dim("site"), dt.Dim("visit", length=3)
+    forest = dt.data([0.5, -1.0, 0.2, 1.5], dims=site, name="forest")
+    slope = dt.rv("slope", dist.Normal(0.0, 2.0))
+    p = dt.rv("p", dist.Beta(1.0, 1.0))
+    z = dt.rv("z", dist.Bernoulli(logit_p=slope * forest))
+    y = dt.rv("y", dist.Bernoulli(z * p), dims=visit)
+    seen = np.array([[1, 0, 1], [0, 0, 0], [0, 0, 1], [0, 0, 0]])
+    fit = dt.Model(y, backend="python").observe({y: (("site", "visit"), seen)}).marginalize(z)
+
+    def by_hand(x):
+        p, slope = 1 / (1 + np.exp(-x[0])), x[1]
+        psi = 1 / (1 + np.exp(-slope * np.array([0.5, -1.0, 0.2, 1.5])))
+        on = np.log(psi) + stats.bernoulli.logpmf(seen, p).sum(1)
+        off = np.where(seen.any(1), -np.inf, np.log(1 - psi))
+        jacobian = np.log(p) + np.log1p(-p)
+        return np.logaddexp(on, off).sum() + stats.norm.logpdf(slope, 0, 2) + jacobian
+
+    density, x, h = fit.log_density(), np.array([0.4, -0.3]), 1e-6
+    assert density.names == ["p", "slope"]
+    value, gradient = density.logp_and_grad(x)
+    assert value == pytest.approx(by_hand(x), rel=1e-12)
+    slopes = [(by_hand(x + h * e) - by_hand(x - h * e)) / (2 * h) for e in np.eye(2)]
+    np.testing.assert_allclose(gradient, slopes, rtol=1e-7)
+
+
+def test_a_count_with_a_stated_bound():
+    site, visit = dt.Dim("site"), dt.Dim("visit", length=2)
+    p = dt.rv("p", dist.Beta(1.0, 1.0))
+    n = dt.rv("n", dist.Poisson(3.0), dims=site)
+    y = dt.rv("y", dist.Binomial(n, p), dims=visit)
+    seen = np.array([[1, 2], [0, 0], [3, 1]])
+    model = dt.Model(y, backend="python").observe({y: (("site", "visit"), seen)})
+    fit = model.marginalize(n, states={n: range(30)})
+    counts = np.arange(30)
+    each = stats.poisson.logpmf(counts, 3.0)[:, None] + np.array(
+        [stats.binom.logpmf(seen, k, 0.4).sum(1) for k in counts]
+    )
+    found = fit.logp({"p": 0.4})["y"]
+    np.testing.assert_allclose(found, logsumexp(each, axis=0), rtol=1e-11)
+    _, gradient = fit.log_density().logp_and_grad(np.array([0.1]))
+    assert np.isfinite(gradient).all()
+    with pytest.raises(dt.InputError, match="nothing says which values 'n' may have"):
+        model.marginalize(n)
+
+
+def test_a_change_point_is_one_unknown_that_all_observations_read():
+    year = dt.Dim("year", length=6)
+    rates = dt.rv("rates", dist.Exponential(1.0), dims=KIND)
+    tau = dt.rv("tau", dist.DiscreteUniform(0, 5))
+    rate = dt.where(dt.arange(year) < tau, rates.sel(kind="low"), rates.sel(kind="high"))
+    y = dt.rv("y", dist.Poisson(rate))
+    seen = np.array([5, 4, 6, 1, 0, 2])
+    fit = dt.Model(y, backend="python").observe({y: seen}).marginalize(tau)
+    each = [
+        stats.poisson.logpmf(seen, np.where(np.arange(6) < k, 5.0, 1.0)).sum() - np.log(6)
+        for k in range(6)
+    ]
+    found = fit.logp({"rates": [5.0, 1.0]})["y"]
+    assert float(found) == pytest.approx(logsumexp(each), rel=1e-12)
+
+
+# -- chains ----------------------------------------------------------------------------------------
+
+
+def hidden(series, lengths=None):
+    """Several chains of a hidden Markov model; those that are shorter have values missing."""
+    chain, time = dt.Dim("one"), dt.Dim("time")
+    after = KIND.rename("after")
+    stay = dt.rv("stay", dist.Beta(1.0, 1.0))
+    move = dt.stack([dt.stack([stay, 1 - stay], after), dt.stack([1 - stay, stay], after)], KIND)
+    z = dt.rv("z", dist.MarkovChain(dt.data(WEIGHTS, dims=KIND), move, over=time), dims=chain)
+    y = dt.rv("y", dist.Normal(dt.data([0.0, 3.0], dims=KIND).sel(kind=z), 1.0))
+    model = dt.Model(y, backend="python")
+    return model.observe({y: (("one", "time"), series)}, missing="drop").marginalize(z)
+
+
+def paths(y, stay):
+    """All paths of one chain with their log joint densities."""
+    move = np.log([[stay, 1 - stay], [1 - stay, stay]])
+    found = {}
+    for path in itertools.product(range(2), repeat=len(y)):
+        at = np.array(path)
+        logp = np.log(WEIGHTS)[at[0]] + move[at[:-1], at[1:]].sum()
+        found[path] = logp + np.nansum(stats.norm.logpdf(y, at * 3.0, 1.0))
+    return found
+
+
+SERIES = np.array([[0.1, 2.0, 3.5, 2.2], [2.9, 1.4, np.nan, np.nan], [0.3, 0.2, 1.7, np.nan]])
+
+
+def test_chains_of_different_lengths():
+    fit = hidden(SERIES)
+    assert "a loop along time" in fit.elimination
+    found = fit.logp({"stay": 0.8})["y"]
+    expected = [logsumexp(list(paths(y[np.isfinite(y)], 0.8).values())) for y in SERIES]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    with pytest.raises(dt.GraphError, match="over the dims one"):
+        fit.log_likelihood(draws_of(stay=([], np.full((2, 3), 0.8))))
+
+
+def test_states_of_chains_are_recovered():
+    fit = hidden(SERIES)
+    stay = np.array([[0.6, 0.8, 0.9], [0.7, 0.5, 0.2]])
+    post = draws_of(stay=([], stay))
+    smooth = fit.recover(post, how="probabilities")["posterior"]["z_probability"]
+    best = fit.recover(post, how="most probable")["posterior"]["z"]
+    for (c, d), (i, y) in itertools.product(np.ndindex(2, 3), enumerate(SERIES)):
+        known = paths(y, stay[c, d])
+        weights = np.exp(np.array(list(known.values())) - logsumexp(list(known.values())))
+        share = weights @ np.array(list(known))
+        here = smooth.isel(chain=c, draw=d, one=i).sel(kind="high")
+        np.testing.assert_allclose(here, share, atol=1e-12)
+        path = tuple(int(label == "high") for label in best.isel(chain=c, draw=d, one=i).values)
+        assert known[path] == pytest.approx(max(known.values()), abs=1e-12)
+    wide = post["posterior"].to_dataset().isel(draw=[1] * 3000)
+    drawn = (fit.recover(wide, seed=2)["posterior"]["z"] == "high").mean("draw")
+    expected = smooth.isel(draw=1).sel(kind="high").transpose("chain", "one", "time")
+    np.testing.assert_allclose(drawn.transpose("chain", "one", "time"), expected, atol=0.04)
+
+
+# -- missing observations --------------------------------------------------------------------------
+
+
+def test_missing_values_of_a_discrete_variable_are_summed_out():
+    smoker = dt.rv("smoker", dist.Bernoulli(0.3), dims=OBS)
+    slope = dt.rv("slope", dist.Normal(0.0, 5.0))
+    y = dt.rv("y", dist.Normal(slope * smoker, 1.0))
+    given = np.array([1.0, np.nan, 0.0, np.nan])
+    model = dt.Model(y, backend="python").observe({y: Y})
+    fit = model.observe({smoker: given}, missing="infer")
+    b = 2.0
+    each = np.stack(
+        [np.log(0.7) + stats.norm.logpdf(Y), np.log(0.3) + stats.norm.logpdf(Y, b)], axis=-1
+    )
+    known = np.where(
+        np.isnan(given), logsumexp(each, axis=1), np.where(given == 1, each[:, 1], each[:, 0])
+    )
+    np.testing.assert_allclose(fit.logp({"slope": b})["smoker and y"], known, rtol=1e-12)
+    _, gradient = fit.log_density().logp_and_grad(np.array([b]))
+    weight = np.exp(each[:, 1] - logsumexp(each, axis=1))
+    weight = np.where(np.isnan(given), weight, given)
+    np.testing.assert_allclose(gradient, [(weight * (Y - b)).sum() - b / 25], rtol=1e-10)
+    post = draws_of(slope=([], np.full((2, 3), b)))
+    found = fit.recover(post, how="probabilities")["posterior"]["smoker_probability"]
+    found = found.isel(chain=0, draw=0).sel(smoker_state=1)
+    np.testing.assert_allclose(found, weight, atol=1e-12)
+
+
+# -- what is refused -------------------------------------------------------------------------------
+
+
+def test_an_expression_that_mixes_elements_is_named():
+    z = dt.tensor("z", dims=dt.Dim("t", length=5), categories=KIND)
+    x = dt.data([1.0, 2.0], dims=KIND).sel(kind=z)
+    with pytest.raises(dt.GraphError, match=r"mixes elements of 'z' along 't'(.|\n)*exp"):
+        dt.marginalize({"x": dt.exp(x.mean())}, z)
+    with pytest.raises(dt.GraphError, match=r"mixes elements of 'z' along 't'(.|\n)*cumsum"):
+        dt.marginalize({"x": x.cumsum("t")}, z)
+
+
+def test_crossed_unknowns_are_named():
+    t, i = dt.Dim("t", length=5), dt.Dim("i", length=4)
+    a, b = (dt.tensor(name, dims=dim, categories=KIND) for name, dim in (("a", t), ("b", i)))
+    x = dt.data([[1.0, 2.0], [3.0, 5.0]], dims=[KIND, KIND.rename("other")])
+    with pytest.raises(dt.GraphError, match=r"'a', 'b' depend on each other(.|\n)*a\[t\], b\[i\]"):
+        dt.marginalize({"x": x.sel(kind=a, other=b)}, a, b)
+
+
+def test_wrong_arguments():
+    z = dt.tensor("z", dims=OBS, dtype="int64")
+    x = dt.data([1.0, 2.0], dims=KIND).isel(kind=z)
+    with pytest.raises(dt.InputError, match="nothing says which values 'z' may have"):
+        dt.marginalize({"x": x}, z)
+    with pytest.raises(dt.InputError, match="a log density has no dims"):
+        dt.marginalize(x, z)
+    with pytest.raises(dt.GraphError, match="an unknown is a symbolic input"):
+        dt.marginalize({"x": x}, z + 1)
+    with pytest.raises(dt.InputError, match="name the unknowns"):
+        dt.marginalize({"x": x})
+    with pytest.raises(dt.InputError, match="different whole numbers"):
+        dt.marginalize({"x": x}, z, states={z: [1, 1]})
+    with pytest.raises(dt.GraphError, match="no term of the density depends on 'z'"):
+        dt.marginalize({"x": dt.scalar("x")}, z, states={z: range(2)})
+    with pytest.raises(dt.InputError, match="'y' is observed"):
+        mixture().marginalize("y")
+    with pytest.raises(dt.InputError, match="'mu' is not discrete"):
+        mixture().marginalize("mu")
+    fit = mixture().marginalize("z")
+    with pytest.raises(dt.InputError, match="draws have a seed"):
+        fit.recover(POST)
+    with pytest.raises(dt.InputError, match="how is 'draws'"):
+        fit.recover(POST, how="mode")
+    with pytest.raises(dt.InputError, match="no variable that is summed out 'mu'"):
+        fit.recover(POST, "mu", seed=1)
