@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from dimtensor.dims.coords import Coords
 from dimtensor.dims.dim import Dim
+from dimtensor.traversal import reached
 
 if TYPE_CHECKING:
     from dimtensor.dims.binding import Binding
@@ -102,9 +103,5 @@ class DerivedDim(Dim):
 
 
 def family(dim: Dim) -> Iterator[Dim]:
-    """A dim and all that it is derived from, every dim before its parents; some occur twice."""
-    stack = [dim]
-    while stack:
-        one = stack.pop()
-        yield one
-        stack += reversed(one.parents)
+    """A dim and all that it is derived from, each once."""
+    return reached([dim], lambda one: one.parents)

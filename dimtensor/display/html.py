@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dimtensor.dims import Dim, NamedDim
@@ -14,6 +15,7 @@ from dimtensor.display.peek import dim_row, glance_text, values_text
 from dimtensor.display.text import sizes_text, used_leaves
 from dimtensor.graph import Node
 from dimtensor.graph.printing.printer import graph_text
+from dimtensor.traversal import reached
 
 if TYPE_CHECKING:
     from dimtensor.compile.function import CompiledFunction
@@ -216,15 +218,8 @@ def _sections(node: Node) -> Iterable[Section]:
 
 def _graph(node: Node) -> str | None:
     """The printed graph, None for one too large for a page."""
-    seen, stack = {node}, [node]
-    while stack:
-        for below in stack.pop().inputs:
-            if below not in seen:
-                seen.add(below)
-                stack.append(below)
-        if len(seen) > _MOST_NODES:
-            return None
-    return graph_text([node])
+    few = len(list(islice(reached([node], lambda x: x.inputs), _MOST_NODES + 1))) <= _MOST_NODES
+    return graph_text([node]) if few else None
 
 
 def nodes_table(nodes: Iterable[Node], names: Iterable[str | None] | None = None) -> Html:

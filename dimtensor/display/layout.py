@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from dimtensor.traversal import reached
+
 Point = tuple[float, float]
 _SWEEPS = 24
 # a straight long edge matters more than a short one
@@ -169,17 +171,9 @@ def _ordered_rows(graph: _Graph) -> list[list[int]]:
 def _first_order(graph: _Graph) -> list[list[int]]:
     """Depth first from the bottom, so that what belongs together starts out together."""
     rows: list[list[int]] = [[] for _ in range(max(graph.layer, default=-1) + 1)]
-    seen: set[int] = set()
     roots = [n for n in range(len(graph.layer)) if not graph.below[n]]
-    for root in roots:
-        stack = [root]
-        while stack:
-            node = stack.pop()
-            if node in seen:
-                continue
-            seen.add(node)
-            rows[graph.layer[node]].append(node)
-            stack += reversed(graph.above[node])
+    for node in reached(roots, lambda n: graph.above[n]):
+        rows[graph.layer[node]].append(node)
     return rows
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import functools
 import textwrap
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 from dimtensor.dims import Dim
 from dimtensor.display.formula import formula_lines
 from dimtensor.display.peek import DimRow, dim_row, glance_text, values_text
 from dimtensor.graph import Node
+from dimtensor.graph.walk import LEAF_KINDS
+from dimtensor.traversal import reached
 
 _WIDTH = 80
 # inputs of an expression are looked for among so many nodes
@@ -120,20 +123,10 @@ def fit(labels: list[str], width: int) -> str:
 
 def used_leaves(node: Node) -> list[Node] | None:
     """Inputs and data that a node depends on, older ones first; None in a very large graph."""
-    seen = {node}
-    stack = [node]
-    found = []
-    while stack:
-        x = stack.pop()
-        if x.kind in ("input", "data", "shaped"):
-            found.append(x)
-        for below in x.inputs:
-            if below not in seen:
-                seen.add(below)
-                stack.append(below)
-        if len(seen) > _MOST_NODES:
-            return None
-    return sorted(found, key=lambda leaf: leaf.serial)
+    nodes = list(islice(reached([node], lambda x: x.inputs), _MOST_NODES + 1))
+    if len(nodes) > _MOST_NODES:
+        return None
+    return sorted((x for x in nodes if x.kind in LEAF_KINDS), key=lambda leaf: leaf.serial)
 
 
 def leaf_title(leaf: Node) -> str:

@@ -141,6 +141,10 @@ class Kind[A]:
         """The dims that attributes name, each with a text that says its role without names."""
         return placed(node.attrs, "")
 
+    def commutes(self, attrs: A) -> bool:
+        """Whether the order of the inputs of a node with these attributes says nothing."""
+        return False
+
     # -- values ----------------------------------------------------------------------------------
 
     def values_of(self, node: Node) -> tuple[Node, ...] | None:
@@ -228,6 +232,11 @@ def kind(*names: str) -> Callable[[type[Kind]], type[Kind]]:
 def kind_of(node: Node) -> Kind:
     """What answers for a node."""
     return KINDS[node.kind]
+
+
+def commutes(node: Node) -> bool:
+    """Whether the order of a node's inputs says nothing."""
+    return KINDS[node.kind].commutes(node.attrs)
 
 
 def placed(value: Any, place: str) -> Iterator[tuple[Dim, str]]:

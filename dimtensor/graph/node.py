@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dimtensor.dims import Dim, Dims
 from dimtensor.errors import GraphError
-from dimtensor.graph.optable import TABLE
 
 if TYPE_CHECKING:
     from dimtensor.graph.kind import Kind
@@ -56,15 +55,7 @@ class Node:
     """
 
     __slots__ = (
-        "__weakref__",
-        "attrs",
-        "categories",
-        "dims",
-        "dtype",
-        "handle",
-        "inputs",
-        "kind",
-        "serial",
+        "__weakref__", "attrs", "categories", "dims", "dtype", "handle", "inputs", "kind", "serial",
     )  # fmt: skip
 
     kind: str
@@ -108,12 +99,15 @@ def make(kind: str, inputs: tuple[Node, ...] = (), attrs: Any = None) -> Node:
     DimtensorError
         Whatever the inference of the kind finds wrong.
     """
-    if kind == "dot" or (kind == "elemwise" and TABLE[attrs].commutative):
+    known = KINDS.get(kind)
+    if known is None:
+        raise GraphError(f"there is no node kind {kind!r}")
+    if known.commutes(attrs):
         inputs = tuple(sorted(inputs, key=_serial_of))
     key = (kind, inputs, attrs)
     node = _interned.get(key)
     if node is None:
-        node = _new(kind, inputs, attrs, key)
+        node = _new(known, key)
     for nodes in _recorded.get():
         nodes.add(node)
     return node
@@ -130,10 +124,8 @@ def recorded() -> Iterator[set[Node]]:
         _recorded.reset(token)
 
 
-def _new(kind: str, inputs: tuple[Node, ...], attrs: Hashable, key: tuple) -> Node:
-    known = KINDS.get(kind)
-    if known is None:
-        raise GraphError(f"there is no node kind {kind!r}")
+def _new(known: Kind, key: tuple[str, tuple[Node, ...], Any]) -> Node:
+    kind, inputs, attrs = key
     dims, dtype, categories = known.infer(inputs, attrs)
     node = object.__new__(Node)
     node.kind = kind

@@ -8,6 +8,7 @@ from dimtensor.dims import Dim
 from dimtensor.graph.node import KINDS, Node
 from dimtensor.graph.regions import DERIVATIVES, regions_of
 from dimtensor.graph.walk import toposort
+from dimtensor.traversal import reached
 
 
 def source_leaves(indexer: Node) -> list[Node] | None:
@@ -16,22 +17,15 @@ def source_leaves(indexer: Node) -> list[Node] | None:
     The values of a leaf reach the indexer unchanged, so that a check of the leaf on the host is a
     check of the indexer.
     """
-    found: list[Node] = []
-    seen: set[Node] = set()
-    stack = [indexer]
-    while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if node.kind in ("input", "data", "bound"):
-            found.append(node)
-            continue
-        values = KINDS[node.kind].values_of(node)
-        if values is None:
-            return None
-        stack += reversed(values)
-    return found
+    leaves = ("input", "data", "bound")
+
+    def values_of(node: Node) -> Sequence[Node] | None:
+        return () if node.kind in leaves else KINDS[node.kind].values_of(node)
+
+    found = list(reached([indexer], lambda node: values_of(node) or ()))
+    if any(values_of(node) is None for node in found):
+        return None
+    return [node for node in found if node.kind in leaves]
 
 
 def known_outside(node: Node) -> Mapping[Node, Node]:

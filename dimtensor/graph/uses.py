@@ -11,8 +11,8 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from dimtensor.caches import bounded
+from dimtensor.graph.kind import commutes
 from dimtensor.graph.node import Node
-from dimtensor.graph.optable import TABLE
 from dimtensor.graph.walk import toposort
 
 
@@ -64,11 +64,6 @@ def structures(outputs: Sequence[Node]) -> dict[Node, tuple[int, int]]:
         bare = hash((*own, *(x for x, _ in inputs)))
         found[node] = bare, hash((bare, _text(node.name or ""), *(x for _, x in inputs)))
     return found
-
-
-def commutes(node: Node) -> bool:
-    """Whether the order of a node's inputs says nothing."""
-    return node.kind == "dot" or (node.kind == "elemwise" and TABLE[node.attrs].commutative)
 
 
 def _of(node: Node) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 from pytensor.graph.fg import FrozenFunctionGraph
+from pytensor.graph.traversal import ancestors
 
 from dimtensor.dims import Dim, Dims, without
 from dimtensor.errors import DimError, GraphError, build_message
@@ -41,15 +42,7 @@ class LiftedGraph:
 
     def used_inputs(self, output: int) -> set[int]:
         """Numbers of the inputs that an output is computed from."""
-        found: set[Variable] = set()
-        stack = [self.graph.outputs[output]]
-        while stack:
-            variable = stack.pop()
-            if variable in found:
-                continue
-            found.add(variable)
-            if variable.owner is not None:
-                stack += variable.owner.inputs
+        found = set(ancestors([self.graph.outputs[output]]))
         return {number for number, v in enumerate(self.graph.inputs) if v in found}
 
     def __eq__(self, other: object) -> bool:

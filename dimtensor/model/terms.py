@@ -22,6 +22,7 @@ from dimtensor.graph import Node
 from dimtensor.graph.dtypes import is_float
 from dimtensor.tensor.constructors import zeros
 from dimtensor.tensor.handle import wrap
+from dimtensor.traversal import reached
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -152,18 +153,7 @@ def _sums(logp: Node) -> Iterator[tuple[frozenset[Dim], list[Node]]]:
 
 def _terms(node: Node) -> Iterator[Node]:
     """What a node is a sum of, through signs, casts, checks and multiples."""
-    pending = [node]
-    seen = {node}
-    while pending:
-        x = pending.pop()
-        below = _summed(x)
-        if below is None:
-            yield x
-            continue
-        for operand in reversed(below):
-            if operand not in seen:
-                seen.add(operand)
-                pending.append(operand)
+    return (x for x in reached([node], lambda x: _summed(x) or ()) if _summed(x) is None)
 
 
 def _summed(node: Node) -> tuple[Node, ...] | None:

@@ -16,6 +16,11 @@ from dimtensor.ops.facts import facts_of
 _LARGEST = 64
 
 
+def inputs_of(variable: Variable) -> list[Variable]:
+    """What a variable is computed from at once; nothing for one that is not computed."""
+    return [] if variable.owner is None else variable.owner.inputs
+
+
 def replace_variables(
     graph: FunctionGraph, replacements: Mapping[Variable, Variable], reason: str = "loops"
 ) -> None:

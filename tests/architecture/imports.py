@@ -11,6 +11,7 @@ LAYERS = (
     "errors",
     "settings",
     "caches",
+    "traversal",
     "dims",
     "graph",
     "values",
@@ -29,7 +30,7 @@ LAYERS = (
 # They may import everything and are imported lazily.
 OUTSIDE = ("interop", "display", "testing", "__main__")
 # The dims and their graph are independent of how they are computed.
-WITHOUT_PYTENSOR = ("errors", "settings", "caches", "dims", "graph", "values")
+WITHOUT_PYTENSOR = ("errors", "settings", "caches", "traversal", "dims", "graph", "values")
 
 
 @dataclass(frozen=True)

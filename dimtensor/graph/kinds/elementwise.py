@@ -64,9 +64,12 @@ class Elemwise(_Elementwise[str]):
             return {None: "power: integers have no negative powers; cast them to float"}
         return {}
 
+    def commutes(self, attrs: str) -> bool:
+        return TABLE[attrs].commutative
+
     def form(self, node: Node) -> tuple:
-        commutes = TABLE[node.attrs].commutative
-        return (self.name, node.attrs, Unordered(node.inputs) if commutes else node.inputs)
+        inputs = Unordered(node.inputs) if self.commutes(node.attrs) else node.inputs
+        return (self.name, node.attrs, inputs)
 
 
 def _check_numbers(row: OpRow, inputs: tuple[Node, ...]) -> None:

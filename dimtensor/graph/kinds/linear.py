@@ -55,6 +55,9 @@ class Dot(Kind[Dims]):
         for dim in node.attrs:
             yield dim, "any"
 
+    def commutes(self, attrs: Dims) -> bool:
+        return True
+
     def form(self, node: Node) -> tuple:
         return (self.name, Unordered(node.attrs), Unordered(node.inputs))
 

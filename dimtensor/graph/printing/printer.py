@@ -15,9 +15,8 @@ from dimtensor.dims import Dim, SelDim
 from dimtensor.dims.dim import AnonymousDim
 from dimtensor.dims.selection import Mask, Positions
 from dimtensor.graph import attrs as at
-from dimtensor.graph.kind import kind_of
+from dimtensor.graph.kind import commutes, kind_of
 from dimtensor.graph.node import Node
-from dimtensor.graph.optable import TABLE
 from dimtensor.graph.printing.shown import shown
 from dimtensor.graph.printing.text import (
     attr_text,
@@ -28,6 +27,7 @@ from dimtensor.graph.printing.text import (
 )
 from dimtensor.graph.regions import BoundAttrs, Region, regions_of
 from dimtensor.graph.walk import LEAF_KINDS, toposort
+from dimtensor.traversal import postorder
 
 # longest text of an operation that widens the column it is in
 _WIDEST = 64
@@ -82,7 +82,7 @@ def node_text(node: Node) -> str:
         operands = [
             (f"{role}=" if role else "") + (x.name or f"<{x.kind}>") for role, x in call.operands
         ]
-        if _is_commutative(node):
+        if commutes(node):
             operands.sort()
         options = [f"{key}={text}" if key else text for key, text in call.options]
         return f"{call.name}({', '.join([*operands, *options])}) {_type_text(node, str_ref)}"
@@ -154,7 +154,7 @@ class References:
             first = len(operands) - len(kind_of(node).captured(node))
             ranked = sorted(operands[first:], key=lambda pair: self._order.key(pair[1]))
             return [*operands[:first], *((f"c{at}", x) for at, (_, x) in enumerate(ranked))]
-        if not _is_commutative(node):
+        if not commutes(node):
             return operands
         return sorted(operands, key=lambda pair: self._order.key(pair[1]))
 
@@ -267,13 +267,6 @@ def _recipe(dim: Dim, names: References) -> str:
 # -- an order of operands that depends on nothing but the graph ------------------------------------
 
 
-def _is_commutative(node: Node) -> bool:
-    if node.kind == "elemwise":
-        row = TABLE.get(node.attrs)
-        return row is not None and row.commutative
-    return node.kind == "dot"
-
-
 _RANKS = {"input": 0, "bound": 0, "data": 1, "shaped": 1, "constant": 3}
 
 
@@ -295,32 +288,18 @@ class CanonicalOrder:
 
     def toposort(self, outputs: Iterable[Node]) -> list[Node]:
         """Every node after its inputs, commutative ones in canonical order."""
-        order: list[Node] = []
-        seen: set[Node] = set()
-        for output in outputs:
-            stack: list[tuple[Node, bool]] = [(output, False)]
-            while stack:
-                node, ready = stack.pop()
-                if node in seen:
-                    continue
-                if ready:
-                    seen.add(node)
-                    order.append(node)
-                    continue
-                stack.append((node, True))
-                if node in self._bound:
-                    continue
-                inputs: Sequence[Node] = node.inputs
-                if _is_commutative(node):
-                    inputs = sorted(inputs, key=self.key)
-                stack += [(i, False) for i in reversed(inputs) if i not in seen]
-        return order
+        return postorder(outputs, self._below)
+
+    def _below(self, node: Node) -> Sequence[Node]:
+        if node in self._bound:
+            return ()
+        return sorted(node.inputs, key=self.key) if commutes(node) else node.inputs
 
     def _digest(self, node: Node) -> str:
         if node in self._bound:
             return self._bound[node]
         inputs = [self._digests[i] for i in node.inputs]
-        if _is_commutative(node):
+        if commutes(node):
             inputs.sort()
         text = "\n".join([node.kind, self._structure(node.attrs), *inputs])
         return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()

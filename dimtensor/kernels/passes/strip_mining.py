@@ -29,6 +29,7 @@ from dimtensor.kernels.ir.nodes import (
 )
 from dimtensor.kernels.ir.walk import replaced
 from dimtensor.kernels.passes.totals import Blocks
+from dimtensor.traversal import reached
 
 STRIP = 256
 # accumulators of what is added up by data: consecutive elements of one group need not wait for each
@@ -180,19 +181,15 @@ def _bodies(
     bodies: dict[int, list[int]] = {}
     stored: dict[int, None] = {}
     for stage in sorted(set(stage_of) - {-1}):
-        needed: set[int] = set()
-        pending = [number for number, own in enumerate(stage_of) if own == stage]
-        while pending:
-            number = pending.pop()
-            if number in needed:
-                continue
-            needed.add(number)
+
+        def below(number: int, stage: int = stage) -> list[int]:
             if stage_of[number] not in (stage, -1):
-                stored.setdefault(number)
-                continue
-            pending += sorted(
-                (defined[name] for name in lines[number].uses if name in defined), reverse=True
-            )
+                return []
+            return sorted(defined[name] for name in lines[number].uses if name in defined)
+
+        own = [number for number, each in enumerate(stage_of) if each == stage]
+        needed = list(reached(own[::-1], below))
+        stored.update(dict.fromkeys(n for n in needed if stage_of[n] not in (stage, -1)))
         bodies[stage] = sorted(needed)
     return bodies, list(stored)
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from dimtensor.dims import Dim
 from dimtensor.graph import Node
-from dimtensor.graph.kind import kind_of
-from dimtensor.graph.uses import commutes, structures
+from dimtensor.graph.kind import commutes, kind_of
+from dimtensor.graph.uses import structures
+from dimtensor.traversal import postorder
 
 
 def in_order(outputs: Sequence[Node]) -> list[Node]:
@@ -17,20 +18,7 @@ def in_order(outputs: Sequence[Node]) -> list[Node]:
     order of what they compute.
     """
     keys = structures(outputs)
-    order: list[Node] = []
-    seen: set[Node] = set()
-    stack: list[tuple[Node, bool]] = [(output, False) for output in reversed(outputs)]
-    while stack:
-        node, ready = stack.pop()
-        if node in seen:
-            continue
-        if ready:
-            seen.add(node)
-            order.append(node)
-            continue
-        stack.append((node, True))
-        stack += [(i, False) for i in reversed(_inputs(node, keys)) if i not in seen]
-    return order
+    return postorder(outputs, lambda node: _inputs(node, keys))
 
 
 def _inputs(node: Node, keys: Mapping[Node, tuple[int, int]]) -> Sequence[Node]:

@@ -25,9 +25,10 @@ from dimtensor.errors import GraphError, build_message
 from dimtensor.ops.derivatives import Undefined, pull, push
 from dimtensor.ops.derivatives.flow import is_continuous, zeros
 from dimtensor.ops.differentiable import WithRules
-from dimtensor.ops.graphs import replaced
+from dimtensor.ops.graphs import inputs_of, replaced
 from dimtensor.ops.interpret import Interpreter
 from dimtensor.ops.loop.capture import as_result, converted, freeze
+from dimtensor.traversal import reached
 
 
 class Conditional(WithRules, Op, HasInnerGraph):
@@ -269,20 +270,19 @@ def _made_before(
     mark: int, inner: Sequence[Variable], outputs: Sequence[Variable]
 ) -> list[Variable]:
     """What branches reach outside: what a branch makes belongs to it, and may never be computed."""
-    found: dict[Variable, None] = {}
-    seen, stack = set(inner), list(reversed(outputs))
-    while stack:
-        variable = stack.pop()
-        if variable in seen:
-            continue
-        seen.add(variable)
-        if isinstance(variable, Constant):
-            continue
-        if variable.owner is None or _age(variable) < mark:
-            found[variable] = None
-        else:
-            stack.extend(reversed(variable.owner.inputs))
-    return list(found)
+    own = set(inner)
+
+    def is_outside(variable: Variable) -> bool:
+        return variable.owner is None or _age(variable) < mark
+
+    def below(variable: Variable) -> list[Variable]:
+        return [] if variable in own or is_outside(variable) else inputs_of(variable)
+
+    return [
+        v
+        for v in reached(outputs, below)
+        if v not in own and not isinstance(v, Constant) and is_outside(v)
+    ]
 
 
 def _common(number: int, one: Variable, other: Variable) -> Any:

@@ -24,7 +24,7 @@ from pytensor.tensor.type import TensorType
 from dimtensor.errors import GraphError, build_message
 from dimtensor.ops.derivatives import Undefined, pull
 from dimtensor.ops.derivatives.flow import is_continuous, masked, zeros
-from dimtensor.ops.graphs import replaced
+from dimtensor.ops.graphs import inputs_of, replaced
 from dimtensor.ops.loop.derivatives.jacobian_pattern import (
     body_pattern,
     reached_states,
@@ -33,6 +33,7 @@ from dimtensor.ops.loop.derivatives.jacobian_pattern import (
 from dimtensor.ops.loop.frontend import ScanResult, build_scan
 from dimtensor.ops.loop.op import Loop, Scan, ScanInputs
 from dimtensor.ops.loop.spec import LoopOptions, StepGraph
+from dimtensor.traversal import reached
 
 Answers = list[Variable | Undefined | None]
 
@@ -365,15 +366,7 @@ def _adds_to_zeros(variable: Variable) -> bool:
 def _used(candidates: Sequence[Variable], outputs: Sequence[Variable]) -> list[Variable]:
     """The candidates that outputs reach, not counting what lies behind another candidate."""
     among = set(candidates)
-    seen: set[Variable] = set()
-    stack = list(outputs)
-    while stack:
-        variable = stack.pop()
-        if variable in seen:
-            continue
-        seen.add(variable)
-        if variable not in among and variable.owner is not None:
-            stack += variable.owner.inputs
+    seen = set(reached(outputs, lambda v: () if v in among else inputs_of(v)))
     return [v for v in candidates if v in seen]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from pytensor.graph.op import io_connection_pattern
 
 from dimtensor.ops.derivatives.flow import is_continuous
+from dimtensor.traversal import reached
 
 
 def body_pattern(op: Any) -> list[list[bool]]:
@@ -51,29 +52,20 @@ def connections(op: Any) -> list[list[bool]]:
 def reached_states(op: Any, start: list[bool]) -> list[bool]:
     """States that depend, after some steps, on the states that are marked."""
     pattern = body_pattern(op)
-    reached = list(start)
-    stack = [i for i, marked in enumerate(start) if marked]
-    while stack:
-        i = stack.pop()
-        for k in range(op.n_states):
-            if pattern[i][k] and not reached[k]:
-                reached[k] = True
-                stack.append(k)
-    return reached
+    states = range(op.n_states)
+    marked = [i for i in states if start[i]]
+    found = set(reached(marked, lambda i: [k for k in states if pattern[i][k]]))
+    return [i in found for i in states]
 
 
 def states_that_reach(op: Any, states: list[bool], traces: list[bool]) -> list[bool]:
     """States on which the marked final states and traces depend."""
     pattern = body_pattern(op)
     n = op.n_states
-    found = [
-        states[i] or any(on and pattern[i][n + k] for k, on in enumerate(traces)) for i in range(n)
+    marked = [
+        i
+        for i in range(n)
+        if states[i] or any(on and pattern[i][n + k] for k, on in enumerate(traces))
     ]
-    stack = [k for k in range(n) if found[k]]
-    while stack:
-        k = stack.pop()
-        for i in range(n):
-            if pattern[i][k] and not found[i]:
-                found[i] = True
-                stack.append(i)
-    return found
+    found = set(reached(marked, lambda k: [i for i in range(n) if pattern[i][k]]))
+    return [i in found for i in range(n)]

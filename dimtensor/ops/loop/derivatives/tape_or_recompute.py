@@ -22,6 +22,8 @@ from pytensor.tensor.type import TensorType
 from dimtensor.graph.dtypes import is_float
 from dimtensor.ops.batching import over_batch
 from dimtensor.ops.facts import facts_of
+from dimtensor.ops.graphs import inputs_of
+from dimtensor.traversal import reached
 
 _ELEMENTWISE = (Elemwise, DimShuffle, CAReduce)
 _MOST_LEAVES = 4
@@ -226,16 +228,10 @@ def _factors(term: Variable, depends: set[Variable]) -> list[Variable] | None:
 def _reached(outputs: Sequence[Variable], goal: Variable) -> set[Variable]:
     """What outputs depend on, as far as the search goes that looks for one variable."""
     seen: set[Variable] = set()
-    stack = list(outputs)
-    while stack:
-        variable = stack.pop()
-        if variable in seen:
-            continue
+    for variable in reached(outputs, inputs_of):
         seen.add(variable)
         if variable is goal:
             break
-        if variable.owner is not None:
-            stack.extend(variable.owner.inputs)
     return seen
 
 

@@ -12,8 +12,9 @@ from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.type import TensorType
 
 from dimtensor.ops.batching import over_batch
-from dimtensor.ops.graphs import replaced
+from dimtensor.ops.graphs import inputs_of, replaced
 from dimtensor.ops.loop.node import Given, ScanGraph
+from dimtensor.traversal import reached
 
 # they cost nothing where they are
 _VIEWS = (DimShuffle, Alloc, MakeVector)
@@ -37,23 +38,26 @@ def hoist(parts: ScanGraph) -> bool:
     outer = {part.variable for part in parts.captured}
     needed = [v for node in nodes if node.outputs[0] in moving for v in node.inputs]
     needed += parts.outputs
-    leaving: dict[Variable, None] = {}
-    while needed:
-        variable = needed.pop()
-        if variable not in fixed or variable in outer:
-            continue
-        if isinstance(variable.owner.op, _VIEWS):
-            needed += variable.owner.inputs
-        elif _depends_on(variable, outer):
-            leaving[variable] = None
+    inside = fixed - outer
+
+    def below(variable: Variable) -> list[Variable]:
+        views = variable in inside and isinstance(variable.owner.op, _VIEWS)
+        return inputs_of(variable)[::-1] if views else []
+
+    # views move with what they are views of
+    leaving = [
+        v
+        for v in reached(needed[::-1], below)
+        if v in inside and not isinstance(v.owner.op, _VIEWS) and _depends_on(v, outer)
+    ]
     if not leaving:
         return False
-    outside = replaced(list(leaving), {part.variable: part.outside for part in parts.captured})
+    outside = replaced(leaving, {part.variable: part.outside for part in parts.captured})
     stand_ins = {v: v.type() for v in leaving}
     parts.substitute(dict(stand_ins))
     parts.captured += [Given(x, stand_ins[v]) for v, x in zip(leaving, outside, strict=True)]
-    reached = set(ancestors(parts.outputs))
-    parts.captured = [part for part in parts.captured if part.variable in reached]
+    used = set(ancestors(parts.outputs))
+    parts.captured = [part for part in parts.captured if part.variable in used]
     return True
 
 

@@ -17,9 +17,10 @@ from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.type import TensorType
 
 from dimtensor.ops.facts import CALL, DIVISION, facts_of
-from dimtensor.ops.graphs import replace_variables
+from dimtensor.ops.graphs import inputs_of, replace_variables
 from dimtensor.ops.loop.node import Given, ScanGraph, Trace
 from dimtensor.ops.loop.op import Scan
+from dimtensor.traversal import reached
 
 _VIEWS = (DimShuffle, Alloc)
 # a value is traced if it takes more than so many sums or products
@@ -132,13 +133,9 @@ def _worth_saving(
 def _operations(variable: Variable, saved: set[Variable]) -> int:
     """How many operations on an element a variable takes, roughly."""
     total = 0
-    seen: set[Variable] = set()
-    stack = [variable]
-    while stack:
-        v = stack.pop()
-        if v in seen or v in saved or v.owner is None:
+    for v in reached([variable], lambda v: () if v in saved else inputs_of(v)):
+        if v in saved or v.owner is None:
             continue
-        seen.add(v)
         op = v.owner.op
         if isinstance(op, Elemwise):
             total += facts_of(op.scalar_op).cost
@@ -146,5 +143,4 @@ def _operations(variable: Variable, saved: set[Variable]) -> int:
             total += DIVISION
         elif not isinstance(op, _VIEWS):
             total += CALL
-        stack += v.owner.inputs
     return total
