@@ -49,7 +49,7 @@ def _share(part: int) -> settings:
 a_third = _share(3)
 # Properties of loops.
 a_tenth = _share(10)
-# Properties that differentiate loops whose bodies are random, too.
+# Properties of the same in the long tests.
 a_twentieth = _share(20)
-# Properties that compile each example, or differentiate it twice.
+# Properties that compile each example, or differentiate loops whose bodies are random, too.
 a_fiftieth = _share(50)

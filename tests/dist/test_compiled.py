@@ -24,8 +24,8 @@ GROUPS = [ROWS[start : start + GROUP] for start in range(0, len(ROWS), GROUP)]
 
 
 def _case(backend: str, group: list[Row]) -> Any:
-    """XLA takes a second for a row: most of them are left to the long tests."""
-    late = backend == "jax" and group is not GROUPS[0]
+    """A row takes a second to compile: most of them are left to the long tests."""
+    late = group is not GROUPS[0] and (backend == "jax" or group is not GROUPS[-1])
     name = f"{backend}, {group[0].name} to {group[-1].name}"
     return pytest.param(backend, group, marks=[pytest.mark.slow] if late else [], id=name)
 

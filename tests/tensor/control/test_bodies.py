@@ -105,7 +105,7 @@ def check_gradients(body, length, known, seed, backend="python"):
     assert_close(gradients(loop, arrays, backend), gradients_of_jax(loop, arrays))
 
 
-@a_twentieth
+@a_fiftieth
 @given(bodies(), SHORT, KNOWN, seeds)
 def test_gradients(body, length, known, seed):
     check_gradients(body, length, known, seed)
@@ -133,7 +133,7 @@ def check_modes(body, length, seed):
     assert_close([forward.values], [expected])
 
 
-@a_twentieth
+@a_fiftieth
 @given(bodies(), SHORT, seeds)
 def test_forward_mode_is_reverse_mode(body, length, seed):
     check_modes(body, length, seed)
@@ -208,7 +208,7 @@ def check_batches(body, length, grown, seed):
                 assert_close([one.transpose(*other.dims).values], [other.values])
 
 
-@a_twentieth
+@a_fiftieth
 @given(bodies(), SHORT, st.integers(1, 255), seeds)
 def test_batches_are_each_on_their_own(body, length, grown, seed):
     check_batches(body, length, grown, seed)
@@ -238,7 +238,7 @@ def check_checkpoints(body, length, checkpoint, known, seed):
     assert_close(gradients(saving, arrays), gradients(plain, arrays))
 
 
-@a_twentieth
+@a_fiftieth
 @given(bodies(), st.sampled_from([0, 1, 2, 5, 13]), CHECKPOINTS, KNOWN, seeds)
 def test_checkpoints_change_no_gradient(body, length, checkpoint, known, seed):
     check_checkpoints(body, length, checkpoint, known, seed)
@@ -257,7 +257,7 @@ def check_truncation(body, length, steps, seed):
     assert_close(gradients(loop, arrays), expected)
 
 
-@a_twentieth
+@a_fiftieth
 @given(bodies(), SHORT, st.integers(1, 6), seeds)
 def test_truncated_gradients(body, length, steps, seed):
     check_truncation(body, length, steps, seed)
@@ -301,7 +301,7 @@ def check_inverse(body, length, seed):
     assert_close(*([x.values for x in result] for result in results))
 
 
-@a_twentieth
+@a_fiftieth
 @given(bodies(), SHORT, seeds)
 def test_gradients_by_an_inverse(body, length, seed):
     check_inverse(body, length, seed)
