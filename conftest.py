@@ -34,7 +34,7 @@ def pytest_configure() -> None:
 
 
 # Libraries that are brought by extras: a test that needs one skips where it is not installed.
-_OPTIONAL = ("arviz", "blackjax", "jax", "jaxlib", "matplotlib", "nutpie", "pymc")
+_OPTIONAL = ("arviz", "blackjax", "jax", "jaxlib", "matplotlib", "numpyro", "nutpie", "pymc")
 
 
 def _missing(error: BaseException) -> str | None:

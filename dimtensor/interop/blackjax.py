@@ -1,15 +1,32 @@
-"""Log densities as pure JAX functions, for BlackJAX and whatever else takes one."""
+"""Log densities as pure JAX functions, for whatever takes one, and draws by BlackJAX."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from dimtensor.errors import InputError
 from dimtensor.interop.extras import require
+from dimtensor.interop.jax_samplers import (
+    TUNE,
+    Options,
+    PureDensity,
+    check_cores,
+    kept_program,
+    pure_density,
+    read_options,
+    starts_of,
+)
+from dimtensor.model.inference.runs import Draws, Run, statistics_of
 
 if TYPE_CHECKING:
     from dimtensor.model.logdensity import LogDensity
+
+NEEDS = "dt.sample with sampler='blackjax'"
 
 
 def to_blackjax(model: LogDensity) -> Callable[[Any], Any]:
@@ -19,15 +36,10 @@ def to_blackjax(model: LogDensity) -> Callable[[Any], Any]:
     so that it fits into the loops of samplers in 32 bits, too. Where a check fails it is -inf.
     """
     jax = require("jax", "jax", "to_blackjax")
-    positional = model.functions.get("logp_on_jax").positional
-    fixed = (*model.functions.late_lengths("logp_on_jax"), *positional.fixed)
-    pure, size = positional.raw, model.size
+    density, size = pure_density(model), model.size
 
     def exact(x: Any) -> Any:
-        value, *fine = pure(x, *fixed)
-        for one in fine:  # a pure function cannot raise; a sampler rejects the point
-            value = jax.numpy.where(one, value, -jax.numpy.inf)
-        return value
+        return density.function(x, *density.fixed)
 
     @jax.custom_jvp
     def in_dtype_of(x: Any) -> Any:
@@ -54,3 +66,110 @@ def to_blackjax(model: LogDensity) -> Callable[[Any], Any]:
         return in_dtype_of(x)
 
     return log_density
+
+
+def prepared(options: Mapping[str, Any], own: Sequence[str]) -> Callable[..., Run]:
+    """What samples with options that are known."""
+    require("blackjax", "blackjax", NEEDS)
+    return partial(sample, options=read_options(options, "blackjax", own))
+
+
+def sample(
+    model: LogDensity,
+    start: np.ndarray,
+    *,
+    draws: int,
+    tune: int | None,
+    chains: int,
+    cores: int | None,
+    seed: int,
+    progress_bar: bool,
+    save_warmup: bool,
+    options: Options,
+) -> Run:
+    """Run BlackJAX's No-U-Turn sampler with Stan's windows of adaptation, all chains at once.
+
+    There is no progress bar: it would be a part of the program.
+    """
+    tune = TUNE if tune is None else tune
+    jax = require("jax", "jax", NEEDS)
+    blackjax = require("blackjax", "blackjax", NEEDS)
+    check_cores(cores, "blackjax")
+    with jax.enable_x64(True):
+        density = pure_density(model)
+        starts = starts_of(model, density, start, chains, seed)
+        keys = jax.random.split(jax.random.key(seed), chains)
+        key = ("blackjax", draws, tune, chains, save_warmup, options)
+
+        def make() -> Any:
+            one = _one_chain(blackjax, density, draws, tune, save_warmup, options)
+            several = jax.vmap(one, in_axes=(0, 0, *[None] * len(density.fixed)))
+            return jax.jit(several).lower(keys, starts, *density.fixed).compile()
+
+        program = kept_program(model, density, key, make)
+        started = time.perf_counter()
+        found = jax.tree.map(np.asarray, program(keys, starts, *density.fixed))
+        seconds = time.perf_counter() - started
+    after, warmup = (None if part is None else _draws(part, options.maxdepth) for part in found)
+    assert after is not None
+    attributes = {
+        "inference_library": "blackjax",
+        "inference_library_version": blackjax.__version__,
+    }
+    return Run(after, warmup, seconds, attributes)
+
+
+def _one_chain(
+    blackjax: Any, density: PureDensity, draws: int, tune: int, warmup: bool, options: Options
+) -> Callable[..., Any]:
+    """The program of a chain: of a key, a start and the data, what is told of each draw."""
+    import jax
+
+    def told(state: Any, info: Any, step_size: Any) -> dict[str, Any]:
+        return {
+            "vectors": state.position,
+            "lp": state.logdensity,
+            "tree_depth": info.num_trajectory_expansions,
+            "turning": info.is_turning,
+            "acceptance_rate": info.acceptance_rate,
+            "n_steps": info.num_integration_steps,
+            "diverging": info.is_divergent,
+            "energy": info.energy,
+            "step_size": step_size,
+        }
+
+    def of_warmup(state: Any, info: Any, adaptation: Any) -> Any:
+        return told(state, info, adaptation.step_size) if warmup else None
+
+    def chain(key: Any, start: Any, *fixed: Any) -> Any:
+        def log_density(x: Any) -> Any:
+            return density.function(x, *fixed)
+
+        adaptation = blackjax.window_adaptation(
+            blackjax.nuts,
+            log_density,
+            is_mass_matrix_diagonal=not options.dense_mass,
+            target_acceptance_rate=options.target_accept,
+            adaptation_info_fn=of_warmup,
+            max_num_doublings=options.maxdepth,
+        )
+        first, second = jax.random.split(key)
+        (state, parameters), before = adaptation.run(first, start, num_steps=tune)
+        kernel = blackjax.nuts(log_density, **parameters)
+
+        def step(state: Any, key: Any) -> Any:
+            state, info = kernel.step(key, state)
+            return state, told(state, info, parameters["step_size"])
+
+        _, after = jax.lax.scan(step, state, jax.random.split(second, draws))
+        return after, before
+
+    return chain
+
+
+def _draws(found: dict[str, Any], maxdepth: int) -> Draws:
+    found = dict(found)
+    vectors, turning = found.pop("vectors"), found.pop("turning")
+    deep = found["tree_depth"] >= maxdepth
+    found["reached_max_treedepth"] = deep & ~turning & ~found["diverging"]
+    return Draws(vectors, statistics_of(found))

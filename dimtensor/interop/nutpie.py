@@ -6,6 +6,7 @@ import inspect
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,8 +16,9 @@ from dimtensor.errors import CheckError, InputError, build_message, did_you_mean
 from dimtensor.interop.callbacks import expand_callback, gradient_callback, table_of
 from dimtensor.interop.extras import require
 from dimtensor.model.assembly import FLAT
-from dimtensor.model.inference.starts import no_start
-from dimtensor.model.records import label_text, spread_over, without_multiindex
+from dimtensor.model.inference.runs import Draws, Run, statistics_of
+from dimtensor.model.inference.starts import no_start, starting_points
+from dimtensor.model.records import label_text
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -27,7 +29,13 @@ if TYPE_CHECKING:
 _STATISTICS_DIM = "unconstrained_parameter"
 # labels that nutpie takes; others are given to it as text
 _LABEL_KINDS = ("string", "integer", "floating", "boolean")
-_GROUPS = ("posterior", "warmup_posterior")
+_STATISTICS = {
+    "logp": "lp",
+    "depth": "tree_depth",
+    "maxdepth_reached": "reached_max_treedepth",
+    "mean_tree_accept": "acceptance_rate",
+}
+_ATTRIBUTES = ("inference_library_version", "inference_library_settings")
 # what would change the kind of what comes back, and what to do in its place
 _INSTEAD = {
     "blocking": "it waits for the draws; nutpie.sample(model.to_nutpie(), blocking=False) does not",
@@ -35,7 +43,6 @@ _INSTEAD = {
     "zarr_store": "draws get their labels in memory; see nutpie.sample(model.to_nutpie())",
     "init_mean": "chains start around `initial`",
     "store_unconstrained": "flat vectors are kept with `unconstrained=True`",
-    "sampler": "it draws with the No-U-Turn sampler; see nutpie.sample(model.to_nutpie())",
 }
 _ADAPTATIONS = {"diag": "Diag", "draw_diag": "Diag", "low_rank": "LowRank", "flow": "Flow"}
 # a variable has not the name of its dim
@@ -52,17 +59,16 @@ def sample(
     model: LogDensity,
     start: np.ndarray,
     *,
+    draws: int,
+    tune: int | None,
+    chains: int,
+    cores: int | None,
+    seed: int,
+    progress_bar: bool,
     save_warmup: bool,
-    unconstrained: bool,
-    log_likelihood: Sequence[str],
     **options: Any,
-) -> tuple[xr.DataTree, float]:
-    """Run nutpie on the flat vectors, and give all draws their names and labels at once.
-
-    Returns
-    -------
-    DataTree, float
-        The draws, and the seconds that drawing took, without compiling.
+) -> Run:
+    """Run nutpie on the flat vectors.
 
     Compared with :func:`to_nutpie` one function less is compiled.
     """
@@ -70,15 +76,47 @@ def sample(
     compiled = _compiled(model, start, _Record(model, flat=True))
     started = time.perf_counter()
     try:
-        tree = nutpie.sample(compiled, save_warmup=save_warmup, **options)
+        tree = nutpie.sample(
+            compiled,
+            draws=draws,
+            tune=tune,
+            chains=chains,
+            cores=cores,
+            seed=seed,
+            progress_bar=progress_bar,
+            save_warmup=save_warmup,
+            **options,
+        )
     except RuntimeError as error:
         if "initialization points failed" not in str(error):
             raise
         raise no_start(model, start, starting_points(start)) from error
     seconds = time.perf_counter() - started
-    tree = _labelled(model, tree, save_warmup, unconstrained, log_likelihood)
-    tree["posterior"].attrs["sampling_time"] = seconds
-    return tree, seconds
+    told = tree["sample_stats"].attrs
+    known = {name: told[name] for name in _ATTRIBUTES if name in told}
+    warmup = _draws(tree, "warmup_") if save_warmup else None
+    return Run(_draws(tree, ""), warmup, seconds, {"inference_library": "nutpie", **known})
+
+
+def _draws(tree: xr.DataTree, prefix: str) -> Draws:
+    vectors = tree[f"{prefix}posterior"][_VECTOR].transpose("chain", "draw", FLAT)
+    found = tree[f"{prefix}sample_stats"].to_dataset()
+    found = found.rename({old: new for old, new in _STATISTICS.items() if old in found})
+    plain = {
+        name: x.values for name, x in found.data_vars.items() if x.dims == ("chain", "draw")
+    }  # fmt: skip
+    statistics = statistics_of(plain)
+    longer = [name for name in found.data_vars if name not in plain]
+    return Draws(
+        vectors.values,
+        statistics.assign(found[longer].drop_vars(["chain", "draw"], errors="ignore")),
+    )
+
+
+def prepared(options: Mapping[str, Any], own: Sequence[str]) -> Callable[..., Run]:
+    """What samples with options that nutpie knows."""
+    check_options(options, own)
+    return partial(sample, **options)
 
 
 def check_options(options: Mapping[str, Any], own: Sequence[str]) -> None:
@@ -140,37 +178,6 @@ def _leaf_names(tree: Mapping[str, Any]) -> list[str]:
     return names
 
 
-def _labelled(
-    model: LogDensity,
-    tree: xr.DataTree,
-    save_warmup: bool,
-    unconstrained: bool,
-    log_likelihood: Sequence[str],
-) -> xr.DataTree:
-    import xarray as xr
-
-    groups = {}
-
-    def shown(values: xr.Dataset, vectors: xr.DataArray) -> xr.Dataset:
-        leading = {dim: vectors.sizes[dim] for dim in ("chain", "draw")}
-        values = spread_over(without_multiindex(values), leading)
-        values.attrs.update(inference_library="nutpie")
-        return values.assign_coords({dim: vectors.coords[dim] for dim in leading})
-
-    for group in _GROUPS[: 1 + save_warmup]:
-        vectors = tree[group].to_dataset()[_VECTOR]
-        groups[group] = shown(model.constrain(vectors), vectors)
-        if log_likelihood and group == "posterior":
-            terms = model.log_terms(vectors, log_likelihood)
-            groups["log_likelihood"] = shown(terms, vectors)
-        if unconstrained:
-            name = group.replace("posterior", "unconstrained_posterior")
-            groups[name] = xr.Dataset({_VECTOR: vectors})
-    for group in ("sample_stats", "warmup_sample_stats")[: 1 + save_warmup]:
-        groups[group] = tree[group].to_dataset()
-    return xr.DataTree.from_dict(groups)
-
-
 class _Record:
     """What nutpie keeps of each draw: names, shapes, dims and labels, in order.
 
@@ -224,13 +231,6 @@ def _compiled(model: LogDensity, start: np.ndarray, record: _Record) -> Any:
         model.logp_and_grad(start)  # they start at the same time; only one should compile
     build = _machine_code if backend_of(model.backend).native else _python_code
     return build(model, starting_points(start), record)
-
-
-def starting_points(start: np.ndarray) -> Callable[[int], np.ndarray]:
-    def point(seed: int | None) -> np.ndarray:
-        return start + np.random.default_rng(seed).uniform(-1.0, 1.0, len(start))
-
-    return point
 
 
 def _python_code(model: LogDensity, starting_points: Callable, record: _Record) -> Any:

@@ -26,7 +26,7 @@ from dimtensor.model.inference.results import (
     LEADING,
     extended,
     posterior_of,
-    with_arviz_names,
+    with_known_groups,
     with_leading,
 )
 from dimtensor.model.inference.sample import sample as sample_density
@@ -392,7 +392,16 @@ class Model(Summing):
 
     # -- draws -----------------------------------------------------------------------------------
 
-    def sample(self, draws: int = 1000, *, seed: int | None = None, **options: Any) -> xr.DataTree:
+    def sample(
+        self,
+        draws: int = 1000,
+        *,
+        seed: int | None = None,
+        unconstrained: bool = True,
+        log_likelihood: bool = False,
+        log_prior: bool = False,
+        **options: Any,
+    ) -> xr.DataTree:
         """Draw from the posterior with the No-U-Turn sampler.
 
         Parameters
@@ -400,8 +409,13 @@ class Model(Summing):
         draws : int
             Of each chain.
         seed : int, optional
+        unconstrained : bool
+            Whether what the sampler moves is kept in the group ``unconstrained_posterior``.
+        log_likelihood, log_prior : bool
+            Whether the groups that :meth:`log_likelihood` and :meth:`log_prior` make are added.
         **options
-            Those of :func:`dimtensor.sample`.
+            Those of :func:`dimtensor.sample`: ``sampler="nutpie"``, ``"blackjax"`` or
+            ``"numpyro"``, ``tune``, ``chains``, ``save_warmup`` and so on.
 
         Returns
         -------
@@ -409,8 +423,11 @@ class Model(Summing):
             ``posterior`` with all free variables and named expressions, ``sample_stats`` under the
             names that ArviZ knows, ``observed_data``, ``constant_data``.
         """
-        tree = sample_density(self.log_density(), draws, seed=seed, **options)
-        return with_arviz_names(self, tree, seed)
+        density = self.log_density()
+        tree = sample_density(density, draws, seed=seed, unconstrained=unconstrained, **options)
+        tree = with_known_groups(self, tree)
+        tree = self.log_likelihood(tree) if log_likelihood else tree
+        return self.log_prior(tree) if log_prior else tree
 
     def __getstate__(self) -> dict[str, Any]:
         # what follows from the outputs is found again, and functions are compiled again

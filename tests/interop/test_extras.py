@@ -17,7 +17,9 @@ from importlib.abc import MetaPathFinder
 
 class Blocked(MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in {"jax", "jaxlib", "nutpie", "pymc", "arviz", "matplotlib"}:
+        if name.split(".")[0] in {
+            "jax", "jaxlib", "nutpie", "blackjax", "numpyro", "pymc", "arviz", "matplotlib"
+        }:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         return None
 
@@ -59,6 +61,8 @@ def test_without_the_extras_everything_else_works():
 assert dt.function([x], x**2, backend="python")(3.0) == 9.0
 assert dt.function([x], x**2)(3.0) == 9.0
 missing("sampling", lambda: dt.sample(density))
+missing("blackjax", lambda: dt.sample(density, sampler="blackjax"))
+missing("numpyro", lambda: dt.sample(density, sampler="numpyro"))
 missing("sampling", lambda: density.to_nutpie())
 missing("viz", lambda: dt.draw(x**2))
 """)

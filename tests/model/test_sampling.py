@@ -84,19 +84,24 @@ def test_dims_labels_and_groups(drawn):
     assert tree["warmup_posterior"].sizes["draw"] == 400
     stats = tree["sample_stats"].to_dataset()
     assert stats["diverging"].dims == ("chain", "draw")
-    vectors = tree["unconstrained_posterior"]["vector"]
-    assert vectors.coords["unconstrained"].values.tolist() == model.names
-    np.testing.assert_allclose(vectors.sel(unconstrained="rate"), np.log(posterior["rate"]))
+    unconstrained = tree["unconstrained_posterior"].to_dataset()
+    assert list(unconstrained) == [parameter.name for parameter in model.parameters]
+    assert unconstrained["theta"].coords["country"].values.tolist() == ["Italy", "Kenya", "USA"]
+    np.testing.assert_array_equal(unconstrained["theta"], posterior["theta"])
+    np.testing.assert_allclose(unconstrained["rate"], np.log(posterior["rate"]))
+    known = {"inference_library", "inference_library_version", "sampling_time", "seed"}
+    assert known <= set(posterior.attrs)
+    assert posterior.attrs["seed"] == 7
 
 
 @pytest.mark.compiled
 def test_the_log_density_of_draws_is_the_samplers(drawn):
     model, tree = drawn
-    vectors = tree["unconstrained_posterior"]["vector"]
+    vectors = model.unconstrain(tree)
     stats = tree["sample_stats"]
     for chain, draw in [(0, 0), (1, 10), (3, 999)]:
-        value = model.logp(vectors.values[chain, draw])
-        np.testing.assert_allclose(stats["logp"].values[chain, draw], value, rtol=1e-10)
+        value = model.logp(vectors[chain, draw])
+        np.testing.assert_allclose(stats["lp"].values[chain, draw], value, rtol=1e-10)
 
 
 @pytest.mark.compiled
@@ -207,8 +212,9 @@ def test_chains_start_near_the_initial_point():
     options = {"draws": 2, "tune": 1, "chains": 2, "maxdepth": 1, "unconstrained": True}
     for initial in (start, model.unconstrain(start)):
         tree = dt.sample(model, initial=initial, **options, **QUIET)
-        vectors = tree["unconstrained_posterior"]["vector"].values
-        assert (abs(vectors - [[[50.0, 60.0, 70.0, np.log(1000.0)]]]) < 12).all()
+        found = tree["unconstrained_posterior"]
+        assert (abs(found["theta"].values - [[[50.0, 60.0, 70.0]]]) < 12).all()
+        assert (abs(found["rate"].values - np.log(1000.0)) < 12).all()
     with pytest.raises(dt.InputError, match=r"one vector of shape \(4,\), not \(3,\)"):
         dt.sample(model, initial=np.zeros(3), **QUIET)
     with pytest.raises(dt.InputError, match="'rate' is outside of its support"):
@@ -293,7 +299,10 @@ def test_missing_data_that_are_passed_over_are_no_matter():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"sead": 1}, r"no option 'sead' \(did you mean 'seed'\?\)\n  options: draws, tune"),
+        (
+            {"sead": 1},
+            r"no option 'sead' \(did you mean 'seed'\?\)\n  options: draws, sampler, tune",
+        ),
         ({"max_depth": 9}, r"no option 'max_depth' \(did you mean 'maxdepth'\?\)"),
         ({"nonsense_of_mine": 1}, r"no option 'nonsense_of_mine'\n"),
         ({"target_accept": "high"}, "does not take target_accept='high'"),
@@ -302,6 +311,7 @@ def test_missing_data_that_are_passed_over_are_no_matter():
         ({"draws": 2.5}, "draws is an integer, not 2.5"),
         ({"chains": "four"}, "chains is an integer, not 'four'"),
         ({"seed": "a"}, "seed is an integer, not 'a'"),
+        ({"sampler": "blakjax"}, r"no sampler 'blakjax' \(did you mean 'blackjax'\?\)"),
     ],
 )
 def test_options_are_checked_before_anything_is_compiled(options, message):
@@ -316,7 +326,7 @@ def test_options_of_nutpie_are_passed_on():
     model, *_ = conjugate("python")
     options = {"maxdepth": 2, "target_accept": 0.9, "adaptation": "low_rank", **QUIET}
     tree = dt.sample(model, draws=4, tune=20, chains=1, mass_matrix_gamma=1e-4, **options)
-    assert tree["sample_stats"]["depth"].max() <= 2
+    assert tree["sample_stats"]["tree_depth"].max() <= 2
 
 
 @pytest.mark.parametrize(
@@ -325,6 +335,8 @@ def test_options_of_nutpie_are_passed_on():
         ("nutpie", "sampling", lambda model: dt.sample(model)),
         ("nutpie", "sampling", lambda model: model.to_nutpie()),
         ("jax", "jax", lambda model: model.to_blackjax()),
+        ("blackjax", "blackjax", lambda model: dt.sample(model, sampler="blackjax")),
+        ("numpyro", "numpyro", lambda model: dt.sample(model, sampler="numpyro")),
     ],
 )
 def test_a_missing_library_is_named_with_its_extra(monkeypatch, module, extra, use):

@@ -14,12 +14,6 @@ if TYPE_CHECKING:
     from dimtensor.model.model import Model
     from dimtensor.model.predictive.drawing import Drawing
 
-_STATISTICS = {
-    "logp": "lp",
-    "depth": "tree_depth",
-    "maxdepth_reached": "reached_max_treedepth",
-    "mean_tree_accept": "acceptance_rate",
-}
 LEADING = ("chain", "draw")
 
 
@@ -91,8 +85,8 @@ def extended(post: Any, groups: Mapping[str, xr.Dataset]) -> xr.DataTree:
     return tree
 
 
-def with_arviz_names(model: Model, tree: xr.DataTree, seed: int | None) -> xr.DataTree:
-    """What the sampler gave, with the names of the model and of ArviZ."""
+def with_known_groups(model: Model, tree: xr.DataTree) -> xr.DataTree:
+    """What the sampler gave, of the variables of the model, and what the model knows."""
     import xarray as xr
 
     from dimtensor.model.density import raw_name
@@ -101,16 +95,11 @@ def with_arviz_names(model: Model, tree: xr.DataTree, seed: int | None) -> xr.Da
     groups: dict[str, Any] = {}
     for name, group in tree.children.items():
         dataset = group.to_dataset()
-        if name.endswith("sample_stats"):
-            present = {old: new for old, new in _STATISTICS.items() if old in dataset}
-            dataset = dataset.rename(present)
-        elif name.endswith("posterior"):
+        if name in ("posterior", "warmup_posterior"):
             dataset = dataset.drop_vars([x for x in raw if x in dataset])
-        elif name.endswith("log_likelihood"):
-            dataset = dataset[[x for x in dataset if x in model.observed]]
+            order = [x for x in (*model.variables, *dataset.data_vars) if x in dataset]
+            dataset = dataset[list(dict.fromkeys(order))]
         dataset.attrs.update(_attributes())
-        if seed is not None:
-            dataset.attrs["seed"] = seed
         groups[name] = dataset
     return xr.DataTree.from_dict({**groups, **known_groups(model)})
 

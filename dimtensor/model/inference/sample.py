@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.errors import InputError, SamplingWarning, warn
+from dimtensor.errors import (
+    InputError,
+    SamplingWarning,
+    build_message,
+    did_you_mean,
+    listing,
+    warn,
+)
 from dimtensor.model.inference.diagnostics import judge
+from dimtensor.model.inference.runs import Run, labelled
 from dimtensor.model.inference.starts import check_data
 from dimtensor.model.logdensity import LogDensity
 from dimtensor.model.records import check_leading
@@ -20,11 +29,14 @@ if TYPE_CHECKING:
 
     from dimtensor.tensor.core import DimTensor
 
+SAMPLERS = ("nutpie", "blackjax", "numpyro")
+
 
 def sample(
     model: LogDensity,
     draws: int = 1000,
     *,
+    sampler: str = "nutpie",
     tune: int | None = None,
     chains: int = 4,
     cores: int | None = None,
@@ -38,20 +50,27 @@ def sample(
     report: bool = True,
     **options: Any,
 ) -> xr.DataTree:
-    """Draw from the posterior of a model with nutpie's No-U-Turn sampler.
+    """Draw from the posterior of a model with the No-U-Turn sampler.
 
     Parameters
     ----------
     model : LogDensity
     draws : int
         Draws of each chain after tuning.
+    sampler : {"nutpie", "blackjax", "numpyro"}
+        Whose. nutpie calls the machine code of the log density, the other two its JAX function,
+        whatever the backend of the model. Groups and names are the same.
     tune : int, optional
-        Draws of each chain for tuning; nutpie decides where it is left out.
+        Draws of each chain for tuning. Where it is left out nutpie decides, and others tune for
+        1,000.
     chains : int
     cores : int, optional
-        Chains that run at the same time; as many as there are cores where it is left out.
+        Chains that run at the same time; as many as there are cores where it is left out. Of
+        nutpie alone: on JAX all chains are one program.
     seed : int, optional
+        One is drawn where it is left out; it is among the attributes of the result.
     progress_bar : bool
+        Of nutpie and NumPyro.
     extra : dict of str to DimTensor, optional
         More expressions to record, beside the model's deterministics.
     initial : dict or ndarray, optional
@@ -60,7 +79,8 @@ def sample(
     save_warmup : bool
         Whether the draws of tuning are kept in groups of their own.
     unconstrained : bool
-        Whether the flat vectors are kept, as ``vector`` in the group ``unconstrained_posterior``.
+        Whether the elements of the flat vectors are kept under the names of their parameters, in
+        the group ``unconstrained_posterior``.
     log_likelihood : bool, str or iterable of str
         Terms of the log density, by name, that are kept element by element in the group
         ``log_likelihood``; True keeps all.
@@ -68,13 +88,15 @@ def sample(
         Whether a line is printed when the draws are there: how many, how long it took, divergences,
         and the worst R-hat and effective sample size of the parameters with their names.
     **options
-        Passed to ``nutpie.sample``: ``target_accept``, ``maxdepth``, ``adaptation``, ...
+        ``target_accept`` and ``maxdepth``; on JAX also ``dense_mass``; what else ``nutpie.sample``
+        takes: ``adaptation``, ...
 
     Returns
     -------
     DataTree
         Groups ``posterior`` and ``sample_stats`` with the dims ``chain`` and ``draw``, then the
-        model's with their labels: what ArviZ's functions take.
+        model's with their labels: what ArviZ's functions take. Attributes say the library, its
+        version, the seed, the tuning and how many seconds sampling took.
 
     Warns
     -----
@@ -85,7 +107,7 @@ def sample(
     Raises
     ------
     MissingExtraError
-        If nutpie is not installed.
+        If the sampler is not installed.
     DimError
         If a dim of the model is named chain or draw.
     InputError
@@ -114,11 +136,9 @@ def sample(
     {'chain': 2, 'draw': 5}
     """
     # over budget: the code is twenty lines, the parameters are many
-    from dimtensor.interop import nutpie
-
     numbers = {"draws": draws, "tune": tune, "chains": chains, "cores": cores}
     _check(model, numbers, {"seed": seed})
-    nutpie.check_options(options, list(inspect.signature(sample).parameters)[1:-1])
+    run_it = _prepared(sampler, options, list(inspect.signature(sample).parameters)[1:-1])
     model = model.with_deterministics(extra) if extra else model
     kept = _kept_terms(model, log_likelihood)
     recorded = [p.tensor for p in model.parameters] + list(model.deterministics.values())
@@ -126,25 +146,42 @@ def sample(
     check_leading([dim.short for x in recorded for dim in x.dims], "sample")
     start = _start(model, initial)
     check_data(model, start)
-    tree, seconds = nutpie.sample(
-        model,
-        start,
-        save_warmup=save_warmup,
-        unconstrained=unconstrained,
-        log_likelihood=kept,
-        progress_bar=progress_bar,
-        **numbers,
-        seed=seed,
-        **options,
+    seed = _any_seed() if seed is None else seed
+    run: Run = run_it(
+        model, start, **numbers, seed=seed, progress_bar=progress_bar, save_warmup=save_warmup
     )
+    told = {"seed": seed, "sampling_time": run.seconds, **run.attributes}
+    tree = labelled(model, replace(run, attributes=told), unconstrained, kept)
     names = [parameter.name for parameter in model.parameters]
     statistics = tree["sample_stats"].to_dataset()
-    verdict = judge(tree["posterior"].to_dataset()[names], statistics["diverging"], seconds)
+    verdict = judge(tree["posterior"].to_dataset()[names], statistics["diverging"], run.seconds)
     if report:
         print(verdict)
     if verdict.complaint is not None:
         warn(verdict.complaint, SamplingWarning)
     return tree
+
+
+def _any_seed() -> int:
+    return int(np.random.SeedSequence().generate_state(1)[0] // 2)
+
+
+def _prepared(sampler: str, options: Mapping[str, Any], own: list[str]) -> Callable[..., Run]:
+    """What runs a sampler with options that it knows."""
+    if sampler == "nutpie":
+        from dimtensor.interop.nutpie import prepared
+    elif sampler == "blackjax":
+        from dimtensor.interop.blackjax import prepared
+    elif sampler == "numpyro":
+        from dimtensor.interop.numpyro import prepared
+    else:
+        guess = did_you_mean(sampler, SAMPLERS) if isinstance(sampler, str) else ""
+        raise InputError(
+            build_message(
+                f"sample: there is no sampler {sampler!r}{guess}", [("samplers", listing(SAMPLERS))]
+            )
+        )
+    return prepared(options, own)
 
 
 def _kept_terms(model: LogDensity, asked: bool | str | Iterable[str]) -> list[str]:

@@ -42,7 +42,7 @@ def check_data(model: LogDensity, start: np.ndarray) -> None:
 
 
 def no_start(
-    model: LogDensity, start: np.ndarray, points: Callable[[int], np.ndarray]
+    model: LogDensity, start: np.ndarray, points: Callable[[int | None], np.ndarray]
 ) -> CheckError:
     """The error for a sampler that found no finite point around a start.
 
@@ -73,6 +73,15 @@ def no_start(
             hint="start elsewhere with initial={...}",
         )
     )
+
+
+def starting_points(start: np.ndarray) -> Callable[[int | None], np.ndarray]:
+    """Points around a start, at most 1 away in every element, by a seed."""
+
+    def point(seed: int | None) -> np.ndarray:
+        return start + np.random.default_rng(seed).uniform(-1.0, 1.0, len(start))
+
+    return point
 
 
 def _message(

@@ -1,0 +1,146 @@
+"""What samplers written in JAX have in common: the density, where chains start, their options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dimtensor.errors import InputError, build_message, did_you_mean
+from dimtensor.model.inference.starts import no_start, starting_points
+
+if TYPE_CHECKING:
+    from dimtensor.model.logdensity import LogDensity
+
+# draws for tuning where nothing is said
+TUNE = 1000
+# points around the start that are tried for each chain, as many as nutpie tries
+_TRIED = 100
+
+
+class PureDensity(NamedTuple):
+    """A log density as a pure function.
+
+    Attributes
+    ----------
+    function : callable
+        Of a vector and, after it, of the arrays in `fixed`.
+    fixed : tuple of array
+        Data and lengths.
+    identity : object
+        What the function computes with: equal for models that differ in data alone.
+    """
+
+    function: Callable[..., Any]
+    fixed: tuple[Any, ...]
+    identity: Any
+
+
+def pure_density(model: LogDensity) -> PureDensity:
+    """The log density for JAX; where a check fails it is -inf, as a pure function cannot raise."""
+    import jax
+
+    positional = model.functions.get("logp_on_jax").positional
+    pure = positional.raw
+    fixed = (*model.functions.late_lengths("logp_on_jax"), *positional.fixed)
+
+    def exact(x: Any, *fixed: Any) -> Any:
+        value, *fine = pure(x, *fixed)
+        for one in fine:
+            value = jax.numpy.where(one, value, -jax.numpy.inf)
+        return value
+
+    return PureDensity(exact, fixed, pure)
+
+
+class Options(NamedTuple):
+    """Options of the No-U-Turn samplers on JAX."""
+
+    target_accept: float = 0.8
+    maxdepth: int = 10
+    dense_mass: bool = False
+
+
+def read_options(options: Mapping[str, Any], sampler: str, own: Sequence[str]) -> Options:
+    """Options for a sampler on JAX.
+
+    Raises
+    ------
+    InputError
+        If there is no such option, or the value is none.
+    """
+    for name in options:
+        if name not in Options._fields:
+            guess = did_you_mean(name, [*own, *Options._fields])
+            raise InputError(
+                build_message(
+                    f"sample has no option {name!r}{guess}",
+                    [("options", ", ".join(own)), (f"of {sampler}", ", ".join(Options._fields))],
+                )
+            )
+    found = Options(**options)
+    accept = found.target_accept
+    if not isinstance(accept, (int, float)) or not 0.0 < accept < 1.0:
+        raise InputError(f"sample: target_accept is between 0 and 1, not {accept!r}")
+    if isinstance(found.maxdepth, bool) or not isinstance(found.maxdepth, int) or (
+        found.maxdepth < 1
+    ):  # fmt: skip
+        raise InputError(f"sample: maxdepth is a whole number above 0, not {found.maxdepth!r}")
+    if not isinstance(found.dense_mass, bool):
+        raise InputError(f"sample: dense_mass is True or False, not {found.dense_mass!r}")
+    return found
+
+
+def check_cores(cores: int | None, sampler: str) -> None:
+    """Check that no cores are asked for where chains are one vectorised program.
+
+    Raises
+    ------
+    InputError
+        If they are.
+    """
+    if cores is not None:
+        raise InputError(
+            build_message(
+                f"sample: cores are of nutpie; {sampler} runs all chains as one program",
+                hint=f"leave cores={cores} out",
+            )
+        )
+
+
+def starts_of(
+    model: LogDensity, density: PureDensity, start: np.ndarray, chains: int, seed: int
+) -> np.ndarray:
+    """Where chains start: at most 1 away from a point, where density and gradient are finite.
+
+    Raises
+    ------
+    CheckError
+        If there is no such point.
+    """
+    import jax
+
+    value_and_gradient = jax.jit(jax.value_and_grad(density.function))
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(chains):
+        for _ in range(_TRIED):
+            point = start + rng.uniform(-1.0, 1.0, len(start))
+            value, gradient = value_and_gradient(point, *density.fixed)
+            if np.isfinite(value) and np.isfinite(gradient).all():
+                found.append(point)
+                break
+        else:
+            raise no_start(model, start, starting_points(start))
+    return np.array(found)
+
+
+def kept_program(model: LogDensity, density: PureDensity, key: Any, make: Callable[[], Any]) -> Any:
+    """A compiled program of a sampler, shared by models that differ in data alone."""
+    shared = model.functions.shared
+    name = f"program of a sampler {key}"
+    kept = shared.get(name)
+    if kept is None or kept[0] is not density.identity:
+        kept = shared[name] = (density.identity, make())
+    return kept[1]

@@ -1,0 +1,151 @@
+"""Samplers by name: the same posterior, groups, names and labels from each."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import dimtensor as dt
+from dimtensor import dist
+from dimtensor.model.inference.runs import STATISTICS
+
+K = dt.Dim("k", coords=["a", "b", "c"])
+HOUSE = dt.Dim("house")
+# means with a normal prior of scale 2, and shares of counts with a Dirichlet prior: both conjugate
+Y, SCALE = np.array([1.0, -2.0, 3.0]), np.array([1.0, 0.5, 2.0])
+SD = 1 / np.sqrt(1 / 4 + 1 / SCALE**2)
+MEAN = SD**2 * Y / SCALE**2
+COUNTS = np.array([3, 4, 5])
+
+
+def conjugate(backend="numba"):
+    theta = dt.rv("theta", dist.Normal(0.0, 2.0), dims=K)
+    share = dt.rv("share", dist.Dirichlet(dt.ones(K), over=K))
+    y = dt.rv("y", dist.Normal(dt.named("mean", theta + 0.0), dt.data(SCALE, dims=K)))
+    counts = dt.rv("counts", dist.Multinomial(12, share, over=K))
+    return dt.Model(y, counts, backend=backend).observe({y: Y, counts: COUNTS})
+
+
+def sampled(sampler, **options):
+    pytest.importorskip(sampler)
+    fit = conjugate().noncentred("theta")
+    return fit, fit.sample(
+        1000, tune=500, chains=2, seed=3, sampler=sampler, progress_bar=False, report=False,
+        save_warmup=True, **options,
+    )  # fmt: skip
+
+
+GROUPS = {
+    "posterior", "sample_stats", "unconstrained_posterior", "warmup_posterior",
+    "warmup_sample_stats", "warmup_unconstrained_posterior", "observed_data",
+}  # fmt: skip
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(
+    "sampler",
+    [
+        "nutpie",
+        pytest.param("blackjax", marks=pytest.mark.slow),
+        pytest.param("numpyro", marks=pytest.mark.slow),
+    ],
+)
+def test_every_sampler_gives_the_known_posterior_under_the_same_names(sampler):
+    fit, post = sampled(sampler)
+    assert set(post.children) == GROUPS
+    draws = post["posterior"].to_dataset()
+    assert list(draws) == ["theta", "share", "mean"]
+    error = 4.5 / np.sqrt(400)
+    np.testing.assert_allclose(draws["theta"].mean(["chain", "draw"]), MEAN, atol=error)
+    np.testing.assert_allclose(draws["theta"].std(["chain", "draw"]), SD, rtol=0.2)
+    means = draws["share"].mean(["chain", "draw"])
+    np.testing.assert_allclose(means, (COUNTS + 1) / 15, atol=4.5 * 0.13 / np.sqrt(400))
+    np.testing.assert_allclose(draws["share"].sum("k"), 1.0, rtol=1e-12)
+    assert list(draws["theta"]["k"].values) == ["a", "b", "c"]
+    assert post["warmup_posterior"].sizes["draw"] == 500
+    _check_statistics(fit, post)
+    attributes = post["sample_stats"].attrs
+    assert attributes["inference_library"] == sampler
+    assert attributes["inference_library_version"]
+    assert attributes["seed"] == 3
+    assert attributes["sampling_time"] > 0
+    assert attributes["modeling_interface"] == "dimtensor"
+
+
+def _check_statistics(fit, post):
+    """Statistics fit the draws: the log density, the tree, the energy."""
+    statistics = post["sample_stats"].to_dataset()
+    assert list(statistics)[: len(STATISTICS)] == list(STATISTICS)
+    kinds = {name: statistics[name].dtype.kind for name in STATISTICS}
+    whole, logical = ("tree_depth", "n_steps"), ("reached_max_treedepth", "diverging")
+    expected = {name: "i" if name in whole else "b" if name in logical else "f" for name in kinds}
+    assert kinds == expected
+    parts = post["unconstrained_posterior"].to_dataset()
+    assert list(parts) == ["theta_raw", "share"]
+    assert parts["share"].dims == ("chain", "draw", "k_free")
+    assert parts["theta_raw"].dims == ("chain", "draw", "k")
+    vectors = np.concatenate([x.values for x in parts.values()], axis=2)
+    density = fit.log_density()
+    for chain, draw in [(0, 0), (1, 999)]:
+        assert statistics["lp"].values[chain, draw] == pytest.approx(
+            density.logp(vectors[chain, draw])
+        )
+    # the energy is -lp and what is kinetic
+    assert (statistics["energy"] > -statistics["lp"]).all()
+    assert (statistics["n_steps"] < 2 ** statistics["tree_depth"]).all()
+    assert ((statistics["acceptance_rate"] >= 0) & (statistics["acceptance_rate"] <= 1)).all()
+    assert not statistics["reached_max_treedepth"].any()
+    np.testing.assert_allclose(2 * parts["theta_raw"], post["posterior"]["theta"])
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+def test_blackjax_compiles_once_for_changed_data():
+    pytest.importorskip("blackjax")
+    from dimtensor.interop import blackjax as bridge
+
+    x = dt.data(np.zeros(3), dims=K, name="x")
+    theta = dt.rv("theta", dist.Normal(0.0, 1.0))
+    y = dt.rv("y", dist.Normal(theta + x, 1.0))
+    fit = dt.Model(y).observe({y: np.zeros(3)})
+    options = {"tune": 100, "chains": 2, "seed": 1, "sampler": "blackjax", "report": False}
+    made = []
+    original = bridge._one_chain
+
+    def counted(*arguments):
+        made.append(arguments)
+        return original(*arguments)
+
+    bridge._one_chain = counted
+    try:
+        density = fit.log_density()
+        one = dt.sample(density, 400, **options)
+        two = dt.sample(density.with_data(x=np.full(3, 4.0)), 400, **options)
+    finally:
+        bridge._one_chain = original
+    assert len(made) == 1
+    # the mean of theta is -3/4 of the shift
+    np.testing.assert_allclose(one["posterior"]["theta"].mean(), 0.0, atol=0.15)
+    np.testing.assert_allclose(two["posterior"]["theta"].mean(), -3.0, atol=0.15)
+    again = dt.sample(density, 400, **options)
+    xr.testing.assert_identical(one["posterior"]["theta"], again["posterior"]["theta"])
+
+
+@pytest.mark.parametrize("sampler", ["blackjax", "numpyro"])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"target_acept": 0.9}, r"no option 'target_acept' \(did you mean 'target_accept'\?\)"),
+        ({"target_accept": 1.5}, r"target_accept is between 0 and 1, not 1\.5"),
+        ({"maxdepth": 0}, "maxdepth is a whole number above 0, not 0"),
+        ({"dense_mass": "yes"}, "dense_mass is True or False, not 'yes'"),
+        ({"cores": 2}, r"cores are of nutpie; \w+ runs all chains as one program"),
+    ],
+)
+def test_options_on_jax_are_checked(sampler, options, message):
+    pytest.importorskip(sampler)
+    x = dt.scalar("x")
+    density = dt.LogDensity(-(x**2), {x: dt.real}, "python")
+    with pytest.raises(dt.InputError, match=message):
+        dt.sample(density, sampler=sampler, **options)
