@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -22,6 +23,8 @@ from dimtensor.graph.forms import FormlessError
 from dimtensor.graph.rebuilding.substitute import substitute
 from dimtensor.values.ports import LengthPort, Port, TensorPort
 
+# how often code was compiled in this process, by backend
+compilations: Counter[str] = Counter()
 # PyTensor's rewriting and the registration of ops are not made for several threads
 _compiling = threading.RLock()
 
@@ -147,6 +150,7 @@ class Code:
             graph = self._lowered.program
         elif lengths:
             program = graph = build_program(self.inputs, self.outputs, lengths, order=program.order)
+        compilations[self.backend] += 1
         executable = compile_positional(
             self.backend,
             graph.inputs,

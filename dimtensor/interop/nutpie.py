@@ -102,15 +102,10 @@ def _draws(tree: xr.DataTree, prefix: str) -> Draws:
     vectors = tree[f"{prefix}posterior"][_VECTOR].transpose("chain", "draw", FLAT)
     found = tree[f"{prefix}sample_stats"].to_dataset()
     found = found.rename({old: new for old, new in _STATISTICS.items() if old in found})
-    plain = {
-        name: x.values for name, x in found.data_vars.items() if x.dims == ("chain", "draw")
-    }  # fmt: skip
-    statistics = statistics_of(plain)
-    longer = [name for name in found.data_vars if name not in plain]
-    return Draws(
-        vectors.values,
-        statistics.assign(found[longer].drop_vars(["chain", "draw"], errors="ignore")),
-    )
+    plain = {str(name): x.values for name, x in found.items() if x.dims == ("chain", "draw")}
+    longer = found[[name for name in found if name not in plain]]
+    longer = longer.drop_vars(["chain", "draw"], errors="ignore")
+    return Draws(vectors.values, statistics_of(plain).assign(longer))
 
 
 def prepared(options: Mapping[str, Any], own: Sequence[str]) -> Callable[..., Run]:

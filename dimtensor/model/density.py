@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from dimtensor.dims import Dim, Dims
 from dimtensor.dist.catalogue import TABLE
 from dimtensor.dist.distribution import Distribution, TableDistribution
 from dimtensor.dist.parameters import float_dtype
 from dimtensor.errors import GraphError, InputError, build_message, listing
 from dimtensor.graph import Node, toposort
 from dimtensor.model.logdensity import LogDensity
-from dimtensor.model.missing import evidence, missing_name, observed_node, with_missing
+from dimtensor.model.missing import evidence, filled, missing_name, with_missing
 from dimtensor.model.summed import summed_terms
 from dimtensor.model.variables import Variable, put
 from dimtensor.tensor.constructors import data as make_data
@@ -59,6 +60,42 @@ def standard_of(d: Distribution, name: str) -> tuple[DimTensor, DimTensor, Distr
     return getattr(values, location), getattr(values, scale), standard
 
 
+# what a value is of: data, observations, or the positions of observations that are not left out
+Source = tuple[str, str]
+
+
+def sources_of(model: Model) -> dict[Source, xr.DataArray]:
+    """Values that models of one structure differ in."""
+    found: dict[Source, xr.DataArray] = {("data", name): x for name, x in model.data.items()}
+    for name, x in model.observed.items():
+        if _is_structure(model, name):
+            continue
+        found["observed", name] = filled(model.variables[name].node, x)
+        kept = x.notnull()
+        if name in model._kept:
+            kept = (kept & model._kept[name]).transpose(*x.dims)
+        elif bool(kept.all()):
+            continue
+        found["kept", name] = kept
+    return found
+
+
+def _structure_of(model: Model) -> tuple:
+    """What the log densities of models of the same outputs differ in beside values of data."""
+    own = [
+        (name, x.dims, x.shape, tuple(x.values.ravel().tolist()))
+        for name, x in model.observed.items()
+        if _is_structure(model, name)
+    ]
+    summed = repr(sorted(model._marginal.items()))
+    return (model._noncentred, summed, frozenset(sources_of(model)), repr(own))
+
+
+def _is_structure(model: Model, name: str) -> bool:
+    """Whether the graph depends on the observations: on which are missing."""
+    return model._missing.get(name) == "infer" or name in model._marginal
+
+
 class Placed:
     """The graph of a model with tensors in place of free variables, and values of all others.
 
@@ -72,6 +109,8 @@ class Placed:
         Of all variables.
     summed : dict of str to Node
         What stands for variables that are summed out.
+    sources : dict of Source to Node
+        Data that another model of the same structure has other values of.
     """
 
     def __init__(self, model: Model, noncentred: bool):
@@ -81,6 +120,8 @@ class Placed:
         self.distributions: dict[str, Distribution] = {}
         self.values: dict[str, DimTensor] = {}
         self.summed: dict[str, Node] = {}
+        self.sources: dict[Source, Node] = {}
+        self._given = sources_of(model)
         self._unknown: dict[str, None] = {}
         named = model._found.named
         nodes = [*(v.node for v in model.variables.values()), *named.values()]
@@ -98,7 +139,7 @@ class Placed:
         model, name = self.model, node.name
         if node.kind != "rv":
             if name in model.data:
-                return self._as_data(node, model.data[name]).node
+                return self._source(("data", name), node.dims, node.dtype, node.categories).node
             if node.kind == "input":
                 self._unknown[str(name)] = None
             return None
@@ -109,8 +150,9 @@ class Placed:
             value = tensor(name, node.dims, node.dtype, node.categories)
             self.summed[name] = value.node
         elif name in model.observed:
-            value = observed_node(node, model.observed[name])
-            if model._missing.get(name) == "infer":
+            if model._missing.get(name) != "infer":
+                value = self._source(("observed", name), node.dims, node.dtype, node.categories)
+            else:
                 value, unknown = with_missing(node, model.observed[name])
                 if unknown is not None:
                     self.parameters[missing_name(name)] = unknown
@@ -125,9 +167,18 @@ class Placed:
         self.values[name] = value
         return value.node
 
-    def _as_data(self, node: Node, value: Any) -> DimTensor:
-        return make_data(value, node.dims, node.name, node.categories, None if node.categories
-                         is not None else node.dtype)  # fmt: skip
+    def _source(self, key: Source, dims: Dims, dtype: str, categories: Dim | None) -> DimTensor:
+        kind, name = key
+        name = name if kind != "kept" else f"{name} that is not left out"
+        found = make_data(
+            self._given[key],
+            dims,
+            name,
+            categories,
+            dtype=None if categories is not None else dtype,
+        )
+        self.sources[key] = found.node
+        return found
 
     def terms(self) -> dict[str, DimTensor]:
         """Log densities of all variables."""
@@ -138,11 +189,18 @@ class Placed:
         term = self.distributions[name].logp(x)
         if name in self.summed and name in self.model.observed:
             return term + evidence(x, self.model.observed[name])
-        if self.model._missing.get(name) == "drop":
-            there = self.model.observed[name].notnull()
-            if not bool(there.all()):
-                return where(make_data(there, dims=variable.node.dims), term, 0.0)
-        return term
+        if ("kept", name) not in self._given:
+            return term
+        whole = [dim.short for dim in variable.node.dims if dim not in term.dims]
+        if whole:
+            raise GraphError(
+                build_message(
+                    f"observations of {name!r} cannot be left out along {listing(whole)}: there "
+                    "they have one log density together",
+                    [(name, repr(variable.distribution))],
+                )
+            )
+        return where(self._source(("kept", name), variable.node.dims, "bool", None), term, 0.0)
 
 
 def raw_name(name: str) -> str:
@@ -155,8 +213,23 @@ def terms_of(model: Model) -> dict[str, DimTensor]:
     return Placed(model, noncentred=False).terms()
 
 
-def log_density(model: Model) -> LogDensity:
-    """The log density of a model; see :meth:`dimtensor.Model.log_density`."""
+def log_density(model: Model, jacobian: bool = True) -> LogDensity:
+    """The log density of a model; see :meth:`dimtensor.Model.log_density`.
+
+    Models that differ in values alone share one, and what it has compiled.
+    """
+    key = ("log density", jacobian, _structure_of(model))
+    known = model._functions.get(key)
+    if known is None:
+        density, _ = known = model._functions[key] = _new_density(model, jacobian)
+        return density
+    density, sources = known
+    values = sources_of(model)
+    used = set(density.functions.data_nodes)
+    return density.with_data({node: values[at] for at, node in sources.items() if node in used})
+
+
+def _new_density(model: Model, jacobian: bool) -> tuple[LogDensity, dict[Source, Node]]:
     discrete = [name for name, v in model.free.items() if v.distribution.discrete]
     if discrete:
         raise GraphError(
@@ -172,7 +245,14 @@ def log_density(model: Model) -> LogDensity:
     terms = summed_terms(placed).terms if placed.summed else placed.terms()
     hidden = set(placed.summed.values())
     named = {n: x for n, x in placed.named.items() if hidden.isdisjoint(toposort([x.node]))}
-    return LogDensity(terms, supports, model.backend, deterministics={**recorded, **named})
+    density = LogDensity(
+        terms,
+        supports,
+        model.backend,
+        jacobian=jacobian,
+        deterministics={**recorded, **named},
+    )
+    return density, placed.sources
 
 
 def evaluate_terms(model: Model, point: Any, names: list[str]) -> xr.Dataset:

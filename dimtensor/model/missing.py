@@ -80,14 +80,14 @@ def _places(absent: xr.DataArray) -> list[str]:
     return places
 
 
-def observed_node(node: Node, value: xr.DataArray) -> DimTensor:
-    """Observations as data; missing ones are another value, at which densities are finite."""
+def filled(node: Node, value: xr.DataArray) -> xr.DataArray:
+    """Observations in which missing ones are another value, at which densities are finite."""
     if node.categories is not None:
-        return make_data(value, node.dims, node.name, node.categories)
+        return value
     if bool(value.isnull().any()):
         there = value.values[np.isfinite(value.values)]
         value = value.fillna(there[0] if there.size else 0.0)
-    return make_data(value, node.dims, node.name, dtype=node.dtype)
+    return value.astype(node.dtype)
 
 
 def evidence(x: DimTensor, observed: xr.DataArray) -> DimTensor:
@@ -108,7 +108,7 @@ def with_missing(node: Node, value: xr.DataArray) -> tuple[DimTensor, DimTensor 
 
     It has the dim of the observations, or the product of them, at the missing positions.
     """
-    known = observed_node(node, value)
+    known = make_data(filled(node, value), node.dims, node.name, dtype=node.dtype)
     absent = value.isnull().transpose(*(dim.short for dim in node.dims)).values
     if not absent.any():
         return known, None

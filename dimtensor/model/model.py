@@ -99,6 +99,7 @@ class Model(Summing):
         self.data: dict[str, xr.DataArray] = {}
         self.observed: dict[str, xr.DataArray] = {}
         self._missing: dict[str, str] = {}
+        self._kept: dict[str, xr.DataArray] = {}
         self._noncentred: frozenset[str] = frozenset()
         self._marginal: dict[str, Any] = {}
         self._add_data(data)

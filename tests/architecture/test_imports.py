@@ -31,6 +31,7 @@ HEAVY = (
     "matplotlib",
     "networkx",
     "numba",
+    "numpyro",
     "nutpie",
     "pandas",
     "pymc",

@@ -61,8 +61,8 @@ GROUPS = {
 }  # fmt: skip
 # plots that are given the posterior, and the names of a few variables
 PLAIN = {
-    "plot_autocorr", "plot_convergence_dist", "plot_dgof", "plot_dgof_dist", "plot_dist", "plot_ess",
-    "plot_ess_evolution", "plot_forest", "plot_mcse", "plot_pair", "plot_parallel",
+    "plot_autocorr", "plot_convergence_dist", "plot_dgof", "plot_dgof_dist", "plot_dist",
+    "plot_ess", "plot_ess_evolution", "plot_forest", "plot_mcse", "plot_pair", "plot_parallel",
     "plot_prior_posterior", "plot_psense_dist", "plot_psense_quantities", "plot_rank",
     "plot_rank_dist", "plot_ridge", "plot_trace", "plot_trace_dist",
 }  # fmt: skip

@@ -91,9 +91,11 @@ def _check_statistics(fit, post):
         assert statistics["lp"].values[chain, draw] == pytest.approx(
             density.logp(vectors[chain, draw])
         )
-    # the energy is -lp and what is kinetic
-    assert (statistics["energy"] > -statistics["lp"]).all()
-    assert (statistics["n_steps"] < 2 ** statistics["tree_depth"]).all()
+    # the energy is -lp and what is kinetic (nutpie's but for a constant): half of a chi-squared
+    kinetic = (statistics["energy"] + statistics["lp"]).var("draw") / (density.size / 2)
+    assert ((kinetic > 0.4) & (kinetic < 2.5)).all()
+    # nutpie counts the steps of a doubling that it gives up, too
+    assert (statistics["n_steps"] < 2 ** (statistics["tree_depth"] + 1)).all()
     assert ((statistics["acceptance_rate"] >= 0) & (statistics["acceptance_rate"] <= 1)).all()
     assert not statistics["reached_max_treedepth"].any()
     np.testing.assert_allclose(2 * parts["theta_raw"], post["posterior"]["theta"])
@@ -136,7 +138,7 @@ def test_blackjax_compiles_once_for_changed_data():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"target_acept": 0.9}, r"no option 'target_acept' \(did you mean 'target_accept'\?\)"),
+        ({"target_accepts": 0.9}, r"no option 'target_accepts' \(did you mean 'target_accept'\?\)"),
         ({"target_accept": 1.5}, r"target_accept is between 0 and 1, not 1\.5"),
         ({"maxdepth": 0}, "maxdepth is a whole number above 0, not 0"),
         ({"dense_mass": "yes"}, "dense_mass is True or False, not 'yes'"),
