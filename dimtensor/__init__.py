@@ -128,6 +128,8 @@ from dimtensor.dist.supports.matrix import cholesky_cov as cholesky_cov
 from dimtensor.dist.supports.matrix import corr_matrix as corr_matrix
 from dimtensor.dist.supports.matrix import cov_matrix as cov_matrix
 from dimtensor.marginal.frontend import marginalize as marginalize
+from dimtensor.model.checking.calibrate import calibrate as calibrate
+from dimtensor.model.checking.cross_validate import cross_validate as cross_validate
 from dimtensor.model.inference.sample import sample as sample
 from dimtensor.model.logdensity import LogDensity as LogDensity
 from dimtensor.model.model import Model as Model

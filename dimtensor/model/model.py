@@ -227,6 +227,12 @@ class Model(Summing):
             )
         return other
 
+    def _keeping(self, kept: Mapping[str, xr.DataArray]) -> Model:
+        """The model whose density leaves observations out where `kept` is False."""
+        other = self._copy()
+        other._kept = dict(kept)
+        return other
+
     def do(self, values: Mapping[Any, Any] | None = None, **by_name: Any) -> Model:
         """The model in which variables are set to values, whatever they depended on.
 

@@ -1,0 +1,1 @@
+"""Whether models fit: simulation-based calibration and cross-validation, in processes."""

@@ -1,0 +1,277 @@
+"""Simulation-based calibration: whether a posterior is that of the model that made the data.
+
+Talts, Betancourt, Simpson, Vehtari and Gelman 2018, "Validating Bayesian Inference Algorithms with
+Simulation-Based Calibration", arXiv:1804.06788: if parameters are drawn from the prior, and data
+given them, then the rank of each parameter among draws of its posterior is uniform.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dimtensor.errors import (
+    InputError,
+    ModelWarning,
+    SamplingWarning,
+    build_message,
+    listing,
+)
+from dimtensor.model.checking.processes import check_numbers, options_without, run_all
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from dimtensor.model.model import Model
+
+_OWN = ("report", "progress_bar", "chains", "cores", "extra", "save_warmup", "log_likelihood")
+
+
+class Calibration:
+    """Ranks of parameters that were drawn from the prior, among draws of their posteriors.
+
+    Attributes
+    ----------
+    ranks : Dataset
+        For each variable, with the dim ``simulation``: how many draws are below the true value.
+    highest : int
+        Ranks are between 0 and this, the number of draws of a posterior.
+    truth : Dataset
+        The values that data were made with.
+    divergences : DataArray
+        How many draws diverged, by simulation.
+    compilations : int
+        How often log densities were compiled, in all processes.
+    """
+
+    def __init__(
+        self,
+        ranks: xr.Dataset,
+        highest: int,
+        truth: xr.Dataset,
+        divergences: xr.DataArray,
+        compilations: int,
+    ):
+        self.ranks = ranks
+        self.highest = highest
+        self.truth = truth
+        self.divergences = divergences
+        self.compilations = compilations
+
+    @property
+    def simulations(self) -> int:
+        """How many posteriors there are."""
+        return self.ranks.sizes["simulation"]
+
+    @property
+    def p_values(self) -> xr.Dataset:
+        """Of a chi-squared test of uniform ranks, for each element of each variable."""
+        from scipy import stats
+
+        bins = self._bins()
+        found = {}
+        for name, ranks in self.ranks.data_vars.items():
+            counts = _counts(ranks, bins, self.highest)
+            expected = self._expected(bins)
+            statistic = ((counts - expected) ** 2 / expected).sum("bin")
+            found[name] = statistic.copy(data=stats.chi2(bins - 1).sf(statistic.values))
+        return self.ranks.drop_vars(self.ranks.data_vars).assign(found)
+
+    def _bins(self) -> int:
+        # with five expected ranks in a bin the statistic is nearly chi-squared
+        return max(2, min(20, self.highest + 1, self.simulations // 5))
+
+    def _expected(self, bins: int) -> np.ndarray:
+        edges = _edges(bins, self.highest)
+        return self.simulations * np.diff(edges) / (self.highest + 1)
+
+    def to_arviz(self) -> xr.DataTree:
+        """Ranks from 0 to 1 in the group ``prior_sbc``, which ArviZ's ``plot_ecdf_pit`` reads."""
+        import xarray as xr
+
+        # in the middle of what a rank stands for
+        values = (self.ranks + 0.5) / (self.highest + 1)
+        values = values.rename(simulation="sample").expand_dims(chain=1)
+        values = values.rename(sample="draw")
+        return xr.DataTree.from_dict({"prior_sbc": values.assign_coords(chain=[0])})
+
+    def plot(self, path: Any = None) -> Any:
+        """Draw how far the ranks are from uniform, with what chance alone allows for.
+
+        Parameters
+        ----------
+        path : path-like, optional
+            Also save the picture.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            For each variable the empirical distribution function of the ranks less that of uniform
+            ones, a line for each element, in a band that 95 of 100 lines do not leave. A line that
+            goes up and then down belongs to posteriors that are too narrow, one that goes down
+            first to ones that are too wide; a line that stays above, to ones that are too high.
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib is not installed.
+        """
+        from dimtensor.display.ranks import picture
+
+        figure = picture(self)
+        if path is not None:
+            figure.savefig(path, dpi=150)
+        return figure
+
+    def __repr__(self) -> str:
+        worst = self.p_values
+        lines = [
+            f"<Calibration of {self.simulations} posteriors, ranks 0 to {self.highest}, "
+            f"{int(self.divergences.sum())} divergences>"
+        ]
+        width = max((len(str(name)) for name in worst.data_vars), default=0)
+        for name, p in worst.data_vars.items():
+            # of many elements the smallest is small by chance
+            least = min(1.0, float(p.min()) * p.size)
+            elements = f"{p.size} element{'' if p.size == 1 else 's'}"
+            lines.append(f"  {str(name).ljust(width)}  {elements.ljust(14)} p = {least:.3g}")
+        return "\n".join(lines)
+
+
+def _edges(bins: int, highest: int) -> np.ndarray:
+    return np.round(np.linspace(0, highest + 1, bins + 1))
+
+
+def _counts(ranks: xr.DataArray, bins: int, highest: int) -> xr.DataArray:
+    import xarray as xr
+
+    edges = xr.DataArray(_edges(bins, highest), dims="edge")
+    at_least = (ranks >= edges).sum("simulation")
+    counts = -at_least.diff("edge")
+    return counts.rename(edge="bin")
+
+
+def calibrate(
+    model: Model,
+    n: int = 100,
+    *,
+    seed: int,
+    ranks: int = 99,
+    thin: int = 10,
+    variables: Iterable[Any] | None = None,
+    processes: int | None = None,
+    **options: Any,
+) -> Calibration:
+    """Check a model and a sampler by data that the model itself makes.
+
+    Parameters and data are drawn from the prior `n` times, and each time the posterior is sampled.
+    The log density is compiled once for all of them.
+
+    Parameters
+    ----------
+    model : Model
+        Its outputs, and what is observed, are drawn; observed values play no role.
+    n : int
+        Simulations.
+    seed : int
+    ranks : int
+        Draws of each posterior that the true value is ranked among.
+    thin : int
+        Every so manyth draw of the sampler is one of them: ranks are uniform for independent draws.
+    variables : iterable of DimTensor or str, optional
+        Whose ranks; all that are not observed, and named expressions without dims of their own are
+        left out.
+    processes : int, optional
+        As many as there are processors by default.
+    **options
+        Those of :func:`dimtensor.sample`, such as ``tune`` and ``target_accept``.
+
+    Returns
+    -------
+    Calibration
+
+    Raises
+    ------
+    InputError
+        If a number is below 1, or the model has no random outputs.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> from dimtensor import dist
+    >>> mu = dt.rv("mu", dist.Normal(0.0, 1.0))
+    >>> y = dt.rv("y", dist.Normal(mu, 1.0))
+    >>> found = dt.calibrate(
+    ...     dt.Model(y, backend="python"), 4, seed=1, ranks=9, thin=1, tune=50, processes=1
+    ... )
+    >>> found.ranks["mu"].sizes["simulation"], found.highest
+    (4, 9)
+    """
+    import xarray as xr
+
+    check_numbers("calibrate", n=n, ranks=ranks, thin=thin)
+    sampling = options_without(options, _OWN, "calibrate")
+    outcomes = _outcomes(model)
+    names = _ranked(model, outcomes, variables)
+    drawn = model.draw(n, seed=seed)
+    shared = (model, names, ranks, thin, sampling)
+    arguments = []
+    for at in range(n):
+        data = drawn["prior_predictive"].to_dataset().isel(chain=0, draw=at, drop=True)
+        truth = drawn["prior"].to_dataset()[names].isel(chain=0, draw=at, drop=True)
+        arguments.append(({name: data[name] for name in outcomes}, truth, seed + 1 + at))
+    results, compiled = run_all(_one, shared, arguments, processes, "calibrate")
+    found, diverged = zip(*results, strict=True)
+    along = xr.DataArray(np.arange(n), dims="simulation", name="simulation")
+    truth = drawn["prior"].to_dataset()[names].isel(chain=0, drop=True)
+    return Calibration(
+        xr.concat(list(found), along),
+        ranks,
+        truth.rename(draw="simulation"),
+        xr.DataArray(list(diverged), {"simulation": along}, "simulation"),
+        compiled,
+    )
+
+
+def _outcomes(model: Model) -> list[str]:
+    """What is drawn in place of data."""
+    found = [str(x.node.name) for x in model.outputs if x.node.kind == "rv"]
+    found += [name for name in model.observed if name not in found]
+    if not found:
+        raise InputError("calibrate: no output of the model is a random variable")
+    return found
+
+
+def _ranked(model: Model, outcomes: list[str], asked: Iterable[Any] | None) -> list[str]:
+    known = [name for name in model.variables if name not in outcomes]
+    if asked is None:
+        names = known
+    else:
+        names = [model._name(x, [*known, *model._found.named], "parameter") for x in asked]
+    if not names:
+        raise InputError(
+            build_message(
+                "calibrate: the model has no parameters", [("outcomes", listing(outcomes))]
+            )
+        )
+    return names
+
+
+def _one(shared: Any, argument: Any) -> tuple[xr.Dataset, int]:
+    """Ranks of one simulation, and how many draws diverged."""
+    model, names, ranks, thin, options = shared
+    data, truth, seed = argument
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)
+        warnings.simplefilter("ignore", SamplingWarning)
+        fit = model.observe(data)
+        post = fit.sample(
+            ranks * thin, seed=seed, chains=1, progress_bar=False, report=False,
+            unconstrained=False, **options,
+        )  # fmt: skip
+    draws = post["posterior"].to_dataset()[names].isel(draw=slice(thin - 1, None, thin))
+    found = (draws < truth).sum(("chain", "draw"))
+    return found, int(post["sample_stats"]["diverging"].sum())

@@ -1,0 +1,349 @@
+"""Cross-validation by fitting again: how well a model predicts what it has not seen.
+
+Vehtari, Gelman and Gabry 2017, "Practical Bayesian model evaluation using leave-one-out
+cross-validation and WAIC", Statistics and Computing 27, section 2.3 for folds; Bürkner, Gabry and
+Vehtari 2020, "Approximate leave-future-out cross-validation for Bayesian time series models",
+Journal of Statistical Computation and Simulation 90, section 2 for what is ahead.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dimtensor.dims import Dim
+from dimtensor.errors import (
+    GraphError,
+    InputError,
+    ModelWarning,
+    SamplingWarning,
+    build_message,
+    listing,
+)
+from dimtensor.graph import toposort
+from dimtensor.model.checking.processes import check_numbers, options_without, run_all
+from dimtensor.tensor.core.shell import TensorShell
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from dimtensor.model.model import Model
+
+_OWN = ("report", "progress_bar", "cores", "extra", "save_warmup", "log_likelihood")
+
+
+class CrossValidation:
+    """Log predictive densities of observations, each given those of other folds.
+
+    Attributes
+    ----------
+    pointwise : Dataset
+        For each observed variable the logarithm of the mean density of its values; NaN where
+        nothing was predicted.
+    folds : DataArray
+        Along what was left out, the fold that a position was predicted in; -1 for none.
+    n_samples : int
+        Draws of each fold.
+    divergences : DataArray
+        How many draws diverged, by fold.
+    compilations : int
+        How often log densities were compiled, in all processes.
+    """
+
+    def __init__(
+        self,
+        pointwise: xr.Dataset,
+        folds: xr.DataArray,
+        n_samples: int,
+        divergences: xr.DataArray,
+        compilations: int,
+    ):
+        self.pointwise = pointwise
+        self.folds = folds
+        self.n_samples = n_samples
+        self.divergences = divergences
+        self.compilations = compilations
+
+    @property
+    def _values(self) -> np.ndarray:
+        values = np.concatenate([x.values.ravel() for x in self.pointwise.data_vars.values()])
+        return values[~np.isnan(values)]
+
+    @property
+    def elpd(self) -> float:
+        """The expected log predictive density: the sum of all that are predicted."""
+        return float(self._values.sum())
+
+    @property
+    def se(self) -> float:
+        """Its standard error, as of a sum of independent terms."""
+        values = self._values
+        return math.sqrt(len(values) * float(values.var()))
+
+    def to_arviz(self, name: str | None = None) -> Any:
+        """An ``ELPDData`` of one variable, which ArviZ's ``compare`` takes.
+
+        Parameters
+        ----------
+        name : str, optional
+            Needed where several variables were left out.
+
+        Raises
+        ------
+        InputError
+            If it is needed, or there is none of the name.
+        MissingExtraError
+            If ArviZ is not installed.
+        """
+        from dimtensor.interop.extras import require
+
+        require("arviz", "sampling", "to_arviz")
+        from arviz_stats.utils import ELPDData
+
+        known = list(self.pointwise.data_vars)
+        chosen = known[0] if name is None and len(known) == 1 else name
+        if chosen not in known:
+            raise InputError(
+                f"to_arviz: which variable is meant? {listing(known)} were left out, not {name!r}"
+            )
+        values = self.pointwise[chosen]
+        values = values.where(values.notnull(), drop=True)
+        n = int(values.notnull().sum())
+        return ELPDData(
+            elpd=float(values.sum()),
+            se=math.sqrt(n * float(values.var())),
+            p=math.nan,
+            n_samples=self.n_samples,
+            n_data_points=n,
+            scale="log",
+            warning=False,
+            good_k=math.nan,
+            elpd_i=values,
+        )
+
+    def __repr__(self) -> str:
+        count = len(self._values)
+        return (
+            f"<CrossValidation over {self.folds.name}: {self.divergences.size} folds, "
+            f"{count} predictions, elpd {self.elpd:.1f}, standard error {self.se:.1f}, "
+            f"{int(self.divergences.sum())} divergences>"
+        )
+
+
+class _Fold(NamedTuple):
+    """Positions along a dim: what is known, and what is predicted."""
+
+    known: np.ndarray
+    predicted: np.ndarray
+
+
+def cross_validate(
+    fit: Model,
+    over: Any,
+    *,
+    folds: int = 10,
+    ahead: int | None = None,
+    first: int | None = None,
+    seed: int,
+    processes: int | None = None,
+    draws: int = 1000,
+    **options: Any,
+) -> CrossValidation:
+    """Fit a model to parts of its observations, and look at how it predicts the others.
+
+    What is left out is masked in the log density, which is compiled once: the model keeps all of
+    its parameters, those of a time or a group that is left out, too.
+
+    Parameters
+    ----------
+    fit : Model
+        With observations.
+    over : Dim, DimTensor or str
+        A dim of observations, positions of which are left out together; or data with categories,
+        such as the county of every house: then whole groups are left out.
+    folds : int
+        In how many parts what is left out is divided, at random. As many as there are positions
+        leave one out.
+    ahead : int, optional
+        Leave the future out in place of folds: as many positions are predicted from all before
+        them, then those are known and as many after them are predicted.
+    first : int, optional
+        How many positions are known at first, where the future is left out; half of them by
+        default.
+    seed : int
+    processes : int, optional
+        As many as there are processors by default.
+    draws : int
+        Of each chain.
+    **options
+        Those of :func:`dimtensor.sample`, such as ``tune`` and ``chains``.
+
+    Returns
+    -------
+    CrossValidation
+
+    Raises
+    ------
+    InputError
+        If nothing observed has the dim, a number is out of its range, or missing observations are
+        inferred.
+    GraphError
+        If other observations depend on what is left out, or it has one log density together.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> from dimtensor import dist
+    >>> day = dt.Dim("day", length=4)
+    >>> mu = dt.rv("mu", dist.Normal(0.0, 1.0))
+    >>> y = dt.rv("y", dist.Normal(mu, 1.0), dims=day)
+    >>> fit = dt.Model(y, backend="python").observe({y: [0.0, 1.0, 0.5, 0.2]})
+    >>> found = dt.cross_validate(
+    ...     fit, day, folds=2, seed=1, processes=1, draws=20, tune=50, chains=1
+    ... )
+    >>> found.pointwise["y"].sizes["day"], found.folds.max().item()
+    (4, 1)
+    """
+    # over budget: the code is a page, the parameters are many
+    import xarray as xr
+
+    sampling = options_without(options, _OWN, "cross_validate")
+    along, groups, names = _left_out(fit, over)
+    _check(fit, names)
+    length = {fit.observed[name].sizes[along] for name in names}.pop()
+    units = np.arange(length) if groups is None else groups
+    parts = _folds(units, folds, seed) if ahead is None else _future(length, ahead, first, groups)
+    shared = (fit, along, names, draws, sampling)
+    arguments = [(part, seed + 1 + at) for at, part in enumerate(parts)]
+    results, compiled = run_all(_one, shared, arguments, processes, "cross_validate")
+    pointwise = {name: xr.full_like(fit.observed[name], np.nan, dtype=float) for name in names}
+    number = np.full(length, -1)
+    for at, (part, (found, _, _)) in enumerate(zip(parts, results, strict=True)):
+        number[part.predicted] = at
+        for name, values in found.items():
+            pointwise[name][{along: part.predicted}] = values.isel({along: part.predicted})
+    labels = pointwise[names[0]].coords.get(along)
+    coords = None if labels is None else {along: labels}
+    return CrossValidation(
+        xr.Dataset(pointwise),
+        xr.DataArray(number, coords, along, along if groups is None else _name_of(over)),
+        results[0][2],
+        xr.DataArray([diverged for _, diverged, _ in results], dims="fold"),
+        compiled,
+    )
+
+
+def _name_of(over: Any) -> str:
+    return str(over.node.name) if isinstance(over, TensorShell) else str(over)
+
+
+def _left_out(fit: Model, over: Any) -> tuple[str, np.ndarray | None, list[str]]:
+    """The dim along which is left out, groups of its positions, and the variables that have it."""
+    groups = None
+    dims = {dim.short: dim for name in fit.observed for dim in fit.variables[name].node.dims}
+    if isinstance(over, Dim):
+        along = over.short
+    elif isinstance(over, str) and over in dims:
+        along = over
+    else:
+        name = fit._name(over, fit._found.inputs, "data")
+        values = fit.defaults.get(name)
+        if values is None or values.ndim != 1:
+            raise InputError(f"cross_validate: {name!r} says no group for the positions of a dim")
+        along, groups = str(values.dims[0]), np.unique(values.values, return_inverse=True)[1]
+    names = [name for name, x in fit.observed.items() if along in x.dims]
+    if not names:
+        raise InputError(
+            build_message(
+                f"cross_validate: nothing that is observed has the dim {along!r}",
+                [("dims of observations", listing(list(dims)))],
+            )
+        )
+    return along, groups, names
+
+
+def _check(fit: Model, names: list[str]) -> None:
+    inferred = [name for name in names if fit._missing.get(name) == "infer"]
+    if inferred:
+        raise InputError(
+            f"cross_validate: missing observations of {listing(inferred)} are inferred; drop them: "
+            "observe(..., missing='drop')"
+        )
+    nodes = {fit.variables[name].node: name for name in names}
+    for other in fit.observed:
+        above = toposort(list(fit.variables[other].node.inputs))
+        for node in above:
+            if node in nodes:
+                raise GraphError(
+                    build_message(
+                        f"cross_validate: {other!r} depends on {nodes[node]!r}, which would be "
+                        "left out and known at the same time",
+                        hint="write it as one variable, or as data",
+                    )
+                )
+
+
+def _folds(units: np.ndarray, folds: int, seed: int) -> list[_Fold]:
+    """Units in random parts of nearly equal size."""
+    check_numbers("cross_validate", folds=folds)
+    count = int(units.max()) + 1
+    folds = min(folds, count)
+    if folds < 2:
+        raise InputError(f"cross_validate: there are 2 folds or more, not {folds}")
+    order = np.random.default_rng(seed).permutation(count)
+    number = np.empty(count, dtype=int)
+    number[order] = np.arange(count) % folds
+    of_position = number[units]
+    return [
+        _Fold(np.flatnonzero(of_position != at), np.flatnonzero(of_position == at))
+        for at in range(folds)
+    ]
+
+
+def _future(length: int, ahead: int, first: int | None, groups: Any) -> list[_Fold]:
+    """Ever more of the past, and what comes after it."""
+    first = max(length // 2, 1) if first is None else first
+    check_numbers("cross_validate", ahead=ahead, first=first)
+    if groups is not None:
+        raise InputError("cross_validate: the future is left out along a dim, not by groups")
+    if first >= length:
+        raise InputError(
+            f"cross_validate: first={first} leaves no future of {length} positions to predict"
+        )
+    starts = range(first, length, ahead)
+    return [
+        _Fold(np.arange(start), np.arange(start, min(start + ahead, length))) for start in starts
+    ]
+
+
+def _one(shared: Any, argument: Any) -> tuple[Mapping[str, xr.DataArray], int, int]:
+    """Log predictive densities of one fold, divergences, and the number of draws."""
+    import xarray as xr
+    from scipy.special import logsumexp
+
+    fit, along, names, draws, options = shared
+    part, seed = argument
+    kept = {}
+    for name in names:
+        mask = np.zeros(fit.observed[name].sizes[along], dtype=bool)
+        mask[part.known] = True
+        kept[name] = xr.DataArray(mask, dims=along)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)
+        warnings.simplefilter("ignore", SamplingWarning)
+        post = fit._keeping(kept).sample(
+            draws, seed=seed, progress_bar=False, report=False, unconstrained=False, cores=None
+            if options.get("sampler", "nutpie") != "nutpie" else 1, **options,
+        )  # fmt: skip
+    terms = fit._terms(post["posterior"].to_dataset(), names)
+    found = {}
+    for name in names:
+        values = terms[name].transpose("chain", "draw", *fit.observed[name].dims)
+        total = values.sizes["chain"] * values.sizes["draw"]
+        mean = logsumexp(values.values, axis=(0, 1)) - math.log(total)
+        found[name] = fit.observed[name].copy(data=mean).where(fit.observed[name].notnull())
+    return found, int(post["sample_stats"]["diverging"].sum()), total

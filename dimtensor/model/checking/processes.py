@@ -1,0 +1,247 @@
+"""One function of many tasks, in processes of their own.
+
+Workers are new interpreters, and not copies of this one: samplers and JAX have threads, which a
+copy would lack. They do not run the caller's script, so that it needs no guard.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import queue
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import IO, Any
+
+from dimtensor.compile.code import compilations
+from dimtensor.errors import InputError, build_message
+from dimtensor.settings import settings
+
+Task = Callable[[Any, Any], Any]
+_LENGTH = struct.Struct("<Q")
+_SERVE = "from dimtensor.model.checking.processes import serve; serve()"
+
+
+def run_all(
+    task: Task,
+    shared: Any,
+    arguments: Sequence[Any],
+    processes: int | None,
+    what: str,
+    progress: Callable[[int], None] | None = None,
+) -> tuple[list[Any], int]:
+    """Results of a task for each of its arguments, in their order, and how often was compiled.
+
+    Parameters
+    ----------
+    task : callable
+        A function of a module, of `shared` and an argument.
+    shared : object
+        What all tasks have in common.
+    arguments : sequence
+    processes : int, optional
+        As many as there are processors by default; 1 stays in this process.
+    what : str
+        Whose tasks they are, for messages.
+    progress : callable, optional
+        Of the number of tasks that are done.
+
+    Raises
+    ------
+    InputError
+        If the number is below 1, or something cannot be sent to other processes.
+    """
+    number = _number(processes, what)
+    number = min(number, len(arguments))
+    if number <= 1:
+        before = _compiled()
+        results = []
+        for at, argument in enumerate(arguments):
+            results.append(task(shared, argument))
+            if progress is not None:
+                progress(at + 1)
+        return results, _compiled() - before
+    try:
+        sent = pickle.dumps((task, shared))
+    except Exception as error:
+        raise InputError(
+            build_message(
+                f"{what}: the model cannot be sent to other processes",
+                [("reason", str(error))],
+                "processes=1 stays in this one",
+            )
+        ) from error
+    with tempfile.TemporaryDirectory(prefix="dimtensor-") as folder:
+        return _Pool(sent, number, folder, progress).run(arguments)
+
+
+def _compiled() -> int:
+    """How often this process compiled; what is interpreted does not count."""
+    return sum(count for backend, count in compilations.items() if backend != "python")
+
+
+def _number(processes: int | None, what: str) -> int:
+    if processes is None:
+        return os.process_cpu_count() if hasattr(os, "process_cpu_count") else os.cpu_count() or 1
+    check_numbers(what, processes=processes)
+    return processes
+
+
+class _Pool:
+    """Workers, each with a thread that hands it tasks."""
+
+    def __init__(
+        self, sent: bytes, number: int, folder: str, progress: Callable[[int], None] | None
+    ):
+        self.sent, self.number, self.progress = sent, number, progress
+        self.environment = _environment(folder)
+        self.waiting: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
+        self.results: dict[int, Any] = {}
+        self.errors: list[BaseException] = []
+        self.compilations = 0
+        self._lock = threading.Lock()
+
+    def run(self, arguments: Sequence[Any]) -> tuple[list[Any], int]:
+        for pair in enumerate(arguments):
+            self.waiting.put(pair)
+        first_done = threading.Event()
+        threads = [
+            threading.Thread(target=self._work, args=(at, first_done)) for at in range(self.number)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if self.errors:
+            raise self.errors[0]
+        return [self.results[at] for at in range(len(arguments))], self.compilations
+
+    def _work(self, number: int, first_done: threading.Event) -> None:
+        if number:  # what the first one compiles is there for all others
+            first_done.wait()
+        try:
+            self._serve_one(first_done)
+        except BaseException as error:
+            with self._lock:
+                self.errors.append(error)
+        finally:
+            first_done.set()
+
+    def _serve_one(self, first_done: threading.Event) -> None:
+        if self.errors:
+            return
+        with subprocess.Popen(
+            [sys.executable, "-c", _SERVE],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=self.environment,
+        ) as worker:
+            assert worker.stdin is not None
+            assert worker.stdout is not None
+            try:
+                _write(worker.stdin, self.sent)
+                while not self.errors:
+                    try:
+                        at, argument = self.waiting.get_nowait()
+                    except queue.Empty:
+                        break
+                    _write(worker.stdin, pickle.dumps(argument))
+                    fine, result, compiled = pickle.loads(_read(worker.stdout))
+                    if not fine:
+                        raise result
+                    with self._lock:
+                        self.results[at] = result
+                        self.compilations += compiled
+                        if self.progress is not None:
+                            self.progress(len(self.results))
+                    first_done.set()
+                worker.stdin.close()
+            except BaseException:
+                worker.kill()
+                raise
+
+
+def _environment(folder: str) -> dict[str, str]:
+    """The environment of a worker: the same modules, one thread for linear algebra, a cache."""
+    found: dict[str, str] = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        found.setdefault(name, "1")
+    if not settings().cache:
+        # nothing is left behind, but workers compile once for all of them
+        found.update(DIMTENSOR_CACHE="1", DIMTENSOR_CACHE_DIR=folder)
+    return found
+
+
+def _write(stream: IO[bytes], content: bytes) -> None:
+    stream.write(_LENGTH.pack(len(content)))
+    stream.write(content)
+    stream.flush()
+
+
+def _read(stream: IO[bytes]) -> bytes:
+    head = stream.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        raise EOFError("a worker process ended before its task did")
+    (length,) = _LENGTH.unpack(head)
+    return stream.read(length)
+
+
+def serve() -> None:
+    """Be a worker: read tasks, write results, until there is no more input."""
+    own = os.dup(1)
+    os.dup2(2, 1)  # what a task prints does not come among the results
+    requests = sys.stdin.buffer
+    task, shared = pickle.loads(_read(requests))
+    before = 0
+    with open(own, "wb") as results:
+        while True:
+            try:
+                argument = pickle.loads(_read(requests))
+            except EOFError:
+                return
+            answer: tuple[bool, Any, int]
+            try:
+                found = task(shared, argument)
+                answer = (True, found, _compiled() - before)
+            except Exception as error:
+                answer = (False, error, 0)
+            before = _compiled()
+            _write(results, _answer(answer))
+
+
+def _answer(answer: tuple[bool, Any, int]) -> bytes:
+    try:
+        return pickle.dumps(answer)
+    except Exception as error:
+        return pickle.dumps((False, RuntimeError(f"{answer[1]!r} ({error})"), 0))
+
+
+def options_without(options: Mapping[str, Any], own: Sequence[str], what: str) -> dict[str, Any]:
+    """Options for the sampler, checked for those that are not theirs to take.
+
+    Raises
+    ------
+    InputError
+        If there is one.
+    """
+    for name in own:
+        if name in options:
+            raise InputError(f"{what} does not take {name!r}")
+    return dict(options)
+
+
+def check_numbers(what: str, **numbers: Any) -> None:
+    """Check that numbers are whole and above 0.
+
+    Raises
+    ------
+    InputError
+        If one is not.
+    """
+    for name, number in numbers.items():
+        if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+            raise InputError(f"{what}: {name} is a whole number above 0, not {number!r}")
