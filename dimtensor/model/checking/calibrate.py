@@ -274,4 +274,4 @@ def _one(shared: Any, argument: Any) -> tuple[xr.Dataset, int]:
         )  # fmt: skip
     draws = post["posterior"].to_dataset()[names].isel(draw=slice(thin - 1, None, thin))
     found = (draws < truth).sum(("chain", "draw"))
-    return found, int(post["sample_stats"]["diverging"].sum())
+    return found.drop_attrs(), int(post["sample_stats"]["diverging"].sum())

@@ -26,7 +26,7 @@ from dimtensor.errors import (
 )
 from dimtensor.graph import toposort
 from dimtensor.model.checking.processes import check_numbers, options_without, run_all
-from dimtensor.tensor.core.shell import TensorShell
+from dimtensor.tensor.handle import TensorHandle
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -101,9 +101,7 @@ class CrossValidation:
         """
         from dimtensor.interop.extras import require
 
-        require("arviz", "sampling", "to_arviz")
-        from arviz_stats.utils import ELPDData
-
+        arviz = require("arviz", "sampling", "to_arviz")
         known = list(self.pointwise.data_vars)
         chosen = known[0] if name is None and len(known) == 1 else name
         if chosen not in known:
@@ -113,7 +111,7 @@ class CrossValidation:
         values = self.pointwise[chosen]
         values = values.where(values.notnull(), drop=True)
         n = int(values.notnull().sum())
-        return ELPDData(
+        return arviz.ELPDData(
             elpd=float(values.sum()),
             se=math.sqrt(n * float(values.var())),
             p=math.nan,
@@ -238,7 +236,7 @@ def cross_validate(
 
 
 def _name_of(over: Any) -> str:
-    return str(over.node.name) if isinstance(over, TensorShell) else str(over)
+    return str(over.node.name) if isinstance(over, TensorHandle) else str(over)
 
 
 def _left_out(fit: Model, over: Any) -> tuple[str, np.ndarray | None, list[str]]:
