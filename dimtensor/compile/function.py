@@ -32,13 +32,13 @@ _KEPT_FRAMES = 16
 _MISSING = object()
 
 
-def as_node(value: Any) -> Node:
-    """The node of a dims-tensor.
+def node_of(value: Any) -> Node:
+    """The node of a dims-tensor, and of nothing else.
 
     Raises
     ------
     InputError
-        If the value is none.
+        If the value is no dims-tensor.
     """
     node = getattr(value, "node", value)
     if not isinstance(node, Node):
@@ -243,13 +243,13 @@ class CompiledFunction(Levels):
         names = {node.name: node for node in self._data_nodes if node.name is not None}
         replaced = dict(self._replaced)
         for key, value in {**as_mapping(data, "new data"), **by_name}.items():
-            node = names.get(key) if isinstance(key, str) else as_node(key)
+            node = names.get(key) if isinstance(key, str) else node_of(key)
             self._require_one_of_name(key)
             if node not in self._data_nodes:
                 if isinstance(key, str):
                     what = f"the function holds no data {key!r}{did_you_mean(key, [*names])}"
                 else:
-                    what = f"{title_of(as_node(key))} is not among the data of the function"
+                    what = f"{title_of(node_of(key))} is not among the data of the function"
                 raise InputError(build_message(what, [("data", listing(names))]))
             # a copy: the function does not change where the caller's array does
             replaced[node] = copy.deepcopy(value)
@@ -410,17 +410,17 @@ def function(
 ) -> CompiledFunction:
     """Compile outputs to a function of inputs; see :func:`dimtensor.function`."""
     sources = inputs if isinstance(inputs, (list, tuple)) else [inputs]
-    nodes = [source if isinstance(source, Dim) else as_node(source) for source in sources]
+    nodes = [source if isinstance(source, Dim) else node_of(source) for source in sources]
     for at, node in enumerate(nodes):
         if node in nodes[:at]:
             raise GraphError(f"{title_of(node)} is given twice among the inputs")
     structure, values = Structure.of(outputs)
-    results = [as_node(v) for v in values]
+    results = [node_of(v) for v in values]
     if checks is False:
         results = without_checks(results)
     elif checks is not True:
         many = checks if isinstance(checks, (list, tuple)) else [checks]
-        results = with_checks(results, [as_node(x) for x in many])
+        results = with_checks(results, [node_of(x) for x in many])
     return CompiledFunction(Code(nodes, results, backend, kernels, allowed(allow)), structure)
 
 

@@ -14,10 +14,10 @@ from typing import Any
 from dimtensor.compile.function import (
     CompiledFunction,
     Structure,
-    as_node,
     function,
     is_dataset,
     named_values,
+    node_of,
 )
 from dimtensor.compile.positional import PositionalFunction
 from dimtensor.dims import Dim, dim_set
@@ -182,7 +182,7 @@ class StatefulFunction:
             )
         named = {}
         for key, value in state.items():
-            name = key if isinstance(key, str) else as_node(key).name
+            name = key if isinstance(key, str) else node_of(key).name
             if name not in self._states:
                 guess = did_you_mean(name, self.state_names)
                 raise InputError(
@@ -320,7 +320,7 @@ def stateful(
     given = [source for source in sources if not isinstance(source, Dim)]
     for state, following in updates.items():
         _check_update(state, following)
-        if state in map(as_node, given):
+        if state in map(node_of, given):
             raise GraphError(
                 f"{state.name!r} has an update, so it is a state, and stands among the inputs, too"
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dimtensor.compile.function import as_node
+from dimtensor.compile.function import node_of
 from dimtensor.dims import Dim
 from dimtensor.errors import GraphError, InputError, build_message
 from dimtensor.graph import Node
@@ -150,9 +150,9 @@ def marginalize(
     -4.8662
     """
     if isinstance(logp, Mapping):
-        terms = {str(name): as_node(term) for name, term in logp.items()}
+        terms = {str(name): node_of(term) for name, term in logp.items()}
     else:
-        node = as_node(logp)
+        node = node_of(logp)
         if node.dims:
             raise InputError(
                 build_message(
@@ -175,12 +175,12 @@ def read_unknowns(unknowns: Sequence[DimTensor], states: Mapping[Any, Any]) -> l
     InputError
         If there are none, or nothing says which values one may have.
     """
-    known = {as_node(key) if not isinstance(key, str) else key: s for key, s in states.items()}
+    known = {node_of(key) if not isinstance(key, str) else key: s for key, s in states.items()}
     if not unknowns:
         raise InputError("marginalize: name the unknowns that are summed out: marginalize(logp, z)")
     found = []
     for x in unknowns:
-        node = as_node(x)
+        node = node_of(x)
         if node.kind != "input":
             raise GraphError(
                 f"marginalize: an unknown is a symbolic input, dt.tensor('z', ...), not {node}"

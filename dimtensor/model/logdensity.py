@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.backends import check_backend
-from dimtensor.compile.function import as_node
+from dimtensor.compile.function import node_of
 from dimtensor.errors import (
     BroadcastWarning,
     InputError,
@@ -122,7 +122,7 @@ class LogDensity:
         self.expression, self.terms = read_logp(logp)
         check_names({}, {name: x.dims for name, x in self.terms.items()}, "term")
         given = as_mapping(deterministics, "deterministics")
-        recorded = {name: wrap(as_node(x)) for name, x in given.items()}
+        recorded = {name: wrap(node_of(x)) for name, x in given.items()}
         nodes = [x.node for x in recorded.values()]
         self.parameters = read_parameters(self.expression.node, nodes, supports)
         self._check_names(recorded)
@@ -322,7 +322,7 @@ class LogDensity:
             found = values_from(values, [p.tensor.node for p in self.parameters])
             values = {node.name: value for node, value in found.items()}
         for key in as_mapping(values, "values"):
-            name = key if isinstance(key, str) else as_node(key).name
+            name = key if isinstance(key, str) else node_of(key).name
             if name in names:
                 given[names[name]] = values[key]
             elif name not in self.deterministics:
@@ -384,7 +384,7 @@ class LogDensity:
         names = {node.name: node for node in nodes if node.name is not None}
         replaced: dict[Node, Any] = {}
         for key, value in {**as_mapping(data, "new data"), **by_name}.items():
-            node = names.get(key) if isinstance(key, str) else as_node(key)
+            node = names.get(key) if isinstance(key, str) else node_of(key)
             if node is None or node not in nodes:
                 known = list(names)
                 hint = did_you_mean(key, known) if isinstance(key, str) else ""
@@ -399,7 +399,7 @@ class LogDensity:
     def with_deterministics(self, deterministics: Mapping[str, DimTensor]) -> LogDensity:
         """The same model with more expressions recorded; compiled functions are shared."""
         given = as_mapping(deterministics, "deterministics")
-        added = {name: wrap(as_node(x)) for name, x in given.items()}
+        added = {name: wrap(node_of(x)) for name, x in given.items()}
         recorded = {**self.deterministics, **added}
         self._check_names(recorded)
         check_complete(self.expression.node, [x.node for x in recorded.values()], self._supports)

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.backends import check_backend
-from dimtensor.compile.function import as_node
+from dimtensor.compile.function import node_of
 from dimtensor.errors import (
     DimError,
     InputError,
@@ -95,7 +95,7 @@ class Model(Summing):
         backend: str = "numba",
     ):
         self.backend = check_backend(backend)
-        self._set(tuple(wrap(as_node(x)) for x in outputs))
+        self._set(tuple(wrap(node_of(x)) for x in outputs))
         self.data: dict[str, xr.DataArray] = {}
         self.observed: dict[str, xr.DataArray] = {}
         self._missing: dict[str, str] = {}

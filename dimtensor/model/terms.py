@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from dimtensor.compile.function import as_node
+from dimtensor.compile.function import node_of
 from dimtensor.dims import Binding, Dim, union
 from dimtensor.errors import (
     BroadcastWarning,
@@ -41,10 +41,10 @@ def read_logp(logp: Any) -> tuple[DimTensor, dict[str, DimTensor]]:
         If something is not of a float dtype.
     """
     if not isinstance(logp, Mapping):
-        return wrap(_checked(as_node(logp))), {}
+        return wrap(_checked(node_of(logp))), {}
     terms = {}
     for name, term in logp.items():
-        terms[name] = wrap(_of_floats(as_node(term), f"the term {name!r} of a log density"))
+        terms[name] = wrap(_of_floats(node_of(term), f"the term {name!r} of a log density"))
     if not terms:
         raise InputError("a log density has at least one term")
     total: Any = zeros()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dimtensor.compile.function import as_node
+from dimtensor.compile.function import node_of
 from dimtensor.dims import Dim, Dims, canonical_dims, union, without
 from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.laws import law_of
@@ -102,7 +102,7 @@ def named(name: str, x: Any) -> DimTensor:
     'double'
     """
     _check_name(name, "an expression")
-    return wrap(make("named", (as_node(x),), NamedAttrs(name)))
+    return wrap(make("named", (node_of(x),), NamedAttrs(name)))
 
 
 def _check_name(name: Any, what: str) -> None:

@@ -206,7 +206,6 @@ def cross_validate(
     >>> found.pointwise["y"].sizes["day"], found.folds.max().item()
     (4, 1)
     """
-    # over budget: the code is a page, the parameters are many
     import xarray as xr
 
     sampling = options_without(options, _OWN, "cross_validate")

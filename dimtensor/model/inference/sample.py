@@ -135,15 +135,12 @@ def sample(
     >>> dict(tree["posterior"]["x"].sizes)
     {'chain': 2, 'draw': 5}
     """
-    # over budget: the code is twenty lines, the parameters are many
     numbers = {"draws": draws, "tune": tune, "chains": chains, "cores": cores}
     _check(model, numbers, {"seed": seed})
     run_it = _prepared(sampler, options, list(inspect.signature(sample).parameters)[1:-1])
     model = model.with_deterministics(extra) if extra else model
     kept = _kept_terms(model, log_likelihood)
-    recorded = [p.tensor for p in model.parameters] + list(model.deterministics.values())
-    recorded += [model.terms[name] for name in kept]
-    check_leading([dim.short for x in recorded for dim in x.dims], "sample")
+    _check_dims(model, kept)
     start = _start(model, initial)
     check_data(model, start)
     seed = _any_seed() if seed is None else seed
@@ -152,14 +149,24 @@ def sample(
     )
     told = {"seed": seed, "sampling_time": run.seconds, **run.attributes}
     tree = labelled(model, replace(run, attributes=told), unconstrained, kept)
+    _judge(model, tree, run.seconds, report)
+    return tree
+
+
+def _judge(model: LogDensity, tree: xr.DataTree, seconds: float, report: bool) -> None:
     names = [parameter.name for parameter in model.parameters]
     statistics = tree["sample_stats"].to_dataset()
-    verdict = judge(tree["posterior"].to_dataset()[names], statistics["diverging"], run.seconds)
+    verdict = judge(tree["posterior"].to_dataset()[names], statistics["diverging"], seconds)
     if report:
         print(verdict)
     if verdict.complaint is not None:
         warn(verdict.complaint, SamplingWarning)
-    return tree
+
+
+def _check_dims(model: LogDensity, kept: list[str]) -> None:
+    recorded = [p.tensor for p in model.parameters] + list(model.deterministics.values())
+    recorded += [model.terms[name] for name in kept]
+    check_leading([dim.short for x in recorded for dim in x.dims], "sample")
 
 
 def _any_seed() -> int:
