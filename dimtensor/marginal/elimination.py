@@ -13,6 +13,7 @@ from dimtensor.graph.rebuilding.substitute import expand_node
 from dimtensor.marginal.placing import canonical, placed, slots_onto
 from dimtensor.marginal.reading import Factor
 from dimtensor.marginal.unknowns import Slot, StateDims, Unknown, own_slot
+from dimtensor.tensor.elementwise import logaddexp
 from dimtensor.tensor.handle import wrap
 
 # how long a dim is taken to be in costs where its length comes with the data
@@ -25,6 +26,9 @@ Merge = Callable[[Node, Dim], Node]  # a table without a dim of states
 
 def log_sum(node: Node, dim: Dim) -> Node:
     """Sum over states, of logarithms."""
+    if dim.length == 2:  # one exponential in place of two
+        one, other = (wrap(node).isel({dim: at}) for at in (0, 1))
+        return logaddexp(one, other).node
     return wrap(node).logsumexp(dim).node
 
 
@@ -135,7 +139,7 @@ class Elimination:
                 if after not in pending:
                     pending.append(after)
         left = [u for u in unknowns if all(u not in s.eliminated for s in stuck.steps)]  # type: ignore[attr-defined]
-        raise _no_order(stuck.factors, left)
+        raise no_order(stuck.factors, left)
 
     def _moves(self, factors: Sequence[Factor], left: Sequence[Unknown]) -> list[Move]:
         from dimtensor.marginal.chains import chain_move
@@ -222,7 +226,7 @@ def added(nodes: Iterable[Node]) -> Node:
     return total.node
 
 
-def _no_order(factors: Sequence[Factor], left: Sequence[Unknown]) -> GraphError:
+def no_order(factors: Sequence[Factor], left: Sequence[Unknown]) -> GraphError:
     """The error of unknowns that depend on each other in a way that no step resolves."""
     from dimtensor.display.formula import formula
 

@@ -9,7 +9,10 @@ from dimtensor.compile.function import node_of
 from dimtensor.dims import Dim
 from dimtensor.errors import GraphError, InputError, build_message
 from dimtensor.graph import Node
+from dimtensor.graph.dtypes import is_float
 from dimtensor.marginal.elimination import Elimination, Merge, log_sum
+from dimtensor.marginal.gaussian import NormalElimination
+from dimtensor.marginal.polynomials import NormalReader, normal_unknown
 from dimtensor.marginal.reading import Factor, Reader
 from dimtensor.marginal.unknowns import StateDims, Unknown
 from dimtensor.tensor.handle import wrap
@@ -29,6 +32,8 @@ def unknown_of(node: Node, name: str, states: Any = None) -> Unknown:
     InputError
         If nothing says what they are.
     """
+    if is_float(node.dtype):
+        return normal_unknown(node, name)
     if states is None and node.categories is not None:
         return Unknown(node, name, node.categories)
     if states is None and node.dtype == "bool":
@@ -73,14 +78,18 @@ class Marginal:
         more: Callable[[StateDims], list[Factor]] = lambda states: [],
     ):
         self.unknowns = tuple(unknowns)
-        states = StateDims()
-        factors = [*Reader(self.unknowns, states).factors(terms), *more(states)]
-        self.elimination = Elimination(factors, self.unknowns, states, merge)
-
-    @property
-    def steps(self) -> list[Any]:
-        """What is summed out, in order."""
-        return self.elimination.steps
+        self.steps: list[Any] = []
+        named = [(frozenset([name]), node) for name, node in terms.items()]
+        states, normal = StateDims(), [u for u in self.unknowns if u.continuous]
+        if normal:
+            first = NormalReader(normal, states).monomials(named)
+            done = NormalElimination(first, normal, states)
+            self.steps += done.steps
+            named = [(f.origins, f.full()) for f in done.factors]
+        discrete = [u for u in self.unknowns if not u.continuous]
+        factors = [*Reader(discrete, states).factors(named), *more(states)]
+        self.elimination = Elimination(factors, discrete, states, merge)
+        self.steps += self.elimination.steps
 
     @property
     def parts(self) -> list[Factor]:
@@ -107,11 +116,13 @@ def marginalize(
     *unknowns: DimTensor,
     states: Mapping[Any, Sequence[int] | Dim] | None = None,
 ) -> DimTensor:
-    """A log density with discrete unknowns summed out.
+    """A log density with discrete unknowns summed out, and normal ones integrated out.
 
     What depends on what is read from the dims: an unknown over `obs` of which each element is read
     by the observation beside it costs obs × states. An element that many observations read is
     summed out once for all of them, and unknowns that depend on their earlier elements by a loop.
+    Continuous unknowns are integrated out where they are normal given each other, with means that
+    are affine in them: the Kalman filter is the loop of those.
 
     Parameters
     ----------
@@ -130,7 +141,8 @@ def marginalize(
     Raises
     ------
     GraphError
-        If elements of an unknown depend on each other in a way that is no chain.
+        If elements of an unknown depend on each other in a way that is no chain, or what depends on
+        a continuous one is not normal.
     InputError
         If nothing says which values an unknown may have, or `logp` has dims.
 

@@ -67,12 +67,15 @@ def _cut(factor: Factor, states: StateDims, along: Dim, first: bool) -> list[Fac
             dropped.append(dim)
         else:
             edge.append((dim, Slot(slot.unknown, tuple(found))))  # type: ignore[arg-type]
-    one = x.isel({along: at}).isel(dict.fromkeys(dropped, 0))
+    one = x.isel({along: at})
+    one = one.isel({dim: 0 for dim in dropped if dim in one.dims})
     others = without(factor.dims, [along])
     ends = _renamed(factor, one.node, others, edge, states)
     cut = x.isel({along: slice(1, None) if first else slice(None, -1)})
     moved = [(dim, slot.moved(in_rest)) for dim, slot in factor.slots]
     main = _renamed(factor, cut.node, (*others, rest), moved, states)
+    if dropped and factor.power:  # there is nothing to multiply with
+        return _inside(main, states)
     return [*_inside(ends, states), *_inside(main, states)]
 
 

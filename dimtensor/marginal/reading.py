@@ -6,7 +6,7 @@ expression moves elements (selects, renames, looks up), the readings move along.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,6 +33,7 @@ from dimtensor.tensor.constructors import length as length_of
 from dimtensor.tensor.handle import constant, elemwise, wrap
 
 ARITHMETIC = ("add", "subtract", "multiply", "divide", "power")
+Origins = frozenset[str]
 # states of so many unknowns are written apart in one factor
 MOST_APART = 3
 
@@ -53,13 +54,17 @@ class Factor:
         Names of the terms that it comes from.
     source : Node
         The expression as it was written, for messages.
+    power : int
+        0 for a table of states. Of continuous unknowns, which have none, 1 for the coefficient of
+        the product of what the slots read, and 2 for that of a square.
     """
 
     node: Node
     dims: Dims
     slots: tuple[tuple[Dim, Slot], ...]
-    origins: frozenset[str]
+    origins: Origins
     source: Node
+    power: int = 0
 
     def reads(self, unknown: Unknown) -> list[tuple[Dim, Slot]]:
         """The slots of one unknown."""
@@ -94,8 +99,8 @@ class Reader:
         self._depends: dict[Node, bool] = {}
         self._enumerated: dict[Node, Dim] = {}
 
-    def factors(self, terms: Mapping[str, Node]) -> list[Factor]:
-        """The factors of terms, each of which is summed over its dims.
+    def factors(self, terms: Iterable[tuple[Origins, Node]]) -> list[Factor]:
+        """The factors of terms with their names, each of which is summed over its dims.
 
         Raises
         ------
@@ -103,7 +108,7 @@ class Reader:
             If an expression mixes elements of an unknown.
         """
         found = []
-        for name, term in terms.items():
+        for origins, term in terms:
             for part in self._summands(term):
                 if not self.depends(part):
                     slots, node = {}, part
@@ -111,7 +116,7 @@ class Reader:
                     read = self._reading(part)
                     slots, node = read.slots, self._without_zeros(read)
                 pairs = tuple(sorted(slots.items(), key=lambda pair: str(pair[0].name)))
-                found.append(Factor(node, part.dims, pairs, frozenset([name]), part))
+                found.append(Factor(node, part.dims, pairs, origins, part))
         return found
 
     def depends(self, node: Node) -> bool:
@@ -279,7 +284,7 @@ class Reader:
         for at, read in enumerate(inputs):
             mapping: dict[Dim, Dim] = {}
             for dim, slot in (read.slots if read is not None else {}).items():
-                after = slot if at and node.kind == "index" else _slot_after(node, at, slot)
+                after = slot if at and node.kind == "index" else slot_after(node, at, slot)
                 mapping[dim] = self.states[after]
                 slots[mapping[dim]] = after
             renamed.append(mapping)
@@ -382,7 +387,7 @@ def apply_movement(node: Node, x: Node, indexers: Sequence[Node]) -> Node:
     return make(node.kind, (x,), node.attrs) if node.attrs in x.dims else x
 
 
-def _slot_after(node: Node, at: int, slot: Slot) -> Slot:
+def slot_after(node: Node, at: int, slot: Slot) -> Slot:
     """Where an unknown is read after its elements are moved."""
     return slot.moved(lambda where: _where_after(node, at, where, slot))
 

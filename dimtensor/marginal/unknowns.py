@@ -32,12 +32,15 @@ class Unknown:
         One position for each of its values.
     values : tuple of int, optional
         The values; by default 0, 1, 2 and so on, or the labels of its categories.
+    continuous : bool
+        Whether it is a number that is normal given the others, without states.
     """
 
     node: Node
     name: str
     states: Dim
     values: tuple[int, ...] | None = None
+    continuous: bool = False
 
     @property
     def dims(self) -> Dims:

@@ -10,8 +10,9 @@ from dimtensor.compile.function import free_inputs
 from dimtensor.compile.function import function as compile_function
 from dimtensor.dims import Dim, Dims, RenamedDim
 from dimtensor.dist.supports import Integers
-from dimtensor.errors import GraphError, InputError, build_message, listing
+from dimtensor.errors import GraphError, build_message, listing
 from dimtensor.graph import toposort
+from dimtensor.graph.dtypes import is_float
 from dimtensor.graph.rebuilding.substitute import rebuild, relabel_node
 from dimtensor.marginal.frontend import Marginal, unknown_of
 from dimtensor.marginal.reading import Factor
@@ -78,16 +79,17 @@ def unknowns_of(placed: Placed) -> list[Unknown]:
     found = []
     for name, node in placed.summed.items():
         states = placed.model._marginal.get(name)
-        if states is None and node.categories is None and node.dtype != "bool":
-            states = known_states(placed.distributions[name].support, name)
+        counted = node.categories is None and node.dtype != "bool" and not is_float(node.dtype)
+        if states is None and counted:
+            states = known_states(placed.distributions[name].support)
         found.append(unknown_of(node, name, states))
     return found
 
 
-def known_states(support: Any, name: str) -> range | None:
+def known_states(support: Any) -> range | None:
     """All values in a support with two bounds; None where it has not."""
     if not isinstance(support, Integers):
-        raise InputError(f"marginalize: {name!r} is not discrete: it is {support}")
+        return None
     low, high = _number(support.low, False), _number(support.high, True)
     return None if low is None or high is None else range(low, high + 1)
 
@@ -187,6 +189,14 @@ def recovered(
     terms = {name: x.node for name, x in placed.terms().items()}
     unknowns = unknowns_of(placed)
     asked = [unknown for unknown in unknowns if unknown.name in names]
+    continuous = [unknown.name for unknown in unknowns if unknown.continuous]
+    if continuous:
+        raise GraphError(
+            build_message(
+                f"recover: {listing(continuous)} are continuous, and only discrete ones are drawn",
+                hint="leave them out of marginalize, and they are sampled",
+            )
+        )
     rng = generator(SEED)
 
     def noise(dims: Dims) -> DimTensor:

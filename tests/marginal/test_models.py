@@ -367,8 +367,6 @@ def test_wrong_arguments():
         dt.marginalize({"x": dt.scalar("x")}, z, states={z: range(2)})
     with pytest.raises(dt.InputError, match="'y' is observed"):
         mixture().marginalize("y")
-    with pytest.raises(dt.InputError, match="'mu' is not discrete"):
-        mixture().marginalize("mu")
     fit = mixture().marginalize("z")
     with pytest.raises(dt.InputError, match="draws have a seed"):
         fit.recover(POST)

@@ -1,0 +1,243 @@
+"""Jointly normal unknowns integrated out, beside dense matrices in NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import dimtensor as dt
+from dimtensor import dist
+
+SCALE = dt.scalar("scale")
+
+
+class Rows:
+    """Normal terms as rows of a linear map: the log density of (row @ x + offset) / sd."""
+
+    def __init__(self, **sizes):
+        self.starts, self.size = {}, 0
+        for name, size in sizes.items():
+            self.starts[name] = self.size
+            self.size += size
+        self.rows, self.offsets, self.sds = [], [], []
+
+    def add(self, offset, sd, **entries):
+        """`entries` are pairs of position and coefficient, or several of them, by variable."""
+        row = np.zeros(self.size)
+        for name, pairs in entries.items():
+            for at, value in pairs:
+                row[self.starts[name] + at] += value
+        self.rows.append(row)
+        self.offsets.append(offset)
+        self.sds.append(sd)
+
+    def logp(self, scale):
+        """Of the integral over all variables; `sds` may be functions of the scale."""
+        a, b = np.array(self.rows), np.array(self.offsets)
+        s = np.array([sd(scale) if callable(sd) else sd for sd in self.sds])
+        a, b = a / s[:, None], b / s
+        precision, h = a.T @ a, -a.T @ b
+        constant = -0.5 * (b**2).sum() - np.log(s).sum() - 0.5 * len(s) * np.log(2 * np.pi)
+        _, logdet = np.linalg.slogdet(precision / (2 * np.pi))
+        return constant + 0.5 * h @ np.linalg.solve(precision, h) - 0.5 * logdet
+
+
+def scaled(factor=1.0):
+    return lambda scale: factor * scale
+
+
+def after(dim, by=1):
+    return dt.SelDim(dim, positions=slice(by, None))
+
+
+def groups(rng):
+    """Effects of groups, one of which all share, read by observations."""
+    g, o = dt.Dim("g", length=3), dt.Dim("o", length=6)
+    of, y, w = rng.integers(0, 3, 6), rng.normal(size=6), rng.normal(size=6)
+    x, m = dt.tensor("x", dims=g), dt.tensor("m")
+    rows = Rows(x=3, m=1)
+    terms = {
+        "m": dist.Normal(0.3, 2.0).logp(m),
+        "x": dist.Normal(m, SCALE).logp(x),
+        "y": dist.Normal(
+            1.0 + dt.data(w, dims=o) * x.sel(g=dt.data(of, dims=o, categories=g)) / 2.0, 0.7
+        ).logp(dt.data(y, dims=o)),
+    }
+    rows.add(-0.3, 2.0, m=[(0, 1.0)])
+    for k in range(3):
+        rows.add(0.0, scaled(), x=[(k, 1.0)], m=[(0, -1.0)])
+    for k in range(6):
+        rows.add(y[k] - 1.0, 0.7, x=[(of[k], -w[k] / 2.0)])
+    return terms, [x, m], rows
+
+
+def local_level(rng):
+    """A random walk with a mean that is unknown, too, and some values missing."""
+    n = 6
+    t = dt.Dim("t", length=n)
+    level, m = dt.tensor("level", dims=t), dt.tensor("m")
+    y, there = rng.normal(size=n), rng.random(n) < 0.7
+    walk = dist.GaussianRandomWalk(0.1, SCALE, over=t, start=dist.Normal(0.5, 1.5))
+    seen = dist.Normal(level + m, 0.6).logp(dt.data(y, dims=t))
+    terms = {
+        "level": walk.logp(level),
+        "m": dist.Normal(0.0, 1.0).logp(m),
+        "y": dt.where(dt.data(there, dims=t), seen, 0.0),
+    }
+    rows = Rows(level=n, m=1)
+    rows.add(-0.5, 1.5, level=[(0, 1.0)])
+    rows.add(0.0, 1.0, m=[(0, 1.0)])
+    for k in range(1, n):
+        rows.add(-0.1, scaled(), level=[(k, 1.0), (k - 1, -1.0)])
+    for k in np.flatnonzero(there):
+        rows.add(y[k], 0.6, level=[(k, -1.0)], m=[(0, -1.0)])
+    return terms, [level, m], rows
+
+
+def autoregression(rng):
+    """Order two along a dim, with variances that change, for several series."""
+    n, m = 5, 2
+    t, i = dt.Dim("t", length=n), dt.Dim("i", length=m)
+    z, y = dt.tensor("z", dims=[i, t]), rng.normal(size=(m, n))
+    sd = rng.uniform(0.4, 1.2, size=(n - 2))
+    late = after(t, 2)
+    one = z.isel(t=slice(1, -1)).relabel(dt.SelDim(t, positions=slice(1, -1)), late)
+    two = z.isel(t=slice(None, -2)).relabel("t", late)
+    error = z.isel(t=slice(2, None)) - 0.6 * one + 0.3 * two
+    terms = {
+        "start": dist.Normal(0.0, 1.0).logp(z.isel(t=slice(None, 2))),
+        "z": dist.Normal(0.0, SCALE * dt.data(sd, dims=late)).logp(error),
+        "y": dist.Normal(2.0 * z, 0.5).logp(dt.data(y, dims=[i, t])),
+    }
+    rows = Rows(z=n * m)
+    for a in range(m):
+        for k in range(n):
+            rows.add(y[a, k], 0.5, z=[(a * n + k, -2.0)])
+        for k in range(2):
+            rows.add(0.0, 1.0, z=[(a * n + k, 1.0)])
+        for k in range(2, n):
+            pairs = [(a * n + k, 1.0), (a * n + k - 1, -0.6), (a * n + k - 2, 0.3)]
+            rows.add(0.0, scaled(sd[k - 2]), z=pairs)
+    return terms, [z], rows
+
+
+def trend(rng):
+    """A level and its slope, which move each other: a state of two numbers."""
+    n = 7
+    t = dt.Dim("t", length=n)
+    level, slope, y = dt.tensor("level", dims=t), dt.tensor("slope", dims=t), rng.normal(size=n)
+    late = after(t)
+
+    def before(x):
+        return x.isel(t=slice(None, -1)).relabel("t", late)
+
+    terms = {
+        "level": dist.Normal(before(level) + before(slope), 0.4).logp(level.isel(t=slice(1, None))),
+        "slope": dist.Normal(before(slope), SCALE).logp(slope.isel(t=slice(1, None))),
+        "level0": dist.Normal(0.0, 3.0).logp(level.isel(t=0)),
+        "slope0": dist.Normal(0.2, 1.0).logp(slope.isel(t=0)),
+        "y": dist.Normal(level, 0.5).logp(dt.data(y, dims=t)),
+    }
+    rows = Rows(level=n, slope=n)
+    rows.add(0.0, 3.0, level=[(0, 1.0)])
+    rows.add(-0.2, 1.0, slope=[(0, 1.0)])
+    for k in range(n):
+        rows.add(y[k], 0.5, level=[(k, -1.0)])
+    for k in range(1, n):
+        rows.add(0.0, 0.4, level=[(k, 1.0), (k - 1, -1.0)], slope=[(k - 1, -1.0)])
+        rows.add(0.0, scaled(), slope=[(k, 1.0), (k - 1, -1.0)])
+    return terms, [level, slope], rows
+
+
+MAKERS = {"groups": groups, "level": local_level, "lags": autoregression, "trend": trend}
+
+
+def check(name, seed, backend="python"):
+    terms, unknowns, rows = MAKERS[name](np.random.default_rng(seed))
+    logp = dt.marginalize(terms, *unknowns)
+    at, h = 0.8, 1e-5
+    value, slope = dt.evaluate([logp, dt.grad(logp, SCALE)], {SCALE: at}, backend=backend)
+    assert float(value) == pytest.approx(rows.logp(at), rel=1e-10)
+    expected = (rows.logp(at + h) - rows.logp(at - h)) / (2 * h)
+    assert float(slope) == pytest.approx(expected, rel=1e-6, abs=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", MAKERS)
+def test_the_integral_is_that_of_a_dense_normal(name, seed):
+    check(name, seed)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("backend", ["numba", "jax"])
+@pytest.mark.parametrize("name", ["groups", "trend"])
+def test_the_integral_on_compiled_backends(name, backend):
+    check(name, 7, backend)
+
+
+def test_a_level_is_integrated_out_of_a_model():
+    """The Kalman filter, from the text of the model."""
+    n = 40
+    day = dt.Dim("day", length=n)
+    drift, noise = dt.rv("drift", dist.HalfNormal(1.0)), dt.rv("noise", dist.HalfNormal(1.0))
+    walk = dist.GaussianRandomWalk(0.0, drift, over=day, start=dist.Normal(0.0, 5.0))
+    level = dt.rv("level", walk)
+    y = dt.rv("y", dist.Normal(level, noise))
+    seen = np.cumsum(np.random.default_rng(1).normal(size=n))
+    fit = dt.Model(y, backend="python").observe({y: seen}).marginalize(level)
+    assert "level: a loop along day" in fit.elimination
+    assert fit.log_density().size == 2
+    at = np.arange(n)
+    covariance = 25.0 + 0.49 * np.minimum(at[:, None], at) + 0.09 * np.eye(n)
+    expected = stats.multivariate_normal.logpdf(seen, np.zeros(n), covariance)
+    found = fit.logp({"drift": 0.7, "noise": 0.3})["y"]
+    assert float(found) == pytest.approx(expected, rel=1e-10)
+
+
+def test_effects_of_each_observation_have_a_log_likelihood():
+    obs = dt.Dim("obs")
+    spread = dt.rv("spread", dist.HalfNormal(1.0))
+    effect = dt.rv("effect", dist.Normal(1.0, spread), dims=obs)
+    y = dt.rv("y", dist.Normal(effect, 0.5))
+    fit = dt.Model(y, backend="python").observe({y: [1.0, 2.5, 0.0]}).marginalize(effect)
+    found = fit.logp({"spread": 1.2})["y"]
+    expected = stats.norm.logpdf([1.0, 2.5, 0.0], 1.0, np.hypot(1.2, 0.5))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_normal_effects_within_classes():
+    """First the effects are integrated out, then the classes are summed out."""
+    obs, kind = dt.Dim("obs"), dt.Dim("kind", coords=["a", "b"])
+    z, x = dt.tensor("z", dims=obs, categories=kind), dt.tensor("x", dims=obs)
+    y, mean = np.array([0.3, 2.0, -1.0]), dt.data([0.0, 3.0], dims=kind)
+    terms = {
+        "z": dist.Categorical(dt.data([0.4, 0.6], dims=kind), over=kind).logp(z),
+        "x": dist.Normal(mean.sel(kind=z), 0.8).logp(x),
+        "y": dist.Normal(x, 0.6).logp(dt.data(y, dims=obs)),
+    }
+    found = float(dt.marginalize(terms, z, x).eval())
+    each = 0.4 * stats.norm.pdf(y, 0.0, 1.0) + 0.6 * stats.norm.pdf(y, 3.0, 1.0)
+    assert found == pytest.approx(np.log(each).sum(), rel=1e-12)
+
+
+def test_what_is_not_normal_is_named():
+    x = dt.tensor("x", dims=dt.Dim("obs", length=3))
+    with pytest.raises(dt.GraphError, match=r"'x' is continuous(.|\n)*exp\(x\)"):
+        dt.marginalize({"x": dist.Normal(dt.exp(x), 1.0).logp(0.5)}, x)
+    with pytest.raises(dt.GraphError, match="'x' is continuous"):
+        dt.marginalize({"x": dist.Exponential(1.0).logp(x)}, x)
+    with pytest.raises(dt.GraphError, match="mixes elements of 'x' along 'obs'"):
+        dt.marginalize({"x": dist.Normal(x.sum(), 1.0).logp(0.5)}, x)
+    with pytest.raises(dt.GraphError, match="the integral over 'x' is infinite"):
+        dt.marginalize({"x": 2.0 * x}, x)
+
+
+def test_continuous_variables_are_not_recovered():
+    obs = dt.Dim("obs")
+    effect = dt.rv("effect", dist.Normal(dt.rv("m", dist.Normal(0.0, 1.0)), 1.0), dims=obs)
+    y = dt.rv("y", dist.Normal(effect, 0.5))
+    fit = dt.Model(y, backend="python").observe({y: [1.0, 2.5]}).marginalize(effect)
+    draws = fit.draw(3, seed=1, dims={obs: 2})["prior"].to_dataset()
+    with pytest.raises(dt.GraphError, match="'effect' are continuous"):
+        fit.recover(draws, seed=1)
