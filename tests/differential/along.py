@@ -123,8 +123,8 @@ along("log_softmax", lambda lib, d: lib.xp.log(_softmax(lib, d)), "{0}.log_softm
 along("sort", _sorted, '{0}.sort({d}).relabel("{d}", {d})')
 along(
     "reverse",
-    lambda lib, d: d[..., ::-1],
-    '{0}.isel({d}=slice(None, None, -1)).relabel("{d}", {d})',
+    lambda lib, d: 1.015 * d[..., ::-1],
+    '(1.015 * {0}).isel({d}=slice(None, None, -1)).relabel("{d}", {d})',
 )
 # a number of its own keeps the parts that they move from being those that a slice gives
 along(
@@ -137,8 +137,8 @@ along("lag", lambda lib, d: _shifted(lib, 1.012 * d), "dt.lag(1.012 * {0}, {d}, 
 along("roll", lambda lib, d: lib.xp.roll(1.013 * d, 1, axis=-1), "(1.013 * {0}).roll({d}=1)", 1)
 along(
     "every second",
-    lambda lib, d: lib.xp.broadcast_to(d[..., ::-2].sum(axis=-1, keepdims=True), d.shape),
-    "{0}.isel({{{d}: slice(None, None, -2)}}).sum('{d}').expand({d})",
+    lambda lib, d: lib.xp.broadcast_to(1.014 * d[..., ::-2].sum(axis=-1, keepdims=True), d.shape),
+    "(1.014 * {0}).isel({{{d}: slice(None, None, -2)}}).sum('{d}').expand({d})",
 )
 along(
     "positive part",

@@ -12,6 +12,8 @@ from tests.differential.named import Named, elementwise, expanded
 from tests.differential.program import Region, Step, indented, packed
 
 BETWEEN = 0.1  # two times
+FINE = 12  # steps whose error is less than what steps of chosen length may have
+OPTIONS = {"rk4": "steps={steps}", "dopri5": "rtol=1e-11, atol=1e-11"}
 
 
 def _draw(choose: Any, scope: Any) -> Step | None:
@@ -26,7 +28,9 @@ def _draw(choose: Any, scope: Any) -> Step | None:
     child = _grown(scope, {time: Named((), np.asarray(0.0)), **states})
     slopes = [_after(child, state, dim) for state in states.values()]
     region = Region((time, *states), tuple(child.steps), tuple(slopes))
-    params = {"dim": dim, "n": scope.length(dim), "steps": choose.one([1, 2])}
+    method = choose.one(["rk4", "rk4", "dopri5"])
+    steps = FINE if method == "dopri5" else choose.one([1, 2])
+    params = {"dim": dim, "n": scope.length(dim), "steps": steps, "method": method}
     return Step("ode", tuple(inits), params, tuple(scope.fresh() for _ in inits), (region,))
 
 
@@ -70,7 +74,7 @@ def _lines(step: Step, body: Lines) -> list[str]:
              f"return {packed(region.outputs)}"]  # fmt: skip
     call = (
         f"dt.ode({name}, {packed(step.operands)}, {BETWEEN} * dt.arange({p['dim']}), "
-        f"method='rk4', steps={p['steps']})"
+        f"method={p['method']!r}, {OPTIONS[p['method']].format(**p)})"
     )
     return [f"def {name}(t, s):", *indented(inner), f"{packed(step.results)} = {call}"]
 

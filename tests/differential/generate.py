@@ -45,6 +45,7 @@ class Scope:
         self.nested = False
         self.small = False
         self.plain = False
+        self.integers: list[int] = []  # inputs
 
     # -- what operations ask when they are drawn ---------------------------------------------------
 
@@ -109,6 +110,13 @@ class Scope:
         child.small = self.small
         child.plain = self.plain
         return child
+
+    def add_integers(self) -> None:
+        """An input of integers, one of them 0."""
+        (dim, *_), number = self.dims, self.fresh()
+        values = (np.arange(self.dims[dim].length) * 2 + 3) % 7 - 3.0
+        self.env[number] = Named((dim,), values)
+        self.integers.append(number)
 
     def attempt(self, step: Step) -> bool:
         """Take a step if what it gives is finite, of moderate size and away from kinks."""
@@ -192,8 +200,8 @@ def names_of_any_kind(choose: Choose, loops: bool = True, plain: bool = False) -
     return picked + ([choose.one(constructs) for _ in range(3)] if loops else [])
 
 
-def start(choose: Choose, lengths: Sequence[int], late: bool = False) -> Scope:
-    """Dims, and three inputs: on two dims, on one, a scalar, away from zero."""
+def start(choose: Choose, lengths: Sequence[int], late: bool = False, zeros: bool = False) -> Scope:
+    """Dims, and inputs on two dims, on one, on the other, a scalar: away from zero or not."""
     choose.count = -1
     dims = {name: DimOf(n) for name, n in zip("ab", lengths, strict=False)}
     if late:
@@ -204,6 +212,8 @@ def start(choose: Choose, lengths: Sequence[int], late: bool = False) -> Scope:
     for names in (own, own[:1], own[-1:], ()):
         shape = tuple(dims[d].length for d in names)
         size = rng.uniform(0.2, 1.4, shape) * rng.choice([-1.0, 1.0, 1.0], shape)
+        if zeros and size.size > 1:
+            size.flat[rng.integers(0, size.size)] = rng.choice([0.0, -0.0])
         number = scope.fresh()
         scope.env[number] = Named(tuple(names), np.asarray(size.round(3)))
     return scope
@@ -212,6 +222,7 @@ def start(choose: Choose, lengths: Sequence[int], late: bool = False) -> Scope:
 def finish(scope: Scope, note: str = "") -> Program:
     """The program, with what is read by nobody as outputs."""
     inputs = tuple(Input(at, scope.env[at]) for at in range(4))
+    inputs += tuple(Input(at, scope.env[at], "int64") for at in scope.integers)
     read = {at for step in scope.steps for at in _read(step)}
     sinks = tuple(at for step in scope.steps for at in step.results if at not in read)
     return Program(dict(scope.dims), inputs, tuple(scope.steps), sinks, note)
@@ -231,7 +242,9 @@ def random_program(choose: Choose, steps: int | None = None) -> Program:
     lengths = [choose.one(LENGTHS), choose.one(LENGTHS[:4])]
     if lengths[0] == 40:
         lengths[1] = min(lengths[1], 2)
-    scope = start(choose, lengths, late=choose.flag(4))
+    scope = start(choose, lengths, late=choose.flag(4), zeros=choose.flag(4))
+    if choose.flag(4):
+        scope.add_integers()
     scope.plain = choose.flag(4)
     count = choose.integer(2, 9) if steps is None else steps
     for _ in range(count):

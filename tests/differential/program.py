@@ -83,14 +83,20 @@ class DimOf:
 
 @dataclass(frozen=True)
 class Input:
-    """An input, by its number, and the values it has."""
+    """An input, by its number, and the values it has, which are floats for the oracle."""
 
     number: int
     value: Named
+    dtype: str = "float64"
 
     @property
     def array(self) -> np.ndarray:
-        return np.asarray(self.value.data)
+        return np.asarray(self.value.data).astype(self.dtype)
+
+    @property
+    def is_float(self) -> bool:
+        """Whether there are derivatives by it."""
+        return self.dtype == "float64"
 
 
 @dataclass(frozen=True)
@@ -156,7 +162,8 @@ def dim_lines(program: Program) -> list[str]:
 
 def input_lines(program: Program) -> list[str]:
     return [
-        f'v{i.number} = dt.tensor("v{i.number}", dims=[{", ".join(i.value.dims)}])'
+        f'v{i.number} = dt.tensor("v{i.number}", dims=[{", ".join(i.value.dims)}]'
+        f"{'' if i.is_float else f', dtype={i.dtype!r}'})"
         for i in program.inputs
     ]
 
