@@ -11,6 +11,9 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+import scipy.special
+
 if TYPE_CHECKING:
     from dimtensor.graph.optable import OpRow
 
@@ -25,12 +28,13 @@ Written by tools/generate_functions.py; change the table instead.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dimtensor.tensor.handle import elemwise
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.tensor.handle import TensorLike
 
 __all__ = [
 {names}]
@@ -52,12 +56,40 @@ def {name}({signature}) -> DimTensor:
 
     Examples
     --------
-    >>> import dimtensor as dt
-    >>> dt.{name}({arguments}).dtype
-    '{example}'
+    >>> {example}
+    {result}
     """
     return elemwise("{name}", {operands})
 '''
+
+# Arguments of examples where numbers between the ends of the domain say little.
+ARGUMENTS = {
+    "floor_divide": "7.0, 2.0",
+    "mod": "-1.0, 3.0",
+    "power": "2.0, 3.0",
+    "sign": "-2.5",
+    "clip": "2.5, 0.0, 1.0",
+    "round": "2.5",
+    "round_half_away_from_zero": "2.5",
+    "deg2rad": "180.0",
+    "isclose": "1.0, 1.0 + 1e-9",
+    "isnan": 'float("nan")',
+    "isinf": 'float("inf")',
+    "isposinf": 'float("-inf")',
+    "isneginf": 'float("-inf")',
+    "isfinite": 'float("inf")',
+    "logical_not": "True",
+    "where": "True, 1.0, 2.0",
+    "real": "1.0 + 2.0j",
+    "imag": "1.0 + 2.0j",
+    "conj": "1.0 + 2.0j",
+    "angle": "1.0 + 2.0j",
+    "complex": "1.0, 2.0",
+    "complex_from_polar": "2.0, 0.0",
+    "factorial": "4.0",
+}
+# Where between the ends of its domain an operand is taken.
+FRACTIONS = (0.7, 0.4, 0.55, 0.3)
 
 DTYPE_DOC = {
     "float": "Of a float dtype: integers count as float64.",
@@ -95,41 +127,58 @@ def _natural(name: str) -> list[object]:
 
 
 def _function(row: OpRow) -> str:
-    from dimtensor.graph.dtypes import result_dtype
-
     defaults = dict(param.split("=") for param in row.params.split() if "=" in param)
     asked = [name for name in row.names if name not in defaults]
-    dtypes = ["float64"] * row.arity
-    if row.dtype == "integer":
-        dtypes = ["int64"] * row.arity
-    elif row.dtype == "order":
-        dtypes[0] = "int64"
-    arguments = ", ".join(
-        f'dt.scalar("{name}", "int64")' if dtype == "int64" else f'dt.scalar("{name}")'
-        for name, dtype in zip(asked, dtypes, strict=False)
-    )
+    example, result = _example(row, len(asked))
     operands = ", ".join(row.names)
     given = {name: f" = {value}" for name, value in defaults.items()}
+    signature = ", ".join(f"{name}: TensorLike{given.get(name, '')}" for name in row.names)
+    if len(f"def {row.name}({signature}) -> DimTensor:") > 100:
+        signature = f"\n    {signature}\n"
     return FUNCTION.format(
         name=row.name,
-        signature=", ".join(f"{name}: Any{given.get(name, '')}" for name in row.names),
+        signature=signature,
         doc=row.doc,
         params=_parameters(asked, list(defaults)),
         dtype=DTYPE_DOC[row.dtype],
         raises=_raises(row),
         see=_section("See Also", f"numpy.{row.numpy}" if row.numpy else ""),
         notes=_section("Notes", "\n    ".join(textwrap.wrap(row.note, 96))),
-        arguments=arguments,
-        example=result_dtype(row.dtype, tuple(dtypes), row.name),
+        example=example,
+        result=result,
         operands=operands,
     )
 
 
+def _example(row: OpRow, number: int) -> tuple[str, str]:
+    """A call with numbers, and what NumPy or SciPy give for them."""
+    arguments = ARGUMENTS.get(row.name)
+    if arguments is None:
+        arguments = ", ".join(_argument(row, at) for at in range(number))
+    oracle = eval(row.oracle, {"np": np, "sp": scipy.special})
+    result = np.asarray(oracle(*eval(f"[{arguments}]"))).item()
+    call = f"dt.{row.name}({arguments}).values"
+    if isinstance(result, float) and result != round(result, 4):
+        call, result = f"{call}.round(4)", round(result, 4)
+    return f"{call}.item()", repr(result)
+
+
+def _argument(row: OpRow, at: int) -> str:
+    """A number in the domain of an operand."""
+    if row.dtype == "integer":
+        return ("6", "3")[at]
+    if row.dtype == "logical":
+        return ("True", "False")[at]
+    if row.dtype == "order" and at == 0:
+        return "2"
+    low, high = row.domain[at if len(row.domain) > 1 else 0]
+    return repr(round(low + FRACTIONS[at] * (high - low), 1))
+
+
 def _parameters(asked: list[str], optional: list[str]) -> str:
-    lines = [
-        f"    {', '.join(asked)} : DimTensor or number",
-        "        Any dims; operands are broadcast by dims.",
-    ]
+    lines = [f"    {', '.join(asked)} : DimTensor or number"]
+    if len(asked) > 1:
+        lines.append("        They are broadcast by dims.")
     if optional:
         lines.append(f"    {', '.join(optional)} : DimTensor or number, optional")
     return "\n".join(lines)

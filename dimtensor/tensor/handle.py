@@ -19,9 +19,21 @@ from dimtensor.lower.lifted import LiftedGraph
 from dimtensor.values.labelled import is_dataarray, is_pandas
 
 if TYPE_CHECKING:
+    from datetime import datetime, timedelta
+
+    import pandas as pd
+    import xarray as xr
+    from pytensor.graph.basic import Variable
+
     from dimtensor.tensor.core import DimTensor
 
 T = TypeVar("T", bound="TensorHandle")
+
+# What stands for an operand: tensors, numbers, labels, labelled arrays, scalar PyTensor variables.
+type TensorLike = (
+    DimTensor | complex | np.generic | np.ndarray | str | datetime | timedelta | tuple[Any, ...]
+    | xr.DataArray | pd.Series | Variable
+)  # fmt: skip
 
 
 class TensorHandle:
