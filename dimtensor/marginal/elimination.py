@@ -11,7 +11,7 @@ from dimtensor.errors import GraphError, build_message
 from dimtensor.graph import Node
 from dimtensor.graph.rebuilding.substitute import expand_node
 from dimtensor.marginal.placing import canonical, placed, slots_onto
-from dimtensor.marginal.reading import Factor
+from dimtensor.marginal.reading import Factor, at_state
 from dimtensor.marginal.unknowns import Slot, StateDims, Unknown, own_slot
 from dimtensor.tensor.elementwise import logaddexp
 from dimtensor.tensor.handle import wrap
@@ -26,9 +26,6 @@ Merge = Callable[[Node, Dim], Node]  # a table without a dim of states
 
 def log_sum(node: Node, dim: Dim) -> Node:
     """Sum over states, of logarithms."""
-    if dim.length == 2:  # one exponential in place of two
-        one, other = (wrap(node).isel({dim: at}) for at in (0, 1))
-        return logaddexp(one, other).node
     return wrap(node).logsumexp(dim).node
 
 
@@ -190,8 +187,13 @@ class _PointMove(Move):
         table = expand_node(table, (own,))
         slots = {dim: slot for part in parts for dim, slot in part.slots if dim is not own}
         step = Point(unknown, table, own, tuple(slots.items()), self.cost)
+        merged = elimination.merge(table, own)
+        if unknown.states.length == 2 and elimination.merge is log_sum:
+            # one exponential in place of two
+            one, other = (added(at_state(part.node, own, at) for part in parts) for at in (0, 1))
+            merged = logaddexp(wrap(one), wrap(other)).node
         result = Factor(
-            elimination.merge(table, own), unknown.dims, tuple(slots.items()),
+            merged, unknown.dims, tuple(slots.items()),
             frozenset().union(*(part.origins for part in parts)), parts[0].source,
         )  # fmt: skip
         # of what depends on nothing else the dims are kept: each element is a term

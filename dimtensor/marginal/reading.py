@@ -111,12 +111,12 @@ class Reader:
         for origins, term in terms:
             for part in self._summands(term):
                 if not self.depends(part):
-                    slots, node = {}, part
-                else:
-                    read = self._reading(part)
-                    slots, node = read.slots, self._without_zeros(read)
-                pairs = tuple(sorted(slots.items(), key=lambda pair: str(pair[0].name)))
-                found.append(Factor(node, part.dims, pairs, origins, part))
+                    found.append(Factor(part, part.dims, (), origins, part))
+                    continue
+                read = self._reading(part)
+                pairs = tuple(sorted(read.slots.items(), key=lambda pair: str(pair[0].name)))
+                whole = Factor(read.node, part.dims, pairs, origins, part)
+                found.append(self._without_zeros(whole, read.counted))
         return found
 
     def depends(self, node: Node) -> bool:
@@ -215,31 +215,30 @@ class Reader:
             counted |= {self._enumerated[x] for x in nodes if x in self._enumerated}
         return _Read(made, slots, None, counted)
 
-    def _without_zeros(self, read: _Read) -> Node:
+    def _without_zeros(self, factor: Factor, counted: frozenset[Dim]) -> Factor:
         """A factor in which nothing is multiplied by a state that is 0.
 
         Where a state is impossible the slope of its log probability may be infinite; times 0 that
         is no number. For the state 0 the product is written as 0, which has no slope.
         """
-        node = read.node
-        for dim in sorted(read.counted, key=lambda dim: str(dim.name))[:MOST_APART]:
-            values = [x for x in toposort([node]) if self._enumerated.get(x) is dim]
-            if any(dim in pair for x in toposort([node]) for pair in KINDS[x.kind].renames(x)):
+        for dim in sorted(counted, key=lambda dim: str(dim.name))[:MOST_APART]:
+            order = toposort([factor.node])
+            if dim.length == 1 or _is_renamed(order, dim):
                 continue
-            zero, rest = (
-                {x: _at_least(x, dim, first) for x in values if x.kind != "codes"}
-                for first in (0, 1)
+            values = [x for x in order if self._enumerated.get(x) is dim and x.kind != "codes"]
+            absent, present = (
+                summed_out(
+                    replace(factor, node=rebuild([factor.node], known, folded, nested=False)[0])
+                )
+                for known in ({x: _at_least(x, dim, first) for x in values} for first in (0, 1))
             )
-            if dim.length == 1:
-                continue
-            absent, *_ = rebuild([node], zero, folded, nested=False)
-            present, *_ = rebuild([node], rest, folded, nested=False)
             if dim.length == 2:
-                node = make("stack", (absent, present), dim)
+                node = make("stack", (absent.node, present.node), dim)
             else:
                 is_zero = elemwise("equal", arange(dim), 0)
-                node = elemwise("where", is_zero, wrap(absent), wrap(present)).node
-        return node
+                node = elemwise("where", is_zero, wrap(absent.node), wrap(present.node)).node
+            factor = replace(absent, node=node)
+        return factor
 
     def _nodes(self, node: Node, inputs: Sequence[_Read | None]) -> tuple[Node, ...]:
         pairs = zip(node.inputs, inputs, strict=True)
@@ -334,19 +333,43 @@ def _at_least(value: Node, dim: Dim, first: int) -> Node:
     return elemwise("maximum", wrap(value), constant(1, value.dtype)).node
 
 
+NUMPY = {
+    "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "equal": np.equal,
+    "not_equal": np.not_equal, "less": np.less, "greater": np.greater,
+}  # fmt: skip
+
+
 def folded(node: Node, inputs: tuple[Node, ...]) -> Node | None:
-    """A product with 0, and arithmetic of numbers, as a number; None for anything else."""
+    """A product with 0, and operations on numbers, as a number; None for anything else."""
     if node.kind not in ("elemwise", "cast"):
         return None
     numbers = [x.attrs.value if x.kind == "constant" else None for x in inputs]
     if node.attrs == "multiply" and any(number is not None and not number for number in numbers):
         return constant(0, node.dtype)
+    if node.attrs == "where" and numbers[0] is not None and inputs[1].dtype == inputs[2].dtype:
+        return inputs[1] if numbers[0] else inputs[2]
     if None in numbers:
         return None
     if node.kind == "cast":
         return constant(numbers[0], node.dtype)
-    function = {"add": np.add, "subtract": np.subtract, "multiply": np.multiply}.get(node.attrs)
+    function = NUMPY.get(node.attrs)
     return None if function is None else constant(function(*map(np.asarray, numbers)), node.dtype)
+
+
+def _is_renamed(order: Iterable[Node], dim: Dim) -> bool:
+    return any(dim in pair for x in order for pair in KINDS[x.kind].renames(x))
+
+
+def at_state(node: Node, dim: Dim, at: int) -> Node:
+    """A table at one of the states of a dim."""
+    if dim not in node.dims:
+        return node
+    if node.kind == "stack" and node.attrs is dim:
+        return node.inputs[at]
+    if not _is_renamed(toposort([node]), dim):
+        known = {arange(dim).node: constant(at, "int64")}
+        (node,) = rebuild([node], known, folded, nested=False)
+    return wrap(node).isel({dim: at}).node if dim in node.dims else node
 
 
 def _is_zero(node: Node) -> bool:

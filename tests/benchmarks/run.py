@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 CASES = (
     "radon", "normal", "effect", "glm", "mixture", "gp",
     "garch", "arma", "hmm", "kalman", "ode", "newton", "rnn", "draws",
-    "mixture_marginal", "hmm_marginal", "occupancy",
+    "mixture_marginal", "hmm_marginal", "occupancy", "kalman_marginal",
     "layout", "latency", "call", "memory", "loop_memory", "import", "build", "growth",
 )  # fmt: skip
 CONTENDERS = ("hand", "dimtensor-numba", "dimtensor-jax", "jax", "pytensor")

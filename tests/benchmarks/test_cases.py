@@ -61,3 +61,16 @@ def test_every_case_can_be_run(run):
         assert min(module.SIZES) > 0
         for who in getattr(module, "CONTENDERS", run.CONTENDERS):
             assert callable(getattr(module, who.replace("-", "_")))
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(
+    "case", ["mixture_marginal", "hmm_marginal", "occupancy", "kalman_marginal"]
+)
+def test_what_is_summed_out_is_what_is_written_without(case, run):
+    module = importlib.import_module(f"cases.{case}")
+    n = min(module.SIZES)
+    problem = module.problem(n)
+    expected = results_of(run, module._dimtensor(problem, True, "python"))
+    results = results_of(run, module._dimtensor(problem, False, "python"))
+    run.check_agreement(case, n, "marginal", results, expected)
