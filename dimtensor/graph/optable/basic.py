@@ -52,11 +52,11 @@ _ARITHMETIC = [
     unary("square", "number", "Square.", lowers_to="sqr", complex=True),
     unary("sqrt", "float", "Square root.", domain=_POSITIVE, complex=True),
     elementwise(
-        "maximum", "x y", "upcast", "Larger of two.", grad=(0, 1), commutative=True,
+        "maximum", "x y", "upcast", "Larger of two.", grad=(0, 1),
         note="NaN if one of them is. Of two equal operands one gets the whole gradient.",
     ),
     elementwise(
-        "minimum", "x y", "upcast", "Smaller of two.", grad=(0, 1), commutative=True,
+        "minimum", "x y", "upcast", "Smaller of two.", grad=(0, 1),
         note="NaN if one of them is. Of two equal operands one gets the whole gradient.",
     ),
     elementwise(
@@ -90,7 +90,7 @@ _EXPONENTIAL = [
     unary("log1p", "float", "log(1 + x), precise near 0.", domain=_POSITIVE, complex=True),
     elementwise(
         "logaddexp", "x y", "float", "log(exp(x) + exp(y)) without overflow.",
-        grad=(0, 1), commutative=True,
+        grad=(0, 1),
     ),
 ]  # fmt: skip
 

@@ -198,8 +198,10 @@ def _scan(e: Emitter, node: Apply) -> None:
     block.assign(list(zip(graph.outputs[: scan.n_states], places, strict=True)))
     lengths = {out: _known_lengths(block, element) for out, element in traces}
     e.lines += block.before()
+    is_open = {out: scan.spec.is_open(number) for number, out in enumerate(made.traces)}
     for out, _ in traces:
-        _new_array(e, arrays[out], out, [n, *lengths[out]], zero=scan.stops)
+        zero = scan.stops and not is_open[out]
+        _new_array(e, arrays[out], out, [n, *lengths[out]], zero)
     if scan.stops:
         _stopping(e, block, given.go, made.n_done, graph.outputs[-1])
     e.lines.append(For(step, n, block.inside(), is_scan=True))

@@ -196,9 +196,19 @@ def build_scan(
     captured = captured_by([*states, *elements], [*outputs, *(inverse or ())], step.captured)
     inner = [*states, *elements, *captured]
     n_traces = len(outputs) - len(states) - stops
+    # gradients read the histories at steps that ran
+    is_open = (*(False for _ in traced), *(True for _ in range(n_traces - len(traced))))
     op = Scan(
         freeze(inner, outputs),
-        LoopSpec(len(states), len(elements), n_traces, stops, options.reverse, options.truncate),
+        LoopSpec(
+            len(states),
+            len(elements),
+            n_traces,
+            stops,
+            options.reverse,
+            options.truncate,
+            is_open if stops else (),
+        ),
         None if inverse is None else freeze(inner, inverse),
     )
     op.__dict__["derivative"] = options.derivative

@@ -36,10 +36,14 @@ class Given:
 
 @dataclass
 class Trace:
-    """An element that is traced, and the outputs of the node that hold its trace."""
+    """An element that is traced, and the outputs of the node that hold its trace.
+
+    Of a trace that is open nobody reads what steps that did not run have left.
+    """
 
     element: Variable
     outputs: list[Variable]
+    is_open: bool = False
 
 
 class ScanGraph:
@@ -69,7 +73,10 @@ class ScanGraph:
         ]
         self.elements = [Given(x, v) for x, v in zip(given.sequences, elements, strict=True)]
         self.captured = [Given(x, v) for x, v in zip(given.captured, captured, strict=True)]
-        self.traces = [Trace(v, [out]) for v, out in zip(outputs[n:m], results.traces, strict=True)]
+        self.traces = [
+            Trace(v, [out], op.spec.is_open(k))
+            for k, (v, out) in enumerate(zip(outputs[n:m], results.traces, strict=True))
+        ]
         self.go_on = outputs[m] if op.stops else None
         self.n_done = results.n_done
         self.inner_rewritten = op.__dict__.get("inner_rewritten", False)
@@ -109,6 +116,11 @@ class ScanGraph:
         if replace:
             self.set_outputs(replaced(self.outputs, replace))
 
+    def _open_traces(self) -> tuple[bool, ...]:
+        if self.go_on is None:
+            return ()
+        return tuple(trace.is_open for trace in self.traces)
+
     def build(self) -> dict[Variable, Variable]:
         """A node of these parts: what takes the place of the outputs of the old one."""
         op = Scan(
@@ -119,6 +131,7 @@ class ScanGraph:
                 len(self.traces),
                 stops=self.go_on is not None,
                 reverse=self.reverse,
+                open_traces=self._open_traces(),
             ),
         )
         # no properties: loops that differ in them only are equal
@@ -143,9 +156,15 @@ def with_more_traces(op: Scan, given: ScanInputs, elements: Sequence[Variable]) 
     inputs = [v.type() for v in op.body.inputs]
     outputs, memo = op.body.bind(inputs, return_memo=True)
     traced = [memo[v] for v in elements]
+    # gradients read them at steps that ran
+    is_open = [op.spec.is_open(k) for k in range(op.n_traces)] + [True for _ in traced]
     longer = Scan(
         freeze(inputs, [*outputs[:m], *traced, *outputs[m:]]),
-        replace(op.spec, n_traces=op.n_traces + len(traced)),
+        replace(
+            op.spec,
+            n_traces=op.n_traces + len(traced),
+            open_traces=tuple(is_open) if op.stops else (),
+        ),
         op.inverse,
     )
     go = [given.go] if op.stops else []

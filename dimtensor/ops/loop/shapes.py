@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytensor.graph.basic import Apply, Constant, Variable
-from pytensor.graph.traversal import graph_inputs
+from pytensor.graph.traversal import ancestors, graph_inputs
+from pytensor.tensor.basic import stack as as_vector
 from pytensor.tensor.rewriting.shape import ShapeFeature
-from pytensor.tensor.shape import Shape_i
+from pytensor.tensor.shape import Shape, Shape_i
+from pytensor.tensor.subtensor import Subtensor
 
 from dimtensor.ops.graphs import replaced
 
@@ -16,7 +18,22 @@ from dimtensor.ops.graphs import replaced
 def lengths_of(variables: Sequence[Variable]) -> list[tuple[Variable, ...]]:
     """Lengths of the axes of each variable, computed without it where that can be."""
     feature = ShapeFeature()
-    return [tuple(feature.shape_tuple(v)) for v in variables]
+    found = [tuple(feature.shape_tuple(v)) for v in variables]
+    flat = [length for shape in found for length in shape]
+    lengths = iter(_without_what_they_are_of(feature, flat))
+    return [tuple(next(lengths) for _ in shape) for shape in found]
+
+
+def _without_what_they_are_of(feature: ShapeFeature, lengths: list[Variable]) -> list[Variable]:
+    """Lengths, with those of an element of an array taken from the array: it may have none."""
+    shapes = {
+        v: as_vector(feature.shape_tuple(v.owner.inputs[0]))
+        for v in ancestors(lengths)
+        if v.owner is not None
+        and isinstance(v.owner.op, Shape)
+        and isinstance(getattr(v.owner.inputs[0].owner, "op", None), Subtensor)
+    }
+    return replaced(lengths, shapes)
 
 
 def scan_shapes(op: Any, node: Apply, shapes: Sequence[Any]) -> list[Any]:
@@ -68,8 +85,6 @@ def _replaced_by_structure(
     """The variables with expressions replaced, wherever equal ones occur."""
     by_key = {_key(old): new for old, new in replace.items()}
     found = {}
-    from pytensor.graph.traversal import ancestors
-
     for variable in ancestors(variables):
         new = by_key.get(_key(variable))
         if new is not None:

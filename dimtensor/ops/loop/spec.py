@@ -25,6 +25,9 @@ class LoopSpec:
         Whether step t runs from ``n_steps - 1`` down to 0.
     truncate : int, optional
         How many of the last steps the gradient goes back.
+    open_traces : tuple of bool
+        Of which traces, of a loop that stops, nobody reads what steps that did not run have left:
+        it need not be zero. Traces beyond the end of it are read as a whole.
     """
 
     n_states: int
@@ -33,6 +36,11 @@ class LoopSpec:
     stops: bool = False
     reverse: bool = False
     truncate: int | None = None
+    open_traces: tuple[bool, ...] = ()
+
+    def is_open(self, trace: int) -> bool:
+        """Whether nobody reads what steps that did not run have left in a trace."""
+        return self.stops and trace < len(self.open_traces) and self.open_traces[trace]
 
 
 class StepGraph(NamedTuple):

@@ -122,3 +122,25 @@ def test_without_kernels(rng):
     assert_close([state, drawn], [wanted, noise])
     assert after.normal() == oracle.normal()
     assert given.normal() == np.random.default_rng(3).normal()
+
+
+@pytest.mark.parametrize("backend", ["numba", "jax"])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_what_steps_that_did_not_run_leave_is_zero(backend, reverse, rng):
+    """A trace that is asked for, of a state whose history the gradient reads, too."""
+    result = scan(
+        lambda st, e: ([st[0] * a + e[0]], [st[0], e[0]], pt.lt(st[0], 1.0)),
+        [s], [x], reverse=reverse, stops=True,
+    )  # fmt: skip
+    outputs = [*result.traces, result.n_done, pytensor.grad(result.states[0] ** 2, a)]
+    call = compile_positional(backend, [s, a, x], outputs).call
+    for length in (6, 1, 40):
+        spoilt = [np.full(length, np.nan) for _ in range(50)]
+        del spoilt  # memory that arrays of the kernel may be made of
+        values = [np.asarray(0.5), np.asarray(1.1), rng.uniform(0.1, 0.3, length)]
+        found = list(call(*values))
+        assert_close(found, evaluate([s, a, x], outputs, *values))
+        done = int(found[2])
+        unreached = slice(0, length - done) if reverse else slice(done, None)
+        assert not np.any(found[0][unreached])
+        assert not np.any(found[1][unreached])

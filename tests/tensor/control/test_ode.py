@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -131,3 +133,50 @@ def test_mistakes():
         dt.ode(lambda t, y: y, 1.0, t, "euler")
     with pytest.raises(dt.InputError, match="another structure"):
         dt.ode(lambda t, y: (y, y), 1.0, t)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("backend", ["numba", "jax"])
+def test_gradients_do_not_wait_for_steps_that_are_not_made(backend):
+    """Nothing is as long as `max_steps`: a gradient reads the steps that ran, the last first."""
+    t, rates = dt.data(TIMES, dims=TIME), list(RATES)
+    found, sources = [], []
+    for most in (70, 900):
+        y = dt.ode(prey_and_predators, {"u": 3.0, "v": 1.0}, t, max_steps=most)
+        total = (y["u"] * y["v"]).sum()
+        f = dt.function(rates, [total, *dt.grad(total, rates)], backend=backend)
+        found.append([float(x) for x in f(*RATES.values())])
+        if backend == "numba":
+            sources.append(re.sub(rf"\b{most}\b", "most", f.source).splitlines())
+    assert found[0] == found[1]
+    if sources:
+        assert len(sources[0]) == len(sources[1])
+        over = [line.strip() for line in sources[0] if line.strip().startswith("for ")]
+        # forward once, again for each gap between times, and back
+        assert sum("in range(most):" in line for line in over) == 3
+        assert not any("range(most)" in line for line in over if not line.startswith("for step"))
+        assert not any("[...] = 0.0" in line for line in sources[0])
+
+    def total_at(rates):
+        a, b, c, d = rates
+        y = solve_ivp(
+            lambda t, y: [a * y[0] - b * y[0] * y[1], -c * y[1] + d * y[0] * y[1]],
+            (0.0, 6.0), [3.0, 1.0], t_eval=TIMES, rtol=1e-12, atol=1e-12,
+        ).y  # fmt: skip
+        return (y[0] * y[1]).sum()
+
+    values = np.array(list(RATES.values()))
+    for at, slope in enumerate(found[0][1:]):
+        step = 1e-5 * np.eye(4)[at]
+        expected = (total_at(values + step) - total_at(values - step)) / 2e-5
+        assert slope == pytest.approx(expected, rel=3e-3)
+
+
+def test_gradients_of_a_batch_that_stops_at_different_steps():
+    k = dt.Dim("k", length=3)
+    t, rate = dt.data(TIMES, dims=TIME), dt.scalar("rate")
+    slope = dt.grad(dt.ode(lambda t, y: -rate * y, 1.0, t).sum(), rate)
+    rates = np.array([0.1, 1.0, 30.0])
+    batched = dt.vectorize(slope, {rate: k}).eval({"rate": rates})
+    single = [slope.eval({rate: value}).item() for value in rates]
+    np.testing.assert_allclose(batched.values, single, rtol=1e-12)

@@ -25,6 +25,7 @@ from dimtensor.errors import GraphError, build_message
 from dimtensor.ops.derivatives import Undefined, pull
 from dimtensor.ops.derivatives.flow import is_continuous, masked, zeros
 from dimtensor.ops.graphs import inputs_of, replaced
+from dimtensor.ops.loop.capture import converted
 from dimtensor.ops.loop.derivatives.jacobian_pattern import (
     body_pattern,
     reached_states,
@@ -437,34 +438,44 @@ class _BackwardSteps:
         """As many steps as ran, read from the last one back.
 
         It is a loop that stops as well, so that on every backend it has traces of a known length.
+        A step reads what it needs of the step that it goes back: steps that did not run, which may
+        be many more, cost nothing.
         """
-        t = pt.arange(self.n_steps, dtype="int64")
-        if self.reverse:
-            start = self.n_steps - self.n_done
-            read, write = t + start, t - start
-        else:
-            read = write = self.n_done - 1 - t
-        inside = [pt.clip(at, 0, pt.maximum(self.n_steps - 1, 0)) for at in (read, write)]
-        count = pt.lscalar()
+        at = pt.lscalar()
+        next_at = at + 1 if self.reverse else at - 1
+        first = self.n_steps - self.n_done if self.reverse else self.n_done - 1
+        last = first + self.n_back if self.reverse else first - self.n_back
+        # one of a batch that has ended goes on with the others, and reads what it does not use
+        inside = pt.minimum(at, self.n_steps - 1) if self.reverse else pt.maximum(at, 0)
+        reads = {
+            variable: converted(x[inside], variable.type)
+            for variable, x in zip(step.elements, sequences, strict=True)
+        }
+        outputs = replaced([*step.next_states, *step.traced], reads)
+        n_states = len(step.states)
         counted = step._replace(
-            states=[count, *step.states],
-            next_states=[count + 1, *step.next_states],
-            go_on=pt.lt(count + 1, self.n_back),
+            states=[at, *step.states],
+            elements=[],
+            next_states=[next_at, *outputs[:n_states]],
+            traced=outputs[n_states:],
+            go_on=pt.neq(next_at, last),
         )
-        result = build_scan(
-            self.n_steps,
-            counted,
-            [pt.constant(0, dtype="int64"), *init],
-            [x[inside[0]] for x in sequences],
-            LoopOptions(derivative=True),
-            pt.gt(self.n_back, 0),
-        )
-        ran = pt.ge(write, 0) & pt.lt(write, self.n_done)
-        traces = [
-            pt.switch(_with_axes(ran, x), x[inside[1]], pt.zeros((), dtype=x.type.dtype))
-            for x in result.traces
-        ]
+        init = [first, *init]
+        options = LoopOptions(derivative=True)
+        result = build_scan(self.n_steps, counted, init, [], options, pt.gt(self.n_back, 0))
+        traces = self._placed(result.traces) if result.traces else []
         return result._replace(states=result.states[1:], traces=traces)
+
+    def _placed(self, traces: Sequence[Variable]) -> list[Variable]:
+        """Traces of the steps back at the steps that they go back; zeros for those that none is."""
+        t = pt.arange(self.n_steps, dtype="int64")
+        at = t - (self.n_steps - self.n_done) if self.reverse else self.n_done - 1 - t
+        inside = pt.clip(at, 0, pt.maximum(self.n_steps - 1, 0))
+        ran = pt.ge(at, 0) & pt.lt(at, self.n_done)
+        return [
+            pt.switch(_with_axes(ran, x), x[inside], pt.zeros((), dtype=x.type.dtype))
+            for x in traces
+        ]
 
 
 def _with_axes(x: Variable, like: Variable) -> Variable:

@@ -347,6 +347,7 @@ def _join_traces(parts: ScanGraph) -> bool:
         known = first.setdefault(key, trace)
         if known is not trace:
             known.outputs += trace.outputs
+            known.is_open &= trace.is_open
         elif parts.go_on is None and trace.element in sequences:
             outside = sequences[trace.element]
             parts.replaced.update((out, outside) for out in trace.outputs)
