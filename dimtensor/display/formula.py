@@ -10,24 +10,18 @@ from dimtensor.display.peek import late_labels_text, where_text
 from dimtensor.errors import plain_repr
 from dimtensor.graph import Node
 from dimtensor.graph.dtypes import is_inexact
+from dimtensor.graph.optable import TABLE
 from dimtensor.graph.printing.shown import shown
 from dimtensor.graph.printing.text import call_of, constant_text, label_text
 from dimtensor.graph.printing.words import Words, words_of
 
 _ELLIPSIS = "…"
-# operator, how tightly it binds: as in Python
-_BINARY = {
-    "equal": ("==", 1), "not_equal": ("!=", 1),
-    "less": ("<", 1), "less_equal": ("<=", 1), "greater": (">", 1), "greater_equal": (">=", 1),
-    "logical_or": ("|", 2), "bitwise_or": ("|", 2),
-    "logical_xor": ("^", 3), "bitwise_xor": ("^", 3),
-    "logical_and": ("&", 4), "bitwise_and": ("&", 4),
-    "add": ("+", 5), "subtract": ("-", 5),
-    "multiply": ("*", 6), "divide": ("/", 6), "floor_divide": ("//", 6), "mod": ("%", 6),
-    "power": ("**", 8),
+# the precedence of operators between two operands, and before one: as in Python
+_PRECEDENCE = {
+    "==": 1, "!=": 1, "<": 1, "<=": 1, ">": 1, ">=": 1, "|": 2, "^": 3, "&": 4,
+    "+": 5, "-": 5, "*": 6, "/": 6, "//": 6, "%": 6, "**": 8,
 }  # fmt: skip
-_UNARY = {"negative": ("-", 7), "logical_not": ("~", 7), "invert": ("~", 7)}
-_ANY, _ATOM = 0, 10
+_ANY, _UNARY, _ATOM = 0, 7, 10
 _TERMS = 8
 _OPERANDS = 5
 
@@ -76,7 +70,7 @@ def formula_lines(node: Node, width: int = 76) -> list[str]:
     terms = _terms(node, "add") if node.kind == "elemwise" and node.attrs == "add" else [node]
     if whole is not None or len(terms) == 1:
         return [_short(node, 2 * width)[0]]
-    lines = [_enclosed(*_short(term, width - 4), _BINARY["add"][1]) for term in terms[:_TERMS]]
+    lines = [_enclosed(*_short(term, width - 4), _PRECEDENCE["+"]) for term in terms[:_TERMS]]
     return [lines[0], *(f"+ {line}" for line in lines[1:])] + ["+ …"] * (len(terms) > _TERMS)
 
 
@@ -141,11 +135,8 @@ def _parts(node: Node) -> tuple[_Parts, int]:
     label = label_text(node)
     if label is not None:
         return [label], _ATOM
-    if node.kind == "elemwise" and node.attrs in _BINARY:
-        return _binary(node)
-    if node.kind == "elemwise" and node.attrs in _UNARY:
-        sign, binding = _UNARY[node.attrs]
-        return [sign, _Operand(node.inputs[0], binding)], binding
+    if node.kind == "elemwise" and TABLE[node.attrs].operator:
+        return _operation(node, TABLE[node.attrs].operator)
     if node.kind == "index":
         return _index(node.inputs[0], node.attrs.items, node.inputs[1:]), _ATOM
     if node.kind == "update":
@@ -204,11 +195,13 @@ def _call(name: str, parts: _Parts) -> _Parts:
 def _number(node: Node) -> tuple[_Parts, int]:
     value = node.attrs.value.item()
     text = f"{value:.6g}" if isinstance(value, float) else constant_text(node)
-    return [text], 7 if text.startswith("-") else _ATOM
+    return [text], _UNARY if text.startswith("-") else _ATOM
 
 
-def _binary(node: Node) -> tuple[_Parts, int]:
-    sign, binding = _BINARY[node.attrs]
+def _operation(node: Node, sign: str) -> tuple[_Parts, int]:
+    if len(node.inputs) == 1:
+        return [sign, _Operand(node.inputs[0], _UNARY)], _UNARY
+    binding = _PRECEDENCE[sign]
     if node.attrs in ("add", "multiply"):
         parts: _Parts = []
         terms = _terms(node, node.attrs)

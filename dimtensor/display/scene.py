@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from dimtensor.display.peek import where_text
 from dimtensor.errors import GraphError
 from dimtensor.graph import Node
+from dimtensor.graph.optable import TABLE
 from dimtensor.graph.printing.printer import References
 from dimtensor.graph.printing.shown import shown
 from dimtensor.graph.printing.text import call_of, label_text
@@ -20,10 +21,10 @@ from dimtensor.graph.printing.text import call_of, label_text
 _MOST_NODES = 1000
 _LONGEST = 36
 
+# how Python's operators between two operands are drawn
 _SIGNS = {
-    "add": "+", "subtract": "−", "multiply": "×", "divide": "÷", "floor_divide": "÷ floor",
-    "equal": "=", "not_equal": "≠", "less": "<", "less_equal": "≤", "greater": ">",
-    "greater_equal": "≥", "logical_and": "and", "logical_or": "or", "power": "^",
+    "+": "+", "-": "−", "*": "×", "/": "÷", "//": "÷ floor", "==": "=", "!=": "≠", "<": "<",
+    "<=": "≤", ">": ">", ">=": "≥", "&": "and", "|": "or", "**": "^",
 }  # fmt: skip
 _TITLES = {
     "power": "xʸ", "negative": "−x", "logical_not": "not", "square": "x²", "sqrt": "√x",
@@ -146,7 +147,7 @@ class _Builder:
     ) -> str | None:
         """An operation with the number that is one of its operands: ``− 0.5``, ``1 ÷ x``."""
         text = self._inline(number)
-        sign = _SIGNS.get(node.attrs)
+        sign = _sign(node.attrs)
         if sign is None:
             return f"{node.attrs} {text}" if len(operands) == 2 else None
         if node.attrs == "power" and operands[0][1] is not number:
@@ -169,7 +170,7 @@ class _Builder:
 
     def _title(self, node: Node) -> str:
         call = call_of(node, self.names.dim)
-        title = _TITLES.get(call.name, _SIGNS.get(call.name, call.name))
+        title = _TITLES.get(call.name) or _sign(call.name) or call.name
         if node.kind == "index":
             fixed = [
                 f"{self.names.dim(item.dim)}={where_text(item)}"
@@ -185,6 +186,12 @@ class _Builder:
             return title
         options = [f"{key} {text}" if key else text for key, text in call.options]
         return " ".join([title, *options])
+
+
+def _sign(name: str) -> str | None:
+    """How an operation between two operands is drawn, if it has a sign."""
+    row = TABLE.get(name)
+    return _SIGNS.get(row.operator) if row is not None and row.arity == 2 else None
 
 
 def _is_link(node: Node) -> bool:

@@ -9,35 +9,39 @@ _INSIDE = (-0.9, 0.9)
 _ANY = (-3.0, 3.0)
 
 _ARITHMETIC = [
-    elementwise("add", "x y", "upcast", "Sum.", grad=(0, 1), commutative=True, complex=True),
     elementwise(
-        "subtract", "x y", "number", "Difference.", lowers_to="sub", grad=(0, 1), complex=True
+        "add", "x y", "upcast", "Sum.",
+        operator="+", grad=(0, 1), commutative=True, complex=True,
     ),
     elementwise(
-        "multiply", "x y", "upcast", "Product.",
+        "subtract", "x y", "number", "Difference.",
+        operator="-", lowers_to="sub", grad=(0, 1), complex=True,
+    ),
+    elementwise(
+        "multiply", "x y", "upcast", "Product.", operator="*",
         lowers_to="mul", grad=(0, 1), commutative=True, complex=True,
     ),
     elementwise(
-        "divide", "x y", "float", "Quotient.",
+        "divide", "x y", "float", "Quotient.", operator="/",
         lowers_to="true_div", domain=(_INSIDE, _POSITIVE), grad=(0, 1),
         complex=True, aliases="true_divide",
     ),
     elementwise(
-        "floor_divide", "x y", "number", "Quotient rounded down.",
+        "floor_divide", "x y", "number", "Quotient rounded down.", operator="//",
         lowers_to="int_div", domain=(_ANY, _POSITIVE), grad=(0, 1),
         note="The gradient is zero. An integer divided by zero gives zero, as in NumPy.",
     ),
     elementwise(
-        "mod", "x y", "number", "Remainder with the sign of the divisor.",
+        "mod", "x y", "number", "Remainder with the sign of the divisor.", operator="%",
         domain=(_ANY, _POSITIVE), grad=(0, 1), aliases="remainder",
         note="An integer modulo zero is zero, as in NumPy.",
     ),
     elementwise(
-        "power", "x y", "number", "First operand to the power of the second.",
+        "power", "x y", "number", "First operand to the power of the second.", operator="**",
         lowers_to="pow", domain=(_POSITIVE, (-2.0, 2.0)), grad=(0, 1), complex=True,
         note="Negative powers of integers are an error, as in NumPy; make the base a float.",
     ),
-    unary("negative", "number", "Minus.", lowers_to="neg", complex=True),
+    unary("negative", "number", "Minus.", operator="-", lowers_to="neg", complex=True),
     unary(
         "abs", "real", "Absolute value.",
         numpy="absolute", complex=True, aliases="absolute", note="The gradient at 0 is 0.",
@@ -129,17 +133,28 @@ _TRIGONOMETRY = [
 
 _COMPARISON = [
     elementwise(
-        "equal", "x y", "bool", "Whether equal.", lowers_to="eq", commutative=True, complex=True
+        "equal", "x y", "bool", "Whether equal.",
+        operator="==", lowers_to="eq", commutative=True, complex=True,
     ),
     elementwise(
-        "not_equal", "x y", "bool", "Whether different.",
+        "not_equal", "x y", "bool", "Whether different.", operator="!=",
         lowers_to="neq", commutative=True, complex=True,
     ),
-    elementwise("less", "x y", "bool", "Whether the first is smaller.", lowers_to="lt"),
-    elementwise("less_equal", "x y", "bool", "Whether the first is not larger.", lowers_to="le"),
-    elementwise("greater", "x y", "bool", "Whether the first is larger.", lowers_to="gt"),
     elementwise(
-        "greater_equal", "x y", "bool", "Whether the first is not smaller.", lowers_to="ge"
+        "less", "x y", "bool", "Whether the first is smaller.",
+        operator="<", lowers_to="lt",
+    ),
+    elementwise(
+        "less_equal", "x y", "bool", "Whether the first is not larger.",
+        operator="<=", lowers_to="le",
+    ),
+    elementwise(
+        "greater", "x y", "bool", "Whether the first is larger.",
+        operator=">", lowers_to="gt",
+    ),
+    elementwise(
+        "greater_equal", "x y", "bool", "Whether the first is not smaller.",
+        operator=">=", lowers_to="ge",
     ),
     elementwise(
         "isclose", "x y rtol=1e-05 atol=1e-08", "bool",
@@ -157,32 +172,35 @@ _COMPARISON = [
 
 _LOGIC = [
     elementwise(
-        "logical_and", "x y", "logical", "Whether both are true.",
+        "logical_and", "x y", "logical", "Whether both are true.", operator="&",
         lowers_to="and_", commutative=True, complex=True,
     ),
     elementwise(
-        "logical_or", "x y", "logical", "Whether one is true.",
+        "logical_or", "x y", "logical", "Whether one is true.", operator="|",
         lowers_to="or_", commutative=True, complex=True,
     ),
     elementwise(
-        "logical_xor", "x y", "logical", "Whether exactly one is true.",
+        "logical_xor", "x y", "logical", "Whether exactly one is true.", operator="^",
         lowers_to="xor", commutative=True, complex=True,
     ),
     unary(
-        "logical_not", "logical", "Whether false.", lowers_to="invert", grad=False, complex=True
+        "logical_not", "logical", "Whether false.",
+        operator="~", lowers_to="invert", grad=False, complex=True,
     ),
     elementwise(
-        "bitwise_and", "x y", "integer", "Bits set in both.", lowers_to="and_", commutative=True
+        "bitwise_and", "x y", "integer", "Bits set in both.",
+        operator="&", lowers_to="and_", commutative=True,
     ),
     elementwise(
-        "bitwise_or", "x y", "integer", "Bits set in one.", lowers_to="or_", commutative=True
+        "bitwise_or", "x y", "integer", "Bits set in one.",
+        operator="|", lowers_to="or_", commutative=True,
     ),
     elementwise(
-        "bitwise_xor", "x y", "integer", "Bits set in exactly one.",
+        "bitwise_xor", "x y", "integer", "Bits set in exactly one.", operator="^",
         lowers_to="xor", commutative=True,
     ),
     unary(
-        "invert", "integer", "Bits flipped; of a bool, its negation.",
+        "invert", "integer", "Bits flipped; of a bool, its negation.", operator="~",
         grad=False, aliases="bitwise_not bitwise_invert",
     ),
     elementwise(

@@ -43,6 +43,8 @@ class OpRow:
         Operands with a gradient, be it zero almost everywhere. A gradient through another one
         raises.
     commutative : bool
+    operator : str
+        What Python writes before one operand, or between two.
     stops_gradient : bool
         Whether the result counts as a constant where derivatives are taken.
     needs_element : bool
@@ -69,6 +71,7 @@ class OpRow:
     domain: Domain = ((-3.0, 3.0),)
     differentiable: tuple[int, ...] = ()
     commutative: bool = False
+    operator: str = ""
     stops_gradient: bool = False
     needs_element: bool = False
     complex: bool = False

@@ -7,11 +7,14 @@ import operator
 
 import numpy as np
 import pandas as pd
+import pytensor.scalar as ps
 import pytest
 import xarray as xr
 
 import dimtensor as dt
+from dimtensor.ops.facts import facts_of
 from tests.backend_names import COMPILED
+from tests.graph.optable.table import ELEMWISE
 
 K = dt.Dim("k", coords=["a", "b", "c"])
 X = dt.tensor("x", dims=K)
@@ -63,6 +66,21 @@ def test_operators_on_bits(op):
     assert_same(op(I, 3), op(AT[I], 3))
     assert_same(op(3, I), op(3, AT[I]))
     assert_same(op(B, X > 0), op(AT[B], AT[X] > 0))
+
+
+@pytest.mark.parametrize("row", [r for r in ELEMWISE if r.operator], ids=lambda r: r.name)
+def test_operators_of_rows_are_those_of_python(row):
+    """An operator between arrays of NumPy does what the row does; kernels write the same one."""
+    like = {"logical": B, "integer": I}.get(row.dtype, X)
+    x = AT[like]
+    y = x[::-1] if like is B else np.ones_like(x) * 2
+    text, arrays = (
+        (f"{row.operator} x", (x,)) if row.arity == 1 else (f"x {row.operator} y", (x, y))
+    )
+    found = getattr(dt, row.name)(*(dt.data(array, dims=K) for array in arrays))
+    np.testing.assert_array_equal(found.values, eval(text, {"x": x, "y": y}))
+    if row.arity == 2:
+        assert facts_of(getattr(ps, row.lowers_to)).sign in (row.operator, "")
 
 
 def test_unary_operators():
