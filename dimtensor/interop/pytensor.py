@@ -230,7 +230,7 @@ class _Border:
     """A graph of dense arrays only, and how values cross into it and out of it."""
 
     def __init__(self, fgraph: FunctionGraph):
-        from dimtensor.kernels.graph.splits import split_as_slices, updates_once
+        from dimtensor.kernels.graph.canonical_forms import split_as_slices, updates_once
         from dimtensor.kernels.plan import UnsupportedGraph
 
         inputs = [_dense_input(v) for v in fgraph.inputs]

@@ -20,11 +20,15 @@ from pytensor.scalar.basic import ScalarOp
 from dimtensor.errors import NotNativeWarning
 from dimtensor.kernels.emit.emitter import Emitter
 from dimtensor.kernels.generated import function_of_source
-from dimtensor.kernels.graph.absorbed import absorb_sums
+from dimtensor.kernels.graph.canonical_forms import (
+    products_as_reductions,
+    split_as_slices,
+    updates_once,
+)
+from dimtensor.kernels.graph.lag_gradients import first_of_padded
 from dimtensor.kernels.graph.once import split_once
-from dimtensor.kernels.graph.padded import first_of_padded
-from dimtensor.kernels.graph.splits import products_as_reductions, split_as_slices, updates_once
 from dimtensor.kernels.graph.sums import factor_sums
+from dimtensor.kernels.graph.trace_sums import absorb_sums
 from dimtensor.kernels.graph.views import drop_views
 from dimtensor.kernels.ir.functions import NumbaFunction
 from dimtensor.kernels.ir.python import printed
@@ -33,7 +37,7 @@ from dimtensor.kernels.native.machine import assembly
 from dimtensor.kernels.native.scope import left_to_numba
 from dimtensor.kernels.native.translate import ArgumentType
 from dimtensor.kernels.native.values import NotLoadable, OutOfScope
-from dimtensor.kernels.plan.extents import Axis
+from dimtensor.kernels.plan.axis_lengths import Axis
 from dimtensor.kernels.plan.plan import Plan
 from dimtensor.ops.loop.rewrites.driver import rewrite_loops
 from dimtensor.ops.rewrites import rewrite

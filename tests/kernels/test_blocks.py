@@ -24,7 +24,7 @@ from dimtensor.kernels.ir.nodes import (
 )
 from dimtensor.kernels.ir.python import Printer, printed
 from dimtensor.kernels.plan.plan import Plan
-from dimtensor.kernels.rules.elements import Place
+from dimtensor.kernels.rules.elementwise import Place
 from tests.kernels.interpret import interpreted
 
 rng = np.random.default_rng(0)

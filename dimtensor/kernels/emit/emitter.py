@@ -36,10 +36,10 @@ from dimtensor.kernels.ir.nodes import (
 )
 from dimtensor.kernels.ir.python import printed
 from dimtensor.kernels.plan import UnsupportedGraph
-from dimtensor.kernels.plan.extents import Axis, kept_axes, selection_of
+from dimtensor.kernels.plan.axis_lengths import Axis, kept_axes, selection_of
 from dimtensor.kernels.plan.plan import Group, Plan, Task, has_simple_slices
-from dimtensor.kernels.rules.batches import call_rule
-from dimtensor.kernels.rules.elements import (
+from dimtensor.kernels.rules.blockwise import call_rule
+from dimtensor.kernels.rules.elementwise import (
     Index,
     Place,
     basic_index,

@@ -37,10 +37,10 @@ from dimtensor.kernels.ir.nodes import (
     Var,
 )
 from dimtensor.kernels.plan import UnsupportedGraph
-from dimtensor.kernels.plan.extents import constant_int, gather_layout, selection_of
+from dimtensor.kernels.plan.axis_lengths import constant_int, gather_layout, selection_of
 from dimtensor.kernels.plan.plan import Group, Plan, Task
 from dimtensor.kernels.plan.signatures import signature_of
-from dimtensor.kernels.rules.elements import Place, counter, entries_of
+from dimtensor.kernels.rules.elementwise import Place, counter, entries_of
 
 # the whole message of the ValueError that says: this graph was compiled for other arguments
 UNFIT = "the kernel does not fit the lengths or positions of its arguments"

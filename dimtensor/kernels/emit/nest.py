@@ -39,7 +39,7 @@ from dimtensor.kernels.ir.nodes import (
 )
 from dimtensor.kernels.passes import lazy_calls, strip_mining, totals, unroll_and_jam
 from dimtensor.kernels.plan.plan import UnsupportedGraph
-from dimtensor.kernels.rules.elements import Index, Place, counter
+from dimtensor.kernels.rules.elementwise import Index, Place, counter
 from dimtensor.kernels.rules.scalars import combine, identity
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from pytensor.tensor.math import Sum
 from pytensor.tensor.subtensor import AdvancedIncSubtensor
 
 from dimtensor.graph.dtypes import is_float
-from dimtensor.kernels.plan.extents import kept_axes, selection_of
+from dimtensor.kernels.plan.axis_lengths import kept_axes, selection_of
 from dimtensor.ops.loop.op import Scan
 
 _PRODUCTS = (Mul, TrueDiv, Sqr, Neg)

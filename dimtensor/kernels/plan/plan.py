@@ -29,7 +29,7 @@ from pytensor.tensor.subtensor import (
 from pytensor.tensor.type import TensorType
 
 from dimtensor.kernels.plan import UnsupportedGraph
-from dimtensor.kernels.plan.extents import (
+from dimtensor.kernels.plan.axis_lengths import (
     Axis,
     Extents,
     constant_int,

@@ -33,7 +33,7 @@ from dimtensor.kernels.ir.nodes import (
 )
 from dimtensor.kernels.plan import UnsupportedGraph
 from dimtensor.kernels.plan.signatures import core_op
-from dimtensor.kernels.rules.elements import Index, Place, counter, entries_of, from_the_start
+from dimtensor.kernels.rules.elementwise import Index, Place, counter, entries_of, from_the_start
 from dimtensor.kernels.rules.scalars import identity
 
 if TYPE_CHECKING:

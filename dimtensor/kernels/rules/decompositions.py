@@ -1,4 +1,4 @@
-"""Templates by LAPACK: eigenvalues, singular values, orthogonal factors. See `kernels.library`."""
+"""Templates by LAPACK: eigenvalues, singular values, orthogonal factors. See `core_routines`."""
 
 # mypy: ignore-errors
 # ruff: noqa: F821, F841

@@ -32,7 +32,7 @@ from dimtensor.kernels.rules.calls import (
     set_length,
     write_loops,
 )
-from dimtensor.kernels.rules.elements import Index, Place, counter
+from dimtensor.kernels.rules.elementwise import Index, Place, counter
 from dimtensor.kernels.rules.templates import Access, given_to, inlined
 from dimtensor.ops.random.draw import Draw, Seed, Split
 

@@ -43,7 +43,7 @@ from dimtensor.kernels.ir.walk import substituted
 from dimtensor.kernels.plan import UnsupportedGraph
 from dimtensor.kernels.plan.plan import Plan
 from dimtensor.kernels.rules.calls import CallRule, new_scope, set_length
-from dimtensor.kernels.rules.elements import Place, counter
+from dimtensor.kernels.rules.elementwise import Place, counter
 from dimtensor.ops.loop.conditional import Conditional
 from dimtensor.ops.loop.op import Loop, Scan
 

@@ -21,7 +21,7 @@ from dimtensor.kernels.ir.nodes import (
     Var,
 )
 from dimtensor.kernels.rules.calls import CallRule, finish, set_length
-from dimtensor.kernels.rules.elements import Place
+from dimtensor.kernels.rules.elementwise import Place
 
 if TYPE_CHECKING:
     from dimtensor.kernels.emit.emitter import Emitter

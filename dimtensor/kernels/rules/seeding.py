@@ -1,4 +1,4 @@
-"""Templates of random draws: seeds, streams, and vectors. See `kernels.library`."""
+"""Templates of random draws: seeds, streams, and vectors. See `core_routines`."""
 
 # mypy: ignore-errors
 # ruff: noqa: F821, F841

@@ -30,7 +30,7 @@ from dimtensor.kernels.rules.calls import (
     new_scope,
     write_loops,
 )
-from dimtensor.kernels.rules.elements import Place, restrict
+from dimtensor.kernels.rules.elementwise import Place, restrict
 
 if TYPE_CHECKING:
     from dimtensor.kernels.emit.emitter import Emitter

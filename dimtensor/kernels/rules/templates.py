@@ -1,4 +1,4 @@
-"""Functions of the library, written into a kernel.
+"""Templates (`core_routines` and its like), written into a kernel.
 
 A template is a Python function of arrays, numbers and flags. Its statements are put in the place of
 a call of it: arrays become selections of the arrays that it is called with, flags decide which of
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from dimtensor.kernels.emit.emitter import Emitter
 
 
-_FILES = ("library", "decompositions", "seeding")
+_FILES = ("core_routines", "decompositions", "seeding")
 
 
 class Access(NamedTuple):
@@ -93,7 +93,7 @@ def inlined(
     e : Emitter
         Gives names; memory that the template asks for is made by statements that are added to it.
     name : str
-        A function of :mod:`dimtensor.kernels.rules.library`.
+        A function of :mod:`dimtensor.kernels.rules.core_routines`.
     arrays : mapping of str to Access
     numbers : mapping of str to Expression
         Its other parameters. ``TRUE`` and ``FALSE`` are flags.

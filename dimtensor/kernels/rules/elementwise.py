@@ -15,7 +15,7 @@ from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor
 from dimtensor.kernels.ir.make import ONE, ZERO, cast, integer, known, op, select
 from dimtensor.kernels.ir.nodes import NOTHING, Array, Expression, Length, Load, Names, Part, Var
 from dimtensor.kernels.plan import UnsupportedGraph
-from dimtensor.kernels.plan.extents import constant_int, gather_layout
+from dimtensor.kernels.plan.axis_lengths import constant_int, gather_layout
 
 if TYPE_CHECKING:
     from dimtensor.kernels.emit.emitter import Emitter

@@ -9,7 +9,7 @@ from pytensor.graph.fg import FunctionGraph
 from pytensor.tensor.basic import Alloc
 from pytensor.tensor.subtensor import IncSubtensor, Subtensor
 
-from dimtensor.kernels.plan.extents import constant_int
+from dimtensor.kernels.plan.axis_lengths import constant_int
 
 
 def first_of_padded(graph: FunctionGraph) -> None:

@@ -1,10 +1,10 @@
-"""Templates: algorithms that :mod:`dimtensor.kernels.rules.templates` writes into kernels.
+"""Templates: algorithms whose source :mod:`dimtensor.kernels.rules.templates` reads as text.
 
-They are never run from here. Parameters are arrays, numbers, and flags, which are ``True`` or
-``False`` when a template is written; ``DTYPE`` is the dtype of the numbers, and another template is
-called like a function. Memory is asked for by ``np.empty`` in a statement by itself. Fortran's
-subroutines see matrices in row order as their transposes; 78, 84, 76, 85 and 82 are its letters
-N, T, L, U and R. Statements are those that
+This module is never imported: its statements are written into kernels. Parameters are arrays,
+numbers, and flags, which are ``True`` or ``False`` when a template is written; ``DTYPE`` is the
+dtype of the numbers, and another template is called like a function. Memory is asked for by
+``np.empty`` in a statement by itself. Fortran's subroutines see matrices in row order as their
+transposes; 78, 84, 76, 85 and 82 are its letters N, T, L, U and R. Statements are those that
 ``docs/design/native.md`` lists; a number that is returned is not first given a call.
 """
 

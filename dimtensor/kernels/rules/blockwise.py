@@ -53,7 +53,7 @@ from dimtensor.kernels.rules.calls import (
 )
 from dimtensor.kernels.rules.checked import RULES as CHECK_RULES
 from dimtensor.kernels.rules.draws import RULES as DRAW_RULES
-from dimtensor.kernels.rules.elements import Index, Place
+from dimtensor.kernels.rules.elementwise import Index, Place
 from dimtensor.kernels.rules.loops import RULES as LOOP_RULES
 from dimtensor.kernels.rules.reshapes import RULES as RESHAPE_RULES
 from dimtensor.kernels.rules.series import RULES as SERIES_RULES

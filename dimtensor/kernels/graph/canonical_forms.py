@@ -14,7 +14,7 @@ from pytensor.tensor.math import ProdWithoutZeros
 from pytensor.tensor.shape import Shape, Shape_i
 from pytensor.tensor.subtensor import AdvancedIncSubtensor, AdvancedSubtensor, Subtensor
 
-from dimtensor.kernels.plan.extents import constant_int
+from dimtensor.kernels.plan.axis_lengths import constant_int
 
 
 def split_as_slices(graph: FunctionGraph) -> None:
