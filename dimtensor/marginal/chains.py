@@ -24,8 +24,9 @@ from dimtensor.marginal.unknowns import (
     StateDims,
     Unknown,
     covers,
+    end_of,
 )
-from dimtensor.tensor.constructors import zeros
+from dimtensor.tensor.constructors import arange, zeros
 from dimtensor.tensor.control.loops import scan
 from dimtensor.tensor.handle import wrap
 
@@ -366,13 +367,13 @@ def _padded(piece: Piece, dim: Dim, order: int) -> Piece:
         return piece
     if piece.head <= order and covers(piece.dim, piece.head, dim):
         return piece
-    stop = None
-    if piece.dim.length is not None and dim.length is not None:
-        stop = piece.head + piece.dim.length
-    chosen = slice(piece.head, stop)
     x = wrap(expand_node(piece.node, (piece.dim,)))
-    taken = SelDim(dim, positions=chosen)
-    value = relabel_node(x.node, (piece.dim, taken))
-    others = without(x.node.dims, [piece.dim])
-    whole = zeros((dim, *others), dtype=x.dtype).isel({dim: chosen}).set(wrap(value))
+    base = zeros((dim, *without(x.node.dims, [piece.dim])), dtype=x.dtype)
+    end = end_of(piece.dim, piece.head, dim)
+    if end is None:
+        whole = base.isel({dim: arange(piece.dim) + piece.head}).inc(x)
+    else:
+        chosen = slice(piece.head, end or None)
+        value = relabel_node(x.node, (piece.dim, SelDim(dim, positions=chosen)))
+        whole = base.isel({dim: chosen}).set(wrap(value))
     return Piece(whole.node, dim, 0, piece.first, piece.lags)

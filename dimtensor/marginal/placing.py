@@ -8,7 +8,17 @@ from dimtensor.dims import Dim, SelDim, without
 from dimtensor.graph import Node
 from dimtensor.graph.rebuilding.substitute import expand_node, relabel_node
 from dimtensor.marginal.reading import Factor, summed_out
-from dimtensor.marginal.unknowns import Along, At, Look, Slot, StateDims, Where, covers, own_slot
+from dimtensor.marginal.unknowns import (
+    Along,
+    At,
+    Look,
+    Slot,
+    StateDims,
+    Where,
+    covers,
+    end_of,
+    own_slot,
+)
 from dimtensor.tensor.constructors import arange, zeros
 from dimtensor.tensor.handle import wrap
 
@@ -33,11 +43,7 @@ def _inside(factor: Factor, states: StateDims) -> list[Factor]:
 
 def _beyond(where: Along, dim: Dim) -> int:
     """How many of the last positions are outside."""
-    if where.dim is dim:
-        return where.by
-    if where.dim.length is None or dim.length is None:
-        return 0
-    return where.by + where.dim.length - dim.length
+    return end_of(where.dim, where.by, dim) or 0
 
 
 def _cut(factor: Factor, states: StateDims, along: Dim, first: bool) -> list[Factor]:
@@ -198,8 +204,5 @@ def _scattered(factor: Factor, slot: Slot) -> Node:
 
 
 def _slice_of(where: Along, dim: Dim) -> slice | None:
-    if covers(where.dim, where.by, dim):
-        return slice(where.by or None, None)
-    if where.dim.length is not None and dim.length is not None:
-        return slice(where.by, where.by + where.dim.length)
-    return None
+    end = end_of(where.dim, where.by, dim)
+    return None if end is None else slice(where.by or None, end or None)

@@ -159,14 +159,24 @@ class StateDims:
         return self._known[slot]
 
 
+def end_of(dim: Dim, by: int, whole: Dim) -> int | None:
+    """Where positions `by` onwards along a dim end, counted from the end of another one.
+
+    0 is its end, -1 the position before; None where lengths that come with the data decide.
+    """
+    trimmed = None
+    if dim is whole:
+        trimmed = 0
+    elif dim.length is not None and whole.length is not None:
+        trimmed = whole.length - dim.length
+    elif isinstance(dim, SelDim) and dim.parent is whole and isinstance(dim.selection, Slice):
+        start, stop = dim.selection.start or 0, dim.selection.stop or 0
+        if dim.selection.step == 1 and start >= 0 and stop <= 0:
+            trimmed = start - stop
+    return None if trimmed is None else by - trimmed
+
+
 def covers(dim: Dim, by: int, whole: Dim) -> bool | None:
     """Whether positions `by` onwards along a dim reach the end of another one; None: unknown."""
-    if dim is whole:
-        return by == 0
-    if isinstance(dim, SelDim) and dim.parent is whole and isinstance(dim.selection, Slice):
-        taken = dim.selection
-        if taken.stop is None and taken.step == 1 and (taken.start or 0) == by:
-            return True
-    if dim.length is not None and whole.length is not None:
-        return dim.length + by == whole.length
-    return None
+    end = end_of(dim, by, whole)
+    return None if end is None else end == 0

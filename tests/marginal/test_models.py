@@ -282,6 +282,28 @@ def test_chains_of_different_lengths():
         fit.log_likelihood(draws_of(stay=([], np.full((2, 3), 0.8))))
 
 
+def test_readings_of_a_part_of_a_dim_whose_length_comes_with_the_data():
+    day = dt.Dim("day")
+    z, x = dt.tensor("z", dims=day, categories=KIND), dt.tensor("x", dims=day)
+    later = dt.SelDim(day, positions=slice(1, None))
+    early = z.isel(day=slice(None, -1)).relabel("day", later)
+    table = np.array([[0.3, -0.5], [1.0, 0.2]])
+    both = dt.data(table, dims=[KIND, KIND.rename("to")])
+    terms = {
+        "pairs": both.sel(kind=early, to=z.isel(day=slice(1, None))),
+        "early": (x.isel(day=slice(1, None)) * dt.data([1.0, 2.0], dims=KIND).sel(kind=early)),
+        "middle": dt.data([0.5, -1.0], dims=KIND).sel(kind=z.isel(day=slice(1, -1))),
+    }
+    f = dt.function([x], dt.marginalize(terms, z), backend="python")
+    for n in (3, 6):
+        given = np.sin(np.arange(n))
+        logs = []
+        for path in map(np.array, itertools.product(range(2), repeat=n)):
+            pairs = table[path[:-1], path[1:]].sum() + np.array([0.5, -1.0])[path[1:-1]].sum()
+            logs.append(pairs + (given[1:] * (1.0 + path[:-1])).sum())
+        assert float(f(given)) == pytest.approx(logsumexp(logs), rel=1e-12)
+
+
 def test_states_of_chains_are_recovered():
     fit = hidden(SERIES)
     stay = np.array([[0.6, 0.8, 0.9], [0.7, 0.5, 0.2]])

@@ -195,6 +195,19 @@ def test_a_level_is_integrated_out_of_a_model():
     assert float(found) == pytest.approx(expected, rel=1e-10)
 
 
+def test_lengths_may_come_with_the_data():
+    day = dt.Dim("day")
+    level, y = dt.tensor("level", dims=day), dt.tensor("y", dims=day)
+    walk = dist.GaussianRandomWalk(0.0, SCALE, over=day, start=dist.Normal(0.0, 5.0))
+    logp = dt.marginalize({"level": walk.logp(level), "y": dist.Normal(level, 0.3).logp(y)}, level)
+    f = dt.function([SCALE, y], logp, backend="python")
+    for n in (3, 8):
+        at, seen = np.arange(n), np.cos(np.arange(n))
+        covariance = 25.0 + 0.49 * np.minimum(at[:, None], at) + 0.09 * np.eye(n)
+        expected = stats.multivariate_normal.logpdf(seen, np.zeros(n), covariance)
+        assert float(f(0.7, seen)) == pytest.approx(expected, rel=1e-10)
+
+
 def test_effects_of_each_observation_have_a_log_likelihood():
     obs = dt.Dim("obs")
     spread = dt.rv("spread", dist.HalfNormal(1.0))
