@@ -12,9 +12,8 @@ from tests.dist.test_rows import make
 from tests.optional import jax
 
 pytestmark = pytest.mark.compiled
-P = np.array(
-    [1e-300, 1e-30, 1e-9, 0.01, 0.3, 0.5, 0.7, 0.95, 1 - 1e-9, 0.0, 1.0, -0.1, 1.1, np.nan]
-)
+INSIDE = [1e-300, 1e-30, 1e-9, 0.01, 0.3, 0.5, 0.7, 0.95, 1 - 1e-9, 0.0, 1.0]
+P = np.array([*INSIDE, -0.1, 1.1, np.nan])
 K, N = dt.Dim("k"), dt.Dim("n")
 
 
