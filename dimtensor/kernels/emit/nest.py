@@ -92,6 +92,7 @@ class Nest:
         self._parts: dict[tuple[Expression, str], Var] = {}
         self._blocks = totals.Blocks()
         self._level = self._rounds = 0  # of the loops outside of blocks
+        self._is_wide = False  # whether the innermost loop is written in vectors
         self._afterwards: list[Statement] = []
         self._places: dict[Variable, Place] = {}
         self._reused: set[str] = set()
@@ -269,9 +270,11 @@ class Nest:
             if statement is not None:
                 inner.append(strip_mining.Line(statement, self._is_serial(sink, names)))
         own = self._blocks if self._level == depth else totals.Blocks()
-        if depth and strip_mining.is_long(inner):
+        self._is_wide = bool(depth) and strip_mining.is_long(inner)
+        if self._is_wide:
             inner = strip_mining.with_results_early(inner, frozenset(self._reused))
-        if depth and strip_mining.pays(inner, lengths[-1]):
+            before[depth] += [line.statement for line in inner]
+        elif depth and strip_mining.pays(inner, lengths[-1]):
             written, made = strip_mining.write(
                 inner, counter(order[-1]), lengths[-1], own, self.e.fresh
             )
@@ -394,8 +397,9 @@ class Nest:
             inside = self._levels(order, before, after, at + 1)
             length = self.e.loop_lengths[order[at]]
             own = self._blocks if at == self._level - 1 else None
+            is_wide = self._is_wide and at == len(order) - 1
             around = totals.loop(
-                counter(order[at]), length, inside, own, self.e.fresh, self._rounds
+                counter(order[at]), length, inside, own, self.e.fresh, self._rounds, is_wide
             )
             lines.append(around)
         return lines + after[at]

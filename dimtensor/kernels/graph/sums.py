@@ -44,10 +44,11 @@ def factor_sums(graph: FunctionGraph) -> None:
     factors are taken out, too; where the mask is false everywhere, the sum is 0 whatever they are.
     """
     changed = False
+    known: _Known = {}
     for node in graph.toposort():
         out = node.outputs[0]
         if isinstance(node.op, Sum):
-            new = _sum_factored(node)
+            new = _sum_factored(node, known)
         elif isinstance(node.op, AdvancedIncSubtensor):
             new = _scatter_factored(node)
         else:
@@ -170,7 +171,19 @@ class _Over:
             yield product
 
 
-def _sum_factored(node: Apply) -> Variable | None:
+# sums by what they are sums of: those of a recursion, value and gradients, open each other's terms
+_Known = dict[tuple[Variable, Any], Variable | None]
+
+
+def _sum_factored(node: Apply, known: _Known) -> Variable | None:
+    """A sum with its factors before it; None where there are none."""
+    key = node.inputs[0], node.op
+    if key not in known:
+        known[key] = _factored(node, known)
+    return known[key]
+
+
+def _factored(node: Apply, known: _Known) -> Variable | None:
     x, out = node.inputs[0], node.outputs[0]
     dtype = out.type.dtype
     if not is_float(dtype) or x.type.dtype != dtype:
@@ -205,7 +218,7 @@ def _sum_factored(node: Apply) -> Variable | None:
             return None
         total = type(node.op)(axis=node.op.axis, dtype=node.op.dtype)(core)
         # what is left may be masked, and have factors inside of that
-        deeper = _sum_factored(total.owner)
+        deeper = _sum_factored(total.owner, known)
         total = total if deeper is None else deeper
         lengths = _lengths(x, [axis for axis in over.axes if core.type.shape[axis] == 1])
         parts.append(_scaled(total, number, members[0].outer, over, lengths, dtype))

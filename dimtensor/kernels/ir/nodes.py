@@ -411,6 +411,9 @@ class For(Statement):
     step : int
     is_scan : bool
         Whether each round starts from the states that the last one left.
+    is_wide : bool
+        Whether rounds do not depend on each other, and there is so much in them that they are to be
+        written in vectors.
     """
 
     counter: Var
@@ -419,6 +422,7 @@ class For(Statement):
     start: Expression = Const(0)
     step: int = 1
     is_scan: bool = False
+    is_wide: bool = False
 
     @property
     def reads(self) -> tuple[Expression, ...]:

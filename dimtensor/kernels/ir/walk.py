@@ -182,8 +182,8 @@ def replaced(statement: Statement, values: Values, positions: Values | None = No
             return Allocate(array, every(shape), None if start is None else new(start))
         case Bind(array, value):
             return Bind(array, new(value))
-        case For(counter, stop, body, start, step, is_scan):
-            return For(new(counter), new(stop), block(body), new(start), step, is_scan)
+        case For(counter, stop, body, start, step, is_scan, is_wide):
+            return For(new(counter), new(stop), block(body), new(start), step, is_scan, is_wide)
         case While(test, body):
             return While(new(test), block(body))
         case If(test, body, orelse):

@@ -109,15 +109,17 @@ class Builder:
     # -- numbers -----------------------------------------------------------------------------------
 
     def cast(self, value: Value, to: Scalar) -> Value:
-        """A number in another type, as NumPy converts it."""
+        """A number in another type, as NumPy converts it; a vector stays one."""
         of = value.type
+        to = to.wide(max(of.lanes, to.lanes))
         if of == to:
             return value
+        if of.lanes < to.lanes:
+            return self.in_all_lanes(self.cast(value, to.wide(1)), to.lanes)
         if to.kind == "b":
-            if of.kind == "f":
-                zero = constant(0.0, of).text
-                return Value(self.let(f"fcmp une {of.llvm} {value.text}, {zero}"), to)
-            return Value(self.let(f"icmp ne {of.llvm} {value.text}, 0"), to)
+            zero = constant(0, of).text
+            kind = "fcmp une" if of.kind == "f" else "icmp ne"
+            return Value(self.let(f"{kind} {of.llvm} {value.text}, {zero}"), to)
         if to.kind == "f" and value.known is not None:
             return constant(value.known, to)
         if of.kind == "f":
@@ -138,11 +140,21 @@ class Builder:
         text = self.let(f"{operation} {of.llvm} {value.text} to {to.llvm}")
         return Value(text, to, value.position and to.kind != "f")
 
+    def in_all_lanes(self, value: Value, lanes: int) -> Value:
+        """A vector of one number."""
+        one, type_ = value.type, value.type.wide(lanes)
+        if value.known is not None:
+            return constant(value.known, type_)
+        first = self.let(f"insertelement {type_.llvm} poison, {one.llvm} {value.text}, i64 0")
+        places = f"<{lanes} x i32> zeroinitializer"
+        text = self.let(f"shufflevector {type_.llvm} {first}, {type_.llvm} poison, {places}")
+        return Value(text, type_, factors=None if value.factors is None else ())
+
     def arithmetic(self, operator: str, a: Value, b: Value, type_: Scalar | None = None) -> Value:
         """A sum, difference, product, quotient or bitwise combination."""
         type_ = type_ or promoted(a.type, b.type)
         if operator == "/" and type_.kind != "f":
-            type_ = scalar_of("float64")
+            type_ = scalar_of("float64").wide(type_.lanes)
         trusted = a.position and b.position
         a, b = self.cast(a, type_), self.cast(b, type_)
         if type_.kind == "f":
@@ -157,7 +169,7 @@ class Builder:
             raise NotNative(f"{operator} of integers")
         folded = _fold(operator, a, b)
         if folded is not None:
-            return Value(str(folded), type_, trusted, known=folded)
+            return constant(folded, type_)._replace(position=trusted)
         exact = " nsw" if trusted and operator in "+-*" else ""
         text = f"{_INTEGER_OPS[operator]}{exact} {type_.llvm} {a.text}, {b.text}"
         return Value(self.let(text), type_, trusted)
@@ -181,7 +193,7 @@ class Builder:
     def _fused(self, operator: str, a: Value, b: Value, type_: Scalar) -> Value:
         """A sum or difference of a product and something else."""
         t = type_.llvm
-        called = self.declarations.function(f"llvm.fmuladd.f{type_.bits}", t, [t, t, t])
+        called = self.declarations.function(f"llvm.fmuladd.{type_.suffix}", t, [t, t, t])
         (x, y), other = (a.factors, b.text) if a.factors else (b.factors or (), a.text)
         if operator == "-" and a.factors:
             other = self.let(f"fneg {t} {other}")
@@ -236,26 +248,34 @@ class Builder:
             return Value(self.let(f"fneg {a.type.llvm} {a.text}"), a.type)
         if a.known is not None:
             return constant(-a.known, a.type)
-        return Value(self.let(f"sub {a.type.llvm} 0, {a.text}"), a.type)
+        return Value(self.let(f"sub {a.type.llvm} {constant(0, a.type).text}, {a.text}"), a.type)
 
     def compare(self, operator: str, a: Value, b: Value) -> Value:
         type_ = promoted(a.type, b.type)
         a, b = self.cast(a, type_), self.cast(b, type_)
-        code = _COMPARE[operator]
+        code, truth = _COMPARE[operator], BOOL.wide(type_.lanes)
         if type_.kind == "f":
             # a comparison with nan is false, but "different" is true
             code = "une" if code == "ne" else f"o{code}"
-            return Value(self.let(f"fcmp {code} {type_.llvm} {a.text}, {b.text}"), BOOL)
+            return Value(self.let(f"fcmp {code} {type_.llvm} {a.text}, {b.text}"), truth)
         if code not in ("eq", "ne"):
             code = ("s" if type_.kind == "i" else "u") + code
-        return Value(self.let(f"icmp {code} {type_.llvm} {a.text}, {b.text}"), BOOL)
+        return Value(self.let(f"icmp {code} {type_.llvm} {a.text}, {b.text}"), truth)
+
+    def either(self, operator: str, a: Value, b: Value) -> Value:
+        """Two truth values by ``and``, ``or`` or ``xor``."""
+        type_ = promoted(a.type, b.type)
+        a, b = self.cast(a, type_), self.cast(b, type_)
+        return Value(self.let(f"{operator} {type_.llvm} {a.text}, {b.text}"), type_)
 
     def select(self, condition: Value, then: Value, otherwise: Value) -> Value:
         type_ = promoted(then.type, otherwise.type)
+        type_ = type_.wide(max(type_.lanes, condition.type.lanes))
         trusted = then.position and otherwise.position
         then, otherwise = self.cast(then, type_), self.cast(otherwise, type_)
         t = type_.llvm
-        text = f"select i1 {condition.text}, {t} {then.text}, {t} {otherwise.text}"
+        which = f"{condition.type.llvm} {condition.text}"
+        text = f"select {which}, {t} {then.text}, {t} {otherwise.text}"
         return Value(self.let(text), type_, trusted)
 
     def extreme(self, which: str, a: Value, b: Value) -> Value:
@@ -269,18 +289,19 @@ class Builder:
     # -- memory ------------------------------------------------------------------------------------
 
     def load(self, pointer: str, type_: Scalar, scope: int | None = None) -> Value:
-        apart = "" if scope is None else self._apart(scope)
+        apart = "" if scope is None else self.apart(scope)
         text = self.let(f"load {type_.memory}, ptr {pointer}, align {type_.size}{apart}")
         if type_.kind == "b":
-            text = self.let(f"icmp ne i8 {text}, 0")
+            zero = "0" if type_.lanes == 1 else "zeroinitializer"
+            text = self.let(f"icmp ne {type_.memory} {text}, {zero}")
         return Value(text, type_)
 
     def store(self, pointer: str, value: Value, scope: int | None = None) -> None:
         text = value.text
-        if value.type.kind == "b":
-            text = self.let(f"zext i1 {text} to i8")
-        apart = "" if scope is None else self._apart(scope)
         memory, size = value.type.memory, value.type.size
+        if value.type.kind == "b":
+            text = self.let(f"zext {value.type.llvm} {text} to {memory}")
+        apart = "" if scope is None else self.apart(scope)
         self.write(f"store {memory} {text}, ptr {pointer}, align {size}{apart}")
 
     def scope(self) -> int:
@@ -289,7 +310,8 @@ class Builder:
         return self._scopes
 
     @staticmethod
-    def _apart(scope: int) -> str:
+    def apart(scope: int) -> str:
+        """What an access of a scope is marked with."""
         return f", !alias.scope !{3 * scope + 2}, !noalias !{3 * scope + 3}"
 
     def metadata(self) -> list[str]:

@@ -116,7 +116,8 @@ class Expressions:
         return self.b.negate(self._as_number(self.number(node.operands[0])))
 
     def _not(self, node: ir.Op) -> Value:
-        return Value(self.b.let(f"xor i1 {self.truth(node.operands[0]).text}, true"), BOOL)
+        truth = self.truth(node.operands[0])
+        return self.b.either("xor", truth, constant(True, truth.type))
 
     def _cast(self, node: ir.Op) -> Value:
         return self.b.cast(self.number(node.operands[0]), scalar_of(node.dtype))
@@ -135,7 +136,7 @@ class Expressions:
 
     def _either(self, operator: str, a: Value, other: ir.Expression) -> Value:
         if _is_safe(other):
-            return Value(self.b.let(f"{operator} i1 {a.text}, {self.truth(other).text}"), BOOL)
+            return self.b.either(operator, a, self.truth(other))
         slot = self.b.slot("i1", align=1)
         self.b.write(f"store i1 {a.text}, ptr {slot}, align 1")
         asked = a if operator == "and" else Value(self.b.let(f"xor i1 {a.text}, true"), BOOL)

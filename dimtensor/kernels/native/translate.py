@@ -16,6 +16,8 @@ from dimtensor.kernels.ir import nodes as ir
 from dimtensor.kernels.ir.errors import NotNative
 from dimtensor.kernels.native.arrays import Arrays
 from dimtensor.kernels.native.builder import Builder, Declarations
+from dimtensor.kernels.native.functions.elementary import with_calls_or_copies
+from dimtensor.kernels.native.lanes import Lanes, is_writable
 from dimtensor.kernels.native.steps import adds_up, known_products, rounds_written_out
 from dimtensor.kernels.native.values import (
     I64,
@@ -93,8 +95,9 @@ class Translator(Arrays):
             "}",
         ]
         declarations = "\n".join(b.declarations.lines.values())
+        text = "\n".join([declarations, "", *lines, "", *b.metadata(), ""])
         return Translation(
-            "\n".join([declarations, "", *lines, "", *b.metadata(), ""]),
+            with_calls_or_copies(text),
             tuple(self.results),
             tuple(self.errors),
             dict(b.declarations.externals),
@@ -120,20 +123,28 @@ class Translator(Arrays):
             raise NotNative(f"a statement {type(node).__name__}")
         rule(self, node)
 
-    def _block(self, statements: Sequence[ir.Statement]) -> None:
+    def _block(
+        self, statements: Sequence[ir.Statement], write: Callable[[], None] | None = None
+    ) -> None:
         self._depth += 1
         before = dict(self.products)
-        for statement in statements:
-            self.statement(statement)
+        if write is not None:
+            write()
+        else:
+            for statement in statements:
+                self.statement(statement)
         self.products = before  # what a block computes need not be there after it
         self._depth -= 1
 
     def _for(self, node: ir.For) -> None:
-        start, stop = self.integer(node.start), self.integer(node.stop)
         name = node.counter.name
+        if node.is_wide and is_writable(node):
+            self._round(node.body, Lanes(self, node).write)
+            return
         if self._steps and (rounds := rounds_written_out(node)) is not None:
             self._write_out(node, rounds)
             return
+        start, stop = self.integer(node.start), self.integer(node.stop)
 
         def body(at: Value, following: str, after: str) -> None:
             before = self.counters.get(name)
@@ -157,7 +168,7 @@ class Translator(Arrays):
             self._round(node.body)
         self.counters.pop(node.counter.name, None)
 
-    def _round(self, body: Sequence[ir.Statement]) -> None:
+    def _round(self, body: Sequence[ir.Statement], write: Callable[[], None] | None = None) -> None:
         """The body of a loop; whether it carries states decides about the order of sums."""
         carried = {each.target.name for each in body if isinstance(each, ir.Carry)}
         # what a step computes element by element is on the way to the next step too
@@ -166,7 +177,7 @@ class Translator(Arrays):
         self.b.in_order = carries
         if carries and self._steps:
             self._unfused = known_products(body, carried)
-        self._block(body)
+        self._block(body, write)
         self.b.in_order, self._unfused = before
 
     def _while(self, node: ir.While) -> None:
@@ -304,10 +315,16 @@ class Translator(Arrays):
             value = self.b.cast(value, type_)
         self.products.pop(name, None)
         if value.factors is not None:
-            once = self._assigned[name] == 1 and self._uses[name] == 1
-            fusible = once and name not in self._unfused
-            self.products[name] = value.factors if fusible else ()
+            self.products[name] = value.factors if self.fuses(name) else ()
         self.b.write(f"store {type_.llvm} {value.text}, ptr {slot}, align {type_.size}")
+
+    def is_assigned_once(self, name: str) -> bool:
+        return self._assigned[name] == 1
+
+    def fuses(self, name: str) -> bool:
+        """Whether a product may be rounded together with the sum that it is for."""
+        once = self.is_assigned_once(name) and self._uses[name] == 1
+        return once and name not in self._unfused
 
 
 _STATEMENTS: dict[type, Callable[..., None]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -26,29 +27,47 @@ class Scalar(NamedTuple):
     """A type of numbers.
 
     ``kind`` is one of ``f`` (floats), ``i`` and ``u`` (integers), ``b`` (truth values, one bit in
-    registers and one byte in memory).
+    registers and one byte in memory). Of several ``lanes`` it is that of vectors: what elements
+    that follow each other have at once.
     """
 
     name: str
     kind: str
     bits: int
+    lanes: int = 1
 
     @property
-    def llvm(self) -> str:
-        """In a register."""
+    def one(self) -> str:
+        """A number in a register."""
         if self.kind == "f":
             return "double" if self.bits == 64 else "float"
         return "i1" if self.kind == "b" else f"i{self.bits}"
 
     @property
+    def llvm(self) -> str:
+        """In a register."""
+        return self.one if self.lanes == 1 else f"<{self.lanes} x {self.one}>"
+
+    @property
     def memory(self) -> str:
         """In an array."""
-        return "i8" if self.kind == "b" else self.llvm
+        one = "i8" if self.kind == "b" else self.one
+        return one if self.lanes == 1 else f"<{self.lanes} x {one}>"
+
+    @property
+    def suffix(self) -> str:
+        """In the names of LLVM's own functions."""
+        one = f"f{self.bits}" if self.kind == "f" else f"i{self.bits}"
+        return one if self.lanes == 1 else f"v{self.lanes}{one}"
 
     @property
     def size(self) -> int:
-        """Bytes in an array."""
+        """Bytes of a number in an array."""
         return max(self.bits, 8) // 8
+
+    def wide(self, lanes: int) -> Scalar:
+        """The type of so many of these numbers."""
+        return self if lanes == self.lanes else self._replace(lanes=lanes)
 
     @property
     def number(self) -> int:
@@ -111,15 +130,21 @@ class Array(NamedTuple):
 
 
 def constant(value: float | int | bool, type_: Scalar) -> Value:
-    """A number as LLVM writes it."""
+    """A number as LLVM writes it; of vectors the same one in all lanes."""
     if type_.kind == "f":
         number = float(np.dtype(type_.name).type(value))
         bits = struct.unpack("<Q", struct.pack("<d", number))[0]
-        return Value(f"0x{bits:016X}", type_, known=number)
+        return Value(_in_all_lanes(f"0x{bits:016X}", type_), type_, known=number)
     if type_.kind == "b":
-        return Value("true" if value else "false", type_)
+        return Value(_in_all_lanes("true" if value else "false", type_), type_)
     whole = int(value)
-    return Value(str(whole), type_, whole >= 0, known=whole)
+    return Value(_in_all_lanes(str(whole), type_), type_, whole >= 0, known=whole)
+
+
+def _in_all_lanes(text: str, type_: Scalar) -> str:
+    if type_.lanes == 1:
+        return text
+    return f"splat ({type_.one} {text})"
 
 
 def whole_number(value: Value) -> int | None:
@@ -128,6 +153,8 @@ def whole_number(value: Value) -> int | None:
     return int(known) if known is not None and float(known).is_integer() else None
 
 
+@cache
 def promoted(*types: Scalar) -> Scalar:
     """The type in which numbers of these types meet, as NumPy has it."""
-    return scalar_of(np.result_type(*(t.name for t in types)).name)
+    met = scalar_of(np.result_type(*(t.name for t in types)).name)
+    return met.wide(max(t.lanes for t in types))

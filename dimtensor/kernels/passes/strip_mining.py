@@ -4,9 +4,6 @@ A loop over the data of a model computes a residual, sums its products, and adds
 last of these has to be done one element after the other, and then LLVM does all of it so. In strips
 of some hundred elements, a first loop computes and sums, vectorised, and leaves in a short array
 what a second loop adds up by group.
-
-A very long body is cut as well: what LLVM's vectorisers and its register allocation take for a loop
-grows with the square of its operations.
 """
 
 from __future__ import annotations
@@ -36,10 +33,9 @@ STRIP = 256
 # other's sum to be stored
 WAYS = 8
 _FEWEST = 64
-# a body of more operations is cut into pieces of so many, in strips of so many elements
+# a body of more operations is written in vectors (``kernels/native/lanes.py``), since what LLVM's
+# vectorisers and its register allocation take for a loop grows with the square of its operations
 LONGEST = 400
-_PIECE = 48
-_SHORT = 64
 
 
 @dataclass
@@ -74,10 +70,8 @@ class Line:
 def pays(lines: Sequence[Line], length: Expression) -> bool:
     """Whether a loop is to be run in strips: there is something serial, and more than that.
 
-    The measurements are in ``docs/design/kernels.md``. A body that is too long is cut in any case.
+    The measurements are in ``docs/design/kernels.md``.
     """
-    if is_long(lines):
-        return True
     rounds = known(length)
     if rounds is not None and rounds < _FEWEST:
         return False
@@ -125,19 +119,7 @@ def stages(lines: Sequence[Line]) -> list[int]:
         elif line.name is not None:
             stage_of[line.name] = stage
         found.append(stage)
-    return _cut(found) if is_long(lines) else found
-
-
-def _cut(stages: Sequence[int]) -> list[int]:
-    """Stages in pieces that are not too long, numbered anew."""
-    sizes: dict[int, int] = {}
-    pieces = []
-    for stage in stages:
-        size = sizes.get(stage, 0)
-        pieces.append((stage, size // _PIECE if stage >= 0 else 0))
-        sizes[stage] = size + 1
-    numbers = {piece: at for at, piece in enumerate(sorted(set(pieces) - {(-1, 0)}))}
-    return [numbers.get(piece, -1) for piece in pieces]
+    return found
 
 
 def write(
@@ -151,12 +133,12 @@ def write(
     start, at, count = (Var(fresh(kind), "int64") for kind in "jkm")
     stage_of = stages(lines)
     bodies, stored = _bodies(lines, stage_of)
-    size = _SHORT if is_long(lines) else STRIP
-    buffers, made = _buffers(lines, stored, size, fresh)
+    buffers = {number: Array(fresh("b"), _target(lines[number]).dtype, 1) for number in stored}
+    made: list[Statement] = [Allocate(each, (integer(STRIP),)) for each in buffers.values()]
     position = op("+", start, at)
     values, positions = {counter.name: position}, {counter.name: cast(position, "uint64")}
     inside: list[Statement] = [
-        Assign(count, op("min", integer(size), op("-", length, start))),
+        Assign(count, op("min", integer(STRIP), op("-", length, start))),
         *blocks.head,
     ]
     for stage, numbers in bodies.items():
@@ -166,11 +148,11 @@ def write(
             if stage_of[number] in (stage, -1):
                 body.append(replaced(line.statement, values, positions))
                 if number in buffers:
-                    body.append(Store(_at(buffers[number], at), _target(line)))
+                    body.append(Store(Load(buffers[number], (at,)), _target(line)))
             else:
-                body.append(Assign(_target(line), _at(buffers[number], at)))
+                body.append(Assign(_target(line), Load(buffers[number], (at,))))
         inside.append(For(at, count, tuple(body)))
-    return For(start, length, (*inside, *blocks.tail), ZERO, size), made
+    return For(start, length, (*inside, *blocks.tail), ZERO, STRIP), made
 
 
 def _bodies(
@@ -192,33 +174,6 @@ def _bodies(
         stored.update(dict.fromkeys(n for n in needed if stage_of[n] not in (stage, -1)))
         bodies[stage] = sorted(needed)
     return bodies, list(stored)
-
-
-_Buffer = tuple[Array, Expression | None]
-
-
-def _buffers(
-    lines: Sequence[Line], stored: Sequence[int], size: int, fresh: Callable[[str], str]
-) -> tuple[dict[int, _Buffer], list[Statement]]:
-    """Where stages leave results to others: an array each, or rows of one if there are many."""
-    dtypes = {number: _target(lines[number]).dtype for number in stored}
-    if not is_long(lines):
-        arrays = {number: Array(fresh("b"), dtype, 1) for number, dtype in dtypes.items()}
-        made: list[Statement] = [Allocate(each, (integer(size),)) for each in arrays.values()]
-        return {number: (array, None) for number, array in arrays.items()}, made
-    tables = {dtype: Array(fresh("b"), dtype, 2) for dtype in sorted(set(dtypes.values()))}
-    counts = dict.fromkeys(tables, 0)
-    buffers: dict[int, _Buffer] = {}
-    for number, dtype in dtypes.items():
-        buffers[number] = tables[dtype], integer(counts[dtype])
-        counts[dtype] += 1
-    made = [Allocate(tables[d], (integer(count), integer(size))) for d, count in counts.items()]
-    return buffers, made
-
-
-def _at(buffer: _Buffer, at: Var) -> Load:
-    array, row = buffer
-    return Load(array, (at,) if row is None else (row, at))
 
 
 def _target(line: Line) -> Var:

@@ -112,11 +112,13 @@ def loop(
     blocks: Blocks | None,
     fresh: Callable[[str], str],
     rounds: int = BLOCK,
+    is_wide: bool = False,
 ) -> For:
     """A loop, which is run block by block if there are sums of blocks."""
     if blocks is None or not blocks.head:
-        return For(counter, length, tuple(body))
+        return For(counter, length, tuple(body), is_wide=is_wide)
     start = Var(fresh("j"), "int64")
     stop = op("min", op("+", start, integer(rounds)), length)
-    inside = (*blocks.head, For(counter, stop, tuple(body), start), *blocks.taken_in(start))
+    block = For(counter, stop, tuple(body), start, is_wide=is_wide)
+    inside = (*blocks.head, block, *blocks.taken_in(start))
     return For(start, length, inside, step=rounds)

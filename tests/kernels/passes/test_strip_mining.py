@@ -1,6 +1,5 @@
 """Loops that LLVM vectorises: what keeps it from that is put in loops of its own."""
 
-import ast
 import platform
 import re
 
@@ -9,7 +8,6 @@ import pytensor
 import pytensor.tensor as pt
 import pytest
 
-import dimtensor as dt
 from dimtensor.kernels.compiler import compile_kernel
 from dimtensor.kernels.passes.strip_mining import STRIP, WAYS
 from tests.kernels.interpret import interpreted
@@ -159,36 +157,3 @@ def test_results_do_not_depend_on_where_arrays_lie(name):
         again = function(*(aligned(ARRAYS[v], offset) for v in inputs))
         for one, other in zip(first, again, strict=True):
             assert one.tobytes() == np.asarray(other).tobytes()
-
-
-@pytest.mark.compiled
-@pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 200])
-def test_a_long_body_is_cut_into_short_ones(n):
-    """What one loop would do in 500 operations, with the result of NumPy and of a closed form."""
-    k, steps = dt.Dim("k"), 180
-    c, v = dt.scalar("c"), dt.tensor("v", dims=k)
-    state, power = v, v
-    for at in range(steps):
-        state = dt.sin(state * c) + v
-        power = power * c + float(at)
-    outputs = [state, power.sum(), dt.grad(power.sum(), c)]
-    f = dt.function([v, c], outputs)
-    x, at = np.linspace(-1.0, 1.0, n), 0.9
-    expected = x
-    for _ in range(steps):
-        expected = np.sin(expected * at) + x
-    found = f(x, at)
-    np.testing.assert_allclose(found[0].values, expected, rtol=1e-12, atol=1e-12)
-    # the sum of x c^steps + sum over j of j c^(steps - 1 - j)
-    rest = np.polynomial.Polynomial([float(steps - 1 - j) for j in range(steps)])
-    whole = x.sum() * at**steps + n * rest(at)
-    slope = steps * x.sum() * at ** (steps - 1) + n * rest.deriv()(at)
-    np.testing.assert_allclose(float(found[1]), whole, rtol=1e-11, atol=1e-12)
-    np.testing.assert_allclose(float(found[2]), slope, rtol=1e-11, atol=1e-12)
-    assert max(_sizes_of_innermost_loops(f.source)) < 150
-
-
-def _sizes_of_innermost_loops(source):
-    loops = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.For)]
-    inner = [loop for loop in loops if not any(isinstance(n, ast.For) for n in loop.body)]
-    return [len(loop.body) for loop in inner]

@@ -1,7 +1,8 @@
 """Exponential, logarithm and hyperbolic tangent in arithmetic that LLVM vectorises.
 
 A call of the C library is made for one number after the other, and keeps what is around it from
-being vectorised. These are a few dozen instructions each, which LLVM puts into the loop. Errors are
+being vectorised. These are a few dozen instructions each, of numbers and of vectors. LLVM puts them
+into the loop, unless there are so many calls that compiling all copies would take long. Errors are
 below one unit in the last place (two for ``log1p`` and ``tanh``), over all numbers; infinities,
 nan, numbers that are not normal, and results that are not, are what they should be.
 
@@ -13,12 +14,12 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 from dimtensor.kernels.native.builder import Builder
 from dimtensor.kernels.native.machine import host_features
-from dimtensor.kernels.native.values import F64, constant
+from dimtensor.kernels.native.values import BOOL, F64, I64, Scalar, Value, constant
 
 _LN2 = 0.6931471805599453, 2.3190468138462996e-17  # their sum is log(2) to 106 bits
 _LOG2E = 1.4426950408889634
@@ -43,17 +44,68 @@ _TANH = (
     -0.00023440828540040936, 8.474558992699015e-05, -2.0349884445999367e-05,
 )  # fmt: skip
 _NAMES = {"exp": ("exp",), "log": ("log",), "log1p": ("log", "log1p"), "tanh": ("exp", "tanh")}
+# A module with more calls than these has one copy of each function, which they call: compiling it
+# takes a fraction, running it up to a quarter more. Calls of numbers count twice, since LLVM writes
+# their loops several times.
+_MOST_COPIES = 64
+_COPIED, _CALLED = "alwaysinline", "noinline memory(none) willreturn"
 
 
-def vectorisable(b: Builder, name: str) -> str | None:
-    """The function to call in a loop; None where the C library is as good."""
-    if name not in _NAMES or not _has_fma():
+def vectorisable(b: Builder, name: str, lanes: int = 1) -> str | None:
+    """The function to call in a loop, of numbers or vectors; None where C's is as good."""
+    if not has_vectors(name):
         return None
-    for number, intrinsic in enumerate(("fabs", "copysign", "fma"), start=1):
-        b.declarations.function(f"llvm.{intrinsic}.f64", "double", ["double"] * number)
-    for part in _NAMES[name]:
-        b.declarations.lines.setdefault(_symbol(part), _TEXTS[part])
-    return f"@{_symbol(name)}"
+    # a loop of numbers becomes one of vectors, in LLVM's hands
+    for count in _widths() if lanes == 1 else (lanes,):
+        t = F64.wide(count)
+        for number, intrinsic in enumerate(("fabs", "copysign", "fma"), start=1):
+            b.declarations.function(f"llvm.{intrinsic}.{t.suffix}", t.llvm, [t.llvm] * number)
+        for part in _NAMES[name]:
+            b.declarations.lines.setdefault(_symbol(part, count), _function(part, count))
+    return f"@{_symbol(name, lanes)}"
+
+
+def has_vectors(name: str) -> bool:
+    """Whether there is a function of vectors, for this processor."""
+    return name in _NAMES and _has_fma()
+
+
+def with_calls_or_copies(text: str) -> str:
+    """A module whose functions from here are copied to where they are called, or called."""
+    if sum(1 + (of == "(") for _, of in _CALLS.findall(text)) <= _MOST_COPIES:
+        return text
+    kept = []
+    for name, of_numbers in _DEFINED.findall(f"\n{text}"):
+        if of_numbers == "(":
+            symbol = _symbol(name)
+            variants = [(count, _symbol(name, count)) for count in _widths()[1:]]
+            mapped = ",".join(f"_ZGV_LLVM_N{count}v_{symbol}({each})" for count, each in variants)
+            before = f"@{symbol}(double %x) {_COPIED}"
+            text = text.replace(before, f'{before} "vector-function-abi-variant"="{mapped}"')
+            kept += [f"ptr @{each}" for _, each in variants]
+    if kept:  # until LLVM's vectoriser has seen the calls
+        used = f"[{len(kept)} x ptr] [{', '.join(kept)}]"
+        text += f'@llvm.compiler.used = appending global {used}, section "llvm.metadata"\n'
+    return text.replace(_COPIED, _CALLED)
+
+
+_OURS = r"[^@\n]*@dimtensor\.(exp|log|log1p|tanh)([.(])"
+_CALLS, _DEFINED = re.compile(" = call " + _OURS), re.compile("\ndefine internal " + _OURS)
+
+
+@cache
+def _widths() -> tuple[int, ...]:
+    """The lanes of functions that loops of numbers may become loops of."""
+    return (1, lanes() // 4, lanes() // 2)
+
+
+@cache
+def lanes() -> int:
+    """How many numbers the loops that are written in vectors compute at once.
+
+    These are two vectors of the processor, one of which need not wait for the other.
+    """
+    return 16 if "+avx512f" in host_features().split(",") else 8
 
 
 @cache
@@ -63,21 +115,45 @@ def _has_fma() -> bool:
     return any(feature in features for feature in ("+fma", "+neon", "+fp-armv8"))
 
 
-def _symbol(name: str) -> str:
-    return f"dimtensor.{name}"
+def _symbol(name: str, lanes: int = 1) -> str:
+    return f"dimtensor.{name}" if lanes == 1 else f"dimtensor.{name}.v{lanes}"
 
 
 def _bits(value: float) -> int:
     return struct.unpack("<q", struct.pack("<d", value))[0]
 
 
-def _function(name: str, lines: Sequence[str]) -> str:
-    text = "\n".join(f"  {line}" for line in lines)
-    # numbers stand between < and >
-    body = re.sub("<([^>]+)>", lambda number: constant(float(number[1]), F64).text, text)
-    return (
-        f"define internal double @{_symbol(name)}(double %x) alwaysinline nounwind {{\n{body}\n}}"
-    )
+def _constant(text: str, types: Mapping[str, Scalar]) -> Value:
+    try:
+        return constant(int(text), types["i64"])
+    except ValueError:
+        return constant(float(text), types["double"])
+
+
+@cache
+def _function(name: str, lanes: int) -> str:
+    """The text of a function, of numbers or of vectors."""
+    types = {"double": F64.wide(lanes), "i64": I64.wide(lanes), "i1": BOOL.wide(lanes)}
+
+    def word(found: re.Match[str]) -> str:
+        number, symbol, intrinsic, type_ = found.groups()
+        if number is not None:  # they stand between < and >
+            return _constant(number, types).text
+        if symbol is not None:
+            return f"@{_symbol(symbol, lanes)}("
+        if intrinsic is not None:
+            return f"@llvm.{intrinsic}.{types['double'].suffix}("
+        return types[type_].llvm
+
+    text = "\n".join(f"  {line}" for line in _TEXTS[name])
+    body = _WORDS.sub(word, text)
+    t = types["double"].llvm
+    return f"define internal {t} @{_symbol(name, lanes)}({t} %x) {_COPIED} nounwind {{\n{body}\n}}"
+
+
+_WORDS = re.compile(
+    r"<([^>]+)>|@dimtensor\.(\w+)\(|@llvm\.(\w+)\.f64\(|(?<![\w.%])(double|i64|i1)(?![\w.])"
+)
 
 
 def _fma(result: str, a: str, b: str, c: str) -> str:
@@ -123,14 +199,14 @@ _EXP_TEXT = [
     "%p = fadd double %s, %tail",
     # 2**k in two factors, because it may be beyond the range of numbers where the result is not
     "%bits = bitcast double %sum to i64",
-    f"%n = sub i64 %bits, {_bits(_ROUND)}",
-    "%positive = add i64 %n, 2048",
-    "%half = lshr i64 %positive, 1",
-    "%first = sub i64 %half, 1",  # half of n, plus 1023
+    f"%n = sub i64 %bits, <{_bits(_ROUND)}>",
+    "%positive = add i64 %n, <2048>",
+    "%half = lshr i64 %positive, <1>",
+    "%first = sub i64 %half, <1>",  # half of n, plus 1023
     "%left = sub i64 %n, %half",
-    "%second = add i64 %left, 2047",  # the other half, plus 1023
-    "%first.bits = shl i64 %first, 52",
-    "%second.bits = shl i64 %second, 52",
+    "%second = add i64 %left, <2047>",  # the other half, plus 1023
+    "%first.bits = shl i64 %first, <52>",
+    "%second.bits = shl i64 %second, <52>",
     "%first.factor = bitcast i64 %first.bits to double",
     "%second.factor = bitcast i64 %second.bits to double",
     "%scaled = fmul double %p, %first.factor",
@@ -146,13 +222,13 @@ _LOG_TEXT = [
     "%y = select i1 %small, double %scaled, double %x",
     # y = 2**k m, with m between the roots of 1/2 and 2
     "%bits = bitcast double %y to i64",
-    f"%moved = add i64 %bits, {_ONE - _SQRT_HALF}",
-    "%exponent = lshr i64 %moved, 52",
-    "%k = sub i64 %exponent, 1023",
-    "%k.bits = shl i64 %k, 52",
+    f"%moved = add i64 %bits, <{_ONE - _SQRT_HALF}>",
+    "%exponent = lshr i64 %moved, <52>",
+    "%k = sub i64 %exponent, <1023>",
+    "%k.bits = shl i64 %k, <52>",
     "%m.bits = sub i64 %bits, %k.bits",
     "%m = bitcast i64 %m.bits to double",
-    f"%k.sum.bits = add i64 %k, {_bits(_ROUND)}",
+    f"%k.sum.bits = add i64 %k, <{_bits(_ROUND)}>",
     "%k.sum = bitcast i64 %k.sum.bits to double",
     f"%k.all = fsub double %k.sum, <{_ROUND!r}>",
     "%k.less = fsub double %k.all, <54.0>",
@@ -171,10 +247,10 @@ _LOG_TEXT = [
     "%less = fsub double %half, %more",
     "%near = fsub double %f, %less",
     _fma("%usual", "%n", f"<{_LN2[0]!r}>", "%near"),
-    "%infinite = fcmp oeq double %x, 0x7FF0000000000000",
+    "%infinite = fcmp oeq double %x, <inf>",
     "%finite = select i1 %infinite, double %x, double %usual",
     "%zero = fcmp oeq double %x, <0.0>",
-    "%other = select i1 %zero, double 0xFFF0000000000000, double 0x7FF8000000000000",
+    "%other = select i1 %zero, double <-inf>, double <nan>",
     "%defined = fcmp ogt double %x, <0.0>",
     "%result = select i1 %defined, double %finite, double %other",
     "ret double %result",
@@ -189,7 +265,7 @@ _LOG1P_TEXT = [
     "%correction = fdiv double %lost, %u",
     "%corrected = fadd double %log, %correction",
     "%above = fcmp ogt double %u, <0.0>",
-    "%finite = fcmp ogt double 0x7FF0000000000000, %u",
+    "%finite = fcmp ogt double <inf>, %u",
     "%usual = and i1 %above, %finite",
     "%chosen = select i1 %usual, double %corrected, double %log",
     # the sign of x, also of -0
@@ -215,9 +291,4 @@ _TANH_TEXT = [
     "ret double %result",
 ]
 
-_TEXTS = {
-    "tanh": _function("tanh", _TANH_TEXT),
-    "exp": _function("exp", _EXP_TEXT),
-    "log": _function("log", _LOG_TEXT),
-    "log1p": _function("log1p", _LOG1P_TEXT),
-}
+_TEXTS = {"tanh": _TANH_TEXT, "exp": _EXP_TEXT, "log": _LOG_TEXT, "log1p": _LOG1P_TEXT}

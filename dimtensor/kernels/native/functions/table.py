@@ -44,7 +44,7 @@ _ALIASES = {
     "arctanh": "atanh", "abs": "fabs",
 }  # fmt: skip
 # the largest whole power of floats that is taken by squaring
-_MOST_SQUARED = 64
+MOST_SQUARED = 64
 
 
 def float_function(b: Builder, name: str, x: Value) -> Value:
@@ -53,11 +53,12 @@ def float_function(b: Builder, name: str, x: Value) -> Value:
     if x.type.kind != "f":
         x = b.cast(x, F64)
     t = x.type.llvm
-    if b.depth and x.type == F64 and (inner := vectorisable(b, name)) is not None:
-        return b.call(inner, F64, [x])
+    if b.depth and x.type.name == F64.name:
+        inner = vectorisable(b, name, x.type.lanes)
+        if inner is not None:
+            return b.call(inner, x.type, [x])
     if name in _INTRINSICS:
-        suffix = f"f{x.type.bits}"
-        called = b.declarations.function(f"llvm.{_INTRINSICS[name]}.{suffix}", t, [t])
+        called = b.declarations.function(f"llvm.{_INTRINSICS[name]}.{x.type.suffix}", t, [t])
         return b.call(called, x.type, [x])
     if name not in _C_LIBRARY:
         raise NotNative(f"the function {name}")
@@ -160,8 +161,7 @@ def _extreme(operator: str) -> Callable[..., Value]:
         first, second = (b.cast(v, out) for v in x)
         better = b.compare(operator, first, second)
         if out.kind == "f":  # nan of either operand goes through
-            missing = b.compare("!=", first, first)
-            better = Value(b.let(f"or i1 {better.text}, {missing.text}"), BOOL)
+            better = b.either("or", better, b.compare("!=", first, first))
         return b.select(better, first, second)
 
     return rule
@@ -183,7 +183,7 @@ def _switch(b: Builder, x: list[Value], out: Scalar) -> Value:
 
 def _power(b: Builder, x: list[Value], out: Scalar) -> Value:
     exponent = whole_number(x[1])
-    if exponent is not None and (out.kind != "f" or abs(exponent) <= _MOST_SQUARED):
+    if exponent is not None and (out.kind != "f" or abs(exponent) <= MOST_SQUARED):
         return _squared(b, b.cast(x[0], out), exponent, out)
     t = out.llvm
     if out.kind != "f":
@@ -240,11 +240,9 @@ def _float_divmod(b: Builder, x: list[Value], out: Scalar) -> tuple[Value, Value
     one = constant(1.0, out)
     copysign = b.declarations.function(f"llvm.copysign.f{out.bits}", t, [t, t])
     left = Value(b.let(f"frem {t} {v.text}, {w.text}"), out)
-    apart = Value(
-        b.let(f"xor i1 {b.compare('<', left, zero).text}, {b.compare('<', w, zero).text}"), BOOL
-    )
+    apart = b.either("xor", b.compare("<", left, zero), b.compare("<", w, zero))
     some = b.compare("!=", left, zero)
-    apart = Value(b.let(f"and i1 {apart.text}, {some.text}"), BOOL)
+    apart = b.either("and", apart, some)
     quotient = b.arithmetic("/", b.arithmetic("-", v, left), w)
     quotient = b.select(apart, b.arithmetic("-", quotient, one), quotient)
     rest = b.select(apart, b.arithmetic("+", left, w), left)
@@ -258,7 +256,7 @@ def _float_divmod(b: Builder, x: list[Value], out: Scalar) -> tuple[Value, Value
 
 
 def _invert(b: Builder, x: list[Value], out: Scalar) -> Value:
-    ones = "true" if out.kind == "b" else "-1"
+    ones = constant(True if out.kind == "b" else -1, out).text
     return Value(b.let(f"xor {out.llvm} {b.cast(x[0], out).text}, {ones}"), out)
 
 

@@ -1,0 +1,439 @@
+"""Loops written in vectors: a body that is too long for LLVM's own vectoriser.
+
+What LLVM takes for a loop grows faster than its operations, and it compiles a long one three times:
+for vectors, for the rest of their number, and unrolled. Here each statement is written once, for
+some elements that follow each other: their numbers are a vector. In the last round, which may have
+fewer elements, the lanes beyond the end hold anything; nothing of them is stored or added up.
+
+What has no vectors (a call of the C library, elements in places that the data tell) is done lane by
+lane, in a loop inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pytensor.scalar import basic as s
+from pytensor.scalar import math as m
+
+from dimtensor.kernels.ir import nodes as ir
+from dimtensor.kernels.ir.make import COMPARISONS
+from dimtensor.kernels.ir.walk import expressions_in
+from dimtensor.kernels.native.functions import elementary
+from dimtensor.kernels.native.functions.table import MOST_SQUARED, named, scalar_operation
+from dimtensor.kernels.native.values import BOOL, I64, Scalar, Value, constant, scalar_of
+from dimtensor.ops.facts import facts_of
+from dimtensor.ops.special import Vanishing
+
+if TYPE_CHECKING:
+    from dimtensor.kernels.native.translate import Translator
+
+# functions that LLVM has of vectors, and those that are made of functions of ours
+_OWN = frozenset({"sqrt", "floor", "ceil", "trunc", "rint", "fabs"})
+_MADE_OF = {
+    m.Sigmoid: ("exp",), m.Softplus: ("exp", "log1p"), s.Abs: (), s.Cast: (), s.Clip: (),
+    s.Identity: (), s.Invert: (), s.IsInf: (), s.IsNan: (), s.Neg: (), s.Reciprocal: (),
+    s.ScalarMaximum: (), s.ScalarMinimum: (), s.Second: (), s.Sign: (), s.Sqr: (), s.Switch: (),
+    Vanishing: (),
+}  # fmt: skip
+_PLAIN = frozenset({"+", "-", "*", "/", "neg", "not", "cast"}) | COMPARISONS
+_INTEGERS = frozenset("&|^")
+_CLASSIFY = ("isnan", "isfinite", "isinf", "abs")
+# reductions of vectors, with what they start from
+_REDUCED = {"+": ("add", -0.0), "*": ("mul", 1.0)}
+
+
+def is_writable(node: ir.For) -> bool:
+    """Whether there is nothing in a loop but numbers, elements and totals."""
+    kinds = (ir.Assign, ir.Store, ir.Accumulate, ir.Carry)
+    return node.step == 1 and all(isinstance(each, kinds) for each in node.body)
+
+
+@dataclass
+class Lanes:
+    """Writes a loop over elements that do not depend on each other.
+
+    Attributes
+    ----------
+    t : Translator
+    node : For
+    count : int
+        How many elements there are in a round.
+    values : dict of str to Value
+        The temporaries of the body that are there, as vectors.
+    """
+
+    t: Translator
+    node: ir.For
+    count: int = field(default_factory=elementary.lanes)
+    values: dict[str, Value] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.counter = self.node.counter.name
+        once = self.t.is_assigned_once
+        self._own = {
+            each.target.name: each.target
+            for each in self.node.body
+            if isinstance(each, ir.Assign) and once(each.target.name)
+        }
+        self._slots: dict[str, str] = {}
+        self._totals: dict[int, tuple[ir.Accumulate, str, Scalar]] = {}
+
+    def write(self) -> None:
+        """The loop over rounds, and the totals of lanes after it."""
+        t, b = self.t, self.t.b
+        start, stop = t.integer(self.node.start), t.integer(self.node.stop)
+        groups = self._grouped()
+        for at, each in enumerate(self.node.body):
+            if self._is_total(each):
+                assert isinstance(each, ir.Accumulate)
+                self._begin_total(at, each)
+
+        def body(at: Value, following: str, after: str) -> None:
+            self._round(at, stop, groups)
+
+        b.loop(start, stop, constant(self.count, I64), body)
+        for total in self._totals.values():
+            self._end_total(*total)
+
+    def _grouped(self) -> list[tuple[bool, list[int]]]:
+        """Statements by their numbers: each of vectors, or some that are done lane by lane."""
+        groups: list[tuple[bool, list[int]]] = []
+        for at, each in enumerate(self.node.body):
+            wide = self._has_vectors(each)
+            if not wide and groups and not groups[-1][0]:
+                groups[-1][1].append(at)
+            else:
+                groups.append((wide, [at]))
+        return groups
+
+    def _round(self, at: Value, stop: Value, groups: Sequence[tuple[bool, list[int]]]) -> None:
+        t, b = self.t, self.t.b
+        before = t.counters.get(self.counter)
+        t.counters[self.counter] = self._first = at
+        whole = constant(self.count, I64)
+        self._left = b.extreme("min", whole, b.arithmetic("-", stop, at))
+        self._is_full = b.compare("==", self._left, whole)
+        numbers = ", ".join(f"i64 {lane}" for lane in range(self.count))
+        self._numbers = Value(f"<{numbers}>", I64.wide(self.count), position=True)
+        self._mask = b.compare("<", self._numbers, self._left)
+        self._invariant: dict[str, Value] = {}
+        for wide, group in groups:
+            if wide:
+                self._statement(group[0])
+            else:
+                self._lane_by_lane([self.node.body[number] for number in group])
+        if before is None:
+            del t.counters[self.counter]
+        else:
+            t.counters[self.counter] = before
+
+    # -- what has vectors --------------------------------------------------------------------------
+
+    def _has_vectors(self, node: ir.Statement) -> bool:
+        if isinstance(node, ir.Assign):
+            return node.target.name in self._own and self._is_wide(node.value)
+        if isinstance(node, ir.Store):
+            return self._is_row(node.target) and self._is_wide(node.value)
+        return self._is_total(node)
+
+    def _is_total(self, node: ir.Statement) -> bool:
+        """Whether a statement adds to a number or multiplies one."""
+        return (
+            isinstance(node, ir.Accumulate)
+            and isinstance(node.target, ir.Var)
+            and node.op in _REDUCED
+            and node.target.dtype in ("float64", "float32", "int64")
+            and node.value.dtype == node.target.dtype
+            and self._is_wide(node.value)
+        )
+
+    def _is_wide(self, node: ir.Expression) -> bool:
+        """Whether an expression can be computed for all lanes, those beyond the end among them."""
+        if isinstance(node, (ir.Const, ir.Var, ir.Length)):
+            return True
+        if isinstance(node, ir.Load):
+            return self._is_row(node) or not self._varies(node)
+        if not isinstance(node, (ir.Op, ir.Call)):
+            return False
+        if not all(self._is_wide(each) for each in node.operands):
+            return False
+        if isinstance(node, ir.Call):
+            return self._has_operation(node)
+        if node.op in ("select", "and", "or"):  # a condition may say whether an array is read
+            arms = (each for arm in node.operands[1:] for each in expressions_in(arm))
+            return not any(isinstance(each, ir.Load) for each in arms)
+        if node.op in _PLAIN:
+            return True
+        return node.op in _INTEGERS or self._has_function(node.op, node.operands)
+
+    def _has_function(self, name: str, operands: Sequence[ir.Expression]) -> bool:
+        if len(operands) != 1:
+            return False
+        if name in _OWN or name in _CLASSIFY:
+            return operands[0].dtype.startswith("float")
+        return operands[0].dtype == "float64" and elementary.has_vectors(name)
+
+    def _has_operation(self, node: ir.Call) -> bool:
+        op, dtype = self.t.operations.get(node.op, (None, ""))
+        if op is None or "complex" in dtype:
+            return False
+        facts = facts_of(op)
+        if type(op) is s.Pow:
+            exponent = node.operands[1]
+            return (
+                isinstance(exponent, ir.Const)
+                and dtype.startswith("float")
+                and float(exponent.value).is_integer()
+                and abs(exponent.value) <= MOST_SQUARED
+            )
+        if (needed := _MADE_OF.get(type(op))) is not None:
+            return all(self._has_function(name, node.operands[:1]) for name in needed)
+        if facts.kind in ("arithmetic", "logic", "comparison"):
+            return bool(facts.sign)
+        return bool(facts.function) and self._has_function(facts.function, node.operands)
+
+    def _varies(self, node: ir.Expression) -> bool:
+        """Whether an expression is not the same in all lanes."""
+        return self.counter in node.uses or not node.uses.isdisjoint(self._own)
+
+    def _is_row(self, node: ir.Load) -> bool:
+        """Whether elements for lanes that follow each other follow each other in an array."""
+        if not node.index:
+            return False
+        *outer, last = node.index
+        return self._moves_by_one(last) and not any(self._varies(each) for each in outer)
+
+    def _moves_by_one(self, node: ir.Expression) -> bool:
+        if isinstance(node, ir.Var):
+            return node.name == self.counter
+        if not isinstance(node, ir.Op):
+            return False
+        if node.op == "cast":
+            return node.dtype in ("int64", "uint64") and self._moves_by_one(node.operands[0])
+        if node.op not in "+-":
+            return False
+        moving = [each for each in node.operands if self._varies(each)]
+        fixed = [each for each in node.operands if not self._varies(each)]
+        if len(moving) != 1 or (node.op == "-" and moving[0] is not node.operands[0]):
+            return False
+        return self._moves_by_one(moving[0]) and all(map(self._is_position, fixed))
+
+    def _is_position(self, node: ir.Expression) -> bool:
+        """Whether a number can be trusted in a position, which is then not counted from the end."""
+        if isinstance(node, ir.Const):
+            return isinstance(node.value, int) and node.value >= 0
+        if isinstance(node, ir.Var):
+            known = self.t.counters.get(node.name) or self.t.fixed.get(node.name)
+            return known is not None and known.position
+        if isinstance(node, ir.Op) and node.op in ("+", "-", "*", "cast"):
+            return all(map(self._is_position, node.operands))
+        return isinstance(node, ir.Length)
+
+    # -- vectors -----------------------------------------------------------------------------------
+
+    def _statement(self, number: int) -> None:
+        node = self.node.body[number]
+        if isinstance(node, ir.Assign):
+            self._assign(node.target, self._number(node.value))
+        elif isinstance(node, ir.Store):
+            self._store(node.target, self._number(node.value))
+        else:
+            assert isinstance(node, ir.Accumulate)
+            self._add(number, node)
+
+    def _assign(self, target: ir.Var, value: Value) -> None:
+        value = self.t.b.cast(value, self._type(target.dtype))
+        if value.factors is not None:
+            value = value._replace(factors=value.factors if self.t.fuses(target.name) else ())
+        self.values[target.name] = value
+        self._slots.pop(target.name, None)
+
+    def _type(self, dtype: str) -> Scalar:
+        return scalar_of(dtype).wide(self.count)
+
+    def _number(self, node: ir.Expression) -> Value:
+        """The vector that an expression is, or the number that it is in all lanes."""
+        t, b = self.t, self.t.b
+        match node:
+            case ir.Var():
+                return self._variable(node)
+            case ir.Load() if self._is_row(node):
+                return self._load(node)
+            case ir.Const() | ir.Length() | ir.Load():
+                return t.number(node)
+        assert isinstance(node, (ir.Op, ir.Call))
+        given = [self._number(each) for each in node.operands]
+        if isinstance(node, ir.Call):
+            op, dtype = t.operations[node.op]
+            return scalar_operation(b, op, given, self._type(dtype))
+        return self._operation(node, given)
+
+    def _operation(self, node: ir.Op, given: Sequence[Value]) -> Value:
+        b = self.t.b
+        first, *others = given
+        if node.op == "neg":
+            return b.negate(_as_number(b, first))
+        if node.op == "not":
+            truth = b.cast(first, BOOL)
+            return b.either("xor", truth, constant(True, truth.type))
+        if node.op == "cast":
+            return b.cast(first, scalar_of(node.dtype))
+        if node.op == "select":
+            return b.select(b.cast(first, BOOL), *others)
+        if node.op in COMPARISONS:
+            return b.compare(node.op, *given)
+        if node.op in ("and", "or"):
+            result = b.cast(first, BOOL)
+            for each in others:
+                result = b.either(node.op, result, b.cast(each, BOOL))
+            return result
+        if node.op in _PLAIN or node.op in _INTEGERS:
+            result = first
+            for each in others:
+                result = self.t.combine(node.op, result, each)
+            return result
+        return named(b, node.op, given)
+
+    def _variable(self, node: ir.Var) -> Value:
+        b, name = self.t.b, node.name
+        if name in self.values:
+            return self.values[name]
+        if name == self.counter:
+            return b.arithmetic("+", self._numbers, self._first)
+        if name not in self._invariant:
+            self._invariant[name] = b.in_all_lanes(self.t.number(node), self.count)
+        return self._invariant[name]
+
+    def _load(self, node: ir.Load) -> Value:
+        """Elements that follow each other; none beyond the end is read."""
+        b = self.t.b
+        array, place = self.t.place(node)
+        type_ = array.type.wide(self.count)
+        name = _intrinsic("load", type_)
+        mask = self._mask.type.llvm
+        t = type_.memory
+        b.declarations.lines.setdefault(name, f"declare {t} @{name}(ptr, i32, {mask}, {t})")
+        text = b.let(
+            f"call {t} @{name}(ptr {place}, i32 {array.type.size}, {mask} {self._mask.text}, "
+            f"{t} zeroinitializer){b.apart(array.scope)}"
+        )
+        if type_.kind == "b":
+            text = b.let(f"icmp ne {t} {text}, zeroinitializer")
+        return Value(text, type_)
+
+    def _store(self, target: ir.Load, value: Value) -> None:
+        b = self.t.b
+        array, place = self.t.place(target)
+        value = b.cast(value, array.type.wide(self.count))
+        t, mask, text = value.type.memory, self._mask.type.llvm, value.text
+        if value.type.kind == "b":
+            text = b.let(f"zext {value.type.llvm} {text} to {t}")
+        full, rest, done = b.label("full"), b.label("rest"), b.label("done")
+        b.branch(self._is_full, full, rest)
+        b.begin(full)
+        b.write(f"store {t} {text}, ptr {place}, align {array.type.size}{b.apart(array.scope)}")
+        b.jump(done)
+        b.begin(rest)
+        name = _intrinsic("store", value.type)
+        b.declarations.lines.setdefault(name, f"declare void @{name}({t}, ptr, i32, {mask})")
+        b.write(
+            f"call void @{name}({t} {text}, ptr {place}, i32 {array.type.size}, "
+            f"{mask} {self._mask.text}){b.apart(array.scope)}"
+        )
+        b.jump(done)
+        b.begin(done)
+
+    # -- totals ------------------------------------------------------------------------------------
+
+    def _begin_total(self, number: int, node: ir.Accumulate) -> None:
+        b, type_ = self.t.b, self._type(node.target.dtype)
+        slot = b.slot(type_.llvm)
+        start = constant(_REDUCED[node.op][1], type_)
+        b.write(f"store {type_.llvm} {start.text}, ptr {slot}, align 8")
+        self._totals[number] = node, slot, type_
+
+    def _add(self, number: int, node: ir.Accumulate) -> None:
+        b = self.t.b
+        _, slot, type_ = self._totals[number]
+        old = Value(b.let(f"load {type_.llvm}, ptr {slot}, align 8"), type_)
+        nothing = constant(_REDUCED[node.op][1], type_)
+        value = b.select(self._mask, b.cast(self._number(node.value), type_), nothing)
+        new = b.accumulate(node.op, old, value)
+        b.write(f"store {type_.llvm} {new.text}, ptr {slot}, align 8")
+
+    def _end_total(self, node: ir.Accumulate, slot: str, type_: Scalar) -> None:
+        t, b = self.t, self.t.b
+        lanes = b.let(f"load {type_.llvm}, ptr {slot}, align 8")
+        kind, start = _REDUCED[node.op]
+        one = type_.wide(1)
+        is_float = type_.kind == "f"
+        name = f"llvm.vector.reduce.{'f' * is_float}{kind}.{type_.suffix}"
+        operands = [type_.llvm]
+        text = f"{type_.llvm} {lanes}"
+        if is_float:
+            operands.insert(0, one.llvm)
+            text = f"{one.llvm} {constant(start, one).text}, {text}"
+        called = b.declarations.function(name, one.llvm, operands)
+        flags = "reassoc " if is_float else ""
+        value = Value(b.let(f"call {flags}{one.llvm} {called}({text})"), one)
+        assert isinstance(node.target, ir.Var)
+        old = t.number(node.target)
+        t.set_variable(node.target.name, b.cast(b.accumulate(node.op, old, value), old.type))
+
+    # -- lane by lane ------------------------------------------------------------------------------
+
+    def _lane_by_lane(self, statements: Sequence[ir.Statement]) -> None:
+        """A loop over the lanes that are there; vectors go into it and out of it by memory."""
+        t, b = self.t, self.t.b
+        used = frozenset[str]().union(*(each.uses for each in statements))
+        made = [
+            each.target
+            for each in statements
+            if isinstance(each, ir.Assign) and each.target.name in self._own
+        ]
+        for name in sorted(used & self.values.keys()):
+            self._keep(name)
+        for target in made:
+            self._slots[target.name] = b.slot(self._type(target.dtype).memory)
+
+        def body(at: Value, following: str, after: str) -> None:
+            t.counters[self.counter] = b.arithmetic("+", self._first, at)
+            before = dict(t.fixed)
+            for name in sorted(used & self.values.keys()):
+                type_ = self.values[name].type.wide(1)
+                t.fixed[name] = b.load(b.element(self._slots[name], type_, at), type_)
+            for each in statements:
+                if isinstance(each, ir.Assign) and each.target.name in self._own:
+                    type_ = scalar_of(each.target.dtype)
+                    value = b.cast(t.number(each.value), type_)._replace(factors=None)
+                    b.store(b.element(self._slots[each.target.name], type_, at), value)
+                    t.fixed[each.target.name] = value
+                else:
+                    t.statement(each)
+            t.fixed.clear()
+            t.fixed.update(before)
+
+        b.loop(constant(0, I64), self._left, constant(1, I64), body)
+        t.counters[self.counter] = self._first
+        for target in made:
+            type_ = self._type(target.dtype)
+            self.values[target.name] = b.load(self._slots[target.name], type_)
+
+    def _keep(self, name: str) -> None:
+        """Put a vector into memory, so that lanes can be looked at."""
+        if name not in self._slots:
+            value = self.values[name]
+            self._slots[name] = self.t.b.slot(value.type.memory)
+            self.t.b.store(self._slots[name], value)
+
+
+def _intrinsic(what: str, type_: Scalar) -> str:
+    one = "i8" if type_.kind == "b" else type_.wide(1).suffix
+    return f"llvm.masked.{what}.v{type_.lanes}{one}.p0"
+
+
+def _as_number(b: Any, value: Value) -> Value:
+    return b.cast(value, I64) if value.type.kind == "b" else value
