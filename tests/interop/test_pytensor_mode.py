@@ -9,11 +9,13 @@ import sys
 
 import numpy as np
 import pytensor
+import pytensor.scalar as ps
 import pytensor.tensor as pt
 import pytest
 from pytensor import shared
 from pytensor.compile.io import In, Out
 from pytensor.tensor.blas import BatchedDot
+from pytensor.tensor.linalg import cholesky
 
 import dimtensor as dt
 from dimtensor.kernels.plan import UnsupportedGraph
@@ -205,6 +207,30 @@ def test_dtypes(rng, dtype):
     ]
     values = rng.integers(0, 2, size=5).astype(dtype)
     agree([x, s], outputs, (values, values[1]), rtol=1e-6)
+
+
+def test_scalar_operations_on_scalars():
+    """Those of PyTensor's graphs that are no elementwise operations, as it puts into lengths."""
+    x = pt.dvector("x")
+    number = pt.scalar_from_tensor(x.sum())
+    length = pt.scalar_from_tensor(x.shape[0])
+    result = pt.tensor_from_scalar(ps.exp(number) + length * 0.5)
+    f = pytensor.function([x], result + x, mode=STRICT)
+    np.testing.assert_allclose(f([0.5, -0.25]), np.exp(0.25) + 1.0 + np.array([0.5, -0.25]))
+
+
+def test_gradient_of_a_cholesky_factor():
+    """Of the sum of the elements: by finite differences that are symmetric."""
+    x = pt.dmatrix("x")
+    f = pytensor.function([x], pt.grad(cholesky(x).sum(), x), mode=STRICT)
+    given = np.array([[4.0, 1.0, 0.2], [1.0, 3.0, -0.5], [0.2, -0.5, 2.0]])
+    found = f(given)
+    for i, j in np.ndindex(3, 3):
+        step = np.zeros((3, 3))
+        step[i, j] += 5e-6
+        step[j, i] += 5e-6
+        ends = [np.linalg.cholesky(given + by * step).sum() for by in (1.0, -1.0)]
+        np.testing.assert_allclose(found[i, j] + found[j, i], (ends[0] - ends[1]) / 1e-5, rtol=1e-6)
 
 
 def test_unused_constant_repeated_and_returned_inputs(rng):

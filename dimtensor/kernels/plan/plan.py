@@ -15,6 +15,7 @@ from pytensor.scalar.basic import (
     ScalarInnerGraphOp,
     ScalarMaximum,
     ScalarMinimum,
+    ScalarOp,
     ScalarType,
 )
 from pytensor.tensor.basic import Alloc, MakeVector, ScalarFromTensor, TensorFromScalar
@@ -133,7 +134,7 @@ class Plan:
         op = node.op
         if not all(isinstance(v.type, TensorType) or _scalar(v) for v in node.outputs):
             return False
-        if isinstance(op, Elemwise):
+        if isinstance(op, (Elemwise, ScalarOp)):
             return len(node.outputs) == 1 and not _is_composite(op)
         if isinstance(op, (DimShuffle, Alloc, ScalarFromTensor, TensorFromScalar, SpecifyShape)):
             return True
@@ -332,8 +333,8 @@ def _scalar(variable: Variable) -> bool:
     return isinstance(variable.type, ScalarType)
 
 
-def _is_composite(op: Elemwise) -> bool:
-    return isinstance(op.scalar_op, ScalarInnerGraphOp)
+def _is_composite(op: Elemwise | ScalarOp) -> bool:
+    return isinstance(getattr(op, "scalar_op", op), ScalarInnerGraphOp)
 
 
 def _is_fill(variable: Variable) -> bool:
