@@ -9,6 +9,7 @@ from typing import Any
 
 from dimtensor.caches import bounded
 from dimtensor.display.layout import Point, layered_layout
+from dimtensor.display.plates import Plan, Plate, place
 from dimtensor.display.scene import Arrow, Box
 
 # all lengths are in points
@@ -42,27 +43,40 @@ STYLES = {
     "lookup": Style("#f6e3ef", "#b0578d", "round"),
     "gradient": Style("#fbe2d5", "#d55e00", "round"),
     "output": Style("#444444", "#222222", "tag"),
+    "variable": Style("#ffffff", "#0072b2", "ellipse"),
+    "observed": Style("#d9d9d9", "#333333", "ellipse"),
 }
 
 
-def render(boxes: list[Box], arrows: list[Arrow], kind: str, dpi: int) -> bytes:
-    """The picture as the bytes of a file; equal graphs give equal bytes."""
+def render(
+    boxes: list[Box], arrows: list[Arrow], kind: str, dpi: int, plan: Plan | None = None
+) -> bytes:
+    """The picture as the bytes of a file; equal graphs give equal bytes.
+
+    With a plan it has plates, and its boxes are where the plan has them.
+    """
     import matplotlib as mpl
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     edges = [(arrow.source, arrow.target) for arrow in arrows]
     sizes = [_size(box) for box in boxes]
-    layout = layered_layout(sizes, edges)
-    width, height = layout.width + 2 * _MARGIN, layout.height + 2 * _MARGIN
+    layout, plates = place(plan, sizes) if plan is not None else (layered_layout(sizes, edges), [])
+    left = min([0.0, *(plate.centre[0] - plate.half[0] for plate in plates)]) - _MARGIN
+    top = min([0.0, *(plate.centre[1] - plate.half[1] for plate in plates)]) - _MARGIN
+    right = max([layout.width, *(plate.centre[0] + plate.half[0] for plate in plates)]) + _MARGIN
+    bottom = max([layout.height, *(plate.centre[1] + plate.half[1] for plate in plates)]) + _MARGIN
+    width, height = right - left, bottom - top
     options: Any = {"svg.hashsalt": "dimtensor", "font.family": _FONT, "path.simplify": False}
     with mpl.rc_context(options):
         figure = Figure(figsize=(max(width, 1) / 72, max(height, 1) / 72))
         FigureCanvasAgg(figure)
         axes = figure.add_axes((0, 0, 1, 1))
         axes.set_axis_off()
-        axes.set_xlim(-_MARGIN, layout.width + _MARGIN)
-        axes.set_ylim(layout.height + _MARGIN, -_MARGIN)
+        axes.set_xlim(left, right)
+        axes.set_ylim(bottom, top)
+        for plate in plates:
+            _draw_plate(axes, plate)
         for arrow, route in zip(arrows, layout.routes, strict=True):
             _draw_arrow(axes, arrow, route)
         for box, centre in zip(boxes, layout.centres, strict=True):
@@ -101,8 +115,21 @@ def _size(box: Box) -> tuple[float, float]:
         return text_width(box.title, _DETAIL) + 8, _DETAIL * _LINE + 5
     inner = max(text_width(box.title, _TITLE, bold=True), text_width(box.detail, _DETAIL))
     height = _TITLE * _LINE + (_DETAIL * _LINE if box.detail else 0) + 2 * _PAD_Y
-    extra = 10.0 if box.kind in ("input", "data") else 0.0
+    extra = 10.0 if STYLES[box.kind].shape in ("ellipse", "barrel") else 0.0
     return max(inner + 2 * _PAD_X + extra, 26.0), height
+
+
+def _draw_plate(axes: Any, plate: Plate) -> None:
+    """A rounded rectangle with its title in the lower right corner."""
+    from matplotlib.patches import PathPatch
+
+    (x, y), (half_width, half_height) = plate.centre, plate.half
+    outline = _outline("round", x, y, 2 * half_width, 2 * half_height)
+    axes.add_patch(
+        PathPatch(outline, facecolor="#00000008", edgecolor="#8c8c8c", linewidth=0.9, zorder=0)
+    )
+    at = x + half_width - text_width(plate.title, _DETAIL) / 2 - _PAD_Y
+    _write(axes, at, y + half_height - _DETAIL * _LINE / 2 - 2, plate.title, _DETAIL, "#555555")
 
 
 def _draw_box(axes: Any, box: Box, centre: Point) -> None:

@@ -79,7 +79,7 @@ def layered_layout(
     >>> plan.centres[2][0] == (plan.centres[0][0] + plan.centres[1][0]) / 2
     True
     """
-    layer = _layers(len(sizes), edges)
+    layer = layers_of(len(sizes), edges)
     graph = _with_virtual_nodes([width for width, _ in sizes], layer, edges)
     rows = _ordered_rows(graph)
     x = _coordinates(graph, rows, gap)
@@ -99,7 +99,7 @@ def layered_layout(
     return Layout(centres, routes, width, top - rise if sizes else 0.0)
 
 
-def _layers(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
+def layers_of(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
     """Layers by the longest path, then every node moved to where its edges are shortest."""
     above: list[list[int]] = [[] for _ in range(count)]
     below: list[list[int]] = [[] for _ in range(count)]

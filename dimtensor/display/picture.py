@@ -1,15 +1,19 @@
-"""``dt.draw``: a picture of the graph of an expression."""
+"""``dt.draw`` and ``Model.to_graph``: pictures of graphs."""
 
 from __future__ import annotations
 
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dimtensor.display.printing import nodes_of
 from dimtensor.display.scene import Arrow, Box, scene_of
 from dimtensor.errors import InputError
 from dimtensor.interop.extras import check_installed
+
+if TYPE_CHECKING:
+    from dimtensor.display.plates import Plan
+    from dimtensor.model.model import Model
 
 _FORMATS = ("svg", "png", "pdf")
 
@@ -21,11 +25,14 @@ class Picture:
     ----------
     boxes : list of Box
     arrows : list of Arrow
+    plan : Plan or None
+        The plates of a model.
     """
 
-    def __init__(self, boxes: list[Box], arrows: list[Arrow]):
+    def __init__(self, boxes: list[Box], arrows: list[Arrow], plan: Plan | None = None):
         self.boxes = boxes
         self.arrows = arrows
+        self.plan = plan
 
     def save(self, path: str | PathLike[str], dpi: int = 150) -> Path:
         """Write the picture to a file.
@@ -52,7 +59,7 @@ class Picture:
     def _render(self, kind: str, dpi: int = 150) -> bytes:
         from dimtensor.display import canvas
 
-        return canvas.render(self.boxes, self.arrows, kind, dpi)
+        return canvas.render(self.boxes, self.arrows, kind, dpi, self.plan)
 
     def _repr_svg_(self) -> str:
         return self._render("svg").decode()
@@ -99,6 +106,18 @@ def draw(x: Any, path: str | PathLike[str] | None = None) -> Picture:
     """
     check_installed("matplotlib", "viz", "dt.draw")
     picture = Picture(*scene_of(nodes_of(x)))
+    if path is not None:
+        picture.save(path)
+    return picture
+
+
+def draw_model(model: Model, path: str | PathLike[str] | None = None) -> Picture:
+    """Draw the variables of a model; see :meth:`dimtensor.Model.to_graph`."""
+    from dimtensor.display.plates import plan_of
+
+    check_installed("matplotlib", "viz", "to_graph")
+    plan = plan_of(model)
+    picture = Picture(plan.boxes, plan.arrows, plan)
     if path is not None:
         picture.save(path)
     return picture

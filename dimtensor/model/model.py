@@ -20,6 +20,7 @@ from dimtensor.errors import (
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import NamedAttrs
 from dimtensor.graph.rebuilding.substitute import rebuild
+from dimtensor.model.approximating import Approximating
 from dimtensor.model.checks import check_ranges, unaffected
 from dimtensor.model.density import evaluate_terms, log_density, standard_of
 from dimtensor.model.inference.results import (
@@ -34,7 +35,6 @@ from dimtensor.model.logdensity import LogDensity
 from dimtensor.model.missing import left, read_observation
 from dimtensor.model.predictive.generation import admitted
 from dimtensor.model.records import as_dataset
-from dimtensor.model.summing import Summing
 from dimtensor.model.variables import Variable, find
 from dimtensor.tensor.constructors import full
 from dimtensor.tensor.handle import wrap
@@ -43,10 +43,11 @@ from dimtensor.values.data import as_mapping
 if TYPE_CHECKING:
     import xarray as xr
 
+    from dimtensor.display.picture import Picture
     from dimtensor.tensor.core import DimTensor
 
 
-class Model(Summing):
+class Model(Approximating):
     """Random variables, and everything that they depend on.
 
     A model is a value: `observe`, `do`, `with_data` and the like give others. What it consists of
@@ -446,6 +447,28 @@ class Model(Summing):
         self._set(self.outputs)
 
     # -- looking ---------------------------------------------------------------------------------
+
+    def to_graph(self, path: Any = None) -> Picture:
+        """Draw what depends on what: variables, named expressions and data, a plate for each dim.
+
+        Parameters
+        ----------
+        path : path-like, optional
+            Also save the picture, as ``.svg``, ``.png`` or ``.pdf``.
+
+        Returns
+        -------
+        Picture
+            Shown by notebooks. What is observed is grey.
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib is not installed.
+        """
+        from dimtensor.display.picture import draw_model
+
+        return draw_model(self, path)
 
     def __repr__(self) -> str:
         from dimtensor.display.generative import model_text

@@ -141,9 +141,9 @@ def sample(
     model = model.with_deterministics(extra) if extra else model
     kept = _kept_terms(model, log_likelihood)
     _check_dims(model, kept)
-    start = _start(model, initial)
+    start = start_of(model, initial)
     check_data(model, start)
-    seed = _any_seed() if seed is None else seed
+    seed = any_seed() if seed is None else seed
     run: Run = run_it(
         model, start, **numbers, seed=seed, progress_bar=progress_bar, save_warmup=save_warmup
     )
@@ -169,7 +169,8 @@ def _check_dims(model: LogDensity, kept: list[str]) -> None:
     check_leading([dim.short for x in recorded for dim in x.dims], "sample")
 
 
-def _any_seed() -> int:
+def any_seed() -> int:
+    """A seed where none is given."""
     return int(np.random.SeedSequence().generate_state(1)[0] // 2)
 
 
@@ -204,16 +205,30 @@ def _kept_terms(model: LogDensity, asked: bool | str | Iterable[str]) -> list[st
 def _check(model: Any, numbers: Mapping[str, int | None], others: Mapping[str, int | None]) -> None:
     if not isinstance(model, LogDensity):
         raise InputError(f"sample takes a LogDensity, not {type(model).__name__}")
+    check_whole("sample", numbers, others)
+
+
+def check_whole(
+    what: str, numbers: Mapping[str, int | None], others: Mapping[str, int | None]
+) -> None:
+    """Check that numbers are integers, and that some are above 0.
+
+    Raises
+    ------
+    InputError
+        If one is not.
+    """
     for name, number in {**numbers, **others}.items():
         if number is None:
             continue
         if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
-            raise InputError(f"sample: {name} is an integer, not {number!r}")
+            raise InputError(f"{what}: {name} is an integer, not {number!r}")
         if name in numbers and number < 1:
-            raise InputError(f"sample: {name}={number} is below 1")
+            raise InputError(f"{what}: {name}={number} is below 1")
 
 
-def _start(model: LogDensity, initial: Any) -> np.ndarray:
+def start_of(model: LogDensity, initial: Any) -> np.ndarray:
+    """The flat vector that a search or a chain starts at."""
     if initial is None:
         return model.initial_point
     start = model.unconstrain(initial) if isinstance(initial, Mapping) else initial

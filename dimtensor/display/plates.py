@@ -1,0 +1,207 @@
+"""Pictures of models: a box for each variable, and a plate for each dim.
+
+A plate is a rectangle around what has a dim; what has more dims lies in a plate within. Variables
+of the same dims are in one column of the picture, so that no plate has a stranger in it, and rows
+follow what depends on what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from dimtensor.display.lanes import lane_layout
+from dimtensor.display.layout import Layout, layers_of
+from dimtensor.display.scene import Arrow, Box
+from dimtensor.graph import Node, toposort
+
+if TYPE_CHECKING:
+    from dimtensor.model.model import Model
+
+_LONGEST = 40
+# room of a plate around what is in it, and for its title below
+PAD, TITLE = 10.0, 12.0
+
+
+@dataclass(frozen=True)
+class Plate:
+    """A rectangle around what has a dim.
+
+    Attributes
+    ----------
+    title : str
+        The dim and its length.
+    centre, half : pair of float
+    """
+
+    title: str
+    centre: tuple[float, float]
+    half: tuple[float, float]
+
+
+@dataclass
+class Group:
+    """Boxes of the same dims, and groups of more dims.
+
+    Attributes
+    ----------
+    title : str
+        Dims that it has beside those of the group around it, with their lengths.
+    members : list of int
+        Numbers of boxes.
+    dims : frozenset of str
+        All that it has.
+    inner : list of Group
+    """
+
+    title: str
+    dims: frozenset[str]
+    members: list[int] = field(default_factory=list)
+    inner: list[Group] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A picture without places: boxes, arrows and groups."""
+
+    boxes: list[Box]
+    arrows: list[Arrow]
+    root: Group
+
+
+def plan_of(model: Model) -> Plan:
+    """Boxes of random variables, named expressions and inputs, arrows, and groups by dims."""
+    found = model._found
+    shown = {v.node: name for name, v in found.variables.items()}
+    shown |= {node: name for name, node in (*found.named.items(), *found.inputs.items())}
+    order = [node for node in toposort([x.node for x in model.outputs]) if node in shown]
+    number = {node: at for at, node in enumerate(order)}
+    boxes = [_box(model, node, shown[node]) for node in order]
+    arrows = [Arrow(number[x], at) for node, at in number.items() for x in _sources(node, number)]
+    return Plan(boxes, arrows, _grouped(order, _lengths(model)))
+
+
+def _sources(node: Node, shown: Mapping[Node, int]) -> list[Node]:
+    """What a node depends on directly, through expressions that have no name."""
+    found: dict[Node, None] = {}
+    pending = list(node.inputs)
+    seen: set[Node] = set()
+    while pending:
+        x = pending.pop()
+        if x in seen:
+            continue
+        seen.add(x)
+        if x in shown:
+            found[x] = None
+        else:
+            pending += x.inputs
+    return sorted(found, key=shown.__getitem__)
+
+
+def _box(model: Model, node: Node, name: str) -> Box:
+    if node.kind == "rv":
+        kind = "observed" if name in model.observed else "variable"
+        detail = repr(model.variables[name].distribution)
+    elif node.kind == "named":
+        kind, detail = "operation", "named"
+    else:
+        kind = "data" if node.kind == "data" or name in model.data else "input"
+        detail = f"→ {node.categories.short}" if node.categories is not None else node.dtype
+    return Box(_short(name), _short(detail), kind)
+
+
+def _lengths(model: Model) -> dict[str, int]:
+    """Lengths of dims: those that they have, and those that data and observations tell."""
+    found: dict[str, int] = {}
+    for array in (*model.observed.values(), *model.defaults.values()):
+        found |= {str(dim): size for dim, size in array.sizes.items()}
+    nodes = [v.node for v in model.variables.values()]
+    for node in (*nodes, *model._found.named.values(), *model._found.inputs.values()):
+        found |= {dim.short: dim.length for dim in node.dims if dim.length is not None}
+    return found
+
+
+def _grouped(order: Sequence[Node], lengths: Mapping[str, int]) -> Group:
+    """Groups within groups: each within the largest one whose dims it has."""
+    root = Group("", frozenset())
+    sets: dict[frozenset[str], Group] = {root.dims: root}
+    members = [frozenset(dim.short for dim in node.dims) for node in order]
+    for dims in sorted(set(members), key=lambda dims: (len(dims), sorted(dims))):
+        if dims not in sets:
+            around = max((d for d in sets if d < dims), key=len)
+            title = ", ".join(f"{dim}: {lengths.get(dim, '?')}" for dim in sorted(dims - around))
+            sets[dims] = Group(title, dims)
+            sets[around].inner.append(sets[dims])
+    for at, dims in enumerate(members):
+        sets[dims].members.append(at)
+    return root
+
+
+def place(plan: Plan, sizes: Sequence[tuple[float, float]]) -> tuple[Layout, list[Plate]]:
+    """Where boxes, arrows and plates are.
+
+    Groups lie beside each other. A plate is as high as the rows of its boxes, with room for the
+    plates in it; rows are as far from each other as the plates between them need.
+    """
+    edges = [(arrow.source, arrow.target) for arrow in plan.arrows]
+    layer = layers_of(len(sizes), edges)
+    depth = _depth(plan.root)
+    lanes = _lanes(plan.root)
+    layout = lane_layout(
+        sizes,
+        edges,
+        layer,
+        [group.members for group, _, _ in lanes],
+        [PAD * before for _, before, _ in lanes],
+        [PAD * after for _, _, after in lanes],
+        rise=30.0 + depth * (2 * PAD + TITLE),
+    )
+    plates: list[Plate] = []
+    for inner in plan.root.inner:
+        _enclose(inner, layout, sizes, plates)
+    return layout, plates
+
+
+def _depth(group: Group) -> int:
+    return max((1 + _depth(inner) for inner in group.inner), default=0)
+
+
+def _lanes(group: Group) -> list[tuple[Group, int, int]]:
+    """Groups from left to right, with the number of plates that begin before and end behind."""
+    found: list[tuple[Group, int, int]] = []
+    if group.members:
+        found.append((group, 0, 0))
+    for inner in group.inner:
+        found += _lanes(inner)
+    if found and group.dims:
+        first, before, after = found[0]
+        found[0] = (first, before + 1, after)
+        last, before, after = found[-1]
+        found[-1] = (last, before, after + 1)
+    return found
+
+
+def _enclose(
+    group: Group, layout: Layout, sizes: Sequence[tuple[float, float]], plates: list[Plate]
+) -> tuple[float, float, float, float]:
+    """The rectangle of a group; it and those within are added to the plates, outer ones first."""
+    at = len(plates)
+    corners = []
+    for member in group.members:
+        (x, y), (width, height) = layout.centres[member], sizes[member]
+        corners.append((x - width / 2, y - height / 2, x + width / 2, y + height / 2))
+    corners += [_enclose(inner, layout, sizes, plates) for inner in group.inner]
+    left, top, right, bottom = (
+        min(c[0] for c in corners) - PAD,
+        min(c[1] for c in corners) - PAD,
+        max(c[2] for c in corners) + PAD,
+        max(c[3] for c in corners) + PAD + TITLE,
+    )
+    centre = ((left + right) / 2, (top + bottom) / 2)
+    plates.insert(at, Plate(group.title, centre, ((right - left) / 2, (bottom - top) / 2)))
+    return left, top, right, bottom
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

@@ -1,0 +1,124 @@
+"""Approximations of posteriors by BlackJAX: Pathfinder, and normal ones fitted by steps."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dimtensor.interop.extras import require
+from dimtensor.interop.jax_samplers import kept_program, pure_density, starts_of
+
+if TYPE_CHECKING:
+    from dimtensor.model.logdensity import LogDensity
+
+
+class Approximation(NamedTuple):
+    """Draws of an approximation.
+
+    Attributes
+    ----------
+    vectors : ndarray
+        Of the dims draw and element.
+    log_p, log_q : ndarray
+        Log densities of the posterior, but for a constant, and of the approximation.
+    elbo : ndarray
+        The evidence lower bound: of each step, or of each path.
+    seconds : float
+    library : str
+    version : str
+    """
+
+    vectors: np.ndarray
+    log_p: np.ndarray
+    log_q: np.ndarray
+    elbo: np.ndarray
+    seconds: float
+    library: str
+    version: str
+
+
+def pathfinder(
+    model: LogDensity, start: np.ndarray, draws: int, paths: int, seed: int, maxiter: int
+) -> Approximation:
+    """Pathfinder from several starts; draws are resampled by their importance."""
+    jax = require("jax", "jax", "pathfinder")
+    blackjax = require("blackjax", "blackjax", "pathfinder")
+    from blackjax.vi import multipathfinder
+
+    with jax.enable_x64(True):
+        density = pure_density(model)
+        starts = starts_of(model, density, start, paths, seed)
+        first, second = jax.random.split(jax.random.key(seed))
+        each = -(-2 * draws // paths)  # more than are kept, as some are drawn twice
+
+        def make() -> Any:
+            def run(key: Any, starts: Any, *fixed: Any) -> Any:
+                def log_density(x: Any) -> Any:
+                    return density.function(x, *fixed)
+
+                state, _ = multipathfinder.multi_approximate(
+                    key, log_density, starts, each, maxiter=maxiter
+                )
+                weights, _ = multipathfinder.psis_weights(state)
+                return state.samples, state.logp, state.logq, weights, state.path_states.elbo
+
+            return jax.jit(run).lower(first, starts, *density.fixed).compile()
+
+        program = kept_program(model, density, ("pathfinder", each, paths, maxiter), make)
+        began = time.perf_counter()
+        samples, log_p, log_q, weights, elbo = program(first, starts, *density.fixed)
+        at = jax.random.choice(second, weights.shape[0], (draws,), p=jax.numpy.exp(weights))
+        each_of = [np.asarray(x).reshape(-1, *x.shape[2:])[at] for x in (samples, log_p, log_q)]
+        vectors, p, q = each_of
+        seconds = time.perf_counter() - began
+    best = np.asarray(elbo).reshape(paths, -1).max(axis=1)
+    return Approximation(vectors, p, q, best, seconds, "blackjax", blackjax.__version__)
+
+
+def advi(
+    model: LogDensity,
+    draws: int,
+    seed: int,
+    steps: int,
+    samples: int,
+    learning_rate: float,
+    full_rank: bool,
+) -> Approximation:
+    """A normal approximation that is fitted by steps of Adam, along a rate that decays."""
+    jax = require("jax", "jax", "advi")
+    blackjax = require("blackjax", "blackjax", "advi")
+    optax = require("optax", "blackjax", "advi")
+    kind = blackjax.vi.fullrank_vi if full_rank else blackjax.vi.meanfield_vi
+    optimiser = optax.adam(optax.cosine_decay_schedule(learning_rate, steps, alpha=0.01))
+    with jax.enable_x64(True):
+        density = pure_density(model)
+        first, second = jax.random.split(jax.random.key(seed))
+
+        def make() -> Any:
+            def run(first: Any, second: Any, *fixed: Any) -> Any:
+                def log_density(x: Any) -> Any:
+                    return density.function(x, *fixed)
+
+                def step(state: Any, key: Any) -> Any:
+                    state, info = kind.step(key, state, log_density, optimiser, samples)
+                    return state, -info.elbo  # what is minimised is its negative
+
+                state = kind.init(jax.numpy.zeros(model.size), optimiser)
+                state, elbo = jax.lax.scan(step, state, jax.random.split(first, steps))
+                found = kind.sample(second, state, draws)
+                if full_rank:
+                    log_q = kind.generate_fullrank_logdensity(state.mu, state.chol_params)
+                else:
+                    log_q = kind.generate_meanfield_logdensity(state.mu, state.rho)
+                return found, jax.vmap(log_density)(found), jax.vmap(log_q)(found), elbo
+
+            return jax.jit(run).lower(first, second, *density.fixed).compile()
+
+        key = ("advi", draws, steps, samples, learning_rate, full_rank)
+        program = kept_program(model, density, key, make)
+        began = time.perf_counter()
+        vectors, log_p, log_q, elbo = map(np.asarray, program(first, second, *density.fixed))
+        seconds = time.perf_counter() - began
+    return Approximation(vectors, log_p, log_q, elbo, seconds, "blackjax", blackjax.__version__)

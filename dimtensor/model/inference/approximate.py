@@ -1,0 +1,197 @@
+"""The mode of a log density, and the normal distribution that fits it there."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from dimtensor.errors import CheckError, ModelWarning, build_message, listing, plain_repr, warn
+
+if TYPE_CHECKING:
+    from dimtensor.model.logdensity import LogDensity
+
+# a maximum is where a step to it gains less than this
+_GAIN = 1e-5
+_STEPS = 10_000
+# how much worse a point is where nothing is finite
+_WALL = 10.0
+# a curvature below this, of the greatest one, is what differences of gradients make of none
+_CURVED = 1e-9
+
+
+class Mode(NamedTuple):
+    """Where a log density is highest.
+
+    Attributes
+    ----------
+    vector : ndarray
+    value : float
+        The log density there.
+    evaluations : int
+        Of value and gradient.
+    converged : bool
+    message : str
+        SciPy's.
+    seconds : float
+    """
+
+    vector: np.ndarray
+    value: float
+    evaluations: int
+    converged: bool
+    message: str
+    seconds: float
+
+
+class _Climb:
+    """What is minimised: minus the log density, and its gradient.
+
+    Where it is not finite, a bowl around the last point where it is: a line search comes back.
+    """
+
+    def __init__(self, density: LogDensity):
+        self.density = density
+        self.point: np.ndarray
+        self.value: float
+
+    def reached(self, x: np.ndarray) -> np.ndarray | None:
+        """The gradient at a point where all is finite."""
+        try:
+            value, gradient = self.density.logp_and_grad(x)
+        except CheckError:
+            return None
+        if not np.isfinite(value) or not np.isfinite(gradient).all():
+            return None
+        self.point, self.value = x.copy(), -value
+        return -gradient
+
+    def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        gradient = self.reached(x)
+        if gradient is not None:
+            return self.value, gradient
+        rise, away = _WALL * max(1.0, abs(self.value)), x - self.point
+        return self.value + rise, 2 * rise * away / max(float(away @ away), 1e-300)
+
+
+def find_mode(density: LogDensity, start: np.ndarray) -> Mode:
+    """Climb from a point by L-BFGS.
+
+    Raises
+    ------
+    CheckError
+        If the log density is not finite at the start.
+
+    Warns
+    -----
+    ModelWarning
+        If no maximum is found.
+
+    References
+    ----------
+    Liu and Nocedal 1989, "On the limited memory BFGS method for large scale optimization",
+    Mathematical Programming 45, as SciPy has it.
+    """
+    from scipy.optimize import minimize
+
+    climb = _Climb(density)
+    if climb.reached(start) is None:
+        raise CheckError(
+            build_message(
+                "mode: the log density is not finite where the search starts",
+                hint="start elsewhere with initial={...}",
+            )
+        )
+    began = time.perf_counter()
+    options = {"maxiter": _STEPS, "maxfun": 10 * _STEPS, "ftol": 1e-14, "gtol": 1e-8, "maxcor": 20}
+    found = minimize(climb, start, jac=True, method="L-BFGS-B", options=options)
+    value, gradient = density.logp_and_grad(found.x) if found.x.size else (-found.fun, found.x)
+    # what Newton's step gains in each element, by the curvature that the search has seen
+    gains = gradient * found.hess_inv.dot(gradient) if found.x.size else gradient
+    converged = bool(np.isfinite(found.fun) and gains.sum() < _GAIN)
+    if not converged:
+        names = listing([density.names[at] for at in np.argsort(-gains) if gains[at] > _GAIN])
+        warn(
+            build_message(
+                "mode: the search did not end at a maximum",
+                [("reason", found.message), ("elements with a slope", names)],
+                "the density may have no maximum, as that of a spread and its effects has none; "
+                "try fit.noncentred(...), or start elsewhere with initial={...}",
+            ),
+            ModelWarning,
+        )
+    seconds = time.perf_counter() - began
+    return Mode(found.x, float(value), int(found.nfev), converged, str(found.message), seconds)
+
+
+class Normal(NamedTuple):
+    """A normal distribution of flat vectors.
+
+    Attributes
+    ----------
+    mean : ndarray
+    factor : ndarray
+        Lower triangle: the product with its transpose is the precision.
+    log_evidence : float
+        What the integral of the density is by this approximation, in logarithms.
+    """
+
+    mean: np.ndarray
+    factor: np.ndarray
+    log_evidence: float
+
+    def draw(self, draws: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        """Vectors, and their log densities under the approximation."""
+        from scipy.linalg import solve_triangular
+
+        z = np.random.default_rng(seed).normal(size=(draws, len(self.mean)))
+        vectors = self.mean + solve_triangular(self.factor, z.T, lower=True, trans="T").T
+        log_det = np.log(np.diag(self.factor)).sum()
+        log_q = -0.5 * (z**2).sum(axis=1) - 0.5 * len(self.mean) * np.log(2 * np.pi) + log_det
+        return vectors, log_q
+
+
+def normal_at(density: LogDensity, mode: Mode) -> Normal:
+    """Laplace's approximation: the precision is minus the Hessian at the mode.
+
+    The Hessian is made of differences of gradients on both sides, which are exact themselves.
+
+    Raises
+    ------
+    CheckError
+        If the log density does not curve downwards in all directions.
+
+    References
+    ----------
+    Tierney and Kadane 1986, "Accurate approximations for posterior moments and marginal densities",
+    Journal of the American Statistical Association 81, section 2.
+    """
+    x = mode.vector
+    size = len(x)
+    steps = np.cbrt(np.finfo(float).eps) * np.maximum(abs(x), 1.0)
+    hessian = np.empty((size, size))
+    for at, step in enumerate(steps):
+        above, below = x.copy(), x.copy()
+        above[at] += step
+        below[at] -= step
+        difference = density.logp_and_grad(above)[1] - density.logp_and_grad(below)[1]
+        hessian[at] = difference / (above[at] - below[at])
+    precision = -(hessian + hessian.T) / 2
+    values, vectors = np.linalg.eigh(precision)
+    if size and not values[0] > _CURVED * values[-1]:
+        flattest = np.argsort(-abs(vectors[:, 0]))[:3]
+        raise CheckError(
+            build_message(
+                "laplace: the log density does not curve downwards at its mode",
+                [
+                    ("curvature of the flattest direction", plain_repr(float(-values[0]))),
+                    ("elements along it", listing([density.names[at] for at in flattest])),
+                ],
+                "their posterior may have no normal shape; sample it",
+            )
+        )
+    factor = np.linalg.cholesky(precision)
+    log_det = 2 * np.log(np.diag(factor)).sum()
+    evidence = mode.value + 0.5 * size * np.log(2 * np.pi) - 0.5 * log_det
+    return Normal(x, factor, float(evidence))

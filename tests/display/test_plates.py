@@ -1,0 +1,109 @@
+"""Pictures of models: every variable once, and a plate around all that has a dim, and no more."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import dimtensor as dt
+from dimtensor import dist
+from dimtensor.display.plates import place, plan_of
+
+K = dt.Dim("k", length=3)
+COUNTY = dt.Dim("county", coords=["a", "b"])
+HOUSE, WEEK = dt.Dim("house"), dt.Dim("week", length=2)
+
+
+def model():
+    mu = dt.rv("mu", dist.Normal(0.0, 1.0), dims=K)
+    s = dt.rv("s", dist.HalfNormal(1.0))
+    slope = dt.rv("slope", dist.Normal(mu, s), dims=COUNTY)
+    table = dt.tensor("table", dims=[HOUSE, K])
+    county_of = dt.data(["a", "b", "b", "a"], dims=HOUSE, categories=COUNTY, name="county_of")
+    mean = dt.named("mean", (slope.sel(county=county_of) * table).sum(K))
+    weekly = dt.rv("weekly", dist.Normal(0.0, 1.0), dims=[WEEK, K])
+    other = dt.rv("other", dist.Normal(weekly.sum(K), 1.0))
+    y = dt.rv("y", dist.Normal(mean, dt.rv("sigma", dist.HalfNormal(1.0))))
+    return dt.Model(y, other, backend="python").observe(
+        {y: [1.0, 2.0, 3.0, 4.0], other: [0.0, 1.0]}
+    )
+
+
+def test_a_model_is_drawn_with_its_kinds_and_dependencies():
+    picture = model().to_graph()
+    boxes = {box.title: box for box in picture.boxes}
+    assert set(boxes) == {
+        "mu", "s", "slope", "table", "county_of", "mean", "weekly", "other", "y", "sigma",
+    }  # fmt: skip
+    kinds = {title: box.kind for title, box in boxes.items()}
+    assert kinds["y"] == kinds["other"] == "observed"
+    assert kinds["slope"] == kinds["weekly"] == "variable"
+    assert kinds["county_of"] == "data"
+    assert kinds["table"] == "input"
+    assert boxes["slope"].detail == "Normal(mu=mu{k}, sigma=s)"
+    links = {(picture.boxes[a.source].title, picture.boxes[a.target].title) for a in picture.arrows}
+    assert links == {
+        ("mu", "slope"), ("s", "slope"), ("slope", "mean"), ("table", "mean"),
+        ("county_of", "mean"), ("mean", "y"), ("sigma", "y"), ("weekly", "other"),
+    }  # fmt: skip
+
+
+def test_a_plate_holds_all_that_has_its_dims_and_nothing_else():
+    fit = model()
+    plan = plan_of(fit)
+    layout, plates = place(plan, [(60.0 + 5 * at, 24.0) for at in range(len(plan.boxes))])
+    titles = [plate.title for plate in plates]
+    assert sorted(titles) == ["county: 2", "house: 4", "k: 3", "k: 3", "week: 2", "week: 2"]
+    dims = {
+        name: {dim.short for dim in fit[name].dims} for name in (box.title for box in plan.boxes)
+    }
+    for plate in plates:
+        (x, y), (half_width, half_height) = plate.centre, plate.half
+        inside = set()
+        for box, (u, v), at in zip(plan.boxes, layout.centres, itertools.count()):
+            width = 60.0 + 5 * at
+            touches = abs(x - u) < half_width + width / 2 and abs(y - v) < half_height + 12
+            within = abs(x - u) <= half_width - width / 2 and abs(y - v) <= half_height - 12
+            assert touches == within, (plate.title, box.title)
+            if within:
+                inside.add(box.title)
+        (dim,) = {part.split(":")[0] for part in plate.title.split(", ")}
+        assert inside
+        assert all(dim in dims[name] for name in inside)
+
+
+def test_boxes_and_plates_do_not_overlap_and_arrows_go_down():
+    plan = plan_of(model())
+    sizes = [(60.0 + 5 * at, 24.0) for at in range(len(plan.boxes))]
+    layout, plates = place(plan, sizes)
+    for (one, (w, h)), (other, (u, v)) in itertools.combinations(
+        zip(layout.centres, sizes, strict=True), 2
+    ):
+        apart = abs(one[0] - other[0]) >= (w + u) / 2 or abs(one[1] - other[1]) >= (h + v) / 2
+        assert apart
+    for one, other in itertools.combinations(plates, 2):
+        dx, dy = abs(np.subtract(one.centre, other.centre))
+        (w, h), (u, v) = one.half, other.half
+        apart = dx >= w + u or dy >= h + v
+        nested = (dx <= abs(w - u) and dy <= abs(h - v)) and (w > u) == (h > v)
+        assert apart or nested, (one, other)
+    assert all(route[0][1] < route[-1][1] for route in layout.routes)
+
+
+@pytest.mark.parametrize("kind", ["svg", "png", "pdf"])
+def test_pictures_of_models_are_saved(kind, tmp_path):
+    pytest.importorskip("matplotlib")
+    path = tmp_path / f"model.{kind}"
+    picture = model().to_graph(path)
+    assert path.stat().st_size > 1_000
+    if kind == "svg":
+        assert picture._repr_svg_() == model().to_graph()._repr_svg_()
+        assert "county: 2" in path.read_text()
+
+
+def test_a_model_without_dims_has_no_plates():
+    x = dt.rv("x", dist.Normal(0.0, 1.0))
+    plan = plan_of(dt.Model(dt.rv("y", dist.Normal(x, 1.0)), backend="python"))
+    assert place(plan, [(50.0, 20.0)] * 2)[1] == []

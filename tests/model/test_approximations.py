@@ -1,0 +1,180 @@
+"""Modes and approximations of posteriors, against closed forms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import xarray as xr
+from scipy import stats
+
+import dimtensor as dt
+from dimtensor import dist
+
+K = dt.Dim("k", coords=["a", "b", "c"])
+Y, SCALE = np.array([1.0, -2.0, 3.0]), np.array([1.0, 0.5, 2.0])
+
+
+def normal_model(backend="python"):
+    """Three means with one mean of their own: all of it normal."""
+    mu = dt.rv("mu", dist.Normal(0.0, 3.0))
+    theta = dt.rv("theta", dist.Normal(mu, 2.0), dims=K)
+    y = dt.rv("y", dist.Normal(dt.named("same", theta * 1.0), dt.data(SCALE, dims=K)))
+    return dt.Model(y, backend=backend).observe({y: Y})
+
+
+def normal_posterior():
+    """Mean and covariance of mu, theta given y, and the log density of y."""
+    prior = np.array([[9.0, 9, 9, 9], [9, 13, 9, 9], [9, 9, 13, 9], [9, 9, 9, 13]])
+    of_y = prior[1:, 1:] + np.diag(SCALE**2)
+    gain = prior[:, 1:] @ np.linalg.inv(of_y)
+    evidence = stats.multivariate_normal(np.zeros(3), of_y).logpdf(Y)
+    return gain @ Y, prior - gain @ prior[1:], evidence
+
+
+def vectors_of(tree):
+    posterior = tree["posterior"].to_dataset()
+    return np.column_stack([posterior["mu"].values[0], posterior["theta"].values[0]])
+
+
+def test_the_mode_of_a_normal_posterior_is_its_mean():
+    fit = normal_model()
+    mean, _, _ = normal_posterior()
+    mode = fit.mode()
+    np.testing.assert_allclose(mode["mu"], mean[0], atol=1e-6)
+    np.testing.assert_allclose(mode["theta"], mean[1:], atol=1e-6)
+    np.testing.assert_allclose(mode["same"], mode["theta"])
+    assert list(mode["theta"]["k"].values) == ["a", "b", "c"]
+    assert mode.attrs["converged"]
+    terms = fit.logp({"mu": mode["mu"], "theta": mode["theta"]})
+    total = sum(float(x.sum()) for x in terms.values())
+    np.testing.assert_allclose(mode.attrs["log_density"], total)
+    # in another parametrisation it is another mode, here the same: everything is normal
+    raw = fit.noncentred("theta").mode()
+    assert set(raw.data_vars) == {"mu", "theta", "same"}
+    np.testing.assert_allclose(raw["theta"], mean[1:], atol=1e-5)
+
+
+def test_the_mode_is_that_of_the_variables_themselves():
+    """Of a gamma distribution (a - 1) / b, and not a / b, the mode of the logarithm."""
+    rate = dt.rv("rate", dist.Gamma(3.0, 2.0))
+    y = dt.rv("y", dist.Poisson(rate))
+    fit = dt.Model(y, backend="python").observe({y: 4})
+    np.testing.assert_allclose(fit.mode()["rate"], 6.0 / 3.0, rtol=1e-6)
+    np.testing.assert_allclose(fit.mode(initial={"rate": 40.0})["rate"], 2.0, rtol=1e-6)
+
+
+def test_a_density_without_a_mode_is_said_to_have_none():
+    tau = dt.rv("tau", dist.HalfNormal(5.0))
+    theta = dt.rv("theta", dist.Normal(0.0, tau), dims=K)
+    y = dt.rv("y", dist.Normal(theta, 5.0))
+    fit = dt.Model(y, backend="python").observe({y: Y})
+    with pytest.warns(dt.ModelWarning, match=r"did not end at a maximum(.|\n)*with a slope: '"):
+        mode = fit.mode()
+    assert not mode.attrs["converged"]
+
+
+def test_a_start_must_be_finite():
+    x = dt.rv("x", dist.Normal(0.0, 1.0))
+    y = dt.rv("y", dist.Normal(dt.log(x - 5.0), 1.0))
+    fit = dt.Model(y, backend="python").observe({y: 0.0})
+    with pytest.raises(dt.CheckError, match="not finite where the search starts"):
+        fit.mode()
+    # steps over the edge are taken back; x + log(x - 5) / (x - 5) = 0 at the mode
+    x = float(fit.mode(initial={"x": 8.0})["x"])
+    np.testing.assert_allclose(x + np.log(x - 5) / (x - 5), 0.0, atol=1e-4)
+
+
+def test_laplace_is_exact_for_a_normal_posterior():
+    mean, covariance, evidence = normal_posterior()
+    tree = normal_model().laplace(20_000, seed=1)
+    groups = {"posterior", "sample_stats", "unconstrained_posterior", "observed_data"}
+    assert set(tree.children) == groups
+    assert tree["posterior"]["theta"].dims == ("chain", "draw", "k")
+    vectors = vectors_of(tree)
+    np.testing.assert_allclose(vectors.mean(axis=0), mean, atol=4.5 * np.sqrt(13 / 20_000))
+    np.testing.assert_allclose(np.cov(vectors.T), covariance, atol=0.1)
+    attributes = tree["posterior"].attrs
+    np.testing.assert_allclose(attributes["log_evidence"], evidence, rtol=1e-6)
+    assert attributes["inference_method"] == "laplace"
+    assert attributes["seed"] == 1
+    # the density of the approximation is that of the posterior
+    statistics = tree["sample_stats"]
+    expected = stats.multivariate_normal(mean, covariance).logpdf(vectors)
+    np.testing.assert_allclose(statistics["log_q"][0], expected, rtol=1e-4)
+    np.testing.assert_allclose(statistics["lp"][0] - evidence, expected, rtol=1e-4)
+    xr.testing.assert_identical(
+        tree["posterior"]["mu"], normal_model().laplace(20_000, seed=1)["posterior"]["mu"]
+    )
+
+
+def test_laplace_is_made_where_samplers_move():
+    """The logarithm of a gamma variable with shape 7 and rate 3: mode log(7/3), precision 7."""
+    rate = dt.rv("rate", dist.Gamma(3.0, 2.0))
+    y = dt.rv("y", dist.Poisson(rate))
+    tree = dt.Model(y, backend="python").observe({y: 4}).laplace(5000, seed=1)
+    logs = np.log(tree["posterior"]["rate"].values)
+    np.testing.assert_allclose(logs.mean(), np.log(7 / 3), atol=4.5 / np.sqrt(7 * 5000))
+    np.testing.assert_allclose(logs.std(), 7**-0.5, rtol=0.05)
+    np.testing.assert_allclose(tree["unconstrained_posterior"]["rate"], logs)
+
+
+def test_a_flat_direction_is_named():
+    one, two = dt.rv("one", dist.Flat()), dt.rv("two", dist.Flat())
+    other = dt.rv("other", dist.Normal(0.0, 1.0))
+    y = dt.rv("y", dist.Normal(one + two + other, 1.0))
+    fit = dt.Model(y, backend="python").observe({y: 1.0})
+    with pytest.raises(
+        dt.CheckError, match=r"does not curve downwards(.|\n)*'(one|two)', '(one|two)'"
+    ):
+        fit.laplace()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"draws": 0}, "laplace: draws=0 is below 1"), ({"seed": 1.5}, "laplace: seed is an integer")],
+)
+def test_what_laplace_does_not_take(options, message):
+    with pytest.raises(dt.InputError, match=message):
+        normal_model().laplace(**options)
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+@pytest.mark.parametrize("method", ["pathfinder", "full-rank advi", "mean-field advi"])
+def test_approximations_of_blackjax(method):
+    pytest.importorskip("blackjax")
+    mean, covariance, evidence = normal_posterior()
+    fit = normal_model("numba")
+    if method == "pathfinder":
+        tree = fit.pathfinder(4000, seed=1)
+        np.testing.assert_allclose(tree["posterior"].attrs["elbo"], [evidence] * 4, atol=0.3)
+    else:
+        tree = fit.advi(4000, seed=1, steps=4000, full_rank=method.startswith("full"))
+        elbo = tree["optimization"]["elbo"].values
+        assert elbo.shape == (4000,)
+        # a lower bound of the log evidence, which the full normal distribution attains
+        bound = elbo[-500:].mean()
+        assert bound < evidence + 0.02
+        if method.startswith("full"):
+            assert bound > evidence - 0.05
+    vectors = vectors_of(tree)
+    np.testing.assert_allclose(vectors.mean(axis=0), mean, atol=0.25)
+    # independent elements have the conditional variances
+    independent = np.diag(1 / np.diag(np.linalg.inv(covariance)))
+    expected = independent if method.startswith("mean") else covariance
+    np.testing.assert_allclose(np.cov(vectors.T), expected, atol=0.7)
+    assert list(tree["posterior"]["theta"]["k"].values) == ["a", "b", "c"]
+    assert tree["posterior"].attrs["inference_method"] == method
+    assert tree["posterior"].attrs["inference_library"] == "blackjax"
+    density = fit.log_density()
+    for at in (0, 3999):
+        value = density.logp(vectors[at])
+        np.testing.assert_allclose(tree["sample_stats"]["lp"].values[0, at], value)
+
+
+def test_what_advi_does_not_take():
+    fit = normal_model()
+    with pytest.raises(dt.InputError, match="advi: learning_rate is above 0, not 0"):
+        fit.advi(learning_rate=0)
+    with pytest.raises(dt.InputError, match="pathfinder: paths=0 is below 1"):
+        fit.pathfinder(paths=0)
