@@ -263,7 +263,15 @@ class EvaluationMixin(TensorHandle):
     __slots__ = ()
 
     def eval(self, values: Mapping[Any, Any] | None = None, backend: str = "python") -> Any:
-        """Value of this expression as a DataArray; see :func:`dimtensor.evaluate`."""
+        """Value of this expression as a DataArray; see :func:`dimtensor.evaluate`.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> x = dt.scalar("x")
+        >>> (x**2).eval({x: 3.0}).item()
+        9.0
+        """
         return evaluate(self, values, backend)
 
 

@@ -1,4 +1,4 @@
-"""Reductions, cumulative operations and order statistics; names and defaults as in xarray.
+"""Reductions and cumulative operations; names and defaults as in xarray.
 
 One default differs: ``skipna`` is False, because a log density that skips its NaNs hides them.
 """
@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import Dim, Dims, ProductDim, SortedDim, find_dim, find_dims, without
-from dimtensor.errors import DimError, DtypeError, InputError
+from dimtensor.dims import Dim, Dims, find_dims, without
 from dimtensor.graph import Node, make
-from dimtensor.graph.attrs import AlongAttrs, ReduceAttrs, SortAttrs
+from dimtensor.graph.attrs import AlongAttrs, ReduceAttrs
 from dimtensor.graph.dtypes import is_complex, is_inexact
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.handle import TensorHandle, constant, elemwise, require_float, wrap
@@ -75,7 +74,26 @@ class ReductionMixin(TensorHandle):
         return self._reduced("sum", 0, dims, skipna)
 
     def prod(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
-        """Product over dims; see :meth:`sum`."""
+        """Product over dims; see :meth:`sum`.
+
+        Parameters
+        ----------
+        dim : Dim, str or iterable of them, optional
+            All dims by default.
+        skipna : bool
+            Whether NaN are left out.
+
+        Raises
+        ------
+        DimError
+            If a dim is not there.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> dt.data([2.0, 3.0], dims=dt.Dim("k")).prod().item()
+        6.0
+        """
         return self._reduced("prod", 1, self._dims(dim, "prod"), skipna)
 
     def _reduced(self, name: str, fill: Any, dims: Dims, skipna: bool) -> DimTensor:
@@ -85,20 +103,46 @@ class ReductionMixin(TensorHandle):
     def max(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
         """Largest element over dims; NaN if one of them is, unless skipped. See :meth:`sum`.
 
+        Parameters
+        ----------
+        dim : Dim, str or iterable of them, optional
+            All dims by default.
+        skipna : bool
+            Whether NaN are left out.
+
         Raises
         ------
         DimError
             If a dim has length 0.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> dt.data([2.0, 3.0], dims=dt.Dim("k")).max().item()
+        3.0
         """
         return self._extreme("max", -np.inf, dim, skipna)
 
     def min(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
         """Smallest element over dims; NaN if one of them is, unless skipped. See :meth:`sum`.
 
+        Parameters
+        ----------
+        dim : Dim, str or iterable of them, optional
+            All dims by default.
+        skipna : bool
+            Whether NaN are left out.
+
         Raises
         ------
         DimError
             If a dim has length 0.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> dt.data([2.0, 3.0], dims=dt.Dim("k")).min().item()
+        2.0
         """
         return self._extreme("min", np.inf, dim, skipna)
 
@@ -112,17 +156,69 @@ class ReductionMixin(TensorHandle):
         return result
 
     def all(self, dim: DimKey = None) -> DimTensor:
-        """Whether all elements over dims are true."""
+        """Whether all elements over dims are true.
+
+        Parameters
+        ----------
+        dim : Dim, str or iterable of them, optional
+            All dims by default.
+
+        Raises
+        ------
+        DimError
+            If a dim is not there.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> dt.data([True, False], dims=dt.Dim("k")).all().item()
+        False
+        """
         dims = self._dims(dim, "all")
         return _reduce(self.node, "all", dims) if dims else wrap(make("cast", (self.node,), "bool"))
 
     def any(self, dim: DimKey = None) -> DimTensor:
-        """Whether one element over dims is true."""
+        """Whether one element over dims is true.
+
+        Parameters
+        ----------
+        dim : Dim, str or iterable of them, optional
+            All dims by default.
+
+        Raises
+        ------
+        DimError
+            If a dim is not there.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> dt.data([True, False], dims=dt.Dim("k")).any().item()
+        True
+        """
         dims = self._dims(dim, "any")
         return _reduce(self.node, "any", dims) if dims else wrap(make("cast", (self.node,), "bool"))
 
     def count(self, dim: DimKey = None) -> DimTensor:
-        """Number of elements over dims that are not NaN."""
+        """Number of elements over dims that are not NaN.
+
+        Parameters
+        ----------
+        dim : Dim, str or iterable of them, optional
+            All dims by default.
+
+        Raises
+        ------
+        DimError
+            If a dim is not there.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> import numpy as np
+        >>> dt.data([1.0, np.nan, 3.0], dims=dt.Dim("k")).count().item()
+        2
+        """
         dims = self._dims(dim, "count")
         if _is_float(self.node):
             present = elemwise("logical_not", elemwise("isnan", self)).astype("int64")
@@ -152,6 +248,11 @@ class ReductionMixin(TensorHandle):
         skipna : bool
             Whether NaN are left out.
 
+        Raises
+        ------
+        DimError
+            If a dim is not there.
+
         Examples
         --------
         >>> import dimtensor as dt
@@ -176,6 +277,17 @@ class ReductionMixin(TensorHandle):
             Subtracted from the number of elements in the divisor.
         skipna : bool
             Whether NaN are left out.
+
+        Raises
+        ------
+        DimError
+            If a dim is not there.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> dt.data([1.0, 3.0], dims=dt.Dim("k")).var(ddof=1).item()
+        2.0
         """
         dims = self._dims(dim, "var")
         x = wrap(require_float(self.node))
@@ -192,6 +304,26 @@ class ReductionMixin(TensorHandle):
         """Standard deviation over dims: the root of :meth:`var`.
 
         Where all elements are equal its gradient is 0, which is a subgradient there.
+
+        Parameters
+        ----------
+        dim : Dim, str or iterable of them, optional
+            All dims by default.
+        ddof : int
+            Subtracted from the number of elements in the divisor.
+        skipna : bool
+            Whether NaN are left out.
+
+        Raises
+        ------
+        DimError
+            If a dim is not there.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> dt.data([1.0, 3.0], dims=dt.Dim("k")).std().item()
+        1.0
         """
         dims = self._dims(dim, "std")
         result = root_of_variance(self.var(dims, ddof=ddof, skipna=skipna))
@@ -202,6 +334,22 @@ class ReductionMixin(TensorHandle):
 
         The largest element is taken out before the exponentials are; -inf contributes nothing, and
         nothing gives -inf.
+
+        Parameters
+        ----------
+        dim : Dim, str or iterable of them, optional
+            All dims by default.
+
+        Raises
+        ------
+        DimError
+            If a dim is not there.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> round(dt.data([1000.0, 1000.0], dims=dt.Dim("k")).logsumexp().item(), 4)
+        1000.6931
         """
         dims = self._dims(dim, "logsumexp")
         if not dims:
@@ -222,13 +370,47 @@ class ReductionMixin(TensorHandle):
         return elemwise("subtract", wrap(x), high), high
 
     def softmax(self, dim: DimKey = None) -> DimTensor:
-        """Exponentials divided by their sum over dims, without overflow."""
+        """Exponentials divided by their sum over dims, without overflow.
+
+        Parameters
+        ----------
+        dim : Dim, str or iterable of them, optional
+            All dims by default.
+
+        Raises
+        ------
+        DimError
+            If a dim is not there.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> dt.data([5.0, 5.0], dims=dt.Dim("k")).softmax().values.tolist()
+        [0.5, 0.5]
+        """
         dims = self._dims(dim, "softmax")
         weights = elemwise("exp", self._below_zero(dims)[0])
         return say(elemwise("divide", weights, weights.sum(dims)), "softmax", self, over=dims)
 
     def log_softmax(self, dim: DimKey = None) -> DimTensor:
-        """Logarithm of :meth:`softmax`."""
+        """Logarithm of :meth:`softmax`.
+
+        Parameters
+        ----------
+        dim : Dim, str or iterable of them, optional
+            All dims by default.
+
+        Raises
+        ------
+        DimError
+            If a dim is not there.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> dt.data([5.0, 5.0], dims=dt.Dim("k")).log_softmax().values.round(4).tolist()
+        [-0.6931, -0.6931]
+        """
         dims = self._dims(dim, "log_softmax")
         shifted, _ = self._below_zero(dims)
         total = elemwise("log", elemwise("exp", shifted).sum(dims))
@@ -247,6 +429,11 @@ class ReductionMixin(TensorHandle):
         skipna : bool
             Whether NaN count as 0.
 
+        Raises
+        ------
+        DimError
+            If a dim is not there.
+
         Examples
         --------
         >>> import dimtensor as dt
@@ -257,7 +444,19 @@ class ReductionMixin(TensorHandle):
         return self._cumulate("cumsum", 0, dim, skipna)
 
     def cumprod(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
-        """Running product along dims; see :meth:`cumsum`."""
+        """Running product along dims; see :meth:`cumsum`.
+
+        Raises
+        ------
+        DimError
+            If a dim is not there.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> dt.data([1, 2, 3], dims=dt.Dim("k")).cumprod().values.tolist()
+        [1, 2, 6]
+        """
         return self._cumulate("cumprod", 1, dim, skipna)
 
     def _cumulate(self, name: str, fill: Any, dim: DimKey, skipna: bool) -> DimTensor:
@@ -266,140 +465,6 @@ class ReductionMixin(TensorHandle):
         for along in dims:
             x = make("cumulate", (x,), AlongAttrs(name, along))
         return say(wrap(x), name, self, along=dims, skipna=skipna)
-
-    def _one(self, dim: Dim | str | None, what: str) -> Dim:
-        if dim is None:
-            if len(self.dims) != 1:
-                raise DimError(f"{what}: name one of the dims {[d.short for d in self.dims]}")
-            return self.dims[0]
-        return find_dim(self.dims, dim, what)
-
-    # -- positions and labels of extremes ----------------------------------------------------------
-
-    def argmax(self, dim: DimKey = None) -> Any:
-        """Position of the largest element.
-
-        Parameters
-        ----------
-        dim : Dim, str or iterable of them, optional
-            One dim: positions along it. Several, or ``...``: a dict of positions by name of dim.
-            It may be left out where there is only one.
-
-        Returns
-        -------
-        DimTensor or dict of str to DimTensor
-            Ties go to the first element.
-        """
-        return self._arg("argmax", dim)
-
-    def argmin(self, dim: DimKey = None) -> Any:
-        """Position of the smallest element; see :meth:`argmax`."""
-        return self._arg("argmin", dim)
-
-    def _arg(self, name: str, dim: DimKey) -> Any:
-        if dim is None or isinstance(dim, (Dim, str)):
-            return wrap(make("arg_reduce", (self.node,), AlongAttrs(name, self._one(dim, name))))
-        dims = self._dims(dim, name)
-        if len(dims) == 1:
-            return {dims[0].short: self._arg(name, dims[0])}
-        product = ProductDim(dims)
-        merged = make("merge", (self.node,), product)
-        flat = wrap(make("arg_reduce", (merged,), AlongAttrs(name, product)))
-        positions: dict[str, DimTensor] = {}
-        for factor in reversed(product.factors):
-            n = wrap(make("length", (), factor))
-            positions[factor.short] = elemwise("mod", flat, n)
-            flat = elemwise("floor_divide", flat, n)
-        return dict(reversed(positions.items()))
-
-    def idxmax(self, dim: Dim | str | None = None) -> DimTensor:
-        """Label of the largest element along a dim, as a tensor of labels.
-
-        Examples
-        --------
-        >>> import dimtensor as dt
-        >>> country = dt.Dim("country", coords=["Italy", "Kenya"])
-        >>> dt.data([1.0, 2.0], dims=country).idxmax().eval().item()
-        'Kenya'
-        """
-        return self._idx("idxmax", "argmax", dim)
-
-    def idxmin(self, dim: Dim | str | None = None) -> DimTensor:
-        """Label of the smallest element along a dim, as a tensor of labels."""
-        return self._idx("idxmin", "argmin", dim)
-
-    def _idx(self, name: str, position: str, dim: Dim | str | None) -> DimTensor:
-        along = self._one(dim, name)
-        codes = wrap(make("codes", (self._arg(position, along).node,), along))
-        return say(codes, name, self, along=along)
-
-    # -- order ------------------------------------------------------------------------------------
-
-    def sort(self, dim: Dim | str | None = None) -> DimTensor:
-        """Elements in ascending order along a dim; NaN come last.
-
-        Returns
-        -------
-        DimTensor
-            On ``SortedDim(dim)``: the sorted elements no longer belong to the labels of `dim`.
-        """
-        along = self._one(dim, "sort")
-        return wrap(make("sort", (self.node,), SortAttrs(along, SortedDim(along))))
-
-    def argsort(self, dim: Dim | str | None = None) -> DimTensor:
-        """Positions of the elements in ascending order, on ``SortedDim(dim)``."""
-        along = self._one(dim, "argsort")
-        return wrap(make("argsort", (self.node,), SortAttrs(along, SortedDim(along))))
-
-    def median(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
-        """Middle element over dims, or the mean of the two middle ones."""
-        dims = self._dims(dim, "median")
-        return say(
-            self.quantile(0.5, dims, skipna=skipna), "median", self, over=dims, skipna=skipna
-        )
-
-    def quantile(self, q: Any, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
-        """Quantiles over dims, interpolated linearly between order statistics.
-
-        Parameters
-        ----------
-        q : float or list of float
-            Between 0 and 1. Several give a dim ``quantile`` that has them as labels.
-        dim : Dim, str or iterable of them, optional
-            All dims by default.
-        skipna : bool
-            Whether NaN are left out; else a NaN makes the result NaN.
-
-        Raises
-        ------
-        InputError
-            If a quantile is outside of 0 to 1.
-
-        Notes
-        -----
-        Definition 7 of Hyndman and Fan, "Sample Quantiles in Statistical Packages", The American
-        Statistician 50 (1996), which is NumPy's default.
-        """
-        if np.ndim(q):
-            from dimtensor.tensor.functions import stack
-
-            levels = np.asarray(q, dtype=float)
-            new = Dim("quantile", coords=levels)
-            each = [self.quantile(float(level), dim, skipna=skipna) for level in levels]
-            dims = self._dims(dim, "quantile")
-            return say(stack(each, new), "quantile", self, q=levels.tolist(), over=dims)
-        if not 0 <= q <= 1:
-            raise InputError(f"a quantile is between 0 and 1, not {q}")
-        dims = self._dims(dim, "quantile")
-        x = require_float(self.node)
-        if is_complex(x.dtype):
-            raise DtypeError("quantiles of complex numbers are not defined")
-        if not dims:
-            return wrap(x)
-        along = ProductDim(dims)
-        flat = wrap(make("merge", (x,), along) if len(dims) > 1 else x)
-        result = _quantile_along(flat, float(q), along, skipna)
-        return say(result, "quantile", self, q=float(q), over=dims, skipna=skipna)
 
     def weighted(self, weights: Any) -> Weighted:
         """Weighted sums and means, as in xarray.
@@ -424,35 +489,5 @@ def root_of_variance(variance: DimTensor) -> DimTensor:
     return elemwise("where", none, 0, elemwise("sqrt", elemwise("where", none, 1, variance)))
 
 
-def with_an_element(x: DimTensor, dims: Dims, fill: float) -> tuple[DimTensor, Dims]:
-    """A tensor with an element more along dims that may have none, and its dims in their place."""
-    grown = []
-    for dim in dims:
-        if not dim.length:
-            before, x = x.dims, x.pad({dim: (0, 1)}, constant_values=fill)
-            (dim,) = without(x.dims, before)
-        grown.append(dim)
-    return x, tuple(grown)
-
-
 def _real(dtype: str) -> str:
     return {"complex64": "float32", "complex128": "float64"}.get(dtype, dtype)
-
-
-def _quantile_along(x: DimTensor, q: float, along: Dim, skipna: bool) -> DimTensor:
-    # NaN are last in order, and the value where there is no other element
-    padded, (longer,) = with_an_element(x, (along,), np.nan)
-    ordered, ranks = padded.sort(longer), SortedDim(longer)
-    present = x.count(along) if skipna else x._n((along,))
-    place = elemwise("multiply", elemwise("subtract", present, 1), q)
-    low = elemwise("floor", place)
-    share = elemwise("subtract", place, low).astype(x.dtype)
-    last = elemwise("maximum", elemwise("subtract", present, 1), 0)
-    below = elemwise("maximum", low.astype("int64"), 0)
-    above = elemwise("minimum", elemwise("add", below, 1), last)
-    first, second = (ordered.isel({ranks: at}) for at in (below, above))
-    gap = elemwise("where", elemwise("equal", share, 0), 0, elemwise("subtract", second, first))
-    value = elemwise("add", first, elemwise("multiply", gap, share))
-    if skipna:
-        return elemwise("where", elemwise("greater", present, 0), value, np.nan)
-    return elemwise("where", elemwise("isnan", x).any(along), np.nan, value)

@@ -95,11 +95,27 @@ class ShapeMixin(TensorHandle):
         return elemwise("where", elemwise("isnan", self), value, self)
 
     def isnull(self) -> DimTensor:
-        """Whether elements are NaN."""
+        """Whether elements are NaN.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> import numpy as np
+        >>> dt.data([1.0, np.nan], dims=dt.Dim("k")).isnull().values.tolist()
+        [False, True]
+        """
         return elemwise("isnan", self)
 
     def notnull(self) -> DimTensor:
-        """Whether elements are not NaN."""
+        """Whether elements are not NaN.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> import numpy as np
+        >>> dt.data([1.0, np.nan], dims=dt.Dim("k")).notnull().values.tolist()
+        [True, False]
+        """
         return elemwise("logical_not", elemwise("isnan", self))
 
     def rename_dim(self, old: Dim | str, new: Dim | str | None = None) -> DimTensor:
@@ -207,7 +223,24 @@ class ShapeMixin(TensorHandle):
         return wrap(make("expand", (self.node,), added) if added else self.node)
 
     def broadcast_like(self, other: DimTensor) -> DimTensor:
-        """Repeat the elements along the dims of another tensor that this one has not."""
+        """Repeat the elements along the dims of another tensor that this one has not.
+
+        Parameters
+        ----------
+        other : DimTensor
+
+        Raises
+        ------
+        DimError
+            If the other tensor has another dim of a name that this one has.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> k, j = dt.Dim("k", length=2), dt.Dim("j", length=3)
+        >>> dt.ones(k).broadcast_like(dt.ones(j)).sizes
+        {'j': 3, 'k': 2}
+        """
         return self.expand(other.dims)
 
     def squeeze(self, dim: Any = None) -> DimTensor:
@@ -222,6 +255,12 @@ class ShapeMixin(TensorHandle):
         ------
         DimError
             If a named dim is known to have another length, or its length is not known.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> dt.ones(dt.Dim("k", length=1)).squeeze().dims
+        ()
         """
         dims = find_dims(self.dims, dim, "squeeze")
         if dim is None:
@@ -292,6 +331,13 @@ class ShapeMixin(TensorHandle):
         ------
         DimError
             If the dim is no product, or there is not exactly one.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> k, j = dt.Dim("k", length=2), dt.Dim("j", length=3)
+        >>> dt.ones([k, j]).ravel([k, j]).unravel().sizes
+        {'j': 3, 'k': 2}
         """
         if dim is None:
             products = [d for d in self.dims if isinstance(d, ProductDim)]

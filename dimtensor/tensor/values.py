@@ -69,6 +69,12 @@ class ValuesMixin(TensorHandle):
             If there are inputs without values.
         DimError
             If there is not exactly one element.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> dt.data([1.0, 2.0], dims=dt.Dim("k")).sum().item()
+        3.0
         """
         value = _computed(self.node, "a value")
         if value.size != 1:
@@ -93,6 +99,13 @@ class ValuesMixin(TensorHandle):
         ------
         GraphError
             If there are inputs without values.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> country = dt.Dim("country", coords=["Italy", "Kenya"])
+        >>> dt.data([1.0, 2.0], dims=country).to_dataframe("x")["x"].to_dict()
+        {'Italy': 1.0, 'Kenya': 2.0}
         """
         import pandas as pd
 
@@ -101,7 +114,16 @@ class ValuesMixin(TensorHandle):
         return value.to_dataframe(name) if value.dims else pd.DataFrame({name: [value.item()]})
 
     def known_values(self) -> xr.DataArray | None:
-        """The values with their labels, as :meth:`eval` gives them; None if there are inputs."""
+        """The values with their labels, as :meth:`eval` gives them; None if there are inputs.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> dt.data([1.0, 2.0], dims=dt.Dim("k")).known_values().values.tolist()
+        [1.0, 2.0]
+        >>> dt.scalar("x").known_values() is None
+        True
+        """
         return _computed(self.node, "values") if has_values(self.node) else None
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:

@@ -284,17 +284,38 @@ class IndexingMixin(TensorHandle):
         )
 
     def head(self, indexers: Indexers = None, **by_name: int) -> DimTensor:
-        """The first positions along dims: ``x.head(time=3)``."""
+        """The first positions along dims: ``x.head(time=3)``.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> dt.data([1, 2, 3], dims=dt.Dim("time")).head(time=2).values.tolist()
+        [1, 2]
+        """
         given = gathered(indexers, by_name, "head")
         return self.isel({key: slice(None, n) for key, n in given.items()})
 
     def tail(self, indexers: Indexers = None, **by_name: int) -> DimTensor:
-        """The last positions along dims: ``x.tail(time=3)``."""
+        """The last positions along dims: ``x.tail(time=3)``.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> dt.data([1, 2, 3], dims=dt.Dim("time")).tail(time=2).values.tolist()
+        [2, 3]
+        """
         given = gathered(indexers, by_name, "tail")
         return self.isel({key: slice(-n, None) if n else slice(0, 0) for key, n in given.items()})
 
     def thin(self, indexers: Indexers = None, **by_name: int) -> DimTensor:
-        """Every n-th position along dims: ``x.thin(draw=10)``."""
+        """Every n-th position along dims: ``x.thin(draw=10)``.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> dt.data([1, 2, 3], dims=dt.Dim("time")).thin(time=2).values.tolist()
+        [1, 3]
+        """
         given = gathered(indexers, by_name, "thin")
         return self.isel({key: slice(None, None, n) for key, n in given.items()})
 
