@@ -1,9 +1,8 @@
 """The loops of a kernel: typed expressions and statements.
 
-What the emitter writes, what passes rewrite, and what is printed: as Python to be read (and for
-numba), as LLVM to be run. Nodes are immutable and compared by what they say. An expression knows
-its dtype, its rank (0 for a number), the names that it uses, and the loops that it varies with: it
-is invariant in all others.
+The emitter writes them, passes rewrite them; they are printed as Python, to be read, and as LLVM, to
+be run. Nodes are immutable and compared by value. An expression knows its dtype, its rank (0 for a
+number), the names that it uses, and the loops that it varies with: it is invariant in all others.
 """
 
 from __future__ import annotations
@@ -27,14 +26,9 @@ def _united(sets: Iterable[Names]) -> Names:
 
 def _settle(node: Any, parts: Iterable[Expression]) -> None:
     """Say what an expression uses and what it varies with, from its parts."""
-    uses = loops = NOTHING
-    for each in parts:
-        if each.uses:
-            uses = uses | each.uses if uses else each.uses
-        if each.loops:
-            loops = loops | each.loops if loops else each.loops
-    _set(node, "uses", uses)
-    _set(node, "loops", loops)
+    parts = tuple(parts)
+    _set(node, "uses", _united([each.uses for each in parts]))
+    _set(node, "loops", _united([each.loops for each in parts]))
 
 
 # -- numbers ---------------------------------------------------------------------------------------
@@ -412,8 +406,7 @@ class For(Statement):
     is_scan : bool
         Whether each round starts from the states that the last one left.
     is_wide : bool
-        Whether rounds do not depend on each other, and there is so much in them that they are to be
-        written in vectors.
+        Whether rounds are independent, and so long that they are to be written in vectors.
     """
 
     counter: Var
