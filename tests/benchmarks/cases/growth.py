@@ -1,17 +1,27 @@
 """Seconds that compiling takes of a value and its gradient, as expressions grow.
 
 The expressions are ``s = tanh(s * c) + v``, so many times, of numbers and of vectors; and ``wide``
-ones, sums of so many terms ``tanh(v * (c + k))``. A line for each size has the seconds of the steps
-before machine code is made (``compile_s``) and of LLVM (``jit_s``); ``exponent`` and
-``jit_exponent`` say how these grow from the size before: 1 is linear.
+ones, sums of so many terms ``tanh(v * (c + k))``. ``n`` is the number of nodes that were written,
+without those of the gradient. Each size has a process that finds nothing compiled (``cold_s``) and a
+second one that finds the code (``warm_s``): seconds of the processor from the first tensor to the
+first result, after imports and a first small function, so that a busy machine disturbs them little.
+``jit_s`` is the share of LLVM. ``exponent`` and ``warm_exponent`` say how they grow from the size
+before: 1 is linear.
 """
 
+import json
 import math
-import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
 
 import numpy as np
 
-SIZES = {"number": (30, 100, 300, 1000), "vector": (10, 30, 100, 300), "wide": (10, 30, 100, 300)}
+# steps, or terms, of three or four nodes each
+STEPS = {"number": (33, 100, 333, 1000, 3333), "vector": (33, 100, 333), "wide": (25, 75, 250)}
+NODES = {"number": 3, "vector": 3, "wide": 4}
 
 
 def outputs(kind: str, n: int):
@@ -29,7 +39,8 @@ def outputs(kind: str, n: int):
     return [v, c], [total, *dt.grad(total, [v, c])]
 
 
-def seconds(kind: str, n: int) -> dict[str, float]:
+def first_result(kind: str, n: int) -> dict[str, float]:
+    """Steps of the compilation, as far as there was one."""
     import dimtensor as dt
 
     inputs, results = outputs(kind, n)
@@ -38,20 +49,44 @@ def seconds(kind: str, n: int) -> dict[str, float]:
     return f.stats
 
 
-def measure():
-    os.environ["DIMTENSOR_CACHE"] = "0"
-    for kind, sizes in SIZES.items():
-        seconds(kind, 2)  # what the first compilation of a process loads
+def work(kind: str, n: int) -> None:
+    """In a process of its own."""
+    first_result(kind, 2)  # what the first compilation of a process loads
+    started = time.process_time()
+    stats = first_result(kind, n)
+    seconds = time.process_time() - started
+    share = stats.get("jit", 0.0) / sum(stats.values()) if stats else 0.0
+    print(json.dumps([seconds, share * seconds]))
+
+
+def in_new_process(folder: str, kind: str, n: int) -> tuple[float, float]:
+    from run import environment
+
+    command = [sys.executable, __file__, kind, str(n)]
+    answer = subprocess.run(
+        command, env=environment(folder), check=True, capture_output=True, text=True
+    )
+    seconds, of_llvm = json.loads(answer.stdout.splitlines()[-1])
+    return seconds, of_llvm
+
+
+def measure(steps=STEPS):
+    for kind, sizes in steps.items():
         before = None
         for n in sizes:
-            stats = seconds(kind, n)
-            jit = stats.get("jit", 0.0)
-            own = sum(stats.values()) - jit
-            line = {"case": "growth", "n": n, "who": kind, "compile_s": round(own, 3)}
-            line |= {"jit_s": round(jit, 3), "us": 0.0}
+            with tempfile.TemporaryDirectory() as folder:
+                cold, of_llvm = in_new_process(folder, kind, n)
+                warm, _ = in_new_process(folder, kind, n)
+            line = {"case": "growth", "n": NODES[kind] * n, "who": kind}
+            line |= {"cold_s": round(cold, 3), "jit_s": round(of_llvm, 3), "warm_s": round(warm, 3)}
             if before is not None:
                 longer = math.log(n / before[0])
-                line["exponent"] = round(math.log(own / before[1]) / longer, 2)
-                line["jit_exponent"] = round(math.log(jit / before[2]) / longer, 2)
-            before = n, own, jit
+                line["exponent"] = round(math.log(cold / before[1]) / longer, 2)
+                line["warm_exponent"] = round(math.log(warm / before[2]) / longer, 2)
+            before = n, cold, warm
             yield line
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parent.parent))
+    work(sys.argv[1], int(sys.argv[2]))
