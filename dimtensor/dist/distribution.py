@@ -197,6 +197,10 @@ class Distribution(ABC):
             Dims beside those of the distribution: independent draws along them.
         """
 
+    def knows(self, what: str) -> bool:
+        """Whether there is a formula: of ``"logcdf"``, ``"icdf"``, ``"mean"`` or ``"variance"``."""
+        return getattr(type(self), what) is not getattr(Distribution, what)
+
     def _missing(self, what: str, why: str) -> GraphError:
         return GraphError(f"{what} of {self.name}: {why}")
 
@@ -327,6 +331,9 @@ class TableDistribution(Distribution):
             return value.astype("int64") if self.discrete else value, rng
         return self._cell("draw")(rng, p, whole)
 
+    def knows(self, what: str) -> bool:
+        return callable(getattr(self.row, what))
+
     def _cell(self, what: str) -> Callable[..., Any]:
         cell = getattr(self.row, what)
         if isinstance(cell, Missing):
@@ -386,3 +393,10 @@ def _either(one: Any, other: Any) -> Any:
 def batch_dims(whole: Dims, event: Dims) -> Dims:
     """Dims without those along which elements belong together."""
     return sort_dims(dim for dim in whole if dim not in event)
+
+
+def plain_bound(bound: Any) -> Any:
+    """A bound that is known as a number."""
+    if isinstance(bound, TensorHandle) and bound.node.kind == "constant":
+        return float(bound.node.attrs.value)
+    return bound

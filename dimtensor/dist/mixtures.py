@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, Dims, canonical_dims, find_dim, sort_dims, union, without
 from dimtensor.dist.distribution import DimsLike, Distribution
+from dimtensor.dist.inversion import inverted
 from dimtensor.dist.supports import Support
 from dimtensor.dist.wrappers import as_distribution, as_parameter, as_value
 from dimtensor.errors import DimError, InputError, build_message
@@ -78,6 +79,15 @@ class Mixture(Distribution):
 
     def logsf(self, x: Any) -> DimTensor:
         return self._mixed("logsf", x)
+
+    def knows(self, what: str) -> bool:
+        if self.event_dims and what in ("logcdf", "icdf"):
+            return False
+        return all(part.knows("logcdf" if what == "icdf" else what) for part in self._each)
+
+    def icdf(self, q: Any) -> DimTensor:
+        """By bisection of the probability."""
+        return inverted(self, as_value(q, self))
 
     def mean(self) -> DimTensor:
         return (self.weights * self._of_parts(lambda part: part.mean())).sum(self.over)
@@ -189,6 +199,9 @@ class Custom(Distribution):
     @property
     def support(self) -> Support:
         return self._support
+
+    def knows(self, what: str) -> bool:
+        return self._functions[what] is not None
 
     def _call(self, what: str, *operands: Any) -> Any:
         function = self._functions[what]

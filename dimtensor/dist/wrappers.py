@@ -7,13 +7,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dims, sort_dims, union
-from dimtensor.dist.distribution import DimsLike, Distribution
+from dimtensor.dist.distribution import DimsLike, Distribution, plain_bound
 from dimtensor.dist.formulas import difference
+from dimtensor.dist.inversion import inverted
 from dimtensor.dist.parameters import as_number, check_range
 from dimtensor.dist.supports import Bounded, Integers, Support
 from dimtensor.dist.table import RANGES
 from dimtensor.errors import InputError, build_message
 from dimtensor.graph.dtypes import is_float
+from dimtensor.tensor.constructors import full
+from dimtensor.tensor.control.while_loops import while_loop
 from dimtensor.tensor.elementwise import (
     ceil,
     equal,
@@ -25,10 +28,13 @@ from dimtensor.tensor.elementwise import (
     minimum,
     where,
 )
-from dimtensor.tensor.handle import TensorHandle, wrap
+from dimtensor.tensor.handle import wrap
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
+
+
+_ATTEMPTS = 100_000  # of draws that are not 0
 
 
 def as_distribution(d: Any, what: str) -> Distribution:
@@ -75,6 +81,9 @@ class Wrapper(Distribution):
     @property
     def support(self) -> Support:
         return self.base.support
+
+    def knows(self, what: str) -> bool:
+        return super().knows(what) and self.base.knows(what)
 
     def __repr__(self) -> str:
         own = "".join(f", {name}={wrapper_text(p)}" for name, p in self._own.items())
@@ -126,13 +135,6 @@ class _Between(Wrapper):
         return Integers(low, high) if self.discrete else Bounded(low, high)
 
 
-def plain_bound(bound: Any) -> Any:
-    """A bound that is known as a number."""
-    if isinstance(bound, TensorHandle) and bound.node.kind == "constant":
-        return float(bound.node.attrs.value)
-    return bound
-
-
 def _further(one: Any, other: Any, of_tensors: Any, of_numbers: Any) -> Any:
     if one is None or other is None:
         return other if one is None else one
@@ -142,6 +144,9 @@ def _further(one: Any, other: Any, of_tensors: Any, of_numbers: Any) -> Any:
 
 class Truncated(_Between):
     """A distribution, given that its values lie between bounds."""
+
+    def knows(self, what: str) -> bool:
+        return super().knows("logcdf" if what == "icdf" else what)
 
     def _tails(self, below: Any, up_to: Any) -> DimTensor:
         """Log probability of values above one number, and not above another one.
@@ -189,6 +194,8 @@ class Truncated(_Between):
 
     def icdf(self, q: Any) -> DimTensor:
         q = as_value(q, self)
+        if not self.base.knows("icdf"):
+            return inverted(self, q)
         start = 0.0 if self.lower is None else self.base.cdf(self._below())
         found = self.base.icdf(start + q * exp(self._log_mass))
         found = found if self.lower is None else maximum(found, self.lower)
@@ -312,10 +319,24 @@ class Hurdle(Wrapper):
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         whole = self._draw_dims(dims)
-        base = truncated(self.base, lower=1) if self.discrete else self.base
-        value, rng = base.draw(rng, whole)
+        value, rng = self._draw_rest(rng, whole)
         u, rng = rng.uniform(0.0, 1.0, dims=whole)
         return where(u < self.psi, value, 0), rng
+
+    def _draw_rest(self, rng: Any, whole: Dims) -> tuple[DimTensor, Any]:
+        """A value that is not 0."""
+        if not self.discrete:
+            return self.base.draw(rng, whole)
+        if self.base.knows("logcdf"):
+            return truncated(self.base, lower=1).draw(rng, whole)
+
+        def again(state: Any) -> Any:
+            value, rng = state
+            new, rng = self.base.draw(rng, whole)
+            return where(equal(value, 0), new, value), rng
+
+        start = full(whole, 0), rng
+        return while_loop(lambda state: equal(state[0], 0).any(), again, start, _ATTEMPTS)
 
 
 # -- constructors ----------------------------------------------------------------------------------
@@ -327,7 +348,8 @@ def truncated(d: Distribution, lower: Any = None, upper: Any = None) -> Truncate
     Parameters
     ----------
     d : Distribution
-        With a formula of `logcdf`; draws need one of `icdf`.
+        With a formula of `logcdf`. Without one of `icdf`, quantiles and draws are found by
+        bisection.
     lower, upper : number or DimTensor, optional
 
     Raises
@@ -399,7 +421,7 @@ def hurdle(d: Distribution, psi: Any) -> Hurdle:
     Parameters
     ----------
     d : Distribution
-        Of a discrete one the probability of 0 is left out. Draws of it need a formula of `icdf`.
+        Of a discrete one the probability of 0 is left out.
     psi : number or DimTensor
         Probability that a value is not 0.
 

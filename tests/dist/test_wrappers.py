@@ -8,6 +8,7 @@ import scipy.stats as st
 
 import dimtensor as dt
 from dimtensor import dist
+from tests.backend_names import COMPILED
 from tests.dist.test_rows import NumPyDraws
 
 X = dt.Dim("x")
@@ -200,3 +201,98 @@ def test_draws(name, rng):
         else:
             wanted = float(d.cdf(float(point)).eval())
         assert abs((draws <= point).mean() - wanted) < 4 * np.sqrt(0.25 / n)
+
+
+def frozen_mixture(x):
+    return 0.3 * st.expon.cdf(x) + 0.7 * st.gamma(4.0).cdf(x)
+
+
+def check_draws(d, cdf, rng, n=2000):
+    value, _ = d.draw(dt.random.generator(int(rng.integers(2**31))), dims=dt.Dim("n", length=n))
+    draws = np.asarray(value.eval())
+    if d.discrete:
+        assert draws.dtype == "int64"
+        values, counts = np.unique(draws, return_counts=True)
+        np.testing.assert_allclose(np.cumsum(counts) / n, cdf(values), atol=0.05)
+    else:
+        assert st.kstest(draws, cdf).pvalue > 1e-4
+
+
+def test_draws_without_a_formula_of_quantiles(rng):
+    """Poisson, binomial and Wald variables have none: theirs are found by bisection."""
+    poisson = st.poisson(1.3)
+    above = dist.truncated(dist.Poisson(1.3), lower=1)
+    check_draws(above, lambda k: (poisson.cdf(k) - poisson.pmf(0)) / poisson.sf(0), rng)
+    q = np.array([0.1, 0.5, 0.9, 0.999])
+    wanted = poisson.ppf(poisson.pmf(0) + q * poisson.sf(0))
+    np.testing.assert_array_equal(at(above, "icdf", q), wanted)
+    binomial = st.binom(9, 0.4)
+    between = dist.truncated(dist.Binomial(9, 0.4), lower=2, upper=6)
+    mass = binomial.cdf(6) - binomial.cdf(1)
+    check_draws(between, lambda k: (binomial.cdf(k) - binomial.cdf(1)) / mass, rng)
+    wald = st.invgauss(1.0, 0.0, 1.0)
+    for d, low, high in [
+        (dist.truncated(dist.Wald(1.0, 1.0), lower=0.5), 0.5, np.inf),
+        (dist.truncated(dist.Wald(1.0, 1.0), upper=2.0), 0.0, 2.0),
+    ]:
+        mass = wald.cdf(high) - wald.cdf(low)
+        np.testing.assert_allclose(at(d, "icdf", q), wald.ppf(wald.cdf(low) + q * mass), rtol=1e-9)
+        check_draws(d, lambda x, low=low, mass=mass: (wald.cdf(x) - wald.cdf(low)) / mass, rng)
+    assert np.isnan(at(above, "icdf", [-0.1, 1.1])).all()
+
+
+def test_hurdles_draw_what_is_not_zero(rng):
+    for base, oracle in [
+        (dist.Poisson(1.3), st.poisson(1.3)),
+        (dist.NegativeBinomial(2.0, 1.5), st.nbinom(1.5, 1.5 / 3.5)),
+        (dist.BetaBinomial(6, 1.0, 2.0), st.betabinom(6, 1.0, 2.0)),  # drawn again and again
+    ]:
+        d = dist.hurdle(base, psi=0.6)
+
+        def cdf(k, oracle=oracle):
+            return 0.4 + 0.6 * (oracle.cdf(k) - oracle.pmf(0)) / oracle.sf(0)
+
+        check_draws(d, cdf, rng)
+
+
+def test_quantiles_of_mixtures(rng):
+    k = dt.Dim("part", length=2)
+    weights = dt.data([0.3, 0.7], dims=k)
+    d = dist.mixture(weights, [dist.Exponential(1.0), dist.Gamma(4.0, 1.0)], over=k)
+    q = np.array([1e-4, 0.2, 0.5, 0.99])
+    np.testing.assert_allclose(frozen_mixture(at(d, "icdf", q)), q, rtol=1e-10)
+    low = frozen_mixture(1.0)
+    cut = dist.truncated(d, lower=1.0)
+    check_draws(cut, lambda x: (frozen_mixture(x) - low) / (1 - low), rng)
+    normal = dist.mixture(weights, dist.Normal(dt.data([-3.0, 3.0], dims=k), 1.0), over=k)
+    found = at(normal, "icdf", q)
+    wanted = 0.3 * st.norm(-3).cdf(found) + 0.7 * st.norm(3).cdf(found)
+    np.testing.assert_allclose(wanted, q, rtol=1e-9)
+    counts = dist.mixture(weights, dist.Poisson(dt.data([1.0, 9.0], dims=k)), over=k)
+    found = at(counts, "icdf", q)
+    cdf = lambda n: 0.3 * st.poisson(1).cdf(n) + 0.7 * st.poisson(9).cdf(n)  # noqa: E731
+    assert (cdf(found) >= q).all()
+    assert (cdf(found - 1) < q).all()
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("backend", COMPILED)
+def test_draws_by_bisection_compiled(backend, rng):
+    n = dt.Dim("n", length=500)
+    cut = dist.truncated(dist.Poisson(1.3), lower=1)
+    q = dt.tensor("q", dims=n)
+    found = dt.function([q], cut.icdf(q), backend=backend)(u := rng.uniform(size=500))
+    poisson = st.poisson(1.3)
+    np.testing.assert_array_equal(found, poisson.ppf(poisson.pmf(0) + u * poisson.sf(0)))
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+@pytest.mark.parametrize("backend", COMPILED)
+def test_draws_by_rejection_compiled(backend):
+    n, seed = dt.Dim("n", length=500), dt.scalar("seed", dtype="int64")
+    value, _ = dist.hurdle(dist.BetaBinomial(6, 1.0, 2.0), 1.0).draw(
+        dt.random.generator(seed), dims=n
+    )
+    drawn = dt.function([seed], value, backend=backend)(3).values
+    assert (drawn > 0).all()
