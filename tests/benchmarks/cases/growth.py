@@ -2,8 +2,8 @@
 
 The expressions are ``s = tanh(s * c) + v``, so many times, of numbers and of vectors; and ``wide``
 ones, sums of so many terms ``tanh(v * (c + k))``. ``n`` is the number of nodes that were written,
-without those of the gradient. Each size has a process that finds nothing compiled (``cold_s``) and a
-second one that finds the code (``warm_s``): seconds of the processor from the first tensor to the
+without those of the gradient. Each size has a process that finds nothing compiled (``cold_s``) and
+a second one that finds the code (``warm_s``): seconds of the processor from the first tensor to the
 first result, after imports and a first small function, so that a busy machine disturbs them little.
 ``jit_s`` is the share of LLVM. ``exponent`` and ``warm_exponent`` say how they grow from the size
 before: 1 is linear.
