@@ -243,7 +243,8 @@ class MarkovChain(VectorDistribution):
         Probabilities of the first label, along the dim of labels.
     move : DimTensor
         Probabilities of moves, over the dim of labels and the same one renamed: from the label of
-        the row to that of the column.
+        the row to that of the column. Along `over` they may change: those at a position lead to it,
+        and those at the first one mean nothing.
     over : Dim
         The dim of the series.
 
@@ -282,7 +283,9 @@ class MarkovChain(VectorDistribution):
         p = self._values
         first = log(p["start"]).isel({self.labels: first_of(x, self.over)})
         before, after = later_than(x, self.over, 1, by=1), later_than(x, self.over, 1)
-        moves = log(p["move"]).isel({self.labels: before, self.following: after})
+        logs = log(p["move"])
+        logs = later_than(logs, self.over, 1) if self.over in logs.dims else logs
+        moves = logs.isel({self.labels: before, self.following: after})
         along = [dim for dim in after.dims if dim not in x.dims] or [self.over]
         return first + moves.sum(along)
 
@@ -291,11 +294,14 @@ class MarkovChain(VectorDistribution):
         u, rng = rng.uniform(0.0, 1.0, dims=self._draw_dims(dims))
         first = drawn_position(p["start"], self.labels, first_of(u, self.over))
 
+        changing = self.over in p["move"].dims
+
         def step(state: Any, xs: Any) -> Any:
-            u, is_first = xs
-            weights = p["move"].isel({self.labels: state})
+            u, is_first, *move = xs
+            weights = (move[0] if changing else p["move"]).isel({self.labels: state})
             return where(is_first, state, drawn_position(weights, self.following, u))
 
         is_first = equal(arange(self.over), 0)
-        states = cumulate(step, init=first, xs=(u, is_first), over=self.over)
+        xs = (u, is_first, p["move"]) if changing else (u, is_first)
+        states = cumulate(step, init=first, xs=xs, over=self.over)
         return as_labels(states, self.labels), rng

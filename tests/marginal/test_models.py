@@ -324,6 +324,30 @@ def test_states_of_chains_are_recovered():
     np.testing.assert_allclose(drawn.transpose("chain", "one", "time"), expected, atol=0.04)
 
 
+def test_moves_that_change_from_day_to_day():
+    n = 5
+    day = dt.Dim("day")
+    wind = dt.data([0.0, 1.0, -1.0, 0.5, 2.0], dims=day, name="wind")
+    slope = dt.rv("slope", dist.Normal(0.0, 1.0))
+    after = KIND.rename("after")
+    change = dt.sigmoid(slope * wind)
+    move = dt.where(dt.arange(KIND) == dt.arange(after), 1.0 - change, change)
+    z = dt.rv("z", dist.MarkovChain(dt.data(WEIGHTS, dims=KIND), move, over=day))
+    y = dt.rv("y", dist.Normal(dt.data([0.0, 3.0], dims=KIND).sel(kind=z), 1.0))
+    seen = np.array([0.2, 2.5, 3.0, 0.1, 1.4])
+    fit = dt.Model(y, backend="python").observe({y: seen}).marginalize(z)
+    chance = 1 / (1 + np.exp(-0.7 * np.array([0.0, 1.0, -1.0, 0.5, 2.0])))
+    logs = []
+    for path in map(np.array, itertools.product(range(2), repeat=n)):
+        moved = np.where(path[1:] == path[:-1], 1 - chance[1:], chance[1:])
+        seen_there = stats.norm.logpdf(seen, 3.0 * path)
+        logs.append(np.log(WEIGHTS[path[0]]) + np.log(moved).sum() + seen_there.sum())
+    assert float(fit.logp({"slope": 0.7})["y"]) == pytest.approx(logsumexp(logs), rel=1e-12)
+    drawn = fit.do({"slope": 0.7}).draw(4000, seed=1)["prior"]["z"].isel(chain=0).values
+    moved = (drawn[:, 1:] != drawn[:, :-1]).mean(0)
+    np.testing.assert_allclose(moved, chance[1:], atol=0.035)
+
+
 # -- missing observations --------------------------------------------------------------------------
 
 
