@@ -8,19 +8,20 @@ form, one loop in linear time.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.errors import GraphError
 from dimtensor.graph.rebuilding.substitute import expand_node
 from dimtensor.marginal.chains import Chain, Lag, Piece, chain_move
-from dimtensor.marginal.elimination import no_order, point_move
+from dimtensor.marginal.elimination import Cost, no_order, point_move
 from dimtensor.marginal.placing import canonical, placed
 from dimtensor.marginal.reading import Factor
 from dimtensor.marginal.unknowns import Slot, StateDims, Unknown, own_slot
 from dimtensor.tensor.constructors import zeros
 from dimtensor.tensor.control.loops import scan
-from dimtensor.tensor.elementwise import log
+from dimtensor.tensor.elementwise import log, sqrt
 from dimtensor.tensor.handle import wrap
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 # coefficients by the variables of a product: none, one or two of them
 Form = dict[tuple[Hashable, ...], "DimTensor"]
+# what is said along a chain, the other variables it is said of, and the power
+Pieces = Sequence[tuple[Piece, list[Hashable], int]]
 HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
@@ -69,6 +72,40 @@ def integrated(form: Form, x: Hashable, name: str) -> Form:
             variables = [w for w in (one, other) if w is not None]
             add(left, variables, (0.5 if one is other else 1.0) * value * scaled[other])
     return left
+
+
+def conditional(form: Form, x: Hashable, values: Mapping[Hashable, Any], noise: Any) -> DimTensor:
+    """A variable given the others: its mean, and standard normal noise in its scale."""
+    precision = -2.0 * form[key_of([x, x])]
+    total: Any = form.get((x,), 0.0)
+    for key, value in form.items():
+        if x in key and len(key) == 2 and key != (x, x):
+            (other,) = [one for one in key if one != x]
+            total = total + value * values[other]
+    return total / precision + noise / sqrt(precision)
+
+
+@dataclass(frozen=True)
+class NormalPoint:
+    """An unknown is integrated out element by element; the variables of the form are slots."""
+
+    unknown: Unknown
+    form: Form
+    cost: Cost
+
+    def __str__(self) -> str:
+        return f"{self.unknown.name}: {self.cost}"
+
+
+@dataclass(frozen=True)
+class NormalChain:
+    """Unknowns are integrated out along a dim; variables are lags, and dims of other slots."""
+
+    chain: Chain
+    pieces: Pieces
+
+    def __str__(self) -> str:
+        return str(self.chain)
 
 
 class NormalElimination:
@@ -135,7 +172,7 @@ class NormalElimination:
                 slots.update({slot: slot for _, slot in part.slots})
                 variables = [slot for _, slot in part.slots] * factor.power
                 add(form, variables, wrap(part.node))
-            self.steps.append(move)
+            self.steps.append(NormalPoint(unknown, form, move.cost))
             done = integrated(form, own, unknown.name)
             return [unknown], [*rest, *self._made(done, slots, unknown.dims, mine)]
 
@@ -152,8 +189,10 @@ class NormalElimination:
                 (piece, _beside(factor, chain), factor.power)
                 for piece, factor in zip(chain.pieces, move.used, strict=True)
             ]
-            form = filtered(chain, pieces)
-            self.steps.append(chain)
+            form = filtered(chain, pieces)[0]
+            for lag in chain.kept():
+                form = integrated(form, lag, lag.unknown.name)
+            self.steps.append(NormalChain(chain, pieces))
             slots: dict[Hashable, Slot] = dict(chain.slots)
             made = self._made(form, slots, chain.batch, move.used)
             return list(chain.eliminated), [*move.rest, *made]
@@ -170,59 +209,83 @@ def _beside(factor: Factor, chain: Chain) -> list[Hashable]:
     return [dim for dim, slot in factor.slots if slot.unknown not in chain.eliminated]
 
 
-Pieces = Sequence[tuple[Piece, list[Hashable], int]]
-
-
 def _variables(piece: Piece, beside: list[Hashable], power: int, later: int = 0) -> list[Hashable]:
     return [*(Lag(lag.unknown, lag.by + later) for lag in piece.lags), *beside] * power
 
 
-def filtered(chain: Chain, pieces: Pieces) -> Form:
-    """The coefficients after a chain: those of what it depends on beside itself."""
-    order, kept = chain.order, chain.kept()
-    form: Form = {}
+def initial_form(chain: Chain, pieces: Pieces) -> tuple[Form, list[tuple[Lag, Form]]]:
+    """The coefficients before the loop, and those of what was integrated out for it."""
+    order, form = chain.order, Form()
     for position in range(order):
         for piece, beside, power in pieces:
             node = piece.at(position)
             if node is not None:
                 add(form, _variables(piece, beside, power, order - position), wrap(node))
-    for unknown in chain.eliminated:
-        for by in range(order, chain.orders[unknown], -1):
-            form = integrated(form, Lag(unknown, by), unknown.name)
-    others = [dim for dim, _ in chain.slots]
-    keys = _all_keys([*kept, *others])
-    dims = dict.fromkeys(
-        d for piece, _, _ in pieces for d in piece.node.dims if d is not piece.dim
-    )  # fmt: skip
-    dims.update(dict.fromkeys(chain.batch))
-    start = {str(n): _over(form.get(key), tuple(dims)) for n, key in enumerate(keys)}
-    sequences: dict[int, DimTensor] = {}
+    older = [Lag(u, by) for u in chain.eliminated for by in range(order, chain.orders[u], -1)]
+    return _without(form, older)
+
+
+def _without(form: Form, lags: Sequence[Lag]) -> tuple[Form, list[tuple[Lag, Form]]]:
+    trace = []
+    for lag in lags:
+        trace.append((lag, form))
+        form = integrated(form, lag, lag.unknown.name)
+    return form, trace
+
+
+def step_form(
+    chain: Chain, pieces: Pieces, state: Form, here: Mapping[int, DimTensor]
+) -> tuple[Form, list[tuple[Lag, Form]]]:
+    """The coefficients after a position, and those of what was integrated out."""
+    form = dict(state)
+    for number, value in here.items():
+        piece, beside, power = pieces[number]
+        add(form, _variables(piece, beside, power), value)
+    form, trace = _without(form, [Lag(u, chain.orders[u]) for u in chain.eliminated])
+    moved = {
+        key_of(Lag(x.unknown, x.by + 1) if isinstance(x, Lag) else x for x in key): value
+        for key, value in form.items()
+    }
+    return moved, trace
+
+
+def pieces_along(chain: Chain, pieces: Pieces) -> tuple[dict[str, DimTensor], dict[int, DimTensor]]:
+    """What is said along the loop, by number of the piece; and what is the same everywhere."""
+    sequences: dict[str, DimTensor] = {}
     same: dict[int, DimTensor] = {}
     for number, (piece, _, _) in enumerate(pieces):
         if piece.dim is not None:
-            node = piece.along(chain.following, order)
-            found = sequences if chain.following in node.dims else same
-            found[number] = wrap(node)
+            node = piece.along(chain.following, chain.order)
+            if chain.following in node.dims:
+                sequences[str(number)] = wrap(node)
+            else:
+                same[number] = wrap(node)
+    return sequences, same
 
-    def step(state: dict[str, DimTensor], xs: Any) -> tuple[Any, None]:
-        here: Form = {key: state[str(n)] for n, key in enumerate(keys)}
-        for number, value in {**same, **{int(n): x for n, x in (xs or {}).items()}}.items():
-            piece, beside, power = pieces[number]
-            add(here, _variables(piece, beside, power), value)
-        for unknown in chain.eliminated:
-            here = integrated(here, Lag(unknown, chain.orders[unknown]), unknown.name)
-        moved = {
-            key_of(Lag(x.unknown, x.by + 1) if isinstance(x, Lag) else x for x in key): value
-            for key, value in here.items()
-        }
-        return {str(n): _over(moved.get(key), tuple(dims)) for n, key in enumerate(keys)}, None
 
-    xs = {str(number): x for number, x in sequences.items()}
-    last, _ = scan(step, start, xs or None, over=chain.following)
-    form = {key: last[str(n)] for n, key in enumerate(keys)}
-    for lag in kept:
-        form = integrated(form, lag, lag.unknown.name)
-    return form
+def keys_along(chain: Chain) -> list[tuple[Hashable, ...]]:
+    """The products whose coefficients go along the loop."""
+    return _all_keys([*chain.kept(), *(dim for dim, _ in chain.slots)])
+
+
+def filtered(chain: Chain, pieces: Pieces, keep: bool = False) -> tuple[Form, Any]:
+    """The coefficients after the last position; with `keep` also those before each position."""
+    form, _ = initial_form(chain, pieces)
+    keys = keys_along(chain)
+    beside = [d for p, _, _ in pieces for d in p.node.dims if d is not p.dim]
+    dims = tuple(dict.fromkeys((*chain.batch, *beside)))
+    start = {str(n): _over(form.get(key), dims) for n, key in enumerate(keys)}
+    sequences, same = pieces_along(chain, pieces)
+
+    def step(state: dict[str, DimTensor], xs: Any) -> tuple[Any, Any]:
+        known: Form = {key: state[str(n)] for n, key in enumerate(keys)}
+        here = {**same, **{int(n): x for n, x in (xs or {}).items()}}
+        after, _ = step_form(chain, pieces, known, here)
+        found = {str(n): _over(after.get(key), dims) for n, key in enumerate(keys)}
+        return found, (state if keep else None)
+
+    last, before = scan(step, start, sequences or None, over=chain.following)
+    return {key: last[str(n)] for n, key in enumerate(keys)}, before
 
 
 def _all_keys(variables: Sequence[Hashable]) -> list[tuple[Hashable, ...]]:

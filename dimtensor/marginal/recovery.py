@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, Dims, SelDim
 from dimtensor.graph import Node
-from dimtensor.graph.rebuilding.substitute import expand_node, relabel_node
+from dimtensor.graph.rebuilding.substitute import expand_node, rebuild, relabel_node
 from dimtensor.marginal.chains import (
     Chain,
     Lag,
@@ -21,6 +21,18 @@ from dimtensor.marginal.chains import (
 )
 from dimtensor.marginal.elimination import Merge, Point, log_sum, maximum
 from dimtensor.marginal.frontend import Marginal
+from dimtensor.marginal.gaussian import (
+    NormalChain,
+    NormalPoint,
+    Pieces,
+    conditional,
+    filtered,
+    initial_form,
+    integrated,
+    keys_along,
+    pieces_along,
+    step_form,
+)
 from dimtensor.marginal.reading import Factor
 from dimtensor.marginal.unknowns import Along, At, Slot, StateDims, Unknown, covers, own_slot
 from dimtensor.tensor.autodiff import grad
@@ -38,9 +50,14 @@ Noise = Callable[[Dims], Any]
 
 
 def positions(
-    terms: Mapping[str, Node], unknowns: Sequence[Unknown], noise: Noise | None
+    terms: Mapping[str, Node],
+    unknowns: Sequence[Unknown],
+    noise: Noise | None,
+    normal: Noise | None = None,
 ) -> dict[str, DimTensor]:
     """Positions among the states of all unknowns: draws from their posterior, or the best ones.
+
+    Of continuous unknowns these are values.
 
     Parameters
     ----------
@@ -52,7 +69,7 @@ def positions(
         probable values of all unknowns together.
     """
     merge = maximum if noise is None else log_sum
-    found = Backwards(merge, noise or (lambda dims: 0.0))
+    found = Backwards(merge, noise or (lambda dims: 0.0), normal or (lambda dims: 0.0))
     for step in reversed(Marginal(terms, unknowns, merge).steps):
         found.undo(step)
     return {unknown.name: wrap(found.picked[unknown]) for unknown in unknowns}
@@ -67,10 +84,11 @@ def probabilities(
     has a state.
     """
     weights: dict[str, tuple[DimTensor, Dim]] = {}
+    discrete = [unknown for unknown in unknowns if not unknown.continuous]
 
     def more(states: StateDims) -> list[Factor]:
         made = []
-        for unknown in unknowns:
+        for unknown in discrete:
             slot = own_slot(unknown)
             dim = states[slot]
             added = tensor(f"weights of {unknown.name}", (*unknown.dims, dim))
@@ -91,8 +109,8 @@ def probabilities(
 class Backwards:
     """Picks states, from the unknown that was summed out last to the first one."""
 
-    def __init__(self, merge: Merge, noise: Noise):
-        self.merge, self.noise = merge, noise
+    def __init__(self, merge: Merge, noise: Noise, normal: Noise):
+        self.merge, self.noise, self.normal = merge, noise, normal
         self.picked: dict[Unknown, Node] = {}
 
     def undo(self, step: Any) -> None:
@@ -101,8 +119,72 @@ class Backwards:
             table = self._given(step.table, step.slots)
             table = expand_node(table, step.unknown.dims)
             self.picked[step.unknown] = self._pick(table, step.dim)
+        elif isinstance(step, NormalPoint):
+            own = own_slot(step.unknown)
+            others = {s for key in step.form for s in key if isinstance(s, Slot) and s != own}
+            values: dict[Any, Any] = {slot: wrap(self._read(slot)) for slot in others}
+            form = {key: wrap(self._at_states(x.node)) for key, x in step.form.items()}
+            value = conditional(form, own, values, self.normal(step.unknown.dims))
+            self.picked[step.unknown] = expand_node(value.node, step.unknown.dims)
+        elif isinstance(step, NormalChain):
+            self._undo_normal_chain(step.chain, step.pieces)
         else:
             self._undo_chain(step)
+
+    def _at_states(self, node: Node) -> Node:
+        """An expression at the values that were picked for unknowns that it reads."""
+        known = {
+            unknown.node: unknown.at(wrap(picked)).node
+            for unknown, picked in self.picked.items()
+            if not unknown.continuous
+        }
+        return rebuild([node], known)[0]
+
+    def _undo_normal_chain(self, chain: Chain, pieces: Pieces) -> None:
+        pieces = [(replace(p, node=self._at_states(p.node)), b, w) for p, b, w in pieces]
+        given = {dim: wrap(self._read(slot)) for dim, slot in chain.slots}
+        last, before = filtered(chain, pieces, keep=True)
+        keys, kept = keys_along(chain), chain.kept()
+        oldest = [Lag(u, chain.orders[u]) for u in chain.eliminated]
+
+        def picks(trace: Any, known: Mapping[Any, Any], noise: Any) -> dict[Any, DimTensor]:
+            found = dict(known)
+            for lag, form in reversed(trace):
+                found[lag] = conditional(form, lag, found, noise(lag))
+            return found
+
+        def fresh(lag: Lag) -> Any:
+            return self.normal(chain.batch)
+
+        trace, form = [], last
+        for lag in kept:
+            trace.append((lag, form))
+            form = integrated(form, lag, lag.unknown.name)
+        final = picks(trace, given, fresh)
+        sequences, same = pieces_along(chain, pieces)
+        noise = {_key(lag): self.normal((chain.following, *chain.batch)) for lag in oldest}
+        noise = {key: x for key, x in noise.items() if not isinstance(x, float)}
+        dims = tuple(dict.fromkeys((*chain.batch, *(d for lag in kept for d in final[lag].dims))))
+
+        def step(state: dict[str, DimTensor], xs: Any) -> tuple[Any, Any]:
+            known = {key: xs["before"][str(n)] for n, key in enumerate(keys)}
+            here = {**same, **{int(n): x for n, x in xs["pieces"].items()}}
+            _, trace = step_form(chain, pieces, known, here)
+            before = {Lag(lag.unknown, lag.by - 1): state[_key(lag)] for lag in kept}
+            added = xs["noise"]
+            found = picks(trace, {**given, **before}, lambda lag: added.get(_key(lag), 0.0))
+            after = {_key(lag): wrap(expand_node(found[lag].node, dims)) for lag in kept}
+            return after, {_key(lag): wrap(expand_node(found[lag].node, dims)) for lag in oldest}
+
+        start = {_key(lag): wrap(expand_node(final[lag].node, dims)) for lag in kept}
+        xs = {"pieces": sequences, "before": before, "noise": noise}
+        state, emitted = scan(step, start, xs, over=chain.following, reverse=True)
+        _, trace = initial_form(chain, pieces)
+        first = picks(trace, {**given, **{lag: state[_key(lag)] for lag in kept}}, fresh)
+        nodes = [{k: x.node for k, x in found.items()} for found in (first, final)]
+        for unknown in chain.eliminated:
+            whole = self._whole(chain, unknown, nodes[0], emitted, nodes[1])
+            self.picked[unknown] = whole
 
     def _pick(self, table: Node, dim: Dim) -> Node:
         x = wrap(table)
@@ -202,15 +284,15 @@ class Backwards:
     ) -> Node:
         """The states along all of the dim."""
         dim, order, own = chain.dim, chain.order, chain.orders[unknown]
-        early = {by: _over(first[Lag(unknown, by)], chain.batch) for by in range(order, own, -1)}
-        late = {by: _over(final[Lag(unknown, by)], chain.batch) for by in range(own, 0, -1)}
+        early = {by: _full(first[Lag(unknown, by)], chain.batch) for by in range(order, own, -1)}
+        late = {by: _full(final[Lag(unknown, by)], chain.batch) for by in range(own, 0, -1)}
         values = emitted[_key(Lag(unknown, own))]
         middle = slice(order - own, -own or None)
         moved = wrap(relabel_node(values.node, (chain.following, SelDim(dim, positions=middle))))
         beside = [d for x in (*early.values(), *late.values(), values) for d in x.dims]
         dims = dict.fromkeys((*unknown.dims, *beside))
         dims.pop(chain.following, None)
-        whole = zeros(tuple(dims), dtype="int64")
+        whole = zeros(tuple(dims), dtype=values.dtype)
         for by, value in early.items():
             whole = whole.isel({dim: order - by}).set(value)
         whole = whole.isel({dim: middle}).set(moved)
@@ -221,6 +303,10 @@ class Backwards:
 
 def _key(lag: Lag) -> str:
     return f"{lag.unknown.name}, {lag.by} before"
+
+
+def _full(node: Node, dims: Dims) -> DimTensor:
+    return wrap(expand_node(node, dims))
 
 
 def _over(node: Node, dims: Dims) -> DimTensor:

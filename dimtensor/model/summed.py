@@ -189,14 +189,6 @@ def recovered(
     terms = {name: x.node for name, x in placed.terms().items()}
     unknowns = unknowns_of(placed)
     asked = [unknown for unknown in unknowns if unknown.name in names]
-    continuous = [unknown.name for unknown in unknowns if unknown.continuous]
-    if continuous:
-        raise GraphError(
-            build_message(
-                f"recover: {listing(continuous)} are continuous, and only discrete ones are drawn",
-                hint="leave them out of marginalize, and they are sampled",
-            )
-        )
     rng = generator(SEED)
 
     def noise(dims: Dims) -> DimTensor:
@@ -204,12 +196,19 @@ def recovered(
         x, rng = rng.gumbel(0.0, 1.0, dims=tuple(dict.fromkeys((*dims, CHAIN, DRAW))))
         return x
 
+    def normal(dims: Dims) -> DimTensor:
+        nonlocal rng
+        x, rng = rng.normal(0.0, 1.0, dims=tuple(dict.fromkeys((*dims, CHAIN, DRAW))))
+        return x
+
     if how == "probabilities":
+        asked = [unknown for unknown in asked if not unknown.continuous]
         found = probabilities(terms, unknowns)
         outputs = {f"{u.name}_probability": _labelled(*found[u.name], u) for u in asked}
     else:
-        picked = positions(terms, unknowns, noise if how == "draws" else None)
-        outputs = {unknown.name: unknown.at(picked[unknown.name]) for unknown in asked}
+        noises = (noise, normal) if how == "draws" else (None, None)
+        picked = positions(terms, unknowns, *noises)
+        outputs = {u.name: picked[u.name] if u.continuous else u.at(picked[u.name]) for u in asked}
     wide = {
         x.node: tensor(name, (CHAIN, DRAW, *x.dims), x.dtype, x.categories).node
         for name, x in placed.parameters.items()

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import xarray as xr
 from scipy import stats
 
 import dimtensor as dt
 from dimtensor import dist
+from dimtensor.marginal.frontend import read_unknowns
+from dimtensor.marginal.recovery import positions
+from dimtensor.random import generator
 
 SCALE = dt.scalar("scale")
 
@@ -41,6 +45,14 @@ class Rows:
         constant = -0.5 * (b**2).sum() - np.log(s).sum() - 0.5 * len(s) * np.log(2 * np.pi)
         _, logdet = np.linalg.slogdet(precision / (2 * np.pi))
         return constant + 0.5 * h @ np.linalg.solve(precision, h) - 0.5 * logdet
+
+    def moments(self, scale):
+        """Mean and covariance of the variables."""
+        a, b = np.array(self.rows), np.array(self.offsets)
+        s = np.array([sd(scale) if callable(sd) else sd for sd in self.sds])
+        a, b = a / s[:, None], b / s
+        covariance = np.linalg.inv(a.T @ a)
+        return -covariance @ a.T @ b, covariance
 
 
 def scaled(factor=1.0):
@@ -246,11 +258,50 @@ def test_what_is_not_normal_is_named():
         dt.marginalize({"x": 2.0 * x}, x)
 
 
-def test_continuous_variables_are_not_recovered():
-    obs = dt.Dim("obs")
-    effect = dt.rv("effect", dist.Normal(dt.rv("m", dist.Normal(0.0, 1.0)), 1.0), dims=obs)
-    y = dt.rv("y", dist.Normal(effect, 0.5))
-    fit = dt.Model(y, backend="python").observe({y: [1.0, 2.5]}).marginalize(effect)
-    draws = fit.draw(3, seed=1, dims={obs: 2})["prior"].to_dataset()
-    with pytest.raises(dt.GraphError, match="'effect' are continuous"):
-        fit.recover(draws, seed=1)
+@pytest.mark.parametrize("name", MAKERS)
+def test_values_are_recovered(name):
+    """The most probable values are the mean; draws have the mean and the covariance."""
+    terms, unknowns, rows = MAKERS[name](np.random.default_rng(11))
+    n = 20_000
+    draw, rng = dt.Dim("draw", length=n), generator(5)
+
+    def normal(dims):
+        nonlocal rng
+        x, rng = rng.normal(0.0, 1.0, dims=tuple(dict.fromkeys((*dims, draw))))
+        return x
+
+    known = read_unknowns(unknowns, {})
+    nodes = {key: term.node for key, term in terms.items()}
+    mean, covariance = rows.moments(0.8)
+    best = dt.evaluate(positions(nodes, known, None), {SCALE: 0.8})
+    found = np.concatenate([best[x.name].values.ravel() for x in unknowns])
+    np.testing.assert_allclose(found, mean, rtol=1e-9, atol=1e-10)
+    drawn = dt.evaluate(positions(nodes, known, normal, normal), {SCALE: 0.8})
+    drawn = [drawn[x.name].transpose("draw", ...).values.reshape(n, -1) for x in unknowns]
+    drawn = np.concatenate(drawn, axis=1)
+    spread = np.sqrt(np.diag(covariance))
+    assert (abs(drawn.mean(0) - mean) < 5 * spread / np.sqrt(n)).all()
+    np.testing.assert_allclose(
+        np.cov(drawn.T) / np.outer(spread, spread),
+        covariance / np.outer(spread, spread),
+        atol=0.05,
+    )
+
+
+def test_a_level_is_recovered_for_each_draw():
+    day = dt.Dim("day")
+    drift = dt.rv("drift", dist.HalfNormal(1.0))
+    walk = dist.GaussianRandomWalk(0.0, drift, over=day, start=dist.Normal(0.0, 5.0))
+    level = dt.rv("level", walk)
+    y = dt.rv("y", dist.Normal(level, 0.3))
+    fit = dt.Model(y, backend="python").observe({y: [0.5, 1.0, 0.2, 2.0]}).marginalize(level)
+    drifts = np.array([[0.2, 1.5, 0.7]])
+    post = xr.Dataset({"drift": (("chain", "draw"), drifts)})
+    found = fit.recover(post, level, how="most probable")["posterior"]["level"]
+    at = np.arange(4)
+    for k, value in enumerate(drifts[0]):
+        prior = 25.0 + value**2 * np.minimum(at[:, None], at)
+        mean = prior @ np.linalg.solve(prior + 0.09 * np.eye(4), [0.5, 1.0, 0.2, 2.0])
+        np.testing.assert_allclose(found.isel(chain=0, draw=k), mean, rtol=1e-9)
+    drawn = fit.recover(post, seed=1)["posterior"]["level"]
+    assert drawn.sizes == {"chain": 1, "draw": 3, "day": 4}
