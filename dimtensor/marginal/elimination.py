@@ -140,6 +140,7 @@ class Elimination:
 
     def _moves(self, factors: Sequence[Factor], left: Sequence[Unknown]) -> list[Move]:
         from dimtensor.marginal.chains import chain_move
+        from dimtensor.marginal.trees import tree_move
 
         found: list[Move] = []
         for unknown in left:
@@ -148,9 +149,9 @@ class Elimination:
                 found.append(move)
         if not found:
             for unknown in left:
-                chain = chain_move(factors, unknown, self.states)
-                if chain is not None:
-                    found.append(chain)
+                ways = (chain_move, tree_move)
+                moves = (way(factors, unknown, self.states) for way in ways)
+                found += [move for move in moves if move is not None][:1]
         return found
 
 

@@ -34,6 +34,7 @@ from dimtensor.marginal.gaussian import (
     step_form,
 )
 from dimtensor.marginal.reading import Factor
+from dimtensor.marginal.trees import Tree, picked_tree
 from dimtensor.marginal.unknowns import Along, At, Slot, StateDims, Unknown, covers, own_slot
 from dimtensor.tensor.autodiff import grad
 from dimtensor.tensor.constructors import arange, length, tensor, zeros
@@ -128,6 +129,8 @@ class Backwards:
             self.picked[step.unknown] = expand_node(value.node, step.unknown.dims)
         elif isinstance(step, NormalChain):
             self._undo_normal_chain(step.chain, step.pieces)
+        elif isinstance(step, Tree):
+            self.picked[step.unknown] = picked_tree(step, self._pick)
         else:
             self._undo_chain(step)
 

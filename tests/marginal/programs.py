@@ -295,7 +295,31 @@ def batched(rng: np.random.Generator) -> Program:
     return p
 
 
-MAKERS = (grouped, chained, batched)
+def tree(rng: np.random.Generator) -> Program:
+    """Elements below each other, in an order that is not that of their depth."""
+    p = Program()
+    n = int(rng.integers(4, 8))
+    order = rng.permutation(n)
+    parent = np.full(n, -1)
+    for k in range(1, n):
+        if k < 2 or rng.random() < 0.85:  # else another root
+            parent[order[k]] = order[rng.integers(0, k)]
+    child = np.flatnonzero(parent >= 0)
+    v, e = dt.Dim("v", length=n), dt.Dim("e", length=len(child))
+    a = kind_of(rng, "a", 2)
+    z = p.unknown("z", [v], a)
+    of, above = dt.data(child, dims=e, categories=v), dt.data(parent[child], dims=e, categories=v)
+    w, x = table(rng, e, a, a.rename("a2"))
+    p.term(
+        x.sel(a=z.sel(v=of), a2=z.sel(v=above)),
+        lambda v, w=w: w[np.arange(len(child)), v["z"][child], v["z"][parent[child]]].sum(),
+    )
+    w, x = table(rng, v, a)
+    p.term(x.sel(a=z), lambda v, w=w: w[np.arange(n), v["z"]].sum())
+    return p
+
+
+MAKERS = (grouped, chained, batched, tree)
 
 
 def program(seed: int) -> Program:

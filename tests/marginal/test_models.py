@@ -396,6 +396,16 @@ def test_crossed_unknowns_are_named():
         dt.marginalize({"x": x.sel(kind=a, other=b)}, a, b)
 
 
+def test_a_circle_is_no_tree():
+    v, e = dt.Dim("v", length=3), dt.Dim("e", length=3)
+    z = dt.tensor("z", dims=v, categories=KIND)
+    child, parent = (dt.data(at, dims=e, categories=v) for at in ([0, 1, 2], [1, 2, 0]))
+    x = dt.data([[1.0, 2.0], [3.0, 5.0]], dims=[KIND, KIND.rename("other")])
+    terms = {"x": x.sel(kind=z.sel(v=child), other=z.sel(v=parent))}
+    with pytest.raises(dt.GraphError, match="elements of 'z' depend on each other"):
+        dt.marginalize(terms, z)
+
+
 def test_wrong_arguments():
     z = dt.tensor("z", dims=OBS, dtype="int64")
     x = dt.data([1.0, 2.0], dims=KIND).isel(kind=z)

@@ -1,0 +1,253 @@
+"""Trees: each element depends on its parent, which is found by a table of positions.
+
+The elements are summed out level by level, the deepest first; what a level says of its parents is
+added up by parent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dimtensor.dims import Dim, SelDim, without
+from dimtensor.graph import Node
+from dimtensor.graph.rebuilding.substitute import expand_node, relabel_node
+from dimtensor.marginal.elimination import Cost, Elimination, Move, added
+from dimtensor.marginal.placing import placed, slots_onto
+from dimtensor.marginal.reading import Factor
+from dimtensor.marginal.unknowns import Along, At, Look, Slot, StateDims, Unknown, own_slot
+from dimtensor.tensor.constructors import data as make_data
+from dimtensor.tensor.constructors import zeros
+from dimtensor.tensor.handle import wrap
+
+
+@dataclass(frozen=True)
+class Level:
+    """Elements of one depth.
+
+    Attributes
+    ----------
+    at : tuple of int
+        Their positions.
+    dim : Dim
+        These positions as a dim.
+    table : Node
+        Over the dim, the states of the elements and those of their parents.
+    parents : tuple of int
+        Positions of their parents; none for the level of the roots.
+    """
+
+    at: tuple[int, ...]
+    dim: Dim
+    table: Node
+    parents: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Tree:
+    """An unknown is summed out along a tree; an entry in the list of steps."""
+
+    unknown: Unknown
+    dim: Dim
+    own: Dim
+    parent: Dim
+    levels: tuple[Level, ...]
+    cost: Cost
+
+    def __str__(self) -> str:
+        depth = len(self.levels)
+        return f"{self.unknown.name}: a tree along {self.dim.short} of depth {depth}, {self.cost}"
+
+
+@dataclass(frozen=True)
+class _Edges:
+    """A factor of two readings: positions of children and parents, one pair for each position."""
+
+    factor: Factor
+    along: Dim
+    child: np.ndarray
+    parent: np.ndarray
+    slots: tuple[tuple[Dim, Slot], tuple[Dim, Slot]]
+
+
+class _TreeMove(Move):
+    def __init__(
+        self, factors: Sequence[Factor], unknown: Unknown, dim: Dim, edges: Sequence[_Edges],
+        cost: Cost,
+    ):  # fmt: skip
+        self.factors, self.unknown, self.dim = factors, unknown, dim
+        self.edges, self.cost = edges, cost
+        self.eliminated = (unknown,)
+
+    def apply(self, elimination: Elimination) -> tuple[list[Factor], object]:
+        unknown, states, dim = self.unknown, elimination.states, self.dim
+        mine = [f for f in self.factors if f.reads(unknown)]
+        rest = [f for f in self.factors if not f.reads(unknown)]
+        own = states[own_slot(unknown)]
+        parent = unknown.named_states(-1)
+        single = [f for f in mine if len(f.slots) == 1]
+        base = zeros((*unknown.dims, own)).node
+        parts = [placed(f, f.slots[0][1], states).node for f in single]
+        unary = added([base, *(expand_node(x, base.dims) for x in parts)])
+        levels, total = [], zeros(without(unknown.dims, [dim])).node
+        for at, above in _levels(self.edges, int(dim.length or 0)):
+            here = SelDim(dim, positions=list(at))
+            table = wrap(unary).isel({dim: list(at)})
+            pairs = [_pairs(e, at, here, own, parent) for e in self.edges if above]
+            node = added([table.node, *pairs])
+            levels.append(Level(at, here, node, above))
+            message = elimination.merge(node, own)
+            if above:
+                unary = _passed(unary, message, here, above, dim, parent, own)
+            else:
+                total = added([total, wrap(expand_node(message, (here,))).sum(here).node])
+        step = Tree(unknown, dim, own, parent, tuple(levels), self.cost)
+        origins = frozenset[str]().union(*(f.origins for f in mine))
+        batch = without(unknown.dims, [dim])
+        return [*rest, Factor(total, batch, (), origins, mine[0].source)], step
+
+
+def _passed(
+    unary: Node, message: Node, here: Dim, above: tuple[int, ...], dim: Dim, parent: Dim, own: Dim
+) -> Node:
+    """What elements say of themselves, and what their children say of them."""
+    message = relabel_node(expand_node(message, (parent, here)), (parent, own))
+    where = make_data(np.asarray(above), dims=here)
+    beside = without(unary.dims, [dim])
+    return wrap(unary).isel({dim: where}).inc(wrap(expand_node(message, beside))).node
+
+
+def _pairs(edges: _Edges, at: tuple[int, ...], here: Dim, own: Dim, parent: Dim) -> Node:
+    """What a factor says of elements of one level and their parents."""
+    row = {int(child): k for k, child in enumerate(edges.child)}
+    rows = [row[child] for child in at]
+    x = wrap(expand_node(edges.factor.node, (edges.along,)))
+    taken = x.isel({edges.along: rows})
+    (cut,) = [d for d in taken.dims if d not in x.dims] or [edges.along]
+    (child, _), (above, _) = edges.slots
+    moved = [(cut, here), (child, own), (above, parent)]
+    return relabel_node(taken.node, *(pair for pair in moved if pair[0] in taken.node.dims))
+
+
+def _levels(edges: Sequence[_Edges], length: int) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Positions by depth, the deepest first, with the positions of their parents."""
+    parent = np.full(length, -1)
+    parent[edges[0].child] = edges[0].parent
+    depth = np.zeros(length, dtype=int)
+    for k in range(length):
+        at = k
+        while parent[at] >= 0:
+            at = parent[at]
+            depth[k] += 1
+    found = []
+    for level in range(int(depth.max()), -1, -1):
+        here = np.flatnonzero(depth == level)
+        above = tuple(int(p) for p in parent[here]) if level else ()
+        found.append((tuple(int(k) for k in here), above))
+    return found
+
+
+def tree_move(factors: Sequence[Factor], unknown: Unknown, states: StateDims) -> Move | None:
+    """How an unknown is summed out along a tree, if it is one."""
+    mine = [f for f in factors if f.reads(unknown)]
+    if any(slot.unknown is not unknown for f in mine for _, slot in f.slots):
+        return None
+    for dim in unknown.dims:
+        if dim.length is None:
+            continue
+        edges = []
+        for factor in mine:
+            if len(factor.slots) == 1:
+                if slots_onto(factor.slots[0][1], []) is None:
+                    return None
+                continue
+            found = _edges(factor, unknown, dim)
+            if found is None or not _is_forest(found, dim.length):
+                break
+            edges.append(found)
+        else:
+            same = {(tuple(e.child), tuple(e.parent)) for e in edges}
+            pairs = {tuple(sorted(zip(*one, strict=True))) for one in same}
+            if edges and len(pairs) == 1:
+                cost = Cost(unknown.dims, (unknown.states, unknown.states))
+                return _TreeMove(factors, unknown, dim, edges, cost)
+    return None
+
+
+def _edges(factor: Factor, unknown: Unknown, dim: Dim) -> _Edges | None:
+    if len(factor.slots) != 2:
+        return None
+    at = unknown.dims.index(dim)
+    where = [slot.where[at] for _, slot in factor.slots]
+    batch = [
+        all(w == Along(d) for d, w in zip(unknown.dims, slot.where, strict=True) if d is not dim)
+        for _, slot in factor.slots
+    ]
+    along = {d for w in where if not isinstance(w, At) for d in _dims(w)}
+    if len(along) != 1 or not all(batch):
+        return None
+    (own,) = along
+    numbers = [_numbers(w, own) for w in where]
+    if any(one is None for one in numbers) or own.length is None:
+        return None
+    one, other = (np.asarray(x) for x in numbers)
+    slots = factor.slots
+    # each element has one parent: the side without repetitions is that of the children
+    for child, parent, (c, p) in ((one, other, (0, 1)), (other, one, (1, 0))):
+        if len(set(child.tolist())) == len(child):
+            edges = _Edges(factor, own, child, parent, (slots[c], slots[p]))
+            if _is_forest(edges, int(dim.length or 0)):
+                return edges
+    return None
+
+
+def _dims(where: Any) -> tuple[Dim, ...]:
+    return (where.dim,) if isinstance(where, Along) else tuple(where.positions.dims)
+
+
+def _numbers(where: Any, along: Dim) -> np.ndarray | None:
+    """The positions that a reading is at, where data say so."""
+    from dimtensor.compile.function import free_inputs
+
+    if isinstance(where, Along):
+        return None if along.length is None else np.arange(along.length) + where.by
+    if not isinstance(where, Look) or free_inputs([where.positions]):
+        return None
+    if any(d.length is None for d in where.positions.dims):
+        return None
+    return np.asarray(wrap(where.positions).eval().values)
+
+
+def _is_forest(edges: _Edges, length: int) -> bool:
+    if len(set(edges.child.tolist())) < len(edges.child):
+        return False
+    ends = np.concatenate([edges.child, edges.parent])
+    if ends.size and (ends.min() < 0 or ends.max() >= length):
+        return False
+    parent = dict(zip(edges.child.tolist(), edges.parent.tolist(), strict=True))
+    for start in parent:
+        at, steps = start, 0
+        while at in parent:
+            at, steps = parent[at], steps + 1
+            if steps > length:
+                return False
+    return True
+
+
+def picked_tree(tree: Tree, pick: Any) -> Node:
+    """States of all elements, from the roots down; `pick` chooses one state of a table."""
+    dim, whole = tree.dim, zeros(tree.unknown.dims, dtype="int64")
+    for level in reversed(tree.levels):
+        table = wrap(level.table)
+        if level.parents:
+            above = whole.isel({dim: make_data(np.asarray(level.parents), dims=level.dim)})
+            if tree.parent in table.dims:
+                table = table.isel({tree.parent: above})
+        state = wrap(expand_node(pick(table.node, tree.own), (level.dim,)))
+        # noise along more dims makes draws along them
+        whole = wrap(expand_node(whole.node, without(state.dims, [level.dim])))
+        whole = whole.isel({dim: list(level.at)}).set(state)
+    return whole.node
