@@ -1,4 +1,4 @@
-"""What runs positional graphs: one folder for each backend, registered here."""
+"""Backends: each runs positional graphs, has a folder here, and is registered here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a backend is, and what it makes of a positional graph."""
+"""The protocol of backends and of the executables that they make of positional graphs."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Backend(Protocol):
         """A function of arrays; see :func:`dimtensor.backends.compile_positional`."""
 
     def path(self, executable: Executable) -> str:
-        """What runs an executable, to be read."""
+        """The code that an executable runs, as text."""
 
 
 def _as_it_is(array: Any) -> Any:
@@ -90,7 +90,7 @@ class Executable:
     once: Executable | None = None
 
     def settled(self, fixed: Sequence[Any]) -> tuple[Any, ...]:
-        """What ``call`` takes of arrays that stay for many calls: these, and what follows."""
+        """Arrays that are reused by many calls, with the values that follow from them alone."""
         if self.once is None:
             return tuple(fixed)
         found = self.once.call(*fixed)
@@ -98,7 +98,7 @@ class Executable:
 
     @property
     def raw(self) -> Any:
-        """What the backend itself calls the function.
+        """The backend's own object for the function.
 
         A numba dispatcher (made when it is first asked for, if numba is not what runs the kernel),
         a pure JAX function, or a Python function.

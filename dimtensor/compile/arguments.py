@@ -1,4 +1,4 @@
-"""Arguments of code that are no inputs and no data: what is left out of fingerprints."""
+"""Arguments of code that are neither inputs nor data: constants left out of fingerprints."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ Source = Chosen | Place | Length | End
 
 
 def source_of(argument: Node | Chosen | Place | Dim) -> LabelPosition | Source:
-    """What the value of an argument is worked out from."""
+    """The source that an argument's value is computed from."""
     if isinstance(argument, Node):
         return argument.attrs
     return Length(argument) if isinstance(argument, Dim) else argument
 
 
 def end_of(cut: Cut, role: str) -> LabelPosition | End:
-    """What the value of an end of a slice is worked out from."""
+    """The source that the end of a slice is computed from."""
     selection = cut.selection
     if isinstance(selection, LateSlice):
         return LabelPosition(cut.dim, selection.ends, role)

@@ -1,4 +1,4 @@
-"""Frames: what the lengths and labels of a call determine, found once and used again."""
+"""Frames: values determined by the lengths and labels of a call, cached between calls."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Limit(NamedTuple):
 
 
 class Frame:
-    """What calls with the same lengths and labels have in common.
+    """Everything that is the same in all calls with the same lengths and labels.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class Frame:
 
 
 class Settled:
-    """What follows from data alone, found once for all frames of a function.
+    """Everything that follows from data alone, computed once for all frames of a function.
 
     Examples
     --------
@@ -125,7 +125,7 @@ class Settled:
     def __call__(
         self, executable: Executable, fixed: Sequence[np.ndarray]
     ) -> tuple[np.ndarray, ...]:
-        """What the executable takes after the inputs of a call."""
+        """The hidden inputs: arguments of the executable after those of the call."""
         if executable.once is None:
             return tuple(fixed)
         for of, arrays, settled in self._known:
@@ -144,7 +144,7 @@ def _same(one: np.ndarray, other: np.ndarray) -> bool:
 
 
 def _aliases(results: Sequence[np.ndarray], others: list[np.ndarray]) -> list[bool]:
-    """Which results may share memory; that is a matter of the code, not of the values."""
+    """Which results may alias each other; the code decides it, not the values."""
     found = []
     for result in results:
         found.append(any(np.may_share_memory(result, other) for other in others))
@@ -153,7 +153,7 @@ def _aliases(results: Sequence[np.ndarray], others: list[np.ndarray]) -> list[bo
 
 
 def located(program: Program, binding: Binding) -> list[np.ndarray]:
-    """What a program takes after inputs and data: it is worked out when these are there."""
+    """Values of the hidden inputs (positions of labels, ends of slices, lengths) for a binding."""
     return [
         locate(slot.source, binding)
         for slot in program.slots

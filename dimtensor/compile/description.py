@@ -1,4 +1,4 @@
-"""Recipes: what the call boundary must know of code that was made for an equal graph.
+"""Descriptions of cached code: how inputs and outputs of an equal graph map to its arguments.
 
 Lowering finds out which ends of slices code takes as arguments, and which masks and checks it
 gives beside the outputs. A recipe has this by number; with the graph at hand it becomes a

@@ -1,4 +1,4 @@
-"""Checks that failed: where, by evaluating their conditions once more."""
+"""Locating failed checks: their conditions are evaluated once more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fingerprints: graphs that differ in what code does not depend on have the same one.
+"""Fingerprints: equal for graphs whose code is the same, whatever they are named.
 
 The description of a graph is its dims and nodes by number, each in the form of
 :mod:`~dimtensor.graph.forms`. Code is made from the description alone

@@ -86,7 +86,7 @@ class CompiledFunction(Levels):
 
     @property
     def backend(self) -> str:
-        """What runs the code: ``numba``, ``jax`` or ``python``."""
+        """Name of the backend: ``numba``, ``jax`` or ``python``."""
         return self._code.backend
 
     @property
@@ -96,12 +96,12 @@ class CompiledFunction(Levels):
 
     @property
     def input_nodes(self) -> tuple[Node | Dim, ...]:
-        """What a call gives values of, in order."""
+        """The inputs, in the order of the call."""
         return tuple(self._code.inputs)
 
     @property
     def output_nodes(self) -> tuple[Node, ...]:
-        """What is computed, for those who walk or print graphs."""
+        """The nodes of the results, for walks and printers of graphs."""
         return self._code.outputs
 
     # -- calls ---------------------------------------------------------------------------------
@@ -175,7 +175,7 @@ class CompiledFunction(Levels):
         return function
 
     def _frame(self, readings: Sequence[Reading]) -> Frame:
-        """What the lengths and labels of a call determine, with all checks of them."""
+        """The frame of a call's lengths and labels, after all checks of them."""
         code = self._code
         binding = self._data_binding.copy()
         for port, reading in zip(code.ports, readings, strict=True):
@@ -304,7 +304,7 @@ def is_dataset(value: Any) -> bool:
 
 
 def titles(sources: Sequence[Node | Dim]) -> str:
-    """What messages call inputs."""
+    """Names of inputs in messages."""
     return ", ".join(title_of(source) for source in sources) or "none"
 
 
@@ -364,7 +364,7 @@ class Structure(NamedTuple):
         return cls("one"), [outputs]
 
     def names(self, outputs: Sequence[Node]) -> list[str | None]:
-        """What the results are called: keys of a dict, else the names of inputs and data."""
+        """Names of the results: keys of a dict, else the names of inputs and data."""
         if self.kind == "dict":
             return list(self.keys)
         return [unchecked(node).name for node in outputs]

@@ -1,4 +1,4 @@
-"""Look-ups at the call: what code takes beside inputs and data."""
+"""Hidden inputs: arguments of code besides inputs and data, looked up at each call."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ class PositionalFunction:
 
     @property
     def raw(self) -> Any:
-        """What the backend calls the function.
+        """The backend's own object for the function.
 
         A numba dispatcher, a pure JAX function, a Python function. It takes the inputs and then the
         arrays of `fixed`, and returns the outputs first.

@@ -85,7 +85,7 @@ class Program:
 
     @property
     def messages(self) -> list[str]:
-        """What to say where the check of the same place is false."""
+        """Messages of the checks, in the same order."""
         return [check.message for check in self.checks]
 
 
@@ -160,7 +160,7 @@ def build_program(
 
 
 def host_side(outputs: Sequence[Node]) -> dict[str, Any]:
-    """What is checked of a call before code runs, and whether values decide about lengths."""
+    """Checks of a call before code runs, and whether lengths depend on values."""
     nodes = with_regions(toposort(outputs))
     return {
         "indexed": indexed_leaves(outputs),

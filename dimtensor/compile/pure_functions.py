@@ -1,4 +1,4 @@
-"""What lies beneath the labels of a compiled function: for callers that bring their own loops."""
+"""Pure functions of plain arrays under a compiled function, for callers with loops of their own."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ class Levels:
 
     @property
     def path(self) -> str:
-        """What runs: machine code, or what it is left to and why.
+        """Which code runs: machine code, or the fallback and its reason.
 
         Examples
         --------

@@ -90,7 +90,7 @@ class _Reader:
         )
 
     def value(self, form: Any) -> Any:
-        """What is written, with references followed."""
+        """The value of an expression of the description, with references resolved."""
         if isinstance(form, dict):
             ((kind, number),) = form.items()
             if kind == "dim":

@@ -80,7 +80,7 @@ class StatefulFunction:
 
     @property
     def backend(self) -> str:
-        """What runs the code: ``numba``, ``jax`` or ``python``."""
+        """Name of the backend: ``numba``, ``jax`` or ``python``."""
         return self.function.backend
 
     @property

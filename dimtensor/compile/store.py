@@ -34,7 +34,7 @@ _EVICTED_TO = 0.8
 
 
 class Entry(NamedTuple):
-    """What is kept under one key: anything that JSON can say, and bytes."""
+    """The entry of one key: metadata that JSON can hold, and bytes."""
 
     about: dict
     blobs: tuple[bytes, ...]
@@ -167,7 +167,7 @@ def _exclusive(path: Path) -> IO[bytes]:
 
 
 def _own_content(path: Path) -> bytes | None:
-    """What is in a file that this user wrote and nobody else can write.
+    """Contents of a file that this user owns and nobody else can write.
 
     Machine code is made of it: who can put a file here could run anything.
     """

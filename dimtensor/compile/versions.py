@@ -1,4 +1,4 @@
-"""Everything beside the graph that code depends on: programs, their versions, the processor."""
+"""The environment that code depends on besides the graph: libraries, versions, the processor."""
 
 from __future__ import annotations
 

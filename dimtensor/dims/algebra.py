@@ -89,7 +89,7 @@ def canonical_dims(dims: Dim | Iterable[Dim] | None, what: str) -> Dims:
 
 
 def what_is_shared(dim: Dim) -> str:
-    """What a dim has in common with another that cannot be beside it."""
+    """The reason why two dims clash: the name or the origin that they share."""
     return f"named {dim.name!r}" if dim.name is not None else "from one anonymous dim"
 
 

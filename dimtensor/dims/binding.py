@@ -1,4 +1,4 @@
-"""What becomes known about dims when data arrives: lengths, labels, masks."""
+"""Bindings: lengths, labels and masks of dims, known once there are data."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class Binding:
 
 
 def _first_difference(one: Coords, other: Coords) -> list[tuple[str, str]]:
-    """Where labels differ that begin alike, for those that no listing shows."""
+    """The first difference between labels that begin alike."""
     at = one.first_difference(other)
     if at is None:
         return [("numbers of labels", f"{len(one)} and {len(other)}")]

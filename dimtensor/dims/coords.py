@@ -96,7 +96,7 @@ class Coords:
 
     @cached_property
     def family(self) -> str:
-        """What kind of labels these are; labels of two kinds differ, objects may be of any."""
+        """Kind of the labels; labels of two kinds differ, objects may be of any kind."""
         if self._array is not None:
             return family_of(self._array)
         kind = type(self._index.dtype).__name__
@@ -184,7 +184,7 @@ class Coords:
 
     @cached_property
     def _hashed(self) -> Any:
-        """What pandas joins fast: integers, floats or strings; None for labels of other kinds."""
+        """Labels that pandas joins fast: integers, floats or strings; None for other kinds."""
         import pandas as pd
 
         values = self._utc if self.family == "zoned" else self.values

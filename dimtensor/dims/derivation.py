@@ -1,4 +1,4 @@
-"""What all derived dims have in common: each answers for its parents, length, labels and recipe."""
+"""Base of derived dims: parents, length, labels and recipe."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class DerivedDim(Dim):
 
     @property
     def options(self) -> tuple:
-        """What the recipe depends on beside parents and name."""
+        """Parameters of the recipe besides parents and name."""
         return ()
 
     def with_parents(self, parents: Sequence[Dim]) -> Dim:

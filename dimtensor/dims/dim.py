@@ -116,7 +116,7 @@ class Dim:
 
     @property
     def namespace(self) -> str | Dim:
-        """What no two dims of one tensor share: a name, or the anonymous dim they come from."""
+        """Unique among the dims of a tensor: a name, or the anonymous dim of origin."""
         if self.name is not None:
             return self.name
         return self.parents[0].namespace if self.parents else self

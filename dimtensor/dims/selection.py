@@ -24,7 +24,7 @@ from dimtensor.errors import (
 
 
 class Selection:
-    """What a SelDim takes of its parent."""
+    """The positions that a SelDim selects from its parent."""
 
     __slots__ = ()
 
@@ -41,12 +41,12 @@ class Selection:
         return None
 
     def describe(self, labels: Coords | None) -> str:
-        """What is taken, as one would write it, by labels where these are known."""
+        """The selection as source text, by labels where these are known."""
         return repr(self)
 
     @property
     def text(self) -> str:
-        """What is taken as one would write it between brackets, without labels of the dim."""
+        """The selection as source text between brackets, by positions."""
         return type(self).__name__
 
 

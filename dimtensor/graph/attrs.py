@@ -93,7 +93,7 @@ class LabelPosition(NamedTuple):
 
 
 class IndexItem(NamedTuple):
-    """What happens to one dim in an index or update node.
+    """The selection along one dim in an index or update node.
 
     ``kind`` is ``int`` (payload: the position), ``select`` (payload: the Selection that a SelDim is
     made of), or ``mask`` and ``tensor`` (payload: number of the indexer among the extra inputs).
@@ -116,7 +116,7 @@ class IndexAttrs(NamedTuple):
 
 
 class UpdateAttrs(NamedTuple):
-    """What happens to a selection: the mode is ``set`` or ``inc``."""
+    """Attributes of an update of a selection: the mode is ``set`` or ``inc``."""
 
     mode: str
     items: tuple[IndexItem, ...]

@@ -16,7 +16,7 @@ MOST_LEVELS = 6
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """Where a gradient stores states.
+    """A checkpoint schedule: where a gradient stores states.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Checkpoints:
 
     @property
     def attrs(self) -> tuple[Any, ...]:
-        """As a node holds them."""
+        """The form that a node stores."""
         return (self.how, *self.numbers)
 
     @classmethod
@@ -126,7 +126,7 @@ def states(number: int) -> Checkpoints:
 
 
 def as_checkpoints(given: Any, what: str) -> Checkpoints | None:
-    """What ``checkpoint=`` was given, checked.
+    """The argument ``checkpoint=``, checked.
 
     Raises
     ------

@@ -34,7 +34,7 @@ class Check(NamedTuple):
 
     @property
     def message(self) -> str:
-        """What to say where the condition is false."""
+        """The message for a false condition."""
         return check_messages(self.node)[self.about]
 
     @property

@@ -320,7 +320,7 @@ def _region_at(
 
 
 def opened(node: Node) -> Node | None:
-    """What a derivative is taken of in terms of its inputs, if that says which derivative it is.
+    """The differentiated expression in terms of its inputs, if it identifies the derivative.
 
     It does not where values coincide, as in the derivative of ``x * y`` by x alone at equal x and
     y.

@@ -1,4 +1,4 @@
-"""Whether a derivative exists: asked when it is written down, not when it is compiled."""
+"""Whether a derivative exists, checked when it is written, not when it is compiled."""
 
 from __future__ import annotations
 

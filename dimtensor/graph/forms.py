@@ -1,4 +1,4 @@
-"""Forms: what code depends on of nodes and dims, as plain structures.
+"""Forms: the parts of nodes and dims that code depends on, as plain structures.
 
 Names, labels and values are left out, and so are lengths, unless they are short. What is left out
 and still counts when a graph runs (positions that are taken, ends of slices, lengths that no input
@@ -163,7 +163,7 @@ class Entry(NamedTuple):
 
 
 class Parsed(NamedTuple):
-    """What a node is made of, and the dims of the description for dims that inference gives it."""
+    """Inputs and attributes of a node, and the dims of the description for those inferred."""
 
     inputs: tuple[Node, ...]
     attrs: Any
@@ -171,10 +171,10 @@ class Parsed(NamedTuple):
 
 
 class Reader(Protocol):
-    """What follows the references of a description."""
+    """Resolves the references of a description."""
 
     def value(self, form: Any) -> Any:
-        """What is written, with references followed."""
+        """The value of an expression of the description, with references resolved."""
 
     def selection(self, form: tuple) -> Slice | LateSlice:
         """The slice of a form that `selection_form` made."""

@@ -1,4 +1,4 @@
-"""Functions of positional variables that are known by where they are."""
+"""Functions of positional variables, identified by import path."""
 
 from __future__ import annotations
 

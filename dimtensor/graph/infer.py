@@ -1,4 +1,4 @@
-"""How messages speak of nodes, and what inference of several kinds has in common."""
+"""Descriptions of nodes in messages, and inference shared by several kinds."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Body(NamedTuple):
 
 
 class Selected(NamedTuple):
-    """What a node selects: along which dims and how, and the nodes that hold positions or masks."""
+    """The selection that a node makes: items by dim, and the nodes that hold positions or masks."""
 
     items: tuple[IndexItem, ...]
     indexers: tuple[Node, ...]
@@ -102,7 +102,7 @@ class Kind[A]:
         raise NotImplementedError
 
     def complaint(self, node: Node) -> str | None:
-        """What is wrong with attributes and number of inputs of a node that nothing should make."""
+        """The error in attributes or number of inputs of a broken node; None for a sound one."""
         raise NotImplementedError
 
     def call(self, node: Node, ref: DimRef) -> Call:
@@ -123,7 +123,7 @@ class Kind[A]:
         return make(self.name, inputs, self.map_dims(node.attrs, lambda d: map_dim(d, mapping)))
 
     def selected(self, node: Node) -> Selected | None:
-        """What the node selects, if it selects."""
+        """The selection that the node makes; None if it makes none."""
         return None
 
     def keeps_apart(self, node: Node, at: int, dim: Dim) -> bool:
@@ -168,7 +168,7 @@ class Kind[A]:
         raise NotImplementedError
 
     def captured(self, node: Node) -> tuple[Node, ...]:
-        """What bodies and branches reach outside."""
+        """Free variables of bodies and branches: nodes outside that they use."""
         return ()
 
     def bound_names(self, node: Node) -> list[str]:
@@ -198,11 +198,11 @@ class Kind[A]:
     # -- compilation -----------------------------------------------------------------------------
 
     def requirements(self, node: Node) -> Iterator[Requirement]:
-        """What is asked of lengths that come with the data."""
+        """Requirements on lengths that come with the data."""
         yield from ()
 
     def form(self, node: Node) -> tuple:
-        """What code depends on, see :mod:`~dimtensor.graph.forms`; first the name of the kind.
+        """The form of a node, see :mod:`~dimtensor.graph.forms`; first the name of the kind.
 
         Raises
         ------
@@ -212,7 +212,7 @@ class Kind[A]:
         return (self.name, plain(node.attrs), node.inputs)
 
     def parse(self, entry: Entry, reader: Reader) -> Parsed:
-        """What a node with a form is made of: the inverse of `form`."""
+        """Inputs and attributes of a node from its form: the inverse of `form`."""
         attrs, inputs = reader.value(entry.parts)
         fields = getattr(self.attrs, "_make", None)
         return Parsed(inputs, attrs if fields is None else fields(attrs))
@@ -230,7 +230,7 @@ def kind(*names: str) -> Callable[[type[Kind]], type[Kind]]:
 
 
 def kind_of(node: Node) -> Kind:
-    """What answers for a node."""
+    """The kind of a node."""
     return KINDS[node.kind]
 
 

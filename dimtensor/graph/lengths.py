@@ -1,4 +1,4 @@
-"""What a graph asks of lengths that come with the data: checked, by name, before it runs."""
+"""Requirements on lengths that come with the data, checked by name before code runs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Requirement(NamedTuple):
 
 
 def length_requirements(nodes: Iterable[Node]) -> list[Requirement]:
-    """What nodes ask of the dims whose lengths were not known when they were built."""
+    """Requirements on dims whose lengths were not known when their nodes were built."""
     asked = (one for node in nodes for one in KINDS[node.kind].requirements(node))
     return list(dict.fromkeys(one for one in asked if not _satisfied(one)))
 

@@ -1,4 +1,4 @@
-"""Positions that are looked up: which of them are values that come from outside."""
+"""Indexers: which of them are values of leaves, that a host can check."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _OUTSIDE = frozenset((*LEAF_KINDS, "bound", "label_position"))
 
 
 class BoundAttrs(NamedTuple):
-    """What stands in a region for an input of the node that has it, or for an argument of a step.
+    """A bound leaf: a formal parameter of a region or of a step.
 
     Of a region that is closed the number is that of the input; of a step that is being traced it
     is -1, and the token tells leaves apart.
@@ -202,7 +202,7 @@ def leaves_like(bound: Sequence[Node], inputs: Sequence[Node]) -> tuple[Node, ..
 
 
 def bound_masks(inside: Iterable[Node], captured: Collection[Node]) -> set[Node]:
-    """What is captured and selects, as a mask, in a region."""
+    """Captured nodes that a region uses as masks."""
     found: set[Any] = set()
     for node in inside:
         found.update(key for dim in node.dims for key in mask_keys(dim))
@@ -253,7 +253,7 @@ def close(
 
 
 def _made_inside(own: Sequence[Node], nodes: Sequence[Node], made: set[Node]) -> set[Node]:
-    """What depends on placeholders, and what was made.
+    """Nodes that depend on placeholders, among those that were made.
 
     What depends on something that was made, but was there before, is made of what was there, too.
     """
@@ -291,7 +291,7 @@ def loop_nodes(attrs: LoopAttrs, inputs: tuple[Node, ...]) -> list[Node]:
 
 
 def type_of(node: Node) -> NodeType:
-    """What inference said of a node."""
+    """The inferred type of a node."""
     return NodeType(node.dims, node.dtype, node.categories)
 
 

@@ -142,7 +142,7 @@ def gradient_callback() -> Callback:
 
 
 def expand_callback() -> Callback:
-    """What is kept of a draw.
+    """Layout of a recorded draw.
 
     ``int64 f(uint64 size, uint64 size_out, double *x, double *out, void *table)``
     """

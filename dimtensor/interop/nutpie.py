@@ -174,7 +174,7 @@ def _leaf_names(tree: Mapping[str, Any]) -> list[str]:
 
 
 class _Record:
-    """What nutpie keeps of each draw: names, shapes, dims and labels, in order.
+    """Layout of a draw for nutpie: names, shapes, dims and labels, in order.
 
     Either everything that the model records, or the flat vector alone.
     """

@@ -127,7 +127,7 @@ class LoopNestLinker(JITLinker):
 
 
 class LoopNests:
-    """What a linked graph calls: the kernel, or PyTensor's own function where that must do.
+    """The function of a linked graph: the kernel, or PyTensor's own as the fallback.
 
     Attributes
     ----------
@@ -177,7 +177,7 @@ class LoopNests:
     def _first_call(
         self, function: Callable[..., Any], constants: tuple[Any, ...], border: _Border
     ) -> Callable[..., Any]:
-        """What numba cannot type it says when the function is called first."""
+        """Compile at the first call, where numba reports what it cannot type."""
         guarded = self._guarded(lambda *arrays: function(*arrays, *constants), border)
 
         def first(*values: Any) -> Any:

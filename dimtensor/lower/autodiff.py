@@ -92,7 +92,7 @@ def gradient(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variabl
 
 
 def _shared(ctx: Lowering, node: Node, compute: Callable[[], list[Variable]]) -> list[Variable]:
-    """What the outputs of one derivative compute together."""
+    """The work that the outputs of one derivative share."""
     key = (node.kind, node.inputs, node.attrs._replace(output=0))
     found = ctx.shared.get(key)
     if found is None:

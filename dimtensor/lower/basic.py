@@ -92,7 +92,7 @@ def _x_times(function: Callable[..., Variable], start: float) -> Callable[..., V
 
 
 def _close(x: Variable, y: Variable, rtol: Variable, atol: Variable) -> Variable:
-    """As numpy.isclose."""
+    """Closeness as `numpy.isclose` defines it."""
     if not is_float(x.type.dtype):
         x, y, rtol, atol = (pt.cast(v, "float64") for v in (x, y, rtol, atol))
     near = pt.le(pt.abs(x - y), atol + rtol * pt.abs(y))

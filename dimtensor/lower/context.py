@@ -277,7 +277,7 @@ class Lowering:
         return variable.dimshuffle(pattern)
 
     def broadcast(self, variable: Variable, dims: Dims, to: Dims) -> Variable:
-        """As align, with the values repeated along the dims that were lacking."""
+        """Align axes, and broadcast along the dims that are lacking."""
         if set(dims) == set(to):
             return transpose(variable, dims, to)
         return pt.alloc(self.align(variable, dims, to), *self.shape(to))

@@ -27,7 +27,7 @@ _EXPECTED_LENGTH = 1000
 
 
 def contraction_path(operands: list[Dims], result: Dims) -> list[tuple[int, ...]]:
-    """Which operands to contract with each other, in order, as ``numpy.einsum_path`` finds it.
+    """The contraction order that ``numpy.einsum_path`` finds: pairs of operands.
 
     Of each step the operands are taken out of the list and the product is appended.
     """

@@ -1,4 +1,4 @@
-"""Reductions that need an element, along dims whose length only a run tells."""
+"""Checks of reductions without an identity, along dims whose lengths are known at run time."""
 
 from __future__ import annotations
 

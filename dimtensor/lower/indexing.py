@@ -76,7 +76,7 @@ def index_order(node: Node, estimates: Estimates) -> Found:
 def _rows(
     source: Dims, items: Sequence, indexers: Sequence[Node], written: bool, estimates: Estimates
 ) -> Found:
-    """What is looked up lies in memory in rows, if the innermost loop is over rows; else across.
+    """A gathered array is stored by rows if the innermost loop is over rows, else by columns.
 
     Rows that are written, by an update or by the gradient of a look-up, are to be innermost:
     elements at places that data tell cannot be written several at a time.

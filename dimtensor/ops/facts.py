@@ -22,7 +22,7 @@ QUICK, DIVISION, CALL = 1, 3, 10
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a scalar operation.
+    """Facts of a scalar operation.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ _UNKNOWN = Facts()
 
 
 def facts_of(scalar_op: Any) -> Facts:
-    """What is known of a scalar operation; of one without a row, that it may cost anything.
+    """Facts of a scalar operation; one without a row is taken to be expensive.
 
     Examples
     --------

@@ -17,7 +17,7 @@ _LARGEST = 64
 
 
 def inputs_of(variable: Variable) -> list[Variable]:
-    """What a variable is computed from at once; nothing for one that is not computed."""
+    """Direct inputs of a variable's node; none for a root of the graph."""
     return [] if variable.owner is None else variable.owner.inputs
 
 
@@ -76,7 +76,7 @@ def shared(outputs: Sequence[Variable]) -> list[Variable]:
 
 
 def _key(variable: Variable) -> Hashable:
-    """What tells a variable apart: of a small constant, its value."""
+    """Identity of a variable; small constants are identified by value."""
     if not isinstance(variable, Constant):
         return variable
     data: Any = variable.data

@@ -60,7 +60,7 @@ def _perform_of(node: Apply) -> Callable[..., None]:
 
 
 def _perform_branch(node: Any, inputs: list[Any], storage: list[list[Any]]) -> None:
-    """Of two branches the one that counts; PyTensor's own virtual machine runs it alone."""
+    """The result of the selected branch; PyTensor's virtual machine would run that branch alone."""
     condition, *values = inputs
     start = 0 if condition else len(storage)
     for cell, value in zip(storage, values[start:], strict=False):

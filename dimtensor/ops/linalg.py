@@ -164,7 +164,7 @@ def solve(a: Variable, b: Variable, b_ndim: int, assume_a: str = "gen") -> Varia
 def solve_triangular(
     a: Variable, b: Variable, b_ndim: int, lower: bool, unit_diagonal: bool
 ) -> Variable:
-    """As :func:`solve`, reading one triangle of `a`."""
+    """Solve as :func:`solve` does, reading one triangle of `a`."""
     return _solve_columns(
         lambda core: Blockwise(
             SolveTriangular(b_ndim=core, lower=lower, unit_diagonal=unit_diagonal)

@@ -1,1 +1,1 @@
-"""What users touch: dims-tensors, their constructors and everything done with them."""
+"""The public interface: dims-tensors, their constructors, methods and functions."""

@@ -1,4 +1,4 @@
-"""Where dims-tensors come from: symbolic inputs, data, numbers, positional variables."""
+"""Constructors of dims-tensors: symbolic inputs, data, numbers, positional variables."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ type TensorLike = (
 
 
 class TensorHandle:
-    """What all parts of :class:`DimTensor` share: a node, and nothing else.
+    """Base of :class:`DimTensor` and its mixins: a reference to a node, and nothing else.
 
     There is one handle per node, so two expressions that are structurally equal are one object.
     """

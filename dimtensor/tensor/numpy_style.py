@@ -1,4 +1,4 @@
-"""What NumPy's users write of habit: axes by number, shapes, transposes; and what to write here."""
+"""Errors for NumPy's ways (axes by number, shapes, transposes), with what to write instead."""
 
 from __future__ import annotations
 

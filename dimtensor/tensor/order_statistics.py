@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @with_named_dims
 class OrderMixin(ReductionMixin):
-    """What the order of elements says of dims-tensors."""
+    """Methods that depend on the order of elements: extremes, sorting, quantiles."""
 
     __slots__ = ()
 

@@ -248,7 +248,7 @@ _KINDS = {"U": "strings", "T": "strings", "M": "datetimes", "m": "timedeltas", "
 
 
 def what_is_in(array: np.ndarray) -> str:
-    """What a message calls the elements of an array that are no numbers."""
+    """Name in messages for elements of an array that are no numbers."""
     if array.dtype.kind == "O" and all(isinstance(v, str) for v in array.ravel()):
         return "strings"
     return _KINDS.get(array.dtype.kind, f"values of {array.dtype}")

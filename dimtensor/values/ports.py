@@ -16,7 +16,7 @@ from dimtensor.values.labelled import as_labelled, own_names
 
 
 class Reading(NamedTuple):
-    """What one value is.
+    """One value as it was read.
 
     Attributes
     ----------

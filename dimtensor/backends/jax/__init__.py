@@ -111,7 +111,7 @@ def compile_positional(
 
 
 def _once(graph: Any) -> Executable:
-    """What runs a graph once, outside of any trace: nothing is compiled for it but loops."""
+    """A function that runs a graph eagerly, outside of any trace; only its loops are compiled."""
     from dimtensor.ops.loop.op import Scan
 
     if any(isinstance(node.op, Scan) for node in graph.apply_nodes):
@@ -120,7 +120,7 @@ def _once(graph: Any) -> Executable:
 
 
 def _translate(node: Any) -> Callable[..., Any]:
-    """What runs a node."""
+    """The JAX function of a node."""
     from dimtensor.backends.jax import indexing, random, special
 
     return (

@@ -120,7 +120,7 @@ class _Packing:
         self.jitted = jax.jit(self._run)
 
     def pack(self, arrays: Sequence[Any]) -> list[Any] | None:
-        """What the function takes for some arrays; None if they have other shapes."""
+        """Arrays placed on the device for a call; None if their shapes differ."""
         try:
             shapes = [array.shape for array in arrays]
         except AttributeError:  # numbers

@@ -61,7 +61,7 @@ def graph_function(
 
 @contextmanager
 def _quiet_about_dtypes() -> Iterator[None]:
-    """Where 64 bits are not to be had, asking for them gives 32, which JAX would warn of."""
+    """The dtype that JAX gives: 32 bits where 64 are switched off, without its warning."""
     import jax
 
     if jax.dtypes.canonicalize_dtype(np.float64) == np.float64:
@@ -90,7 +90,7 @@ def _as_dtype(value: Any, dtype: np.dtype | None) -> Any:
 
 
 def _constant(constant: Constant) -> Callable[[], Any]:
-    """What gives a constant: a scalar is written into the code, whatever shape it is to have.
+    """A function that returns a constant; a scalar is inlined and broadcast.
 
     Arrays of one element would be buffers of their own otherwise, unknown to XLA's algebra.
     """

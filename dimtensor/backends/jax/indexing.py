@@ -30,7 +30,7 @@ _SMALL_PART = 8
 
 
 def own_translation(node: Any) -> Callable[..., Any] | None:
-    """What runs a node, if this module has something to say about it."""
+    """The JAX function of a node, None if this module has none."""
     make = _TRANSLATIONS.get(type(node.op))
     return None if make is None else make(node)
 
@@ -116,7 +116,7 @@ def _has_mask(indices: list[Any]) -> bool:
 
 
 def _hints(op: Any, variables: list[Any]) -> dict[str, bool]:
-    """What is known of positions that are one constant vector."""
+    """Facts of positions that are one constant vector."""
     indices = indices_from_subtensor(variables, op.idx_list)
     arrays = [index for index in indices if not isinstance(index, slice)]
     if len(arrays) != 1 or not isinstance(arrays[0], Constant):

@@ -18,7 +18,7 @@ Sampler = Callable[..., Any]
 
 
 def own_translation(node: Any) -> Callable[..., Any] | None:
-    """What runs a node, if this module has something to say about it."""
+    """The JAX function of a node, None if this module has none."""
     op = node.op
     if isinstance(op, Draw):
         return _drawing(op)

@@ -20,7 +20,7 @@ Translate = Callable[[Any], Callable[..., Any]]
 
 
 def own_translation(node: Any, translate: Translate) -> Callable[..., Any] | None:
-    """What runs a node, if this module has something to say about it.
+    """The JAX function of a node, None if this module has none.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def own_translation(node: Any, translate: Translate) -> Callable[..., Any] | Non
 
 @cache
 def _translations() -> dict[type, Callable[[Any, Translate], Callable[..., Any]]]:
-    """By the class of a scalar op. PyTensor's dispatcher knows nothing of them.
+    """Functions by class of scalar op; nothing is registered with PyTensor's dispatcher.
 
     It is common to the process: other functions keep PyTensor's translations.
     """
@@ -98,7 +98,7 @@ def _complex(real: Any, imag: Any) -> Any:
 
 
 def _log_ndtr() -> Callable[..., Any]:
-    """By erfcx on the left: JAX's own loses digits where its series begin, most of them at 8."""
+    """log_ndtr through erfcx on the left; JAX's own loses digits where its series start, at 8."""
     import jax
     import jax.numpy as jnp
     from jax.scipy.special import erfc

@@ -42,7 +42,7 @@ class XlaCache:
         self._limit = limit
 
     def get(self, key: str) -> bytes | None:
-        """What is kept under a key."""
+        """The entry of a key."""
         path = self._file(key)
         if path is None:
             return None
@@ -107,7 +107,7 @@ def _processor() -> str:
 
 @contextmanager
 def persistent_cache() -> Iterator[None]:
-    """What this thread compiles with XLA comes from the disk, or goes there."""
+    """Let this thread's XLA compilations use the disk cache."""
     with ExitStack() as stack:
         try:
             _enter(stack)

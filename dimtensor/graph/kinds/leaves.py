@@ -26,7 +26,7 @@ class _Leaf[A](Kind[A]):
 
 @kind("input")
 class Input(_Leaf[at.InputAttrs]):
-    """What a function takes."""
+    """An input of a function."""
 
     attrs = at.InputAttrs
     spoken = "an unnamed input"
@@ -207,7 +207,7 @@ class LabelPositions(_Leaf[at.LabelPosition]):
 
 @kind("bound")
 class Bound(_Leaf[BoundAttrs]):
-    """What stands in a region for an input of the node that has it."""
+    """A bound leaf: a formal parameter of a region."""
 
     attrs = BoundAttrs
     spoken = "a value of a step"

@@ -159,7 +159,7 @@ class References:
         return sorted(operands, key=lambda pair: self._order.key(pair[1]))
 
     def bound(self, node: Node) -> list[str]:
-        """What the bound leaves of a loop or conditional are called, by number."""
+        """Printed names of the bound leaves of a loop or conditional, by number."""
         captured = kind_of(node).captured(node)
         ranked = sorted(captured, key=self._order.key)
         names = kind_of(node).bound_names(node)

@@ -1,4 +1,4 @@
-"""What nodes were written as: a mean is a quotient of sums in the graph, and a mean on the screen.
+"""Names of composed operations: a mean is a quotient of sums in the graph, and prints as a mean.
 
 A table beside the graph, kept as long as its nodes are. Nothing that is computed, compared or
 compiled looks at it.
@@ -74,7 +74,7 @@ def say[T](result: T, name: str, /, *operands: Any, **options: Any) -> T:
 
 
 def words_of(node: Node) -> Words | None:
-    """What a node was written as; None where that is what it is."""
+    """The composed operation that a node was written as; None for any other node."""
     return _said.get(node)
 
 

@@ -1,4 +1,4 @@
-"""Nodes with regions rebuilt with other inputs, whose dims may be more than before."""
+"""Batching: loops and conditionals rebuilt with inputs that have additional dims."""
 
 from __future__ import annotations
 
@@ -276,7 +276,7 @@ def guarded(
 
 
 def _without_output(node: Node) -> Any:
-    """What the outputs of one loop or conditional have in common."""
+    """The parts that all outputs of one loop or conditional share."""
     if node.kind in ("loop", "cond"):
         return node.kind, node.inputs, node.attrs._replace(output=0)
     return node

@@ -33,7 +33,7 @@ class Exchange:
         self._mapping: dict[Dim, Dim] = dict(dims)
 
     def dim(self, dim: Dim) -> Dim:
-        """What a dim becomes."""
+        """The dim that replaces another one."""
         for part in reversed(list(family(dim))):  # what it is made of, first
             if part not in self._mapping and isinstance(part, SelDim):
                 parent = map_dim(part.parent, self._mapping)
@@ -138,7 +138,7 @@ class Exchange:
         return normalise_selection(other, self._positions(own, chosen.to_array(own.length)))
 
     def _positions(self, dim: Dim, positions: Any) -> np.ndarray:
-        """Where the labels at some positions are in the other dim."""
+        """Positions in the other dim of the labels at some positions."""
         positions = np.asarray(positions, dtype="int64")
         labels, others = dim._labels(), self._dims[dim]._labels()
         if labels is None or others is None:

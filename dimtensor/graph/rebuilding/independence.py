@@ -1,4 +1,4 @@
-"""Along which dims the positions of a value have nothing to do with each other."""
+"""Independence: along which dims the positions of a value do not depend on each other."""
 
 from __future__ import annotations
 

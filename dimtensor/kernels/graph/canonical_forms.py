@@ -1,4 +1,4 @@
-"""What gradients and updates are made of, as what kernels have rules for."""
+"""Canonical forms: gradients and updates written with the operations that have rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first element of an array that is put into zeros, which a lag's gradient asks for."""
+"""Gradients of lags: the first element of an array padded with zeros, without the array."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Views that only say something of derivatives: their inputs are taken in their place."""
+"""Identity operations that matter to derivatives only, replaced by their inputs."""
 
 from __future__ import annotations
 

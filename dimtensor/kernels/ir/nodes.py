@@ -1,8 +1,8 @@
 """The loops of a kernel: typed expressions and statements.
 
-The emitter writes them, passes rewrite them; they are printed as Python, to be read, and as LLVM, to
-be run. Nodes are immutable and compared by value. An expression knows its dtype, its rank (0 for a
-number), the names that it uses, and the loops that it varies with: it is invariant in all others.
+The emitter writes them and passes rewrite them; they are printed as Python and as LLVM. Nodes are
+immutable and compared by value. An expression knows its dtype, its rank (0 for a number), the names
+that it uses, and the loops that it varies with: it is invariant in all others.
 """
 
 from __future__ import annotations

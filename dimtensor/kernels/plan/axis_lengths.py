@@ -1,4 +1,4 @@
-"""Extents: which axes of a positional graph have the same length."""
+"""Axis lengths: equivalence classes of axes of a positional graph that have the same length."""
 
 from __future__ import annotations
 

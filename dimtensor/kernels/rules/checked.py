@@ -1,4 +1,4 @@
-"""Checks in a positional graph: an error is raised, or the array is what it was."""
+"""Checks in a positional graph: raise, or pass the array through."""
 
 from __future__ import annotations
 

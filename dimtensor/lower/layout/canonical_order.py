@@ -1,4 +1,4 @@
-"""What dims do in a graph, told without their names."""
+"""Canonical order of nodes and dims: by their roles in the graph, without names."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Roles:
         self._events.setdefault(dim, []).append((at, role))
 
     def key(self, dim: Dim) -> tuple:
-        """What dims are compared by: the same for all names that dims may have."""
+        """Sort keys of dims that do not depend on their names."""
         known = self._keys.get(dim)
         if known is None:
             self._keys[dim] = ()  # dims that are renamed in a circle

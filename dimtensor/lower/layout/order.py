@@ -131,7 +131,7 @@ def _root(dim: Dim) -> Dim:
 
 
 def _families(dims: Dims, nodes: Sequence[Node]) -> dict[Dim, Dim]:
-    """Of each dim one that stands for all dims that take its place in some operation."""
+    """Representative of each dim's equivalence class under renaming."""
     leader: dict[Dim, Dim] = {}
 
     def find(dim: Dim) -> Dim:

@@ -1,4 +1,4 @@
-"""What the operations of a graph ask of the order of axes, and what it costs not to have it.
+"""Preferences: the order of axes that each operation wants, and the cost of another one.
 
 A preference looks at the order of a few dims and gives the cost of that order. Costs are integers:
 tenths of the time that an element of a loop takes, times a number of elements. Only ratios of costs
@@ -38,7 +38,7 @@ class Preference(NamedTuple):
 
 
 class Estimates:
-    """What preferences depend on beside a node and its inputs.
+    """Arguments of preferences besides a node and its inputs.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def prefers(*kinds: str) -> Callable[[Rule], Rule]:
 
 
 def preferences(nodes: Sequence[Node], ranks: Mapping[Dim, int]) -> list[Preference]:
-    """What all nodes of a graph, in topological order, ask for."""
+    """Preferences of all nodes of a graph, which come in topological order."""
     estimates = Estimates(nodes, ranks)
     found: dict[tuple, Preference] = {}
     walked: dict[Dims, None] = {}

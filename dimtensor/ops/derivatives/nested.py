@@ -65,7 +65,7 @@ def _outside(found: Sequence[Any], pairs: dict[Any, Any]) -> Results:
 
 
 def _written_out(node: Any) -> list[Variable]:
-    """What an `OpFromGraph` computes, as a part of the graph that it is in."""
+    """The graph of an `OpFromGraph`, inlined."""
     graph = node.op.fgraph
     if isinstance(graph, FrozenFunctionGraph):
         return list(graph.bind(list(node.inputs)))

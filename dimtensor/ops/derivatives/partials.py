@@ -115,7 +115,7 @@ def _mod(xs: Sequence[Variable], z: Variable) -> Found:
 
 @partials(ps.Pow)
 def _pow(xs: Sequence[Variable], z: Variable) -> Found:
-    """By the base y x^(y - 1), which is zero where y is; by the exponent z log(x)."""
+    """Of x^y: y x^(y - 1) by the base (zero where y is zero), and x^y log(x) by the exponent."""
     x, y = xs
     exponent = _value(y)
 
@@ -298,14 +298,14 @@ def _switch(xs: Sequence[Variable], z: Variable) -> Found:
 
 @partials(ps.Maximum)
 def _maximum(xs: Sequence[Variable], z: Variable) -> Found:
-    """Of two equal operands the first has all of it."""
+    """Of two equal operands the first gets the whole derivative."""
     first = pt.ge(*xs)
     return [Partial(same, first), Partial(same, pt.invert(first))]
 
 
 @partials(ps.Minimum)
 def _minimum(xs: Sequence[Variable], z: Variable) -> Found:
-    """Of two equal operands the first has all of it."""
+    """Of two equal operands the first gets the whole derivative."""
     first = pt.le(*xs)
     return [Partial(same, first), Partial(same, pt.invert(first))]
 

@@ -20,7 +20,7 @@ def _axes(node: Any) -> list[int]:
 
 
 def _kept(node: Any, x: Variable) -> Variable:
-    """What has the axes of the result, with those that are reduced of length 1."""
+    """The result with the reduced axes kept as axes of length 1."""
     axes, numbers = _axes(node), iter(range(x.type.ndim))
     ndim = node.inputs[0].type.ndim
     return shuffled(x, ["x" if at in axes else next(numbers) for at in range(ndim)])

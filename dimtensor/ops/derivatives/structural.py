@@ -119,7 +119,7 @@ declare_flow_rules(Sum, FlowRules(_pull_sum, _push_sum))
     ExtractDiag, JoinDims, SplitDims, Alloc,
 )  # fmt: skip
 def _applied(node: Any, tangents: Tangents) -> Results:
-    """What is linear in its first input; the others are indices and lengths."""
+    """Operations that are linear in the first input; the others are indices and lengths."""
     if tangents[0] is None:
         return [None] * len(node.outputs)
     return list(node.op.make_node(tangents[0], *node.inputs[1:]).outputs)

@@ -1,4 +1,4 @@
-"""What the body of a loop reaches outside, and what it does to its states."""
+"""Free variables of loop bodies, and the types of their states."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def as_state(x: Any) -> Variable:
 
 
 def as_result(x: Any) -> Variable:
-    """What a step gave, as a variable."""
+    """A result of a step, as a variable."""
     return x if isinstance(x, Variable) else pt.as_tensor_variable(x)
 
 

@@ -269,7 +269,7 @@ def _age(variable: Variable) -> int:
 def _made_before(
     mark: int, inner: Sequence[Variable], outputs: Sequence[Variable]
 ) -> list[Variable]:
-    """What branches reach outside: what a branch makes belongs to it, and may never be computed."""
+    """Free variables of branches. A branch owns the variables made in it: they run only with it."""
     own = set(inner)
 
     def is_outside(variable: Variable) -> bool:

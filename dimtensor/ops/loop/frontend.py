@@ -35,7 +35,7 @@ from dimtensor.ops.loop.steps import (
 
 
 class ScanResult(NamedTuple):
-    """What a scan gives.
+    """Results of a scan.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class ScanResult(NamedTuple):
 
 
 class WhileResult(NamedTuple):
-    """What a while loop gives.
+    """Results of a while loop.
 
     Attributes
     ----------

@@ -95,7 +95,7 @@ class ScanGraph:
 
     @property
     def outputs(self) -> list[Variable]:
-        """What the body gives."""
+        """Outputs of the body."""
         return [
             *(state.following for state in self.states),
             *(trace.element for trace in self.traces),

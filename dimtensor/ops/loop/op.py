@@ -20,7 +20,7 @@ from dimtensor.ops.loop.spec import LoopSpec
 
 
 class ScanInputs(NamedTuple):
-    """What a `Scan` node takes, by role; ``go`` is None unless the loop stops."""
+    """Inputs of a `Scan` node by role; ``go`` is None unless the loop stops early."""
 
     n_steps: Any
     go: Any
@@ -30,7 +30,7 @@ class ScanInputs(NamedTuple):
 
 
 class ScanOutputs(NamedTuple):
-    """What a `Scan` node gives, by role; ``n_done`` is None unless the loop stops."""
+    """Outputs of a `Scan` node by role; ``n_done`` is None unless the loop stops early."""
 
     states: list[Any]
     traces: list[Any]
@@ -38,7 +38,7 @@ class ScanOutputs(NamedTuple):
 
 
 class _LoopOp(WithRules, Op, HasInnerGraph):
-    """What loops have in common: a frozen body that an interpreter can run."""
+    """Base of loops: a frozen body that an interpreter can run."""
 
     body: FrozenFunctionGraph
     spec: LoopSpec

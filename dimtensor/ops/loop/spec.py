@@ -1,4 +1,4 @@
-"""What describes a loop besides its graph: counts, options, and the graph of one step."""
+"""Specification of a loop besides its graph: counts, options, and the graph of one step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where parameters are those of a distribution."""
+"""Conditions on the parameters of distributions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dimtensor.ops.random.rows import Row
 
 
 def valid_parameters(row: Row, parameters: Sequence[Any], lib: Any) -> Any:
-    """Where the parameters of a draw are those of a distribution, an array of booleans.
+    """Whether the parameters of a draw are valid, elementwise.
 
     Parameters
     ----------

@@ -217,7 +217,7 @@ def inverse_root(node: Apply, rw: Rewriting) -> Variable | None:
 
 @rule(Switch)
 def arm(node: Apply, rw: Rewriting) -> Variable | None:
-    """Of a selection whose condition is known, or whose arms are the same, the arm is left."""
+    """A selection with a constant condition, or with equal arms, is the arm."""
     condition, then, otherwise = node.inputs
     out = node.outputs[0]
     chosen: Variable | None = None
@@ -262,7 +262,7 @@ def arm_of_arm(node: Apply, rw: Rewriting) -> Variable | None:
 
 @rule(Invert)
 def not_not(node: Apply, rw: Rewriting) -> Variable | None:
-    """What is not not so is so."""
+    """A double negation cancels."""
     return _operand(node.inputs[0], Invert)
 
 
@@ -282,7 +282,7 @@ def known_conditions(node: Apply, rw: Rewriting) -> Variable | None:
 
 @rule(AND, OR)
 def condition_and_its_negation(node: Apply, rw: Rewriting) -> Variable | None:
-    """Of a condition and its negation one holds, and not both."""
+    """A condition or its negation is true; both together are false."""
     for one, other in (node.inputs, node.inputs[::-1]):
         if _operand(other, Invert) is one is not None and one.type.dtype == "bool":
             return pt.second(one, like(isinstance(node.op.scalar_op, OR), one))

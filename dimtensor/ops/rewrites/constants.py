@@ -1,4 +1,4 @@
-"""What is computed of constants when a graph is compiled."""
+"""Constant folding."""
 
 from __future__ import annotations
 

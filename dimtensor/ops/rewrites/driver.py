@@ -77,7 +77,7 @@ class Rewriting:
         self._steps_left = 1000
 
     def rewritten(self, outputs: Sequence[Variable]) -> list[Variable]:
-        """What takes the place of the outputs."""
+        """The rewritten outputs."""
         done, becomes = self._done, self._becomes
         stack = list(reversed(outputs))
         while stack:

@@ -24,7 +24,7 @@ _AS_FIRST_INPUT = (
 
 
 def source_of_length(variable: Variable, axis: int) -> tuple[Variable, int] | Variable | int | None:
-    """What tells the length of an axis that no type tells.
+    """An expression for the length of an axis that the type does not say.
 
     Returns
     -------
@@ -84,7 +84,7 @@ def _of_range(start: Variable, stop: Variable, step: Variable) -> Variable | Non
 
 
 def _selected(node, axis: int) -> tuple[Variable, int] | None:
-    """Of an axis that is taken in full, or turned round."""
+    """The length of an axis that is taken in full, or reversed."""
     out = 0
     entries = [*node.op.idx_list]
     entries += [slice(None)] * (node.inputs[0].type.ndim - len(entries))

@@ -150,7 +150,7 @@ def _as_slice(positions: range) -> slice:
 
 @rule(Subtensor)
 def selection_of_fill(node: Apply, rw: Rewriting) -> Variable | None:
-    """Of what is repeated along an axis, a selection along it is repeated less often."""
+    """A selection from a broadcast axis is a shorter broadcast."""
     made = node.inputs[0].owner
     if made is None or not isinstance(made.op, Alloc):
         return None
@@ -200,7 +200,7 @@ def selection_of_new_axis(node: Apply, rw: Rewriting) -> Variable | None:
 
 @rule(Subtensor)
 def selection_of_update(node: Apply, rw: Rewriting) -> Variable | None:
-    """What was put somewhere and is read from there is what was put."""
+    """Reading back the positions of an update gives the value that was written."""
     made = node.inputs[0].owner
     if made is None or not isinstance(made.op, IncSubtensor) or not made.op.set_instead_of_inc:
         return None

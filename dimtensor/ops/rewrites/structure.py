@@ -78,7 +78,7 @@ def transposed_fill(node: Apply, rw: Rewriting) -> Variable | None:
 
 @rule(Second)
 def fill(node: Apply, rw: Rewriting) -> Variable | None:
-    """What is repeated to the shape of an array is broadcast to its lengths, or has them."""
+    """Broadcasting to the shape of an array is broadcasting to its lengths, or nothing."""
     value = node.inputs[1]
     if _covers(value, node.outputs[0]):
         return value
@@ -88,7 +88,7 @@ def fill(node: Apply, rw: Rewriting) -> Variable | None:
 
 @rule(Vanishing)
 def vanished(node: Apply, rw: Rewriting) -> Variable:
-    """What is zero but in derivatives is zero."""
+    """An operation that adds to derivatives only is zero elsewhere."""
     out = node.outputs[0]
     zero = pt.constant(np.zeros((1,) * out.type.ndim, out.type.dtype))
     return _alloc(zero, [rw.length(out, axis) for axis in range(out.type.ndim)])
@@ -136,7 +136,7 @@ def operands_that_are_fills(node: Apply, rw: Rewriting) -> Variable | None:
 
 
 def _repeated(variable: Variable) -> Variable:
-    """What is repeated, with the axes of the result."""
+    """The array that is broadcast, with the axes of the result."""
     node = variable.owner
     if node is None or not isinstance(node.op, Alloc):
         return variable

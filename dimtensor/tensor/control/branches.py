@@ -21,7 +21,7 @@ from dimtensor.tensor.handle import TensorHandle, as_node, constant, wrap
 def if_else(
     condition: Any, then_function: Callable[..., Any], else_function: Callable[..., Any], *args: Any
 ) -> Any:
-    """What one of two functions gives.
+    """Results of one branch.
 
     Parameters
     ----------

@@ -140,7 +140,7 @@ def checkpoint_attrs(
     inverse: Any = None,
     truncate: int | None = None,
 ) -> tuple[Any, ...] | None:
-    """What ``checkpoint=`` was given, as a loop holds it, checked for the number of steps."""
+    """The argument ``checkpoint=`` as a loop stores it, checked for the number of steps."""
     found = as_checkpoints(given, name)
     if found is None:
         return None

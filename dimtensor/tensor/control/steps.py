@@ -30,7 +30,7 @@ _MOST_TRIALS = 16
 
 
 class Result(NamedTuple):
-    """What a step gave: next states, elements of traces, and whether to go on."""
+    """Results of a step: next states, elements of traces, and the condition to continue."""
 
     after: list[Node]
     traced: list[Node]

@@ -71,7 +71,7 @@ def _renamed_pair(dims: Dims, operation: str) -> tuple[Dim, Dim]:
 def square(
     x: Any, dims: DimPair | None, operation: str, to_float: bool = True
 ) -> tuple[Node, Dim, Dim]:
-    """As matrix, the dims known to have the same length."""
+    """As `matrix`, and the dims are known to have the same length."""
     node, row, col = matrix(x, dims, operation, to_float)
     if None not in (row.length, col.length):
         same = row.length == col.length
@@ -92,7 +92,7 @@ def square(
 def symmetric(
     x: Any, dims: DimPair | None, operation: str, to_float: bool = True
 ) -> tuple[Node, Dim, Dim]:
-    """As square, the dims not known to have different labels."""
+    """As `square`, and the dims are not known to have different labels."""
     node, row, col = square(x, dims, operation, to_float)
     mine, theirs = row._labels(), col._labels()
     if mine is not None and theirs is not None and not mine.same_labels(theirs):

@@ -36,7 +36,7 @@ Indexers = Mapping[Any, Any] | None
 def gathered(
     indexers: Indexers, kwargs: Mapping[str, Any], what: str, each: str = "selections"
 ) -> dict[Any, Any]:
-    """What is given for each dim, in a dict and by name.
+    """Indexers by dim, from a dict and from keywords.
 
     Raises
     ------

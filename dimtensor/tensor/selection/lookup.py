@@ -1,4 +1,4 @@
-"""What selections do to a graph: labels looked up, masks, tensors of labels, levels of products."""
+"""Selections as nodes: labels looked up, masks, tensors of labels, levels of products."""
 
 from __future__ import annotations
 

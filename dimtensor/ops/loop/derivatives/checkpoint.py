@@ -36,7 +36,7 @@ from dimtensor.ops.loop.spec import LoopOptions, StepGraph
 
 @dataclass(frozen=True)
 class Schedule:
-    """What the gradient of a loop costs.
+    """Cost of a loop's gradient.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Schedule:
 
 
 def schedule(n_steps: int, checkpoint: Checkpoints | Sequence[int] | None) -> Schedule:
-    """What the gradient of a loop costs with some checkpoints.
+    """Cost of a loop's gradient under a checkpoint schedule.
 
     Parameters
     ----------

@@ -317,7 +317,7 @@ def _states_before(op: Any, after: dict[int, Variable], back: _Step) -> dict[int
 
 
 def _added_constant(state: Variable, following: Variable) -> Constant | None:
-    """What a step adds to an integer state, if that is a constant and all it does."""
+    """The constant increment of an integer state; None if the step does anything else with it."""
     node = following.owner
     if node is None or is_continuous(state) or not isinstance(node.op, Elemwise):
         return None
@@ -435,7 +435,7 @@ class _BackwardSteps:
     def _run_stopped(
         self, step: StepGraph, init: list[Variable], sequences: list[Variable]
     ) -> ScanResult:
-        """As many steps as ran, read from the last one back.
+        """A sequence, as long as the steps that ran, reversed.
 
         It is a loop that stops as well, so that on every backend it has traces of a known length.
         A step reads what it needs of the step that it goes back: steps that did not run, which may

@@ -226,7 +226,7 @@ def _factors(term: Variable, depends: set[Variable]) -> list[Variable] | None:
 
 
 def _reached(outputs: Sequence[Variable], goal: Variable) -> set[Variable]:
-    """What outputs depend on, as far as the search goes that looks for one variable."""
+    """Ancestors of outputs, up to the point where a search for one variable ends."""
     seen: set[Variable] = set()
     for variable in reached(outputs, inputs_of):
         seen.add(variable)
@@ -238,7 +238,7 @@ def _reached(outputs: Sequence[Variable], goal: Variable) -> set[Variable]:
 def _leaves(
     wanted: Variable, stops: set[Variable], depends: set[Variable]
 ) -> list[Variable] | None:
-    """What a variable is computed from by elementwise operations; None if that is not worth it."""
+    """Leaves of a variable's elementwise expression; None if recomputing it does not pay."""
     leaves: list[Variable] = []
     worth = False
     seen: set[Variable] = set()

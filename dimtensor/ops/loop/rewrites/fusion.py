@@ -1,4 +1,4 @@
-"""Several loops as one."""
+"""Loop fusion."""
 
 from __future__ import annotations
 

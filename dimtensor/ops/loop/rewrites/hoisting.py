@@ -1,4 +1,4 @@
-"""What leaves a loop: code that no step changes, and whole loops that are array operations."""
+"""Hoisting: loop-invariant code moves out, and a loop that is elementwise becomes vectorised."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def _ranks(
 
 
 def _between(inner: FunctionGraph, states: Sequence[Variable]) -> set[Variable]:
-    """What a step needs for states that the next one waits for, not for sums of what it makes."""
+    """Ancestors of the carried states, without sums that are accumulated over the steps."""
     following = [
         after
         for state, after in zip(states, inner.outputs, strict=False)
@@ -257,7 +257,7 @@ def _factored(
 
 
 def _added(one: tuple[int, Variable], two: tuple[int, Variable]) -> tuple[int, Variable]:
-    """Of two, the second waits longer. If both are products, LLVM fuses the one on the left."""
+    """Combine two terms, the later one second. LLVM makes an FMA of a product on the left."""
     (sign, first), (other, second) = one, two
     if sign == other:
         return sign, second + first

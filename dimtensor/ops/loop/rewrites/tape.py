@@ -1,4 +1,4 @@
-"""What a gradient needs of each step, and the step has computed, is traced by the loop.
+"""The tape: intermediates of the steps that a gradient reads are traced by the loop.
 
 The loop that goes back knows the states, and computes from them what it needs in between. What took
 some operations, or a loop, is read instead.
@@ -109,7 +109,7 @@ def _known(before: ScanGraph, after: ScanGraph) -> dict[Variable, Variable]:
 def _worth_saving(
     before: ScanGraph, after: ScanGraph, known: dict[Variable, Variable]
 ) -> list[Variable]:
-    """What the loop that goes back uses, and is more than some operations away from what it has."""
+    """Intermediates that the backward loop uses and could not recompute in a few operations."""
     moving = {part.variable for part in before.states}
     moving |= {part.variable for part in before.elements}
     needed: dict[Variable, None] = {}
