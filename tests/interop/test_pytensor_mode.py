@@ -209,6 +209,15 @@ def test_dtypes(rng, dtype):
     agree([x, s], outputs, (values, values[1]), rtol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "int64"])
+def test_of_two_bounds_in_the_wrong_order_the_lower_one_decides(dtype):
+    x, low, high = pt.vector("x", dtype=dtype), pt.scalar(dtype=dtype), pt.scalar(dtype=dtype)
+    f = pytensor.function([x, low, high], pt.clip(x, low, high), mode=STRICT)
+    given = np.array([-5, 0, 1, 2, 5], dtype=dtype)
+    np.testing.assert_array_equal(f(given, 2, -1), [2, 2, 2, -1, -1])
+    np.testing.assert_array_equal(f(given, -1, 2), [-1, 0, 1, 2, 2])
+
+
 def test_scalar_operations_on_scalars():
     """Those of PyTensor's graphs that are no elementwise operations, as it puts into lengths."""
     x = pt.dvector("x")

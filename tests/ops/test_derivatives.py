@@ -257,6 +257,14 @@ def test_derivatives_at_ends_of_domains(name: str):
     assert at(tangent, x=place) == pytest.approx(wanted, abs=1e-300)
 
 
+def test_of_two_bounds_in_the_wrong_order_one_has_the_derivative():
+    low, high = pt.dscalars("low", "high")
+    slopes = pull([pt.clip(x, low, high)], [pt.constant(1.0)], [x, low, high])
+    for place, wanted in ((0.0, [0, 1, 0]), (3.0, [0, 0, 1]), (-3.0, [0, 1, 0])):
+        found = Interpreter([x, low, high], slopes)(np.array(place), np.array(2.0), np.array(-1.0))
+        assert [float(f) for f in found] == wanted
+
+
 def test_nan_stays_nan():
     for function in (pt.sqrt, pt.log, pt.exp, lambda x: 1 / x, lambda x: x**1.5):
         (slope,) = pull([function(x)], [pt.constant(1.0)], [x])

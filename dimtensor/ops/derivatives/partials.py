@@ -312,10 +312,12 @@ def _minimum(xs: Sequence[Variable], z: Variable) -> Found:
 
 @partials(ps.Clip)
 def _clip(xs: Sequence[Variable], z: Variable) -> Found:
+    """Of bounds in the wrong order the lower one decides."""
     x, low, high = xs
     below, above = pt.lt(x, low), pt.gt(x, high)
-    inside = both(pt.invert(below), pt.invert(above))
-    return [Partial(same, inside), Partial(same, below), Partial(same, above)]
+    not_below = pt.invert(below)
+    inside, over = both(not_below, pt.invert(above)), both(not_below, above)
+    return [Partial(same, inside), Partial(same, below), Partial(same, over)]
 
 
 @partials(psm.Sigmoid)

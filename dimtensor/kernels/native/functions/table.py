@@ -213,9 +213,10 @@ def _squared(b: Builder, x: Value, exponent: int, out: Scalar) -> Value:
 
 
 def _clip(b: Builder, x: list[Value], out: Scalar) -> Value:
+    """Of bounds in the wrong order the lower one decides."""
     v, low, high = (b.cast(each, out) for each in x)
-    raised = b.select(b.compare("<", v, low), low, v)
-    return b.select(b.compare(">", v, high), high, raised)
+    lowered = b.select(b.compare(">", v, high), high, v)
+    return b.select(b.compare("<", v, low), low, lowered)
 
 
 def _integer_division(b: Builder, x: list[Value], out: Scalar) -> Value:
