@@ -68,7 +68,14 @@ class Series(Distribution):
     name = "Series"
 
     def __init__(
-        self, step: Callable[..., Any], init: Any, *, over: Dim, xs: Any = None, **parameters: Any
+        self,
+        step: Callable[..., Any],
+        init: Any,
+        /,
+        *,
+        over: Dim,
+        xs: Any = None,
+        **parameters: Any,
     ):
         if not callable(step):
             raise InputError(f"Series: step is a function of a state, not {step!r}")

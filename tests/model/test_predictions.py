@@ -1,0 +1,113 @@
+"""Predictions against closed forms of the normal hierarchy, for other lengths, labels and groups."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats as st
+import xarray as xr
+
+import dimtensor as dt
+from dimtensor import dist
+
+GROUPS, EACH = ["a", "b", "c", "d"], 3
+M0, S0, TAU, SIGMA = 1.0, 3.0, 1.5, 0.5
+MEANS = np.array([0.0, 2.0, 5.0, 1.0])
+GROUP, OBS = dt.Dim("group", coords=GROUPS), dt.Dim("obs")
+GROUP_OF = dt.tensor("group_of", dims=OBS, categories=GROUP)
+
+
+def model(backend="numba"):
+    mu = dt.rv("mu", dist.Normal(M0, S0))
+    alpha = dt.rv("alpha", dist.Normal(mu, TAU), dims=GROUP)
+    y = dt.rv("y", dist.Normal(alpha.sel(group=GROUP_OF), SIGMA))
+    return dt.Model(y, data={GROUP_OF: np.repeat(GROUPS, EACH)}, backend=backend)
+
+
+def conditional():
+    """Mean and covariance of (mu, alphas) given that the group means are MEANS.
+
+    The joint normal has covariances S0² everywhere and TAU² more on the diagonal of the alphas.
+    """
+    prior = np.full((5, 5), S0**2)
+    prior[1:, 1:] += TAU**2 * np.eye(4)
+    design = np.eye(5)[1:]
+    gain = prior @ design.T @ np.linalg.inv(design @ prior @ design.T + SIGMA**2 / EACH * np.eye(4))
+    return M0 + gain @ (MEANS - M0), prior - gain @ design @ prior
+
+
+@pytest.fixture(scope="module")
+def posterior():
+    """Draws from the posterior in closed form."""
+    mean, cov = conditional()
+    draws = np.random.default_rng(4).multivariate_normal(mean, cov, size=(2, 10_000))
+    coords = {"group": GROUPS}
+    leading = ["chain", "draw"]
+    return xr.Dataset({"mu": (leading, draws[..., 0]),
+                       "alpha": ([*leading, "group"], draws[..., 1:])}, coords)  # fmt: skip
+
+
+def predictive():
+    """Mean and covariance of (old group b, new group, the same new group, another new group)."""
+    mean, cov = conditional()
+    read = np.zeros((4, 5))
+    read[0, 2] = read[1:, 0] = 1.0
+    spread = np.zeros((4, 4))
+    spread[1:3, 1:3], spread[3, 3] = TAU**2, TAU**2
+    return read @ mean, read @ cov @ read.T + spread + SIGMA**2 * np.eye(4)
+
+
+WIDER = dt.Dim("group", coords=["new", *GROUPS, "newer"])
+NEW = {GROUP_OF: ["b", "new", "new", "newer"]}
+
+
+@pytest.mark.parametrize("backend", ["python", pytest.param("numba", marks=pytest.mark.compiled)])
+def test_new_groups_have_the_variance_of_the_normal_hierarchy(posterior, backend):
+    tree = model().predict(posterior, NEW, dims={GROUP: WIDER}, seed=1, backend=backend)
+    y = tree["predictions"]["y"].transpose("chain", "draw", "obs").values.reshape(-1, 4)
+    (mean, cov), n = predictive(), len(y)
+    # standard errors of means and covariances of normal draws; 5 of them
+    np.testing.assert_array_less(abs(y.mean(axis=0) - mean) / np.sqrt(np.diag(cov) / n), 5.0)
+    errors = np.sqrt((cov**2 + np.outer(np.diag(cov), np.diag(cov))) / n)
+    np.testing.assert_array_less(abs(np.cov(y.T) - cov) / errors, 5.0)
+    whitened = np.linalg.solve(np.linalg.cholesky(cov), (y - mean).T).ravel()
+    assert st.kstest(whitened, "norm").pvalue > 1e-4
+
+
+@pytest.mark.compiled
+def test_the_sampler_gives_the_predictions_of_the_closed_form():
+    noise = np.tile([-0.3, 0.0, 0.3], 4)
+    fit = model().observe({"y": np.repeat(MEANS, EACH) + noise})
+    post = fit.sample(2500, tune=500, chains=4, seed=1, progress_bar=False, report=False)
+    found = fit.predict(post, NEW, dims={GROUP: WIDER}, seed=1)["predictions"]["y"]
+    mean, cov = predictive()
+    y = found.transpose("chain", "draw", "obs").values.reshape(-1, 4)
+    # effective draws are a fourth and more of all
+    np.testing.assert_array_less(abs(y.mean(axis=0) - mean), 5 * np.sqrt(np.diag(cov) / 2500))
+    np.testing.assert_allclose(np.cov(y.T), cov, atol=5 * cov.max() * np.sqrt(2 / 2500))
+
+
+@pytest.mark.compiled
+def test_other_lengths_and_labels_need_no_other_machine_code(posterior):
+    """The function is compiled once, and so is every specialisation of its machine code."""
+    asked = model()
+    lengths, seen = (4, 1, 7), []
+    for n in lengths:
+        labels = np.resize(["c", "a"], n)
+        found = asked.predict(posterior, {GROUP_OF: labels}, seed=1, backend="numba")
+        y = found["predictions"]["y"]
+        assert y.sizes["obs"] == n
+        mean, _ = conditional()
+        expected = np.where(labels == "c", mean[3], mean[1])
+        np.testing.assert_allclose(y.mean(["chain", "draw"]), expected, atol=0.05)
+        (function,) = asked._functions.values()
+        seen.append(dict(function.compiled.stats))
+    assert seen[0] == seen[1] == seen[2]
+
+
+def test_labels_of_new_data_are_kept(posterior):
+    """Rows of new data have labels of their own, and so have predictions."""
+    labels = pd.Series(["d", "a"], index=pd.Index(["x", "z"], name="obs"))
+    found = model().predict(posterior, {GROUP_OF: labels}, seed=1)["predictions"]
+    assert list(found["y"]["obs"].values) == ["x", "z"]
