@@ -1,4 +1,4 @@
-"""Predictions against closed forms of the normal hierarchy, for other lengths, labels and groups."""
+"""Predictions against closed forms of the normal hierarchy: other lengths, labels, groups."""
 
 from __future__ import annotations
 
@@ -111,3 +111,19 @@ def test_labels_of_new_data_are_kept(posterior):
     labels = pd.Series(["d", "a"], index=pd.Index(["x", "z"], name="obs"))
     found = model().predict(posterior, {GROUP_OF: labels}, seed=1)["predictions"]
     assert list(found["y"]["obs"].values) == ["x", "z"]
+
+
+@pytest.mark.compiled
+def test_many_numbers_are_drawn_by_machine_code_and_are_the_same(posterior, monkeypatch):
+    from dimtensor.model.predictive import drawing
+
+    asked, data = model(), {GROUP_OF: ["c", "a", "c"]}
+    few = asked.predict(posterior, data, seed=1)["predictions"]["y"]
+    monkeypatch.setattr(drawing, "MANY", 3 * 20_000)
+    many = asked.predict(posterior, data, seed=1)["predictions"]["y"]
+    backends = [function.compiled.backend for function in asked._functions.values()]
+    assert backends == ["python", "numba"]
+    np.testing.assert_allclose(many.transpose(*few.dims), few, rtol=1e-14)
+    interpreted = model("python")
+    interpreted.predict(posterior, data, seed=1)
+    assert [f.compiled.backend for f in interpreted._functions.values()] == ["python"]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from dimtensor.backends import backend_of
 from dimtensor.dims import Dim
 from dimtensor.errors import InputError, build_message, did_you_mean, listing
 from dimtensor.graph import Node, toposort
@@ -22,9 +24,14 @@ if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 
+# numbers from which on compiling them costs less than it saves
+MANY = 5_000_000
+
+
 class Drawing(ABC):
     """What :class:`dimtensor.Model` can do without a log density."""
 
+    backend: str
     outputs: tuple[DimTensor, ...]
     observed: dict[str, xr.DataArray]
     data: dict[str, xr.DataArray]
@@ -71,7 +78,7 @@ class Drawing(ABC):
         *,
         seed: int,
         dims: Mapping[Dim, Any] | None = None,
-        backend: str = "python",
+        backend: str | None = None,
     ) -> xr.DataTree:
         """Draws from the prior.
 
@@ -81,7 +88,8 @@ class Drawing(ABC):
         seed : int
         dims : dict of Dim to int or labels, optional
             Lengths or labels of dims that no data tell.
-        backend : {"python", "numba", "jax"}
+        backend : {"python", "numba", "jax"}, optional
+            As in :meth:`predict`.
 
         Returns
         -------
@@ -111,7 +119,7 @@ class Drawing(ABC):
         seed: int | None = None,
         names: Iterable[Any] | None = None,
         dims: Mapping[Dim, Any] | None = None,
-        backend: str = "python",
+        backend: str | None = None,
     ) -> xr.DataTree:
         """Draws of the outputs given draws of other variables.
 
@@ -128,8 +136,10 @@ class Drawing(ABC):
             A wider dim: elements with a known label keep their draws, others are drawn from their
             distribution given the variables that it depends on. Or lengths or labels of dims that
             no data tell.
-        backend : {"python", "numba", "jax"}
-            What the draws are compiled with; the python one compiles nothing.
+        backend : {"python", "numba", "jax"}, optional
+            What the draws are compiled with. Left out, nothing is compiled for fewer than five
+            million numbers; more are drawn by machine code, which is the same for all lengths,
+            where the backend of the model is numba. Both give the same numbers.
 
         Returns
         -------
@@ -179,7 +189,7 @@ class Drawing(ABC):
         seed: int | None,
         told: Mapping[Dim, Any],
         wider: Mapping[Dim, Dim],
-        backend: str,
+        backend: str | None,
     ) -> dict[str, xr.DataArray]:
         from dimtensor.interop.datasets import values_from
 
@@ -200,12 +210,15 @@ class Drawing(ABC):
             )
         labels = {new: draws.indexes[old.short] for old, new in wider.items()
                   if old.short in draws.indexes}  # fmt: skip
+        values: dict[Any, Any] = {**self.defaults, **{n: self.observed[n] for n in fixed}, **told}
+        if backend is None:
+            many = _numbers(targets.values(), values, draws) >= MANY
+            backend = self.backend if many and backend_of(self.backend).native else "python"
         key = (tuple(targets.items()), tuple(given), tuple(fixed), tuple(labels), backend,
                tuple(tuple(x) for x in labels.values()))  # fmt: skip
         function = self._functions.get(key)
         if function is None:
             function = self._functions[key] = Draws(targets, given, fixed, labels, backend)
-        values: dict[Any, Any] = {**self.defaults, **{n: self.observed[n] for n in fixed}, **told}
         if given:
             nodes = [x for x in function.inputs if x.name in given]
             values |= {x.name: value for x, value in values_from(draws, nodes).items()}
@@ -221,3 +234,18 @@ class Drawing(ABC):
             if node.kind == "data" and name not in self.data
         }
         return {**own, **self.data}
+
+
+def _numbers(targets: Iterable[Node], values: Mapping[Any, Any], draws: Any) -> int:
+    """How many numbers targets have, as far as values tell lengths, over all draws."""
+    known: dict[str, int] = dict(getattr(draws, "sizes", {}))
+    for key, value in values.items():
+        if isinstance(key, Dim):
+            known[key.short] = value if isinstance(value, int) else len(value)
+        else:
+            known |= {str(dim): n for dim, n in value.sizes.items()}
+    each = known.get("chain", 1) * known.get("draw", 1)
+    return each * sum(
+        math.prod(known.get(d.short, 1) if d.length is None else d.length for d in node.dims)
+        for node in targets
+    )
