@@ -17,7 +17,7 @@ ROOT = Path(dimtensor.__file__).parent.parent
 PYPROJECT = ROOT / "pyproject.toml"
 pytestmark = pytest.mark.skipif(not PYPROJECT.is_file(), reason="this is an installed package")
 
-OWN = {"dimtensor", "tests", "tools", "cases", "shapes", "conftest", "run"}
+OWN = {"dimtensor", "tests", "tools", "cases", "shapes", "conftest", "probabilistic", "run"}
 # JAX brings the one, BlackJAX the other
 WITH_ANOTHER = {"jaxlib": "jax", "optax": "blackjax"}
 # IPython is asked where it runs already; mpmath prints numbers anew

@@ -46,6 +46,25 @@ def test_all_contenders_agree(case, run):
         run.check_agreement(case, n, who, results, expected)
 
 
+@pytest.mark.slow
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", ["radon", "eight_schools", "item_response", "series"])
+def test_texts_for_two_libraries_have_one_density(name, run, rng):
+    texts = importlib.import_module("probabilistic")
+    p = texts.problem(name)
+    fit, other = texts.dimtensor(name, p), texts.pymc(name, p)
+    values, point = {}, {}
+    for rv in other.free_RVs:
+        value = np.exp(0.2 * rng.normal(size=rv.type.shape))
+        values[rv.name] = (("store", "day"), value) if rv.ndim == 2 else value
+        transform = other.rvs_to_transforms[rv]
+        moved = transform.forward(value, *rv.owner.inputs).eval() if transform else value
+        point[other.rvs_to_values[rv].name] = moved
+    expected = float(other.compile_logp(jacobian=False)(point))
+    found = sum(float(term.sum()) for term in fit.logp(values).values())
+    np.testing.assert_allclose(found, expected, rtol=1e-8)  # a constant of float32 in PyMC
+
+
 def test_disagreement_is_found(run):
     with pytest.raises(AssertionError, match="jax on radon, n=919"):
         run.check_agreement("radon", 919, "jax", np.array([1.0 + 1e-8]), np.array([1.0]))
