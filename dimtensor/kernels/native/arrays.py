@@ -30,6 +30,25 @@ OUT_OF_MEMORY = 1
 # arrays of known lengths of up to so many bytes live in the frame of the function
 _FRAME_BYTES = 2048
 
+_HELD = "%held"
+_FREE_ALL = "dimtensor.free_all"
+_FREE_ALL_TEXT = """
+define internal void @dimtensor.free_all(ptr nocapture %held, i64 %count) noinline nounwind {
+entry:
+  br label %loop
+loop:
+  %at = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %place = getelementptr inbounds ptr, ptr %held, i64 %at
+  %array = load ptr, ptr %place, align 8
+  call void @free(ptr %array)
+  %next = add nuw i64 %at, 1
+  %more = icmp ult i64 %next, %count
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}
+""".strip()
+
 
 class Arrays(Expressions):
     """Makes arrays, and finds out which of them are results."""
@@ -40,7 +59,7 @@ class Arrays(Expressions):
         super().__init__(builder, operations)
         self.function = function
         self._depth = 0
-        self._heap: list[str] = []
+        self._held = 0  # how many arrays of the heap there are
         self._code = builder.slot("i32", align=4)
         self._leave = builder.label("leave")
         self._aliases = _aliases(function)
@@ -119,9 +138,8 @@ class Arrays(Expressions):
         if result is not None:
             memory = self._result_memory(result, size_value, shape)
             return Array(memory, type_, shape, b.scope())
-        slot = b.slot("ptr")
-        b.entry.append(f"  store ptr null, ptr {slot}, align 8")
-        self._heap.append(slot)
+        slot = b.let(f"getelementptr inbounds ptr, ptr {_HELD}, i64 {self._held}")
+        self._held += 1
         if self._depth:
             b.declarations.function("free", "void", ["ptr"], " nounwind")
             b.write(f"call void @free(ptr {b.let(f'load ptr, ptr {slot}, align 8')})")
@@ -129,6 +147,25 @@ class Arrays(Expressions):
         pointer = self._memory(size_value)
         b.write(f"store ptr {pointer}, ptr {slot}, align 8")
         return Array(pointer, type_, shape, b.scope())
+
+    def _free(self) -> None:
+        """Give the heap's arrays back.
+
+        Their addresses stand in a table. As variables they would be values that every failure
+        brings along: the square of the number of arrays, which takes LLVM minutes.
+        """
+        b = self.b
+        b.declarations.function("free", "void", ["ptr"], " nounwind")
+        if not self._held:
+            return
+        b.declarations.function("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
+        b.declarations.lines.setdefault(_FREE_ALL, _FREE_ALL_TEXT)
+        b.entry += [
+            f"  {_HELD} = alloca [{self._held} x ptr], align 8",
+            f"  call void @llvm.memset.p0.i64(ptr align 8 {_HELD}, i8 0, "
+            f"i64 {8 * self._held}, i1 false)",
+        ]
+        b.write(f"call void @{_FREE_ALL}(ptr {_HELD}, i64 {self._held})")
 
     def _memory(self, size: Value) -> str:
         b = self.b

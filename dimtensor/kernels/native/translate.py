@@ -290,10 +290,7 @@ class Translator(Arrays):
         b = self.b
         b.jump(self._leave)
         b.begin(self._leave)
-        b.declarations.function("free", "void", ["ptr"], " nounwind")
-        for slot in self._heap:
-            pointer = b.let(f"load ptr, ptr {slot}, align 8")
-            b.write(f"call void @free(ptr {pointer})")
+        self._free()
         b.write(f"ret i32 {b.let(f'load i32, ptr {self._code}, align 4')}")
 
     # -- variables ---------------------------------------------------------------------------------

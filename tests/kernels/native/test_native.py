@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from dimtensor.kernels.ir.errors import NotNative
 from dimtensor.kernels.ir.parse import parsed
 from dimtensor.kernels.native.code import NativeCode, NativeKernel, native_code, translated
+from dimtensor.kernels.native.machine import optimised
 from dimtensor.kernels.native.translate import ArgumentType
 
 pytestmark = pytest.mark.compiled
@@ -458,3 +459,19 @@ def test_statements_are_vectorised_unless_a_module_is_very_long(lines, vectors):
     )
     module, _ = optimised(f"define void @f(ptr %x) {{\n{body}ret void\n}}\n" + "; long\n" * lines)
     assert ("fmul <2 x double>" in str(module)) == vectors
+
+
+def test_failures_bring_no_addresses_along(rng):
+    """Code that gives arrays back is one loop: its size does not grow with pairs of them."""
+    many = 40
+    lines = ["def kernel(x):", "    n0 = x.shape[0]"]
+    for at in range(many):
+        lines += [f"    a{at} = np.empty((n0,), dtype=np.float64)", "    for i in range(n0):"]
+        lines += [f"        a{at}[i] = {f'a{at - 1}' if at else 'x'}[i] + {at}.0"]
+    lines += ["    s = 0.0", "    for i in range(n0):", f"        s += a{many - 1}[i]"]
+    source = "\n".join([*lines, "    return (s, )", ""])
+    x = rng.normal(size=5)
+    check(source, x)
+    module, _ = optimised(llvm(source, types_of(x)))
+    failures = [line for line in str(module).split("\n") if " phi ptr" in line]
+    assert max((line.count("[") for line in failures), default=0) < many
