@@ -93,3 +93,12 @@ def test_what_is_summed_out_is_what_is_written_without(case, run):
     expected = results_of(run, module._dimtensor(problem, True, "python"))
     results = results_of(run, module._dimtensor(problem, False, "python"))
     run.check_agreement(case, n, "marginal", results, expected)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", ["Gamma", "Binomial"])
+def test_densities_agree(name, run):
+    from dimtensor import dist
+
+    lines = list(importlib.import_module("cases.dists").lines_of(dist.TABLE[name], 1000))
+    assert {"dimtensor-numba", "dimtensor-jax", "scipy"} <= {line["who"] for line in lines}
