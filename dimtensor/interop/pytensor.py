@@ -230,7 +230,12 @@ class _Border:
     """A graph of dense arrays only, and how values cross into it and out of it."""
 
     def __init__(self, fgraph: FunctionGraph):
-        from dimtensor.kernels.graph.canonical_forms import split_as_slices, updates_once
+        from dimtensor.kernels.graph.canonical_forms import (
+            softmax_written_out,
+            solves_by_factors,
+            split_as_slices,
+            updates_once,
+        )
         from dimtensor.kernels.plan import UnsupportedGraph
 
         inputs = [_dense_input(v) for v in fgraph.inputs]
@@ -249,6 +254,8 @@ class _Border:
         _open_borders(self.graph)
         _rewrite_inner_graphs(self.graph)
         _promise_lengths_of_splits(self.graph)
+        softmax_written_out(self.graph)
+        solves_by_factors(self.graph)
         split_as_slices(self.graph)
         updates_once(self.graph)
         scalars = [at for at, v in enumerate(fgraph.inputs) if isinstance(v.type, ScalarType)]

@@ -22,6 +22,7 @@ from dimtensor.kernels.emit.emitter import Emitter
 from dimtensor.kernels.generated import function_of_source
 from dimtensor.kernels.graph.canonical_forms import (
     products_as_reductions,
+    solves_by_factors,
     split_as_slices,
     updates_once,
 )
@@ -177,6 +178,7 @@ def _rewrite(graph: FunctionGraph) -> None:
             optdb.query(query).rewrite(graph)
     drop_views(graph)
     rewrite(graph)
+    solves_by_factors(graph)
     split_as_slices(graph)
     updates_once(graph)
     first_of_padded(graph)

@@ -61,7 +61,6 @@ def test_compiled_operation(name: str, backend: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.compiled
-@pytest.mark.falls_back
 @pytest.mark.parametrize("backend", COMPILED)
 @pytest.mark.parametrize("name", OPS)
 def test_every_compiled_operation(name: str, backend: str) -> None:

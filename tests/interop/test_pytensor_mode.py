@@ -331,7 +331,6 @@ def test_scan_runs_inside(rng):
     assert nests(f).reason is None
 
 
-@pytest.mark.falls_back  # log_softmax
 def test_wrapped_graphs_and_what_has_no_rule(rng):
     m, x = pt.matrix("m"), pt.vector("x")
     outputs = [
@@ -351,7 +350,6 @@ def test_wrapped_graphs_and_what_has_no_rule(rng):
 
 
 @pytest.mark.slow
-@pytest.mark.falls_back
 def test_linear_algebra(rng):
     m, x = pt.matrix("m"), pt.vector("x")
     spd = m @ m.T + 3 * pt.eye(m.shape[0])

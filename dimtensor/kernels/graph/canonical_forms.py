@@ -9,9 +9,12 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.tensor.basic import MakeVector, ScalarFromTensor, Split, TensorFromScalar
+from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.elemwise import DimShuffle
+from pytensor.tensor.linalg import Cholesky, CholeskySolve, Solve, SolveTriangular
 from pytensor.tensor.math import ProdWithoutZeros
 from pytensor.tensor.shape import Shape, Shape_i
+from pytensor.tensor.special import LogSoftmax, Softmax
 from pytensor.tensor.subtensor import AdvancedIncSubtensor, AdvancedSubtensor, Subtensor
 
 from dimtensor.kernels.plan.axis_lengths import constant_int
@@ -114,3 +117,36 @@ def _slices(sizes: Sequence[int | None]) -> list[slice]:
         slices.append(slice(-left, (size - left) or None) if size else slice(0, 0))
         left -= size
     return slices
+
+
+def solves_by_factors(graph: FunctionGraph) -> None:
+    """Solve equations with positive definite matrices by their Cholesky factors, by triangles.
+
+    Factors and triangles have rules, these solutions have none.
+    """
+    for node in graph.toposort():
+        core = getattr(node.op, "core_op", node.op)
+        if isinstance(core, CholeskySolve):
+            factor, lower = node.inputs[0], core.lower
+        elif isinstance(core, Solve) and core.assume_a == "pos":
+            # the triangle that is read, of a matrix whose other one is its mirror image
+            a = node.inputs[0] if core.lower else node.inputs[0].mT
+            factor, lower = Blockwise(Cholesky(lower=True))(a), True
+        else:
+            continue
+        below, above = (factor, factor.mT) if lower else (factor.mT, factor)
+        half = Blockwise(SolveTriangular(lower=True, b_ndim=core.b_ndim))(below, node.inputs[1])
+        new = Blockwise(SolveTriangular(lower=False, b_ndim=core.b_ndim))(above, half)
+        out = node.outputs[0]
+        new = out.type.filter_variable(new)
+        graph.replace(out, new, reason="solves_by_factors", import_missing=True)
+
+
+def softmax_written_out(graph: FunctionGraph) -> None:
+    """Replace softmax and its logarithm by what they are made of, which loop nests share."""
+    for node in graph.toposort():
+        if isinstance(node.op, (LogSoftmax, Softmax)):
+            (new,) = node.op.build_inner_graph(*node.inputs)
+            out = node.outputs[0]
+            new = out.type.filter_variable(new)
+            graph.replace(out, new, reason="softmax_written_out", import_missing=True)

@@ -1,62 +1,52 @@
-"""Gradients of concatenations: slices instead of splits."""
-
-from __future__ import annotations
+"""Solutions with positive definite matrices, in machine code: tests run strict."""
 
 import numpy as np
-import pytensor
 import pytensor.tensor as pt
 import pytest
-from pytensor.graph.traversal import applys_between
-from pytensor.tensor.basic import Split
+from pytensor.tensor.linalg import cho_solve
 
-from dimtensor.backends.python import compile_positional
-from dimtensor.kernels.compiler import compile_kernel, rewritten
+import dimtensor as dt
+from dimtensor.kernels.compiler import compile_kernel
 
-
-def test_a_split_of_known_sizes_becomes_slices(rng):
-    x, y = pt.matrix("x", shape=(2, 3)), pt.matrix("y", shape=(2, 1))
-    weights = pt.constant(rng.normal(size=(2, 4)))
-    total = (weights * pt.exp(pt.concatenate([x, y], axis=1))).sum()
-    gradients = pytensor.grad(total, [x, y])
-    assert any(isinstance(node.op, Split) for node in applys_between([x, y], gradients))
-    graph = rewritten([x, y], gradients)
-    assert not any(isinstance(node.op, Split) for node in graph.toposort())
-    a, b = rng.normal(size=(2, 3)), rng.normal(size=(2, 1))
-    found = compile_positional(graph.inputs, graph.outputs).call(a, b)
-    np.testing.assert_allclose(found[0], weights.data[:, :3] * np.exp(a))
-    np.testing.assert_allclose(found[1], weights.data[:, 3:] * np.exp(b))
+pytestmark = pytest.mark.compiled
+A = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, -0.25], [0.5, -0.25, 2.0]])
+NOTHING = 77.0  # in the triangle that is not read
 
 
-def test_a_split_whose_sizes_come_with_the_data(rng):
-    x, y = pt.vector("x"), pt.vector("y")
-    gradients = pytensor.grad((pt.concatenate([x, y]) ** 2).sum(), [x, y])
-    graph = rewritten([x, y], gradients)
-    assert not any(isinstance(node.op, Split) for node in graph.toposort())
-    a, b = rng.normal(size=3), rng.normal(size=2)
-    found = compile_positional(graph.inputs, graph.outputs).call(a, b)
-    np.testing.assert_allclose(found[0], 2 * a)
-    np.testing.assert_allclose(found[1], 2 * b)
+def run(inputs, outputs, values):
+    kernel = compile_kernel(inputs, outputs)
+    assert kernel.left_to_numba is None
+    return kernel.native.bind()(*values, *kernel.constants)
 
 
-@pytest.mark.compiled
-@pytest.mark.parametrize("zeros", [0, 1, 2])
-def test_gradients_of_products(zeros, rng):
-    x = pt.matrix("x")
-    gradient = pytensor.grad((x.prod(1) ** 2).sum(), x)
-    a = rng.uniform(0.5, 2.0, size=(3, 4))
-    a[1, :zeros] = 0.0
-    kernel = compile_kernel([x], [gradient])
-    (found,) = kernel.native.bind(kernel.constants)(a)
-    others = [[np.delete(row, k).prod() for k in range(4)] for row in a]
-    np.testing.assert_allclose(found, 2 * a.prod(1, keepdims=True) * others, rtol=1e-12)
+@pytest.mark.parametrize("lower", [True, False])
+@pytest.mark.parametrize("b_ndim", [1, 2])
+def test_one_triangle_is_read(lower, b_ndim):
+    a, b = pt.matrix("a"), pt.tensor("b", shape=(None,) * b_ndim)
+    given = np.tril(A) + NOTHING * np.triu(np.ones((3, 3)), 1)
+    given = given if lower else np.ascontiguousarray(given.T)
+    right = np.arange(1.0, 1.0 + 3**b_ndim).reshape((3,) * b_ndim)
+    factor = np.linalg.cholesky(A)
+    factor = factor if lower else np.ascontiguousarray(factor.T)
+    solved = pt.linalg.solve(a, b, assume_a="pos", lower=lower, b_ndim=b_ndim)
+    (found,) = run([a, b], [solved], (given, right))
+    np.testing.assert_allclose(found, np.linalg.solve(A, right), rtol=1e-12)
+    (found,) = run([a, b], [cho_solve((a, lower), b, b_ndim=b_ndim)], (factor, right))
+    np.testing.assert_allclose(found, np.linalg.solve(A, right), rtol=1e-12)
 
 
-@pytest.mark.compiled
-def test_gradients_of_joins_need_no_numba(rng):
-    x, y, w = pt.vector("x"), pt.vector("y"), pt.vector("w")
-    gradients = pytensor.grad((pt.concatenate([x, y, x]) * w).sum(), [x, y])
-    kernel = compile_kernel([x, y, w], gradients)
-    a, b, c = rng.normal(size=3), rng.normal(size=2), rng.normal(size=8)
-    found = kernel.native.bind(kernel.constants)(a, b, c)
-    np.testing.assert_allclose(found[0], c[:3] + c[5:])
-    np.testing.assert_allclose(found[1], c[3:5])
+def test_solutions_in_batches_and_their_gradients():
+    row, batch = dt.Dim("row", length=12), dt.Dim("batch")
+    a = dt.tensor("a", dims=(row, row.rename("column")))
+    b = dt.tensor("b", dims=(row, batch))
+    solved = dt.solve(a, b, assume_a="pos")
+    f = dt.function([a, b], [solved, dt.grad(solved.sum(), b)], backend="numba")
+    rng = np.random.default_rng(3)
+    m = rng.normal(size=(12, 12))
+    matrix, right = m @ m.T + np.eye(12), rng.normal(size=(12, 5))
+    found, slope = f((("row", "column"), matrix), (("row", "batch"), right))
+    inverse = np.linalg.inv(matrix)
+    (other,) = set(found.dims) - {"batch"}
+    np.testing.assert_allclose(found.transpose(other, "batch").values, inverse @ right, rtol=1e-9)
+    expected = np.repeat(inverse.sum(0)[:, None], 5, axis=1)
+    np.testing.assert_allclose(slope.transpose("row", "batch").values, expected, rtol=1e-9)
