@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dimtensor.errors import InputError, build_message, did_you_mean
-from dimtensor.model.inference.starts import no_start, starting_points
+from dimtensor.model.inference.starts import check_moved, no_start, starting_points
 
 if TYPE_CHECKING:
     from dimtensor.model.logdensity import LogDensity
@@ -123,16 +123,18 @@ def starts_of(
 
     value_and_gradient = jax.jit(jax.value_and_grad(density.function))
     rng = np.random.default_rng(seed)
-    found = []
+    found, gradients = [], []
     for _ in range(chains):
         for _ in range(_TRIED):
             point = start + rng.uniform(-1.0, 1.0, len(start))
             value, gradient = value_and_gradient(point, *density.fixed)
             if np.isfinite(value) and np.isfinite(gradient).all():
                 found.append(point)
+                gradients.append(gradient)
                 break
         else:
             raise no_start(model, start, starting_points(start))
+    check_moved(model.names, gradients)
     return np.array(found)
 
 

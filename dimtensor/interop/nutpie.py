@@ -17,7 +17,7 @@ from dimtensor.interop.callbacks import expand_callback, gradient_callback, tabl
 from dimtensor.interop.extras import require
 from dimtensor.model.assembly import FLAT
 from dimtensor.model.inference.runs import Draws, Run, statistics_of
-from dimtensor.model.inference.starts import no_start, starting_points
+from dimtensor.model.inference.starts import check_moved, no_start, starting_points
 from dimtensor.model.records import label_text
 
 if TYPE_CHECKING:
@@ -74,6 +74,12 @@ def sample(
     """
     nutpie = require("nutpie", "sampling", "dt.sample")
     compiled = _compiled(model, start, _Record(model, flat=True))
+    gradients = []
+    for at in range(2):
+        with suppress(CheckError):
+            gradients.append(model.logp_and_grad(starting_points(start)(at))[1])
+    if gradients:
+        check_moved(model.names, gradients)
     started = time.perf_counter()
     try:
         tree = nutpie.sample(

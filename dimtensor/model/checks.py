@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
-from dimtensor.dist.distribution import TableDistribution
+from dimtensor.dist.distribution import Distribution, TableDistribution
 from dimtensor.dist.supports import Bounded, Integers, Positive, Real, Support
 from dimtensor.dist.table import Range
-from dimtensor.errors import GraphError, build_message
+from dimtensor.errors import GraphError, InputError, build_message, listing, plain_repr
 from dimtensor.graph import Node, toposort
+from dimtensor.model.missing import places
 from dimtensor.model.variables import Variable
+from dimtensor.tensor.constructors import data as make_data
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from dimtensor.model.model import Model
+    from dimtensor.tensor.core import DimTensor
 
 
 def check_ranges(variables: Mapping[str, Variable]) -> None:
     """Check that variables which are parameters of others cannot be out of their range.
+
+    Also through signs, sums and products with numbers, and the like, and in distributions that are
+    parts of others.
 
     Raises
     ------
@@ -22,51 +34,204 @@ def check_ranges(variables: Mapping[str, Variable]) -> None:
         If one can be.
     """
     for variable in variables.values():
-        d = variable.distribution
-        if not isinstance(d, TableDistribution):
-            continue
-        ranges = {param.name: param.range for param in d._parametrisation.params}
-        for name, given in d.parameters.items():
-            source = _variable_of(given.node, variables)
-            if source is None or _fits(source.distribution.support, ranges[name]):
-                continue
-            raise GraphError(
-                build_message(
-                    f"{name} of {variable.name!r} is {ranges[name].spoken}, and the variable "
-                    f"{source.name!r} may be something else",
-                    [
-                        (variable.name, repr(d)),
-                        (source.name, f"{source.distribution!r}, {source.distribution.support}"),
-                    ],
-                    f"give {source.name!r} a distribution on the numbers that {name} may be, or "
-                    "transform it: dt.exp(x)",
+        for d in _tables(variable.distribution):
+            ranges = {param.name: param.range for param in d._parametrisation.params}
+            for name, given in d.parameters.items():
+                found = _interval(given.node, variables)
+                if found is None or _fits(found, ranges[name]):
+                    continue
+                source = found.source
+                raise GraphError(
+                    build_message(
+                        f"{name} of {variable.name!r} is {ranges[name].spoken}, and "
+                        + ("the variable " if found.itself else "what is computed from ")
+                        + f"{source.name!r} may be something else",
+                        [
+                            (variable.name, f"{variable.distribution!r}, {_dims(variable.node)}"),
+                            (source.name, f"{source.distribution!r}, {_support(source)}"),
+                        ],
+                        f"give {source.name!r} a distribution on the numbers that {name} may be, "
+                        "or transform it: dt.exp(x)",
+                    )
                 )
-            )
 
 
-def _variable_of(node: Node, variables: Mapping[str, Variable]) -> Variable | None:
-    while node.kind in ("named", "expand"):
-        node = node.inputs[0]
-    return variables.get(node.attrs.name) if node.kind == "rv" else None
+def _support(variable: Variable) -> str:
+    return f"{variable.distribution.support}, {_dims(variable.node)}"
 
 
-def _fits(support: Support, allowed: Range) -> bool:
-    """Whether all values of a support are in a range, as far as can be told."""
+def _dims(node: Node) -> str:
+    return "of dims {" + ", ".join(dim.short for dim in node.dims) + "}"
+
+
+def _tables(d: Distribution) -> Iterator[TableDistribution]:
+    """A distribution, or those that it is made of, as far as they are rows of the table."""
+    if isinstance(d, TableDistribution):
+        yield d
+        return
+    for part in vars(d).values():
+        for each in part if isinstance(part, (list, tuple)) else (part,):
+            if isinstance(each, Distribution):
+                yield from _tables(each)
+
+
+class _Interval(NamedTuple):
+    """Where the values of an expression lie that is computed from one variable."""
+
+    source: Variable
+    itself: bool
+    low: float
+    high: float
+    discrete: bool
+
+
+# what moves numbers to other places, or leaves some of them out
+_MOVES = ("named", "expand", "relabel", "merge", "split", "index", "sort", "cast")
+
+
+def _interval(node: Node, variables: Mapping[str, Variable]) -> _Interval | None:
+    """The interval of an expression; None where it is not known."""
+    if node.kind == "rv":
+        source = variables.get(node.attrs.name)
+        ends = None if source is None else _ends(source.distribution.support)
+        if source is None or ends is None:
+            return None
+        return _Interval(source, True, *ends, source.distribution.discrete)
+    if node.kind in _MOVES:
+        return _interval(node.inputs[0], variables)
+    if node.kind != "elemwise":
+        return None
+    if len(node.inputs) == 1:
+        below = _interval(node.inputs[0], variables)
+        return None if below is None else _mapped(node.attrs, below)
+    if len(node.inputs) == 2:
+        for at in range(2):
+            number = node.inputs[1 - at]
+            if number.kind == "constant" and not number.dims:
+                below = _interval(node.inputs[at], variables)
+                value = float(number.attrs.value)
+                return None if below is None else _shifted(node.attrs, below, value, at == 0)
+    return None
+
+
+def _mapped(name: str, x: _Interval) -> _Interval | None:
+    """What a function makes of an interval."""
+    if name == "negative":
+        return x._replace(itself=False, low=-x.high, high=-x.low)
+    if name == "exp":
+        return x._replace(itself=False, discrete=False, low=_exp(x.low), high=_exp(x.high))
+    if name == "log" and x.low >= 0:
+        low = -math.inf if x.low == 0 else math.log(x.low)
+        return x._replace(itself=False, discrete=False, low=low, high=_log(x.high))
+    return None
+
+
+def _exp(x: float) -> float:
+    return math.exp(x) if x < 700 else math.inf
+
+
+def _log(x: float) -> float:
+    return math.log(x) if x < math.inf else math.inf
+
+
+def _shifted(name: str, x: _Interval, value: float, first: bool) -> _Interval | None:
+    """What a sum or a product with a number makes of an interval."""
+    if not math.isfinite(value):
+        return None
+    discrete = x.discrete and value == math.floor(value) and name != "divide"
+    if name == "add":
+        return x._replace(itself=False, low=x.low + value, high=x.high + value, discrete=discrete)
+    if name == "subtract":
+        ends = (x.low - value, x.high - value) if first else (value - x.high, value - x.low)
+        return x._replace(itself=False, low=ends[0], high=ends[1], discrete=discrete)
+    if name in ("multiply", "divide") and value != 0 and (first or name == "multiply"):
+        factor = value if name == "multiply" else 1 / value
+        low, high = sorted((x.low * factor, x.high * factor))
+        return x._replace(itself=False, low=low, high=high, discrete=discrete)
+    return None
+
+
+def _ends(support: Support | None) -> tuple[float, float] | None:
+    """The ends of a support; NaN for those that are not numbers, None where it has none."""
     if isinstance(support, Real):
-        low, high = -math.inf, math.inf
-    elif isinstance(support, Positive):
-        low, high = 0.0, math.inf
-    elif isinstance(support, (Bounded, Integers)):
+        return -math.inf, math.inf
+    if isinstance(support, Positive):
+        return 0.0, math.inf
+    if isinstance(support, (Bounded, Integers)):
         ends = [support.low, support.high]
         known = [e if e is None or isinstance(e, (int, float)) else math.nan for e in ends]
         low = -math.inf if known[0] is None else known[0]
-        high = math.inf if known[1] is None else known[1]
-    else:
-        return True
-    if allowed.whole and not support.discrete:
+        return low, math.inf if known[1] is None else known[1]
+    return None
+
+
+def _fits(found: _Interval, allowed: Range) -> bool:
+    """Whether all values of an interval are in a range, as far as can be told."""
+    if allowed.whole and not found.discrete:
         return False
     # an end of the support that is the end of an open range is met with probability 0
-    return not (low < allowed.low or high > allowed.high)
+    return not (found.low < allowed.low or found.high > allowed.high)
+
+
+def check_inside(node: Node, d: Distribution, observed: xr.DataArray) -> None:
+    """Check that observations can have been drawn.
+
+    Raises
+    ------
+    InputError
+        If some lie outside of the support of their distribution.
+    """
+    support = d.support
+    if not isinstance(d, TableDistribution) or node.categories is not None or support is None:
+        return
+    values = observed.fillna(1.0) if bool(observed.isnull().any()) else observed
+    answer = support.contains(make_data(values, dims=node.dims))
+    if any(x.kind in ("rv", "input") for x in toposort([answer.node])):
+        return  # its bounds are not known
+    inside = answer.eval()
+    broken = ~inside & observed.notnull()
+    if inside.dims != observed.dims and set(inside.dims) != set(observed.dims):
+        return
+    if bool(broken.any()):
+        broken = broken.transpose(*observed.dims)
+        texts = listing([plain_repr(x) for x in observed.values[broken.values]])
+        raise InputError(
+            build_message(
+                f"observations of {node.name!r} lie outside of the support of their distribution: "
+                f"{int(broken.sum())} of {broken.size}",
+                [
+                    (str(node.name), f"{d!r}, {support}, {_dims(node)}"),
+                    ("at", listing(places(broken))),
+                    ("values", texts),
+                ],
+            )
+        )
+
+
+def check_proper(terms: Mapping[str, DimTensor], model: Model, free: Mapping[str, Node]) -> None:
+    """Check that something depends on variables whose own density is flat.
+
+    Raises
+    ------
+    GraphError
+        If nothing does: the posterior is not proper.
+    """
+    for name, node in free.items():
+        variable = model.variables.get(name)
+        if variable is None or not isinstance(variable.distribution, TableDistribution):
+            continue
+        if variable.distribution.name not in ("Flat", "HalfFlat"):
+            continue
+        others = [term.node for other, term in terms.items() if other != name]
+        if node not in set(toposort(others)):
+            raise GraphError(
+                build_message(
+                    f"no density depends on {name!r}, and its own is flat: its posterior is not "
+                    "proper",
+                    described(model.variables, [name]),
+                    "give it another distribution, or leave it out",
+                )
+            )
 
 
 def unaffected(variables: Mapping[str, Variable], observed: Collection[str]) -> list[str]:
@@ -74,3 +239,8 @@ def unaffected(variables: Mapping[str, Variable], observed: Collection[str]) -> 
     nodes = [variables[name].node for name in observed]
     used = set(toposort(nodes))
     return [name for name, v in variables.items() if v.node not in used]
+
+
+def described(variables: Mapping[str, Variable], names: Collection[str]) -> list[tuple[str, str]]:
+    """Variables with their distributions and dims, for messages."""
+    return [(n, f"{variables[n].distribution!r}, {_dims(variables[n].node)}") for n in names]

@@ -11,6 +11,7 @@ from dimtensor.dist.distribution import Distribution, TableDistribution
 from dimtensor.dist.parameters import float_dtype
 from dimtensor.errors import GraphError, InputError, build_message, listing
 from dimtensor.graph import Node, toposort
+from dimtensor.model.checks import check_proper, described
 from dimtensor.model.logdensity import LogDensity
 from dimtensor.model.missing import evidence, filled, missing_name, with_missing
 from dimtensor.model.summed import summed_terms
@@ -235,7 +236,7 @@ def _new_density(model: Model, jacobian: bool) -> tuple[LogDensity, dict[Source,
         raise GraphError(
             build_message(
                 "variables are discrete, and no gradient tells a sampler where to move them",
-                [(name, repr(model.variables[name].distribution)) for name in discrete],
+                described(model.variables, discrete),
                 "observe them, or sum them out: model.marginalize(z)",
             )
         )
@@ -243,6 +244,7 @@ def _new_density(model: Model, jacobian: bool) -> tuple[LogDensity, dict[Source,
     supports = {x: placed.distributions[name].support for name, x in placed.parameters.items()}
     recorded = {name: placed.values[name] for name in sorted(placed.noncentred)}
     terms = summed_terms(placed).terms if placed.summed else placed.terms()
+    check_proper(terms, model, {name: x.node for name, x in placed.parameters.items()})
     hidden = set(placed.summed.values())
     named = {n: x for n, x in placed.named.items() if hidden.isdisjoint(toposort([x.node]))}
     density = LogDensity(

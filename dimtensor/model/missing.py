@@ -44,7 +44,7 @@ def read_observation(node: Node, value: Any, missing: str | None) -> xr.DataArra
         raise InputError(
             build_message(
                 f"observations of {node.name!r} are missing: {int(absent.sum())} of {found.size}",
-                [("at", listing(_places(absent)))],
+                [("at", listing(places(absent)))],
                 "observe(..., missing='drop') leaves them out of the density, missing='infer' "
                 "makes them parameters",
             )
@@ -69,7 +69,7 @@ def read_observation(node: Node, value: Any, missing: str | None) -> xr.DataArra
     return found
 
 
-def _places(absent: xr.DataArray) -> list[str]:
+def places(absent: xr.DataArray) -> list[str]:
     places = []
     for position in np.argwhere(absent.values):
         labels = [

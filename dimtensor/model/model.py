@@ -14,14 +14,13 @@ from dimtensor.errors import (
     ModelWarning,
     build_message,
     did_you_mean,
-    listing,
     warn,
 )
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import NamedAttrs
 from dimtensor.graph.rebuilding.substitute import rebuild
 from dimtensor.model.approximating import Approximating
-from dimtensor.model.checks import check_ranges, unaffected
+from dimtensor.model.checks import check_inside, check_ranges, described, unaffected
 from dimtensor.model.density import evaluate_terms, log_density, standard_of
 from dimtensor.model.inference.results import (
     LEADING,
@@ -197,7 +196,7 @@ class Model(Approximating):
         Raises
         ------
         InputError
-            If there is no such variable, or values are missing.
+            If there is no such variable, or values are missing or outside of their support.
 
         Warns
         -----
@@ -209,7 +208,9 @@ class Model(Approximating):
         other._marginal = dict(self._marginal)
         for key, value in {**as_mapping(values, "observations"), **by_name}.items():
             name = self._name(key, self.variables, "random variable")
-            observed[name] = read_observation(self.variables[name].node, value, missing)
+            variable = self.variables[name]
+            observed[name] = read_observation(variable.node, value, missing)
+            check_inside(variable.node, variable.distribution, observed[name])
             how[name] = missing or ""
             other._marginal.pop(name, None)
             if missing == "infer" and self.variables[name].distribution.discrete:
@@ -221,7 +222,7 @@ class Model(Approximating):
             warn(
                 build_message(
                     "nothing that is observed depends on some random variables",
-                    [("variables", listing(alone))],
+                    described(self.variables, alone),
                     "their posterior is what they have without observations; leave them out",
                 ),
                 ModelWarning,

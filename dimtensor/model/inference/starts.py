@@ -75,6 +75,25 @@ def no_start(
     )
 
 
+def check_moved(names: list[str], gradients: Sequence[np.ndarray]) -> None:
+    """Check that the log density has a slope in all elements at points around the start.
+
+    Raises
+    ------
+    CheckError
+        If it has none in some of them: their posterior is not proper.
+    """
+    still = np.all([np.asarray(gradient) == 0 for gradient in gradients], axis=0)
+    if still.any():
+        raise CheckError(
+            build_message(
+                "sample: the log density does not depend on some elements",
+                [("elements", listing([names[at] for at in np.flatnonzero(still)]))],
+                "give their variable a proper distribution, or leave them out",
+            )
+        )
+
+
 def starting_points(start: np.ndarray) -> Callable[[int | None], np.ndarray]:
     """Points around a start, at most 1 away in every element, by a seed."""
 
