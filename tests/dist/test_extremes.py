@@ -11,6 +11,7 @@ import scipy.special
 
 import dimtensor as dt
 from dimtensor import dist
+from tests.backend_names import COMPILED
 from tests.dist.reference import REFERENCE
 
 
@@ -20,6 +21,31 @@ def test_numbers_of_mpmath(case):
     d = getattr(dist, name)(**parameters)
     found = getattr(d, what)(dt.data(np.array(points), dims=dt.Dim("x"))).eval().values
     np.testing.assert_allclose(found, wanted, rtol=rtol)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(
+    "backend",
+    [
+        pytest.param(*backend.values, marks=[pytest.mark.slow] if "jax" in backend.values else [])
+        for backend in COMPILED
+    ],
+)
+def test_numbers_of_mpmath_compiled(backend):
+    inputs, outputs, values = [], [], []
+    for at, (name, what, parameters, points, *_) in enumerate(REFERENCE):
+        x = dt.tensor(f"x{at}", dims=dt.Dim(f"at{at}"))
+        inputs.append(x)
+        values.append(np.array(points))
+        given = {key: dt.scalar(f"{key}{at}") for key in parameters}
+        inputs += given.values()
+        values += parameters.values()
+        outputs.append(getattr(getattr(dist, name)(**given), what)(x))
+    results = dt.function(inputs, outputs, backend=backend)(*values)
+    for case, found in zip(REFERENCE, results, strict=True):
+        # what XLA has of gamma and beta functions is precise to fewer digits
+        rtol = max(case[5], 1e-9)
+        np.testing.assert_allclose(found.values, case[4], rtol=rtol, err_msg=str(case[:3]))
 
 
 def test_logistic_far_out():
