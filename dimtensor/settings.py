@@ -107,3 +107,8 @@ def _settings_of(texts: tuple[str, ...]) -> Settings:
 def settings() -> Settings:
     """The settings that the environment of this process asks for now."""
     return Settings.of(os.environ)
+
+
+def inherited() -> dict[str, str]:
+    """The environment of this process, for one that it starts."""
+    return dict(os.environ)

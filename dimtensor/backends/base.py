@@ -20,6 +20,8 @@ class Backend(Protocol):
     ----------
     name : str
         As users say it.
+    compiles : bool
+        Whether it makes code; the interpreter makes none.
     described : bool
         Whether code is made of the description of a graph alone, so that it can be kept and shared.
     specialises : bool
@@ -29,6 +31,7 @@ class Backend(Protocol):
     """
 
     name: str
+    compiles: bool
     described: bool
     specialises: bool
     native: bool

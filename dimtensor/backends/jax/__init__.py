@@ -158,6 +158,7 @@ class _Jax:
     """JAX, as a backend."""
 
     name = "jax"
+    compiles = True
     # it keeps code itself, and needs all lengths to compile
     described = native = False
     specialises = True

@@ -134,6 +134,7 @@ class _Numba:
     """Kernels, as a backend; it has the name of what compiled them at first."""
 
     name = "numba"
+    compiles = True
     described = native = True
     specialises = False
 

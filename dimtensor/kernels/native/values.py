@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import struct
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
+from dimtensor.caches import bounded
 from dimtensor.kernels.ir.errors import NotNative
 
 
@@ -153,7 +153,7 @@ def whole_number(value: Value) -> int | None:
     return int(known) if known is not None and float(known).is_integer() else None
 
 
-@cache
+@bounded(256)
 def promoted(*types: Scalar) -> Scalar:
     """The type in which numbers of these types meet, as NumPy has it."""
     met = scalar_of(np.result_type(*(t.name for t in types)).name)

@@ -17,9 +17,10 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import IO, Any
 
+from dimtensor.backends import backend_of
 from dimtensor.compile.code import compilations
 from dimtensor.errors import InputError, build_message
-from dimtensor.settings import settings
+from dimtensor.settings import inherited, settings
 
 Task = Callable[[Any, Any], Any]
 _LENGTH = struct.Struct("<Q")
@@ -81,7 +82,7 @@ def run_all(
 
 def _compiled() -> int:
     """How often this process compiled; what is interpreted does not count."""
-    return sum(count for backend, count in compilations.items() if backend != "python")
+    return sum(count for backend, count in compilations.items() if backend_of(backend).compiles)
 
 
 def _number(processes: int | None, what: str) -> int:
@@ -167,7 +168,7 @@ class _Pool:
 
 def _environment(folder: str) -> dict[str, str]:
     """The environment of a worker: the same modules, one thread for linear algebra, a cache."""
-    found: dict[str, str] = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    found: dict[str, str] = {**inherited(), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         found.setdefault(name, "1")
     if not settings().cache:

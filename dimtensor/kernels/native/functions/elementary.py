@@ -17,6 +17,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from functools import cache
 
+from dimtensor.caches import bounded
 from dimtensor.kernels.native.builder import Builder
 from dimtensor.kernels.native.machine import host_features
 from dimtensor.kernels.native.values import BOOL, F64, I64, Scalar, Value, constant
@@ -130,7 +131,7 @@ def _constant(text: str, types: Mapping[str, Scalar]) -> Value:
         return constant(float(text), types["double"])
 
 
-@cache
+@bounded(64)
 def _function(name: str, lanes: int) -> str:
     """The text of a function, of numbers or of vectors."""
     types = {"double": F64.wide(lanes), "i64": I64.wide(lanes), "i1": BOOL.wide(lanes)}
