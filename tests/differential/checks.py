@@ -44,7 +44,8 @@ class Case:
         self.rng = np.random.default_rng(len(program.steps))
         self.keys = single([i.number for i in program.inputs if i.is_float])
         self.extra: dict[Any, Any] = {}  # inputs of a check's own, and their values
-        self.y = self.loss.outputs[-1] if sinks else None
+        floats = [at for at in sinks if self.built.values[at].dtype.startswith("float")]
+        self.y = floats[-1] if floats else None  # what is differentiated by itself
 
     @property
     def scalar(self) -> Any:
