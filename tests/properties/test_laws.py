@@ -25,7 +25,8 @@ from dimtensor.testing.strategies import DEFAULT_KINDS, dim_spec, programs
 from tests.effort import a_third
 from tests.properties.checks import run
 
-COMMUTATIVE = ("add", "multiply", "maximum", "minimum", "equal", "logical_and")
+# maximum and minimum of zeros of both signs depend on the order
+COMMUTATIVE = ("add", "multiply", "equal", "logical_and")
 
 # -- one program is one node -------------------------------------------------------------------
 

@@ -182,14 +182,14 @@ def gamma_inverse(upper: bool) -> Callable[..., Any]:
     def inverse(k: Any, p: Any) -> Any:
         k, p = _floats(k, p)
         inside = (p > 0) & (p < 1) & (k > 0) & jnp.isfinite(k)
+        at_an_end = (k >= 0) & ((p == 0) | (p == 1))
         k, given = jnp.where(inside, k, 1.0), jnp.where(inside, p, 0.5)
         lower = given >= 0.1 if upper else given <= 0.9
         # a difference from 1 is exact where it is used
         below, above = (1 - given, given) if upper else (given, 1 - given)
         x = _gamma_root(k, below, above, lower)
         ends = jnp.where(p == (1.0 if upper else 0.0), 0.0, jnp.inf)
-        possible = (k > 0) & ((p == 0) | (p == 1))
-        return jnp.where(inside, x, jnp.where(possible, ends, jnp.nan))
+        return jnp.where(inside, x, jnp.where(at_an_end, ends, jnp.nan))
 
     @inverse.defjvp
     def jvp(primals: Any, tangents: Any) -> Any:

@@ -32,6 +32,8 @@ DIFFERENT = {
     "numba": {},
     "jax": {
         "owens_t": "NaN where h is 0 and a infinite",
+        "gammaincinv": "NaN where k is -0.0 and p no probability, where SciPy has 0",
+        "gammainccinv": "NaN where k is -0.0 and p no probability, where SciPy has 0",
         "gammaln": "at -inf: inf, where SciPy has -inf",
         "psi": "at -0.0: -inf, where SciPy has inf",
         "tri_gamma": "NaN at inf",
