@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import time
 import warnings
 from collections.abc import Collection, Iterable, Sequence
 from functools import cache, cached_property
 from typing import Any
 
-import numpy as np
 from pytensor.compile.mode import Mode, optdb
 from pytensor.conditional import IfElse
 from pytensor.graph.basic import Variable
@@ -19,7 +17,6 @@ from pytensor.scalar.basic import ScalarOp
 
 from dimtensor.errors import NotNativeWarning
 from dimtensor.kernels.emit.emitter import Emitter
-from dimtensor.kernels.generated import function_of_source
 from dimtensor.kernels.graph.canonical_forms import (
     products_as_reductions,
     solves_by_factors,
@@ -33,6 +30,7 @@ from dimtensor.kernels.graph.trace_sums import absorb_sums
 from dimtensor.kernels.graph.views import drop_views
 from dimtensor.kernels.ir.functions import NumbaFunction
 from dimtensor.kernels.ir.python import printed
+from dimtensor.kernels.jitted import jitted
 from dimtensor.kernels.native.code import NativeKernel, native_code, translated
 from dimtensor.kernels.native.machine import assembly
 from dimtensor.kernels.native.scope import left_to_numba
@@ -135,13 +133,7 @@ class Kernel:
     @cached_property
     def function(self) -> Any:
         """A function of numba, compiled when it is first called."""
-        import numba
-
-        namespace: dict[str, Any] = {"np": np, "math": math}
-        for name, value in self._namespace.items():
-            namespace[name] = value.make() if hasattr(value, "make") else value
-        kernel = function_of_source(self.source, "kernel", namespace)
-        return numba.njit(kernel, error_model="numpy", nogil=True)
+        return jitted(self.source, self._namespace)
 
 
 @cache

@@ -12,7 +12,10 @@ _counter = itertools.count()
 
 
 def function_of_source(
-    source: str, name: str, namespace: Mapping[str, Any] | None = None
+    source: str,
+    name: str,
+    namespace: Mapping[str, Any] | None = None,
+    label: str | None = None,
 ) -> Callable[..., Any]:
     """The function of this name that a text defines.
 
@@ -25,6 +28,8 @@ def function_of_source(
         Of a function that it defines.
     namespace : mapping of str to object, optional
         What the text refers to.
+    label : str, optional
+        Stands in the name of the file that tracebacks show; a number where it is not given.
 
     Examples
     --------
@@ -34,7 +39,7 @@ def function_of_source(
     >>> double(4), inspect.getsource(double)
     (8, 'def double(x): return x * factor')
     """
-    filename = f"<dimtensor {name} {next(_counter)}>"
+    filename = f"<dimtensor {name} {next(_counter) if label is None else label}>"
     names = dict(namespace or {})
     exec(compile(source, filename, "exec"), names)
     function = names[name]
