@@ -9,8 +9,8 @@ import numpy as np
 
 from dimtensor.dims import Dim, Dims, find_dim
 from dimtensor.dist.distribution import DimsLike
+from dimtensor.dist.joint.vectors import VectorDistribution, later_than
 from dimtensor.dist.supports import Bounded, Integers, Support
-from dimtensor.dist.vectors import VectorDistribution, later_than
 from dimtensor.errors import InputError
 from dimtensor.tensor.constructors import full, length
 from dimtensor.tensor.elementwise import clip, equal, log, log1p, maximum, sqrt, where

@@ -10,8 +10,8 @@ import scipy.stats as st
 import dimtensor as dt
 from dimtensor import dist
 from tests.backend_names import COMPILED
+from tests.dist.joint.test_vectors import COV, logp
 from tests.dist.test_rows import NumPyDraws
-from tests.dist.test_vectors import COV, logp
 
 K = dt.Dim("k", coords=["a", "b", "c"])
 COL = K.rename()

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim
 from dimtensor.dist.distribution import DimsLike
-from dimtensor.dist.supports import Integers
-from dimtensor.dist.supports.along import simplex
-from dimtensor.dist.vectors import (
+from dimtensor.dist.joint.vectors import (
     VectorDistribution,
     as_labels,
     as_positions,
@@ -17,6 +15,8 @@ from dimtensor.dist.vectors import (
     positions_support,
     the_dim_of,
 )
+from dimtensor.dist.supports import Integers
+from dimtensor.dist.supports.along import simplex
 from dimtensor.errors import InputError
 from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.elementwise import (

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, Dims, find_dim, sort_dims, union, without
 from dimtensor.dist.distribution import DimsLike, Distribution
+from dimtensor.dist.joint.vectors import as_parameter, count_of, first_of
+from dimtensor.dist.modifiers.wrappers import Wrapper, as_distribution, as_value
 from dimtensor.dist.supports import Support
 from dimtensor.dist.supports.along import ordered as ordered_along
 from dimtensor.dist.supports.along import positive_ordered
-from dimtensor.dist.vectors import as_parameter, count_of, first_of
-from dimtensor.dist.wrappers import Wrapper, as_distribution, as_value
 from dimtensor.errors import DimError, InputError, build_message
 from dimtensor.tensor.constructors import full, tensor
 from dimtensor.tensor.control.loops import scan

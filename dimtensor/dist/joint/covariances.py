@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.dims import Dim, without
 from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.formulas import LOG_2, LOG_PI
+from dimtensor.dist.joint.vectors import VectorDistribution
+from dimtensor.dist.modifiers.wrappers import as_distribution
 from dimtensor.dist.supports.along import running_sums
 from dimtensor.dist.supports.matrix import (
     cholesky_corr,
@@ -16,8 +18,6 @@ from dimtensor.dist.supports.matrix import (
     cov_matrix,
     self_product,
 )
-from dimtensor.dist.vectors import VectorDistribution
-from dimtensor.dist.wrappers import as_distribution
 from dimtensor.errors import DimError, InputError
 from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.elementwise import (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.dims import Dims, sort_dims, union
 from dimtensor.dist.distribution import DimsLike, Distribution, plain_bound
 from dimtensor.dist.formulas import difference
-from dimtensor.dist.inversion import inverted
+from dimtensor.dist.modifiers.inversion import inverted
 from dimtensor.dist.parameters import as_number, check_range
 from dimtensor.dist.supports import Bounded, Integers, Support
 from dimtensor.dist.table import RANGES

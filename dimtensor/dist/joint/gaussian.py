@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.dims import Dim, Dims, sort_dims, without
 from dimtensor.dist.distribution import DimsLike
 from dimtensor.dist.formulas import HALF_LOG_2PI, LOG_2, LOG_PI, log_rising
+from dimtensor.dist.joint.vectors import VectorDistribution, count_of
 from dimtensor.dist.supports import real
 from dimtensor.dist.supports.along import ZeroSums
-from dimtensor.dist.vectors import VectorDistribution, count_of
 from dimtensor.errors import DimError, InputError
 from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.elementwise import (

@@ -8,8 +8,7 @@ from dimtensor.dims import Dim, Dims, find_dim, without
 from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.families import Normal
 from dimtensor.dist.formulas import HALF_LOG_2PI
-from dimtensor.dist.supports import real
-from dimtensor.dist.vectors import (
+from dimtensor.dist.joint.vectors import (
     VectorDistribution,
     as_labels,
     as_positions,
@@ -18,7 +17,8 @@ from dimtensor.dist.vectors import (
     later_than,
     positions_support,
 )
-from dimtensor.dist.wrappers import as_distribution
+from dimtensor.dist.modifiers.wrappers import as_distribution
+from dimtensor.dist.supports import real
 from dimtensor.errors import DimError, GraphError, InputError
 from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.control.loops import cumulate

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, Dims, canonical_dims, find_dim, sort_dims, union, without
 from dimtensor.dist.distribution import DimsLike, Distribution
-from dimtensor.dist.inversion import inverted
+from dimtensor.dist.modifiers.inversion import inverted
+from dimtensor.dist.modifiers.wrappers import as_distribution, as_parameter, as_value
 from dimtensor.dist.supports import Support
-from dimtensor.dist.wrappers import as_distribution, as_parameter, as_value
 from dimtensor.errors import DimError, InputError, build_message
 from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.elementwise import equal, log, square, where

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dist.distribution import DimsLike, Distribution, plain_bound
+from dimtensor.dist.modifiers.wrappers import Wrapper, as_distribution, as_value
 from dimtensor.dist.parameters import as_number
 from dimtensor.dist.supports import Support
-from dimtensor.dist.wrappers import Wrapper, as_distribution, as_value
 from dimtensor.errors import InputError
 from dimtensor.tensor.autodiff import grad
 from dimtensor.tensor.constructors import tensor

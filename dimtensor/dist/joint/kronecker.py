@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.dist.distribution import DimsLike
 from dimtensor.dist.formulas import HALF_LOG_2PI
+from dimtensor.dist.joint.vectors import VectorDistribution, count_of
 from dimtensor.dist.supports import real
-from dimtensor.dist.vectors import VectorDistribution, count_of
 from dimtensor.errors import InputError
 from dimtensor.tensor.elementwise import log, square
 from dimtensor.tensor.linalg.contract import dot

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.dims import Dim, without
 from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.formulas import HALF_LOG_2PI
-from dimtensor.dist.gaussian import MvNormal, MvStudentT
-from dimtensor.dist.series import RandomWalk, series_dim
+from dimtensor.dist.joint.gaussian import MvNormal, MvStudentT
+from dimtensor.dist.joint.vectors import VectorDistribution, first_of, later_than
+from dimtensor.dist.modifiers.wrappers import as_distribution
+from dimtensor.dist.processes.series import RandomWalk, series_dim
 from dimtensor.dist.supports import real
-from dimtensor.dist.vectors import VectorDistribution, first_of, later_than
-from dimtensor.dist.wrappers import as_distribution
 from dimtensor.errors import DimError, InputError
 from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.control.loops import cumulate

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.dims import Dim, SelDim
 from dimtensor.dist.distribution import DimsLike
 from dimtensor.dist.formulas import difference
-from dimtensor.dist.outcomes import Multinomial
-from dimtensor.dist.vectors import (
+from dimtensor.dist.joint.outcomes import Multinomial
+from dimtensor.dist.joint.vectors import (
     VectorDistribution,
     as_labels,
     as_positions,

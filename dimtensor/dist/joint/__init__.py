@@ -1,0 +1,1 @@
+"""Distributions whose elements belong together along dims: vectors, matrices, outcomes."""

@@ -1,0 +1,1 @@
+"""Distributions made of others: truncated, censored, transformed, mixed, with more zeros."""

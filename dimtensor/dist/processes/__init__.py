@@ -1,0 +1,1 @@
+"""Distributions of what follows along a dim."""
