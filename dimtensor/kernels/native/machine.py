@@ -21,6 +21,9 @@ _lock = threading.RLock()
 # is compared with many others, for little. Written out, a filter of four states with its gradient
 # has 11,000, which vectorised take a third less time
 _LONGEST = 20_000
+# A module of more blocks than these, some thousand loops in one function, is hardly optimised:
+# LLVM's loop passes and its choice of instructions take minutes for twice as many.
+_MOST_BLOCKS = 8_000
 
 
 def check_platform() -> None:
@@ -89,11 +92,14 @@ def optimised(text: str, cpu: str | None = None) -> tuple[Any, Any]:
         If the text is no LLVM, which is a mistake in the translation, or LLVM spoils it.
     """
     with _lock:
+        if text.count(":\n") > _MOST_BLOCKS:
+            machine = _target_machine(cpu, 0)
+            module = _for(machine, text)
+            _tidy(module, machine)
+            return module, machine
         machine = _target_machine(cpu)
         for vectorise in (True, False):
-            module = _verified(text)
-            module.triple = machine.triple
-            module.data_layout = str(machine.target_data)
+            module = _for(machine, text)
             long = text.count("\n") > _LONGEST
             _optimise(module, machine, vectorise, vectorise and not long)
             try:
@@ -114,6 +120,25 @@ def _verified(text: str) -> Any:
     return module
 
 
+def _for(machine: Any, text: str) -> Any:
+    """A module for a machine."""
+    module = _verified(text)
+    module.triple = machine.triple
+    module.data_layout = str(machine.target_data)
+    return module
+
+
+def _tidy(module: Any, machine: Any) -> None:
+    """Run only those of LLVM's passes whose time grows no faster than the code."""
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_sroa_pass()
+    passes.add_simplify_cfg_pass()
+    passes.add_instruction_combine_pass()
+    passes.add_simplify_cfg_pass()
+    passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
+    module.verify()
+
+
 def _optimise(module: Any, machine: Any, loops: bool, statements: bool) -> None:
     """Run LLVM's passes; it vectorises loops, and statements that follow each other, on request."""
     options = llvm.create_pipeline_tuning_options(speed_level=3)
@@ -126,10 +151,8 @@ def object_code(text: str, quick: bool = False) -> bytes:
     """An object file made of LLVM text; for what runs once, in a tenth of the time, slower code."""
     if quick:
         with _lock:
-            module, machine = _verified(text), _target_machine(None, 0)
-            module.triple = machine.triple
-            module.data_layout = str(machine.target_data)
-            return machine.emit_object(module)
+            machine = _target_machine(None, 0)
+            return machine.emit_object(_for(machine, text))
     module, machine = optimised(text)
     return machine.emit_object(module)
 
