@@ -258,7 +258,10 @@ def guarded(
     mapping: dict[Dim, Dim] = {}
 
     def replace(node: Node, inputs: tuple[Node, ...]) -> Node | None:
-        counts = _any(condition, without(condition.dims, mixed.get(node, ())))
+        together = tuple(mixed.get(node, ()))
+        if node.kind == "loop" and node.attrs.over is not None:
+            together += (node.attrs.over,)  # each step counts for those after it
+        counts = _any(condition, without(condition.dims, together))
         if node.kind == "check" and len(inputs) == 2:
             never = _elemwise("logical_not", counts)
             return make("check", (inputs[0], _elemwise("logical_or", inputs[1], never)), node.attrs)

@@ -184,3 +184,18 @@ def test_gradient_by_what_is_made_of_what_an_arm_writes_again(condition):
     found = dt.if_else(condition, lambda: sine.sum() + (x * 2.0).sum(), lambda: s)
     slope = dt.grad(found.sum(), sine).eval({x: np.array([1.0, 2.0, 0.5]), s: 1.0})
     assert slope.values.tolist() == ([1.0] * 3 if not condition.dims else [3.0] * 3)
+
+
+def test_a_loop_along_a_dim_of_the_condition_stops_for_all_of_its_steps():
+    """Steps of chosen length are a loop in a loop: it goes on where any later position counts."""
+    day = dt.Dim("day", length=3)
+    x, y0 = dt.tensor("x", dims=day), dt.scalar("y0")
+
+    def decay():
+        (y,) = dt.ode(lambda t, s: (s[0] * -0.5,), (y0,), dt.arange(day), method="dopri5")
+        return dt.minimum(y, x)
+
+    found = dt.if_else(x > 0.1, decay, lambda: 0.0 * x - 1.0)
+    value, slope = dt.evaluate([found, dt.grad(found.sum(), y0)], {x: [0.0, 5.0, 0.2], y0: 2.0})
+    np.testing.assert_allclose(value.values, [-1.0, 2 * np.exp(-0.5), 0.2], rtol=1e-5)
+    np.testing.assert_allclose(slope, np.exp(-0.5), rtol=1e-5)
