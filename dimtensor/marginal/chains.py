@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dimtensor.dims import Dim, RenamedDim, SelDim, without
 from dimtensor.graph import Node
 from dimtensor.graph.rebuilding.substitute import expand_node, relabel_node
-from dimtensor.marginal.elimination import Cost, Elimination, Merge, Move, added
+from dimtensor.marginal.elimination import Cost, Elimination, Merge, Move, Step, added
 from dimtensor.marginal.placing import canonical, placed, slots_onto
 from dimtensor.marginal.reading import Factor
 from dimtensor.marginal.unknowns import (
@@ -126,7 +126,7 @@ class _ChainMove(Move):
         self.chain, self.used, self.rest = chain, used, rest
         self.cost, self.eliminated = chain.cost, chain.eliminated
 
-    def apply(self, elimination: Elimination) -> tuple[list[Factor], object]:
+    def apply(self, elimination: Elimination) -> tuple[list[Factor], Step]:
         last, _ = forward(self.chain, elimination.merge)
         total = last.node
         for lag in self.chain.kept():
@@ -336,7 +336,7 @@ def _piece(
         return None
     if not set(factor.dims) <= {*batch, *running}:
         return None
-    at = [w.by if isinstance(w, Along) else w.position for w in where]  # type: ignore[union-attr]
+    at = [w.by if isinstance(w, Along) else w.position for w in where if not isinstance(w, Look)]
     if min(at) < 0:
         return None
     external.update(beside)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from dimtensor.dims import Dim
 from dimtensor.errors import GraphError, build_message
@@ -57,6 +59,13 @@ def _counted(dim: Dim) -> str:
     return dim.short if dim.length is None else f"{dim.short} ({dim.length})"
 
 
+class Step(Protocol):
+    """What was done: which unknowns were summed out."""
+
+    @property
+    def eliminated(self) -> tuple[Unknown, ...]: ...
+
+
 @dataclass(frozen=True)
 class Point:
     """An unknown is summed out element by element.
@@ -105,9 +114,7 @@ class Elimination:
         self.steps, self.factors = self._run(start, tuple(unknowns))
         self.factors += [factor for factor in factors if not factor.slots]
 
-    def _run(
-        self, start: _Stage, unknowns: tuple[Unknown, ...]
-    ) -> tuple[list[object], list[Factor]]:
+    def _run(self, start: _Stage, unknowns: tuple[Unknown, ...]) -> tuple[list[Step], list[Factor]]:
         stages = {frozenset[Unknown](): start}
         exact = len(unknowns) <= EXACT
         everything = frozenset(unknowns)
@@ -135,7 +142,7 @@ class Elimination:
                 best[after] = _Stage(tuple(factors), (*stage.steps, step), cost)
                 if after not in pending:
                     pending.append(after)
-        left = [u for u in unknowns if all(u not in s.eliminated for s in stuck.steps)]  # type: ignore[attr-defined]
+        left = [u for u in unknowns if all(u not in s.eliminated for s in stuck.steps)]
         raise no_order(stuck.factors, left)
 
     def _moves(self, factors: Sequence[Factor], left: Sequence[Unknown]) -> list[Move]:
@@ -158,19 +165,19 @@ class Elimination:
 @dataclass(frozen=True)
 class _Stage:
     factors: tuple[Factor, ...]
-    steps: tuple[object, ...]
+    steps: tuple[Step, ...]
     cost: int
 
 
-class Move:
+class Move(ABC):
     """Something that can be done next."""
 
     cost: Cost
     eliminated: tuple[Unknown, ...]
 
-    def apply(self, elimination: Elimination) -> tuple[list[Factor], object]:
+    @abstractmethod
+    def apply(self, elimination: Elimination) -> tuple[list[Factor], Step]:
         """The factors afterwards, and what was done."""
-        raise NotImplementedError
 
 
 class _PointMove(Move):
@@ -178,7 +185,7 @@ class _PointMove(Move):
         self.factors, self.unknown, self.cost = factors, unknown, cost
         self.eliminated = (unknown,)
 
-    def apply(self, elimination: Elimination) -> tuple[list[Factor], object]:
+    def apply(self, elimination: Elimination) -> tuple[list[Factor], Step]:
         unknown, states = self.unknown, elimination.states
         mine = [factor for factor in self.factors if factor.reads(unknown)]
         rest = [factor for factor in self.factors if not factor.reads(unknown)]
@@ -256,8 +263,3 @@ def no_order(factors: Sequence[Factor], left: Sequence[Unknown]) -> GraphError:
             "the dependence between neighbours along one dim",
         )
     )
-
-
-def describe_steps(steps: Iterable[object]) -> str:
-    """Steps in order with their costs."""
-    return "\n".join(str(step) for step in steps)

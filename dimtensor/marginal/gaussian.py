@@ -199,11 +199,6 @@ class NormalElimination:
 
         return move, run
 
-    @property
-    def text(self) -> str:
-        """The steps in order."""
-        return "\n".join(str(step) for step in self.steps)
-
 
 def _beside(factor: Factor, chain: Chain) -> list[Hashable]:
     return [dim for dim, slot in factor.slots if slot.unknown not in chain.eliminated]

@@ -69,10 +69,11 @@ def _cut(factor: Factor, states: StateDims, along: Dim, first: bool) -> list[Fac
             _at_edge(where, own, along, at)
             for own, where in zip(slot.unknown.dims, slot.where, strict=True)
         ]
-        if None in found:
+        known = tuple(where for where in found if where is not None)
+        if len(known) < len(found):
             dropped.append(dim)
         else:
-            edge.append((dim, Slot(slot.unknown, tuple(found))))  # type: ignore[arg-type]
+            edge.append((dim, Slot(slot.unknown, known)))
     one = x.isel({along: at})
     one = one.isel({dim: 0 for dim in dropped if dim in one.dims})
     others = without(factor.dims, [along])
@@ -151,10 +152,10 @@ def slots_onto(slot: Slot, others: Sequence[Slot]) -> list[Slot] | None:
 
     found = []
     for other in others:
-        where = [onto(w) for w in other.where]
-        if None in where:
+        where = tuple(w for w in map(onto, other.where) if w is not None)
+        if len(where) < len(other.where):
             return None
-        found.append(Slot(other.unknown, tuple(where)))  # type: ignore[arg-type]
+        found.append(Slot(other.unknown, where))
     return found if all(set(s.dims) <= set(unknown.dims) for s in found) else None
 
 
@@ -181,7 +182,8 @@ def _scattered(factor: Factor, slot: Slot) -> Node:
     ]
     if all(whole):
         node = factor.node
-        return relabel_node(node, *((w.dim, d) for d, w in pairs if w.dim in node.dims))  # type: ignore[union-attr]
+        along = [(w.dim, d) for d, w in pairs if isinstance(w, Along)]
+        return relabel_node(node, *(pair for pair in along if pair[0] in node.dims))
     x = wrap(factor.full())
     shared = {dim for _, w in pairs if isinstance(w, Look) for dim in w.positions.dims}
     chosen: dict[Dim, object] = {}

@@ -15,7 +15,7 @@ import numpy as np
 from dimtensor.dims import Dim, SelDim, without
 from dimtensor.graph import Node
 from dimtensor.graph.rebuilding.substitute import expand_node, relabel_node
-from dimtensor.marginal.elimination import Cost, Elimination, Move, added
+from dimtensor.marginal.elimination import Cost, Elimination, Move, Step, added
 from dimtensor.marginal.placing import placed, slots_onto
 from dimtensor.marginal.reading import Factor
 from dimtensor.marginal.unknowns import Along, At, Look, Slot, StateDims, Unknown, own_slot
@@ -57,6 +57,10 @@ class Tree:
     levels: tuple[Level, ...]
     cost: Cost
 
+    @property
+    def eliminated(self) -> tuple[Unknown, ...]:
+        return (self.unknown,)
+
     def __str__(self) -> str:
         depth = len(self.levels)
         return f"{self.unknown.name}: a tree along {self.dim.short} of depth {depth}, {self.cost}"
@@ -82,7 +86,7 @@ class _TreeMove(Move):
         self.edges, self.cost = edges, cost
         self.eliminated = (unknown,)
 
-    def apply(self, elimination: Elimination) -> tuple[list[Factor], object]:
+    def apply(self, elimination: Elimination) -> tuple[list[Factor], Step]:
         unknown, states, dim = self.unknown, elimination.states, self.dim
         mine = [f for f in self.factors if f.reads(unknown)]
         rest = [f for f in self.factors if not f.reads(unknown)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -108,9 +108,9 @@ class Slot(NamedTuple):
         """The dims of a factor that the positions depend on."""
         return dims_of(self.where)
 
-    def moved(self, f: object) -> Slot:
+    def moved(self, f: Callable[[Where], Where]) -> Slot:
         """The slot with each position exchanged."""
-        return Slot(self.unknown, tuple(map(f, self.where)))  # type: ignore[call-overload]
+        return Slot(self.unknown, tuple(map(f, self.where)))
 
     def __str__(self) -> str:
         unknown = self.unknown

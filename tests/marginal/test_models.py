@@ -406,6 +406,20 @@ def test_a_circle_is_no_tree():
         dt.marginalize(terms, z)
 
 
+def test_what_a_tree_leaves_over_is_named():
+    """The tree is summed out; the error names what is not."""
+    v, e = dt.Dim("v", length=3), dt.Dim("e", length=2)
+    t, i = dt.Dim("t", length=5), dt.Dim("i", length=4)
+    z, a, b = (
+        dt.tensor(name, dims=dim, categories=KIND) for name, dim in (("z", v), ("a", t), ("b", i))
+    )
+    child, parent = (dt.data(at, dims=e, categories=v) for at in ([1, 2], [0, 0]))
+    x = dt.data([[1.0, 2.0], [3.0, 5.0]], dims=[KIND, KIND.rename("other")])
+    tree = x.sel(kind=z.sel(v=child), other=z.sel(v=parent))
+    with pytest.raises(dt.GraphError, match="elements of 'a', 'b' depend on each other"):
+        dt.marginalize({"x": tree, "y": x.sel(kind=a, other=b)}, z, a, b)
+
+
 def test_wrong_arguments():
     z = dt.tensor("z", dims=OBS, dtype="int64")
     x = dt.data([1.0, 2.0], dims=KIND).isel(kind=z)
