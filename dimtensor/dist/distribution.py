@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from dimtensor.dims import Dim, Dims, canonical_dims, sort_dims
+from dimtensor.dims import Dim, Dims, canonical_dims
 from dimtensor.dist.parameters import (
     Values,
     as_float,
@@ -388,11 +388,6 @@ def _either(one: Any, other: Any) -> Any:
     if one is None or other is None:
         return other if one is None else one
     return one | other
-
-
-def batch_dims(whole: Dims, event: Dims) -> Dims:
-    """Dims without those along which elements belong together."""
-    return sort_dims(dim for dim in whole if dim not in event)
 
 
 def plain_bound(bound: Any) -> Any:

@@ -31,7 +31,6 @@ LOG_2 = math.log(2.0)
 LOG_PI = math.log(math.pi)
 HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 EULER = 0.5772156649015329
-SQRT_2 = math.sqrt(2.0)
 
 JKB1 = "Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 1 (1994)"
 JKB2 = "Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 2 (1995)"

@@ -7,7 +7,7 @@ to something that is captured, are therefore still values of different variables
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from dimtensor.dims import (
@@ -29,7 +29,6 @@ from dimtensor.graph.infer import describe
 from dimtensor.graph.node import Node, NodeType, make
 from dimtensor.graph.rebuilding.substitute import Replace, expand_node, map_dim, rebuild
 from dimtensor.graph.regions import (
-    DERIVATIVES,
     DerivativeAttrs,
     Region,
     bound_masks,
@@ -334,8 +333,3 @@ def opened(node: Node) -> Node | None:
     again = _Function.of(y, given.wrt)
     same = again.region == attrs.region and again.inputs == (*given.wrt, *given.captured)
     return y if same and not again.checks else None
-
-
-def has_derivatives(nodes: Iterable[Node]) -> bool:
-    """Whether one of some nodes is a derivative."""
-    return any(node.kind in DERIVATIVES for node in nodes)

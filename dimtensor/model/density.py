@@ -209,11 +209,6 @@ def raw_name(name: str) -> str:
     return f"{name}_raw"
 
 
-def terms_of(model: Model) -> dict[str, DimTensor]:
-    """Log densities of all variables in terms of inputs with their names."""
-    return Placed(model, noncentred=False).terms()
-
-
 def log_density(model: Model, jacobian: bool = True) -> LogDensity:
     """The log density of a model; see :meth:`dimtensor.Model.log_density`.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.compile.function import node_of
-from dimtensor.dims import Dim, Dims, canonical_dims, union, without
+from dimtensor.dims import Dims, canonical_dims, union, without
 from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.laws import law_of
 from dimtensor.errors import GraphError, InputError, build_message
@@ -212,18 +212,3 @@ def put(outputs: Sequence[Node], choose: Choose) -> list[Node]:
         return inputs[0] if node.kind == "named" else None
 
     return rebuild(outputs, {}, replace, nested=False)
-
-
-def distribution_of(node: Node, inputs: Sequence[Node]) -> Distribution:
-    """The distribution of a random variable whose parameters are other nodes."""
-    return node.attrs.law.of(inputs)
-
-
-def without_names(outputs: Sequence[Node]) -> list[Node]:
-    """Graphs without names."""
-    return put(outputs, lambda node, inputs: None)
-
-
-def asked_dims(node: Node, d: Distribution) -> tuple[Dim, ...]:
-    """Dims of a random variable that its distribution has not."""
-    return without(node.dims, d.dims)
