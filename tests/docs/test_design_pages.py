@@ -12,6 +12,8 @@ from tests.docs.test_docs_examples import ROOT, run_page
 
 PAGES = sorted((ROOT / "docs" / "design").glob("*.md"))
 _PATH = re.compile(r"`((?:dimtensor|tests|tools|docs|examples)/[\w./]*)`")
+# a part of a path, as `ir/nodes.py`
+_MODULE = re.compile(r"`(\w+(?:/\w+)+\.py)`")
 # `path`: `name`, `name`
 _NAMES = re.compile(r"`(dimtensor/[\w./]*\.py)`: ((?:`\w+`(?:, )?)+)")
 
@@ -20,6 +22,16 @@ _NAMES = re.compile(r"`(dimtensor/[\w./]*\.py)`: ((?:`\w+`(?:, )?)+)")
 def test_files_that_a_page_names_exist(page: Path) -> None:
     missing = [path for path in _PATH.findall(page.read_text()) if not (ROOT / path).exists()]
     assert not missing
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_modules_that_a_page_names_exist(page: Path) -> None:
+    for module in _MODULE.findall(page.read_text()):
+        folder, name = module.rsplit("/", 1)
+        found = [
+            path for top in ("dimtensor", "tests", "tools") for path in (ROOT / top).rglob(name)
+        ]
+        assert any(path.parent.as_posix().endswith(f"/{folder}") for path in found), module
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
