@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ctypes
 
+import numpy as np
 import pytest
 
+import dimtensor as dt
 from dimtensor.kernels.native import machine
 from dimtensor.kernels.native.values import BrokenCode
 
@@ -64,3 +66,23 @@ def test_code_that_passes_spoil_goes_through_fewer() -> None:
 def test_code_that_all_passes_spoil_is_refused() -> None:
     with pytest.raises(BrokenCode, match=r"(?s)LLVM's passes spoil the code.*zero initializer"):
         machine.object_code(_SEVEN)
+
+
+def test_functions_of_very_many_blocks_are_hardly_optimised_and_right(monkeypatch, rng):
+    """Every function is one of very many blocks here: a loop with its gradient."""
+    monkeypatch.setattr(machine, "_MOST_BLOCKS", 0)
+    monkeypatch.setenv("DIMTENSOR_CACHE", "0")
+    optimised: list[object] = []
+    monkeypatch.setattr(machine, "_optimise", lambda *given: optimised.append(given))
+    step, kind = dt.Dim("step", length=7), dt.Dim("kind", length=3)
+    x, start = dt.tensor("x", dims=step), dt.tensor("start", dims=kind)
+    last = dt.reduce(lambda s, e: dt.exp(-e) * s + e, start, x, over=step)
+    f = dt.function([x, start], [last, dt.grad(last.sum(), start)], backend="numba")
+    given, state = rng.normal(size=7), rng.normal(size=3)
+    expected = state
+    for element in given:
+        expected = np.exp(-element) * expected + element
+    found, slope = f(given, state)
+    np.testing.assert_allclose(found.values, expected, rtol=1e-12)
+    np.testing.assert_allclose(slope.values, np.exp(-given.sum()) * np.ones(3), rtol=1e-12)
+    assert not optimised
