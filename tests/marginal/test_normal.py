@@ -305,3 +305,31 @@ def test_a_level_is_recovered_for_each_draw():
         np.testing.assert_allclose(found.isel(chain=0, draw=k), mean, rtol=1e-9)
     drawn = fit.recover(post, seed=1)["posterior"]["level"]
     assert drawn.sizes == {"chain": 1, "draw": 3, "day": 4}
+
+
+LOST = pytest.mark.xfail(
+    raises=AssertionError, strict=True, reason="AssertionError: precisions of 1 and 1e16 are added"
+)
+
+
+@pytest.mark.parametrize(
+    ("drift", "noise", "expected"),
+    [
+        (1.0, 1.0, -8.3908053119656066),
+        (1e-2, 1.0, -7.4336251662989376),
+        (1.0, 1e-2, -6.7045936901375475),
+        (1e-4, 1.0, -7.4335082343678291),
+        (1.0, 1e-4, -6.704330604769384),
+        pytest.param(1e-8, 1.0, -7.433508222673706, marks=LOST),
+        pytest.param(1.0, 1e-8, -6.7043305784574643, marks=LOST),
+    ],
+)
+def test_standard_deviations_of_different_sizes(drift, noise, expected):
+    """Beside the dense normal density in 60 digits, by mpmath."""
+    day = dt.Dim("day")
+    walk = dist.GaussianRandomWalk(0.0, drift, over=day, start=dist.Normal(0.0, 5.0))
+    height = dt.rv("height", walk)
+    reading = dt.rv("reading", dist.Normal(height, noise))
+    fit = dt.Model(reading, backend="python").observe({reading: [0.1, 0.4, 0.3, 1.2, 0.9]})
+    found = fit.marginalize(height).logp({})
+    np.testing.assert_allclose(float(found["reading"]), expected, rtol=1e-8)
