@@ -32,14 +32,12 @@ from dimtensor.interop.align import align as align
 from dimtensor.interop.align import reindex as reindex
 from dimtensor.interop.pytensor import pytensor_mode as pytensor_mode
 from dimtensor.tensor import linalg as linalg
-from dimtensor.tensor.apply import apply as apply
 from dimtensor.tensor.autodiff import grad as grad
 from dimtensor.tensor.autodiff import hessian as hessian
 from dimtensor.tensor.autodiff import jacobian as jacobian
 from dimtensor.tensor.autodiff import jvp as jvp
 from dimtensor.tensor.autodiff import value_and_grad as value_and_grad
 from dimtensor.tensor.autodiff import vjp as vjp
-from dimtensor.tensor.border import from_shaped as from_shaped
 from dimtensor.tensor.check import check as check
 from dimtensor.tensor.constructors import arange as arange
 from dimtensor.tensor.constructors import bool as bool
@@ -112,6 +110,8 @@ from dimtensor.tensor.linalg import solve_triangular as solve_triangular
 from dimtensor.tensor.linalg import svd as svd
 from dimtensor.tensor.linalg import trace as trace
 from dimtensor.tensor.linalg.contract import dot as dot
+from dimtensor.tensor.positional.apply import apply as apply
+from dimtensor.tensor.positional.border import from_shaped as from_shaped
 
 # isort: split
 # After the elementwise functions: dt.real is a support that is also the function of that name.

@@ -8,7 +8,7 @@ from dimtensor.tensor.arithmetic import ArithmeticMixin
 from dimtensor.tensor.evaluate import EvaluationMixin
 from dimtensor.tensor.handle import TensorHandle
 from dimtensor.tensor.movement import MovementMixin
-from dimtensor.tensor.order_statistics import OrderMixin
+from dimtensor.tensor.reductions.order_statistics import OrderMixin
 from dimtensor.tensor.selection.indexing import IndexingMixin
 from dimtensor.tensor.selection.reindex import ReindexMixin
 from dimtensor.tensor.shape import ShapeMixin

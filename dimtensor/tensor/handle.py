@@ -173,7 +173,7 @@ def _is_one(value: Any) -> bool:
 
 
 def _positional(variable: Any, what: str) -> Node:
-    from dimtensor.tensor.border import from_shaped
+    from dimtensor.tensor.positional.border import from_shaped
 
     if variable.type.ndim == 0:
         return from_shaped(variable, ()).node

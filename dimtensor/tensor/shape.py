@@ -381,7 +381,7 @@ class ShapeMixin(TensorHandle):
         >>> dt.tensor("x", dims=[a, b]).to_shaped([b, a]).type.shape
         (3, 2)
         """
-        from dimtensor.tensor.border import to_shaped
+        from dimtensor.tensor.positional.border import to_shaped
 
         if order is None:
             if len(self.dims) > 1:

@@ -24,8 +24,8 @@ from dimtensor.graph.printing.words import say
 from dimtensor.tensor.constructors import data_beside
 from dimtensor.tensor.handle import TensorHandle, as_node, elemwise, require_float, wrap
 from dimtensor.tensor.numpy_style import with_named_dims
-from dimtensor.tensor.order_statistics import with_an_element
-from dimtensor.tensor.reductions import root_of_variance
+from dimtensor.tensor.reductions.basic import root_of_variance
+from dimtensor.tensor.reductions.order_statistics import with_an_element
 from dimtensor.values.labelled import is_dataarray, is_pandas
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from dimtensor.graph.dtypes import is_complex
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.handle import elemwise, require_float, wrap
 from dimtensor.tensor.numpy_style import with_named_dims
-from dimtensor.tensor.reductions import DimKey, ReductionMixin
+from dimtensor.tensor.reductions.basic import DimKey, ReductionMixin
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor

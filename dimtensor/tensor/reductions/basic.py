@@ -20,7 +20,7 @@ from dimtensor.tensor.numpy_style import with_named_dims
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
-    from dimtensor.tensor.weighted import Weighted
+    from dimtensor.tensor.reductions.weighted import Weighted
 
 DimKey = Dim | str | Iterable[Dim | str] | None
 
@@ -478,7 +478,7 @@ class ReductionMixin(TensorHandle):
         1.5
         """
         from dimtensor.tensor.handle import as_node
-        from dimtensor.tensor.weighted import Weighted
+        from dimtensor.tensor.reductions.weighted import Weighted
 
         return Weighted(self, wrap(as_node(weights, [self.node], "weights")))
 

@@ -8,7 +8,7 @@ from dimtensor.dims import Dims, find_dims
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.handle import elemwise, require_float, wrap
 from dimtensor.tensor.numpy_style import with_named_dims
-from dimtensor.tensor.reductions import DimKey, root_of_variance
+from dimtensor.tensor.reductions.basic import DimKey, root_of_variance
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor

@@ -1,0 +1,1 @@
+"""Ways to and from positional PyTensor."""

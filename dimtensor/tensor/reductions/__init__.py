@@ -1,0 +1,1 @@
+"""Reductions along dims: sums and their kin, order statistics, weighted ones."""
