@@ -12,7 +12,7 @@ from dimtensor.compile.hidden_inputs import locate
 from dimtensor.compile.program import Program
 from dimtensor.dims import Binding, Dim
 from dimtensor.graph import Node
-from dimtensor.graph.lengths import bind_relabelled
+from dimtensor.graph.checking.lengths import bind_relabelled
 from dimtensor.values.admission import check_positions
 from dimtensor.values.data import title_of
 from dimtensor.values.outputs import Labeller

@@ -18,7 +18,7 @@ from dimtensor.dims import Dim
 from dimtensor.errors import DimtensorError
 from dimtensor.graph import Node
 from dimtensor.graph.attrs import LabelPosition
-from dimtensor.graph.checks import Check, is_check
+from dimtensor.graph.checking.checks import Check, is_check
 from dimtensor.graph.forms import FormlessError
 from dimtensor.graph.kinds.elementwise import CHECK
 from dimtensor.lower.layout.order import AxisOrder

@@ -14,7 +14,7 @@ from dimtensor.compile.program import Program
 from dimtensor.dims import Binding, Dim, Dims, sort_dims
 from dimtensor.errors import CheckError, build_message, plain_repr
 from dimtensor.graph import Node
-from dimtensor.graph.checks import Check, without_checks
+from dimtensor.graph.checking.checks import Check, without_checks
 from dimtensor.values.outputs import positions_to_labels
 
 _SHOWN = 4

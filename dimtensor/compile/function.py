@@ -21,7 +21,7 @@ from dimtensor.errors import (
     listing,
 )
 from dimtensor.graph import Node, toposort
-from dimtensor.graph.checks import unchecked, with_checks, without_checks
+from dimtensor.graph.checking.checks import unchecked, with_checks, without_checks
 from dimtensor.values.data import as_mapping, bind_data, title_of
 from dimtensor.values.outputs import Labeller
 from dimtensor.values.ports import Reading, batch_names

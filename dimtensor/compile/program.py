@@ -14,12 +14,12 @@ from dimtensor.dims import Dim, Dims, has_run_time_length, mask_keys
 from dimtensor.errors import GraphError, build_message
 from dimtensor.graph import Node, leaves, toposort
 from dimtensor.graph.attrs import LabelPosition
-from dimtensor.graph.checks import Check
+from dimtensor.graph.checking.checks import Check
+from dimtensor.graph.checking.lengths import Requirement, length_requirements, relabelled_dims
+from dimtensor.graph.checking.positions import indexed_leaves
+from dimtensor.graph.checking.verify import full_checks
 from dimtensor.graph.infer import describe
 from dimtensor.graph.kind import kind_of
-from dimtensor.graph.lengths import Requirement, length_requirements, relabelled_dims
-from dimtensor.graph.positions import indexed_leaves
-from dimtensor.graph.verify import full_checks
 from dimtensor.graph.walk import with_regions
 from dimtensor.lower import Lowering, plan_axes
 from dimtensor.lower.border import named_variable

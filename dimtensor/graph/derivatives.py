@@ -23,7 +23,7 @@ from dimtensor.dims import (
 from dimtensor.dims.selection import Mask
 from dimtensor.errors import DimError, DtypeError, build_message
 from dimtensor.graph.attrs import ReduceAttrs
-from dimtensor.graph.checks import is_check
+from dimtensor.graph.checking.checks import is_check
 from dimtensor.graph.dtypes import is_float
 from dimtensor.graph.infer import describe
 from dimtensor.graph.node import Node, NodeType, make

@@ -18,7 +18,7 @@ from dimtensor.graph.rebuilding.substitute import DimMap, Replace, map_dim
 
 if TYPE_CHECKING:
     from dimtensor.graph.attrs import IndexItem
-    from dimtensor.graph.lengths import Requirement
+    from dimtensor.graph.checking.lengths import Requirement
     from dimtensor.graph.regions import Region
 
 DimRef = Callable[[Dim], str]

@@ -16,11 +16,11 @@ from dimtensor.dims.selection import LateSlice, Mask, Slice
 from dimtensor.errors import CheckError, GraphError, build_message
 from dimtensor.graph import Node, leaves, toposort
 from dimtensor.graph.attrs import LabelPosition
-from dimtensor.graph.checks import Check
+from dimtensor.graph.checking.checks import Check
+from dimtensor.graph.checking.positions import source_leaves
+from dimtensor.graph.checking.verify import verify_graph
 from dimtensor.graph.infer import describe
-from dimtensor.graph.positions import source_leaves
 from dimtensor.graph.regions import DERIVATIVES
-from dimtensor.graph.verify import verify_graph
 from dimtensor.graph.walk import with_regions
 from dimtensor.lower.layout.order import AxisOrder
 from dimtensor.lower.verify import verify_variable
@@ -285,7 +285,7 @@ class Lowering:
     def check(self, node: Node, condition: Variable, about: Dim | None = None) -> None:
         """Ask that a scalar be true whenever the graph runs.
 
-        What is said where it is not, :func:`~dimtensor.graph.checks.check_messages` knows.
+        What is said where it is not, :func:`~dimtensor.graph.checking.checks.check_messages` knows.
         """
         self.checks.append((condition, Check(node, about)))
 

@@ -13,8 +13,8 @@ from dimtensor.dims import Dim, Dims, mask_keys, without
 from dimtensor.errors import GraphError, build_message
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.attrs import LabelPosition
+from dimtensor.graph.checking.checks import Check, check_messages
 from dimtensor.graph.checkpoints import Checkpoints
-from dimtensor.graph.checks import Check, check_messages
 from dimtensor.graph.infer import describe
 from dimtensor.graph.rebuilding.batching import masked
 from dimtensor.graph.regions import LoopAttrs, Region, split_inputs, stop_dims

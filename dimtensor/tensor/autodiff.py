@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.errors import InputError
 from dimtensor.graph import Node, derivatives, make
-from dimtensor.graph.differentiable import check_differentiable
+from dimtensor.graph.checking.differentiable import check_differentiable
 from dimtensor.tensor.handle import as_node, wrap
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from dimtensor.compile.fingerprint import describe_graph
 from dimtensor.compile.rebuild import rebuild_graph
 from dimtensor.dims import DERIVED, Coords, DerivedDim, Dim, without
 from dimtensor.graph import Node, NodeType, make
+from dimtensor.graph.checking.verify import verify_graph
 from dimtensor.graph.kind import Call, Kind, by_position, kind, lacking_in_operand
 from dimtensor.graph.node import KINDS
-from dimtensor.graph.verify import verify_graph
 from dimtensor.lower.context import RULES, lowers
 from dimtensor.lower.layout.preferences import PREFERENCES, last, prefers
 from dimtensor.tensor.handle import wrap

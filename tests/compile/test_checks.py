@@ -12,7 +12,7 @@ import xarray as xr
 import dimtensor as dt
 from dimtensor.compile.program import build_program
 from dimtensor.graph import toposort
-from dimtensor.graph.checks import check_messages
+from dimtensor.graph.checking.checks import check_messages
 from tests.backend_names import COMPILED
 
 COUNTRY = dt.Dim("country", coords=["Italy", "Kenya", "USA"])

@@ -13,7 +13,7 @@ import pytest
 import dimtensor as dt
 from dimtensor.compile.fingerprint import describe_graph
 from dimtensor.compile.program import build_program
-from dimtensor.graph.positions import source_leaves
+from dimtensor.graph.checking.positions import source_leaves
 
 # more than Python's limit of recursion once PyTensor is there
 N = 3_500

@@ -21,7 +21,8 @@ from dimtensor.dims import DerivedDim, Dim
 from dimtensor.errors import GraphError
 from dimtensor.graph import Node
 from dimtensor.graph.attrs import LabelPosition
-from dimtensor.graph.checks import check_messages
+from dimtensor.graph.checking.checks import check_messages
+from dimtensor.graph.checking.verify import verify_graph
 from dimtensor.graph.forms import LEAF
 from dimtensor.graph.infer import describe
 from dimtensor.graph.kind import Kind, kind_of
@@ -29,7 +30,6 @@ from dimtensor.graph.node import KINDS, make
 from dimtensor.graph.printing.shown import shown
 from dimtensor.graph.printing.text import call_of
 from dimtensor.graph.regions import Region
-from dimtensor.graph.verify import verify_graph
 from dimtensor.graph.walk import toposort
 
 A, B, T = Dim("a", length=3), Dim("b", coords=["u", "v"]), Dim("t")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 import dimtensor as dt
-from dimtensor.graph.checks import without_checks
+from dimtensor.graph.checking.checks import without_checks
 from dimtensor.testing.programs import Program, assert_same
 from dimtensor.testing.strategies import programs
 from tests.effort import a_third

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from dimtensor.dims import Dim, sort_dims
 from dimtensor.graph.attrs import ShownAttrs
+from dimtensor.graph.checking.verify import open_region
 from dimtensor.graph.derivatives import (
     closed_type,
     jacobian_dims,
@@ -22,7 +23,6 @@ from dimtensor.graph.regions import (
     split_derivative,
     type_of,
 )
-from dimtensor.graph.verify import open_region
 
 
 class _Derivative(Kind[DerivativeAttrs]):

@@ -154,7 +154,7 @@ class Codes(_Elementwise[Dim | None]):
 class Check(_Elementwise[str]):
     """The first input; the elements of the second one must be true. The attribute is the message.
 
-    Texts of checks, and what is made of them, are in :mod:`dimtensor.graph.checks`.
+    Texts of checks, and what is made of them, are in :mod:`dimtensor.graph.checking.checks`.
     """
 
     attrs = str

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dimtensor.dims import Dim, Dims, union, without
 from dimtensor.errors import DimError, build_message
 from dimtensor.graph.attrs import ApplyAttrs
+from dimtensor.graph.checking.lengths import Requirement
 from dimtensor.graph.dtypes import promote, result_dtype
 from dimtensor.graph.forms import Entry, FormlessError, Parsed, Reader, Unordered, plain
 from dimtensor.graph.functions import BatchedFunction
@@ -22,7 +23,6 @@ from dimtensor.graph.kind import (
     mapped,
     set_text,
 )
-from dimtensor.graph.lengths import Requirement
 from dimtensor.graph.node import Node, NodeType
 from dimtensor.graph.printing.printer import node_text
 from dimtensor.graph.printing.text import function_name

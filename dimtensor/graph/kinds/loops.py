@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dimtensor.dims import Dim, dim_set, sort_dims, without
 from dimtensor.errors import DimError, GraphError, build_message
+from dimtensor.graph.checking.verify import open_region
 from dimtensor.graph.checkpoints import Checkpoints
 from dimtensor.graph.forms import Entry, Parsed, Reader, plain
 from dimtensor.graph.kind import (
@@ -31,7 +32,6 @@ from dimtensor.graph.regions import (
     stop_dims,
     type_of,
 )
-from dimtensor.graph.verify import open_region
 
 
 class _Bodies[A](Kind[A]):

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dimtensor.dims import Dim, Dims, sort_dims, union, without
 from dimtensor.errors import DimError, DtypeError
 from dimtensor.graph.attrs import AlongAttrs, GroupAttrs, ReduceAttrs, SortAttrs
+from dimtensor.graph.checking.lengths import Requirement
 from dimtensor.graph.dtypes import is_complex, result_dtype
 from dimtensor.graph.forms import Entry, Parsed, Reader, Unordered
 from dimtensor.graph.infer import require_no_labels
@@ -22,7 +23,6 @@ from dimtensor.graph.kind import (
     set_text,
     wrong_count,
 )
-from dimtensor.graph.lengths import Requirement
 from dimtensor.graph.node import Node, NodeType
 from dimtensor.graph.optable import TABLE, OpRow
 

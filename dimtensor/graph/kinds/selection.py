@@ -9,6 +9,7 @@ from dimtensor.dims import Dim, Dims, SelDim, clash_error, dim_set, union, witho
 from dimtensor.dims.selection import LateSlice, Positions, Slice
 from dimtensor.errors import DimError, DtypeError, LabelError, PositionError, build_message
 from dimtensor.graph.attrs import IndexAttrs, IndexItem, UpdateAttrs
+from dimtensor.graph.checking.lengths import Requirement
 from dimtensor.graph.dtypes import promote
 from dimtensor.graph.forms import (
     SHORT,
@@ -32,7 +33,6 @@ from dimtensor.graph.kind import (
     kind,
     lacking_in_operand,
 )
-from dimtensor.graph.lengths import Requirement
 from dimtensor.graph.node import Node, NodeType
 from dimtensor.graph.rebuilding.substitute import expand_node, map_dim, relabel_node
 

@@ -8,8 +8,8 @@ import pytest
 import dimtensor as dt
 from dimtensor.errors import GraphError
 from dimtensor.graph import Node, toposort
+from dimtensor.graph.checking.verify import verify_graph
 from dimtensor.graph.regions import bound_leaf, placeholder
-from dimtensor.graph.verify import verify_graph
 from dimtensor.graph.walk import with_regions
 
 TIME = dt.Dim("time", length=3)

@@ -19,9 +19,9 @@ from dimtensor.graph.attrs import (
     RelabelAttrs,
     UpdateAttrs,
 )
+from dimtensor.graph.checking.verify import full_checks, verify_graph
 from dimtensor.graph.printing.shown import shown
 from dimtensor.graph.regions import Region
-from dimtensor.graph.verify import full_checks, verify_graph
 from dimtensor.lower import RULES, AxisOrder, Lowering
 from dimtensor.lower.verify import verify_program
 

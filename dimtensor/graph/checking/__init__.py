@@ -1,0 +1,1 @@
+"""What is checked of a graph: when it is written, between stages, before a call and in it."""
