@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dimtensor.backends.folders import cache_folder
-from dimtensor.compile.cache import code_store
+from dimtensor.compile.caching.cache import code_store
 
 _PARTS = {"code": "kernels for numba", "jax": "what XLA compiled"}
 

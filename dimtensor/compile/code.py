@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from dimtensor.backends import Allowed, Executable, backend_of, check_backend, compile_positional
 from dimtensor.backends.progress import announced
-from dimtensor.compile import cache
-from dimtensor.compile.description import Recipe, lower_description, program_of
-from dimtensor.compile.fingerprint import describe_graph
+from dimtensor.compile.caching import cache
+from dimtensor.compile.caching.description import Recipe, lower_description, program_of
+from dimtensor.compile.caching.fingerprint import describe_graph
 from dimtensor.compile.program import Program, build_program, check_inputs, masks_for_labels
 from dimtensor.dims import Binding, Dim, union
 from dimtensor.errors import GraphError

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import dimtensor as dt
-from dimtensor.compile.fingerprint import describe_graph
-from dimtensor.compile.rebuild import rebuild_graph
+from dimtensor.compile.caching.fingerprint import describe_graph
+from dimtensor.compile.caching.rebuild import rebuild_graph
 from dimtensor.dims import DERIVED, Coords, DerivedDim, Dim, without
 from dimtensor.graph import Node, NodeType, make
 from dimtensor.graph.checking.verify import verify_graph

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import gammaln, logsumexp
 
 import dimtensor as dt
-from dimtensor.compile import cache
+from dimtensor.compile.caching import cache
 from dimtensor.errors import CheckError
 
 pytestmark = pytest.mark.compiled

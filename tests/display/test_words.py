@@ -113,8 +113,8 @@ sys.stdout.write(repr(pickle.loads(bytes.fromhex(sys.argv[1]))))
 def test_graphs_and_their_keys_do_not_depend_on_words():
     code = """
 import dimtensor as dt
-from dimtensor.compile import cache
-from dimtensor.compile.fingerprint import describe_graph
+from dimtensor.compile.caching import cache
+from dimtensor.compile.caching.fingerprint import describe_graph
 from dimtensor.graph.printing.words import _said
 
 year = dt.Dim("year", length=3)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dimtensor as dt
-from dimtensor.compile.fingerprint import describe_graph
+from dimtensor.compile.caching.fingerprint import describe_graph
 from dimtensor.compile.program import build_program
 from dimtensor.graph.checking.positions import source_leaves
 

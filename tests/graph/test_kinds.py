@@ -15,8 +15,8 @@ import pytest
 
 import dimtensor as dt
 from dimtensor import dist
-from dimtensor.compile.fingerprint import describe_graph
-from dimtensor.compile.rebuild import rebuild_graph
+from dimtensor.compile.caching.fingerprint import describe_graph
+from dimtensor.compile.caching.rebuild import rebuild_graph
 from dimtensor.dims import DerivedDim, Dim
 from dimtensor.errors import GraphError
 from dimtensor.graph import Node

@@ -7,9 +7,10 @@ import pytest
 
 import dimtensor as dt
 from dimtensor.backends import backend_of
-from dimtensor.compile import cache, code
-from dimtensor.compile.fingerprint import describe_graph
-from dimtensor.compile.rebuild import rebuild_graph
+from dimtensor.compile import code
+from dimtensor.compile.caching import cache
+from dimtensor.compile.caching.fingerprint import describe_graph
+from dimtensor.compile.caching.rebuild import rebuild_graph
 
 
 @pytest.fixture(autouse=True)

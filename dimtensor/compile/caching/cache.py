@@ -20,10 +20,10 @@ from dimtensor.backends import Executable, compile_positional
 from dimtensor.backends.folders import cache_folder
 from dimtensor.backends.numba.stored import Stored, load, stored_form
 from dimtensor.caches import clears
-from dimtensor.compile.description import Recipe, lower_description, recipe_of
-from dimtensor.compile.fingerprint import Description
-from dimtensor.compile.store import Entry, Store
-from dimtensor.compile.versions import environment
+from dimtensor.compile.caching.description import Recipe, lower_description, recipe_of
+from dimtensor.compile.caching.fingerprint import Description
+from dimtensor.compile.caching.store import Entry, Store
+from dimtensor.compile.caching.versions import environment
 from dimtensor.settings import settings
 
 # functions that are kept in memory; one is some ten kilobytes

@@ -11,7 +11,21 @@ from importlib.util import find_spec
 from pathlib import Path
 
 # the layers whose sources decide what code is made of a graph
-_LAYERS = ("errors.py", "dims", "graph", "ops", "lower", "kernels", "backends", "compile")
+LAYERS = (
+    "errors.py",
+    "settings.py",
+    "caches.py",
+    "traversal.py",
+    "dims",
+    "graph",
+    "values",
+    "upstream",
+    "ops",
+    "lower",
+    "kernels",
+    "backends",
+    "compile",
+)
 _PACKAGES = ("numpy", "pytensor", "llvmlite", "numba")
 
 
@@ -31,7 +45,7 @@ def environment() -> str:
         *map(_version, _PACKAGES),
         str(pytensor.config.floatX),
         str(pytensor.config.cast_policy),
-        sources(Path(__file__).parent.parent),
+        sources(Path(__file__).parents[2]),
     ]
     return hashlib.blake2b("\n".join(parts).encode(), digest_size=16).hexdigest()
 
@@ -56,7 +70,7 @@ def sources(package: Path) -> str:
     that they would not make.
     """
     lines = []
-    for layer in _LAYERS:
+    for layer in LAYERS:
         top = package / layer
         for folder, _, names in os.walk(top) if top.is_dir() else [(str(package), [], [layer])]:
             for name in names:

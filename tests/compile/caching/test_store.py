@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dimtensor.compile.store import Entry, Store
+from dimtensor.compile.caching.store import Entry, Store
 
 ENTRY = Entry({"kind": "test", "numbers": [1, 2]}, (b"code", b"", b"constant"))
 

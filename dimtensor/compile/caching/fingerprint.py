@@ -2,9 +2,9 @@
 
 The description of a graph is its dims and nodes by number, each in the form of
 :mod:`~dimtensor.graph.forms`. Code is made from the description alone
-(:mod:`~dimtensor.compile.rebuild`), so what the description lacks cannot be in the code, and equal
-descriptions have the same code. The numbers do not depend on names, nor on what was made first:
-nodes and dims are coloured by their forms and by how they are used, and numbered by colour.
+(:mod:`~dimtensor.compile.caching.rebuild`), so what the description lacks cannot be in the code,
+and equal descriptions have the same code. The numbers do not depend on names, nor on what was made
+first: nodes and dims are coloured by their forms and by how they are used, and numbered by colour.
 Where colours do not tell two things apart, exchanging them gives the same graph, nearly always;
 where not, equal graphs get two descriptions, and nothing is lost but time.
 """

@@ -11,7 +11,7 @@ import dimtensor as dt
 from dimtensor.testing.choosing import Seeded
 from dimtensor.testing.programs import assert_same
 from dimtensor.testing.strategies import random_program
-from tests.compile.test_cache_fingerprint import long_dim
+from tests.compile.caching.test_fingerprint import long_dim
 
 OBS = dt.Dim("obs")
 HELD = [dt.data(np.arange(4.0) + 10.0**at, dims=OBS, name=f"held {at}") for at in range(3)]

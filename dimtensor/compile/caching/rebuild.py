@@ -6,7 +6,7 @@ import operator
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from dimtensor.compile.fingerprint import Description
+from dimtensor.compile.caching.fingerprint import Description
 from dimtensor.dims import DERIVED, Dim, Dims, SelDim
 from dimtensor.dims.selection import LateSlice, Mask, Slice
 from dimtensor.errors import DimtensorError

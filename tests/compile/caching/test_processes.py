@@ -14,7 +14,8 @@ import pytest
 
 import dimtensor as dt
 from dimtensor.__main__ import main
-from dimtensor.compile import cache, versions
+from dimtensor.compile.caching import cache, versions
+from tests.architecture import imports
 
 pytestmark = pytest.mark.compiled
 
@@ -23,7 +24,7 @@ CHILD = """
 import json, sys
 import numpy as np
 import dimtensor as dt
-from dimtensor.compile import versions
+from dimtensor.compile.caching import versions
 versions.sources = lambda package: "as they are now"  # somebody may edit them meanwhile
 groups, n, names, seed = json.loads(sys.argv[1])
 rng = np.random.default_rng(seed)
@@ -191,9 +192,18 @@ def test_another_environment_does_not_find_it(
     assert "cache" in _function("a").stats
 
 
+def test_every_layer_that_makes_code_is_looked_at() -> None:
+    below = imports.LAYERS[: imports.LAYERS.index("compile") + 1]
+    assert [name.removesuffix(".py") for name in versions.LAYERS] == list(below)
+    package = Path(dt.__file__).parent
+    assert Path(versions.__file__).is_relative_to(package)
+    assert all((package / name).exists() for name in versions.LAYERS)
+
+
 def test_edited_sources_are_another_environment(tmp_path: Path) -> None:
     (tmp_path / "lower").mkdir()
-    (tmp_path / "errors.py").write_text("1")
+    for module in (name for name in versions.LAYERS if name.endswith(".py")):
+        (tmp_path / module).write_text("1")
     path = tmp_path / "lower" / "rules.py"
     path.write_text("x = 1")
     digests = {versions.sources(tmp_path)}

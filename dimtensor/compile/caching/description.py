@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dimtensor.compile.arguments import end_of, source_of
-from dimtensor.compile.fingerprint import Description
+from dimtensor.compile.caching.fingerprint import Description
+from dimtensor.compile.caching.rebuild import rebuild_graph
 from dimtensor.compile.program import Program, Slot, build_program, host_side
-from dimtensor.compile.rebuild import rebuild_graph
 from dimtensor.dims import Dim
 from dimtensor.errors import DimtensorError
 from dimtensor.graph import Node

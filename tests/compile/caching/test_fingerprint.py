@@ -14,10 +14,11 @@ from hypothesis import given
 
 import dimtensor as dt
 from dimtensor.backends import backend_of
-from dimtensor.compile import cache, code
-from dimtensor.compile.fingerprint import describe_graph
+from dimtensor.compile import code
+from dimtensor.compile.caching import cache
+from dimtensor.compile.caching.fingerprint import describe_graph
+from dimtensor.compile.caching.rebuild import rebuild_graph
 from dimtensor.compile.program import masks_for_labels
-from dimtensor.compile.rebuild import rebuild_graph
 from dimtensor.dims.selection import Mask
 from dimtensor.graph import Node, make, toposort
 from dimtensor.graph.forms import SHORT, FormlessError
@@ -426,7 +427,7 @@ def test_what_only_this_process_knows_has_no_fingerprint() -> None:
 
 
 CHILD = """
-from tests.compile.test_cache_fingerprint import SAME, DIFFERENT, fingerprint
+from tests.compile.caching.test_fingerprint import SAME, DIFFERENT, fingerprint
 print([fingerprint(*SAME[name]()[0][:2]) for name in SAME])
 """
 

@@ -1,0 +1,1 @@
+"""Code that is kept: fingerprints, descriptions, graphs made of them, and where entries lie."""
