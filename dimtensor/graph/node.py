@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dimtensor.dims import Dim, Dims
 from dimtensor.errors import GraphError
+from dimtensor.graph.lines import Line, Place, line_at, place_outside
 
 if TYPE_CHECKING:
     from dimtensor.graph.kind import Kind
@@ -55,7 +56,8 @@ class Node:
     """
 
     __slots__ = (
-        "__weakref__", "attrs", "categories", "dims", "dtype", "handle", "inputs", "kind", "serial",
+        "__weakref__", "attrs", "categories", "dims", "dtype", "handle", "inputs", "kind", "place",
+        "serial",
     )  # fmt: skip
 
     kind: str
@@ -66,6 +68,7 @@ class Node:
     categories: Dim | None
     serial: int
     handle: Any
+    place: Place | None
 
     def __repr__(self) -> str:
         dims = ", ".join(dim.short for dim in self.dims)
@@ -87,6 +90,11 @@ class Node:
     def name(self) -> str | None:
         """Name of an input, of data, of a random variable or of what was given one, else None."""
         return self.attrs.name if self.kind in _NAMED else None
+
+    @property
+    def line(self) -> Line | None:
+        """The line of the user's code on which it was made first; None where there is none."""
+        return line_at(self.place)
 
 
 def make(kind: str, inputs: tuple[Node, ...] = (), attrs: Any = None) -> Node:
@@ -136,7 +144,26 @@ def _new(known: Kind, key: tuple[str, tuple[Node, ...], Any]) -> Node:
     node.categories = categories
     node.serial = next(_serial)
     node.handle = None
+    node.place = place_outside()
     return _interned.setdefault(key, node)
+
+
+def next_serial() -> int:
+    """A number that is less than those of all nodes that are not made yet."""
+    return next(_serial)
+
+
+def keep_place(old: Node, new: Node, since: int) -> None:
+    """Let a node that was made of another one's rebuilt inputs have the line of that one.
+
+    Parameters
+    ----------
+    old, new : Node
+    since : int
+        Nodes of lower numbers were there before, with lines of their own.
+    """
+    if new.serial > since:
+        new.place = old.place
 
 
 def _serial_of(node: Node) -> int:

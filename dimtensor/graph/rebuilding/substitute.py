@@ -8,7 +8,7 @@ from typing import Any
 from dimtensor.dims import DerivedDim, Dim, Dims, dim_set, without
 from dimtensor.errors import DimError, build_message, listing
 from dimtensor.graph.attrs import RelabelAttrs
-from dimtensor.graph.node import KINDS, Node, make
+from dimtensor.graph.node import KINDS, Node, keep_place, make, next_serial
 from dimtensor.graph.printing.words import carry
 from dimtensor.graph.walk import toposort
 
@@ -109,6 +109,7 @@ def rebuild(
             continue
         kind = KINDS[node.kind]
         closed = kind.has_regions
+        since = next_serial()
         inner = replace if nested and closed else None
         if (
             inputs == node.inputs
@@ -122,10 +123,13 @@ def rebuild(
             key = (node.kind, inputs, node.attrs._replace(output=0))
             if key not in loops:
                 loops[key] = kind.rebuilt(node, inputs, mapping, inner)
+                for one in loops[key]:
+                    keep_place(node, one, since)
             done[node] = loops[key][node.attrs.output]
             continue
         done[node] = kind.with_inputs(node, inputs, mapping)
         carry(node, done[node], done)
+        keep_place(node, done[node], since)
     return [done[output] for output in outputs]
 
 

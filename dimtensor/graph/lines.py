@@ -1,0 +1,58 @@
+"""The lines of the user's code on which nodes are made."""
+
+from __future__ import annotations
+
+import os
+import sys
+from itertools import islice
+from types import CodeType
+from typing import NamedTuple
+
+_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+# a code object and the place in it: the number of the line is looked up when it is asked for
+Place = tuple[CodeType, int]
+
+
+class Line(NamedTuple):
+    """A line of a file.
+
+    Examples
+    --------
+    >>> print(Line("/home/me/model.py", 12))
+    model.py:12
+    """
+
+    file: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{os.path.basename(self.file)}:{self.number}"
+
+    @property
+    def text(self) -> str:
+        """The source on the line; empty where it cannot be read."""
+        import linecache
+
+        return linecache.getline(self.file, self.number).strip()
+
+
+def place_outside() -> Place | None:
+    """Where the code outside of dimtensor is that led here."""
+    frame = sys._getframe(1)
+    while frame.f_code.co_filename.startswith(_FOLDER):
+        outer = frame.f_back
+        if outer is None:
+            return None
+        frame = outer
+    return frame.f_code, frame.f_lasti
+
+
+def line_at(place: Place | None) -> Line | None:
+    """The line of a place."""
+    if place is None:
+        return None
+    code, instruction = place
+    position = next(islice(code.co_positions(), instruction // 2, None), None)
+    number = position[0] if position is not None else None
+    return Line(code.co_filename, number or code.co_firstlineno)
