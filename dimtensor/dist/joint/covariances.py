@@ -88,7 +88,9 @@ class LKJCholesky(VectorDistribution):
         _require_pair("LKJCholesky", row, col)
         self.row, self.col = row, col
         given = {"eta": (eta, "positive")}
-        super().__init__("LKJCholesky", given, (row, col), cholesky_corr(row, col))
+        super().__init__(
+            "LKJCholesky", given, (row, col), cholesky_corr(row, col), shared={"eta": ()}
+        )
 
     def logp(self, x: Any) -> DimTensor:
         x, p = self._with(x)
@@ -142,7 +144,8 @@ class LKJCorr(VectorDistribution):
     def __init__(self, row: Dim, col: Dim, eta: Any = 1.0):
         _require_pair("LKJCorr", row, col)
         self.row, self.col = row, col
-        super().__init__("LKJCorr", {"eta": (eta, "positive")}, (row, col), corr_matrix(row, col))
+        given = {"eta": (eta, "positive")}
+        super().__init__("LKJCorr", given, (row, col), corr_matrix(row, col), shared={"eta": ()})
 
     def logp(self, x: Any) -> DimTensor:
         x, p = self._with(x)
@@ -210,7 +213,9 @@ class LKJCholeskyCov(VectorDistribution):
             raise DimError(f"LKJCholeskyCov: sd has {col.short}, the dim of the columns")
         given = {"eta": (eta, "positive")}
         given |= {f"sd_{key}": (value, "bound") for key, value in sd.parameters.items()}
-        super().__init__("LKJCholeskyCov", given, (row, col), cholesky_cov(row, col))
+        super().__init__(
+            "LKJCholeskyCov", given, (row, col), cholesky_cov(row, col), shared={"eta": ()}
+        )
 
     def logp(self, x: Any) -> DimTensor:
         x, _ = self._with(x)
@@ -270,7 +275,7 @@ class Wishart(VectorDistribution):
         _require_pair("Wishart", self.row, self.col)
         given = {"nu": (nu, "positive"), "V": (V, "real"), "chol": (chol, "real")}
         support = cov_matrix(self.row, self.col)
-        super().__init__("Wishart", given, (self.row, self.col), support)
+        super().__init__("Wishart", given, (self.row, self.col), support, shared={"nu": ()})
         node = self._parameters["nu"].node
         if node.kind == "constant" and not float(node.attrs.value) > len(self.row) - 1:
             raise InputError(

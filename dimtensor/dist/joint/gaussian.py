@@ -12,7 +12,7 @@ from dimtensor.dist.formulas import HALF_LOG_2PI, LOG_2, LOG_PI, log_rising
 from dimtensor.dist.joint.vectors import VectorDistribution, count_of
 from dimtensor.dist.supports import real
 from dimtensor.dist.supports.along import ZeroSums
-from dimtensor.errors import DimError, InputError
+from dimtensor.errors import InputError
 from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.elementwise import (
     equal,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 class _Elliptical(VectorDistribution):
     """A distribution of a vector by the distance from its location, in a matrix."""
 
-    def __init__(self, name: str, given: dict[str, tuple[Any, str]]):
+    def __init__(self, name: str, given: dict[str, tuple[Any, str]], *shared: str):
         forms = {key: given[key][0] for key in ("cov", "tau", "chol") if given[key][0] is not None}
         if len(forms) != 1:
             raise InputError(
@@ -44,7 +44,7 @@ class _Elliptical(VectorDistribution):
             )
         ((self.form, value),) = forms.items()
         _, self.row, self.col = matrix(value, None, name)
-        super().__init__(name, given, (self.row,), real, (self.col,))
+        super().__init__(name, given, (self.row,), real, (self.col,), dict.fromkeys(shared, ()))
 
     @property
     def _factor(self) -> DimTensor:
@@ -165,7 +165,7 @@ class MvStudentT(_Elliptical):
     def __init__(self, nu: Any, mu: Any, cov: Any = None, *, tau: Any = None, chol: Any = None):
         given = {"nu": (nu, "positive"), "mu": (mu, "real"), "cov": (cov, "real"),
                  "tau": (tau, "real"), "chol": (chol, "real")}  # fmt: skip
-        super().__init__("MvStudentT", given)
+        super().__init__("MvStudentT", given, "nu")
 
     def logp(self, x: Any) -> DimTensor:
         x, p = self._with(x)
@@ -212,7 +212,9 @@ class MatrixNormal(VectorDistribution):
         _, self.row, self._row = matrix(rows, None, "rows of MatrixNormal")
         _, self.col, self._col = matrix(cols, None, "cols of MatrixNormal")
         given = {"mu": (mu, "real"), "rows": (rows, "real"), "cols": (cols, "real")}
-        super().__init__("MatrixNormal", given, (self.row, self.col), real, (self._row, self._col))
+        pairs = {"rows": (self.row, self._row), "cols": (self.col, self._col)}
+        event, hidden = (self.row, self.col), (self._row, self._col)
+        super().__init__("MatrixNormal", given, event, real, hidden, pairs)
 
     def _factors(self) -> tuple[DimTensor, DimTensor]:
         values = self._values
@@ -269,12 +271,8 @@ class ZeroSumNormal(VectorDistribution):
     def __init__(self, sigma: Any, over: Dim | Iterable[Dim]):
         dims = sort_dims([over] if isinstance(over, Dim) else over)
         self.over = dims
-        shared = [dim.short for dim in dims if dim in getattr(sigma, "dims", ())]
-        if shared:
-            raise DimError(
-                f"ZeroSumNormal: sigma has {', '.join(shared)}, along which sums are zero"
-            )
-        super().__init__("ZeroSumNormal", {"sigma": (sigma, "positive")}, dims, ZeroSums(dims))
+        given = {"sigma": (sigma, "positive")}
+        super().__init__("ZeroSumNormal", given, dims, ZeroSums(dims), shared={"sigma": ()})
 
     def logp(self, x: Any) -> DimTensor:
         x, p = self._with(x)
@@ -337,7 +335,8 @@ class CAR(VectorDistribution):
         _, self.row, self.col = matrix(W, None, "CAR")
         given = {"mu": (mu, "real"), "W": (W, "real"), "alpha": (alpha, "between -1 and 1"),
                  "tau": (tau, "positive")}  # fmt: skip
-        super().__init__("CAR", given, (self.row,), real, (self.col,))
+        shared: dict[str, Dims] = {"alpha": (), "tau": ()}
+        super().__init__("CAR", given, (self.row,), real, (self.col,), shared)
 
     def _precision(self, p: dict[str, DimTensor]) -> DimTensor:
         """Of tau 1."""
@@ -396,7 +395,7 @@ class ICAR(VectorDistribution):
         _, self.row, self.col = matrix(W, None, "ICAR")
         self.zero_sum = zero_sum
         given = {"W": (W, "real"), "sigma": (sigma, "positive")}
-        super().__init__("ICAR", given, (self.row,), real, (self.col,))
+        super().__init__("ICAR", given, (self.row,), real, (self.col,), {"sigma": ()})
 
     def logp(self, x: Any) -> DimTensor:
         x, p = self._with(x)

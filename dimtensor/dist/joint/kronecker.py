@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from dimtensor.dims import Dim
 from dimtensor.dist.distribution import DimsLike
 from dimtensor.dist.formulas import HALF_LOG_2PI
 from dimtensor.dist.joint.vectors import VectorDistribution, count_of
 from dimtensor.dist.supports import real
 from dimtensor.errors import InputError
-from dimtensor.tensor.elementwise import log, square
+from dimtensor.tensor.elementwise import log, square, stop_gradient
 from dimtensor.tensor.linalg.contract import dot
 from dimtensor.tensor.linalg.decompositions import cholesky, eigh
 from dimtensor.tensor.linalg.equations import diagonal, solve_triangular
@@ -20,12 +23,34 @@ if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 
+class _Basis(NamedTuple):
+    """Eigenvectors of a matrix along a dim, one for each position of another, and eigenvalues."""
+
+    vectors: DimTensor
+    row: Dim
+    dim: Dim
+    values: DimTensor
+
+
+def _product(factors: Sequence[DimTensor]) -> DimTensor:
+    return functools.reduce(operator.mul, factors)
+
+
+def _through(x: DimTensor, matrices: Sequence[tuple[DimTensor, Dim]]) -> DimTensor:
+    """The product with matrices, each summed over a dim."""
+    for value, dim in matrices:
+        x = dot(x, value, dims=[dim])
+    return x
+
+
 class KroneckerNormal(VectorDistribution):
     """Normal elements over several dims, whose covariance is the Kronecker product of one per dim.
 
     The density is that of MvNormal of all elements; the product is never formed. With noise, whose
     variance is added to those of all elements, the matrices are taken apart into eigenvectors
     (Y. Saatçi, Scalable Inference for Structured Gaussian Process Models, 2011, chapter 5).
+    First and second derivatives by the covariances exist for equal eigenvalues, too; further ones
+    of densities with noise are wrong.
 
     Parameters
     ----------
@@ -80,7 +105,12 @@ class KroneckerNormal(VectorDistribution):
         given = {f"{self.form}_{at}": (value, "real") for at, value in enumerate(matrices)}
         given |= {"mu": (mu, "real"), "sigma": (sigma, "not negative")}
         super().__init__(
-            "KroneckerNormal", given, tuple(rows), real, tuple(col for _, col in self.pairs)
+            "KroneckerNormal",
+            given,
+            tuple(rows),
+            real,
+            tuple(col for _, col in self.pairs),
+            {"sigma": (), **{f"{self.form}_{at}": pair for at, pair in enumerate(self.pairs)}},
         )
 
     def _factors(self) -> list[DimTensor]:
@@ -105,17 +135,51 @@ class KroneckerNormal(VectorDistribution):
         return -0.5 * (distance + logs) - HALF_LOG_2PI * size
 
     def _with_noise(self, apart: DimTensor, p: Any) -> tuple[DimTensor, DimTensor]:
-        """The squared distance, and the logarithm of the covariance's determinant."""
-        values, along = square(p["sigma"]), []
-        product: Any = 1.0
-        for at, (row, col) in enumerate(self.pairs):
-            found = eigh(p[f"cov_{at}"], [row, col], dim=f"{row.short} eigen")
-            (dim,) = [d for d in found.eigenvalues.dims if d not in p[f"cov_{at}"].dims]
-            along.append(dim)
-            product = product * found.eigenvalues
-            apart = dot(apart, found.eigenvectors, dims=[row])
-        values = product + values
-        return (square(apart) / values).sum(along), log(values).sum(along)
+        """The squared distance, and the logarithm of the covariance's determinant.
+
+        Eigenvectors have no derivatives where eigenvalues are equal; these two have. So both are
+        expansions around the matrices where eigenvectors are taken, which are constants. The
+        distance of r is 2 rᵀa - aᵀSa up to the square of the error of a, which solves S a = r; one
+        step of refinement leaves an error of the fourth order. Of the determinant what is beside
+        the diagonal counts in the second order: log |D + O| = log |D| - tr(D⁻¹O D⁻¹O) / 2. First
+        and second derivatives are those of the density.
+        """
+        covs = [p[f"cov_{at}"] for at in range(len(self.pairs))]
+        noise = square(p["sigma"])
+        bases, own, fixed = [], [], stop_gradient(noise)
+        for cov, (row, col) in zip(covs, self.pairs, strict=True):
+            found = eigh(stop_gradient(cov), [row, col], dim=f"{row.short} eigen")
+            vectors = found.eigenvectors
+            (dim,) = [d for d in found.eigenvalues.dims if d not in cov.dims]
+            turned = vectors.relabel(row, col).relabel(dim, dim.rename())
+            bases.append(_Basis(vectors, row, dim, found.eigenvalues))
+            own.append((dot(cov, vectors, turned, dims=[row, col]), dim))
+        fixed = _product([basis.values for basis in bases]) + fixed
+
+        def inverse(r: DimTensor) -> DimTensor:
+            r = _through(r, [(basis.vectors, basis.row) for basis in bases])
+            return _through(r / fixed, [(basis.vectors, basis.dim) for basis in bases])
+
+        def times(a: DimTensor) -> DimTensor:
+            found = a
+            for cov, (row, col) in zip(covs, self.pairs, strict=True):
+                found = dot(found, cov, dims=[row]).relabel(col, row)
+            return found + noise * a
+
+        a = inverse(stop_gradient(apart))
+        a = a + inverse(apart - times(a))
+        rows = [row for row, _ in self.pairs]
+        distance = (a * (2.0 * apart - times(a))).sum(rows)
+
+        along = [dim for _, dim in own]
+        variances = [diagonal(value, [dim, dim.rename()]) for value, dim in own]
+        values = _product(variances) + noise
+        weight = stop_gradient(1.0 / values)
+        both = weight
+        for value, dim in own:
+            both = dot(both, square(value), dims=[dim]).relabel(dim.rename(), dim)
+        beside = both - weight * square(_product(variances))
+        return distance, (log(values) - 0.5 * weight * beside).sum(along)
 
     def mean(self) -> DimTensor:
         return self._values["mu"] + 0.0 * self.variance()

@@ -12,11 +12,13 @@ from dimtensor.dist.joint.vectors import (
     VectorDistribution,
     as_labels,
     as_positions,
+    check_shared,
     positions_support,
 )
 from dimtensor.errors import DimError, InputError
 from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.elementwise import clip, equal, exp, log1mexp, log_ndtr, softplus, where
+from dimtensor.tensor.handle import TensorHandle, wrap
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -192,7 +194,8 @@ def OrderedMultinomial(
     Raises
     ------
     DimError
-        If the cutpoints have not exactly one dim of their own, or of another length.
+        If the cutpoints have not exactly one dim of their own, or of another length, or a parameter
+        has the dim of the labels.
 
     Examples
     --------
@@ -204,6 +207,9 @@ def OrderedMultinomial(
     >>> d.mean().eval().round(3).values.tolist()
     [2.689, 4.621, 2.689]
     """
+    for name, value in {"eta": eta, "cutpoints": cutpoints, "sigma": sigma}.items():
+        if isinstance(value, TensorHandle):
+            check_shared(f"{name} of OrderedMultinomial", wrap(value.node), (over,))
     if sigma is None:
         one: _Ordered = OrderedLogistic(eta, cutpoints, over)
     else:

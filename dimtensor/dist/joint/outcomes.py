@@ -181,7 +181,7 @@ class Multinomial(_Counts):
     def __init__(self, n: Any, p: Any, over: Dim | str):
         self.over = the_dim_of(p, over, "Multinomial")
         given = {"n": (n, "count"), "p": (p, "probability")}
-        super().__init__("Multinomial", given, (self.over,), Integers(0))
+        super().__init__("Multinomial", given, (self.over,), Integers(0), shared={"n": ()})
 
     def logp(self, x: Any) -> DimTensor:
         x, p = self._with(x)
@@ -231,7 +231,7 @@ class DirichletMultinomial(_Counts):
     def __init__(self, n: Any, a: Any, over: Dim | str):
         self.over = the_dim_of(a, over, "DirichletMultinomial")
         given = {"n": (n, "count"), "a": (a, "positive")}
-        super().__init__("DirichletMultinomial", given, (self.over,), Integers(0))
+        super().__init__("DirichletMultinomial", given, (self.over,), Integers(0), shared={"n": ()})
 
     def logp(self, x: Any) -> DimTensor:
         x, p = self._with(x)

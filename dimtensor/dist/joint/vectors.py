@@ -33,6 +33,14 @@ class VectorDistribution(Distribution):
     support : Support
     hidden : tuple of Dim
         Dims of parameters that draws do not have.
+    shared : dict of str to tuple of Dim
+        Parameters that all elements of an event have in common, with the dims of the event that
+        they have none the less: those of a matrix.
+
+    Raises
+    ------
+    DimError
+        If such a parameter has another dim of the event: the density would be counted along it.
     """
 
     def __init__(
@@ -42,6 +50,7 @@ class VectorDistribution(Distribution):
         event: Dims,
         support: Support,
         hidden: Dims = (),
+        shared: Mapping[str, Dims] | None = None,
     ):
         self.name = name
         self._parameters = {
@@ -50,6 +59,9 @@ class VectorDistribution(Distribution):
             if value is not None
         }
         self.event_dims = sort_dims(event)
+        for key, own in (shared or {}).items():
+            if key in self._parameters:
+                check_shared(f"{key} of {name}", self._parameters[key], without(event, own))
         self._support = support
         self.discrete = support.discrete
         sets = [p.dims for p in self._parameters.values()]
@@ -90,6 +102,25 @@ class VectorDistribution(Distribution):
     def _values(self) -> dict[str, DimTensor]:
         dtype = float_dtype([node for node in self._nodes if node.kind != "constant"])
         return {key: as_float(value.node, dtype) for key, value in self._parameters.items()}
+
+
+def check_shared(what: str, parameter: DimTensor, event: Dims) -> None:
+    """Check that a parameter has none of the dims along which elements belong together.
+
+    Raises
+    ------
+    DimError
+        If it has.
+    """
+    found = [dim for dim in event if dim in parameter.dims]
+    if found:
+        raise DimError(
+            build_message(
+                f"{what} may not differ along {', '.join(dim.short for dim in found)}, whose "
+                "elements belong together",
+                [("dims", ", ".join(dim.short for dim in parameter.dims))],
+            )
+        )
 
 
 def as_parameter(value: Any, allowed: str, what: str) -> DimTensor:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, Dims, canonical_dims, find_dim, sort_dims, union, without
 from dimtensor.dist.distribution import DimsLike, Distribution
+from dimtensor.dist.joint.vectors import check_shared
 from dimtensor.dist.modifiers.inversion import inverted
 from dimtensor.dist.modifiers.wrappers import as_distribution, as_parameter, as_value
 from dimtensor.dist.supports import Support
@@ -136,7 +137,8 @@ def mixture(weights: Any, parts: Distribution | Sequence[Distribution], over: Di
     Raises
     ------
     DimError
-        If the weights lack the dim, or the number of parts is not its length.
+        If the weights lack the dim or have one along which elements of a part belong together, or
+        the number of parts is not the dim's length.
     InputError
         If a part is no distribution, or they are discrete and continuous ones.
 
@@ -152,10 +154,10 @@ def mixture(weights: Any, parts: Distribution | Sequence[Distribution], over: Di
     """
     w = as_parameter(weights, "probability", "weights of mixture")
     dim = find_dim(w.dims, over, "mixture")
-    if isinstance(parts, Distribution):
-        return Mixture(w, parts, dim)
-    each = [as_distribution(part, "mixture") for part in parts]
-    if dim.length is not None and len(each) != dim.length:
+    one = isinstance(parts, Distribution)
+    given = [parts] if isinstance(parts, Distribution) else parts
+    each = [as_distribution(part, "mixture") for part in given]
+    if not one and dim.length is not None and len(each) != dim.length:
         raise DimError(
             f"mixture: there are {len(each)} parts and {dim.title} has length {dim.length}"
         )
@@ -167,7 +169,13 @@ def mixture(weights: Any, parts: Distribution | Sequence[Distribution], over: Di
                 [("parts", ", ".join(part.name for part in each))],
             )
         )
-    return Mixture(w, each, dim)
+    if dim in each[0].event_dims:
+        raise DimError(
+            f"mixture: elements of {each[0].name} belong together along {dim.short}, over which "
+            "there is one part for each position"
+        )
+    check_shared("weights of mixture", w, each[0].event_dims)
+    return Mixture(w, each[0] if one else each, dim)
 
 
 class Custom(Distribution):

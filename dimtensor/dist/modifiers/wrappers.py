@@ -50,6 +50,19 @@ def as_distribution(d: Any, what: str) -> Distribution:
     return d
 
 
+def of_numbers(d: Any, what: str) -> Distribution:
+    """A distribution of single numbers, checked.
+
+    Raises
+    ------
+    InputError
+        If it is something else.
+    """
+    if as_distribution(d, what).event_dims:
+        raise InputError(f"{what} takes a distribution of single numbers, not {d.name}")
+    return d
+
+
 def as_parameter(value: Any, allowed: str, what: str) -> DimTensor:
     """A parameter as a tensor, whose known values are checked."""
     return wrap(check_range(as_number(value, (), what), RANGES[allowed], what))
@@ -110,9 +123,7 @@ class _Between(Wrapper):
     """A distribution with bounds."""
 
     def __init__(self, name: str, base: Distribution, lower: Any, upper: Any):
-        as_distribution(base, name)
-        if base.event_dims:
-            raise InputError(f"{name} takes a distribution of single numbers, not {base.name}")
+        of_numbers(base, name)
         self.lower = _bound(lower, -math.inf, f"lower of {name}")
         self.upper = _bound(upper, math.inf, f"upper of {name}")
         if self.lower is None and self.upper is None:
@@ -248,7 +259,7 @@ class ZeroInflated(Wrapper):
     """A distribution that holds with a probability; else a value is 0."""
 
     def __init__(self, base: Distribution, psi: Any):
-        as_distribution(base, "zero_inflated")
+        of_numbers(base, "zero_inflated")
         if not base.discrete:
             raise InputError(
                 build_message(
@@ -287,7 +298,7 @@ class Hurdle(Wrapper):
     """A probability of zeros, and a distribution of what is not zero."""
 
     def __init__(self, base: Distribution, psi: Any):
-        as_distribution(base, "hurdle")
+        of_numbers(base, "hurdle")
         self.psi = as_parameter(psi, "probability", "psi of hurdle")
         super().__init__("hurdle", base, {"psi": self.psi})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dimtensor.dims import Dim, Dims, find_dim, without
+from dimtensor.dims import Dim, Dims, find_dim, sort_dims, union, without
 from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.families import Normal
 from dimtensor.dist.formulas import HALF_LOG_2PI
@@ -77,7 +77,7 @@ class RandomWalk(VectorDistribution):
                 raise InputError(f"RandomWalk takes continuous steps, not {part.name}")
         given = {f"step_{key}": (value, "bound") for key, value in step.parameters.items()}
         given |= {f"start_{key}": (value, "bound") for key, value in start.parameters.items()}
-        event = (over, *step.event_dims)
+        event = sort_dims(union([(over,), step.event_dims, start.event_dims], "RandomWalk"))
         hidden = [
             dim
             for part in (step, start)
@@ -91,7 +91,13 @@ class RandomWalk(VectorDistribution):
         x, _ = self._with(x)
         steps = later_than(x, self.over, 1) - later_than(x, self.over, 1, by=1)
         along = [dim for dim in steps.dims if dim not in x.dims] or [self.over]
-        return self.start.logp(first_of(x, self.over)) + self.step.logp(steps).sum(along)
+        first = self._all(self.start, self.start.logp(first_of(x, self.over)))
+        return first + self._all(self.step, self.step.logp(steps)).sum(along)
+
+    def _all(self, part: Distribution, value: DimTensor) -> DimTensor:
+        """The sum over elements of the event that are independent ones of a part."""
+        apart = [dim for dim in self.event_dims if dim not in part.event_dims and dim in value.dims]
+        return value.sum(apart) if apart else value
 
     def mean(self) -> DimTensor:
         return self.start.mean() + self.step.mean() * arange(self.over)
@@ -196,7 +202,7 @@ class AR(VectorDistribution):
             )
         given = {"rho": (rho, "real"), "sigma": (sigma, "positive"), "constant": (constant, "real")}
         given |= {f"start_{key}": (value, "bound") for key, value in start.parameters.items()}
-        super().__init__("AR", given, (over,), real, (self.lag,))
+        super().__init__("AR", given, (over,), real, (self.lag,), dict.fromkeys(given, ()))
 
     def logp(self, x: Any) -> DimTensor:
         x, p = self._with(x)
@@ -272,7 +278,8 @@ class MarkovChain(VectorDistribution):
         _, self.labels, self.following = matrix(move, None, "MarkovChain")
         given = {"start": (start, "probability"), "move": (move, "probability")}
         hidden = (self.labels, self.following)
-        super().__init__("MarkovChain", given, (over,), positions_support(self.labels), hidden)
+        support = positions_support(self.labels)
+        super().__init__("MarkovChain", given, (over,), support, hidden, {"start": ()})
 
     @property
     def categories(self) -> Dim:

@@ -115,6 +115,39 @@ def test_kronecker_products(form, rng):
     np.testing.assert_allclose(np.cov(flat), whole, atol=0.4)
 
 
+@pytest.mark.parametrize("rows", [COV, np.eye(3), np.diag([1.0, 1.0, 2.0])])
+def test_derivatives_of_kronecker_products_with_noise(rows, rng):
+    """Of the first and second order, also where eigenvalues are equal and eigenvectors have none.
+
+    The gradient of log N(r | 0, S) by S is (aa' - S⁻¹) / 2 with a = S⁻¹ r; second derivatives are
+    differences of gradients.
+    """
+    ways = [w + w.T for w in (rng.normal(size=(3, 3)), rng.normal(size=(2, 2)))]
+    x = rng.normal(size=(3, 2))
+
+    def gradient(point):
+        at, u, v, mu = point
+        first, second = rows + u * ways[0], np.eye(2) + v * ways[1]
+        inverse = np.linalg.inv(np.kron(first, second) + at**2 * np.eye(6))
+        a = inverse @ (x.ravel() - mu)
+        slope = 0.5 * (np.outer(a, a) - inverse)
+        moves = [2 * at * np.eye(6), np.kron(ways[0], second), np.kron(first, ways[1])]
+        return np.array([*((slope * move).sum() for move in moves), a.sum()])
+
+    at, u, v, mu = names = [dt.scalar(name) for name in ("sigma", "u", "v", "mu")]
+    first = dt.data(rows, dims=[K, COL]) + u * dt.data(ways[0], dims=[K, COL])
+    second = dt.eye(B) + v * dt.data(ways[1], dims=[B, B.rename()])
+    density = dist.KroneckerNormal(mu, [first, second], sigma=at).logp(dt.data(x, dims=[K, B]))
+    slopes = dt.grad(density, names)
+    outputs = [*slopes, *(each for slope in slopes for each in dt.grad(slope, names))]
+    point = np.array([0.7, 0.0, 0.0, 0.2])
+    found = np.array(dt.function(names, outputs, backend="python")(*point), dtype=float)
+    np.testing.assert_allclose(found[:4], gradient(point), rtol=1e-10, atol=1e-12)
+    steps = 1e-5 * np.eye(4)
+    curves = [(gradient(point + step) - gradient(point - step)) / 2e-5 for step in steps]
+    np.testing.assert_allclose(found[4:].reshape(4, 4), curves, rtol=1e-7, atol=1e-7)
+
+
 def test_counts_in_order():
     cut, level = dt.Dim("cut", length=3), dt.Dim("level", length=4)
     cutpoints = np.array([-1.0, 0.5, 2.0])

@@ -306,7 +306,6 @@ def test_markov_chains(rng):
         (lambda: dist.Dirichlet(dt.ones(K), over=B), "no dim"),
         (lambda: dist.MvNormal(0.0, dt.eye(K)).logp(dt.ones(B)), "lacks dims along which"),
         (lambda: dist.Categorical(dt.ones(K) / 3, over=K).logp(dt.scalar("x")), "not of float64"),
-        (lambda: dist.ZeroSumNormal(dt.ones(K), over=K), "along which sums are zero"),
         (lambda: dist.LKJCholesky(dt.Dim("i"), dt.Dim("j")), "two dims of one known length"),
         (lambda: dist.OrderedLogistic(0.0, dt.ones(B), over=B), "one cutpoint between"),
         (lambda: dist.RandomWalk(dist.Normal(dt.ones(T), 1), T, dist.Normal(0, 1)), "it walks"),
