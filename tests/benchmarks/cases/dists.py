@@ -106,16 +106,19 @@ def of_scipy(row, x):
     return (lambda x: density(x).sum()), [x]
 
 
-def microseconds(call, arguments, rounds=ROUNDS):
-    """The least of some calls, and the first number of the result."""
-    result = call(*arguments)
-    times = []
+def in_turns(prepared, rounds=ROUNDS):
+    """Microseconds of each call, the least of some rounds, and the first number of its result."""
+    totals, least = {}, dict.fromkeys(prepared, math.inf)
+    for who, (call, arguments) in prepared.items():
+        result = call(*arguments)
+        first = result[0] if isinstance(result, (tuple, list)) else result
+        totals[who] = float(np.asarray(first))
     for _ in range(rounds):
-        started = time.process_time()
-        call(*arguments)
-        times.append(time.process_time() - started)
-    first = result[0] if isinstance(result, (tuple, list)) else result
-    return min(times) * 1e6, float(np.asarray(first))
+        for who, (call, arguments) in prepared.items():
+            started = time.process_time()
+            call(*arguments)
+            least[who] = min(least[who], time.process_time() - started)
+    return {who: (seconds * 1e6, totals[who]) for who, seconds in least.items()}
 
 
 def lines_of(row, n=N):
@@ -123,17 +126,16 @@ def lines_of(row, n=N):
     from importlib.util import find_spec
 
     x = elements(row, n)
-    contenders = {
-        "dimtensor-numba": lambda: of_dimtensor(row, x, "numba"),
-        "dimtensor-jax": lambda: of_dimtensor(row, x, "jax"),
-        "scipy": lambda: of_scipy(row, x),
+    prepared = {
+        "dimtensor-numba": of_dimtensor(row, x, "numba"),
+        "dimtensor-jax": of_dimtensor(row, x, "jax"),
+        "scipy": of_scipy(row, x),
     }
     if row.name in NUMPYRO and find_spec("numpyro") is not None:
-        contenders["numpyro"] = lambda: of_numpyro(row, x)
-    reference = None
-    for who, prepare in contenders.items():
-        us, total = microseconds(*prepare())
-        reference = reference or (us, total)
+        prepared["numpyro"] = of_numpyro(row, x)
+    found = in_turns(prepared)
+    reference = found["dimtensor-numba"]
+    for who, (us, total) in found.items():
         if not math.isclose(total, reference[1], rel_tol=1e-6, abs_tol=1e-6 * n):
             raise AssertionError(f"{who} on {row.name}: {total}, not {reference[1]}")
         yield {
