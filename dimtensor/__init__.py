@@ -9,7 +9,7 @@ from dimtensor.dims import ProductDim as ProductDim
 from dimtensor.dims import RenamedDim as RenamedDim
 from dimtensor.dims import SelDim as SelDim
 from dimtensor.dims import SortedDim as SortedDim
-from dimtensor.display.picture import draw as draw
+from dimtensor.display.pictures.picture import draw as draw
 from dimtensor.display.printing import dprint as dprint
 from dimtensor.errors import BroadcastWarning as BroadcastWarning
 from dimtensor.errors import CheckError as CheckError

@@ -42,7 +42,7 @@ from dimtensor.values.data import as_mapping
 if TYPE_CHECKING:
     import xarray as xr
 
-    from dimtensor.display.picture import Picture
+    from dimtensor.display.pictures.picture import Picture
     from dimtensor.tensor.core import DimTensor
 
 
@@ -467,7 +467,7 @@ class Model(Approximating):
         MissingExtraError
             If matplotlib is not installed.
         """
-        from dimtensor.display.picture import draw_model
+        from dimtensor.display.pictures.picture import draw_model
 
         return draw_model(self, path)
 

@@ -60,7 +60,7 @@ def unregistered(name, text):
 
 
 # tables that are filled when modules are imported
-TABLES = ("dimtensor.ops.derivatives.rules", "dimtensor.ops.derivatives.elementwise")
+TABLES = ("dimtensor.ops.derivatives.rules", "dimtensor.ops.derivatives.scalars.elementwise")
 
 
 @pytest.mark.parametrize("look", [unbounded, unregistered])

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import textwrap
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,16 @@ def test_dims_and_graph_do_without_pytensor(imports):
 def test_modules_and_functions_keep_their_budget():
     long = [line for path in modules_of(PACKAGE).values() for line in over_budget(path)]
     assert not long, "\n".join(long)
+
+
+def test_packages_keep_their_budget():
+    assert crowded(PACKAGE) == []
+
+
+def crowded(package: Path) -> list[str]:
+    """Packages of more than 15 modules: they have groups that are packages of their own."""
+    counts = Counter(path.parent for path in modules_of(package).values())
+    return [f"{folder} has {count} modules" for folder, count in counts.items() if count > 15]
 
 
 def over_budget(path: Path) -> list[str]:
@@ -196,6 +207,13 @@ def test_code_over_budget_is_found(tmp_path):
     assert over_budget(path) == []
     path.write_text("a = 1\n" * 501)
     assert over_budget(path) == [f"{path} has 501 lines"]
+
+
+def test_a_crowded_package_is_found(tmp_path):
+    toy = package(tmp_path, {f"dims/a{number}.py": "" for number in range(14)})
+    assert crowded(toy) == []
+    (toy / "dims" / "b.py").touch()
+    assert crowded(toy) == [f"{toy / 'dims'} has 16 modules"]
 
 
 # -- what an import loads ----------------------------------------------------------------------

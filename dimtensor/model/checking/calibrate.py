@@ -119,7 +119,7 @@ class Calibration:
         MissingExtraError
             If matplotlib is not installed.
         """
-        from dimtensor.display.ranks import picture
+        from dimtensor.display.pictures.ranks import picture
 
         figure = picture(self)
         if path is not None:

@@ -1,25 +1,11 @@
 """Derivatives of positional graphs: reverse and forward mode, with one rule per operation."""
 
-from dimtensor.ops.derivatives import (
-    matrices,
-    nested,
-    partials,
-    products,
-    selecting,
-    special,
-    structural,
-)
+from dimtensor.ops.derivatives import matrices, nested, products, selecting, structural
 from dimtensor.ops.derivatives.driver import pull, push
 from dimtensor.ops.derivatives.flow import Undefined
+from dimtensor.ops.derivatives.scalars import partials, special
 
-del (
-    matrices,
-    nested,
-    partials,
-    products,
-    selecting,
-    special,
-    structural,
-)  # they declared their rules
+# they declared their rules
+del matrices, nested, partials, products, selecting, special, structural
 
 __all__ = ["Undefined", "pull", "push"]

@@ -13,7 +13,6 @@ from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.type import TensorType
 
 from dimtensor.errors import GraphError
-from dimtensor.ops.derivatives.elementwise import STEPS
 from dimtensor.ops.derivatives.fallback import pulled_by_op, pushed_by_pulling, transposed
 from dimtensor.ops.derivatives.flow import (
     Flow,
@@ -24,6 +23,7 @@ from dimtensor.ops.derivatives.flow import (
     settled,
 )
 from dimtensor.ops.derivatives.rules import flow_rules, forward_of, reverse_of
+from dimtensor.ops.derivatives.scalars.elementwise import STEPS
 
 
 def pull(

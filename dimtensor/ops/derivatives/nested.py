@@ -15,11 +15,11 @@ from pytensor.tensor.elemwise import Elemwise
 
 from dimtensor.ops.batching import over_batch
 from dimtensor.ops.derivatives.driver import pull, pulled_node, push, pushed_node
-from dimtensor.ops.derivatives.elementwise import expanded
 from dimtensor.ops.derivatives.fallback import pulled_by_op, pushed_by_pulling
 from dimtensor.ops.derivatives.flow import zeros
 from dimtensor.ops.derivatives.rules import Tangents, forward_rule, reverse_rule
-from dimtensor.ops.derivatives.series import is_series, pull_series, push_series
+from dimtensor.ops.derivatives.scalars.elementwise import expanded
+from dimtensor.ops.derivatives.scalars.series import is_series, pull_series, push_series
 from dimtensor.ops.graphs import replaced
 from dimtensor.upstream.pytensor import core_node
 

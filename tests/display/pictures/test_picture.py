@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import dimtensor as dt
-from dimtensor.display.canvas import STYLES, _size, text_width
-from dimtensor.display.layout import layered_layout
-from dimtensor.display.picture import Picture
-from dimtensor.display.scene import Arrow, Box
+from dimtensor.display.pictures.canvas import STYLES, _size, text_width
+from dimtensor.display.pictures.layout import layered_layout
+from dimtensor.display.pictures.picture import Picture
+from dimtensor.display.pictures.scene import Arrow, Box
 from dimtensor.errors import GraphError, InputError, MissingExtraError
 from tests.graph.test_printer import every_kind, hierarchical
 

@@ -23,7 +23,6 @@ from pytensor.scalar.loop import ScalarLoop
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 
 from dimtensor.ops.derivatives.driver import push
-from dimtensor.ops.derivatives.elementwise import expanded
 from dimtensor.ops.derivatives.flow import (
     Flow,
     is_continuous,
@@ -33,6 +32,7 @@ from dimtensor.ops.derivatives.flow import (
     total,
 )
 from dimtensor.ops.derivatives.rules import Tangents
+from dimtensor.ops.derivatives.scalars.elementwise import expanded
 
 # a tangent that moves by less, relatively, has settled; rounding may keep it from that for ever
 _TOLERANCE = 1e-12

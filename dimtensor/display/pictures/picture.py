@@ -6,13 +6,13 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dimtensor.display.pictures.scene import Arrow, Box, scene_of
 from dimtensor.display.printing import nodes_of
-from dimtensor.display.scene import Arrow, Box, scene_of
 from dimtensor.errors import InputError
 from dimtensor.interop.extras import check_installed
 
 if TYPE_CHECKING:
-    from dimtensor.display.plates import Plan
+    from dimtensor.display.pictures.plates import Plan
     from dimtensor.model.model import Model
 
 _FORMATS = ("svg", "png", "pdf")
@@ -57,7 +57,7 @@ class Picture:
         return path
 
     def _render(self, kind: str, dpi: int = 150) -> bytes:
-        from dimtensor.display import canvas
+        from dimtensor.display.pictures import canvas
 
         return canvas.render(self.boxes, self.arrows, kind, dpi, self.plan)
 
@@ -113,7 +113,7 @@ def draw(x: Any, path: str | PathLike[str] | None = None) -> Picture:
 
 def draw_model(model: Model, path: str | PathLike[str] | None = None) -> Picture:
     """Draw the variables of a model; see :meth:`dimtensor.Model.to_graph`."""
-    from dimtensor.display.plates import plan_of
+    from dimtensor.display.pictures.plates import plan_of
 
     check_installed("matplotlib", "viz", "to_graph")
     plan = plan_of(model)

@@ -22,8 +22,8 @@ from pytensor.scalar.loop import ScalarLoop
 from pytensor.tensor.elemwise import Elemwise
 
 from dimtensor.ops.derivatives.driver import push
-from dimtensor.ops.derivatives.elementwise import Partial, partials
 from dimtensor.ops.derivatives.flow import number, times
+from dimtensor.ops.derivatives.scalars.elementwise import Partial, partials
 from dimtensor.upstream.pytensor import batch_derivatives
 
 Found = Sequence[Partial | None]

@@ -8,9 +8,9 @@ from itertools import pairwise
 from typing import Any
 
 from dimtensor.caches import bounded
-from dimtensor.display.layout import Point, layered_layout
-from dimtensor.display.plates import Plan, Plate, place
-from dimtensor.display.scene import Arrow, Box
+from dimtensor.display.pictures.layout import Point, layered_layout
+from dimtensor.display.pictures.plates import Plan, Plate, place
+from dimtensor.display.pictures.scene import Arrow, Box
 
 # all lengths are in points
 _TITLE, _DETAIL, _LABEL = 10.0, 7.5, 7.0

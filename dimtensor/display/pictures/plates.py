@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from dimtensor.display.lanes import lane_layout
-from dimtensor.display.layout import Layout, layers_of
-from dimtensor.display.scene import Arrow, Box
+from dimtensor.display.pictures.lanes import lane_layout
+from dimtensor.display.pictures.layout import Layout, layers_of
+from dimtensor.display.pictures.scene import Arrow, Box
 from dimtensor.graph import Node, toposort
 
 if TYPE_CHECKING:

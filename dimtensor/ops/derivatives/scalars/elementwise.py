@@ -33,8 +33,8 @@ from dimtensor.ops.derivatives.flow import (
     summed_to,
     total,
 )
-from dimtensor.ops.derivatives.poles import may_be_infinite
 from dimtensor.ops.derivatives.rules import FlowRules, declare_flow_rules
+from dimtensor.ops.derivatives.scalars.poles import may_be_infinite
 from dimtensor.ops.special import vanishing
 from dimtensor.upstream.pytensor import batch_derivatives
 

@@ -23,9 +23,9 @@ from pytensor.graph.basic import Constant, Variable
 from pytensor.tensor.elemwise import Elemwise
 
 from dimtensor.ops import special
-from dimtensor.ops.derivatives.elementwise import STEPS, Partial, partials, same
 from dimtensor.ops.derivatives.flow import both, number, times
-from dimtensor.ops.derivatives.poles import constant_of
+from dimtensor.ops.derivatives.scalars.elementwise import STEPS, Partial, partials, same
+from dimtensor.ops.derivatives.scalars.poles import constant_of
 
 Found = Sequence[Partial | None]
 

@@ -1,0 +1,1 @@
+"""Pictures: what they show, where it lies, and how matplotlib draws it."""

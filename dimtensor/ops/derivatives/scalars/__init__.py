@@ -1,0 +1,1 @@
+"""Derivatives of functions of scalars, applied to each element."""
