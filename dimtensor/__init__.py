@@ -2,6 +2,7 @@
 
 from dimtensor import random as random
 from dimtensor.caches import clear_caches as clear_caches
+from dimtensor.dims import BlockDim as BlockDim
 from dimtensor.dims import ConcatDim as ConcatDim
 from dimtensor.dims import Dim as Dim
 from dimtensor.dims import PadDim as PadDim

@@ -15,6 +15,7 @@ from dimtensor.dims.algebra import (
     without,
 )
 from dimtensor.dims.binding import Binding
+from dimtensor.dims.blocks import BlockDim
 from dimtensor.dims.coords import Coords
 from dimtensor.dims.derivation import DERIVED, DerivedDim, family
 from dimtensor.dims.derived import (
@@ -34,6 +35,7 @@ __all__ = [
     "DERIVED",
     "AnonymousDim",
     "Binding",
+    "BlockDim",
     "ConcatDim",
     "Coords",
     "DerivedDim",

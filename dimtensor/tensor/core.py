@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dimtensor.tensor.along.methods import WindowMixin
 from dimtensor.tensor.arithmetic import ArithmeticMixin
 from dimtensor.tensor.evaluate import EvaluationMixin
 from dimtensor.tensor.handle import TensorHandle
@@ -22,6 +23,7 @@ class DimTensor(
     ReindexMixin,
     ShapeMixin,
     MovementMixin,
+    WindowMixin,
     EvaluationMixin,
     ValuesMixin,
     TensorHandle,

@@ -38,7 +38,6 @@ _INSTEAD = {
     "matmul": "dt.dot(x, y, over=dim), or x @ y",
     "diagonal": "dt.diagonal(x), of a matrix of a dim and its renamed twin",
     "trace": "dt.trace(x), of a matrix of a dim and its renamed twin",
-    "rolling": "dt.push(window, x, dim) in dt.scan keeps a window; x.shift(dim=1) is one lag",
     "copy": "tensors do not change, so that no copy is needed",
     "tolist": "x.eval({input: value}).values.tolist(), or .values of data",
     "numpy": "x.eval({input: value}).values, or .values of data",

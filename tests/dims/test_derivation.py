@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dimtensor as dt
-from dimtensor.dims import DERIVED, DerivedDim, PadDim, SortedDim, family
+from dimtensor.dims import DERIVED, BlockDim, DerivedDim, PadDim, SortedDim, family
 from dimtensor.graph.printing.text import dim_text
 
 A, B = dt.Dim("a"), dt.Dim("b", coords=["u", "v"])
@@ -19,6 +19,7 @@ EXAMPLES: dict[str, tuple[dt.Dim, tuple[int, int], str]] = {
     "product": (dt.ProductDim([A, B]), (8, 60), "ProductDim({a, b})"),
     "concat": (dt.ConcatDim([A, B], "c"), (6, 32), "ConcatDim([a, b])"),
     "pad": (PadDim(A, 2, 1), (7, 33), "PadDim(a, 2, 1)"),
+    "blocks": (BlockDim(A, 2), (2, 15), "BlockDim(a, 2, 'exact', 'left')"),
     "sorted": (SortedDim(A), (4, 30), "SortedDim(a)"),
 }
 each = pytest.mark.parametrize("recipe", EXAMPLES)
@@ -40,7 +41,7 @@ def test_a_dim_is_made_of_its_recipe(recipe: str) -> None:
     assert isinstance(dim, DerivedDim)
     assert type(dim).made(dim.parents, dim.options, dim.name) is dim
     assert dim.with_parents(dim.parents) is dim
-    assert dim.named_as_parent == (recipe in ("selection", "pad", "sorted"))
+    assert dim.named_as_parent == (recipe in ("selection", "pad", "sorted", "blocks"))
     assert dim.length is None
     assert dim.length_from([{A: 4, B: 2}[parent] for parent in dim.parents]) == length
     assert dim.length_from([None for _ in dim.parents]) is None

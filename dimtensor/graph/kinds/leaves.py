@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from dimtensor.dims import Dim, Dims, SelDim, sort_dims
+from dimtensor.dims import BlockDim, Dim, Dims, SelDim, sort_dims
 from dimtensor.dims.selection import LateLabels, LateSlice
-from dimtensor.errors import listing
+from dimtensor.errors import DimError, listing
 from dimtensor.graph import attrs as at
+from dimtensor.graph.checking.lengths import Requirement
 from dimtensor.graph.forms import LEAF, Entry, FormlessError, Parsed, Reader
 from dimtensor.graph.kind import Call, DimMap, DimRef, Kind, kind, wrong_count
 from dimtensor.graph.node import Node, NodeType
@@ -158,6 +159,10 @@ class _OfDim(_Leaf[Dim]):
 
     def map_dims(self, attrs: Dim, f: DimMap) -> Dim:
         return f(attrs)
+
+    def requirements(self, node: Node) -> Iterator[Requirement]:
+        if isinstance(node.attrs, BlockDim):  # which refuses some lengths of its parent
+            yield Requirement(node.attrs, 0, "blocks have no length", DimError)
 
 
 @kind("length")

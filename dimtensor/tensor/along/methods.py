@@ -1,0 +1,177 @@
+"""Methods of tensors that go along the order of a dim."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dimtensor.tensor.along.coarsen import Coarsen
+from dimtensor.tensor.along.windows import Cumulative, Rolling, RollingExp
+from dimtensor.tensor.handle import TensorHandle, wrap
+from dimtensor.tensor.reductions.basic import DimKey
+from dimtensor.tensor.selection.indexing import gathered
+
+
+class WindowMixin(TensorHandle):
+    """Windows and blocks of neighbouring positions."""
+
+    __slots__ = ()
+
+    def rolling(
+        self,
+        dim: Mapping[Any, int] | None = None,
+        *,
+        min_periods: int | None = None,
+        center: bool = False,
+        **by_name: int,
+    ) -> Rolling:
+        """Moving windows along dims, with reductions, as in xarray.
+
+        Parameters
+        ----------
+        dim : dict of Dim or str to int, optional
+            The number of positions of the window along each dim.
+        min_periods : int, optional
+            How many elements that are not NaN a window must have for a result that is not NaN; by
+            default all.
+        center : bool
+            Whether a window lies around its position; by default it ends there.
+        **by_name : int
+
+        Returns
+        -------
+        Rolling
+            With ``mean``, ``sum``, ``prod``, ``min``, ``max``, ``var``, ``std``, ``median``,
+            ``quantile``, ``count`` and ``construct``. NaN are left out; integers become floats.
+
+        Raises
+        ------
+        DimError
+            If a dim is not there, or none is given.
+        InputError
+            If a window is no positive integer, or shorter than `min_periods`.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> x = dt.data([1.0, 2.0, 4.0, 8.0], dims=dt.Dim("day"))
+        >>> x.rolling(day=2).mean().values.tolist()
+        [nan, 1.5, 3.0, 6.0]
+        >>> x.rolling(day=3, center=True, min_periods=1).sum().values.tolist()
+        [3.0, 7.0, 14.0, 12.0]
+        """
+        given = gathered(dim, by_name, "rolling", "lengths of windows")
+        return Rolling.of(wrap(self.node), given, min_periods, center)
+
+    def rolling_exp(
+        self,
+        window: Mapping[Any, float] | None = None,
+        window_type: str = "span",
+        **by_name: float,
+    ) -> RollingExp:
+        """Means and sums whose weights fade exponentially, as in xarray and pandas.
+
+        Parameters
+        ----------
+        window : dict of Dim or str to number, optional
+            The window along one dim.
+        window_type : {"span", "com", "halflife", "alpha"}
+            What the number is: the share ``alpha`` of a new element is ``2 / (span + 1)``,
+            ``1 / (1 + com)``, ``1 - 0.5 ** (1 / halflife)``, or the number itself.
+        **by_name : number
+
+        Returns
+        -------
+        RollingExp
+            With ``mean`` and ``sum``.
+
+        Raises
+        ------
+        DimError
+            If there is not one dim, which the tensor has.
+        InputError
+            If the number or the type is not allowed.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> x = dt.data([1.0, 1.0, 4.0], dims=dt.Dim("day"))
+        >>> x.rolling_exp(day=0.5, window_type="alpha").sum().values.tolist()
+        [1.0, 1.5, 4.75]
+        """
+        given = gathered(window, by_name, "rolling_exp", "windows")
+        return RollingExp.of(wrap(self.node), given, window_type)
+
+    def cumulative(self, dim: DimKey = None, min_periods: int = 1) -> Cumulative:
+        """Windows that grow: reductions of all elements up to each position, as in xarray.
+
+        Parameters
+        ----------
+        dim : Dim, str or iterable of them, optional
+            All dims by default.
+        min_periods : int
+            How many elements that are not NaN there must be for a result that is not NaN.
+
+        Returns
+        -------
+        Cumulative
+            With ``sum``, ``mean``, ``prod``, ``min``, ``max``, ``var``, ``std`` and ``count``.
+
+        Raises
+        ------
+        DimError
+            If a dim is not there.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> x = dt.data([2.0, 4.0, 0.0], dims=dt.Dim("day"))
+        >>> x.cumulative("day").mean().values.tolist()
+        [2.0, 3.0, 2.0]
+        """
+        return Cumulative(wrap(self.node), dim, min_periods)
+
+    def coarsen(
+        self,
+        dim: Mapping[Any, int] | None = None,
+        *,
+        boundary: str = "exact",
+        side: str = "left",
+        **by_name: int,
+    ) -> Coarsen:
+        """Blocks of neighbouring positions, each reduced to one, as in xarray.
+
+        Parameters
+        ----------
+        dim : dict of Dim or str to int, optional
+            The number of positions of a block along each dim.
+        boundary : {"exact", "trim", "pad"}
+            What becomes of positions that fill no block: there must be none, they are left out, or
+            the block is filled up and reduced without what fills it.
+        side : {"left", "right"}
+            Whether blocks begin at the first position, or end at the last one.
+        **by_name : int
+
+        Returns
+        -------
+        Coarsen
+            With ``mean``, ``sum``, ``prod``, ``min``, ``max``, ``var``, ``std``, ``median`` and
+            ``count``.
+
+        Raises
+        ------
+        DimError
+            If a dim is not there, or its length is no multiple of the block where it must be.
+        InputError
+            If a block is no positive integer, or an option is unknown.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> x = dt.data([1.0, 3.0, 5.0, 7.0], dims=dt.Dim("day", coords=[1, 2, 3, 4]))
+        >>> weeks = x.coarsen(day=2).mean()
+        >>> weeks.values.tolist(), weeks.dims[0].coords.tolist()
+        ([2.0, 6.0], [1.5, 3.5])
+        """
+        given = gathered(dim, by_name, "coarsen", "lengths of blocks")
+        return Coarsen.of(wrap(self.node), given, boundary, side)

@@ -1,0 +1,188 @@
+"""Windows and blocks against xarray and pandas."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import dimtensor as dt
+from tests.backend_names import BACKENDS
+
+DAYS = pd.date_range("2021-01-01", periods=9)
+DAY, SITE = dt.Dim("day", coords=DAYS), dt.Dim("site", coords=["a", "b"])
+
+
+def table(nan: bool = True) -> xr.DataArray:
+    values = np.random.default_rng(3).normal(size=(9, 2)).round(2)
+    if nan:
+        values[2, 0] = values[3, 0] = values[5, 1] = np.nan
+    return xr.DataArray(values, coords={"day": DAYS, "site": ["a", "b"]})
+
+
+def same(found, expected, **tolerances):
+    result = found.eval()
+    xr.testing.assert_allclose(
+        result.drop_attrs().transpose(*expected.dims), expected.rename(None), **tolerances
+    )
+
+
+REDUCTIONS = ["sum", "mean", "prod", "min", "max", "var", "std", "median", "count"]
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+@pytest.mark.parametrize(
+    "options", [{}, {"min_periods": 1}, {"center": True, "min_periods": 2}], ids=str
+)
+def test_rolling_is_xarrays(name, options):
+    frame = table()
+    x = dt.data(frame, dims=[DAY, SITE])
+    for window in (1, 3, 4):
+        if options.get("min_periods", 0) > window:
+            continue
+        expected = getattr(frame.rolling(day=window, **options), name)()
+        same(getattr(x.rolling(day=window, **options), name)(), expected)
+
+
+def test_rolling_along_two_dims_and_windows_longer_than_the_dim():
+    frame = table()
+    x = dt.data(frame, dims=[DAY, SITE])
+    expected = frame.rolling(day=3, site=2, min_periods=2).mean()
+    same(x.rolling(day=3, site=2, min_periods=2).mean(), expected)
+    same(x.rolling({DAY: 12}, min_periods=1).sum(), frame.rolling(day=12, min_periods=1).sum())
+
+
+def test_windows_themselves():
+    frame = table(nan=False)
+    x = dt.data(frame, dims=[DAY, SITE])
+    expected = frame.rolling(day=3).construct("lag", fill_value=0.0)
+    same(x.rolling(day=3).construct(day=dt.Dim("lag", length=3), fill_value=0.0), expected)
+    whole = dt.data(np.arange(4), dims=dt.Dim("k"))
+    windows = whole.rolling(k=2).construct(k="back", fill_value=0)
+    assert windows.dtype == "int64"
+    assert windows.eval().transpose("k", "back").values.tolist() == [[0, 0], [0, 1], [1, 2], [2, 3]]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_rolling_for_lengths_that_come_late_and_its_gradient(backend):
+    t = dt.Dim("t")
+    x = dt.tensor("x", dims=t)
+    loss = (x.rolling(t=3, min_periods=1).mean() ** 2).sum()
+    f = dt.function([x], [x.rolling(t=3).mean(), dt.grad(loss, x)], backend=backend)
+    for n in (0, 1, 2, 5):
+        values = np.random.default_rng(n).normal(size=n)
+        mean, gradient = f(x=values)
+        expected = pd.Series(values, dtype=float).rolling(3).mean().to_numpy()
+        np.testing.assert_allclose(mean.values, expected)
+        numeric = np.zeros(n)
+        for at in range(n):
+            step = np.zeros(n)
+            step[at] = 1e-6
+            up, down = (
+                (pd.Series(values + s, dtype=float).rolling(3, min_periods=1).mean() ** 2).sum()
+                for s in (step, -step)
+            )
+            numeric[at] = (up - down) / 2e-6
+        np.testing.assert_allclose(gradient.values, numeric, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("kind", "window"), [("span", 3), ("com", 0.5), ("halflife", 2.0), ("alpha", 0.3)]
+)
+def test_fading_weights_are_those_of_pandas(kind, window):
+    frame = table()
+    x = dt.data(frame, dims=[DAY, SITE])
+    expected = frame.to_pandas().ewm(**{kind: window}, ignore_na=False).mean()
+    found = x.rolling_exp({DAY: window}, window_type=kind).mean().eval()
+    np.testing.assert_allclose(found.transpose("day", "site"), expected)
+    alpha = {"span": 2 / (window + 1), "com": 1 / (1 + window), "alpha": window,
+             "halflife": 1 - 0.5 ** (1 / window)}[kind]  # fmt: skip
+    filled, total, rows = np.nan_to_num(frame.values), np.zeros(2), []
+    for row in filled:
+        total = total * (1 - alpha) + row
+        rows.append(total)
+    found = x.rolling_exp({DAY: window}, window_type=kind).sum().eval()
+    np.testing.assert_allclose(found.transpose("day", "site"), rows)
+
+
+@pytest.mark.parametrize("name", [name for name in REDUCTIONS if name != "median"])
+@pytest.mark.parametrize("least", [1, 3])
+def test_growing_windows_are_xarrays(name, least):
+    frame = table()
+    x = dt.data(frame, dims=[DAY, SITE])
+    expected = getattr(frame.cumulative("day", min_periods=least), name)()
+    same(getattr(x.cumulative("day", min_periods=least), name)(), expected)
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "max", "count"])
+def test_growing_windows_along_all_dims(name):
+    frame = table()
+    expected = getattr(frame.cumulative(["day", "site"]), name)()
+    same(getattr(dt.data(frame, dims=[DAY, SITE]).cumulative(), name)(), expected)
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+@pytest.mark.parametrize(
+    "options",
+    [{"day": 3}, {"day": 2, "boundary": "trim"}, {"day": 4, "boundary": "pad"},
+     {"day": 4, "boundary": "trim", "side": "right"}, {"day": 3, "site": 2}],
+    ids=str,
+)  # fmt: skip
+def test_blocks_are_xarrays(name, options):
+    frame = table()
+    x = dt.data(frame, dims=[DAY, SITE])
+    expected = getattr(frame.assign_coords(site=[1, 2]).coarsen(**options), name)()
+    skips = {} if name == "count" else {"skipna": True}
+    found = getattr(x.coarsen(**options), name)(**skips)
+    if "site" in options:
+        expected = expected.assign_coords(site=["a"])
+    else:
+        expected = expected.assign_coords(site=["a", "b"])
+    same(found, expected)
+
+
+def test_blocks_keep_nan_unless_they_are_skipped():
+    x = dt.data([1.0, np.nan, 3.0], dims=dt.Dim("k", coords=[1, 2, 3]))
+    found = x.coarsen(k=2, boundary="trim").sum()
+    assert np.isnan(found.values).tolist() == [True]
+    assert x.coarsen(k=2, boundary="pad").sum().values[1] == 3.0
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_blocks_of_a_length_that_comes_late(backend):
+    t = dt.Dim("t")
+    x = dt.tensor("x", dims=t)
+    f = dt.function(
+        [x],
+        [x.coarsen(t=3, boundary="trim", side="right").sum(), x.coarsen(t=3).sum()],
+        backend=backend,
+    )
+    trimmed, exact = f(x=xr.DataArray(np.arange(6.0), coords={"t": np.arange(6) * 10}))
+    assert trimmed.values.tolist() == exact.values.tolist() == [3.0, 12.0]
+    assert exact.t.values.tolist() == [10.0, 40.0]
+    with pytest.raises(dt.DimError, match="dim 't' has 7 positions, which are no multiple of"):
+        f(x=np.arange(7.0))
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda x: x.rolling(), "rolling takes windows by dim"),
+        (lambda x: x.rolling(day=0), "the window along 'day' is an integer of at least 1, not 0"),
+        (lambda x: x.rolling(day=2, min_periods=3), "min_periods is 3, and a window has 2"),
+        (lambda x: x.rolling(week=2), "week"),
+        (lambda x: x.rolling(day=2).construct(), "name the dim of the window along 'day'"),
+        (lambda x: x.rolling(day=2).construct(day=dt.Dim("w", length=3)), "has 2 positions"),
+        (lambda x: x.rolling_exp(day=3, window_type="spam"), "did you mean 'span'"),
+        (lambda x: x.rolling_exp(day=0.5), "span is >= 1, not 0.5"),
+        (lambda x: x.rolling_exp(day=2, site=2), "takes one dim, 2 are given"),
+        (lambda x: x.cumulative().var(), "cumulative variances are along one dim"),
+        (lambda x: x.coarsen(day=2), "9 positions, which are no multiple of blocks of 2"),
+        (lambda x: x.coarsen(day=2, boundary="cut"), "there is no boundary 'cut'"),
+        (lambda x: x.coarsen(), "takes the length of a block by dim"),
+    ],
+)
+def test_what_is_refused(ask, message):
+    with pytest.raises(dt.DimtensorError, match=message):
+        ask(dt.tensor("x", dims=[DAY, SITE]))
