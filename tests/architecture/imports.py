@@ -14,6 +14,7 @@ LAYERS = (
     "traversal",
     "dims",
     "graph",
+    "cost",
     "values",
     "upstream",
     "ops",
@@ -30,7 +31,7 @@ LAYERS = (
 # They may import everything and are imported lazily.
 OUTSIDE = ("interop", "display", "testing", "__main__")
 # The dims and their graph are independent of how they are computed.
-WITHOUT_PYTENSOR = ("errors", "settings", "caches", "traversal", "dims", "graph", "values")
+WITHOUT_PYTENSOR = ("errors", "settings", "caches", "traversal", "dims", "graph", "cost", "values")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,15 @@
+"""What computing costs, as polynomials in the lengths of dims; the dims graph alone is asked."""
+
+from dimtensor.cost.nodes import Cost, computation, graph_cost, node_cost
+from dimtensor.cost.polynomial import Count, Lengths, Polynomial, missing_lengths
+
+__all__ = [
+    "Cost",
+    "Count",
+    "Lengths",
+    "Polynomial",
+    "computation",
+    "graph_cost",
+    "missing_lengths",
+    "node_cost",
+]

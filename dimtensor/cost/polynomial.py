@@ -1,0 +1,316 @@
+"""Polynomials in the lengths of dims.
+
+A variable is a dim, which stands for its length, or a :class:`Count`, which is a number that no dim
+has, such as the rounds of a loop that stops by a condition. A dim that is made of others is
+expressed by theirs where its length is a polynomial of them (a product, a concatenation, a rename);
+a selection whose length follows from values, or from a slice of a dim of unknown length, is a
+variable of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from dimtensor.dims import Binding, Dim, SelDim
+from dimtensor.dims.derivation import DerivedDim
+from dimtensor.errors import DimError, build_message
+
+
+class Count(NamedTuple):
+    """A number that is not known, and is no length: what it counts, as text."""
+
+    name: str
+
+    @property
+    def short(self) -> str:
+        return self.name
+
+
+Variable = Dim | Count
+Monomial = tuple[tuple[Variable, int], ...]
+Number = int | float | Fraction
+
+_POWERS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+class Polynomial:
+    """A polynomial in lengths, immutable, compared by value.
+
+    Parameters
+    ----------
+    terms : mapping of monomial to number
+        A monomial is a tuple of variables with their powers, see :meth:`of`.
+
+    Examples
+    --------
+    >>> obs, county = Dim("obs"), Dim("county")
+    >>> n, k = Polynomial.of(obs), Polynomial.of(county)
+    >>> cost = 2 * n * k + 3 * k * k + 1
+    >>> str(cost)
+    '3·county² + 2·county·obs + 1'
+    >>> cost.at(Lengths({obs: 10, county: 3}))
+    88
+    """
+
+    __slots__ = ("_hash", "terms")
+
+    terms: dict[Monomial, Number]
+
+    def __init__(self, terms: Mapping[Monomial, Number]):
+        self.terms = {key: number for key, number in terms.items() if number != 0}
+        self._hash: int | None = None
+
+    @classmethod
+    def constant(cls, number: Number) -> Polynomial:
+        """A polynomial that is a number."""
+        return cls({(): number})
+
+    @classmethod
+    def of(cls, variable: Variable) -> Polynomial:
+        """The length of a dim, by the lengths that it follows from."""
+        if isinstance(variable, DerivedDim):
+            found = _derived(variable)
+            if found is not None:
+                return found
+        return cls({((variable, 1),): 1})
+
+    @classmethod
+    def size(cls, dims: Iterable[Dim]) -> Polynomial:
+        """The number of elements of a tensor with some dims."""
+        return math.prod(map(cls.of, dims), start=ONE)
+
+    @classmethod
+    def bound(cls, *polynomials: Polynomial) -> Polynomial:
+        """A polynomial that none of some is larger than: the largest coefficient of each term."""
+        terms: dict[Monomial, Number] = {}
+        for one in polynomials:
+            for key, number in one.terms.items():
+                terms[key] = max(terms.get(key, 0), number)
+        return cls(terms)
+
+    # -- arithmetic ------------------------------------------------------------------------------
+
+    def __add__(self, other: Polynomial | Number) -> Polynomial:
+        terms = dict(self.terms)
+        for key, number in _polynomial(other).terms.items():
+            terms[key] = terms.get(key, 0) + number
+        return Polynomial(terms)
+
+    __radd__ = __add__
+
+    def __mul__(self, other: Polynomial | Number) -> Polynomial:
+        if isinstance(other, (int, float, Fraction)):
+            return Polynomial({key: number * other for key, number in self.terms.items()})
+        terms: dict[Monomial, Number] = {}
+        for one, a in self.terms.items():
+            for two, b in other.terms.items():
+                key = _product(one, two)
+                terms[key] = terms.get(key, 0) + a * b
+        return Polynomial(terms)
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Polynomial:
+        return self * -1
+
+    def __sub__(self, other: Polynomial | Number) -> Polynomial:
+        return self + -1 * _polynomial(other)
+
+    def __rsub__(self, other: Number) -> Polynomial:
+        return -self + other
+
+    def __pow__(self, exponent: int) -> Polynomial:
+        return math.prod([self] * exponent, start=ONE)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, (int, float, Fraction)):
+            other = Polynomial.constant(other)
+        return isinstance(other, Polynomial) and self.terms == other.terms
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash(frozenset(self.terms.items()))
+        return self._hash
+
+    def __bool__(self) -> bool:
+        return bool(self.terms)
+
+    # -- values ----------------------------------------------------------------------------------
+
+    @property
+    def number(self) -> Number | None:
+        """The number that it is; None if it has variables."""
+        return self.terms.get((), 0) if not any(self.terms) else None
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """What it depends on."""
+        found = dict.fromkeys(v for key in self.terms for v, _ in key)
+        return tuple(sorted(found, key=_sort_key))
+
+    def at(self, lengths: Lengths) -> Number:
+        """The number that it is at some lengths.
+
+        Raises
+        ------
+        DimError
+            If a length that it needs is neither given nor known.
+        """
+        total: Number = 0
+        for key, number in self.terms.items():
+            for variable, power in key:
+                number *= lengths.required(variable) ** power
+            total += number
+        return total
+
+    # -- text ------------------------------------------------------------------------------------
+
+    def __str__(self) -> str:
+        if not self.terms:
+            return "0"
+        parts: list[str] = []
+        for key, number in sorted(self.terms.items(), key=_term_key):
+            factors = [_power(variable, power) for variable, power in key]
+            sign = ("-" if number < 0 else "") if not parts else " - " if number < 0 else " + "
+            parts.append(sign + _times(number if number > 0 else -number, "·".join(factors)))
+        return "".join(parts)
+
+    def __repr__(self) -> str:
+        return f"<polynomial {self}>"
+
+
+ZERO, ONE = Polynomial({}), Polynomial({(): 1})
+
+
+class Lengths:
+    """Numbers for the variables of polynomials.
+
+    Parameters
+    ----------
+    given : mapping of Dim or Count to int
+        Lengths of dims that have none of their own, or whose own is not meant.
+    assumed : int, optional
+        What stands for every other length that is not known.
+
+    Attributes
+    ----------
+    assumptions : dict of Dim or Count to int
+        Variables that were asked for and had no length, with what was assumed.
+
+    Notes
+    -----
+    A mask leaves no more positions than there are, so this is what is taken for it, unless it is
+    given.
+    """
+
+    def __init__(self, given: Mapping[Any, int] | None = None, assumed: int | None = None):
+        self._numbers: dict[Any, int | None] = dict(given or {})
+        self._assumed = assumed
+        self.assumptions: dict[Variable, int] = {}
+        self._binding = Binding()
+        for variable, length in self._numbers.items():
+            if isinstance(variable, Dim) and variable.length is None and length is not None:
+                self._binding.add_length(variable, length, "a length that is given")
+
+    def get(self, variable: Variable) -> int | None:
+        """A number, None where it is not known."""
+        try:
+            return self._numbers[variable]
+        except KeyError:
+            found = self._find(variable)
+            if found is None and self._assumed is not None:
+                found = self.assumptions[variable] = self._assumed
+            self._numbers[variable] = found
+            return found
+
+    def required(self, variable: Variable) -> int:
+        """A number that must be known.
+
+        Raises
+        ------
+        DimError
+            If it is not.
+        """
+        found = self.get(variable)
+        if found is None:
+            raise missing_lengths([variable])
+        return found
+
+    def missing(self, *polynomials: Polynomial) -> list[Variable]:
+        """The variables of polynomials that have no number."""
+        found = dict.fromkeys(v for one in polynomials for v in one.variables)
+        return [v for v in sorted(found, key=_sort_key) if self.get(v) is None]
+
+    def _find(self, variable: Variable) -> int | None:
+        if isinstance(variable, Count):
+            return None
+        found = variable.bound_length(self._binding)
+        if found is None and isinstance(variable, DerivedDim):
+            parents = [self.get(parent) for parent in variable.parents]
+            found = variable.length_from(parents)
+            if found is None and isinstance(variable, SelDim):
+                found = parents[0]
+        return found
+
+
+def missing_lengths(variables: Iterable[Variable]) -> DimError:
+    """The error of lengths that are not known."""
+    found = list(variables)
+    which = ", ".join(v.short for v in found)
+    one = found[0].short
+    return DimError(
+        build_message(
+            "the cost as a number needs lengths that are not known",
+            [("without a length", which)],
+            f"pass lengths={{{one}: ...}}",
+        )
+    )
+
+
+def _derived(dim: DerivedDim) -> Polynomial | None:
+    """The length of a dim by those of its parents, if it is a polynomial of them."""
+    if isinstance(dim, SelDim):
+        return None
+    found = dim.length_from([Polynomial.of(parent) for parent in dim.parents])
+    return found if isinstance(found, Polynomial) else None
+
+
+def _polynomial(value: Polynomial | Number) -> Polynomial:
+    return value if isinstance(value, Polynomial) else Polynomial.constant(value)
+
+
+def _product(one: Monomial, two: Monomial) -> Monomial:
+    if not one or not two:
+        return one or two
+    powers = dict(one)
+    for variable, power in two:
+        powers[variable] = powers.get(variable, 0) + power
+    return tuple(sorted(powers.items(), key=lambda item: _sort_key(item[0])))
+
+
+def _sort_key(variable: Variable) -> tuple:
+    if isinstance(variable, Count):
+        return ((2, variable.name, 0), 0)
+    return (variable.sort_key, variable._serial)
+
+
+def _term_key(term: tuple[Monomial, Number]) -> tuple:
+    """Terms of a high degree first."""
+    key, _ = term
+    return (-sum(power for _, power in key), [(-power, _sort_key(v)) for v, power in key])
+
+
+def _power(variable: Variable, power: int) -> str:
+    return variable.short + (str(power).translate(_POWERS) if power > 1 else "")
+
+
+def _times(number: Number, factors: str) -> str:
+    over = number.denominator if isinstance(number, Fraction) else 1
+    number *= over
+    text = str(int(number)) if number == int(number) else f"{number:.4g}"
+    if factors:
+        text = factors if number == 1 else f"{text}·{factors}"
+    return text if over == 1 else f"{text}/{over}"
