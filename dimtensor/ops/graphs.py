@@ -30,6 +30,33 @@ def replace_variables(
             graph.replace(old, new, reason=reason, import_missing=True)
 
 
+def set_outputs(graph: FunctionGraph, outputs: Sequence[Variable], reason: str) -> None:
+    """Give a graph other outputs in place of its own.
+
+    `FunctionGraph.replace` takes what is not needed any more out node by node, and each is looked
+    for among all readers of its inputs: of a number that all nodes read, the square of them. Here
+    the graph is filled anew.
+
+    Examples
+    --------
+    >>> import pytensor.tensor as pt
+    >>> x = pt.dscalar("x")
+    >>> graph = FunctionGraph([x], [pt.exp(x) + x], clone=False)
+    >>> set_outputs(graph, [pt.log(x)], "example")
+    >>> len(graph.apply_nodes), len(graph.clients[x])
+    (1, 1)
+    """
+    for node in graph.apply_nodes:
+        graph.execute_callbacks("on_prune", node, reason)
+    graph.apply_nodes.clear()
+    graph.variables.clear()
+    graph.clients.clear()
+    graph.outputs.clear()
+    graph.clients.update((x, []) for x in graph.inputs)
+    for output in outputs:
+        graph.add_output(output, reason=reason, import_missing=True)
+
+
 def computation(op: Any, inputs: Sequence[Hashable]) -> Hashable:
     """A key that two applications of operations share if they compute the same.
 

@@ -12,7 +12,7 @@ from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.shape import Shape_i
 from pytensor.tensor.type import TensorType
 
-from dimtensor.ops.graphs import computation, replace_variables
+from dimtensor.ops.graphs import computation, set_outputs
 from dimtensor.ops.rewrites.constants import folded
 from dimtensor.ops.rewrites.lengths import source_of_length
 from dimtensor.ops.rewrites.table import RULES, Rule, by_operation, operation
@@ -49,9 +49,11 @@ def rewrite(graph: FunctionGraph, rules: Sequence[Rule] | None = None) -> bool:
     (True, 2)
     """
     outputs = Rewriting(RULES if rules is None else rules).rewritten(graph.outputs)
-    pairs = {o: _of_type(o, n) for o, n in zip(graph.outputs, outputs, strict=True) if o is not n}
-    replace_variables(graph, pairs, "rewrites")
-    return bool(pairs)
+    found = [_of_type(o, n) for o, n in zip(graph.outputs, outputs, strict=True)]
+    if all(new is old for new, old in zip(found, graph.outputs, strict=True)):
+        return False
+    set_outputs(graph, found, "rewrites")
+    return True
 
 
 def _of_type(old: Variable, new: Variable) -> Variable:
