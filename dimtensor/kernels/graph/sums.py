@@ -19,7 +19,7 @@ from pytensor.tensor.math import Sum
 from pytensor.tensor.subtensor import AdvancedIncSubtensor
 
 from dimtensor.graph.dtypes import is_float
-from dimtensor.kernels.plan.axis_lengths import kept_axes, selection_of
+from dimtensor.kernels.plan.axis_lengths import Extents, kept_axes, selection_of
 from dimtensor.ops.loop.op import Scan
 
 _PRODUCTS = (Mul, TrueDiv, Sqr, Neg)
@@ -27,6 +27,8 @@ _LARGEST_POWER = 4
 # products of more are left as they are: what they are made of is shared with others
 _MOST_OPENED = 16
 _MOST_SUMS = 3
+# so many sums of one total are worth making one
+_MANY_SUMS = 8
 
 
 def factor_sums(graph: FunctionGraph) -> None:
@@ -61,6 +63,56 @@ def factor_sums(graph: FunctionGraph) -> None:
     for node in graph.toposort():
         if isinstance(node.op, Sum):
             _sum_at_once(graph, node)
+    _add_before_summing(graph)
+
+
+def _add_before_summing(graph: FunctionGraph) -> None:
+    """Turn a sum of many sums over the same elements into one sum of sums of elements.
+
+    The gradient by what many operations read is such a sum. Each of its sums has an accumulator,
+    and variables for what its blocks lose: many of them are most of a loop. A few are left as they
+    are, since each can be added up in the loop that computes its elements.
+    """
+    many = [node for node in graph.toposort() if _adds_many(node)]
+    extents = Extents(graph) if many else None
+    for node in many:
+        assert extents is not None
+        alike: dict[Any, list[tuple[int, Apply]]] = {}
+        for at, variable in enumerate(node.inputs):
+            summed = _only_sum(graph, variable)
+            if summed is not None:
+                shuffle = None if variable.owner is summed else variable.owner.op
+                key = (summed.op, shuffle, *extents.of(summed.inputs[0]))
+                alike.setdefault(key, []).append((at, summed))
+        inputs = dict(enumerate(node.inputs))
+        for (op, shuffle, *_), members in alike.items():
+            if len(members) >= _MANY_SUMS:
+                total = op(pt.add(*(summed.inputs[0] for _, summed in members)))
+                for at, _ in members:
+                    del inputs[at]
+                inputs[members[0][0]] = total if shuffle is None else shuffle(total)
+        if len(inputs) == len(node.inputs):
+            continue
+        terms = [inputs[at] for at in sorted(inputs)]
+        new = terms[0] if len(terms) == 1 else node.op(*terms)
+        if node.outputs[0].type.is_super(new.type):
+            graph.replace(node.outputs[0], new, reason="add_before_summing")
+
+
+def _adds_many(node: Apply) -> bool:
+    is_sum = isinstance(node.op, Elemwise) and type(node.op.scalar_op) is Add
+    return is_sum and len(node.inputs) >= _MANY_SUMS and node.outputs[0].type.dtype == "float64"
+
+
+def _only_sum(graph: FunctionGraph, variable: Variable) -> Apply | None:
+    """The sum that a variable is, perhaps with more axes of length 1, if nothing else reads it."""
+    node = variable.owner
+    if node is not None and isinstance(node.op, DimShuffle) and len(graph.clients[variable]) == 1:
+        variable = node.inputs[0]
+        node = variable.owner
+    if node is None or not isinstance(node.op, Sum) or len(graph.clients[variable]) != 1:
+        return None
+    return node if node.inputs[0].type.dtype == variable.type.dtype == "float64" else None
 
 
 def _sum_at_once(graph: FunctionGraph, node: Apply) -> None:

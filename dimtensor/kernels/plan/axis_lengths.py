@@ -116,6 +116,11 @@ class Extents:
                     if own >= 0:
                         self._unify(by, (out, axis), (index, own), broadcasts=True)
 
+    def of(self, variable: Variable) -> tuple[Axis | int, ...]:
+        """What the lengths of a variable are: 1, or the axis that stands for all of that length."""
+        shape = enumerate(variable.type.shape)
+        return tuple(1 if length == 1 else self.find((variable, axis)) for axis, length in shape)
+
     def classes(self) -> dict[Axis, list[Axis]]:
         """All axes by their class."""
         found: dict[Axis, list[Axis]] = {}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pytensor.graph.basic import Apply, Variable
-from pytensor.scalar.basic import ScalarOp
+from pytensor.scalar.basic import Add, ScalarOp
 from pytensor.tensor.basic import Alloc, MakeVector, ScalarFromTensor, TensorFromScalar
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.shape import Shape, Shape_i, SpecifyShape
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 
 Index = tuple[Expression, ...]
+# a sum of more terms is several statements
+_MOST_TERMS = 8
 
 
 class Place:
@@ -82,8 +84,22 @@ Rule = Callable[..., Expression]
 
 
 def _elemwise(e: Emitter, node: Apply, index: Index, scope: Scope) -> Expression:
+    if len(node.inputs) > _MOST_TERMS and type(node.op.scalar_op) is Add:
+        dtype = node.outputs[0].type.dtype
+        if dtype == "float64" and all(v.type.dtype == dtype for v in node.inputs):
+            return _long_sum(e, node, index, scope)
     operands = [e.element(v, restrict(v, index), scope) for v in node.inputs]
     return e.scalar_call(node, operands, scope)
+
+
+def _long_sum(e: Emitter, node: Apply, index: Index, scope: Scope) -> Expression:
+    """A sum of many terms, each of which is added where it is known, and need not be kept."""
+    first = node.inputs[0]
+    total = e.element(first, restrict(first, index), scope)
+    for v in node.inputs[1:]:
+        term = e.element(v, restrict(v, index), scope)
+        total = scope.temporary(op("+", total, term), loops_of([total, term]))
+    return total
 
 
 def _scalar_op(e: Emitter, node: Apply, index: Index, scope: Scope) -> Expression:

@@ -167,3 +167,33 @@ def test_short_and_long_sums_of_rows():
         expected = [math.fsum(row) for row in table]
         np.testing.assert_allclose(function(table)[0], expected, rtol=1e-13)
     assert function(np.zeros((2, 0)))[0].tolist() == [0.0, 0.0]
+
+
+def test_a_sum_of_many_sums_is_one():
+    terms = [pt.exp(-(x - c) * float(k)) for k in range(1, 9)]
+    others = [pt.exp(-y * m.sum()), pt.sin(m)]  # another dim, for all that is known, and one more
+    total = pt.add(*(t.sum() for t in terms), s, *(t.sum() for t in others))
+    rows = pt.add(*(pt.sqrt(k + m * m).sum(axis=1)[:, None] for k in range(1, 9)))
+    (found, found_rows), source = run([total, rows])
+    expected = sum(np.exp(-D * k).sum() for k in range(1, 9))
+    expected += S + np.exp(-Y * M.sum()).sum() + np.sin(M).sum()
+    np.testing.assert_allclose(found, expected, rtol=1e-14)
+    wanted = sum(np.sqrt(k + M * M).sum(1, keepdims=True) for k in range(1, 9))
+    np.testing.assert_allclose(found_rows, wanted, rtol=1e-14)
+    assert sum("+=" in line for line in loops(source)) <= 6
+
+
+def test_sums_over_elements_that_may_be_of_another_number_stay_apart():
+    vectors = [pt.dvector(f"v{k}") for k in range(8)]
+    total = pt.add(*(pt.exp(v).sum() for v in vectors))
+    arrays = [rng.normal(size=k + 1) for k in range(8)]
+    function = interpreted(vectors, [total])
+    expected = sum(np.exp(a).sum() for a in arrays)
+    np.testing.assert_allclose(function(*arrays)[0], expected, rtol=1e-14)
+
+
+def test_a_sum_that_is_asked_for_too_stays_one():
+    sums = [pt.exp(-x * float(k)).sum() for k in range(1, 10)]
+    found, _ = run([pt.add(*sums), sums[3]])
+    np.testing.assert_allclose(found[1], np.exp(-4 * X).sum(), rtol=1e-14)
+    np.testing.assert_allclose(found[0], sum(np.exp(-k * X).sum() for k in range(1, 10)), 1e-14)
