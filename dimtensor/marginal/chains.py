@@ -47,6 +47,11 @@ def lag_dim(lag: Lag) -> Dim:
     return RenamedDim(lag.unknown.states, name)
 
 
+def key_of_lag(lag: Lag) -> str:
+    """What it is called in the state of a loop."""
+    return f"{lag.unknown.name}, {lag.by} before"
+
+
 @dataclass(frozen=True)
 class Piece:
     """What a factor says at each position of the chain.
@@ -60,6 +65,8 @@ class Piece:
     head : int
         The position of the latest element that it reads first.
     lags : tuple of Lag
+    short : Piece, optional
+        What it was before it got zeros where it says nothing.
     """
 
     node: Node
@@ -67,6 +74,7 @@ class Piece:
     head: int
     first: int
     lags: tuple[Lag, ...]
+    short: Piece | None = None
 
     def at(self, position: int) -> Node | None:
         """What it says with the head at a position, None for nothing."""
@@ -254,14 +262,17 @@ def forward(chain: Chain, merge: Merge, keep: bool = False) -> tuple[DimTensor, 
 def chain_move(factors: Sequence[Factor], unknown: Unknown, states: StateDims) -> Move | None:
     """How unknowns that an unknown depends on are summed out along one of its dims."""
     for dim in unknown.dims:
-        found = _along(factors, unknown, dim, states)
+        found = move_along(factors, unknown, dim, states)
         if found is not None:
             return found
     return None
 
 
-def _along(factors: Sequence[Factor], unknown: Unknown, dim: Dim, states: StateDims) -> Move | None:
-    members = _members(factors, unknown, dim)
+def move_along(
+    factors: Sequence[Factor], unknown: Unknown, dim: Dim, states: StateDims
+) -> _ChainMove | None:
+    """The same along one of its dims."""
+    members = members_of(factors, unknown, dim)
     if members is None:
         return None
     batch = without(unknown.dims, [dim])
@@ -288,7 +299,7 @@ def _along(factors: Sequence[Factor], unknown: Unknown, dim: Dim, states: StateD
     return _ChainMove(chain, mine, rest)
 
 
-def _members(factors: Sequence[Factor], unknown: Unknown, dim: Dim) -> dict[Unknown, None] | None:
+def members_of(factors: Sequence[Factor], unknown: Unknown, dim: Dim) -> dict[Unknown, None] | None:
     """The unknowns that are read together along a dim; None where they have other dims."""
     members: dict[Unknown, None] = {unknown: None}
     pending = [unknown]
@@ -317,7 +328,7 @@ def _piece(
 ) -> Piece | None:
     """A factor as what it says along a dim, or None where it is not of that form."""
     mine = [(d, s) for d, s in factor.slots if s.unknown in members]
-    if len(mine) == 1 and not _plain(mine[0][1], dim, batch):
+    if len(mine) == 1 and not is_plain(mine[0][1], dim, batch):
         others = [s for _, s in factor.slots if s is not mine[0][1]]
         if slots_onto(mine[0][1], others) is None:
             return None
@@ -347,7 +358,7 @@ def _piece(
     return Piece(node, next(iter(running), None), head, head, tuple(lags))
 
 
-def _plain(slot: Slot, dim: Dim, batch: Sequence[Dim]) -> bool:
+def is_plain(slot: Slot, dim: Dim, batch: Sequence[Dim]) -> bool:
     """Whether a reading is along the chain, or at its start."""
     where = slot.where[slot.unknown.dims.index(dim)]
     if isinstance(where, At):
@@ -376,4 +387,4 @@ def _padded(piece: Piece, dim: Dim, order: int) -> Piece:
         chosen = slice(piece.head, end or None)
         value = relabel_node(x.node, (piece.dim, SelDim(dim, positions=chosen)))
         whole = base.isel({dim: chosen}).set(wrap(value))
-    return Piece(whole.node, dim, 0, piece.first, piece.lags)
+    return Piece(whole.node, dim, 0, piece.first, piece.lags, piece)

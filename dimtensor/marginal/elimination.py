@@ -51,7 +51,8 @@ class Cost:
 
     def __str__(self) -> str:
         parts = [_counted(dim) for dim in self.dims]
-        parts += ["states" if dim.length is None else str(dim.length) for dim in self.states]
+        several = [dim for dim in self.states if dim.length != 1]  # normal ones have no states
+        parts += ["states" if dim.length is None else str(dim.length) for dim in several]
         return " × ".join(parts) or "1"
 
 

@@ -12,8 +12,10 @@ from dimtensor.graph import Node
 from dimtensor.graph.dtypes import is_float
 from dimtensor.marginal.elimination import Elimination, Merge, log_sum
 from dimtensor.marginal.gaussian import NormalElimination
+from dimtensor.marginal.integrals import RowElimination
 from dimtensor.marginal.polynomials import NormalReader, normal_unknown
 from dimtensor.marginal.reading import Factor, Reader
+from dimtensor.marginal.rows import NoPivot
 from dimtensor.marginal.unknowns import StateDims, Unknown
 from dimtensor.tensor.handle import wrap
 
@@ -82,8 +84,7 @@ class Marginal:
         named = [(frozenset([name]), node) for name, node in terms.items()]
         states, normal = StateDims(), [u for u in self.unknowns if u.continuous]
         if normal:
-            first = NormalReader(normal, states).monomials(named)
-            done = NormalElimination(first, normal, states)
+            done = integral(NormalReader(normal, states), named, normal, states)
             self.steps += done.steps
             named = [(f.origins, f.full()) for f in done.factors]
         discrete = [u for u in self.unknowns if not u.continuous]
@@ -109,6 +110,20 @@ class Marginal:
     def text(self) -> str:
         """The steps, and how many numbers each computes."""
         return "\n".join(str(step) for step in self.steps)
+
+
+def integral(
+    reader: NormalReader, named: Sequence[tuple[Any, Node]], unknowns: Sequence[Unknown],
+    states: StateDims,
+) -> RowElimination | NormalElimination:  # fmt: skip
+    """Without normal unknowns: by rows, or by squares that are completed where that is no form."""
+    given = reader.rows(named)
+    if given is not None:
+        try:
+            return RowElimination(*given, unknowns, states)
+        except NoPivot:
+            pass
+    return NormalElimination(reader.monomials(named), unknowns, states)
 
 
 def marginalize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from dimtensor.dims import Dim, SelDim, without
 from dimtensor.graph import Node
@@ -19,7 +20,8 @@ from dimtensor.marginal.unknowns import (
     end_of,
     own_slot,
 )
-from dimtensor.tensor.constructors import arange, zeros
+from dimtensor.tensor.constructors import arange, length, zeros
+from dimtensor.tensor.elementwise import clip
 from dimtensor.tensor.handle import wrap
 
 
@@ -174,12 +176,36 @@ def placed(factor: Factor, slot: Slot, states: StateDims) -> Factor:
     return _renamed(factor, _scattered(factor, slot), slot.unknown.dims, slots, states)
 
 
+def reads_all(dim: Dim, where: Where) -> bool:
+    """Whether a reading is of all elements along a dim, in order."""
+    if not isinstance(where, Along) or where.by:
+        return False
+    return where.dim is dim or covers(where.dim, 0, dim) is True
+
+
+def read_at(node: Node, slot: Slot) -> Node:
+    """Something that is known of each element of an unknown, where a slot reads it."""
+    chosen: dict[Dim, Any] = {}
+    renamed: list[tuple[Dim, Dim]] = []
+    for dim, where in _pairs(slot):
+        if isinstance(where, At):
+            chosen[dim] = where.position
+        elif not isinstance(where, Along):
+            chosen[dim] = wrap(where.positions)
+        elif where.by == 0 and where.dim is dim:
+            continue
+        elif where.by == 0 and covers(where.dim, 0, dim):
+            renamed.append((dim, where.dim))
+        else:  # outside of the unknown it does not matter what is read
+            chosen[dim] = clip(arange(where.dim) + where.by, 0, length(dim) - 1)
+    x = wrap(expand_node(node, slot.unknown.dims))
+    x = x.isel(chosen) if chosen else x
+    return relabel_node(x.node, *renamed)
+
+
 def _scattered(factor: Factor, slot: Slot) -> Node:
     pairs = _pairs(slot)
-    whole = [
-        isinstance(w, Along) and w.by == 0 and (w.dim is d or covers(w.dim, 0, d) is True)
-        for d, w in pairs
-    ]
+    whole = [reads_all(dim, where) for dim, where in pairs]
     if all(whole):
         node = factor.node
         along = [(w.dim, d) for d, w in pairs if isinstance(w, Along)]

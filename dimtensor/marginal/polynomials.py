@@ -6,7 +6,9 @@ one or two slots, and a power of two for a square.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 from dimtensor.dims import Dim
 from dimtensor.errors import GraphError, build_message
@@ -21,6 +23,57 @@ Polynomial = dict[Key, Node]
 ONE: Key = ()
 
 
+class Square(NamedTuple):
+    """A number times the square of an affine expression, divided by a node.
+
+    It is 0 where a mask says so.
+    """
+
+    factor: float
+    below: Node | None
+    affine: Polynomial
+    mask: Node | None = None
+
+    def expanded(self, dtype: str) -> Polynomial:
+        """The products of the square by themselves."""
+        found = _product(self.affine, self.affine)
+        number = constant(self.factor, dtype)
+        found = {key: make("elemwise", (x, number), "multiply") for key, x in found.items()}
+        if self.below is not None:
+            found = _over(found, self.below)
+        if self.mask is not None:
+            zero = constant(0.0, dtype)
+            found = {
+                key: make("elemwise", (self.mask, x, zero), "where") for key, x in found.items()
+            }
+        return found
+
+
+class Quadratic(NamedTuple):
+    """Squares, and a polynomial; the latter is divided by a node if there are no squares."""
+
+    rest: Polynomial
+    squares: tuple[Square, ...] = ()
+    below: Node | None = None
+
+    @property
+    def known(self) -> Node | None:
+        """What it is if it does not depend on unknowns."""
+        return self.rest[ONE] if set(self.rest) == {ONE} and not self.squares else None
+
+    @property
+    def affine(self) -> bool:
+        """Whether it has no products."""
+        return not self.squares and all(len(key) < 2 for key in self.rest)
+
+    def plain(self) -> Polynomial:
+        """All of it as products."""
+        found = self.rest if self.below is None else _over(self.rest, self.below)
+        for square in self.squares:
+            found = _sum(found, square.expanded("float64"))
+        return found
+
+
 class NormalReader(Reader):
     """Reads terms as polynomials in unknowns that are normal given each other."""
 
@@ -33,52 +86,97 @@ class NormalReader(Reader):
             If a term is no polynomial of degree two in the unknowns, or mixes their elements.
         """
         found = []
-        for origins, term in terms:
-            for part in self._summands(term):
-                if not self.depends(part):
-                    found.append(Factor(part, part.dims, (), origins, part))
-                    continue
-                for key, node in self._polynomial(part).items():
-                    slots = tuple((self.states[slot], slot) for slot in dict.fromkeys(key))
-                    power = 2 if len(key) == 2 and len(slots) == 1 else 1
-                    found.append(Factor(node, part.dims, slots, origins, part, power))
+        for origins, part, quadratic in self._parts(terms):
+            if quadratic is None:
+                found.append(Factor(part, part.dims, (), origins, part))
+                continue
+            for key, node in quadratic.plain().items():
+                slots = tuple((self.states[slot], slot) for slot in dict.fromkeys(key))
+                power = 2 if len(key) == 2 and len(slots) == 1 else 1
+                found.append(Factor(node, part.dims, slots, origins, part, power))
         return found
 
-    def _polynomial(self, part: Node) -> Polynomial:
-        done: dict[Node, Polynomial] = {}
+    def rows(
+        self, terms: Sequence[tuple[Origins, Node]]
+    ) -> tuple[list[Factor], list[Given]] | None:
+        """What is normal in terms, and what depends on no unknown; None where there is more.
+
+        Raises
+        ------
+        GraphError
+            As :meth:`monomials` does.
+        """
+        known: list[Factor] = []
+        rows: list[Given] = []
+        for origins, part, quadratic in self._parts(terms):
+            if quadratic is None:
+                known.append(Factor(part, part.dims, (), origins, part))
+                continue
+            rest = quadratic.rest if quadratic.below is None else quadratic.plain()
+            if set(rest) - {ONE} or any(square.factor >= 0 for square in quadratic.squares):
+                return None
+            known += [Factor(x, part.dims, (), origins, part) for x in rest.values()]
+            for square in quadratic.squares:
+                rows.append(self._row(square, Factor(part, part.dims, (), origins, part)))
+        return known, rows
+
+    def _row(self, square: Square, part: Factor) -> Given:
+        dtype, affine, mask = part.node.dtype, dict(square.affine), square.mask
+        zero, one = constant(0.0, dtype), constant(1.0, dtype)
+        offset = affine.pop(ONE, zero)
+        spread = constant(-0.5 / square.factor, dtype)
+        if square.below is not None:
+            spread = _multiplied(spread, square.below)
+        if mask is not None:  # what is masked may be no number
+            spread = make("elemwise", (one, spread), "divide")
+            offset, spread = (make("elemwise", (mask, x, zero), "where") for x in (offset, spread))
+            affine = {
+                key: x if _number(x) is not None else make("elemwise", (mask, x, zero), "where")
+                for key, x in affine.items()
+            }
+        slots = tuple((self.states[slot], slot) for (slot,) in affine)
+        like = replace(part, slots=slots)
+        return Given(like, offset, spread, tuple(affine.values()), mask is None)
+
+    def _parts(
+        self, terms: Sequence[tuple[Origins, Node]]
+    ) -> Iterator[tuple[Origins, Node, Quadratic | None]]:
+        for origins, term in terms:
+            for part in self._summands(term):
+                yield origins, part, self._quadratic(part) if self.depends(part) else None
+
+    def _quadratic(self, part: Node) -> Quadratic:
+        done: dict[Node, Quadratic] = {}
         for node in toposort([part]):
             if not self.depends(node):
-                done[node] = {ONE: node}
+                done[node] = Quadratic({ONE: node})
             elif node in self._unknowns:
                 slot = own_slot(self._unknowns[node])
-                done[node] = {(slot,): constant(1.0, node.dtype)}
+                done[node] = Quadratic({(slot,): constant(1.0, node.dtype)})
             else:
                 done[node] = self._of(node, [done[x] for x in node.inputs])
         return done[part]
 
-    def _of(self, node: Node, operands: Sequence[Polynomial]) -> Polynomial:
+    def _of(self, node: Node, operands: Sequence[Quadratic]) -> Quadratic:
         if node.kind in ("check", "expand"):
             return operands[0]
         if node.kind == "cast":
-            return {key: make("cast", (x,), node.attrs) for key, x in operands[0].items()}
-        if node.kind in ("index", "relabel") and all(set(p) == {ONE} for p in operands[1:]):
-            return {
-                tuple(slot_after(node, 0, slot) for slot in key): apply_movement(
-                    node, x, node.inputs[1:]
-                )
-                for key, x in operands[0].items()
-            }
+            plain = operands[0].plain()
+            return Quadratic({key: make("cast", (x,), node.attrs) for key, x in plain.items()})
+        if node.kind in ("index", "relabel") and all(p.known is not None for p in operands[1:]):
+            return _moved(node, operands[0])
         if node.kind == "reduce" and node.attrs.name == "sum":
-            self._check_summed(node, operands[0])
+            plain = operands[0].plain()
+            self._check_summed(node, plain)
             dims = tuple(node.attrs.dims)
-            return {
-                key: wrap(expand_node(x, dims)).sum(dims).node for key, x in operands[0].items()
-            }
+            return Quadratic(
+                {key: wrap(expand_node(x, dims)).sum(dims).node for key, x in plain.items()}
+            )
         if node.kind == "elemwise":
             found = _arithmetic(node, operands)
-            if found is not None and all(len(key) <= 2 for key in found):
+            if found is not None and all(len(key) <= 2 for key in found.rest):
                 return found
-        raise not_normal(node, next(slot for p in operands for key in p for slot in key))
+        raise not_normal(node, next(slot for p in operands for key in p.plain() for slot in key))
 
     def _check_summed(self, node: Node, operand: Polynomial) -> None:
         for key in operand:
@@ -88,36 +186,153 @@ class NormalReader(Reader):
                     raise mixing(node, slot, mixed)
 
 
-def _arithmetic(node: Node, operands: Sequence[Polynomial]) -> Polynomial | None:
+class Given(NamedTuple):
+    """Something affine in unknowns that is normal with mean 0.
+
+    Attributes
+    ----------
+    like : Factor
+        Its slots are those of the coefficients.
+    offset, spread : Node
+        The spread is the variance if it is `sure` that there is one, and else the precision, which
+        is 0 where it says nothing.
+    coefficients : tuple of Node
+    sure : bool
+    """
+
+    like: Factor
+    offset: Node
+    spread: Node
+    coefficients: tuple[Node, ...]
+    sure: bool
+
+
+def _moved(node: Node, x: Quadratic) -> Quadratic:
+    def of(inner: Node) -> Node:
+        return apply_movement(node, inner, node.inputs[1:])
+
+    def affine(polynomial: Polynomial) -> Polynomial:
+        return {
+            tuple(slot_after(node, 0, slot) for slot in key): of(inner)
+            for key, inner in polynomial.items()
+        }
+
+    def optional(inner: Node | None) -> Node | None:
+        return None if inner is None else of(inner)
+
+    squares = tuple(
+        Square(s.factor, optional(s.below), affine(s.affine), optional(s.mask)) for s in x.squares
+    )
+    return Quadratic(affine(x.rest), squares, optional(x.below))
+
+
+def _arithmetic(node: Node, operands: Sequence[Quadratic]) -> Quadratic | None:
     name = node.attrs
     if name in ("add", "subtract"):
-        minus = {key: make("elemwise", (x,), "negative") for key, x in operands[1].items()}
-        return _sum(operands[0], minus if name == "subtract" else operands[1])
+        one, other = operands
+        if name == "subtract":
+            other = _negative(other)
+        if one.below is None and other.below is None:
+            return Quadratic(_sum(one.rest, other.rest), one.squares + other.squares)
+        rest = _sum(*(q.rest if q.below is None else q._replace(squares=()).plain()
+                      for q in (one, other)))  # fmt: skip
+        return Quadratic(rest, one.squares + other.squares)
     if name == "negative":
-        return {key: make("elemwise", (x,), name) for key, x in operands[0].items()}
+        return _negative(operands[0])
+    if name == "square" or (name == "power" and _is_two(operands[1].known)):
+        return _squared(operands[0])
     if name == "multiply":
-        return _product(*operands)
-    if name == "square":
-        return _product(operands[0], operands[0])
-    if name == "power" and _is_two(operands[1]):
-        return _product(operands[0], operands[0])
-    if name == "divide" and set(operands[1]) == {ONE}:
-        below = operands[1][ONE]
-        return {key: make("elemwise", (x, below), name) for key, x in operands[0].items()}
-    if name == "where" and set(operands[0]) == {ONE}:
-        condition, zero = operands[0][ONE], constant(0.0, node.dtype)
-        keys = dict.fromkeys((*operands[1], *operands[2]))
-        return {
-            key: make("elemwise", (condition, operands[1].get(key, zero),
-                                   operands[2].get(key, zero)), name)
-            for key in keys
-        }  # fmt: skip
+        if node.inputs[0] is node.inputs[1]:
+            return _squared(operands[0])
+        for one, other in (operands, operands[::-1]):
+            if _number(one.known) is not None:
+                return _times(other, _number(one.known) or 0.0, node.dtype)
+        return Quadratic(_product(operands[0].plain(), operands[1].plain()))
+    if name == "divide" and operands[1].known is not None:
+        return _divided(operands[0], operands[1].known)
+    if name == "where" and operands[0].known is not None:
+        return _chosen(node, operands[0].known, *operands[1:])
     return None
 
 
-def _is_two(x: Polynomial) -> bool:
-    node = x.get(ONE)
-    return len(x) == 1 and node is not None and node.kind == "constant" and node.attrs.value == 2
+def _squared(x: Quadratic) -> Quadratic:
+    if not x.affine:
+        plain = x.plain()
+        return Quadratic(_product(plain, plain))
+    below = None if x.below is None else make("elemwise", (x.below,), "square")
+    return Quadratic({}, (Square(1.0, below, x.rest),))
+
+
+def _negative(x: Quadratic) -> Quadratic:
+    squares = tuple(s._replace(factor=-s.factor) for s in x.squares)
+    return Quadratic({key: _negated(inner) for key, inner in x.rest.items()}, squares, x.below)
+
+
+def _negated(x: Node) -> Node:
+    number = _number(x)
+    if number is not None:
+        return constant(-number, x.dtype)
+    return make("elemwise", (x,), "negative")
+
+
+def _times(x: Quadratic, number: float, dtype: str) -> Quadratic:
+    squares = tuple(s._replace(factor=s.factor * number) for s in x.squares)
+    rest = {key: _multiplied(inner, constant(number, dtype)) for key, inner in x.rest.items()}
+    return Quadratic(rest, squares, x.below)
+
+
+def _divided(x: Quadratic, below: Node) -> Quadratic:
+    number = _number(below)
+    if number:
+        return _times(x, 1.0 / number, below.dtype) if x.squares else Quadratic(
+            x.rest, (), _together(x.below, below)
+        )  # fmt: skip
+    if not x.squares:
+        return Quadratic(x.rest, (), _together(x.below, below))
+    squares = tuple(s._replace(below=_together(s.below, below)) for s in x.squares)
+    return Quadratic(_over(x.rest, below), squares)
+
+
+def _together(one: Node | None, other: Node) -> Node:
+    return other if one is None else _multiplied(one, other)
+
+
+def _chosen(node: Node, condition: Node, yes: Quadratic, no: Quadratic) -> Quadratic:
+    zero = constant(0.0, node.dtype)
+    left, right = (q.rest if q.below is None else q._replace(squares=()).plain() for q in (yes, no))
+    rest = {
+        key: make("elemwise", (condition, left.get(key, zero), right.get(key, zero)), "where")
+        for key in dict.fromkeys((*left, *right))
+    }
+    squares: list[Square] = []
+    for q, holds in ((yes, condition), (no, make("elemwise", (condition,), "logical_not"))):
+        for s in q.squares:
+            mask = holds if s.mask is None else make("elemwise", (s.mask, holds), "logical_and")
+            squares.append(s._replace(mask=mask))
+    return Quadratic(rest, tuple(squares))
+
+
+def _number(x: Node | None) -> float | None:
+    """The number that a node is, if it is one."""
+    return float(x.attrs.value) if x is not None and x.kind == "constant" else None
+
+
+def _multiplied(one: Node, other: Node) -> Node:
+    for x, beside in ((one, other), (other, one)):
+        if _number(x) == 1.0:
+            return beside
+    numbers = _number(one), _number(other)
+    if numbers[0] is not None and numbers[1] is not None:
+        return constant(numbers[0] * numbers[1], one.dtype)
+    return make("elemwise", (one, other), "multiply")
+
+
+def _over(x: Polynomial, below: Node) -> Polynomial:
+    return {key: make("elemwise", (inner, below), "divide") for key, inner in x.items()}
+
+
+def _is_two(x: Node | None) -> bool:
+    return _number(x) == 2
 
 
 def _sum(one: Polynomial, other: Polynomial) -> Polynomial:
@@ -137,7 +352,7 @@ def _product(one: Polynomial, other: Polynomial) -> Polynomial:
                     key=lambda slot: (slot.unknown.name, str(slot), id(slot.unknown)),
                 )
             )
-            found = _sum(found, {key: make("elemwise", (x, y), "multiply")})
+            found = _sum(found, {key: _multiplied(x, y)})
     return found
 
 

@@ -14,32 +14,25 @@ from dimtensor.marginal.chains import (
     Lag,
     forward,
     initial,
+    key_of_lag,
     lag_dim,
     loop_tables,
     step_tables,
     summed_states,
 )
 from dimtensor.marginal.elimination import Merge, Point, log_sum, maximum
+from dimtensor.marginal.filters import RowChain
 from dimtensor.marginal.frontend import Marginal
-from dimtensor.marginal.gaussian import (
-    NormalChain,
-    NormalPoint,
-    Pieces,
-    conditional,
-    filtered,
-    initial_form,
-    integrated,
-    keys_along,
-    pieces_along,
-    step_form,
-)
+from dimtensor.marginal.gaussian import NormalChain, NormalPoint, conditional
+from dimtensor.marginal.integrals import RowPoint
+from dimtensor.marginal.placing import read_at
 from dimtensor.marginal.reading import Factor
+from dimtensor.marginal.smoothing import backwards
 from dimtensor.marginal.trees import Tree, picked_tree
-from dimtensor.marginal.unknowns import Along, At, Slot, StateDims, Unknown, covers, own_slot
+from dimtensor.marginal.unknowns import Slot, StateDims, Unknown, own_slot
 from dimtensor.tensor.autodiff import grad
-from dimtensor.tensor.constructors import arange, length, tensor, zeros
+from dimtensor.tensor.constructors import tensor, zeros
 from dimtensor.tensor.control.loops import scan
-from dimtensor.tensor.elementwise import clip
 from dimtensor.tensor.evaluate import substitute
 from dimtensor.tensor.handle import wrap
 
@@ -127,8 +120,14 @@ class Backwards:
             form = {key: wrap(self._at_states(x.node)) for key, x in step.form.items()}
             value = conditional(form, own, values, self.normal(step.unknown.dims))
             self.picked[step.unknown] = expand_node(value.node, step.unknown.dims)
-        elif isinstance(step, NormalChain):
-            self._undo_normal_chain(step.chain, step.pieces)
+        elif isinstance(step, RowPoint):
+            own, row = own_slot(step.unknown), step.row.mapped(self._at_states)
+            slots = [x for x in row.coefficients if isinstance(x, Slot) and x != own]
+            values = {slot: wrap(self._read(slot)) for slot in slots}
+            value = row.value(own, values, self.normal(step.unknown.dims))
+            self.picked[step.unknown] = expand_node(value.node, step.unknown.dims)
+        elif isinstance(step, (NormalChain, RowChain)):
+            self._undo_normal_chain(step)
         elif isinstance(step, Tree):
             self.picked[step.unknown] = picked_tree(step, self._pick)
         else:
@@ -143,51 +142,12 @@ class Backwards:
         }
         return rebuild([node], known)[0]
 
-    def _undo_normal_chain(self, chain: Chain, pieces: Pieces) -> None:
-        pieces = [(replace(p, node=self._at_states(p.node)), b, w) for p, b, w in pieces]
-        given = {dim: wrap(self._read(slot)) for dim, slot in chain.slots}
-        last, before = filtered(chain, pieces, keep=True)
-        keys, kept = keys_along(chain), chain.kept()
-        oldest = [Lag(u, chain.orders[u]) for u in chain.eliminated]
-
-        def picks(trace: Any, known: Mapping[Any, Any], noise: Any) -> dict[Any, DimTensor]:
-            found = dict(known)
-            for lag, form in reversed(trace):
-                found[lag] = conditional(form, lag, found, noise(lag))
-            return found
-
-        def fresh(lag: Lag) -> Any:
-            return self.normal(chain.batch)
-
-        trace, form = [], last
-        for lag in kept:
-            trace.append((lag, form))
-            form = integrated(form, lag, lag.unknown.name)
-        final = picks(trace, given, fresh)
-        sequences, same = pieces_along(chain, pieces)
-        noise = {_key(lag): self.normal((chain.following, *chain.batch)) for lag in oldest}
-        noise = {key: x for key, x in noise.items() if not isinstance(x, float)}
-        dims = tuple(dict.fromkeys((*chain.batch, *(d for lag in kept for d in final[lag].dims))))
-
-        def step(state: dict[str, DimTensor], xs: Any) -> tuple[Any, Any]:
-            known = {key: xs["before"][str(n)] for n, key in enumerate(keys)}
-            here = {**same, **{int(n): x for n, x in xs["pieces"].items()}}
-            _, trace = step_form(chain, pieces, known, here)
-            before = {Lag(lag.unknown, lag.by - 1): state[_key(lag)] for lag in kept}
-            added = xs["noise"]
-            found = picks(trace, {**given, **before}, lambda lag: added.get(_key(lag), 0.0))
-            after = {_key(lag): wrap(expand_node(found[lag].node, dims)) for lag in kept}
-            return after, {_key(lag): wrap(expand_node(found[lag].node, dims)) for lag in oldest}
-
-        start = {_key(lag): wrap(expand_node(final[lag].node, dims)) for lag in kept}
-        xs = {"pieces": sequences, "before": before, "noise": noise}
-        state, emitted = scan(step, start, xs, over=chain.following, reverse=True)
-        _, trace = initial_form(chain, pieces)
-        first = picks(trace, {**given, **{lag: state[_key(lag)] for lag in kept}}, fresh)
-        nodes = [{k: x.node for k, x in found.items()} for found in (first, final)]
+    def _undo_normal_chain(self, step: NormalChain | RowChain) -> None:
+        chain = step.chain
+        given: dict[Any, Any] = {dim: wrap(self._read(slot)) for dim, slot in chain.slots}
+        first, emitted, final = backwards(step, self._at_states, given, self.normal)
         for unknown in chain.eliminated:
-            whole = self._whole(chain, unknown, nodes[0], emitted, nodes[1])
-            self.picked[unknown] = whole
+            self.picked[unknown] = self._whole(chain, unknown, first, emitted, final)
 
     def _pick(self, table: Node, dim: Dim) -> Node:
         x = wrap(table)
@@ -202,22 +162,7 @@ class Backwards:
 
     def _read(self, slot: Slot) -> Node:
         """The states that were picked for an unknown, where a slot reads it."""
-        x = wrap(self.picked[slot.unknown])
-        chosen: dict[Dim, Any] = {}
-        renamed: list[tuple[Dim, Dim]] = []
-        for dim, where in zip(slot.unknown.dims, slot.where, strict=True):
-            if isinstance(where, At):
-                chosen[dim] = where.position
-            elif not isinstance(where, Along):
-                chosen[dim] = wrap(where.positions)
-            elif where.by == 0 and where.dim is dim:
-                continue
-            elif where.by == 0 and covers(where.dim, 0, dim):
-                renamed.append((dim, where.dim))
-            else:  # outside of the unknown it does not matter what is read
-                chosen[dim] = clip(arange(where.dim) + where.by, 0, length(dim) - 1)
-        x = x.isel(chosen) if chosen else x
-        return relabel_node(x.node, *renamed)
+        return read_at(self.picked[slot.unknown], slot)
 
     # -- chains ----------------------------------------------------------------------------------
 
@@ -230,7 +175,7 @@ class Backwards:
         final = self._picks(trace, {})
         state, emitted = self._backwards(chain, before, final)
         _, trace = initial(chain, self.merge)
-        known = {lag: state[_key(lag)].node for lag in kept}
+        known = {lag: state[key_of_lag(lag)].node for lag in kept}
         first = self._picks(trace, known)
         for unknown in chain.eliminated:
             self.picked[unknown] = self._whole(chain, unknown, first, emitted, final)
@@ -248,7 +193,7 @@ class Backwards:
             if noise is None:
                 found[lag] = self._pick(table, dim)
             else:
-                found[lag] = (wrap(table) + noise[_key(lag)]).argmax(dim).node
+                found[lag] = (wrap(table) + noise[key_of_lag(lag)]).argmax(dim).node
         return found
 
     def _backwards(
@@ -262,18 +207,18 @@ class Backwards:
         for lag in oldest:
             made = self.noise((following, *chain.batch, lag_dim(lag)))
             if not isinstance(made, float):
-                noise[_key(lag)] = made
+                noise[key_of_lag(lag)] = made
 
         def step(state: dict[str, DimTensor], xs: Any) -> tuple[Any, Any]:
             here = [x.node for x in xs["tables"].values()]
             _, trace = step_tables(chain, xs["before"].node, here, same, self.merge)
-            known = {Lag(lag.unknown, lag.by - 1): state[_key(lag)].node for lag in kept}
-            added = xs["noise"] or {_key(lag): 0.0 for lag in oldest}
+            known = {Lag(lag.unknown, lag.by - 1): state[key_of_lag(lag)].node for lag in kept}
+            added = xs["noise"] or {key_of_lag(lag): 0.0 for lag in oldest}
             found = self._picks(trace, known, added)
-            after = {_key(lag): _over(found[lag], chain.batch) for lag in kept}
-            return after, {_key(lag): _over(found[lag], chain.batch) for lag in oldest}
+            after = {key_of_lag(lag): _over(found[lag], chain.batch) for lag in kept}
+            return after, {key_of_lag(lag): _over(found[lag], chain.batch) for lag in oldest}
 
-        start = {_key(lag): _over(final[lag], chain.batch) for lag in kept}
+        start = {key_of_lag(lag): _over(final[lag], chain.batch) for lag in kept}
         xs = {"tables": sequences, "before": before, "noise": noise}
         return scan(step, start, xs, over=following, reverse=True)
 
@@ -289,7 +234,7 @@ class Backwards:
         dim, order, own = chain.dim, chain.order, chain.orders[unknown]
         early = {by: _full(first[Lag(unknown, by)], chain.batch) for by in range(order, own, -1)}
         late = {by: _full(final[Lag(unknown, by)], chain.batch) for by in range(own, 0, -1)}
-        values = emitted[_key(Lag(unknown, own))]
+        values = emitted[key_of_lag(Lag(unknown, own))]
         middle = slice(order - own, -own or None)
         moved = wrap(relabel_node(values.node, (chain.following, SelDim(dim, positions=middle))))
         beside = [d for x in (*early.values(), *late.values(), values) for d in x.dims]
@@ -302,10 +247,6 @@ class Backwards:
         for by, value in late.items():
             whole = whole.isel({dim: -by}).set(value)
         return whole.node
-
-
-def _key(lag: Lag) -> str:
-    return f"{lag.unknown.name}, {lag.by} before"
 
 
 def _full(node: Node, dims: Dims) -> DimTensor:
