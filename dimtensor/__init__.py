@@ -10,6 +10,7 @@ from dimtensor.dims import ProductDim as ProductDim
 from dimtensor.dims import RenamedDim as RenamedDim
 from dimtensor.dims import SelDim as SelDim
 from dimtensor.dims import SortedDim as SortedDim
+from dimtensor.dims import time as time
 from dimtensor.display.pictures.picture import draw as draw
 from dimtensor.display.printing import dprint as dprint
 from dimtensor.errors import BroadcastWarning as BroadcastWarning
@@ -33,6 +34,8 @@ from dimtensor.interop.align import align as align
 from dimtensor.interop.align import reindex as reindex
 from dimtensor.interop.pytensor import pytensor_mode as pytensor_mode
 from dimtensor.tensor import linalg as linalg
+from dimtensor.tensor.along.time import fourier as fourier
+from dimtensor.tensor.along.time import one_hot as one_hot
 from dimtensor.tensor.autodiff import grad as grad
 from dimtensor.tensor.autodiff import hessian as hessian
 from dimtensor.tensor.autodiff import jacobian as jacobian

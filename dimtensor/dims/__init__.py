@@ -16,6 +16,7 @@ from dimtensor.dims.algebra import (
 )
 from dimtensor.dims.binding import Binding
 from dimtensor.dims.blocks import BlockDim
+from dimtensor.dims.calendar import time
 from dimtensor.dims.coords import Coords
 from dimtensor.dims.derivation import DERIVED, DerivedDim, family
 from dimtensor.dims.derived import (
@@ -61,6 +62,7 @@ __all__ = [
     "mask_keys",
     "product_below",
     "sort_dims",
+    "time",
     "union",
     "without",
 ]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dimtensor.dims.calendar import CalendarParts
 from dimtensor.dims.coords import Coords
 from dimtensor.errors import DimError, LabelError, build_message, listing, plain_repr
 
@@ -20,7 +21,7 @@ _interned: weakref.WeakValueDictionary[tuple, Dim] = weakref.WeakValueDictionary
 _creation_number = itertools.count()
 
 
-class Dim:
+class Dim(CalendarParts):
     """A named dimension, or an anonymous one.
 
     Two named dims are the same dim where name and labels (or name and length) are equal, wherever

@@ -27,16 +27,25 @@ class MovementMixin(TensorHandle):
     __slots__ = ()
 
     def shift(
-        self, shifts: Mapping[Any, int] | None = None, fill_value: Any = np.nan, **by_name: int
+        self, shifts: Mapping[Any, Any] | None = None, fill_value: Any = np.nan, **by_name: Any
     ) -> DimTensor:
         """Move elements along dims, whose labels stay; what is uncovered is filled.
 
         Parameters
         ----------
-        shifts : dict of Dim or str to int, optional
-            Positive numbers move towards later positions.
+        shifts : dict of Dim or str to int or distance, optional
+            Positive numbers move towards later positions. Of a dim of dates also a distance
+            between them, such as ``"7D"``: each date gets the element of the date so much earlier.
         fill_value : number or DimTensor
-        **by_name : int
+            A number, where dates are moved by a distance.
+        **by_name : int or distance
+
+        Raises
+        ------
+        DimError
+            If a dim is not there.
+        LabelError
+            If a distance is given along a dim whose labels are no dates.
 
         Examples
         --------
@@ -44,7 +53,11 @@ class MovementMixin(TensorHandle):
         >>> t = dt.Dim("t", coords=["a", "b", "c"])
         >>> dt.data([1.0, 2.0, 3.0], dims=t).shift(t=1).eval().values.tolist()
         [nan, 1.0, 2.0]
+        >>> day = dt.time("day", start="2021-01-30", periods=3)
+        >>> dt.data([1.0, 2.0, 3.0], dims=day).shift(day="2D").values.tolist()
+        [nan, nan, 1.0]
         """
+        from dimtensor.tensor.along.time import is_distance, shifted_by
         from dimtensor.tensor.functions import concat
         from dimtensor.tensor.handle import require_float
 
@@ -53,6 +66,9 @@ class MovementMixin(TensorHandle):
             result = wrap(require_float(self.node))
         for key, n in gathered(shifts, by_name, "shift", "numbers").items():
             dim = find_dim(self.dims, key, "shift")
+            if is_distance(n):
+                result = shifted_by(result, dim, n, fill_value)
+                continue
             if n == 0 or dim.length == 0:
                 continue
             filler = _filler(result, dim, abs(n), fill_value)

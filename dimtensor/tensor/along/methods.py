@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from dimtensor.tensor.along.coarsen import Coarsen
+from dimtensor.tensor.along.time import resampled
 from dimtensor.tensor.along.windows import Cumulative, Rolling, RollingExp
 from dimtensor.tensor.handle import TensorHandle, wrap
 from dimtensor.tensor.reductions.basic import DimKey
+from dimtensor.tensor.selection.groupby import GroupBy
 from dimtensor.tensor.selection.indexing import gathered
 
 
@@ -19,24 +21,25 @@ class WindowMixin(TensorHandle):
 
     def rolling(
         self,
-        dim: Mapping[Any, int] | None = None,
+        dim: Mapping[Any, Any] | None = None,
         *,
         min_periods: int | None = None,
         center: bool = False,
-        **by_name: int,
+        **by_name: Any,
     ) -> Rolling:
         """Moving windows along dims, with reductions, as in xarray.
 
         Parameters
         ----------
-        dim : dict of Dim or str to int, optional
-            The number of positions of the window along each dim.
+        dim : dict of Dim or str to int or distance, optional
+            The number of positions of the window along each dim; of regular dates also a distance
+            between them, such as ``"7D"``.
         min_periods : int, optional
             How many elements that are not NaN a window must have for a result that is not NaN; by
             default all.
         center : bool
             Whether a window lies around its position; by default it ends there.
-        **by_name : int
+        **by_name : int or distance
 
         Returns
         -------
@@ -175,3 +178,48 @@ class WindowMixin(TensorHandle):
         """
         given = gathered(dim, by_name, "coarsen", "lengths of blocks")
         return Coarsen.of(wrap(self.node), given, boundary, side)
+
+    def resample(
+        self,
+        dim: Mapping[Any, Any] | None = None,
+        *,
+        closed: str | None = None,
+        label: str | None = None,
+        origin: Any = "start_day",
+        **by_name: Any,
+    ) -> GroupBy:
+        """Groups of dates by a frequency, with the reductions of `groupby`.
+
+        Parameters
+        ----------
+        dim : dict of Dim or str to frequency, optional
+            One dim with dates as labels, and a frequency or offset as pandas has it.
+        closed, label : {"left", "right"}, optional
+            Which end belongs to a group, and which one names it; defaults are those of pandas.
+        origin : str or date
+            What the ends of groups are counted from, see ``pandas.DataFrame.resample``.
+        **by_name
+
+        Returns
+        -------
+        GroupBy
+            Along a dim of the same name with a date for each group, those without elements
+            included: their sum and count are 0, and what has no value is NaN.
+
+        Raises
+        ------
+        LabelError
+            If the labels are no dates, or not known.
+        InputError
+            If it is no frequency.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> day = dt.time("day", start="2021-01-01", periods=4)
+        >>> x = dt.data([1.0, 3.0, 5.0, 7.0], dims=day)
+        >>> x.resample(day="2D").mean().values.tolist()
+        [2.0, 6.0]
+        """
+        given = gathered(dim, by_name, "resample", "frequencies")
+        return resampled(wrap(self.node), given, closed, label, origin)

@@ -11,6 +11,7 @@ from dimtensor.dims import Dim, Dims, NamedDim, dim_set, find_dim, find_dims, wi
 from dimtensor.errors import DimError, InputError, build_message, did_you_mean, listing
 from dimtensor.graph import make
 from dimtensor.graph.printing.words import say
+from dimtensor.tensor.along.time import is_distance, positions_in
 from dimtensor.tensor.handle import elemwise, require_float, wrap
 from dimtensor.tensor.reductions.basic import root_of_variance
 from dimtensor.tensor.reductions.order_statistics import with_an_element
@@ -151,10 +152,12 @@ class Rolling(Windows):
                     "x.rolling(day=7).mean()",
                 )
             )
-        windows = {
-            find_dim(x.dims, key, "rolling"): positive_integer(n, f"the window along {key!r}")
-            for key, n in given.items()
-        }
+        windows = {}
+        for key, n in given.items():
+            dim = find_dim(x.dims, key, "rolling")
+            if is_distance(n):
+                n = positions_in(dim, n, "rolling")
+            windows[dim] = positive_integer(n, f"the window along {key!r}")
         return cls(x, windows, min_periods, center)
 
     def _construct(self, x: DimTensor, over: Dims, fill: Any) -> DimTensor:

@@ -1,0 +1,227 @@
+"""Dates along dims: groups of a frequency, distances, and designs that come round."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dimtensor.dims import Coords, Dim, find_dim
+from dimtensor.dims.calendar import CalendarParts, date_index
+from dimtensor.errors import DimError, InputError, LabelError, build_message
+from dimtensor.graph import Node, make
+from dimtensor.graph.attrs import DataAttrs
+from dimtensor.graph.printing.words import say
+from dimtensor.tensor.constructors import data
+from dimtensor.tensor.handle import elemwise, wrap
+from dimtensor.tensor.selection.groupby import GroupBy
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from dimtensor.tensor.core import DimTensor
+
+
+def tensor_of_labels(dim: Dim, values: np.ndarray, groups: Dim) -> DimTensor:
+    """Known labels along a dim."""
+    return data(values, dims=dim, categories=groups)
+
+
+CalendarParts._tensor_of_labels = staticmethod(tensor_of_labels)
+
+
+def resampled(
+    x: DimTensor, given: Mapping[Any, Any], closed: str | None, label: str | None, origin: Any
+) -> GroupBy:
+    """Groups of the dates of a dim by a frequency.
+
+    Raises
+    ------
+    DimError
+        If there is not one dim, which the tensor has.
+    InputError
+        If it is no frequency.
+    LabelError
+        If the labels are no dates.
+    """
+    import pandas as pd
+
+    if len(given) != 1:
+        raise DimError(f"resample takes one dim, {len(given)} are given: x.resample(day='W')")
+    ((key, freq),) = given.items()
+    dim = find_dim(x.dims, key, "resample")
+    dates = date_index(dim, "resample")
+    numbers = pd.Series(np.arange(len(dates)), index=dates)
+    try:
+        bins = numbers.resample(freq, closed=closed, label=label, origin=origin)
+        counts = bins.count()
+    except (ValueError, TypeError) as error:
+        raise InputError(f"resample: {freq!r} is no frequency of dates: {error}") from None
+    groups = Dim(dim.name, coords=Coords(counts.index))
+    codes = np.empty(len(dates), dtype=np.int64)
+    codes[np.argsort(dates, kind="stable")] = np.repeat(np.arange(len(counts)), counts)
+    labels = make("data", (), DataAttrs(None, (dim,), codes, groups))
+    return GroupBy(x, wrap(labels), dim, groups)
+
+
+def as_offset(value: Any, what: str) -> Any:
+    """A distance between dates as pandas has it.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    import pandas as pd
+
+    try:
+        if isinstance(value, np.timedelta64):
+            return pd.Timedelta(value)
+        return pd.tseries.frequencies.to_offset(value)
+    except (ValueError, TypeError):
+        raise InputError(f"{what}: {value!r} is no distance between dates, such as '7D'") from None
+
+
+def is_distance(value: Any) -> bool:
+    """Whether a number of positions is given as a distance between dates."""
+    from datetime import timedelta
+
+    return isinstance(value, (str, np.timedelta64, timedelta)) or hasattr(value, "rollforward")
+
+
+def positions_in(dim: Dim, distance: Any, what: str) -> int:
+    """How many positions of regular dates a distance is.
+
+    Raises
+    ------
+    LabelError
+        If the dates are not regular, or the distance is no multiple of what is between them.
+    """
+    import pandas as pd
+
+    dates = date_index(dim, what)
+    steps = np.unique(np.diff(dates.to_numpy()))
+    try:
+        span = pd.Timedelta(as_offset(distance, what))
+    except ValueError:
+        raise InputError(f"{what}: {distance!r} has no length of its own") from None
+    if len(steps) != 1 or span % pd.Timedelta(steps[0]):
+        raise LabelError(
+            build_message(
+                f"{what}: {distance!r} is no number of positions along {dim.title}",
+                [("dim", repr(dim))],
+                "give a number of positions, or bring the dates to a frequency with reindex",
+            )
+        )
+    return int(span / pd.Timedelta(steps[0]))
+
+
+def shifted_by(x: DimTensor, dim: Dim, distance: Any, fill_value: Any) -> DimTensor:
+    """Elements moved by a distance between dates, whatever the order and gaps of these are."""
+    from dimtensor.tensor.selection.reindex import reindex_node
+
+    dates = date_index(dim, "shift")
+    offset = as_offset(distance, "shift")
+    earlier = Dim(dim.name, coords=Coords(pd_index(dates - offset, dates)))
+    moved = reindex_node(x.node, dim, earlier, fill_value)
+    from dimtensor.graph.rebuilding.substitute import relabel_node
+
+    result = wrap(relabel_node(moved, (earlier, dim)))
+    return say(result, "shift", x, **{dim.short: str(distance)})
+
+
+def pd_index(found: Any, like: pd.DatetimeIndex) -> pd.DatetimeIndex:
+    """Dates in the unit of others."""
+    return found.as_unit(like.unit)
+
+
+def fourier(dim: Dim, period: Any, order: int = 1, name: str = "fourier") -> DimTensor:
+    """Sines and cosines that come round along a dim.
+
+    Parameters
+    ----------
+    dim : Dim
+        With dates or numbers as labels.
+    period : str, timedelta or number
+        When they come round: a distance between dates such as ``"365.25D"``, or a number in the
+        unit of the labels.
+    order : int
+        How many pairs: those of the period, half of it, and so on.
+    name : str
+        Name of the dim of the columns.
+
+    Returns
+    -------
+    DimTensor
+        Data with `dim` and a dim of ``sin_1, cos_1, sin_2, …``. Phases are counted from
+        1970-01-01, or from 0, so that a forecast goes on where the data end.
+
+    Raises
+    ------
+    LabelError
+        If the labels are neither, or not known.
+    InputError
+        If the period is not positive, or the order is none.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> day = dt.time("day", start="2021-01-01", periods=7)
+    >>> dt.fourier(day, "7D", order=2).sizes
+    {'day': 7, 'fourier': 4}
+    """
+    import pandas as pd
+
+    labels = dim._labels()
+    if labels is not None and labels.family == "number":
+        where = labels.values.astype(float)
+        span = float(period)
+    else:
+        dates = date_index(dim, "fourier")
+        unit = pd.Timedelta(1, "s")
+        since = dates.tz_localize(None) - pd.Timestamp("1970-01-01")
+        where = np.asarray(since / unit, dtype=float)
+        if isinstance(period, (int, float)):
+            raise InputError(f"fourier: the period of dates has a unit, such as '{period}D'")
+        span = pd.Timedelta(period) / unit
+    if not span > 0 or not isinstance(order, int) or order < 1:
+        raise InputError(f"fourier: a period above 0 and an order from 1, not {period}, {order}")
+    angles = 2 * np.pi * np.multiply.outer(where / span % 1.0, np.arange(1, order + 1))
+    columns = np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(len(where), -1)
+    names = [f"{kind}_{k}" for k in range(1, order + 1) for kind in ("sin", "cos")]
+    return data(columns, dims=[dim, Dim(name, coords=names)])
+
+
+def one_hot(labels: DimTensor, dtype: Any = "float64") -> DimTensor:
+    """Columns of zeros and ones, one for each label of a dim.
+
+    Parameters
+    ----------
+    labels : DimTensor
+        A tensor of labels, such as ``day.dayofweek``.
+    dtype : dtype-like
+
+    Returns
+    -------
+    DimTensor
+        With the dims of `labels` and the dim that the labels are of.
+
+    Raises
+    ------
+    LabelError
+        If the tensor holds no labels.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> key = dt.Dim("key", coords=["a", "b"])
+    >>> dt.one_hot(dt.data(["b", "a"], dims=dt.Dim("obs"), categories=key)).values.tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
+    dim = getattr(labels, "categories", None)
+    if dim is None:
+        raise LabelError("one_hot takes a tensor of labels; dt.data(..., categories=dim) makes one")
+    codes: Node = labels.codes.node
+    places = make("positions", (), dim)
+    return elemwise("equal", wrap(codes), wrap(places)).astype(dtype)

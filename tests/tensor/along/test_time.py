@@ -1,0 +1,165 @@
+"""Dates: calendar parts, groups of a frequency, distances; against xarray and pandas."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import dimtensor as dt
+from tests.backend_names import BACKENDS
+
+DAY = dt.time("day", start="2020-12-20", periods=60)
+DATES = pd.date_range("2020-12-20", periods=60)
+SITE = dt.Dim("site", coords=["a", "b"])
+FRAME = xr.DataArray(
+    np.random.default_rng(1).normal(size=(60, 2)), coords={"day": DATES, "site": ["a", "b"]}
+)
+x = dt.data(FRAME, dims=[DAY, SITE])
+PARTS = ["year", "quarter", "month", "day", "dayofyear", "dayofweek", "hour", "minute", "second"]
+
+
+def test_a_dim_of_dates_is_the_dim_of_these_labels():
+    assert DAY is dt.Dim("day", coords=DATES)
+    assert DAY.freq == "D"
+    assert dt.time("t", start="2021-01-01", end="2021-03-01", freq="MS").freq == "MS"
+    zoned = dt.time("t", start="2021-03-27", periods=3, tz="Europe/Berlin")
+    assert str(zoned.to_index().tz) == "Europe/Berlin"
+    assert zoned.extend(1).to_index()[-1] == pd.Timestamp("2021-03-30", tz="Europe/Berlin")
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_calendar_parts_group_as_in_xarray(part):
+    hours = pd.date_range("2020-12-31 21:58:30", periods=100, freq="37min")
+    hour = dt.time("t", start="2020-12-31 21:58:30", periods=100, freq="37min")
+    values = np.random.default_rng(2).normal(size=100)
+    expected = xr.DataArray(values, coords={"t": hours}).groupby(f"t.{part}").mean()
+    found = dt.data(values, dims=hour).groupby(getattr(hour, part)).mean().eval()
+    assert found.dims == (part,)
+    xr.testing.assert_allclose(found.drop_attrs().dropna(part), expected)
+
+
+def test_weeks_are_those_of_iso():
+    expected = [date.isocalendar()[1] for date in DATES]
+    assert DAY.week.values.tolist() == expected
+
+
+def test_parts_select_effects_for_other_dates():
+    effect = dt.data(np.arange(7.0), dims=dt.Dim("dayofweek", coords=range(7)))
+    longer = DAY.extend(10)
+    assert longer.coords[:60].tolist() == DAY.coords.tolist()
+    assert effect.sel(dayofweek=longer.dayofweek).values.tolist() == [
+        float(date.weekday()) for date in pd.date_range("2020-12-20", periods=70)
+    ]
+    assert (DAY.dayofweek == 6).sum().item() == 9
+
+
+@pytest.mark.parametrize("freq", ["W", "MS", "ME", "5D", "QS", "W-WED", "36h"])
+@pytest.mark.parametrize("name", ["sum", "mean", "min", "max", "std", "first", "count"])
+def test_resampling_is_xarrays(freq, name):
+    expected = getattr(FRAME.resample(day=freq), name)()
+    found = getattr(x.resample(day=freq), name)().eval()
+    if name in ("sum", "count"):  # of a group without elements, which pandas has so, too
+        expected = expected.fillna(0)
+    xr.testing.assert_allclose(found.drop_attrs().transpose(*expected.dims), expected)
+
+
+def test_resampling_options_dates_in_no_order_and_gaps():
+    pieces = FRAME.isel(day=[50, 3, 2, 51, 4, 20])
+    some = dt.data(pieces)
+    # pandas, whose groups without elements are empty as ours are; xarray wants dates in order
+    table = pieces.to_pandas().sort_index()
+    for freq, options in [
+        ("W", {}),
+        ("W", {"closed": "left"}),
+        ("96h", {"label": "right", "origin": "end"}),
+    ]:
+        expected = table.resample(freq, **options).mean()
+        found = some.resample(day=freq, **options).mean().eval().transpose("day", "site")
+        np.testing.assert_allclose(found, expected)
+        assert (found.day.to_index() == expected.index).all()
+    back = some.resample(day="W").map("mean").eval().transpose("day", "site")
+    expected = table.groupby(pd.Grouper(freq="W")).transform("mean").loc[pieces.day.to_index()]
+    np.testing.assert_allclose(back, expected)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_resampling_of_an_input_and_its_gradient(backend):
+    y = dt.tensor("y", dims=DAY)
+    weekly = y.resample(day="W").mean()
+    f = dt.function([y], [weekly, dt.grad((weekly**2).sum(), y)], backend=backend)
+    values = FRAME[:, 0]
+    means, gradient = f(y=values)
+    expected = values.resample(day="W").mean()
+    np.testing.assert_allclose(means, expected)
+    n = values.resample(day="W").count()
+    each = (2 * expected / n).to_pandas().reindex(DATES, method="bfill")
+    np.testing.assert_allclose(gradient, each)
+
+
+def test_moving_by_a_distance():
+    expected = FRAME.to_pandas().shift(freq="7D").reindex(DATES)
+    np.testing.assert_allclose(x.shift(day="7D").eval().transpose("day", "site"), expected)
+    np.testing.assert_allclose(x.shift(day="7D").values, x.shift(day=7).values)
+    months = dt.time("m", start="2021-01-01", periods=5, freq="MS")
+    y = dt.data(np.arange(5.0), dims=months)
+    assert y.shift(m=pd.DateOffset(months=2)).values.tolist()[2:] == [0.0, 1.0, 2.0]
+    gaps = dt.Dim("day", coords=pd.to_datetime(["2021-01-05", "2021-01-01", "2021-01-02"]))
+    z = dt.data([5.0, 1.0, 2.0], dims=gaps)
+    assert z.shift(day=np.timedelta64(1, "D"), fill_value=0.0).values.tolist() == [0.0, 0.0, 1.0]
+    assert z.shift(day="-3D", fill_value=0.0).values.tolist() == [0.0, 0.0, 5.0]
+
+
+def test_windows_of_a_distance():
+    found = x.rolling(day="7D").mean()
+    np.testing.assert_allclose(found.values, x.rolling(day=7).mean().values)
+    with pytest.raises(dt.LabelError, match="'5h' is no number of positions along dim 'day'"):
+        x.rolling(day="5h")
+
+
+@pytest.mark.parametrize("period", ["7D", "365.25D"])
+def test_fourier_designs_go_on_where_data_end(period):
+    whole, later = DAY.extend(9), dt.time("day", start=DATES[-1], periods=9)
+    found = dt.fourier(whole, period, order=2).eval()
+    np.testing.assert_allclose(found[-9:], dt.fourier(later.extend(1), period, 2).eval()[1:])
+    days = (pd.date_range(DATES[0], periods=69) - pd.Timestamp("1970-01-01")).days.to_numpy()
+    angle = 2 * np.pi * days / float(period[:-1])
+    expected = [np.sin(angle), np.cos(angle), np.sin(2 * angle), np.cos(2 * angle)]
+    found = found.sel(fourier=["sin_1", "cos_1", "sin_2", "cos_2"]).transpose("fourier", ...)
+    np.testing.assert_allclose(found, expected, atol=1e-11)
+    numbers = dt.fourier(dt.Dim("t", coords=[0.0, 1.0, 5.0]), 4.0).eval()
+    np.testing.assert_allclose(numbers.transpose("t", ...), [[0, 1], [1, 0], [1, 0]], atol=1e-15)
+
+
+def test_columns_of_labels():
+    table = pd.get_dummies(DATES.day_of_week).to_numpy(float)
+    np.testing.assert_allclose(dt.one_hot(DAY.dayofweek).eval().transpose("day", ...), table)
+
+
+K = dt.Dim("k", length=3)
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda: dt.time("day"), "these say no dates"),
+        (lambda: dt.time("day", start="soon", periods=2), "these say no dates"),
+        (lambda: K.month, "the labels of dim 'k' are no dates, they are not known"),
+        (lambda: dt.Dim("k", coords=[1, 2]).year, "they are of dtype int64"),
+        (lambda: K.extend(2), "extend: the labels of dim 'k' are no dates"),
+        (lambda: DAY.extend(-1), "a number of dates of at least 0, not -1"),
+        (lambda: dt.time("t", start="2021-01-01", periods=2).extend(1), "have no frequency"),
+        (lambda: x.resample(day="spam"), "'spam' is no frequency of dates"),
+        (lambda: x.resample(day="W", site="W"), "resample takes one dim, 2 are given"),
+        (lambda: x.resample(site="W"), "resample: the labels of dim 'site' are no dates"),
+        (lambda: x.shift(day="often"), "'often' is no distance between dates"),
+        (lambda: x.shift(site="7D"), "shift: the labels of dim 'site' are no dates"),
+        (lambda: dt.fourier(DAY, 7), "the period of dates has a unit, such as '7D'"),
+        (lambda: dt.fourier(DAY, "7D", 0), "an order from 1"),
+        (lambda: dt.one_hot(dt.scalar("z")), "one_hot takes a tensor of labels"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(ask, message):
+    with pytest.raises(dt.DimtensorError, match=message):
+        ask()
