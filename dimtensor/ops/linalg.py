@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Apply, Variable
+from pytensor.graph.op import Op
 from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.linalg import QR as PytensorQR  # noqa: N811
 from pytensor.tensor.linalg import SVD as PytensorSVD  # noqa: N811
@@ -118,6 +119,55 @@ class SVD(WithRules, PytensorSVD):
         dtypes = [o.type.dtype for o in node.outputs]
         shapes = [(m, k), (k,), (k, n)] if self.compute_uv else [(k,)]
         _or_nan(lambda: super(SVD, self).perform(node, inputs, outputs), outputs, shapes, dtypes)
+
+
+class CholeskyGradient(WithRules, Op):
+    r"""Cotangent of a symmetric matrix, from that of its lower Cholesky factor.
+
+    Inputs are the factor L and its cotangent C, of both of which the lower triangles are read. With
+    M the symmetric matrix whose lower triangle is that of :math:`L^T C`, the output is the lower
+    triangle of :math:`L^{-T} M L^{-1}` with half of its diagonal.
+
+    References
+    ----------
+    I. Murray, "Differentiation of the Cholesky decomposition", 2016, arXiv:1602.07527.
+    """
+
+    __props__ = ()
+    gufunc_signature = "(m,m),(m,m)->(m,m)"
+
+    def make_node(self, factor, cotangent):
+        factor, cotangent = (pt.as_tensor_variable(v) for v in (factor, cotangent))
+        if not factor.type.ndim == cotangent.type.ndim == 2:
+            raise TypeError("CholeskyGradient takes two matrices")
+        return Apply(self, [factor, cotangent], [factor.type()])
+
+    def perform(self, node, inputs, outputs):
+        factor, cotangent = inputs
+        shape, dtype = factor.shape, node.outputs[0].type.dtype
+        _or_nan(
+            lambda: outputs[0].__setitem__(0, _cholesky_gradient(factor, cotangent).astype(dtype)),
+            outputs,
+            [shape],
+            [dtype],
+        )
+
+    def infer_shape(self, node, shapes):
+        return [shapes[0]]
+
+
+def _cholesky_gradient(factor: np.ndarray, cotangent: np.ndarray) -> np.ndarray:
+    from scipy.linalg import solve_triangular as solve_by_triangle
+
+    if not factor.size:
+        return np.zeros(factor.shape)
+    low = np.tril(factor.T @ np.tril(cotangent))
+    found = low + np.tril(low, -1).T
+    for _ in range(2):  # with the transpose of a symmetric matrix in between
+        found = solve_by_triangle(factor, found.T, trans="T", lower=True, check_finite=False)
+    result: np.ndarray = np.tril(found)
+    result[np.diag_indices(len(result))] /= 2
+    return result
 
 
 class TallQR(WithRules, PytensorQR):

@@ -37,8 +37,23 @@ def _register_ops(jax_funcify: Any) -> None:
     """Teach PyTensor's dispatcher, which is the process's, the ops that are ours, and no others."""
     from dimtensor.backends.jax import loops
     from dimtensor.ops.group import GroupPosition
+    from dimtensor.ops.linalg import CholeskyGradient
 
     loops.register(jax_funcify, _translate)
+
+    @jax_funcify.register(CholeskyGradient)
+    def cholesky_gradient(op, **kwargs):
+        import jax.numpy as jnp
+        from jax.scipy.linalg import solve_triangular
+
+        def find(factor, cotangent):
+            low = jnp.tril(factor.T @ jnp.tril(cotangent))
+            found = low + jnp.tril(low, -1).T
+            for _ in range(2):  # with the transpose of a symmetric matrix in between
+                found = solve_triangular(factor, found.T, trans="T", lower=True)
+            return jnp.tril(found) - jnp.diag(jnp.diag(found)) / 2
+
+        return find
 
     @jax_funcify.register(GroupPosition)
     def group_position(op, **kwargs):

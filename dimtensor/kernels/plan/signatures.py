@@ -18,7 +18,7 @@ from pytensor.tensor.sort import ArgSortOp, SortOp
 from pytensor.tensor.subtensor import Subtensor
 
 from dimtensor.ops.facts import facts_of
-from dimtensor.ops.linalg import Inverse
+from dimtensor.ops.linalg import CholeskyGradient, Inverse
 from dimtensor.ops.loop.op import Scan
 from dimtensor.upstream.pytensor import parse_gufunc_signature
 
@@ -26,7 +26,7 @@ from dimtensor.upstream.pytensor import parse_gufunc_signature
 _BY_ELEMENT = (CumOp, Join, Argmax, ExtractDiag, AllocDiag, ARange, Eye)
 # operations that a step may do for an element of a sequence
 _MOST_IN_STEP = 6
-_SHAPE_KEEPING = (CumOp, SortOp, ArgSortOp, Cholesky, Inverse)
+_SHAPE_KEEPING = (CumOp, SortOp, ArgSortOp, Cholesky, CholeskyGradient, Inverse)
 
 
 def batched(node: Apply) -> Apply:

@@ -59,7 +59,7 @@ from dimtensor.kernels.rules.reshapes import RULES as RESHAPE_RULES
 from dimtensor.kernels.rules.series import RULES as SERIES_RULES
 from dimtensor.kernels.rules.templates import Access, Given, given_to, inlined
 from dimtensor.ops.group import GroupPosition
-from dimtensor.ops.linalg import SVD, Det, Eigh, Inverse, SLogDet, TallQR
+from dimtensor.ops.linalg import SVD, CholeskyGradient, Det, Eigh, Inverse, SLogDet, TallQR
 from dimtensor.upstream.pytensor import core_node
 
 if TYPE_CHECKING:
@@ -117,6 +117,10 @@ def _core(e: Emitter, node: Apply, n_inputs: int) -> Core | None:
     if isinstance(core, Cholesky) and core.lower:
         n = {"n": _last(e, inputs[0])}
         return Core("cholesky" + suffix, {"x": inputs[0]}, n, () if suffix else ("out",))
+    if isinstance(core, CholeskyGradient):
+        arrays = dict(zip(("factor", "cotangent"), inputs, strict=True))
+        n = {"n": _last(e, inputs[0])}
+        return Core("cholesky_gradient" + suffix, arrays, n, () if suffix else ("factor", "out"))
     for kind, name in ((Inverse, "inverse"), (Det, "det"), (SLogDet, "slogdet")):
         if isinstance(core, kind):
             whole = () if suffix or kind is not Inverse else ("out",)
@@ -382,7 +386,7 @@ RULES: list[tuple[Any, CallRule]] = [
     ((SortOp, ArgSortOp), _sort),
     ((Blockwise, BlockwiseWithCoreShape, BatchedDot), _on_cores),
     ((Dot, Cholesky, Inverse, Det, SLogDet, Solve, SolveTriangular, GroupPosition), _on_cores),
-    ((LUFactor, PivotToPermutations, Eigh, SVD, TallQR), _on_cores),
+    ((LUFactor, PivotToPermutations, Eigh, SVD, TallQR, CholeskyGradient), _on_cores),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Templates by LAPACK: eigenvalues, singular values, orthogonal factors. See `core_routines`."""
+"""Templates by LAPACK and BLAS: eigenvalues, singular values, factors. See `core_routines`."""
 
 # mypy: ignore-errors
 # ruff: noqa: F821, F841
@@ -108,3 +108,100 @@ def qr(x, orthogonal, upper, m, n):
     for i in range(m):
         for j in range(n):
             orthogonal[i, j] = turned[j, i]
+
+
+# -- cotangents of Cholesky factors ----------------------------------------------------------------
+
+
+def cholesky_gradient_rows(factor, out, row, first, last):
+    """Take rows and columns of a range, in place, by Murray's algorithm; `row` is memory."""
+    for step in range(last - first):
+        j = last - 1 - step
+        total = out[j, j] + DTYPE(0)
+        pivot = factor[j, j] + DTYPE(0)
+        inner = DTYPE(0)
+        for i in range(j + 1, last):
+            inner += factor[i, j] * out[i, j]
+        total = (total - inner / pivot) / pivot
+        for k in range(first, j):
+            row[k] = out[j, k] - total * factor[j, k]
+        for i in range(j + 1, last):
+            each = out[i, j] / pivot
+            out[i, j] = each
+            for k in range(first, j):
+                row[k] -= each * factor[i, k]
+                out[i, k] -= each * factor[j, k]
+        for k in range(first, j):
+            out[j, k] = row[k]
+        out[j, j] = total / 2
+
+
+def lower_triangle(x, out, n):
+    for i in range(n):
+        for j in range(i + 1):
+            out[i, j] = x[i, j]
+        for j in range(i + 1, n):
+            out[i, j] = 0
+
+
+def cholesky_gradient_loops(factor, cotangent, out, n):
+    """Cotangent of a matrix, in a lower triangle, from that of its lower Cholesky factor."""
+    row = np.empty((n,), dtype=DTYPE)
+    lower_triangle(cotangent, out, n)
+    cholesky_gradient_rows(factor, out, row, 0, n)
+
+
+def cholesky_gradient(factor, cotangent, out, n):
+    """As above, by Murray's algorithm for blocks, of 32 columns; small matrices are one block.
+
+    What is below a block on the diagonal is `below` in the factor and `slopes` in the result.
+    """
+    row = np.empty((n,), dtype=DTYPE)
+    corner = np.empty((32, 32), dtype=DTYPE)
+    below = np.empty((n, 32), dtype=DTYPE)
+    slopes = np.empty((n, 32), dtype=DTYPE)
+    lower_triangle(cotangent, out, n)
+    if n <= 48:
+        cholesky_gradient_rows(factor, out, row, 0, n)
+    else:
+        for block in range((n + 31) // 32):
+            last = n - 32 * block
+            first = max(last - 32, 0)
+            width = last - first
+            rest = n - last
+            if rest > 0:
+                for i in range(width):
+                    for j in range(width):
+                        corner[i, j] = factor[first + i, first + j]
+                for i in range(rest):
+                    for j in range(width):
+                        below[i, j] = factor[last + i, first + j]
+                        slopes[i, j] = out[last + i, first + j]
+                done = trsm(76, 85, 78, 78, width, rest, 1.0, corner, 32, slopes, 32)
+                for i in range(rest):
+                    for j in range(width):
+                        out[last + i, first + j] = slopes[i, j]
+                done = gemm(78, 84, width, width, rest, 1.0, below, 32, slopes, 32, 0.0, corner, 32)
+                for i in range(width):
+                    for j in range(i + 1):
+                        out[first + i, first + j] -= corner[i, j]
+            cholesky_gradient_rows(factor, out, row, first, last)
+            if first > 0:
+                if rest > 0:
+                    done = gemm(
+                        78, 78, first, rest, width, -1.0, factor[first], n, slopes, 32,
+                        1.0, out[last], n,
+                    )  # fmt: skip
+                    done = gemm(
+                        78, 84, first, width, rest, -1.0, factor[last], n, slopes, 32,
+                        1.0, out[first], n,
+                    )  # fmt: skip
+                for i in range(width):
+                    for j in range(i + 1):
+                        corner[i, j] = out[first + i, first + j]
+                        corner[j, i] = out[first + i, first + j]
+                    corner[i, i] = 2 * out[first + i, first + i]
+                done = gemm(
+                    78, 78, first, width, width, -1.0, factor[first], n, corner, 32,
+                    1.0, out[first], n,
+                )  # fmt: skip

@@ -23,6 +23,7 @@ from dimtensor.kernels.ir.nodes import (
     Call,
     Expression,
     Load,
+    Part,
     Statement,
     Store,
     Var,
@@ -181,6 +182,10 @@ class _Inliner(Parser):
     def _operand(self, node: ast.expr) -> Expression:
         if isinstance(node, ast.Name) and node.id in self.accesses:
             return self.array(node)
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+            array = self.accesses[node.value.id].array
+            at = tuple(map(self.number, [node.slice]))
+            return Part(array, at)
         return super()._operand(node)
 
     def selection(

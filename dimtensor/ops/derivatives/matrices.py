@@ -52,7 +52,7 @@ from pytensor.tensor.linalg.solvers.core import SolveBase
 from dimtensor.ops.derivatives.fallback import pulled_by_op, pushed_by_pulling, transposed
 from dimtensor.ops.derivatives.flow import Undefined, number, shuffled
 from dimtensor.ops.derivatives.rules import Tangents, forward_rule, reverse_rule
-from dimtensor.ops.linalg import Inverse, TallQR
+from dimtensor.ops.linalg import CholeskyGradient, Inverse, TallQR
 from dimtensor.upstream.pytensor import props
 
 
@@ -177,6 +177,31 @@ def _cholesky(node: Any, tangents: Tangents) -> list[Any]:
     inside = _solve_triangular(factor, _t(half), True)
     result = pt.dot(factor, _halved(inside))
     return [result if lower else _t(result)]
+
+
+@reverse_rule(Cholesky)
+def _cholesky_back(node: Any, cotangents: Tangents, wanted: Sequence[bool]) -> list[Any]:
+    """Into the triangle that is read."""
+    (out,), (c,) = node.outputs, cotangents
+    if node.op.lower:
+        return [CholeskyGradient()(out, c)]
+    return [_t(CholeskyGradient()(_t(out), _t(c)))]
+
+
+@forward_rule(CholeskyGradient)
+def _cholesky_gradient(node: Any, tangents: Tangents) -> list[Any]:
+    """With S the symmetric matrix, whose lower triangle with half of its diagonal is the output."""
+    (factor, c), (out,), (tf, tc) = node.inputs, node.outputs, tangents
+    inside = None
+    if tc is not None:
+        inside = _read(pt.dot(_t(factor), _triangle(tc, True)), True)
+    if tf is not None:
+        tf = _triangle(tf, True)
+        product = pt.dot(_t(factor), pt.dot(out + _t(out), tf))
+        moved = _read(pt.dot(_t(tf), _triangle(c, True)), True) - product - _t(product)
+        inside = moved if inside is None else inside + moved
+    half = _solve_triangular(_t(factor), inside, False)
+    return [_halved(_solve_triangular(_t(factor), _t(half), False))]
 
 
 @forward_rule(Eigh)

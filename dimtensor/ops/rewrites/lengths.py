@@ -13,12 +13,15 @@ from pytensor.tensor.math import Dot
 from pytensor.tensor.shape import Reshape, SpecifyShape
 from pytensor.tensor.subtensor import AdvancedIncSubtensor, IncSubtensor, Subtensor
 
+from dimtensor.ops.linalg import CholeskyGradient
+
 _AS_FIRST_INPUT = (
     IncSubtensor,
     AdvancedIncSubtensor,
     SpecifyShape,
     CumOp,
     Cholesky,
+    CholeskyGradient,
     MatrixInverse,
 )
 

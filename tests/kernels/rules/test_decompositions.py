@@ -6,9 +6,12 @@ import numpy as np
 import pytensor.tensor as pt
 import pytest
 from pytensor.gradient import DisconnectedGrad, disconnected_grad
+from pytensor.tensor.blockwise import Blockwise
+from pytensor.tensor.linalg import Cholesky
 from scipy import special
 
 from dimtensor.kernels.compiler import compile_kernel
+from dimtensor.ops.derivatives.driver import pull
 from dimtensor.ops.linalg import SVD, eigh, qr, svd
 
 pytestmark = pytest.mark.compiled
@@ -63,9 +66,50 @@ def test_decompositions_of_nan():
         assert all(np.isnan(each).all() for each in compiled([x], outputs)(a))
 
 
+def through_factor(a, c):
+    """Cotangent of a matrix, a lower triangle, from that of its lower factor: Giles' formula."""
+    factor = np.linalg.cholesky(a)
+    inverse = np.linalg.inv(factor)
+    low = np.tril(factor.T @ np.tril(c))
+    whole = inverse.T @ (low + np.tril(low, -1).T) @ inverse
+    return np.tril(whole) - np.diag(np.diag(whole)) / 2
+
+
+def cotangents_of_factors(shape):
+    a, cotangent = (pt.tensor(dtype="float64", shape=shape) for _ in range(2))
+    return compiled([a, cotangent], pull([Cholesky()(a)], [cotangent], [a]))
+
+
+def test_cotangents_of_cholesky_factors(rng):
+    """One block up to 48 rows, then blocks of 32 and what remains; loops where eight are known."""
+    whatever = cotangents_of_factors((None, None))
+    known = {n: cotangents_of_factors((n, n)) for n in (2, 8, 49)}
+    for n in [0, 1, 2, 8, 9, 32, 48, 49, 64, 97]:
+        root, c = rng.normal(size=(2, n, n))
+        s = root @ root.T + n * np.eye(n)
+        for call in (whatever, known.get(n, whatever)):
+            (found,) = call(s, c)
+            np.testing.assert_allclose(found, through_factor(s, c), atol=1e-13, err_msg=str(n))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("n", [3, 50])
+def test_batched_cotangents_of_cholesky_factors(n, dtype, rng):
+    root, c = rng.normal(size=(2, 4, n, n)).astype(dtype)
+    s = root @ root.mT + n * np.eye(n, dtype=dtype)
+    s[2, 1, 1] = -1.0  # has no factor
+    a, cotangent = pt.tensor3(dtype=dtype), pt.matrix(dtype=dtype)
+    (slopes,) = pull([Blockwise(Cholesky())(a)], [cotangent[None] * pt.ones_like(a)], [a])
+    found = compiled([a, cotangent], [slopes])(s, c[0])[0]
+    assert found.dtype == dtype
+    tolerance = 1e-13 if dtype == "float64" else 1e-5
+    for k in (0, 1, 3):
+        np.testing.assert_allclose(found[k], through_factor(s[k], c[0]), atol=tolerance)
+    assert np.isnan(found[2][np.tril_indices(n)]).all()
+
+
 def test_positions_of_sorted_rows(rng):
     """A batch of orders, as the gradient of an inverse has them."""
-    from pytensor.tensor.blockwise import Blockwise
     from pytensor.tensor.sort import ArgSortOp, SortOp
 
     x = pt.lmatrix("x")
@@ -123,8 +167,6 @@ def test_derivatives_of_psi_between_poles():
 
 @pytest.mark.parametrize("batched", [False, True])
 def test_views_for_derivatives_are_dropped(batched):
-    from pytensor.tensor.blockwise import Blockwise
-
     x = pt.dmatrix("x")
     view = (
         Blockwise(DisconnectedGrad(), signature="(n)->(n)")(x) if batched else disconnected_grad(x)
