@@ -132,6 +132,10 @@ class CalendarParts:
         freq : str or pandas offset, optional
             By default the frequency of the dates that there are.
 
+        Returns
+        -------
+        Dim
+
         Raises
         ------
         LabelError

@@ -21,6 +21,19 @@ class DerivedDim(Dim):
     A new kind of dim is a subclass with its constructor, `recipe` and `named_as_parent`, and the
     methods that raise here. Graph, lowering and compilation ask these, and know no kind but
     selections.
+
+    Examples
+    --------
+    >>> from dimtensor import Dim, PadDim
+    >>> padded = PadDim(Dim("t", length=3), 1, 0)
+    >>> padded.length_from([5]), padded.text(["t"])
+    (6, 'PadDim(t, 1, 0)')
+    >>> padded.with_parents([Dim("s", length=3)]) is PadDim(Dim("s", length=3), 1, 0)
+    True
+    >>> PadDim.made(padded.parents, padded.options, None) is padded
+    True
+    >>> padded.labels_from([None]) is None
+    True
     """
 
     __slots__ = ()
@@ -44,6 +57,10 @@ class DerivedDim(Dim):
             What the recipe depends on beside parents and name.
         name : str or None
             Not used where the dim is named as its parent.
+
+        Returns
+        -------
+        Dim
         """
         raise NotImplementedError
 
@@ -53,13 +70,31 @@ class DerivedDim(Dim):
         return ()
 
     def with_parents(self, parents: Sequence[Dim]) -> Dim:
-        """The dim that the same recipe makes of other parents."""
+        """The dim that the same recipe makes of other parents.
+
+        Parameters
+        ----------
+        parents : sequence of Dim
+
+        Returns
+        -------
+        Dim
+        """
         return self.made(parents, self.options, self.name)
 
     def length_from(self, lengths: Sequence[Any]) -> Any:
         """Length where the parents have some lengths: integers or symbolic scalars.
 
         None where a length that is needed is None.
+
+        Parameters
+        ----------
+        lengths : sequence of int or symbolic scalar
+            One per parent, None where it is not known.
+
+        Returns
+        -------
+        int, symbolic scalar or None
         """
         return None if any(length is None for length in lengths) else self._length_from(lengths)
 
@@ -67,11 +102,30 @@ class DerivedDim(Dim):
         raise NotImplementedError
 
     def labels_from(self, labels: Sequence[Coords | None]) -> Coords | None:
-        """Labels where the parents have some; None where one that is needed is not known."""
+        """Labels where the parents have some; None where one that is needed is not known.
+
+        Parameters
+        ----------
+        labels : sequence of Coords
+            One per parent, None where they are not known.
+
+        Returns
+        -------
+        Coords or None
+        """
         raise NotImplementedError
 
     def text(self, parents: Sequence[str]) -> str:
-        """The recipe in one line, without labels; parents are given as text."""
+        """The recipe in one line, without labels; parents are given as text.
+
+        Parameters
+        ----------
+        parents : sequence of str
+
+        Returns
+        -------
+        str
+        """
         raise NotImplementedError
 
     def _settled(self) -> Any:

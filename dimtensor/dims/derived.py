@@ -80,7 +80,24 @@ class SelDim(DerivedDim):
 
     @classmethod
     def of(cls, parent: Dim, selection: Selection) -> Dim:
-        """The canonical dim of a normalised selection."""
+        """The canonical dim of a normalised selection.
+
+        Parameters
+        ----------
+        parent : Dim
+        selection : Selection
+
+        Returns
+        -------
+        Dim
+
+        Examples
+        --------
+        >>> from dimtensor.dims.selection import normalise_selection
+        >>> t = Dim("t", length=3)
+        >>> SelDim.of(t, normalise_selection(t, slice(0, 3))) is t
+        True
+        """
         if isinstance(parent, RenamedDim):
             inner = cls.of(parent.parent, selection)
             return RenamedDim(inner, parent.name)
@@ -326,7 +343,18 @@ class ProductDim(DerivedDim):
         return Coords(combined)
 
     def to_index(self):
-        """Labels as a pandas MultiIndex with one level per factor."""
+        """Labels as a pandas MultiIndex with one level per factor.
+
+        Returns
+        -------
+        MultiIndex
+
+        Examples
+        --------
+        >>> a, b = Dim("a", coords=["u", "v"]), Dim("b", coords=[1, 2])
+        >>> ProductDim([a, b]).to_index().tolist()
+        [('u', 1), ('u', 2), ('v', 1), ('v', 2)]
+        """
         import pandas as pd
 
         return pd.MultiIndex.from_product([f.to_index() for f in self.factors])

@@ -138,12 +138,46 @@ class Dim(CalendarParts):
         return ()
 
     def bound_length(self, binding: Binding) -> int | None:
-        """Length with what is known when a function is called."""
+        """Length with what is known when a function is called.
+
+        Parameters
+        ----------
+        binding : Binding
+            Lengths and labels that the arguments of the call have.
+
+        Returns
+        -------
+        int or None
+
+        Examples
+        --------
+        >>> from dimtensor.dims.binding import Binding
+        >>> known, obs = Binding(), Dim("obs")
+        >>> known.add_length(obs, 7, "x")
+        >>> obs.bound_length(known)
+        7
+        """
         known = binding.length(self)
         return self._length if known is None else known
 
     def bound_labels(self, binding: Binding) -> Coords | None:
-        """Labels with what is known when a function is called."""
+        """Labels with what is known when a function is called.
+
+        Parameters
+        ----------
+        binding : Binding
+            Lengths and labels that the arguments of the call have.
+
+        Returns
+        -------
+        Coords or None
+
+        Examples
+        --------
+        >>> from dimtensor.dims.binding import Binding
+        >>> Dim("country", coords=["Italy", "Kenya"]).bound_labels(Binding()).to_list()
+        ['Italy', 'Kenya']
+        """
         labels = self._labels()
         return binding.labels(self) if labels is None else labels
 
@@ -189,10 +223,23 @@ class Dim(CalendarParts):
     def position(self, label: Any) -> int:
         """Position of one label.
 
+        Parameters
+        ----------
+        label : label
+
+        Returns
+        -------
+        int
+
         Raises
         ------
         LabelError
             If the dim has no labels, not this label, or has it more than once.
+
+        Examples
+        --------
+        >>> Dim("country", coords=["Italy", "Kenya"]).position("Kenya")
+        1
         """
         return self._known_labels(label).position(label, self.title)
 
@@ -210,6 +257,15 @@ class Dim(CalendarParts):
     def rename(self, name: str | None = None) -> Dim:
         """The same positions and labels under another name; by default with a prime.
 
+        Parameters
+        ----------
+        name : str, optional
+
+        Returns
+        -------
+        Dim
+            A RenamedDim; under the name of the dim of origin that dim itself.
+
         Examples
         --------
         >>> Dim("country", length=2).rename()
@@ -220,7 +276,17 @@ class Dim(CalendarParts):
         return RenamedDim(self, name)
 
     def to_index(self):
-        """Labels as a pandas Index (a MultiIndex for a ProductDim); positions if there are none."""
+        """Labels as a pandas Index (a MultiIndex for a ProductDim); positions if there are none.
+
+        Returns
+        -------
+        Index
+
+        Examples
+        --------
+        >>> Dim("country", coords=["Italy", "Kenya"]).to_index().tolist()
+        ['Italy', 'Kenya']
+        """
         import pandas as pd
 
         labels = self._labels()

@@ -16,6 +16,12 @@ from dimtensor.errors import DimError
 class PadDim(DerivedDim):
     """A dim with unlabelled positions added before and after.
 
+    Parameters
+    ----------
+    parent : Dim
+    before, after : int
+        Numbers of positions that are added.
+
     Examples
     --------
     >>> PadDim(Dim("t", coords=[1, 2]), 1, 0).coords.tolist()
@@ -92,6 +98,10 @@ class PadDim(DerivedDim):
 
 class SortedDim(DerivedDim):
     """Ranks along a parent dim: position 0 holds the smallest element. It has no labels.
+
+    Parameters
+    ----------
+    parent : Dim
 
     Examples
     --------

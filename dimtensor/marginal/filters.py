@@ -22,9 +22,9 @@ from dimtensor.marginal.rows import (
     without_numbers,
 )
 from dimtensor.marginal.unknowns import covers
-from dimtensor.tensor.constructors import tensor
 from dimtensor.tensor.control.loops import scan
 from dimtensor.tensor.handle import wrap
+from dimtensor.tensor.inputs import tensor
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor

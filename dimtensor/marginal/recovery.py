@@ -31,10 +31,11 @@ from dimtensor.marginal.smoothing import backwards
 from dimtensor.marginal.trees import Tree, picked_tree
 from dimtensor.marginal.unknowns import Slot, StateDims, Unknown, own_slot
 from dimtensor.tensor.autodiff import grad
-from dimtensor.tensor.constructors import tensor, zeros
+from dimtensor.tensor.constructors import zeros
 from dimtensor.tensor.control.loops import scan
 from dimtensor.tensor.evaluate import substitute
 from dimtensor.tensor.handle import wrap
+from dimtensor.tensor.inputs import tensor
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor

@@ -19,9 +19,9 @@ from dimtensor.marginal.elimination import Cost, Elimination, Move, Step, added
 from dimtensor.marginal.placing import placed, slots_onto
 from dimtensor.marginal.reading import Factor
 from dimtensor.marginal.unknowns import Along, At, Look, Slot, StateDims, Unknown, own_slot
-from dimtensor.tensor.constructors import data as make_data
 from dimtensor.tensor.constructors import zeros
 from dimtensor.tensor.handle import wrap
+from dimtensor.tensor.inputs import data as make_data
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from dimtensor.dims import Dim, Dims, RenamedDim, SelDim
 from dimtensor.dims.selection import Slice
 from dimtensor.graph import Node, make
 from dimtensor.tensor.constructors import arange
-from dimtensor.tensor.constructors import data as make_data
 from dimtensor.tensor.handle import wrap
+from dimtensor.tensor.inputs import data as make_data
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor

@@ -11,9 +11,10 @@ from dimtensor.dist.supports import Bounded, Support
 from dimtensor.errors import GraphError, build_message
 from dimtensor.model.parameters import Parameter
 from dimtensor.tensor.autodiff import grad
-from dimtensor.tensor.constructors import arange, length, tensor, zeros
+from dimtensor.tensor.constructors import arange, length, zeros
 from dimtensor.tensor.evaluate import inputs_of, substitute
-from dimtensor.tensor.functions import concat
+from dimtensor.tensor.inputs import tensor
+from dimtensor.tensor.joining import concat
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor

@@ -13,7 +13,7 @@ from dimtensor.errors import GraphError, InputError, build_message, listing, pla
 from dimtensor.graph import Node, toposort
 from dimtensor.model.missing import places
 from dimtensor.model.variables import Variable
-from dimtensor.tensor.constructors import data as make_data
+from dimtensor.tensor.inputs import data as make_data
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -16,11 +16,11 @@ from dimtensor.model.logdensity import LogDensity
 from dimtensor.model.missing import evidence, filled, missing_name, with_missing
 from dimtensor.model.summed import summed_terms
 from dimtensor.model.variables import Variable, put
-from dimtensor.tensor.constructors import data as make_data
-from dimtensor.tensor.constructors import tensor
 from dimtensor.tensor.elementwise import where
 from dimtensor.tensor.evaluate import evaluate
 from dimtensor.tensor.handle import wrap
+from dimtensor.tensor.inputs import data as make_data
+from dimtensor.tensor.inputs import tensor
 
 if TYPE_CHECKING:
     import xarray as xr

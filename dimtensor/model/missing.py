@@ -11,9 +11,9 @@ from dimtensor.errors import InputError, build_message, listing
 from dimtensor.graph import Node
 from dimtensor.graph.dtypes import is_float
 from dimtensor.model.predictive.generation import admitted
-from dimtensor.tensor.constructors import data as make_data
-from dimtensor.tensor.constructors import tensor
 from dimtensor.tensor.elementwise import where
+from dimtensor.tensor.inputs import data as make_data
+from dimtensor.tensor.inputs import tensor
 
 if TYPE_CHECKING:
     import xarray as xr

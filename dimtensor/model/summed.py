@@ -20,8 +20,8 @@ from dimtensor.marginal.recovery import positions, probabilities
 from dimtensor.marginal.unknowns import Unknown
 from dimtensor.model.predictive.generation import CHAIN, DRAW, SEED
 from dimtensor.random import generator
-from dimtensor.tensor.constructors import tensor
 from dimtensor.tensor.handle import TensorHandle, wrap
+from dimtensor.tensor.inputs import tensor
 
 if TYPE_CHECKING:
     from dimtensor.model.density import Placed

@@ -17,9 +17,9 @@ from dimtensor.random.arrangements import Arrangements
 from dimtensor.random.continuous import Continuous
 from dimtensor.random.discrete import Discrete
 from dimtensor.random.further import FurtherContinuous
-from dimtensor.tensor.constructors import data
 from dimtensor.tensor.core import DimTensor
 from dimtensor.tensor.handle import TensorHandle, wrap
+from dimtensor.tensor.inputs import data
 
 
 @dataclass(eq=False, frozen=True)

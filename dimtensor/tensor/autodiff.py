@@ -67,6 +67,17 @@ def grad(y: DimTensor, wrt: Any) -> Any:
 def value_and_grad(y: DimTensor, wrt: Any) -> tuple[DimTensor, Any]:
     """A scalar and its gradient; see :func:`grad`.
 
+    Parameters
+    ----------
+    y : DimTensor
+        Without dims.
+    wrt : DimTensor or sequence of DimTensor
+
+    Returns
+    -------
+    DimTensor, and DimTensor or list of DimTensor
+        `y`, and what :func:`grad` gives.
+
     Examples
     --------
     >>> import dimtensor as dt

@@ -6,21 +6,27 @@ from typing import Any
 
 from dimtensor.tensor.along.methods import WindowMixin
 from dimtensor.tensor.arithmetic import ArithmeticMixin
+from dimtensor.tensor.changes.dims import ShapeMixin
+from dimtensor.tensor.changes.elements import ElementMixin
+from dimtensor.tensor.changes.movement import MovementMixin
 from dimtensor.tensor.evaluate import EvaluationMixin
 from dimtensor.tensor.handle import TensorHandle
-from dimtensor.tensor.movement import MovementMixin
+from dimtensor.tensor.reductions.cumulative import CumulativeMixin
+from dimtensor.tensor.reductions.exponentials import ExponentialMixin
 from dimtensor.tensor.reductions.order_statistics import OrderMixin
 from dimtensor.tensor.selection.indexing import IndexingMixin
 from dimtensor.tensor.selection.reindex import ReindexMixin
-from dimtensor.tensor.shape import ShapeMixin
 from dimtensor.tensor.values import ValuesMixin
 
 
 class DimTensor(
     ArithmeticMixin,
+    CumulativeMixin,
+    ExponentialMixin,
     OrderMixin,
     IndexingMixin,
     ReindexMixin,
+    ElementMixin,
     ShapeMixin,
     MovementMixin,
     WindowMixin,

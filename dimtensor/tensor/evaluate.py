@@ -265,6 +265,16 @@ class EvaluationMixin(TensorHandle):
     def eval(self, values: Mapping[Any, Any] | None = None, backend: str = "python") -> Any:
         """Value of this expression as a DataArray; see :func:`dimtensor.evaluate`.
 
+        Parameters
+        ----------
+        values : dict of DimTensor (or its name) to value, optional
+            Values of all inputs.
+        backend : {"python", "numba", "jax"}
+
+        Returns
+        -------
+        DataArray
+
         Examples
         --------
         >>> import dimtensor as dt
@@ -285,6 +295,11 @@ def substitute(outputs: Any, replacements: Mapping[Any, Any]) -> Any:
         Inputs or intermediates and what takes their place. A replacement may have more dims:
         everything that depends on it is then computed for each position along them. A dim takes the
         place of another one in all inputs, and what is selected are the same labels.
+
+    Returns
+    -------
+    DimTensor, list or dict
+        As `outputs`.
 
     Raises
     ------
@@ -384,6 +399,10 @@ class Tensors(list):
 def inputs_of(outputs: Any) -> Tensors:
     """The symbolic inputs that expressions depend on, in the order in which they were made.
 
+    Parameters
+    ----------
+    outputs : DimTensor, list or dict
+
     Returns
     -------
     list of DimTensor
@@ -402,6 +421,14 @@ def inputs_of(outputs: Any) -> Tensors:
 
 def walk(outputs: Any) -> list[Node]:
     """The nodes that expressions are made of, every node after its inputs.
+
+    Parameters
+    ----------
+    outputs : DimTensor, list or dict
+
+    Returns
+    -------
+    list of Node
 
     Examples
     --------

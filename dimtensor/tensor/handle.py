@@ -147,7 +147,7 @@ def as_node(value: Any, beside: Sequence[Node] = (), what: str = "operand") -> N
     ):
         return constant(value, scalar_dtype(value, tuple(x.dtype for x in beside)))
     if is_dataarray(value) or is_pandas(value):
-        from dimtensor.tensor.constructors import data_beside
+        from dimtensor.tensor.inputs import data_beside
 
         return data_beside(value, list(beside)).node
     if hasattr(value, "owner") and hasattr(value, "type"):

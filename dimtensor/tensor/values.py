@@ -63,6 +63,10 @@ class ValuesMixin(TensorHandle):
     def item(self) -> Any:
         """The value of an expression without dims, or of one element, as a Python number.
 
+        Returns
+        -------
+        int, float, complex, bool or label
+
         Raises
         ------
         GraphError
@@ -95,6 +99,10 @@ class ValuesMixin(TensorHandle):
         name : str, optional
             Of the column; by default that of the data, or ``value``.
 
+        Returns
+        -------
+        DataFrame
+
         Raises
         ------
         GraphError
@@ -115,6 +123,10 @@ class ValuesMixin(TensorHandle):
 
     def known_values(self) -> xr.DataArray | None:
         """The values with their labels, as :meth:`eval` gives them; None if there are inputs.
+
+        Returns
+        -------
+        DataArray or None
 
         Examples
         --------

@@ -12,10 +12,10 @@ from dimtensor.dist.parameters import as_number
 from dimtensor.dist.supports import Support
 from dimtensor.errors import InputError
 from dimtensor.tensor.autodiff import grad
-from dimtensor.tensor.constructors import tensor
 from dimtensor.tensor.elementwise import abs, log, where
 from dimtensor.tensor.evaluate import substitute
 from dimtensor.tensor.handle import wrap
+from dimtensor.tensor.inputs import tensor
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor

@@ -13,11 +13,12 @@ from dimtensor.dist.supports import Support
 from dimtensor.dist.supports.along import ordered as ordered_along
 from dimtensor.dist.supports.along import positive_ordered
 from dimtensor.errors import DimError, InputError, build_message
-from dimtensor.tensor.constructors import full, tensor
+from dimtensor.tensor.constructors import full
 from dimtensor.tensor.control.loops import scan
 from dimtensor.tensor.control.pytree import flatten, unflatten
 from dimtensor.tensor.elementwise import gammaln, where
 from dimtensor.tensor.handle import as_node, wrap
+from dimtensor.tensor.inputs import tensor
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor

@@ -13,7 +13,7 @@ from dimtensor.dims import Dim, Dims, SelDim, sort_dims
 from dimtensor.dist.supports import Support, the_dim
 from dimtensor.tensor.constructors import arange, length, zeros
 from dimtensor.tensor.elementwise import equal, exp, isfinite, log, sqrt, where
-from dimtensor.tensor.functions import concat
+from dimtensor.tensor.joining import concat
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor

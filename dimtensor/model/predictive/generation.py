@@ -16,10 +16,10 @@ from dimtensor.graph import Node, toposort
 from dimtensor.graph.walk import LEAF_KINDS
 from dimtensor.model.variables import put
 from dimtensor.random import generator
-from dimtensor.tensor.constructors import data as make_data
-from dimtensor.tensor.constructors import tensor
 from dimtensor.tensor.elementwise import where
 from dimtensor.tensor.handle import wrap
+from dimtensor.tensor.inputs import data as make_data
+from dimtensor.tensor.inputs import tensor
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -13,8 +13,8 @@ from dimtensor.errors import DimError, InputError, LabelError, build_message
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import DataAttrs
 from dimtensor.graph.printing.words import say
-from dimtensor.tensor.constructors import data
 from dimtensor.tensor.handle import elemwise, wrap
+from dimtensor.tensor.inputs import data
 from dimtensor.tensor.selection.groupby import GroupBy
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from dimtensor.graph.rebuilding.substitute import relabel_node
 from dimtensor.tensor.control.loops import along_dim, cumulate
 from dimtensor.tensor.control.pytree import Tree, flatten, leaves_like, paths, unflatten
 from dimtensor.tensor.elementwise import where
-from dimtensor.tensor.functions import concat
 from dimtensor.tensor.handle import as_node, wrap
+from dimtensor.tensor.joining import concat
 
 _NAME = "dt.associative_scan"
 Combine = Callable[[Sequence[Any], Sequence[Any]], list[Any]]

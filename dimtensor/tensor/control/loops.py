@@ -423,6 +423,11 @@ def lead(x: DimTensor, over: Dim | str, n: int = 1, fill_value: Any = np.nan) ->
     fill_value : number or DimTensor
         The last `n` elements; NaN by default, with which integers become floats.
 
+    Returns
+    -------
+    DimTensor
+        With the dims of `x`.
+
     Examples
     --------
     >>> import dimtensor as dt

@@ -23,14 +23,41 @@ if TYPE_CHECKING:
 
 
 class EighResult(NamedTuple):
-    """Eigenvalues in ascending order, and eigenvectors."""
+    """Eigenvalues in ascending order, and eigenvectors.
+
+    Parameters
+    ----------
+    eigenvalues : DimTensor
+    eigenvectors : DimTensor
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> k = dt.Dim("k", length=2)
+    >>> found = dt.eigh(dt.data([[2.0, 0.0], [0.0, 1.0]], dims=[k, k.rename()]))
+    >>> found.eigenvalues.values.tolist()
+    [1.0, 2.0]
+    """
 
     eigenvalues: DimTensor
     eigenvectors: DimTensor
 
 
 class SVDResult(NamedTuple):
-    """Left singular vectors, singular values in descending order, right singular vectors."""
+    """Left singular vectors, singular values in descending order, right singular vectors.
+
+    Parameters
+    ----------
+    U, S, Vh : DimTensor
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> k = dt.Dim("k", length=2)
+    >>> found = dt.svd(dt.data([[1.0, 0.0], [0.0, 2.0]], dims=[k, k.rename()]))
+    >>> found.S.values.tolist()
+    [2.0, 1.0]
+    """
 
     U: DimTensor
     S: DimTensor
@@ -38,7 +65,20 @@ class SVDResult(NamedTuple):
 
 
 class QRResult(NamedTuple):
-    """A factor with orthonormal columns and an upper triangular one."""
+    """A factor with orthonormal columns and an upper triangular one.
+
+    Parameters
+    ----------
+    Q, R : DimTensor
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> k = dt.Dim("k", length=2)
+    >>> found = dt.qr(dt.data([[2.0, 0.0], [0.0, 1.0]], dims=[k, k.rename()]))
+    >>> float(abs(found.R).sum().item())
+    3.0
+    """
 
     Q: DimTensor
     R: DimTensor

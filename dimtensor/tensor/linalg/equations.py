@@ -19,7 +19,20 @@ if TYPE_CHECKING:
 
 
 class SlogdetResult(NamedTuple):
-    """Sign and logarithm of the absolute value of a determinant."""
+    """Sign and logarithm of the absolute value of a determinant.
+
+    Parameters
+    ----------
+    sign, logabsdet : DimTensor
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> k = dt.Dim("k", length=2)
+    >>> found = dt.slogdet(dt.data([[1.0, 0.0], [0.0, -1.0]], dims=[k, k.rename()]))
+    >>> found.sign.item(), found.logabsdet.item()
+    (-1.0, 0.0)
+    """
 
     sign: DimTensor
     logabsdet: DimTensor
@@ -266,6 +279,16 @@ def diagonal(x: Any, dims: DimPair | None = None) -> DimTensor:
 
 def trace(x: Any, dims: DimPair | None = None) -> DimTensor:
     """Sum of the diagonal; see :func:`diagonal`.
+
+    Parameters
+    ----------
+    x : DimTensor
+    dims : (row, column), optional
+
+    Returns
+    -------
+    DimTensor
+        Without the two dims.
 
     Examples
     --------

@@ -87,6 +87,10 @@ def from_shaped(
     categories : Dim, optional
         The dim whose positions the elements are.
 
+    Returns
+    -------
+    DimTensor
+
     Raises
     ------
     DimError

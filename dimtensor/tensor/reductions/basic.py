@@ -1,4 +1,4 @@
-"""Reductions and cumulative operations; names and defaults as in xarray.
+"""Reductions; names and defaults as in xarray.
 
 One default differs: ``skipna`` is False, because a log density that skips its NaNs hides them.
 """
@@ -12,7 +12,7 @@ import numpy as np
 
 from dimtensor.dims import Dim, Dims, find_dims, without
 from dimtensor.graph import Node, make
-from dimtensor.graph.attrs import AlongAttrs, ReduceAttrs
+from dimtensor.graph.attrs import ReduceAttrs
 from dimtensor.graph.dtypes import is_complex, is_inexact
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.handle import TensorHandle, constant, elemwise, require_float, wrap
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 DimKey = Dim | str | Iterable[Dim | str] | None
 
 
-def _reduce(x: Node, name: str, dims: Dims) -> DimTensor:
+def reduced(x: Node, name: str, dims: Dims) -> DimTensor:
+    """A reduction over dims as a node; over none it is the tensor itself, in the same dtype."""
     node = make("reduce", (x,), ReduceAttrs(name, dims))
     return wrap(node if dims or node.dtype != x.dtype else x)
 
@@ -59,6 +60,11 @@ class ReductionMixin(TensorHandle):
         skipna : bool
             Whether NaN count as 0.
 
+        Returns
+        -------
+        DimTensor
+            Without the dims.
+
         Raises
         ------
         DimError
@@ -83,6 +89,11 @@ class ReductionMixin(TensorHandle):
         skipna : bool
             Whether NaN are left out.
 
+        Returns
+        -------
+        DimTensor
+            Without the dims.
+
         Raises
         ------
         DimError
@@ -97,7 +108,7 @@ class ReductionMixin(TensorHandle):
         return self._reduced("prod", 1, self._dims(dim, "prod"), skipna)
 
     def _reduced(self, name: str, fill: Any, dims: Dims, skipna: bool) -> DimTensor:
-        result = _reduce(self._present(fill, skipna), name, dims)
+        result = reduced(self._present(fill, skipna), name, dims)
         return say(result, name, self, over=dims, skipna=True) if skipna else result
 
     def max(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
@@ -109,6 +120,11 @@ class ReductionMixin(TensorHandle):
             All dims by default.
         skipna : bool
             Whether NaN are left out.
+
+        Returns
+        -------
+        DimTensor
+            Without the dims.
 
         Raises
         ------
@@ -133,6 +149,11 @@ class ReductionMixin(TensorHandle):
         skipna : bool
             Whether NaN are left out.
 
+        Returns
+        -------
+        DimTensor
+            Without the dims.
+
         Raises
         ------
         DimError
@@ -148,7 +169,7 @@ class ReductionMixin(TensorHandle):
 
     def _extreme(self, name: str, fill: float, dim: DimKey, skipna: bool) -> DimTensor:
         dims = self._dims(dim, name)
-        result = _reduce(self._present(fill, skipna), name, dims)
+        result = reduced(self._present(fill, skipna), name, dims)
         if skipna and _is_float(self.node) and dims:
             some = elemwise("logical_not", elemwise("isnan", self)).any(dims)
             result = elemwise("where", some, result, np.nan)
@@ -163,6 +184,11 @@ class ReductionMixin(TensorHandle):
         dim : Dim, str or iterable of them, optional
             All dims by default.
 
+        Returns
+        -------
+        DimTensor
+            Of dtype bool, without the dims.
+
         Raises
         ------
         DimError
@@ -175,7 +201,7 @@ class ReductionMixin(TensorHandle):
         False
         """
         dims = self._dims(dim, "all")
-        return _reduce(self.node, "all", dims) if dims else wrap(make("cast", (self.node,), "bool"))
+        return reduced(self.node, "all", dims) if dims else wrap(make("cast", (self.node,), "bool"))
 
     def any(self, dim: DimKey = None) -> DimTensor:
         """Whether one element over dims is true.
@@ -184,6 +210,11 @@ class ReductionMixin(TensorHandle):
         ----------
         dim : Dim, str or iterable of them, optional
             All dims by default.
+
+        Returns
+        -------
+        DimTensor
+            Of dtype bool, without the dims.
 
         Raises
         ------
@@ -197,7 +228,7 @@ class ReductionMixin(TensorHandle):
         True
         """
         dims = self._dims(dim, "any")
-        return _reduce(self.node, "any", dims) if dims else wrap(make("cast", (self.node,), "bool"))
+        return reduced(self.node, "any", dims) if dims else wrap(make("cast", (self.node,), "bool"))
 
     def count(self, dim: DimKey = None) -> DimTensor:
         """Number of elements over dims that are not NaN.
@@ -206,6 +237,11 @@ class ReductionMixin(TensorHandle):
         ----------
         dim : Dim, str or iterable of them, optional
             All dims by default.
+
+        Returns
+        -------
+        DimTensor
+            Integers, without the dims.
 
         Raises
         ------
@@ -248,6 +284,11 @@ class ReductionMixin(TensorHandle):
         skipna : bool
             Whether NaN are left out.
 
+        Returns
+        -------
+        DimTensor
+            Floats, without the dims.
+
         Raises
         ------
         DimError
@@ -277,6 +318,11 @@ class ReductionMixin(TensorHandle):
             Subtracted from the number of elements in the divisor.
         skipna : bool
             Whether NaN are left out.
+
+        Returns
+        -------
+        DimTensor
+            Floats, without the dims.
 
         Raises
         ------
@@ -314,6 +360,11 @@ class ReductionMixin(TensorHandle):
         skipna : bool
             Whether NaN are left out.
 
+        Returns
+        -------
+        DimTensor
+            Floats, without the dims.
+
         Raises
         ------
         DimError
@@ -329,145 +380,18 @@ class ReductionMixin(TensorHandle):
         result = root_of_variance(self.var(dims, ddof=ddof, skipna=skipna))
         return say(result, "std", self, over=dims, ddof=ddof or None, skipna=skipna)
 
-    def logsumexp(self, dim: DimKey = None) -> DimTensor:
-        """Logarithm of the sum of exponentials over dims, without overflow.
-
-        The largest element is taken out before the exponentials are; -inf contributes nothing, and
-        nothing gives -inf.
-
-        Parameters
-        ----------
-        dim : Dim, str or iterable of them, optional
-            All dims by default.
-
-        Raises
-        ------
-        DimError
-            If a dim is not there.
-
-        Examples
-        --------
-        >>> import dimtensor as dt
-        >>> round(dt.data([1000.0, 1000.0], dims=dt.Dim("k")).logsumexp().item(), 4)
-        1000.6931
-        """
-        dims = self._dims(dim, "logsumexp")
-        if not dims:
-            return wrap(require_float(self.node))
-        shifted, high = self._below_zero(dims)
-        total = elemwise("exp", shifted).sum(dims)
-        # an inner value of 1 keeps the gradient zero where there is nothing to add up
-        nothing = elemwise("equal", total, 0)
-        logarithm = elemwise("log", elemwise("where", nothing, 1, total))
-        result = elemwise("add", elemwise("where", nothing, -np.inf, logarithm), high)
-        return say(result, "logsumexp", self, over=dims)
-
-    def _below_zero(self, dims: Dims) -> tuple[DimTensor, DimTensor]:
-        """The elements less the largest one, and that one, or 0 where it is infinite."""
-        x = require_float(self.node)
-        high = elemwise("stop_gradient", _reduce(x, "supremum", dims))
-        high = elemwise("where", elemwise("isfinite", high), high, 0)
-        return elemwise("subtract", wrap(x), high), high
-
-    def softmax(self, dim: DimKey = None) -> DimTensor:
-        """Exponentials divided by their sum over dims, without overflow.
-
-        Parameters
-        ----------
-        dim : Dim, str or iterable of them, optional
-            All dims by default.
-
-        Raises
-        ------
-        DimError
-            If a dim is not there.
-
-        Examples
-        --------
-        >>> import dimtensor as dt
-        >>> dt.data([5.0, 5.0], dims=dt.Dim("k")).softmax().values.tolist()
-        [0.5, 0.5]
-        """
-        dims = self._dims(dim, "softmax")
-        weights = elemwise("exp", self._below_zero(dims)[0])
-        return say(elemwise("divide", weights, weights.sum(dims)), "softmax", self, over=dims)
-
-    def log_softmax(self, dim: DimKey = None) -> DimTensor:
-        """Logarithm of :meth:`softmax`.
-
-        Parameters
-        ----------
-        dim : Dim, str or iterable of them, optional
-            All dims by default.
-
-        Raises
-        ------
-        DimError
-            If a dim is not there.
-
-        Examples
-        --------
-        >>> import dimtensor as dt
-        >>> dt.data([5.0, 5.0], dims=dt.Dim("k")).log_softmax().values.round(4).tolist()
-        [-0.6931, -0.6931]
-        """
-        dims = self._dims(dim, "log_softmax")
-        shifted, _ = self._below_zero(dims)
-        total = elemwise("log", elemwise("exp", shifted).sum(dims))
-        return say(elemwise("subtract", shifted, total), "log_softmax", self, over=dims)
-
-    # -- cumulative -----------------------------------------------------------------------------
-
-    def cumsum(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
-        """Running sum along dims.
-
-        Parameters
-        ----------
-        dim : Dim, str or iterable of them, optional
-            All dims by default. Along several, an element is the sum of all that are not after it
-            along any of them.
-        skipna : bool
-            Whether NaN count as 0.
-
-        Raises
-        ------
-        DimError
-            If a dim is not there.
-
-        Examples
-        --------
-        >>> import dimtensor as dt
-        >>> a, b = dt.Dim("a", length=2), dt.Dim("b", length=2)
-        >>> dt.data([[1, 2], [3, 4]], dims=[a, b]).cumsum().eval().values.tolist()
-        [[1, 3], [4, 10]]
-        """
-        return self._cumulate("cumsum", 0, dim, skipna)
-
-    def cumprod(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
-        """Running product along dims; see :meth:`cumsum`.
-
-        Raises
-        ------
-        DimError
-            If a dim is not there.
-
-        Examples
-        --------
-        >>> import dimtensor as dt
-        >>> dt.data([1, 2, 3], dims=dt.Dim("k")).cumprod().values.tolist()
-        [1, 2, 6]
-        """
-        return self._cumulate("cumprod", 1, dim, skipna)
-
-    def _cumulate(self, name: str, fill: Any, dim: DimKey, skipna: bool) -> DimTensor:
-        x = self._present(fill, skipna)
-        dims = self._dims(dim, name)
-        for along in dims:
-            x = make("cumulate", (x,), AlongAttrs(name, along))
-        return say(wrap(x), name, self, along=dims, skipna=skipna)
-
     def weighted(self, weights: Any) -> Weighted:
         """Weighted sums and means, as in xarray.
+
+        Parameters
+        ----------
+        weights : DimTensor or array
+            Their dims broadcast against those of the tensor.
+
+        Returns
+        -------
+        Weighted
+            Its ``sum`` and ``mean`` reduce over dims.
 
         Examples
         --------

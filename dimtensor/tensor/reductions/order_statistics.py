@@ -65,6 +65,14 @@ class OrderMixin(ReductionMixin):
     def argmin(self, dim: DimKey = None) -> Any:
         """Position of the smallest element; see :meth:`argmax`.
 
+        Parameters
+        ----------
+        dim : Dim, str or iterable of them, optional
+
+        Returns
+        -------
+        DimTensor or dict of str to DimTensor
+
         Examples
         --------
         >>> import dimtensor as dt
@@ -92,6 +100,15 @@ class OrderMixin(ReductionMixin):
     def idxmax(self, dim: Dim | str | None = None) -> DimTensor:
         """Label of the largest element along a dim, as a tensor of labels.
 
+        Parameters
+        ----------
+        dim : Dim or str, optional
+            It may be left out where there is only one.
+
+        Returns
+        -------
+        DimTensor
+
         Examples
         --------
         >>> import dimtensor as dt
@@ -103,6 +120,15 @@ class OrderMixin(ReductionMixin):
 
     def idxmin(self, dim: Dim | str | None = None) -> DimTensor:
         """Label of the smallest element along a dim, as a tensor of labels.
+
+        Parameters
+        ----------
+        dim : Dim or str, optional
+            It may be left out where there is only one.
+
+        Returns
+        -------
+        DimTensor
 
         Examples
         --------
@@ -122,6 +148,11 @@ class OrderMixin(ReductionMixin):
 
     def sort(self, dim: Dim | str | None = None) -> DimTensor:
         """Elements in ascending order along a dim; NaN come last.
+
+        Parameters
+        ----------
+        dim : Dim or str, optional
+            It may be left out where there is only one.
 
         Returns
         -------
@@ -145,6 +176,16 @@ class OrderMixin(ReductionMixin):
     def argsort(self, dim: Dim | str | None = None) -> DimTensor:
         """Positions of the elements in ascending order, on ``SortedDim(dim)``.
 
+        Parameters
+        ----------
+        dim : Dim or str, optional
+            It may be left out where there is only one.
+
+        Returns
+        -------
+        DimTensor
+            Integers.
+
         Examples
         --------
         >>> import dimtensor as dt
@@ -163,6 +204,11 @@ class OrderMixin(ReductionMixin):
             All dims by default.
         skipna : bool
             Whether NaN are left out.
+
+        Returns
+        -------
+        DimTensor
+            Without the dims.
 
         Raises
         ------
@@ -192,6 +238,11 @@ class OrderMixin(ReductionMixin):
         skipna : bool
             Whether NaN are left out; else a NaN makes the result NaN.
 
+        Returns
+        -------
+        DimTensor
+            Without the dims, and with ``quantile`` where `q` is a list.
+
         Raises
         ------
         InputError
@@ -209,7 +260,7 @@ class OrderMixin(ReductionMixin):
         1.5
         """
         if np.ndim(q):
-            from dimtensor.tensor.functions import stack
+            from dimtensor.tensor.joining import stack
 
             levels = np.asarray(q, dtype=float)
             new = Dim("quantile", coords=levels)

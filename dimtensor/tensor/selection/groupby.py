@@ -21,8 +21,8 @@ from dimtensor.graph.attrs import DataAttrs, GroupAttrs
 from dimtensor.graph.dtypes import is_inexact, result_dtype
 from dimtensor.graph.infer import describe
 from dimtensor.graph.printing.words import say
-from dimtensor.tensor.constructors import data_beside
 from dimtensor.tensor.handle import TensorHandle, as_node, elemwise, require_float, wrap
+from dimtensor.tensor.inputs import data_beside
 from dimtensor.tensor.numpy_style import with_named_dims
 from dimtensor.tensor.reductions.basic import root_of_variance
 from dimtensor.tensor.reductions.order_statistics import with_an_element

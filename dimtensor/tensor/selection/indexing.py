@@ -286,6 +286,16 @@ class IndexingMixin(TensorHandle):
     def head(self, indexers: Indexers = None, **by_name: int) -> DimTensor:
         """The first positions along dims: ``x.head(time=3)``.
 
+        Parameters
+        ----------
+        indexers : dict of Dim or str to int, optional
+        **by_name : int
+            Numbers of positions by name of dim.
+
+        Returns
+        -------
+        DimTensor
+
         Examples
         --------
         >>> import dimtensor as dt
@@ -298,6 +308,16 @@ class IndexingMixin(TensorHandle):
     def tail(self, indexers: Indexers = None, **by_name: int) -> DimTensor:
         """The last positions along dims: ``x.tail(time=3)``.
 
+        Parameters
+        ----------
+        indexers : dict of Dim or str to int, optional
+        **by_name : int
+            Numbers of positions by name of dim.
+
+        Returns
+        -------
+        DimTensor
+
         Examples
         --------
         >>> import dimtensor as dt
@@ -309,6 +329,16 @@ class IndexingMixin(TensorHandle):
 
     def thin(self, indexers: Indexers = None, **by_name: int) -> DimTensor:
         """Every n-th position along dims: ``x.thin(draw=10)``.
+
+        Parameters
+        ----------
+        indexers : dict of Dim or str to int, optional
+        **by_name : int
+            Steps by name of dim.
+
+        Returns
+        -------
+        DimTensor
 
         Examples
         --------
@@ -360,6 +390,15 @@ class IndexingMixin(TensorHandle):
 
     def as_labels(self, dim: Dim) -> DimTensor:
         """A tensor of positions as a tensor of labels of a dim.
+
+        Parameters
+        ----------
+        dim : Dim
+
+        Returns
+        -------
+        DimTensor
+            With the same dims; its values are labels.
 
         Examples
         --------

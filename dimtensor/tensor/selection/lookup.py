@@ -22,8 +22,8 @@ from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import IndexAttrs, IndexItem, LabelPosition
 from dimtensor.graph.dtypes import is_integer
 from dimtensor.graph.infer import describe
-from dimtensor.tensor.constructors import data, data_beside
 from dimtensor.tensor.handle import TensorHandle, wrap
+from dimtensor.tensor.inputs import data, data_beside
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor

@@ -40,6 +40,10 @@ class MovementMixin(TensorHandle):
             A number, where dates are moved by a distance.
         **by_name : int or distance
 
+        Returns
+        -------
+        DimTensor
+
         Raises
         ------
         DimError
@@ -58,8 +62,8 @@ class MovementMixin(TensorHandle):
         [nan, nan, 1.0]
         """
         from dimtensor.tensor.along.time import is_distance, shifted_by
-        from dimtensor.tensor.functions import concat
         from dimtensor.tensor.handle import require_float
+        from dimtensor.tensor.joining import concat
 
         result: Any = wrap(self.node)
         if isinstance(fill_value, float) and self.categories is None:
@@ -84,6 +88,16 @@ class MovementMixin(TensorHandle):
 
     def roll(self, shifts: Mapping[Any, int] | None = None, **by_name: int) -> DimTensor:
         """Move elements along dims, whose labels stay; what leaves at one end enters at the other.
+
+        Parameters
+        ----------
+        shifts : dict of Dim or str to int, optional
+            Positive numbers move towards later positions.
+        **by_name : int
+
+        Returns
+        -------
+        DimTensor
 
         Examples
         --------
@@ -118,6 +132,16 @@ class MovementMixin(TensorHandle):
             How often differences are taken.
         label : {"upper", "lower"}
             Which of the two labels a difference keeps.
+
+        Returns
+        -------
+        DimTensor
+            `n` positions shorter along the dim.
+
+        Raises
+        ------
+        DimError
+            If the dim is not there, or `label` is neither of the two.
 
         Examples
         --------
@@ -158,6 +182,11 @@ class MovementMixin(TensorHandle):
         constant_values : number
         **by_name
 
+        Returns
+        -------
+        DimTensor
+            On a PadDim for each dim that gets longer.
+
         Examples
         --------
         >>> import dimtensor as dt
@@ -165,8 +194,8 @@ class MovementMixin(TensorHandle):
         >>> x.pad(k=(1, 0), constant_values=0.0).eval().values.tolist()
         [0.0, 1.0, 2.0]
         """
-        from dimtensor.tensor.functions import concat
         from dimtensor.tensor.handle import require_float
+        from dimtensor.tensor.joining import concat
 
         result: Any = wrap(self.node)
         if isinstance(constant_values, float) and self.categories is None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
-import numpy as np
-
 from dimtensor.dims import (
     Dim,
     Dims,
@@ -18,11 +16,10 @@ from dimtensor.dims import (
     find_dims,
     in_order,
 )
-from dimtensor.errors import DimError, DtypeError, build_message
+from dimtensor.errors import DimError, build_message
 from dimtensor.graph import make
-from dimtensor.graph.dtypes import valid_dtype
 from dimtensor.graph.rebuilding.substitute import relabel_node
-from dimtensor.tensor.handle import TensorHandle, elemwise, wrap
+from dimtensor.tensor.handle import TensorHandle, wrap
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -33,91 +30,6 @@ class ShapeMixin(TensorHandle):
 
     __slots__ = ()
 
-    def astype(self, dtype: Any) -> DimTensor:
-        """Elements in another dtype.
-
-        Examples
-        --------
-        >>> import dimtensor as dt
-        >>> dt.scalar("x").astype("float32").dtype
-        'float32'
-        """
-        dtype = valid_dtype(dtype)
-        if self.categories is not None:
-            raise DtypeError("labels have no other dtype; .codes gives their positions")
-        return wrap(self.node if self.dtype == dtype else make("cast", (self.node,), dtype))
-
-    def where(self, cond: Any, other: Any = np.nan) -> DimTensor:
-        """Elements where a condition holds, another value elsewhere.
-
-        Parameters
-        ----------
-        cond : DimTensor of dtype bool
-        other : DimTensor or number
-
-        Examples
-        --------
-        >>> import dimtensor as dt
-        >>> x = dt.data([1.0, -2.0], dims=dt.Dim("k", length=2))
-        >>> x.where(x > 0, 0.0).eval().values.tolist()
-        [1.0, 0.0]
-        """
-        return elemwise("where", cond, self, other)
-
-    def clip(self, min: Any = None, max: Any = None) -> DimTensor:
-        """Elements limited to an interval; a bound that is left out does not limit.
-
-        Examples
-        --------
-        >>> import dimtensor as dt
-        >>> dt.data([1.0, -2.0], dims=dt.Dim("k", length=2)).clip(min=0.0).eval().values.tolist()
-        [1.0, 0.0]
-        """
-        if min is not None and max is not None:
-            return elemwise("clip", self, min, max)
-        result: Any = wrap(self.node)
-        if min is not None:
-            result = elemwise("maximum", result, min)
-        if max is not None:
-            result = elemwise("minimum", result, max)
-        return result
-
-    def fillna(self, value: Any) -> DimTensor:
-        """Elements with NaN replaced by a value.
-
-        Examples
-        --------
-        >>> import dimtensor as dt
-        >>> x = dt.data([1.0, float("nan")], dims=dt.Dim("k", length=2))
-        >>> x.fillna(0.0).eval().values.tolist()
-        [1.0, 0.0]
-        """
-        return elemwise("where", elemwise("isnan", self), value, self)
-
-    def isnull(self) -> DimTensor:
-        """Whether elements are NaN.
-
-        Examples
-        --------
-        >>> import dimtensor as dt
-        >>> import numpy as np
-        >>> dt.data([1.0, np.nan], dims=dt.Dim("k")).isnull().values.tolist()
-        [False, True]
-        """
-        return elemwise("isnan", self)
-
-    def notnull(self) -> DimTensor:
-        """Whether elements are not NaN.
-
-        Examples
-        --------
-        >>> import dimtensor as dt
-        >>> import numpy as np
-        >>> dt.data([1.0, np.nan], dims=dt.Dim("k")).notnull().values.tolist()
-        [True, False]
-        """
-        return elemwise("logical_not", elemwise("isnan", self))
-
     def rename_dim(self, old: Dim | str, new: Dim | str | None = None) -> DimTensor:
         """Put a dim under another name.
 
@@ -127,6 +39,10 @@ class ShapeMixin(TensorHandle):
         new : str or Dim, optional
             A name, by default the old one with a prime; or a dim that has the same labels (or,
             where neither has labels, the same known length).
+
+        Returns
+        -------
+        DimTensor
 
         Raises
         ------
@@ -146,6 +62,21 @@ class ShapeMixin(TensorHandle):
 
     def rename(self, names: Mapping[Any, Any] | None = None, **by_name: Any) -> DimTensor:
         """Rename several dims at once; swapping names is possible.
+
+        Parameters
+        ----------
+        names : dict of Dim or str to str or Dim, optional
+        **by_name : str or Dim
+            New names by old ones.
+
+        Returns
+        -------
+        DimTensor
+
+        Raises
+        ------
+        DimError
+            If a dim is not there, or two would have one name.
 
         Examples
         --------
@@ -183,6 +114,10 @@ class ShapeMixin(TensorHandle):
         new : Dim
             Of the same length; that is checked now, or when data arrives.
 
+        Returns
+        -------
+        DimTensor
+
         Raises
         ------
         DimError
@@ -213,6 +148,14 @@ class ShapeMixin(TensorHandle):
     def expand(self, dims: Dim | Iterable[Dim]) -> DimTensor:
         """Repeat the elements along dims; those that are there already are kept.
 
+        Parameters
+        ----------
+        dims : Dim or iterable of Dim
+
+        Returns
+        -------
+        DimTensor
+
         Examples
         --------
         >>> import dimtensor as dt
@@ -228,6 +171,10 @@ class ShapeMixin(TensorHandle):
         Parameters
         ----------
         other : DimTensor
+
+        Returns
+        -------
+        DimTensor
 
         Raises
         ------
@@ -251,6 +198,10 @@ class ShapeMixin(TensorHandle):
         dim : Dim, str or iterable of them, optional
             By default all that are known to have length 1.
 
+        Returns
+        -------
+        DimTensor
+
         Raises
         ------
         DimError
@@ -273,10 +224,24 @@ class ShapeMixin(TensorHandle):
     def transpose(self, *dims: Any) -> NoReturn:
         """Not defined: dims have no order.
 
+        Parameters
+        ----------
+        *dims : Dim or str
+
         Raises
         ------
         DimError
             Always; an order is given where positional arrays come out, in ``to_shaped``.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> x = dt.tensor("x", dims=dt.Dim("k", length=2))
+        >>> try:
+        ...     x.transpose("k")
+        ... except dt.DimError as error:
+        ...     print(str(error).splitlines()[0])
+        dims have no order, so there is nothing to transpose
         """
         raise DimError(
             build_message(
@@ -302,6 +267,11 @@ class ShapeMixin(TensorHandle):
         name : str, optional
             Name of the ProductDim.
 
+        Returns
+        -------
+        DimTensor
+            On the ProductDim, and the dims that are not merged.
+
         Examples
         --------
         >>> import dimtensor as dt
@@ -326,6 +296,10 @@ class ShapeMixin(TensorHandle):
         ----------
         dim : Dim or str, optional
             By default the only ProductDim.
+
+        Returns
+        -------
+        DimTensor
 
         Raises
         ------

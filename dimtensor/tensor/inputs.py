@@ -1,0 +1,289 @@
+"""Symbolic inputs and data."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dimtensor.backends.progress import wake_soon
+from dimtensor.dims import (
+    Binding,
+    Dim,
+    Dims,
+    as_dim_tuple,
+    canonical_dims,
+    in_order,
+    sort_dims,
+)
+from dimtensor.errors import DimError, DtypeError, InputError, build_message, listing
+from dimtensor.graph import Node, make
+from dimtensor.graph.attrs import DataAttrs, InputAttrs
+from dimtensor.graph.dtypes import valid_dtype
+from dimtensor.tensor.handle import wrap
+from dimtensor.values.admission import as_dtype, require_elements, what_is_in
+from dimtensor.values.admission import label_positions as _label_positions
+from dimtensor.values.labelled import (
+    as_array,
+    as_labelled,
+    dims_of,
+    is_dataarray,
+    is_pandas,
+    refuse_dataset,
+)
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+DimsLike = Dim | Iterable[Dim] | None
+
+
+def tensor(
+    name: str | None = None,
+    dims: DimsLike = None,
+    dtype: Any = "float64",
+    categories: Dim | None = None,
+) -> DimTensor:
+    """A symbolic input.
+
+    Parameters
+    ----------
+    name : str, optional
+        How functions call it. Two tensors of the same name, dims and dtype are the same tensor;
+        one without a name is equal only to itself.
+    dims : Dim or iterable of Dim, optional
+        In any order; none for a scalar.
+    dtype : dtype-like
+    categories : Dim, optional
+        For a tensor of labels: the dim they belong to. The dtype is then int64.
+
+    Returns
+    -------
+    DimTensor
+
+    Raises
+    ------
+    DimError
+        If something is not a Dim, or two dims have one name.
+    DtypeError
+        If there are no tensors of the dtype.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> country = dt.Dim("country", coords=["Italy", "Kenya"])
+    >>> dt.tensor("effect", dims=country).sizes
+    {'country': 2}
+    """
+    wake_soon()
+    if name is not None and not (isinstance(name, str) and name):
+        raise InputError(f"the name of a tensor is a non-empty string, not {name!r}")
+    _require_dim(categories)
+    dtype = "int64" if categories is not None else valid_dtype(dtype)
+    token = uuid.uuid4().hex if name is None else None
+    attrs = InputAttrs(name, token, canonical_dims(dims, "the dims of a tensor"), dtype, categories)
+    return wrap(make("input", (), attrs))
+
+
+def scalar(name: str | None = None, dtype: Any = "float64") -> DimTensor:
+    """A symbolic input without dims.
+
+    Parameters
+    ----------
+    name : str, optional
+    dtype : dtype-like
+
+    Returns
+    -------
+    DimTensor
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.scalar("sigma").ndim
+    0
+    """
+    return tensor(name, (), dtype)
+
+
+def _named_constructor(dtype: str) -> Any:
+    def construct(name: str | None = None, dims: DimsLike = None) -> DimTensor:
+        return tensor(name, dims, dtype)
+
+    construct.__name__ = construct.__qualname__ = dtype
+    construct.__doc__ = f"""A symbolic input of dtype {dtype}; see :func:`dimtensor.tensor`.
+
+    Parameters
+    ----------
+    name : str, optional
+    dims : Dim or iterable of Dim, optional
+
+    Returns
+    -------
+    DimTensor
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.{dtype}("x").dtype
+    '{dtype}'
+    """
+    return construct
+
+
+float64 = _named_constructor("float64")
+float32 = _named_constructor("float32")
+int64 = _named_constructor("int64")
+int32 = _named_constructor("int32")
+bool = _named_constructor("bool")
+complex128 = _named_constructor("complex128")
+
+
+def data(
+    value: Any,
+    dims: Dim | Sequence[Dim] | None = None,
+    name: str | None = None,
+    categories: Dim | None = None,
+    dtype: Any = None,
+) -> DimTensor:
+    """Known values as a dims-tensor.
+
+    Functions hold data beside their code: ``f.with_data(...)`` exchanges them without compiling.
+
+    Parameters
+    ----------
+    value : DataArray, Series, DataFrame, Index, ndarray, list or number
+    dims : Dim or sequence of Dim, optional
+        The dims of the value. For a DataArray or a named Series they may be left out: dims with
+        the names and labels of the value are made. For an ndarray they are in the order of its
+        axes; for a DataArray the order is of no account, names are. A dim without labels takes
+        those that the value has, for this data's calls.
+    name : str, optional
+        By default the name of the DataArray or Series.
+    categories : Dim, optional
+        The values are labels of this dim (strings, datetimes, numbers); where it has no labels,
+        they are positions along it.
+    dtype : dtype-like, optional
+
+    Returns
+    -------
+    DimTensor
+
+    Raises
+    ------
+    DimError
+        If lengths are not those of the dims.
+    LabelError
+        If labels of the value are not those of its dims, or the values are no labels of
+        `categories`.
+    DtypeError
+        If the values are no numbers and `categories` is not given.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> country = dt.Dim("country", coords=["Italy", "Kenya", "USA"])
+    >>> where = dt.data(["USA", "Italy", "USA"], dims=dt.Dim("obs"), categories=country)
+    >>> where.codes.eval().values.tolist()
+    [2, 0, 2]
+    """
+    if hasattr(value, "node"):
+        raise InputError("dt.data takes values; this is a dims-tensor already")
+    refuse_dataset(value, f"data {name!r}" if name else "dt.data", name)
+    _require_dim(categories)
+    if name is None and (is_dataarray(value) or is_pandas(value)):
+        name = value.name if isinstance(getattr(value, "name", None), str) else None
+    given = None if dims is None else as_dim_tuple(dims, "the dims of data")
+    if not (is_dataarray(value) or is_pandas(value)):
+        in_order(() if isinstance(dims, Dim) or dims is None else dims, "the dims of data")
+    if given is None:
+        given = dims_of(value)
+    canonical_dims(given, "the dims of data")
+    what = f"data {name!r}" if name else "data"
+    binding = Binding()
+    array, order = _axes_in_order(value, given, binding, what)
+    if categories is not None:
+        array = _label_positions(array, categories, what)
+    elif dtype is not None:
+        array = array.astype(valid_dtype(dtype))
+    elif array.dtype.kind not in "biufc":
+        array = _as_numbers(array, what)
+    else:
+        array = as_dtype(array, valid_dtype(array.dtype), what)
+    labels = tuple(
+        (dim, found) for dim in sort_dims(order) if (found := binding.labels(dim)) is not None
+    )
+    canonical = sort_dims(order)
+    array = array.transpose([order.index(dim) for dim in canonical])
+    return wrap(make("data", (), DataAttrs(name, canonical, array, categories, labels)))
+
+
+def _require_dim(categories: Any) -> None:
+    """Check that categories are a dim.
+
+    Raises
+    ------
+    DimError
+        If they are something else, such as the labels themselves.
+    """
+    if categories is not None and not isinstance(categories, Dim):
+        raise DimError(
+            build_message(
+                f"categories are a Dim, the one whose labels the values are, not {categories!r}",
+                hint="make one: dt.Dim(name, coords=[...])",
+            )
+        )
+
+
+def _axes_in_order(value: Any, given: Dims, binding: Binding, what: str) -> tuple[np.ndarray, Dims]:
+    """The array of a value and the dims of its axes, which are checked."""
+    from dimtensor.values.admission import in_axis_order
+
+    labelled = as_labelled(value, given, what)
+    if labelled is not None:
+        return in_axis_order(labelled, given, binding, what), given
+    array = as_array(value, what)
+    require_elements(array, given, what)
+    if array.dtype.kind == "O" or (array.dtype.kind == "U" and not isinstance(value, np.ndarray)):
+        array = np.asarray(value, dtype=object)
+    if array.ndim != len(given):
+        raise DimError(
+            build_message(
+                f"{what} has {array.ndim} axes and is given {len(given)} dims",
+                [("shape", array.shape), ("dims", ", ".join(dim.short for dim in given))],
+            )
+        )
+    for dim, length in zip(given, array.shape, strict=True):
+        binding.add_length(dim, length, what)
+    return array, given
+
+
+def _as_numbers(array: np.ndarray, what: str) -> np.ndarray:
+    """An object array of numbers as numbers.
+
+    Raises
+    ------
+    DtypeError
+        If there is something else in it.
+    """
+    if array.dtype.kind == "O":
+        numbers = np.array(array.tolist())
+        if numbers.dtype.kind in "biufc" and numbers.shape == array.shape:
+            return numbers
+    raise DtypeError(
+        build_message(
+            f"{what} has {what_is_in(array)}, a tensor holds numbers",
+            [("values", listing(array.ravel(), 4))],
+            "for labels pass categories=dim, the dim that has them",
+        )
+    )
+
+
+def data_beside(value: Any, beside: Sequence[Node], categories: Dim | None = None) -> DimTensor:
+    """A labelled array that meets tensors: its dims are theirs where the names are the same."""
+    known = {dim.name: dim for x in beside for dim in x.dims if dim.name is not None}
+    own = dims_of(value)
+    dims = tuple(known.get(dim.name or "", dim) for dim in own)
+    return data(value, dims, categories=categories)

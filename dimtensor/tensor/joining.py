@@ -1,0 +1,121 @@
+"""Tensors joined along dims."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from dimtensor.dims import ConcatDim, Dim, as_dim_tuple, find_dim, in_order
+from dimtensor.errors import DimError, InputError, build_message
+from dimtensor.graph import make
+from dimtensor.graph.attrs import ConcatAttrs
+from dimtensor.graph.infer import describe
+from dimtensor.graph.rebuilding.substitute import relabel_node
+from dimtensor.tensor.handle import TensorHandle, as_node, wrap
+from dimtensor.tensor.numpy_style import named_dims
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+
+@named_dims
+def concat(
+    tensors: Sequence[Any], dims: Dim | str | Sequence[Dim | str], name: str | None = None
+) -> DimTensor:
+    """Join tensors one after the other along dims.
+
+    Parameters
+    ----------
+    tensors : sequence of DimTensor
+    dims : Dim, str, or a sequence with one per tensor
+        The dim of each tensor along which it is joined; one name for all of them where it is the
+        same. Pieces of one dim put together again give that dim.
+    name : str, optional
+        Name of the joined dim, needed where the names of `dims` differ.
+
+    Returns
+    -------
+    DimTensor
+        On a ConcatDim that has the labels of all; other dims broadcast.
+
+    Raises
+    ------
+    DimError
+        If a tensor lacks its dim, or the other dims clash.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> t = dt.Dim("t", coords=["a", "b", "c"])
+    >>> x = dt.tensor("x", dims=t)
+    >>> dt.concat([x[:1], x[1:]], "t").dims == (t,)
+    True
+    """
+    tensors = in_order(tensors, "the tensors of concat")
+    if not len(tensors):
+        raise InputError("concat takes at least one tensor")
+    beside = [x.node for x in tensors if isinstance(x, TensorHandle)]
+    nodes = [as_node(x, beside, f"operand {at + 1} of concat") for at, x in enumerate(tensors)]
+    keys = (
+        [dims] * len(nodes)
+        if isinstance(dims, (Dim, str))
+        else in_order(dims, "the dims of concat")
+    )
+    if len(keys) != len(nodes):
+        raise DimError(f"concat: {len(keys)} dims are named for {len(nodes)} tensors")
+    parts = tuple(
+        find_dim(x.dims, key, f"operand {at + 1} of concat")
+        for at, (x, key) in enumerate(zip(nodes, keys, strict=True))
+    )
+    whole = ConcatDim(parts, name)
+    if len(nodes) == 1:
+        return wrap(relabel_node(nodes[0], (parts[0], whole)))
+    return wrap(make("concat", tuple(nodes), ConcatAttrs(parts, whole)))
+
+
+@named_dims
+def stack(tensors: Sequence[Any], dim: Dim | str) -> DimTensor:
+    """Join tensors along a new dim, one position each.
+
+    Parameters
+    ----------
+    tensors : sequence of DimTensor or number
+        Their dims broadcast.
+    dim : Dim or str
+        The new dim, as long as there are tensors; a name makes one without labels.
+
+    Returns
+    -------
+    DimTensor
+
+    Raises
+    ------
+    DimError
+        If the dim has another length, or a tensor has it already.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> x, y = dt.scalar("x"), dt.scalar("y")
+    >>> dt.stack([x, y], dt.Dim("which", coords=["x", "y"])).sizes
+    {'which': 2}
+    """
+    tensors = in_order(tensors, "the tensors of stack")
+    if not len(tensors):
+        raise InputError("stack takes at least one tensor")
+    given = Dim(dim, length=len(tensors)) if isinstance(dim, str) else dim
+    (dim,) = as_dim_tuple(given, "the dim of stack")
+    if dim.length != len(tensors):
+        raise DimError(f"stack: {len(tensors)} tensors do not fill {dim!r}, one position each")
+    beside = [x.node for x in tensors if isinstance(x, TensorHandle)]
+    nodes = [as_node(x, beside, f"operand {at + 1} of stack") for at, x in enumerate(tensors)]
+    for at, x in enumerate(nodes):
+        if dim in x.dims:
+            raise DimError(
+                build_message(
+                    f"stack: operand {at + 1} has {dim.title} already",
+                    [("operand", describe(x))],
+                    "stack along a new dim; concat joins along one that is there",
+                )
+            )
+    return wrap(make("stack", tuple(nodes), dim))

@@ -1,0 +1,125 @@
+"""Sums of exponentials, whose logarithms are added."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dimtensor.dims import Dims
+from dimtensor.graph.printing.words import say
+from dimtensor.tensor.handle import elemwise, require_float, wrap
+from dimtensor.tensor.numpy_style import with_named_dims
+from dimtensor.tensor.reductions.basic import DimKey, ReductionMixin, reduced
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+
+@with_named_dims
+class ExponentialMixin(ReductionMixin):
+    """Reductions of exponentials that do not overflow."""
+
+    __slots__ = ()
+
+    def logsumexp(self, dim: DimKey = None) -> DimTensor:
+        """Logarithm of the sum of exponentials over dims, without overflow.
+
+        The largest element is taken out before the exponentials are; -inf contributes nothing, and
+        nothing gives -inf.
+
+        Parameters
+        ----------
+        dim : Dim, str or iterable of them, optional
+            All dims by default.
+
+        Returns
+        -------
+        DimTensor
+            Floats, without the dims.
+
+        Raises
+        ------
+        DimError
+            If a dim is not there.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> round(dt.data([1000.0, 1000.0], dims=dt.Dim("k")).logsumexp().item(), 4)
+        1000.6931
+        """
+        dims = self._dims(dim, "logsumexp")
+        if not dims:
+            return wrap(require_float(self.node))
+        shifted, high = self._below_zero(dims)
+        total = elemwise("exp", shifted).sum(dims)
+        # an inner value of 1 keeps the gradient zero where there is nothing to add up
+        nothing = elemwise("equal", total, 0)
+        logarithm = elemwise("log", elemwise("where", nothing, 1, total))
+        result = elemwise("add", elemwise("where", nothing, -np.inf, logarithm), high)
+        return say(result, "logsumexp", self, over=dims)
+
+    def _below_zero(self, dims: Dims) -> tuple[DimTensor, DimTensor]:
+        """The elements less the largest one, and that one, or 0 where it is infinite."""
+        x = require_float(self.node)
+        high = elemwise("stop_gradient", reduced(x, "supremum", dims))
+        high = elemwise("where", elemwise("isfinite", high), high, 0)
+        return elemwise("subtract", wrap(x), high), high
+
+    def softmax(self, dim: DimKey = None) -> DimTensor:
+        """Exponentials divided by their sum over dims, without overflow.
+
+        Parameters
+        ----------
+        dim : Dim, str or iterable of them, optional
+            All dims by default.
+
+        Returns
+        -------
+        DimTensor
+            With all dims; over `dim` the elements sum to 1.
+
+        Raises
+        ------
+        DimError
+            If a dim is not there.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> dt.data([5.0, 5.0], dims=dt.Dim("k")).softmax().values.tolist()
+        [0.5, 0.5]
+        """
+        dims = self._dims(dim, "softmax")
+        weights = elemwise("exp", self._below_zero(dims)[0])
+        return say(elemwise("divide", weights, weights.sum(dims)), "softmax", self, over=dims)
+
+    def log_softmax(self, dim: DimKey = None) -> DimTensor:
+        """Logarithm of :meth:`softmax`.
+
+        Parameters
+        ----------
+        dim : Dim, str or iterable of them, optional
+            All dims by default.
+
+        Returns
+        -------
+        DimTensor
+            With all dims.
+
+        Raises
+        ------
+        DimError
+            If a dim is not there.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> dt.data([5.0, 5.0], dims=dt.Dim("k")).log_softmax().values.round(4).tolist()
+        [-0.6931, -0.6931]
+        """
+        dims = self._dims(dim, "log_softmax")
+        shifted, _ = self._below_zero(dims)
+        total = elemwise("log", elemwise("exp", shifted).sum(dims))
+        return say(elemwise("subtract", shifted, total), "log_softmax", self, over=dims)
