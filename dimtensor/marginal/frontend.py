@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.compile.function import node_of
 from dimtensor.dims import Dim
-from dimtensor.errors import GraphError, InputError, build_message
-from dimtensor.graph import Node
+from dimtensor.errors import GraphError, InputError, build_message, listing
+from dimtensor.graph import Node, toposort
 from dimtensor.graph.dtypes import is_float
 from dimtensor.marginal.elimination import Elimination, Merge, log_sum
-from dimtensor.marginal.gaussian import NormalElimination
+from dimtensor.marginal.filters import RowChain
+from dimtensor.marginal.gaussian import NormalChain, NormalElimination
 from dimtensor.marginal.integrals import RowElimination
 from dimtensor.marginal.polynomials import NormalReader, normal_unknown
 from dimtensor.marginal.reading import Factor, Reader
@@ -85,6 +86,7 @@ class Marginal:
         states, normal = StateDims(), [u for u in self.unknowns if u.continuous]
         if normal:
             done = integral(NormalReader(normal, states), named, normal, states)
+            refuse_switching(done.steps, [u for u in self.unknowns if not u.continuous])
             self.steps += done.steps
             named = [(f.origins, f.full()) for f in done.factors]
         discrete = [u for u in self.unknowns if not u.continuous]
@@ -124,6 +126,35 @@ def integral(
         except NoPivot:
             pass
     return NormalElimination(reader.monomials(named), unknowns, states)
+
+
+def refuse_switching(steps: Sequence[Any], discrete: Sequence[Unknown]) -> None:
+    """Raise where a filter would be needed for each path of a discrete unknown.
+
+    Raises
+    ------
+    GraphError
+        If what moves a normal unknown along a dim depends on a discrete one that has the dim.
+    """
+    for step in steps:
+        if not isinstance(step, (RowChain, NormalChain)):
+            continue
+        below = set(toposort([piece.node for piece in step.chain.pieces]))
+        for unknown in discrete:
+            if unknown.node not in below or step.chain.dim not in unknown.dims:
+                continue
+            names = listing([one.name for one in step.chain.eliminated])
+            dim = step.chain.dim.short
+            raise GraphError(
+                build_message(
+                    f"marginalize: {names} cannot be integrated out along {dim!r} while "
+                    f"{unknown.name!r}, which changes along {dim!r}, is summed out: there is one "
+                    f"integral for each path of {unknown.name!r}, and their number grows "
+                    "exponentially",
+                    hint=f"sample {names} and sum out {unknown.name!r} alone, which is a loop "
+                    f"along {dim!r}",
+                )
+            )
 
 
 def marginalize(

@@ -34,11 +34,8 @@ def read_observation(node: Node, value: Any, missing: str | None) -> xr.DataArra
     """
     if missing is not None and missing not in HOW:
         raise InputError(f"observe: missing is {listing(HOW)} or None, not {missing!r}")
-    if node.categories is not None:
-        return admitted(node, value)
     whole = not is_float(node.dtype)
-    as_floats = tensor(node.name, node.dims, "float64").node if whole else node
-    found = admitted(as_floats, value)
+    found = _labels(node, value) if node.categories is not None else _numbers(node, value)
     absent = found.isnull()
     if bool(absent.any()) and missing is None:
         raise InputError(
@@ -49,6 +46,8 @@ def read_observation(node: Node, value: Any, missing: str | None) -> xr.DataArra
                 "makes them parameters",
             )
         )
+    if node.categories is not None:
+        return found
     finite = whole and node.attrs.law.of(node.inputs).support.high is not None
     if missing == "infer" and bool(absent.any()) and not finite and (whole or not found.ndim):
         why = "is discrete, and no gradient tells where to move it" if whole else "has no dims"
@@ -69,6 +68,49 @@ def read_observation(node: Node, value: Any, missing: str | None) -> xr.DataArra
     return found
 
 
+def _numbers(node: Node, value: Any) -> xr.DataArray:
+    whole = not is_float(node.dtype)
+    return admitted(tensor(node.name, node.dims, "float64").node if whole else node, value)
+
+
+def _labels(node: Node, value: Any) -> xr.DataArray:
+    """Labels, or positions of what has none; NaN where one is missing."""
+    plain, absent = _apart(value, first_of(node))
+    if plain is None:
+        return admitted(node, value)
+    found = admitted(node, plain)
+    where = admitted(tensor(node.name, node.dims, "float64").node, absent)
+    return found.astype(object).where(where.transpose(*found.dims) == 0)
+
+
+def first_of(node: Node) -> Any:
+    """A value that a labelled variable may have."""
+    dim = node.categories
+    assert dim is not None
+    return 0 if dim.coords is None else dim.coords[0]
+
+
+def _apart(value: Any, other: Any) -> tuple[Any, Any]:
+    """Values with another one where they are missing, and 1 there; None if none is."""
+    if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], (tuple, list)):
+        plain, absent = _apart(value[1], other)
+        return (None, None) if plain is None else ((value[0], plain), (value[0], absent))
+    if hasattr(value, "isnull"):
+        absent = value.isnull()
+        if not absent.to_numpy().any():
+            return None, None
+        plain = value.astype(object).where(~absent, other)
+        array = plain.to_numpy()
+        plain = plain.astype(np.array(array.ravel().tolist()).dtype)
+        return plain, absent.astype(float)
+    array = np.asarray(value, dtype=object)
+    gone = np.array([x is None or x != x for x in array.ravel()]).reshape(array.shape)
+    if not gone.any():
+        return None, None
+    plain = np.where(gone, other, array)
+    return np.array(plain.ravel().tolist()).reshape(array.shape), gone.astype(float)
+
+
 def places(absent: xr.DataArray) -> list[str]:
     places = []
     for position in np.argwhere(absent.values):
@@ -83,7 +125,7 @@ def places(absent: xr.DataArray) -> list[str]:
 def filled(node: Node, value: xr.DataArray) -> xr.DataArray:
     """Observations in which missing ones are another value, at which densities are finite."""
     if node.categories is not None:
-        return value
+        return value.fillna(first_of(node)) if bool(value.isnull().any()) else value
     if bool(value.isnull().any()):
         there = value.values[np.isfinite(value.values)]
         value = value.fillna(there[0] if there.size else 0.0)
@@ -94,7 +136,10 @@ def evidence(x: DimTensor, observed: xr.DataArray) -> DimTensor:
     """0 where a variable has the value that was observed, or where none was; -inf elsewhere."""
     there = observed.notnull()
     dims = x.dims
-    known = make_data(observed.fillna(0).astype(x.dtype), dims=dims)
+    if x.node.categories is not None:
+        known = make_data(filled(x.node, observed), dims=dims, categories=x.node.categories)
+    else:
+        known = make_data(observed.fillna(0).astype(x.dtype), dims=dims)
     return where(make_data(there, dims=dims) & (x != known), -math.inf, 0.0)
 
 

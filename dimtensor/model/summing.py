@@ -116,7 +116,7 @@ class Summing(Drawing):
         InputError
             If a variable is not summed out, or draws have no seed.
         """
-        names = [self._name(x, self._marginal, "variable that is summed out") for x in variables]
+        names = [self._name(x, self._marginal, "summed-out variable") for x in variables]
         if how not in HOW:
             raise InputError(f"recover: how is {listing(HOW)}, not {how!r}")
         if how == "draws" and seed is None:

@@ -1067,3 +1067,175 @@ def predictions_of_no_draws():
 def predictions_over_another_dim():
     draws = xr.Dataset({"slope": (("chain", "draw"), np.zeros((1, 2)))})
     _regression(data={LATE: [1.0]}).predict(draws, seed=1, dims={OBS: dt.Dim("place", coords=[1])})
+
+
+# -- what is summed out ---------------------------------------------------------------------------
+
+KIND = dt.Dim("kind", coords=["low", "high"])
+AFTER = KIND.rename("after")
+CLASS = dt.tensor("class", dims=OBS, categories=KIND)
+PAIRS = dt.data([[1.0, 2.0], [3.0, 5.0]], dims=[KIND, AFTER])
+
+
+def _mixture(response: Any = (0.1, 4.9)) -> dt.Model:
+    z = dt.rv("z", dist.Categorical(dt.data([0.3, 0.7], dims=KIND), over=KIND), dims=OBS)
+    mean = dt.rv("mean", dist.Normal(0.0, 1.0), dims=KIND)
+    y = dt.rv("y", dist.Normal(mean.sel(kind=z), 1.0))
+    return dt.Model(y, backend="python").observe({y: list(response)})
+
+
+def _means() -> xr.Dataset:
+    return xr.Dataset(
+        {"mean": (("chain", "draw", "kind"), np.zeros((1, 2, 2)))}, {"kind": list(KIND)}
+    )
+
+
+def _table(x: dt.DimTensor) -> dt.DimTensor:
+    return dt.data([1.0, 2.0], dims=KIND).sel(kind=x)
+
+
+def _neighbours(x: dt.DimTensor, dim: dt.Dim) -> tuple[dt.DimTensor, dt.DimTensor]:
+    name = dim.short
+    later = dt.SelDim(dim, positions=slice(1, None))
+    return x.isel({name: slice(None, -1)}).relabel(name, later), x.isel({name: slice(1, None)})
+
+
+@building
+def marginal_of_a_mean_over_classes():
+    dt.marginalize({"y": dt.exp(_table(CLASS).mean())}, CLASS)
+
+
+@building
+def marginal_of_a_running_sum():
+    dt.marginalize({"y": _table(CLASS).cumsum("obs")}, CLASS)
+
+
+@building
+def marginal_of_crossed_classes():
+    other = dt.tensor("item", dims=dt.Dim("items", length=3), categories=KIND)
+    dt.marginalize({"y": PAIRS.sel(kind=CLASS, after=other)}, CLASS, other)
+
+
+@building
+def marginal_of_a_circle():
+    place, road = dt.Dim("place", length=3), dt.Dim("road", length=3)
+    z = dt.tensor("z", dims=place, categories=KIND)
+    one, other = (dt.data(at, dims=road, categories=place) for at in ([0, 1, 2], [1, 2, 0]))
+    dt.marginalize({"y": PAIRS.sel(kind=z.sel(place=one), after=z.sel(place=other))}, z)
+
+
+@building
+def marginal_that_nothing_depends_on():
+    dt.marginalize({"y": dt.scalar("a")}, CLASS)
+
+
+@building
+def marginal_of_nothing():
+    dt.marginalize({"y": _table(CLASS)})
+
+
+@building
+def marginal_of_something_computed():
+    dt.marginalize({"y": _table(CLASS)}, _table(CLASS))
+
+
+@building
+def marginal_of_a_density_with_dims():
+    dt.marginalize(_table(CLASS), CLASS)
+
+
+@building
+def marginal_of_unknown_states():
+    count = dt.tensor("count", dims=OBS, dtype="int64")
+    dt.marginalize({"y": 1.0 * count}, count)
+
+
+@building
+def marginal_of_states_that_repeat():
+    count = dt.tensor("count", dims=OBS, dtype="int64")
+    dt.marginalize({"y": 1.0 * count}, count, states={count: [1, 1]})
+
+
+@building
+def marginal_of_what_is_not_normal():
+    dt.marginalize({"x": dist.Normal(dt.exp(LATE), 1.0).logp(0.5)}, LATE)
+
+
+@building
+def marginal_of_normal_variables_that_are_mixed():
+    dt.marginalize({"x": dist.Normal(LATE.sum(), 1.0).logp(0.5)}, LATE)
+
+
+@building
+def marginal_without_a_prior():
+    dt.marginalize({"x": 2.0 * LATE}, LATE)
+
+
+@building
+def marginal_of_a_filter_that_switches():
+    day = dt.Dim("day", length=5)
+    z, x = dt.tensor("z", dims=day, categories=KIND), dt.tensor("x", dims=day)
+    before, after = _neighbours(x, day)
+    late = z.isel(day=slice(1, None))
+    moves = dt.data([[0.9, 0.1], [0.2, 0.8]], dims=[KIND, AFTER])
+    terms = {
+        "z": dist.MarkovChain(dt.data([0.5, 0.5], dims=KIND), moves, over=day).logp(z),
+        "start": dist.Normal(0.0, 1.0).logp(x.isel(day=0)),
+        "x": dist.Normal(before, _table(late)).logp(after),
+        "y": dist.Normal(x, 1.0).logp(dt.data(np.zeros(5), dims=day)),
+    }
+    dt.marginalize(terms, x, z)
+
+
+@building
+def model_that_sums_out_what_is_observed():
+    _mixture().marginalize("y")
+
+
+@building
+def model_that_sums_out_counts_without_bounds():
+    count = dt.rv("count", dist.Poisson(2.0))
+    dt.Model(_random("response", count, 1.0)).observe(response=1.0).marginalize(count)
+
+
+@building
+def recovery_without_a_seed():
+    _mixture().marginalize("z").recover(_means())
+
+
+@building
+def recovery_in_an_unknown_way():
+    _mixture().marginalize("z").recover(_means(), how="mode")
+
+
+@building
+def recovery_of_what_is_sampled():
+    _mixture().marginalize("z").recover(_means(), "mean", seed=1)
+
+
+@building
+def log_likelihood_of_groups_by_observation():
+    z = dt.rv("z", dist.Bernoulli(0.4), dims=COUNTRY)
+    y = dt.rv("y", dist.Normal(z.sel(country=WHERE), dt.rv("s", dist.HalfNormal(1.0))))
+    fit = dt.Model(y, backend="python").observe({y: [0.1, 0.9]}).marginalize(z)
+    fit.log_likelihood(xr.Dataset({"s": (("chain", "draw"), np.ones((1, 2)))}))
+
+
+@building
+def log_likelihood_of_two_variables_that_share():
+    z, s = dt.rv("z", dist.Bernoulli(0.4), dims=OBS), dt.rv("s", dist.HalfNormal(1.0))
+    x, y = dt.rv("x", dist.Normal(z, s)), dt.rv("y", dist.Normal(-z, s))
+    fit = dt.Model(x, y, backend="python").observe({x: [0.1], y: [0.2]}).marginalize(z)
+    fit.log_likelihood(xr.Dataset({"s": (("chain", "draw"), np.ones((1, 2)))}))
+
+
+@building
+def missing_labels_without_a_word():
+    z = dt.rv("z", dist.Categorical(dt.data([0.3, 0.7], dims=KIND), over=KIND), dims=OBS)
+    dt.Model(z).observe({z: ["low", None, "high"]})
+
+
+@building
+def missing_counts_without_a_bound():
+    count = dt.rv("count", dist.Poisson(2.0), dims=OBS)
+    dt.Model(count).observe({count: [1.0, np.nan]}, missing="infer")

@@ -147,10 +147,10 @@ def grouped(rng: np.random.Generator) -> Program:
 
 
 def chained(rng: np.random.Generator) -> Program:
-    """A chain of order one or two, alone or with another one, with all sorts of readings."""
+    """A chain of order one to three, alone or with another one, with all sorts of readings."""
     p = Program()
-    order = int(rng.integers(1, 3))
-    n = int(rng.integers(3, 6))
+    order = int(rng.integers(1, 4))
+    n = int(rng.integers(max(3, order + 1), 7 if order > 1 else 6))
     t = dt.Dim("t", length=n)
     a = kind_of(rng, "a", 2)
     z = p.unknown("z", [t], a)
@@ -168,7 +168,7 @@ def chained(rng: np.random.Generator) -> Program:
             x.isel(t=slice(1, None)).sel(a=early, a2=late),
             lambda v, w=w: w[np.arange(1, n), v["z"][:-1], v["z"][1:]].sum(),
         )
-    if order == 2:
+    if order >= 2:
         later = t_after(t, 2)
         oldest = z.isel(t=slice(None, -2)).relabel("t", later)
         middle = z.isel(t=slice(1, -1)).relabel(t_between(t), later)
@@ -177,6 +177,8 @@ def chained(rng: np.random.Generator) -> Program:
             x.sel(a=oldest, a2=middle, a3=z.isel(t=slice(2, None))),
             lambda v, w=w: w[v["z"][:-2], v["z"][1:-1], v["z"][2:]].sum(),
         )
+    if order == 3:
+        third(rng, p, t, a, z)
     readings(rng, p, t, a, z)
     if rng.random() < 0.5 and n < 5:
         coupled(rng, p, t, a, z)
@@ -186,6 +188,25 @@ def chained(rng: np.random.Generator) -> Program:
         w, x = table(rng, c, a)
         p.term(x.sel(c=s, a=z), lambda v, w=w: w[v["s"], v["z"]].sum())
     return p
+
+
+def third(rng: np.random.Generator, p: Program, t: dt.Dim, a: dt.Dim, z: dt.DimTensor) -> None:
+    """Moves that look three positions back, and differ from one position to the next."""
+    n, later = len(t), t_after(t, 3)
+    four = [a, *(a.rename(f"a{k}") for k in (2, 3, 4))]
+    w, x = table(rng, t, *four)
+    past = [
+        z.isel(t=slice(k, k - 3)).relabel(dt.SelDim(t, positions=slice(k or None, k - 3)), later)
+        for k in range(3)
+    ]
+    now = z.isel(t=slice(3, None))
+    at = dict(zip(("a", "a2", "a3", "a4"), (*past, now), strict=True))
+    p.term(
+        x.isel(t=slice(3, None)).sel(at),
+        lambda v, w=w: w[
+            np.arange(3, n), v["z"][:-3], v["z"][1:-2], v["z"][2:-1], v["z"][3:]
+        ].sum(),
+    )
 
 
 def t_after(t: dt.Dim, by: int) -> dt.Dim:
@@ -319,7 +340,29 @@ def tree(rng: np.random.Generator) -> Program:
     return p
 
 
-MAKERS = (grouped, chained, batched, tree)
+def long(rng: np.random.Generator) -> Program:
+    """A chain of twelve elements with a mask, or four of three: as many paths as are enumerated."""
+    p = Program()
+    m, n = [(1, 12), (2, 6), (4, 3)][rng.integers(0, 3)]
+    t, i = dt.Dim("t", length=n), dt.Dim("i", length=m)
+    a = kind_of(rng, "a", 2)
+    z = p.unknown("z", [i, t], a)
+    late, early = z.isel(t=slice(1, None)), z.isel(t=slice(None, -1)).relabel("t", t_after(t, 1))
+    w, x = table(rng, t, a, a.rename("a2"))
+    p.term(
+        x.isel(t=slice(1, None)).sel(a=early, a2=late),
+        lambda v, w=w: w[np.arange(1, n), v["z"][:, :-1], v["z"][:, 1:]].sum(),
+    )
+    inside = rng.random((m, n)) < 0.7
+    w, x = table(rng, i, t, a)
+    p.term(
+        dt.where(dt.data(inside, dims=[i, t]), x.sel(a=z), 0.0),
+        lambda v, w=w: (inside * w[np.arange(m)[:, None], np.arange(n), v["z"]]).sum(),
+    )
+    return p
+
+
+MAKERS = (grouped, chained, batched, tree, long)
 
 
 def program(seed: int) -> Program:

@@ -18,19 +18,19 @@ def check(seed: int, backend: str = "python") -> None:
     np.testing.assert_allclose(slope, expected.slope, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(18))
+@pytest.mark.parametrize("seed", range(20))
 def test_values_and_slopes_are_those_of_a_sum_over_everything(seed):
     check(seed)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(18, 300))
+@pytest.mark.parametrize("seed", range(20, 300))
 def test_values_and_slopes_of_many_more(seed):
     check(seed)
 
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("backend", ["numba", "jax"])
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0, 1, 2, 4])
 def test_values_and_slopes_on_compiled_backends(seed, backend):
     check(seed, backend)

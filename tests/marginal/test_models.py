@@ -9,6 +9,7 @@ import itertools
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 from scipy import stats
@@ -348,6 +349,79 @@ def test_moves_that_change_from_day_to_day():
     np.testing.assert_allclose(moved, chance[1:], atol=0.035)
 
 
+def test_a_hidden_semi_markov_model_has_a_state_that_counts_down():
+    """How long a regime lasts has a distribution of its own: what is left of it is in the state."""
+    n, longest = 6, 3
+    day, left = dt.Dim("day"), dt.Dim("left", length=longest)
+    state = dt.Dim("state", length=2 * longest)
+    after = state.rename("after")
+    regime, rest = np.repeat([0, 1], longest), np.tile(np.arange(longest), 2)
+    logits = dt.rv("logits", dist.Normal(0.0, 1.0), dims=left)
+    lasts = logits.softmax(left)
+    counts = (regime[:, None] == regime) & (rest[:, None] == rest + 1)  # one day less is left
+    begins = (rest[:, None] == 0) & (regime[:, None] != regime)
+    length = lasts.isel(left=dt.data(rest, dims=after))
+    pairs = [state, after]
+    move = dt.where(
+        dt.data(counts, dims=pairs), 1.0, dt.where(dt.data(begins, dims=pairs), length, 0.0)
+    )
+    start = 0.5 * lasts.isel(left=dt.data(rest, dims=state))
+    z = dt.rv("z", dist.MarkovChain(start, move, over=day))
+    level = dt.data(3.0 * regime, dims=state)
+    y = dt.rv("y", dist.Normal(level.sel(state=z), 1.0))
+    seen = np.array([0.1, 2.9, 3.3, 0.2, 1.0, 2.0])
+    fit = dt.Model(y, backend="python").observe({y: seen}).marginalize(z)
+
+    def by_hand(x):
+        """All ways in which regimes of one to three days follow each other."""
+        chance = np.exp(x - logsumexp(x))
+        logs = []
+        for first, lengths in itertools.product(range(2), itertools.product(range(3), repeat=n)):
+            path: list[int] = []
+            logp, turn = np.log(0.5), first
+            for k in lengths:
+                if len(path) < n:
+                    path += [turn] * (k + 1)
+                    logp, turn = logp + np.log(chance[k]), 1 - turn
+                elif k:  # each way is counted once
+                    break
+            else:
+                logs.append(logp + stats.norm.logpdf(seen, 3.0 * np.array(path[:n]), 1.0).sum())
+        return logsumexp(logs) + stats.norm.logpdf(x).sum()
+
+    density, x, h = fit.log_density(), np.array([0.3, -0.5, 0.8]), 1e-6
+    value, gradient = density.logp_and_grad(x)
+    assert value == pytest.approx(by_hand(x), rel=1e-12)
+    slopes = [(by_hand(x + h * e) - by_hand(x - h * e)) / (2 * h) for e in np.eye(3)]
+    np.testing.assert_allclose(gradient, slopes, rtol=1e-6)
+
+
+def test_a_regression_that_switches():
+    """An observation depends on the state, and on the observation before it."""
+    seen = np.array([0.2, 0.5, -1.0, 2.0, 1.5, 0.1])
+    n = len(seen)
+    t, after = dt.Dim("t", length=n), KIND.rename("after")
+    z = dt.tensor("z", dims=t, categories=KIND)
+    slope, spread = dt.tensor("slope", dims=KIND), np.array([0.5, 1.2])
+    y = dt.data(seen, dims=t)
+    mean = slope.sel(kind=z) * y.shift(t=1, fill_value=0.0)
+    moves = np.array([[0.9, 0.1], [0.3, 0.7]])
+    chain = dist.MarkovChain(
+        dt.data(WEIGHTS, dims=KIND), dt.data(moves, dims=[KIND, after]), over=t
+    )
+    terms = {
+        "z": chain.logp(z),
+        "y": dist.Normal(mean, dt.data(spread, dims=KIND).sel(kind=z)).logp(y),
+    }
+    logs, slopes = [], np.array([0.4, -0.8])
+    for path in map(np.array, itertools.product(range(2), repeat=n)):
+        center = slopes[path] * np.concatenate([[0.0], seen[:-1]])
+        logp = stats.norm.logpdf(seen, center, spread[path]).sum()
+        logs.append(logp + np.log(WEIGHTS[path[0]]) + np.log(moves[path[:-1], path[1:]]).sum())
+    found = dt.evaluate(dt.marginalize(terms, z), {slope: slopes})
+    assert float(found) == pytest.approx(logsumexp(logs), rel=1e-12)
+
+
 # -- missing observations --------------------------------------------------------------------------
 
 
@@ -374,6 +448,40 @@ def test_missing_values_of_a_discrete_variable_are_summed_out():
     found = fit.recover(post, how="probabilities")["posterior"]["smoker_probability"]
     found = found.isel(chain=0, draw=0).sel(smoker_state=1)
     np.testing.assert_allclose(found, weight, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["low", None, "high", None],
+        pd.Series(["low", None, "high", np.nan]),
+        xr.DataArray(np.array(["low", np.nan, "high", np.nan], dtype=object), dims="obs"),
+    ],
+)
+def test_missing_labels_are_summed_out(given):
+    mu = dt.rv("mu", dist.Normal(0.0, 10.0), dims=KIND)
+    z = dt.rv("z", dist.Categorical(dt.data(WEIGHTS, dims=KIND), over=KIND), dims=OBS)
+    y = dt.rv("y", dist.Normal(mu.sel(kind=z), 1.0))
+    fit = dt.Model(y, backend="python").observe({y: Y}).observe({z: given}, missing="infer")
+    each = np.log(WEIGHTS) + stats.norm.logpdf(Y[:, None], MU[0, 0], 1.0)
+    absent = np.array([False, True, False, True])
+    known = np.where(absent, logsumexp(each, axis=1), each[range(4), [0, 0, 1, 0]])
+    np.testing.assert_allclose(fit.logp({"mu": MU[0, 0]})["y and z"], known, rtol=1e-12)
+    drawn = fit.recover(POST, seed=1)["posterior"]["z"]
+    assert (drawn.isel(obs=[0, 2]) == ["low", "high"]).all()
+    chances = fit.recover(POST, how="probabilities")["posterior"]["z_probability"]
+    weights = np.exp(joint() - logsumexp(joint(), axis=-1, keepdims=True))
+    weights[:, :, [0, 2]] = np.eye(2)
+    found = chances.transpose("chain", "draw", "obs", "kind")
+    np.testing.assert_allclose(found, weights, atol=1e-12)
+
+
+def test_missing_labels_have_to_be_said():
+    z = dt.rv("z", dist.Categorical(dt.data(WEIGHTS, dims=KIND), over=KIND), dims=OBS)
+    with pytest.raises(dt.InputError, match="observations of 'z' are missing: 1 of 3"):
+        dt.Model(z).observe({z: ["low", None, "high"]})
+    fit = dt.Model(z, backend="python").observe({z: ["low", None, "high"]}, missing="drop")
+    np.testing.assert_allclose(float(fit.logp({})["z"].sum()), np.log(WEIGHTS).sum())
 
 
 # -- what is refused -------------------------------------------------------------------------------
@@ -442,5 +550,5 @@ def test_wrong_arguments():
         fit.recover(POST)
     with pytest.raises(dt.InputError, match="how is 'draws'"):
         fit.recover(POST, how="mode")
-    with pytest.raises(dt.InputError, match="no variable that is summed out 'mu'"):
+    with pytest.raises(dt.InputError, match="no summed-out variable 'mu'"):
         fit.recover(POST, "mu", seed=1)
