@@ -134,12 +134,12 @@ class CompiledFunction(Levels):
             If some are missing, unknown, given twice, or too many.
         """
         inputs = self._code.inputs
-        known = [("inputs", self._input_names())]
         if len(args) > len(inputs):
             plural = "" if len(inputs) == 1 else "s"
             raise InputError(
                 build_message(
-                    f"the function takes {len(inputs)} input{plural}, {len(args)} are given", known
+                    f"the function takes {len(inputs)} input{plural}, {len(args)} are given",
+                    [("inputs", self._input_names())],
                 )
             )
         values: list[Any] = [*args, *[_MISSING] * (len(inputs) - len(args))]
@@ -147,18 +147,23 @@ class CompiledFunction(Levels):
             at = self._names.get(name)
             if at is None:
                 guess = did_you_mean(name, [*self._names])
-                raise InputError(build_message(f"the function has no input {name!r}{guess}", known))
+                raise InputError(
+                    build_message(
+                        f"the function has no input {name!r}{guess}",
+                        [("inputs", self._input_names())],
+                    )
+                )
             if values[at] is not _MISSING:
                 raise InputError(f"input {name!r} is given twice: by position and by name")
             values[at] = value
-        missing = [
-            title_of(source)
-            for source, value in zip(inputs, values, strict=True)
-            if value is _MISSING
-        ]
+        missing = [at for at, value in enumerate(values) if value is _MISSING]
         if missing:
-            lacking = " and ".join(missing)
-            raise InputError(build_message(f"the function is called without {lacking}", known))
+            lacking = " and ".join(title_of(inputs[at]) for at in missing)
+            raise InputError(
+                build_message(
+                    f"the function is called without {lacking}", [("inputs", self._input_names())]
+                )
+            )
         return values
 
     def _input_names(self) -> str:

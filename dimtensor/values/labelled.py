@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dimtensor.caches import clears
+from dimtensor.caches import bounded, clears
 from dimtensor.dims import Coords, Dim, Dims, in_order, sort_dims
 from dimtensor.errors import InputError, LabelError, build_message, listing
 from dimtensor.graph.infer import describe
@@ -48,12 +48,13 @@ class Labelled:
 
 def is_dataarray(value: Any) -> bool:
     """Whether a value is an xarray.DataArray, without importing xarray."""
-    return _is_of("xarray", "DataArray", value)
+    return _is_of("xarray", "DataArray", type(value))
 
 
 def is_dataset(value: Any) -> bool:
     """Whether a value is an xarray.Dataset or DataTree, without importing xarray."""
-    return _is_of("xarray", "Dataset", value) or _is_of("xarray", "DataTree", value)
+    kind = type(value)
+    return _is_of("xarray", "Dataset", kind) or _is_of("xarray", "DataTree", kind)
 
 
 def is_pandas(value: Any) -> bool:
@@ -62,10 +63,9 @@ def is_pandas(value: Any) -> bool:
     return pandas and hasattr(value, "to_numpy") and hasattr(value, "ndim")
 
 
-def _is_of(package: str, name: str, value: Any) -> bool:
-    return any(
-        cls.__name__ == name and cls.__module__.startswith(package) for cls in type(value).__mro__
-    )
+@bounded(256)  # the same few types come at every call
+def _is_of(package: str, name: str, kind: type) -> bool:
+    return any(cls.__name__ == name and cls.__module__.startswith(package) for cls in kind.__mro__)
 
 
 def refuse_dataset(value: Any, source: str, name: str | None) -> None:
@@ -115,8 +115,7 @@ def as_labelled(value: Any, dims: Dims, source: str) -> Labelled | None:
         known = value.known_values()
         value = value if known is None else known
     if is_dataarray(value):
-        indexes = dict(value.indexes)
-        indexes = {name: indexes[name] for name in value.dims if name in indexes}
+        indexes = indexes_of(value)
         labels = {name: labels_of(index) for name, index in indexes.items()}
         levels = {name: tuple(i.names) for name, i in indexes.items() if i.nlevels > 1}
         return Labelled(np.asarray(value.data), tuple(value.dims), labels, levels)
@@ -125,6 +124,14 @@ def as_labelled(value: Any, dims: Dims, source: str) -> Labelled | None:
     if isinstance(value, tuple) and len(value) == 2:
         return _from_pair(*value, dims, source)
     return None
+
+
+def indexes_of(value: Any) -> dict[Hashable, Any]:
+    """The pandas indexes of the axes of a DataArray that have one."""
+    if not len(value.coords):  # soon asked, where the indexes are not soon made
+        return {}
+    indexes = value.xindexes
+    return {name: indexes[name].to_pandas_index() for name in value.dims if name in indexes}
 
 
 def labels_of(index: Any) -> Coords:

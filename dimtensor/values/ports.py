@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +12,14 @@ from dimtensor.errors import DimError, InputError, LabelError, build_message, li
 from dimtensor.graph import Node
 from dimtensor.values.admission import admit, label_positions
 from dimtensor.values.data import title_of
-from dimtensor.values.labelled import as_labelled, own_names
+from dimtensor.values.labelled import (
+    as_labelled,
+    axis_names,
+    indexes_of,
+    is_dataarray,
+    labels_of,
+    own_names,
+)
 
 
 class Reading(NamedTuple):
@@ -36,6 +43,11 @@ class Reading(NamedTuple):
     extra: tuple[str, ...] = ()
 
 
+_Like = tuple[tuple, tuple[int, ...], tuple[tuple[Hashable, Coords], ...]]
+_Order = tuple[tuple[int, ...] | None, tuple[Coords | None, ...] | None]
+_KEPT = 16
+
+
 class TensorPort:
     """Reads the values of one input tensor.
 
@@ -46,7 +58,7 @@ class TensorPort:
         The order in which compiled code has the axes.
     """
 
-    __slots__ = ("_dtype", "_plain", "dims", "late_categories", "node", "title")
+    __slots__ = ("_dtype", "_orders", "_plain", "dims", "late_categories", "node", "title")
 
     def __init__(self, node: Node, dims: Dims):
         self.node = node
@@ -59,6 +71,8 @@ class TensorPort:
         )
         self._dtype = np.dtype(node.dtype)
         self._plain = categories is None and len(dims) < 2
+        # what DataArrays read before were like, and the order that their axes are put into
+        self._orders: dict[_Like, _Order] = {}
 
     def read(self, value: Any) -> Reading:
         """Read a value.
@@ -78,6 +92,14 @@ class TensorPort:
             return Reading(value, value.shape)
         if type(value) is float and self._plain and not self.dims and self._dtype.kind in "fc":
             return Reading(np.asarray(value, dtype=self._dtype), ())
+        like = None
+        if is_dataarray(value):
+            array = value.data
+            like = self._like(value, array)
+            if like is not None and like in self._orders:
+                order, labels = self._orders[like]
+                array = array if order is None else array.transpose(order)
+                return Reading(ready(array), array.shape, labels)
         labelled = as_labelled(value, self.dims, self.title)
         if labelled is not None:
             names = own_names(labelled.names, self.dims, self.title)
@@ -89,8 +111,39 @@ class TensorPort:
             value, labelled, self.dims, self.node.dtype, self.node.categories, said, self.title,
             late=self.late_categories is not None,
         )  # fmt: skip
-        labels = tuple(said.labels(dim) for dim in self.dims)
-        return Reading(ready(array), array.shape, labels if any_of(labels) else None)
+        found = tuple(said.labels(dim) for dim in self.dims)
+        labels = found if any_of(found) else None
+        if like is not None:
+            self._remember(like, labels)
+        return Reading(ready(array), array.shape, labels)
+
+    def _like(self, value: Any, array: Any) -> _Like | None:
+        """Names, lengths and labels of a DataArray; None where its elements are to be looked at."""
+        if (
+            type(array) is not np.ndarray
+            or array.dtype is not self._dtype
+            or self.node.categories is not None
+        ):
+            return None
+        indexes = indexes_of(value)
+        if any(index.nlevels > 1 for index in indexes.values()):
+            return None
+        labels = tuple((name, labels_of(index)) for name, index in indexes.items())
+        return value.dims, array.shape, labels
+
+    def _remember(self, like: _Like, said: tuple[Coords | None, ...] | None) -> None:
+        """Keep what a DataArray without errors was like, unless its elements had to be aligned."""
+        names, _, labels = like
+        own_names = axis_names(self.dims)
+        given = dict(labels)
+        for dim in self.dims:
+            own, theirs = dim._labels(), given.get(own_names[dim])
+            if own is not None and theirs is not None and not own.same_labels(theirs):
+                return
+        order = tuple(names.index(own_names[dim]) for dim in self.dims)
+        if len(self._orders) >= _KEPT:
+            self._orders.clear()
+        self._orders[like] = None if order == tuple(range(len(order))) else order, said
 
     def tell(self, reading: Reading, binding: Binding) -> None:
         """Record what a value says of dims.

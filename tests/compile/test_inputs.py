@@ -291,3 +291,38 @@ def test_anonymous_dims_are_called_by_their_number():
         "dim_0",
         "dim_1",
     )
+
+
+def test_values_that_are_like_earlier_ones_are_read_as_those_were():
+    """A port remembers what DataArrays were like: their names, lengths and labels, not more."""
+    row, col = dt.Dim("row", coords=["a", "b", "c"]), dt.Dim("col")
+    x = dt.tensor("x", dims=[row, col])
+    weights = dt.data(xr.DataArray([1.0, 10.0, 100.0], coords={"row": ["a", "b", "c"]}), name="w")
+    f = dt.function([x], [(x * weights).sum(row), 2 * x], backend="python")
+    whole = xr.DataArray(
+        np.arange(6.0).reshape(3, 2), dims=("row", "col"), coords={"row": ["a", "b", "c"]}
+    )
+    labelled = whole.assign_coords(col=["u", "v"])
+    cases = [
+        whole, whole.T, whole.drop_vars("row"), labelled, labelled.T, labelled.isel(row=[2, 0, 1]),
+        labelled.isel(col=[1, 0]), labelled.isel(col=[0]), whole.isel(col=[1, 1, 0]),
+        whole.astype("float32"), whole.astype(int), whole.isel(col=slice(None, None, -1)),
+        labelled.assign_coords(kind=("row", [1, 2, 3])),
+    ]  # fmt: skip
+    by_label = xr.DataArray([1.0, 10.0, 100.0], dims="row", coords={"row": ["a", "b", "c"]})
+    for round in range(3):
+        for value in cases:
+            given = value + round  # other elements, like those before
+            total, twice = f(given)
+            given = given if "row" in given.coords else given.assign_coords(row=["a", "b", "c"])
+            expected = (given * by_label).sum("row").drop_vars("kind", errors="ignore")
+            xr.testing.assert_identical(total, expected.astype(float))
+            np.testing.assert_array_equal(
+                twice.sel(row=given.row).transpose(*given.dims).values, 2 * given.values
+            )
+        with pytest.raises(dt.LabelError, match="does not have the labels"):
+            f(whole.assign_coords(row=["a", "b", "d"]))
+        with pytest.raises(dt.DimError, match="has length 3"):
+            f(whole.drop_vars("row").isel(row=[0, 1]))
+        with pytest.raises(dt.DtypeError, match="strings"):
+            f(whole.astype(str))
