@@ -53,12 +53,22 @@ class Distribution(ABC):
 
     Examples
     --------
+    >>> import dimtensor as dt
     >>> from dimtensor import dist
     >>> d = dist.Normal(0.0, 2.0)
     >>> float(d.logp(1.0).eval().round(4))
     -1.7371
     >>> d.support
     real
+    >>> d.cdf(0.0).item(), d.icdf(0.5).item(), d.knows("icdf")
+    (0.5, 0.0, True)
+    >>> d.logcdf(0.0) is d.logsf(0.0)
+    False
+    >>> d.mean().item(), d.variance().item(), d.std().item()
+    (0.0, 4.0, 2.0)
+    >>> x, rng = d.draw(dt.random.generator(1), dims=dt.Dim("k", length=3))
+    >>> x.sizes
+    {'k': 3}
     """
 
     name: str
@@ -112,6 +122,14 @@ class Distribution(ABC):
     def logcdf(self, x: Any) -> DimTensor:
         """Logarithm of the probability of values up to `x`.
 
+        Parameters
+        ----------
+        x : DimTensor or number
+
+        Returns
+        -------
+        DimTensor
+
         Raises
         ------
         GraphError
@@ -121,6 +139,14 @@ class Distribution(ABC):
 
     def logsf(self, x: Any) -> DimTensor:
         """Logarithm of the probability of values above `x`.
+
+        Parameters
+        ----------
+        x : DimTensor or number
+
+        Returns
+        -------
+        DimTensor
 
         Raises
         ------
@@ -132,6 +158,14 @@ class Distribution(ABC):
     def cdf(self, x: Any) -> DimTensor:
         """Probability of values up to `x`.
 
+        Parameters
+        ----------
+        x : DimTensor or number
+
+        Returns
+        -------
+        DimTensor
+
         Raises
         ------
         GraphError
@@ -141,6 +175,11 @@ class Distribution(ABC):
 
     def icdf(self, q: Any) -> DimTensor:
         """The quantile of a probability; of a discrete distribution the smallest that reaches it.
+
+        Parameters
+        ----------
+        q : DimTensor or number
+            Probabilities.
 
         Returns
         -------
@@ -157,6 +196,10 @@ class Distribution(ABC):
     def mean(self) -> DimTensor:
         """The expectation.
 
+        Returns
+        -------
+        DimTensor
+
         Raises
         ------
         GraphError
@@ -167,6 +210,10 @@ class Distribution(ABC):
     def variance(self) -> DimTensor:
         """The variance.
 
+        Returns
+        -------
+        DimTensor
+
         Raises
         ------
         GraphError
@@ -176,6 +223,10 @@ class Distribution(ABC):
 
     def std(self) -> DimTensor:
         """The standard deviation.
+
+        Returns
+        -------
+        DimTensor
 
         Raises
         ------
@@ -195,10 +246,23 @@ class Distribution(ABC):
             ``x, rng = rng.normal(mu, sigma, dims=...)``.
         dims : Dim or iterable of Dim, optional
             Dims beside those of the distribution: independent draws along them.
+
+        Returns
+        -------
+        DimTensor, generator
         """
 
     def knows(self, what: str) -> bool:
-        """Whether there is a formula: of ``"logcdf"``, ``"icdf"``, ``"mean"`` or ``"variance"``."""
+        """Whether there is a formula: of ``"logcdf"``, ``"icdf"``, ``"mean"`` or ``"variance"``.
+
+        Parameters
+        ----------
+        what : {"logcdf", "icdf", "mean", "variance"}
+
+        Returns
+        -------
+        bool
+        """
         return getattr(type(self), what) is not getattr(Distribution, what)
 
     def _missing(self, what: str, why: str) -> GraphError:

@@ -23,7 +23,8 @@ from dimtensor.graph import Node
 from dimtensor.model.assembly import FLAT, assemble
 from dimtensor.model.functions import ModelFunctions
 from dimtensor.model.parameters import check_complete, read_parameters
-from dimtensor.model.records import as_dataset, as_numbers, as_vectors, check_names
+from dimtensor.model.parts.bridging import Bridging
+from dimtensor.model.records import as_dataset, as_numbers, as_vectors, broadcast, check_names
 from dimtensor.model.terms import check_sums, check_terms, read_logp
 from dimtensor.tensor.handle import wrap
 from dimtensor.values.data import as_mapping
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 _FLOAT = np.dtype("float64")
 
 
-class LogDensity:
+class LogDensity(Bridging):
     """The log density of a model as a function of one flat vector of real numbers.
 
     The elements of the vector are those of the parameters in the order of `supports`, each raveled
@@ -104,7 +105,16 @@ class LogDensity:
     >>> value, gradient = model.logp_and_grad(np.array([0.0, 1.0, 2.0]))
     >>> value, gradient.tolist()
     (-3.5, [0.0, -1.0, -2.0])
+    >>> model.logp(np.array([0.0, 1.0, 2.0]))
+    -3.5
     >>> model.constrain(np.array([0.0, 1.0, 2.0]))["effect"].sel(school="B").item()
+    2.0
+    >>> model.unconstrain({"scale": 1.0, "effect": [1.0, 2.0]}).tolist()
+    [0.0, 1.0, 2.0]
+    >>> model.flat_vector(np.zeros((4, 3))).sizes["draw"]
+    4
+    >>> twice = model.with_deterministics({"twice": 2 * scale})
+    >>> twice.constrain(np.array([0.0, 1.0, 2.0]))["twice"].item()
     2.0
     """
 
@@ -200,7 +210,16 @@ class LogDensity:
         return float(value), gradient
 
     def logp(self, x: np.ndarray) -> float:
-        """Log density; see :meth:`logp_and_grad`."""
+        """Log density; see :meth:`logp_and_grad`.
+
+        Parameters
+        ----------
+        x : ndarray of shape (size,)
+
+        Returns
+        -------
+        float
+        """
         return float(self._value(self._vector(x))[0])
 
     def _vector(self, x: Any) -> np.ndarray:
@@ -227,7 +246,17 @@ class LogDensity:
     # -- labelled values -------------------------------------------------------------------------
 
     def flat_vector(self, x: Any) -> xr.DataArray:
-        """Flat vectors with a name for each axis; see :meth:`constrain`."""
+        """Flat vectors with a name for each axis; see :meth:`constrain`.
+
+        Parameters
+        ----------
+        x : array of shape (..., size) or DataArray
+
+        Returns
+        -------
+        DataArray
+            Its last dim is that of the elements; dims before it that have no name are numbered.
+        """
         return as_vectors(x, self.size, FLAT)
 
     def constrain(self, x: Any) -> xr.Dataset:
@@ -349,7 +378,7 @@ class LogDensity:
             stop = start + parameter.size(self.functions.binding)
             finite = np.isfinite(flat.values[..., start:stop]).all()
             back = again[parameter.name]
-            if not finite or not np.allclose(*_broadcast(back, given), rtol=1e-6, atol=1e-9):
+            if not finite or not np.allclose(*broadcast(back, given), rtol=1e-6, atol=1e-9):
                 raise InputError(
                     build_message(
                         f"the value of {parameter.name!r} is outside of its support "
@@ -379,6 +408,14 @@ class LogDensity:
         ------
         InputError
             If the model has no such data, or the values have not their dims.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> x, y = dt.scalar("x"), dt.data(1.0, name="y")
+        >>> density = dt.LogDensity({"y": -((x - y) ** 2)}, {x: dt.real}, backend="python")
+        >>> density.with_data(y=3.0).logp(np.array([1.0]))
+        -4.0
         """
         nodes = self.functions.data_nodes
         names = {node.name: node for node in nodes if node.name is not None}
@@ -397,7 +434,16 @@ class LogDensity:
         return self._with(self.functions.on_data(replaced))
 
     def with_deterministics(self, deterministics: Mapping[str, DimTensor]) -> LogDensity:
-        """The same model with more expressions recorded; compiled functions are shared."""
+        """The same model with more expressions recorded; compiled functions are shared.
+
+        Parameters
+        ----------
+        deterministics : dict of str to DimTensor
+
+        Returns
+        -------
+        LogDensity
+        """
         given = as_mapping(deterministics, "deterministics")
         added = {name: wrap(node_of(x)) for name, x in given.items()}
         recorded = {**self.deterministics, **added}
@@ -406,39 +452,6 @@ class LogDensity:
         other = self._with(self.functions.recording(recorded))
         other.deterministics = recorded
         return other
-
-    # -- samplers --------------------------------------------------------------------------------
-
-    def to_nutpie(self) -> Any:
-        """A model that ``nutpie.sample`` takes.
-
-        With the numba backend the sampler calls machine code, and its chains run in parallel; with
-        other backends it calls Python.
-
-        Raises
-        ------
-        MissingExtraError
-            If nutpie is not installed.
-        """
-        from dimtensor.interop.nutpie import to_nutpie
-
-        return to_nutpie(self)
-
-    def to_blackjax(self) -> Callable[[Any], Any]:
-        """The log density as a pure JAX function of the flat vector.
-
-        It may be jitted, differentiated and vmapped. It computes in 64 bits whatever the process's
-        flag says, and returns a value of the dtype of the vector: for gradients in 64 bits call it
-        inside of ``jax.enable_x64(True)``.
-
-        Raises
-        ------
-        MissingExtraError
-            If JAX is not installed.
-        """
-        from dimtensor.interop.blackjax import to_blackjax
-
-        return to_blackjax(self)
 
     # -- looking ---------------------------------------------------------------------------------
 
@@ -481,10 +494,3 @@ def _restored(
             logp, supports, backend, jacobian=jacobian, deterministics=deterministics
         )
     return model.with_data(replaced) if replaced else model
-
-
-def _broadcast(one: xr.DataArray, other: xr.DataArray) -> tuple[np.ndarray, np.ndarray]:
-    import xarray as xr
-
-    left, right = xr.broadcast(one, other)
-    return left.values, right.transpose(*left.dims).values

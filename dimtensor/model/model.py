@@ -19,21 +19,16 @@ from dimtensor.errors import (
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import NamedAttrs
 from dimtensor.graph.rebuilding.substitute import rebuild
-from dimtensor.model.approximating import Approximating
 from dimtensor.model.checks import check_inside, check_ranges, described, unaffected
-from dimtensor.model.density import evaluate_terms, log_density, standard_of
+from dimtensor.model.density import log_density, standard_of
 from dimtensor.model.inference.results import (
-    LEADING,
-    extended,
-    posterior_of,
     with_known_groups,
-    with_leading,
 )
 from dimtensor.model.inference.sample import sample as sample_density
 from dimtensor.model.logdensity import LogDensity
-from dimtensor.model.missing import left, read_observation
+from dimtensor.model.missing import read_observation
+from dimtensor.model.parts.evaluating import Evaluating
 from dimtensor.model.predictive.generation import admitted
-from dimtensor.model.records import as_dataset
 from dimtensor.model.variables import Variable, find
 from dimtensor.tensor.constructors import full
 from dimtensor.tensor.handle import wrap
@@ -46,7 +41,7 @@ if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 
-class Model(Approximating):
+class Model(Evaluating):
     """Random variables, and everything that they depend on.
 
     A model is a value: `observe`, `do`, `with_data` and the like give others. What it consists of
@@ -86,6 +81,31 @@ class Model(Approximating):
     >>> fit = dt.Model(y, backend="python").observe({y: [1.0, 3.0]})
     >>> float(fit.logp({mu: 2.0})["y"].sum().round(4))
     -2.8379
+
+    Draws, here of the normal approximation at the mode in place of ``fit.sample()``, and what is
+    made of them:
+
+    >>> post = fit.laplace(draws=4, seed=1)
+    >>> dict(post["posterior"]["mu"].sizes)
+    {'chain': 1, 'draw': 4}
+    >>> dict(fit.log_likelihood(post)["log_likelihood"]["y"].sizes)
+    {'chain': 1, 'draw': 4, 'obs': 2}
+    >>> dict(fit.log_prior(post)["log_prior"]["mu"].sizes)
+    {'chain': 1, 'draw': 4}
+    >>> dict(fit.predict(post, dims={obs: 3}, seed=1)["predictions"]["y"].sizes)
+    {'chain': 1, 'draw': 4, 'obs': 3}
+    >>> dict(fit.draw(2, dims={obs: 3}, seed=1)["prior"]["mu"].sizes)
+    {'chain': 1, 'draw': 2}
+
+    Another parametrisation of the same model, as a function of a flat vector:
+
+    >>> scale = dt.data(2.0, name="scale")
+    >>> effect = dt.rv("effect", dist.Normal(mu, scale))
+    >>> model = dt.Model(effect, backend="python").noncentred(effect)
+    >>> model.log_density().names, model.centred().log_density().names
+    (['mu', 'effect_raw'], ['mu', 'effect'])
+    >>> model.with_data(scale=3.0).data["scale"].item()
+    3.0
     """
 
     def __init__(
@@ -164,6 +184,10 @@ class Model(Approximating):
         data : dict of DimTensor (or its name) to value
         **by_name
             New values by name.
+
+        Returns
+        -------
+        Model
 
         Raises
         ------
@@ -305,6 +329,10 @@ class Model(Approximating):
         ----------
         *variables : DimTensor or str
 
+        Returns
+        -------
+        Model
+
         Raises
         ------
         InputError
@@ -320,7 +348,16 @@ class Model(Approximating):
         return other
 
     def centred(self, *variables: Any) -> Model:
-        """The opposite of :meth:`noncentred`; of all variables where none are named."""
+        """The opposite of :meth:`noncentred`; of all variables where none are named.
+
+        Parameters
+        ----------
+        *variables : DimTensor or str
+
+        Returns
+        -------
+        Model
+        """
         other = self._copy()
         names = {self._name(x, self.variables, "random variable") for x in variables}
         other._noncentred = self._noncentred - names if names else frozenset()
@@ -337,6 +374,10 @@ class Model(Approximating):
 
         Its terms have the names of the variables.
 
+        Returns
+        -------
+        LogDensity
+
         Raises
         ------
         GraphError
@@ -345,59 +386,6 @@ class Model(Approximating):
             If an input has no value.
         """
         return self._density
-
-    def logp(self, point: Any) -> xr.Dataset:
-        """Log densities by variable, element by element.
-
-        Parameters
-        ----------
-        point : dict, Dataset or DataTree
-            Values of the free variables; additional dims batch.
-
-        Returns
-        -------
-        Dataset
-            The sum over everything is the log density.
-
-        Raises
-        ------
-        InputError
-            If a value is missing.
-        """
-        return self._terms(point, list(self.variables))
-
-    def _terms(self, point: Any, names: list[str]) -> xr.Dataset:
-        return evaluate_terms(self, point, names)
-
-    def log_likelihood(self, post: Any) -> xr.DataTree:
-        """Log densities of what is observed for each draw, element by element.
-
-        Parameters
-        ----------
-        post : DataTree or Dataset
-            Draws of the free variables.
-
-        Returns
-        -------
-        DataTree
-            `post` with the group ``log_likelihood``.
-
-        Raises
-        ------
-        InputError
-            If nothing is observed.
-        """
-        if not self.observed:
-            raise InputError("log_likelihood: the model has no observations; model.observe({...})")
-        found = self._terms(posterior_of(post), list(self.observed))
-        kept = {name: left(found[name], x) for name, x in self.observed.items()}
-        found = as_dataset(kept, LEADING)
-        return extended(post, {"log_likelihood": with_leading(found, post)})
-
-    def log_prior(self, post: Any) -> xr.DataTree:
-        """Log densities of the free variables for each draw; as :meth:`log_likelihood`."""
-        found = self._terms(posterior_of(post), list(self.free))
-        return extended(post, {"log_prior": with_leading(found, post)})
 
     # -- draws -----------------------------------------------------------------------------------
 
@@ -431,6 +419,16 @@ class Model(Approximating):
         DataTree
             ``posterior`` with all free variables and named expressions, ``sample_stats`` under the
             names that ArviZ knows, ``observed_data``, ``constant_data``.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> from dimtensor import dist
+        >>> mu = dt.rv("mu", dist.Normal(0.0, 10.0))
+        >>> fit = dt.Model(dt.rv("y", dist.Normal(mu, 1.0))).observe(y=1.0)
+        >>> post = fit.sample(20, tune=20, chains=1, seed=1, progress_bar=False, report=False)
+        >>> dict(post["posterior"]["mu"].sizes)
+        {'chain': 1, 'draw': 20}
         """
         density = self.log_density()
         tree = sample_density(density, draws, seed=seed, unconstrained=unconstrained, **options)
@@ -466,6 +464,14 @@ class Model(Approximating):
         ------
         MissingExtraError
             If matplotlib is not installed.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> from dimtensor import dist
+        >>> mu = dt.rv("mu", dist.Normal(0.0, 10.0))
+        >>> dt.Model(dt.rv("y", dist.Normal(mu, 1.0))).to_graph()
+        <Picture of 2 boxes and 1 arrows>
         """
         from dimtensor.display.pictures.picture import draw_model
 

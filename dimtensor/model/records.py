@@ -214,3 +214,11 @@ def check_leading(names: Sequence[str], what: str) -> None:
                 hint="rename the dims of the model",
             )
         )
+
+
+def broadcast(one: xr.DataArray, other: xr.DataArray) -> tuple[np.ndarray, np.ndarray]:
+    """Values of two arrays with the dims of both, in one order."""
+    import xarray as xr
+
+    left, right = xr.broadcast(one, other)
+    return left.values, right.transpose(*left.dims).values

@@ -407,4 +407,11 @@ class ICAR(VectorDistribution):
         return -pairs - 0.5 * square(total) - HALF_LOG_2PI - log(width)
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+        """Not defined: the density is improper, its integral is infinite.
+
+        Raises
+        ------
+        GraphError
+            Always.
+        """
         raise self._missing("draw", "the density is improper: its integral is infinite")

@@ -191,6 +191,10 @@ def OrderedMultinomial(
     sigma : DimTensor or number, optional
         Standard deviation of normal noise, in place of logistic noise.
 
+    Returns
+    -------
+    Multinomial
+
     Raises
     ------
     DimError

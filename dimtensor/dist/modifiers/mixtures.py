@@ -270,6 +270,10 @@ def custom(
     name : str
     **parameters : DimTensor or number
 
+    Returns
+    -------
+    Distribution
+
     Raises
     ------
     InputError

@@ -96,6 +96,10 @@ def transformed(
     increasing : bool
         Or else decreasing.
 
+    Returns
+    -------
+    Distribution
+
     Raises
     ------
     InputError

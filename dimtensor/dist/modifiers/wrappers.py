@@ -363,6 +363,10 @@ def truncated(d: Distribution, lower: Any = None, upper: Any = None) -> Truncate
         bisection.
     lower, upper : number or DimTensor, optional
 
+    Returns
+    -------
+    Distribution
+
     Raises
     ------
     InputError
@@ -386,6 +390,10 @@ def censored(d: Distribution, lower: Any = None, upper: Any = None) -> Censored:
     d : Distribution
         With a formula of `logcdf`.
     lower, upper : number or DimTensor, optional
+
+    Returns
+    -------
+    Distribution
 
     Raises
     ------
@@ -411,6 +419,10 @@ def zero_inflated(d: Distribution, psi: Any) -> ZeroInflated:
     psi : number or DimTensor
         Probability that a value is one of the distribution.
 
+    Returns
+    -------
+    Distribution
+
     Raises
     ------
     InputError
@@ -435,6 +447,10 @@ def hurdle(d: Distribution, psi: Any) -> Hurdle:
         Of a discrete one the probability of 0 is left out.
     psi : number or DimTensor
         Probability that a value is not 0.
+
+    Returns
+    -------
+    Distribution
 
     Raises
     ------

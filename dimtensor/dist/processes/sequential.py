@@ -161,6 +161,13 @@ class Series(Distribution):
                       for leaf, new in zip(leaves, more, strict=True)]  # fmt: skip
 
     def logp(self, x: Any) -> DimTensor:
+        """Logarithm of the density of a whole series.
+
+        Raises
+        ------
+        DimError
+            If the values lack the dim of the series.
+        """
         value = wrap(as_node(x, what="a value of Series"))
         if self.over not in value.dims:
             raise DimError(f"a value of Series lacks {self.over.title}, the dim of the series")
@@ -251,6 +258,10 @@ def ordered(d: Distribution, over: Dim) -> InOrder:
     d : Distribution
         Without the dim.
     over : Dim
+
+    Returns
+    -------
+    Distribution
 
     Raises
     ------

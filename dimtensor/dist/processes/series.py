@@ -125,6 +125,10 @@ def GaussianRandomWalk(
     start : Distribution
         Of the first element.
 
+    Returns
+    -------
+    RandomWalk
+
     Raises
     ------
     DimError

@@ -224,6 +224,10 @@ def MvGaussianRandomWalk(
     start : Distribution
         Of the first vector.
 
+    Returns
+    -------
+    RandomWalk
+
     Raises
     ------
     InputError
@@ -264,6 +268,10 @@ def MvStudentTRandomWalk(
     over : Dim
     start : Distribution
         Of the first vector.
+
+    Returns
+    -------
+    RandomWalk
 
     Raises
     ------

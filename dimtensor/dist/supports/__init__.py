@@ -126,7 +126,16 @@ class Real(Support):
 
 
 class Positive(Support):
-    """Numbers above 0: y = exp(x), with log Jacobian x (Stan, "Lower bounded scalar")."""
+    """Numbers above 0: y = exp(x), with log Jacobian x (Stan, "Lower bounded scalar").
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> sigma = dt.scalar("sigma")
+    >>> density = dt.LogDensity({"sigma": -sigma}, {sigma: dt.positive}, backend="python")
+    >>> density.constrain(np.array([0.0]))["sigma"].item()
+    1.0
+    """
 
     name = "positive"
 
@@ -149,6 +158,14 @@ class Bounded(Support):
 
     The logarithms of s(x) and 1 - s(x) are computed as -softplus(-x) and -softplus(x), which do
     not overflow.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> p = dt.scalar("p")
+    >>> density = dt.LogDensity({"p": 0.0 * p}, {p: dt.unit}, backend="python")
+    >>> density.constrain(np.array([0.0]))["p"].item()
+    0.5
     """
 
     def __init__(self, low: Any = None, high: Any = None, name: str | None = None):

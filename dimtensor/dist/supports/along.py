@@ -49,6 +49,14 @@ class Ordered(AlongDim):
     """Increasing along a dim: y₁ = x₁, yₖ = yₖ₋₁ + exp(xₖ); log Jacobian x₂ + x₃ + …
 
     (Stan, "Ordered vector").
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> x = dt.tensor("x", dims=dt.Dim("k", length=3))
+    >>> density = dt.LogDensity({"x": -(x**2)}, {x: dt.ordered}, backend="python")
+    >>> density.constrain(np.array([-1.0, 0.0, 0.0]))["x"].values.tolist()
+    [-1.0, 0.0, 1.0]
     """
 
     def contains(self, y: DimTensor) -> DimTensor:
@@ -70,6 +78,14 @@ class PositiveOrdered(AlongDim):
     """Increasing along a dim and above 0: y₁ = exp(x₁), yₖ = yₖ₋₁ + exp(xₖ); log Jacobian Σ x
 
     (Stan, "Positive, ordered vector").
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> x = dt.tensor("x", dims=dt.Dim("k", length=3))
+    >>> density = dt.LogDensity({"x": -x}, {x: dt.positive_ordered}, backend="python")
+    >>> density.constrain(np.array([0.0, 0.0, 0.0]))["x"].values.tolist()
+    [1.0, 2.0, 3.0]
     """
 
     def contains(self, y: DimTensor) -> DimTensor:
@@ -89,6 +105,14 @@ class Simplex(AlongDim):
     z = V x with an orthonormal basis V of the vectors that sum to zero, and y = softmax(z) (Stan,
     "Unit simplex"). In terms of wᵢ = xᵢ / √(i (i + 1)), zᵢ = wᵢ + … + w_{K-1} - (i - 1) wᵢ₋₁. The
     log Jacobian is Σ log y + ½ log K.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> p = dt.tensor("p", dims=dt.Dim("kind", coords=["low", "high"]))
+    >>> density = dt.LogDensity({"p": dt.log(p)}, {p: dt.simplex}, backend="python")
+    >>> density.size, density.constrain(np.array([0.0]))["p"].values.tolist()
+    (1, [0.5, 0.5])
     """
 
     def contains(self, y: DimTensor) -> DimTensor:
@@ -154,6 +178,14 @@ class ZeroSum(Simplex):
     """Sum 0 along a dim of K positions, from K - 1 free elements; the map is a rotation.
 
     It is z = V x with the basis of the simplex (Stan, "Zero sum vector").
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> x = dt.tensor("x", dims=dt.Dim("k", length=2))
+    >>> density = dt.LogDensity({"x": -(x**2)}, {x: dt.zero_sum}, backend="python")
+    >>> density.constrain(np.array([1.0]))["x"].values.round(4).tolist()
+    [0.7071, -0.7071]
     """
 
     def contains(self, y: DimTensor) -> DimTensor:

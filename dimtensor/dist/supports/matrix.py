@@ -148,6 +148,15 @@ class CholeskyCorr(_Square):
     the sum below the diagonal of log(1 - zᵢⱼ²) + ½ log rᵢⱼ. The free elements are row by row.
 
     log(1 - tanh(x)²) is computed as 2 log 2 - 2 x - 2 softplus(-2 x), which does not overflow.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> k = dt.Dim("k", length=2)
+    >>> L = dt.tensor("L", dims=[k, k.rename()])
+    >>> density = dt.LogDensity({"L": -(L**2)}, {L: dt.cholesky_corr}, backend="python")
+    >>> density.size, density.constrain(np.array([0.0]))["L"].values.tolist()
+    (1, [[1.0, 0.0], [0.0, 1.0]])
     """
 
     kind = "cholesky_corr"
@@ -196,6 +205,15 @@ class CholeskyCov(_Square):
     """Lower triangular matrices with a positive diagonal, whose logarithms are free.
 
     The log Jacobian is the sum of these. The free elements are row by row.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> k = dt.Dim("k", length=2)
+    >>> L = dt.tensor("L", dims=[k, k.rename()])
+    >>> density = dt.LogDensity({"L": -(L**2)}, {L: dt.cholesky_cov}, backend="python")
+    >>> density.constrain(np.array([0.0, 3.0, 0.0]))["L"].values.tolist()
+    [[1.0, 0.0], [3.0, 1.0]]
     """
 
     kind = "cholesky_cov"
@@ -264,6 +282,15 @@ class CorrMatrix(_OfFactor):
     """Correlation matrices L L', with the factors L of :class:`CholeskyCorr`.
 
     Their log Jacobian in the elements below the diagonal of L is Σ (n - k) log Lₖₖ, k from 1 to n.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> k = dt.Dim("k", length=2)
+    >>> corr = dt.tensor("corr", dims=[k, k.rename()])
+    >>> density = dt.LogDensity({"corr": -(corr**2)}, {corr: dt.corr_matrix}, backend="python")
+    >>> density.constrain(np.array([0.0]))["corr"].values.tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
     """
 
     kind = "corr_matrix"
@@ -285,6 +312,15 @@ class CovMatrix(_OfFactor):
     """Symmetric positive definite matrices L L', with the factors L of :class:`CholeskyCov`.
 
     Their log Jacobian in the elements of L is n log 2 + Σ (n - k + 1) log Lₖₖ, k from 1 to n.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> k = dt.Dim("k", length=2)
+    >>> cov = dt.tensor("cov", dims=[k, k.rename()])
+    >>> density = dt.LogDensity({"cov": -(cov**2)}, {cov: dt.cov_matrix}, backend="python")
+    >>> density.constrain(np.array([0.0, 3.0, 0.0]))["cov"].values.tolist()
+    [[1.0, 3.0], [3.0, 10.0]]
     """
 
     kind = "cov_matrix"

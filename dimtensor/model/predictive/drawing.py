@@ -40,7 +40,18 @@ class Drawing(ABC):
 
     @abstractmethod
     def with_data(self, data: Mapping[Any, Any] | None = None, **by_name: Any) -> Drawing:
-        """The same model on other data."""
+        """The same model on other data.
+
+        Parameters
+        ----------
+        data : dict of DimTensor (or its name) to value, optional
+        **by_name
+            New values by name of the data.
+
+        Returns
+        -------
+        Drawing
+        """
 
     @abstractmethod
     def _copy(self) -> Drawing: ...

@@ -115,6 +115,17 @@ class Summing(Drawing):
         ------
         InputError
             If a variable is not summed out, or draws have no seed.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> from dimtensor import dist
+        >>> mu, z = dt.rv("mu", dist.Normal(0.0, 1.0)), dt.rv("z", dist.Bernoulli(0.5))
+        >>> y = dt.rv("y", dist.Normal(mu + 4 * z, 1.0))
+        >>> fit = dt.Model(y, backend="python").observe({y: 3.9}).marginalize(z)
+        >>> post = fit.recover(fit.laplace(2, seed=1), how="most probable")
+        >>> post["posterior"]["z"].values.tolist()
+        [[1, 1]]
         """
         names = [self._name(x, self._marginal, "summed-out variable") for x in variables]
         if how not in HOW:

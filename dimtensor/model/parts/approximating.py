@@ -14,7 +14,7 @@ from dimtensor.model.inference.results import with_known_groups
 from dimtensor.model.inference.runs import Draws, Run, labelled
 from dimtensor.model.inference.sample import check_whole, start_of
 from dimtensor.model.logdensity import LogDensity
-from dimtensor.model.summing import Summing
+from dimtensor.model.parts.summing import Summing
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -206,6 +206,15 @@ class Approximating(Summing):
         ----------
         Kucukelbir, Tran, Ranganath, Gelman and Blei 2017, "Automatic differentiation variational
         inference", Journal of Machine Learning Research 18.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> from dimtensor import dist
+        >>> mu = dt.rv("mu", dist.Normal(0.0, 10.0))
+        >>> fit = dt.Model(dt.rv("y", dist.Normal(mu, 1.0)), backend="jax").observe(y=1.0)
+        >>> dict(fit.advi(4, steps=5, seed=1)["posterior"]["mu"].sizes)
+        {'chain': 1, 'draw': 4}
         """
         import xarray as xr
 

@@ -1,0 +1,1 @@
+"""Groups of methods that models and their log densities consist of."""

@@ -1,0 +1,85 @@
+"""Log densities of the variables of a model, element by element."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from dimtensor.errors import InputError
+from dimtensor.model.density import evaluate_terms
+from dimtensor.model.inference.results import LEADING, extended, posterior_of, with_leading
+from dimtensor.model.missing import left
+from dimtensor.model.parts.approximating import Approximating
+from dimtensor.model.records import as_dataset
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from dimtensor.model.model import Model
+
+
+class Evaluating(Approximating):
+    """Log densities of :class:`dimtensor.Model`, by variable."""
+
+    def logp(self, point: Any) -> xr.Dataset:
+        """Log densities by variable, element by element.
+
+        Parameters
+        ----------
+        point : dict, Dataset or DataTree
+            Values of the free variables; additional dims batch.
+
+        Returns
+        -------
+        Dataset
+            The sum over everything is the log density.
+
+        Raises
+        ------
+        InputError
+            If a value is missing.
+        """
+        return self._terms(point, list(self.variables))
+
+    def _terms(self, point: Any, names: list[str]) -> xr.Dataset:
+        return evaluate_terms(cast("Model", self), point, names)
+
+    def log_likelihood(self, post: Any) -> xr.DataTree:
+        """Log densities of what is observed for each draw, element by element.
+
+        Parameters
+        ----------
+        post : DataTree or Dataset
+            Draws of the free variables.
+
+        Returns
+        -------
+        DataTree
+            `post` with the group ``log_likelihood``.
+
+        Raises
+        ------
+        InputError
+            If nothing is observed.
+        """
+        if not self.observed:
+            raise InputError("log_likelihood: the model has no observations; model.observe({...})")
+        found = self._terms(posterior_of(post), list(self.observed))
+        kept = {name: left(found[name], x) for name, x in self.observed.items()}
+        found = as_dataset(kept, LEADING)
+        return extended(post, {"log_likelihood": with_leading(found, post)})
+
+    def log_prior(self, post: Any) -> xr.DataTree:
+        """Log densities of the free variables for each draw; as :meth:`log_likelihood`.
+
+        Parameters
+        ----------
+        post : DataTree or Dataset
+            Draws of the free variables.
+
+        Returns
+        -------
+        DataTree
+            `post` with the group ``log_prior``.
+        """
+        found = self._terms(posterior_of(post), list(cast("Model", self).free))
+        return extended(post, {"log_prior": with_leading(found, post)})
