@@ -116,6 +116,8 @@ from dimtensor.tensor.linalg import trace as trace
 from dimtensor.tensor.linalg.contract import dot as dot
 from dimtensor.tensor.positional.apply import apply as apply
 from dimtensor.tensor.positional.border import from_shaped as from_shaped
+from dimtensor.tensor.simplify import Simplified as Simplified
+from dimtensor.tensor.simplify import simplify as simplify
 
 # isort: split
 # After the elementwise functions: dt.real is a support that is also the function of that name.

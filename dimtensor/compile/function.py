@@ -22,6 +22,7 @@ from dimtensor.errors import (
 )
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.checking.checks import unchecked, with_checks, without_checks
+from dimtensor.saturation.derivatives import simplified
 from dimtensor.values.data import as_mapping, bind_data, title_of
 from dimtensor.values.outputs import Labeller
 from dimtensor.values.ports import Reading, batch_names
@@ -412,6 +413,7 @@ def function(
     kernels: bool = True,
     checks: Any = True,
     allow: Any = (),
+    simplify: Any = False,
 ) -> CompiledFunction:
     """Compile outputs to a function of inputs; see :func:`dimtensor.function`."""
     sources = inputs if isinstance(inputs, (list, tuple)) else [inputs]
@@ -426,7 +428,32 @@ def function(
     elif checks is not True:
         many = checks if isinstance(checks, (list, tuple)) else [checks]
         results = with_checks(results, [node_of(x) for x in many])
+    if simplify is not False:
+        lengths = None if simplify is True else checked_lengths(simplify)
+        results = simplified(results, lengths, allowed(allow)).outputs
     return CompiledFunction(Code(nodes, results, backend, kernels, allowed(allow)), structure)
+
+
+def checked_lengths(lengths: Any) -> Mapping[Dim, int]:
+    """Lengths by dim.
+
+    Raises
+    ------
+    InputError
+        If they are something else.
+    """
+    sound = isinstance(lengths, Mapping) and all(
+        isinstance(dim, Dim) and type(length) is int and length >= 0
+        for dim, length in lengths.items()
+    )
+    if not sound:
+        raise InputError(
+            build_message(
+                f"lengths are given by dim, as whole numbers, not as {lengths!r}",
+                hint="{dim: 1000}",
+            )
+        )
+    return lengths
 
 
 def free_inputs(outputs: Sequence[Node]) -> list[Node]:

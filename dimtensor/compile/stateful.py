@@ -308,6 +308,7 @@ def stateful(
     kernels: bool = True,
     checks: Any = True,
     allow: Any = (),
+    simplify: Any = False,
 ) -> StatefulFunction:
     """Compile a function with state; see :func:`dimtensor.function`.
 
@@ -326,7 +327,13 @@ def stateful(
             )
     structure, values = Structure.of(outputs)
     compiled = function(
-        [*updates, *sources], [*updates.values(), *values], backend, kernels, checks, allow
+        [*updates, *sources],
+        [*updates.values(), *values],
+        backend,
+        kernels,
+        checks,
+        allow,
+        simplify,
     )
     return StatefulFunction(compiled, [*updates], structure)
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from dimtensor.dims import Binding, Dim, SelDim
 from dimtensor.dims.derivation import DerivedDim
-from dimtensor.errors import DimError, build_message
+from dimtensor.errors import DimError, LabelError, build_message
 
 
 class Count(NamedTuple):
@@ -247,7 +247,10 @@ class Lengths:
     def _find(self, variable: Variable) -> int | None:
         if isinstance(variable, Count):
             return None
-        found = variable.bound_length(self._binding)
+        try:
+            found = variable.bound_length(self._binding)
+        except LabelError:  # a slice by labels that come with the data
+            found = None
         if found is None and isinstance(variable, DerivedDim):
             parents = [self.get(parent) for parent in variable.parents]
             found = variable.length_from(parents)

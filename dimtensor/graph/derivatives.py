@@ -36,6 +36,7 @@ from dimtensor.graph.regions import (
     is_number,
     leaves_like,
     numbered,
+    placeholder,
     same_types,
     split_derivative,
     type_of,
@@ -200,6 +201,44 @@ def _without_checks(y: Node, wrt: Sequence[Node]) -> tuple[Node, list[Node]]:
 
     kept = {x: x for x in wrt}
     return rebuild([y], kept, drop, nested=False)[0], checks
+
+
+# -- made again of another expression --------------------------------------------------------------
+
+
+def laid_open(node: Node) -> tuple[Node, tuple[Node, ...]] | None:
+    """What a derivative is taken of, in terms of what it captures, and leaves for its variables.
+
+    None where a mask in it stands for itself.
+    """
+    attrs: DerivativeAttrs = node.attrs
+    region = attrs.region
+    if any(leaf.kind != "bound" for leaf in region.bound):
+        return None
+    given = split_derivative(attrs, node.inputs)
+    wrt = tuple(placeholder(x.dims, x.dtype, x.categories) for x in given.wrt)
+    values = dict(zip(region.bound, (*wrt, *given.captured), strict=True))
+    return rebuild(region.outputs, values)[0], wrt
+
+
+def derivative_like(node: Node, y: Node, wrt: Sequence[Node], given: Sequence[Node]) -> Node:
+    """The derivative of another function at the same values.
+
+    Parameters
+    ----------
+    node : Node
+        A derivative.
+    y : Node
+        The function, in terms of `wrt`, see :func:`laid_open`.
+    wrt : sequence of Node
+    given : sequence of Node
+        Values of the variables, and then cotangents or tangents.
+    """
+    attrs: DerivativeAttrs = node.attrs
+    function = _Function.of(y, wrt)
+    n = attrs.n_wrt
+    inputs = (*given[:n], *function.inputs[n:], *given[n:])
+    return make(node.kind, inputs, DerivativeAttrs(function.region, n, attrs.output))
 
 
 # -- inference -------------------------------------------------------------------------------------

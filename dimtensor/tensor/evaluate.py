@@ -37,6 +37,7 @@ def function(
     kernels: bool = True,
     checks: bool | DimTensor | Sequence[DimTensor] = True,
     allow: str | Sequence[str] = (),
+    simplify: bool | Mapping[Dim, int] = False,
 ) -> CompiledFunction: ...
 
 
@@ -50,6 +51,7 @@ def function(
     kernels: bool = True,
     checks: bool | DimTensor | Sequence[DimTensor] = True,
     allow: str | Sequence[str] = (),
+    simplify: bool | Mapping[Dim, int] = False,
 ) -> StatefulFunction: ...
 
 
@@ -62,6 +64,7 @@ def function(
     kernels: bool = True,
     checks: bool | DimTensor | Sequence[DimTensor] = True,
     allow: str | Sequence[str] = (),
+    simplify: bool | Mapping[Dim, int] = False,
 ) -> CompiledFunction | StatefulFunction:
     """Compile outputs to a function of inputs.
 
@@ -87,7 +90,12 @@ def function(
         all of them; what operations check of their operands is always checked.
     allow : {"reassociate"} or list of them, optional
         Rewrites that are not exact for every floating-point number. With ``"reassociate"`` the sums
-        and products of a loop's step are computed in the order in which least waits for the state.
+        and products of a loop's step are computed in the order in which least waits for the state,
+        and `simplify` may use rules that can lose digits.
+    simplify : bool or mapping of Dim to int
+        Whether the cheapest form of the outputs that :func:`dimtensor.simplify` finds is compiled;
+        lengths are given where neither dims nor data tell them. Results may differ in the last
+        digits.
 
     Returns
     -------
@@ -130,8 +138,8 @@ def function(
     """
     if updates is not None:
         changes = {as_node(s): as_node(following, [as_node(s)]) for s, following in updates.items()}
-        return stateful(inputs, outputs, changes, backend, kernels, checks, allow)
-    return _function(inputs, outputs, backend, kernels, checks, allow)
+        return stateful(inputs, outputs, changes, backend, kernels, checks, allow, simplify)
+    return _function(inputs, outputs, backend, kernels, checks, allow, simplify)
 
 
 def evaluate(x: Any, values: Mapping[Any, Any] | None = None, backend: str = "python") -> Any:

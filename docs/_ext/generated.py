@@ -130,6 +130,17 @@ def api() -> str:
     return "\n".join(lines)
 
 
+def rules() -> str:
+    """The rules of rewriting by cost."""
+    import dimtensor.saturation.driver  # noqa: F401
+    from dimtensor.saturation.rules.rule import RULES
+
+    lines = ["| rule | why both sides are the same | |", "| --- | --- | --- |"]
+    for rule in RULES:
+        lines.append(f"| {rule.name} | {rule.reason} | {'' if rule.exact else 'asked for'} |")
+    return "\n".join(lines)
+
+
 def _place(module: str) -> tuple[int, str]:
     order = ["tensor", "dims", "compile", "dist", "model", "graph", "interop", "display", "errors"]
     layer = module.split(".")[1] if "." in module else ""
@@ -163,6 +174,7 @@ MAKERS: dict[str, tuple[str, Callable[[], str]]] = {
     "ops": ("@op-table@", op_table),
     "distributions": ("@distributions@", distributions),
     "api": ("@api@", api),
+    "simplify": ("@rules@", rules),
 }
 
 

@@ -15,6 +15,7 @@ LAYERS = (
     "dims",
     "graph",
     "cost",
+    "saturation",
     "values",
     "upstream",
     "ops",
@@ -31,7 +32,17 @@ LAYERS = (
 # They may import everything and are imported lazily.
 OUTSIDE = ("interop", "display", "testing", "__main__")
 # The dims and their graph are independent of how they are computed.
-WITHOUT_PYTENSOR = ("errors", "settings", "caches", "traversal", "dims", "graph", "cost", "values")
+WITHOUT_PYTENSOR = (
+    "errors",
+    "settings",
+    "caches",
+    "traversal",
+    "dims",
+    "graph",
+    "cost",
+    "saturation",
+    "values",
+)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Rules: each makes nodes that compute the same as one that there is."""
