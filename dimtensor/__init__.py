@@ -32,6 +32,7 @@ from dimtensor.graph.checkpoints import levels as levels
 from dimtensor.graph.checkpoints import states as states
 from dimtensor.interop.align import align as align
 from dimtensor.interop.align import reindex as reindex
+from dimtensor.interop.export.loading import load_exported as load_exported
 from dimtensor.interop.pytensor import pytensor_mode as pytensor_mode
 from dimtensor.tensor import linalg as linalg
 from dimtensor.tensor.along.time import fourier as fourier

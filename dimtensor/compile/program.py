@@ -94,6 +94,7 @@ def build_program(
     outputs: Sequence[Node],
     lengths: Mapping[Dim, int] | None = None,
     order: AxisOrder | None = None,
+    annotate: bool = False,
 ) -> Program:
     """Lower outputs to a positional graph.
 
@@ -104,6 +105,10 @@ def build_program(
     outputs : sequence of Node
     lengths : mapping of Dim to int, optional
         Lengths to specialise on.
+    order : AxisOrder, optional
+        The layout plan; made where it is not given.
+    annotate : bool
+        Whether dims and the lines of the user's code are noted on variables.
 
     Raises
     ------
@@ -136,7 +141,9 @@ def build_program(
                     for name in (dim, dim.unrenamed):
                         known.setdefault(name, leaf(source, ()).shape[axis])
     masks = masks_for_labels(outputs)
-    lowering = Lowering([*outputs, *masks], order, leaf, known, check_shapes=True)
+    lowering = Lowering(
+        [*outputs, *masks], order, leaf, known, check_shapes=True, annotate=annotate
+    )
     variables = lowering.run()
     conditions = [condition for condition, _ in lowering.checks]
     if lowering.differentiates:

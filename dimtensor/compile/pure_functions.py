@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -180,6 +182,68 @@ class Levels:
         :meth:`PureFunction.conditions`.
         """
         return PureFunction(self)
+
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        gradient: Any = False,
+        data: Literal["inside", "inputs"] = "inside",
+        lengths: Mapping[Any, int] | None = None,
+        platforms: Sequence[str] | None = None,
+    ) -> Path:
+        """Write the function as StableHLO, for programs that have no dimtensor.
+
+        Every dim without a length has one symbol for it in the module, so that it takes arrays of
+        all lengths from 1 on. :func:`dimtensor.load_exported` reads it with labels; the file
+        ``load.py`` beside it does with JAX alone.
+
+        Parameters
+        ----------
+        path : path-like
+            A folder, made if need be. It gets ``function.jax`` (what JAX reads), ``module.mlir``
+            (StableHLO to be read), ``module.stablehlo`` (its portable form), ``manifest.json``
+            (dims, labels, dtypes, checks, versions) and ``load.py``.
+        gradient : bool, or inputs or names of them
+            Of a function of one output without dims, the derivatives by these inputs are further
+            outputs. True: by all that are floats.
+        data : {"inside", "inputs"}
+            Whether the data of the function are constants of the module, or inputs after those of
+            the function, by their names, with symbols for their lengths. Their values are then kept
+            in ``data.npz``.
+        lengths : mapping of Dim or str to int, optional
+            Lengths that are fixed in the module. Where all are, it has no symbols.
+        platforms : sequence of str, optional
+            For what the module is made, ``("cpu", "cuda")`` say. Default: where this runs.
+
+        Returns
+        -------
+        Path
+            The folder.
+
+        Raises
+        ------
+        GraphError
+            If a length follows from values, if an operation has no form for lengths that are
+            symbols or runs on the host, or if a gradient is asked for that there is none of.
+        LabelError
+            If labels are looked up that come with a call.
+        MissingExtraError
+            If JAX or flatbuffers is not installed.
+
+        Examples
+        --------
+        >>> import tempfile, dimtensor as dt
+        >>> x = dt.tensor("x", dims=dt.Dim("n"))
+        >>> f = dt.function([x], (x**2).sum(), backend="python")
+        >>> with tempfile.TemporaryDirectory() as folder:  # doctest: +SKIP
+        ...     value, slopes = dt.load_exported(f.export(folder, gradient=True))([1.0, 2.0])
+        >>> float(value), slopes["x"].values  # doctest: +SKIP
+        (5.0, array([2., 4.]))
+        """
+        from dimtensor.interop.export.writing import export_function
+
+        return export_function(self, path, gradient, data, lengths, platforms)  # type: ignore[arg-type]
 
     @property
     def source(self) -> str:

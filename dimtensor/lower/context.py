@@ -24,6 +24,7 @@ from dimtensor.graph.regions import DERIVATIVES
 from dimtensor.graph.walk import with_regions
 from dimtensor.lower.layout.order import AxisOrder
 from dimtensor.lower.verify import verify_variable
+from dimtensor.ops.notes import write_note
 
 Rule = Callable[["Lowering", Node, list[Variable]], tuple[Variable, Dims]]
 RULES: dict[str, Rule] = {}
@@ -59,6 +60,8 @@ class Lowering:
         Whether computed positional variables are checked to have the lengths of their dims.
     stop : collection of Node
         Nodes of which the variables are given.
+    annotate : bool
+        Whether dims and the lines of the user's code are noted on variables.
 
     Attributes
     ----------
@@ -77,8 +80,10 @@ class Lowering:
         lengths: dict[Dim, Variable] | None = None,
         check_shapes: bool = False,
         stop: Collection[Node] = (),
+        annotate: bool = False,
     ):
         verify_graph(outputs)
+        self.annotate = annotate
         self.order = order
         self._leaf = leaf
         self._check_shapes = check_shapes
@@ -125,6 +130,8 @@ class Lowering:
             if variable.type.dtype != node.dtype:
                 variable = pt.cast(variable, node.dtype)
         verify_variable(node, variable, self.axes(node), self._lengths)
+        if self.annotate:
+            write_note(variable, node, self.axes(node))
         return variable
 
     def _leaf_variable(self, node: Node) -> Variable:

@@ -47,7 +47,9 @@ class RegionLowering(Lowering):
         bound: Sequence[Variable],
         known: Mapping[Node, Node] | None = None,
     ):
-        super().__init__(region.outputs, parent.order, parent._leaf, stop=region.bound)
+        super().__init__(
+            region.outputs, parent.order, parent._leaf, stop=region.bound, annotate=parent.annotate
+        )
         self.parent = parent
         self.differentiates = self.differentiates or parent.differentiates
         self.variables.update(zip(region.bound, bound, strict=True))

@@ -1,10 +1,14 @@
-"""JAX's cache of compiled code, which it has no other way to."""
+"""JAX's cache of compiled code and its places in source, which it has no other way to."""
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+from functools import lru_cache
+from types import FunctionType
 from typing import Any
 
-from jax._src import compilation_cache, config
+from jax._src import compilation_cache, config, source_info_util
+from jax._src.lib import xla_client
 
 
 def users_cache_folder() -> str | None:
@@ -39,3 +43,44 @@ def set_cache(cache: Any, initialized: bool) -> None:
     """Put a cache in the place of JAX's."""
     compilation_cache._cache = cache
     compilation_cache._cache_initialized = initialized
+
+
+def short_places() -> AbstractContextManager[Any]:
+    """Operations that are traced have one line as their place, not all calls that led there."""
+    place: AbstractContextManager[Any] = config.include_full_tracebacks_in_locations(False)
+    return place
+
+
+def placed_at(file: str, line: int) -> AbstractContextManager[Any]:
+    """Operations that are traced in the context have a line of a file as their place."""
+    return source_info_util.user_context(_traceback(file, line))
+
+
+# a call on the first line of its function, so that the number of that line is the number of both
+_call = eval("lambda function: function()")
+
+
+def place_of(equation: Any) -> tuple[str, str, int]:
+    """The named scope, the file and the line of an operation of a trace."""
+    source = equation.source_info
+    frame = source_info_util.user_frame(source.traceback)
+    scope = str(source.name_stack)
+    return (scope, "", 0) if frame is None else (scope, frame.file_name, frame.start_line)
+
+
+@lru_cache(4096)
+def _traceback(file: str, line: int) -> Any:
+    """JAX's view of a call on a line: a function is called that claims to be there."""
+    code = _call.__code__.replace(co_filename=file, co_firstlineno=line)
+    return FunctionType(code, {})(xla_client.Traceback.get_traceback)
+
+
+def stablehlo_versions() -> dict[str, str]:
+    """The version of StableHLO that modules are written in, and that of this JAX."""
+    from jax._src.lib.mlir.dialects import hlo
+
+    asked = hlo.StablehloCompatibilityRequirement.WEEK_4  # what jax.export asks for
+    return {
+        "stablehlo": hlo.get_version_from_compatibility_requirement(asked),
+        "stablehlo_here": hlo.get_current_version(),
+    }

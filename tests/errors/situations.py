@@ -1239,3 +1239,50 @@ def missing_labels_without_a_word():
 def missing_counts_without_a_bound():
     count = dt.rv("count", dist.Poisson(2.0), dims=OBS)
     dt.Model(count).observe({count: [1.0, np.nan]}, missing="infer")
+
+
+# -- export -----------------------------------------------------------------------------------
+
+
+def on_a_line_of_its_own(source: str) -> Any:
+    """What a line of a file gives; the text of an error names it."""
+    names = {"dt": dt, "LATE": LATE, "OTHER": OTHER}
+    exec(compile(f"result = {source}", "model.py", "exec"), names)
+    return names["result"]
+
+
+@building
+def export_of_a_length_that_follows_from_values():
+    mine = on_a_line_of_its_own("(LATE * 3.75).isel(obs=OTHER > 3.75).sum()")
+    dt.function([LATE, OTHER], mine, "python").export("nowhere")
+
+
+@building
+def export_of_labels_that_come_with_a_call():
+    dt.function([LATE], LATE.sel(obs="Italy"), "python").export("nowhere")
+
+
+@building
+def export_with_a_gradient_of_several_values():
+    dt.function([LATE], LATE * 2, "python").export("nowhere", gradient=True)
+
+
+@building
+def export_with_a_gradient_by_what_is_no_input():
+    dt.function([LATE], LATE.sum(), "python").export("nowhere", gradient="other")
+
+
+@building
+def export_of_data_without_a_name_as_inputs():
+    nameless = dt.data([1.0, 2.0], dims=OBS)
+    dt.function([LATE], LATE * nameless, "python").export("nowhere", data="inputs")
+
+
+@building
+def export_of_data_in_another_way():
+    dt.function([LATE], LATE * 2, "python").export("nowhere", data="beside")
+
+
+@building
+def exported_function_that_is_not_there():
+    dt.load_exported("nowhere")

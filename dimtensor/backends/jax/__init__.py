@@ -103,10 +103,12 @@ def compile_positional(
     from dimtensor.backends.jax.graph import graph_function
     from dimtensor.kernels.graph.once import split_once
     from dimtensor.ops.loop.rewrites.driver import rewrite_loops
+    from dimtensor.ops.notes import keep_notes
 
     _dispatch()
     shared = _shared_variables(outputs, set(inputs))
     graph = FunctionGraph([*inputs, *shared], list(outputs), clone=True)
+    keep_notes(graph, graph.outputs)
     rewrite_loops(graph, _rewrite, allow)
     _rewrite(graph)
     rewrite_loops(graph, _rewrite, allow)
@@ -136,13 +138,15 @@ def _once(graph: Any) -> Executable:
 
 def _translate(node: Any) -> Callable[..., Any]:
     """The JAX function of a node."""
-    from dimtensor.backends.jax import indexing, random, special
+    from dimtensor.backends.jax import indexing, random, special, symbolic
 
-    return (
+    return symbolic.with_symbols(
+        node,
         indexing.own_translation(node)
+        or symbolic.own_translation(node)
         or random.own_translation(node)
         or special.own_translation(node, _translate)
-        or _dispatch()(node.op, node=node, storage_map={})
+        or _dispatch()(node.op, node=node, storage_map={}),
     )
 
 

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 from pytensor.graph.basic import Constant
 from pytensor.tensor.type import TensorType
+
+from dimtensor.backends.jax.symbolic import Lengths, is_symbol
+
+# gives a context for each node while it runs: who traces a function learns where an operation is of
+watched: ContextVar[Callable[[Any], AbstractContextManager[Any]] | None] = ContextVar(
+    "watched", default=None
+)
 
 
 def graph_function(
@@ -36,8 +44,7 @@ def graph_function(
 
     nodes = graph.toposort()
     steps = [
-        (_runner(node, translate, host), node.inputs, node.outputs, list(map(_dtype, node.outputs)))
-        for node in nodes
+        (node, _runner(node, translate, host), list(map(_dtype, node.outputs))) for node in nodes
     ]
     # in the order of their use: the code must not differ between processes, which cache it
     used = (v for vs in [*(node.inputs for node in nodes), graph.outputs] for v in vs)
@@ -49,10 +56,14 @@ def graph_function(
             values: dict[Any, Any] = {v: make() for v, make in constants.items()}
             for variable, array, dtype in zip(graph.inputs, arrays, dtypes, strict=True):
                 # updates are methods that arrays of JAX have and NumPy's have not
-                values[variable] = _as_dtype(jnp.asarray(array), dtype)
-            for function, inputs, outputs, wanted in steps:
-                results = function(*[values[v] for v in inputs])
-                for variable, result, dtype in zip(outputs, results, wanted, strict=True):
+                known = array if is_symbol(array) else jnp.asarray(array)
+                values[variable] = _as_dtype(known, dtype)
+            around = watched.get()
+            for node, function, wanted in steps:
+                operands = [values[v] for v in node.inputs]
+                with nullcontext() if around is None else around(node):
+                    results = function(*operands)
+                for variable, result, dtype in zip(node.outputs, results, wanted, strict=True):
                     values[variable] = _as_dtype(result, dtype)
             return tuple(jnp.asarray(values[v]) for v in graph.outputs)
 
@@ -129,7 +140,8 @@ def _runner(
 
 def _alone(result: Any) -> tuple[Any]:
     """The result of an operation of one output, which some return in a tuple."""
-    return (result[0] if isinstance(result, (tuple, list)) else result,)
+    several = isinstance(result, (tuple, list)) and not isinstance(result, Lengths)
+    return (result[0] if several else result,)
 
 
 def _on_host(node: Any) -> Callable[..., list[Any]]:

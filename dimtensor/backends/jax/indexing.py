@@ -21,6 +21,7 @@ from pytensor.tensor.subtensor import (
     indices_from_subtensor,
 )
 
+from dimtensor.backends.jax.symbolic import is_symbol
 from dimtensor.upstream.pytensor import refuse_broadcast_of_vector_index
 
 # A padded addend is one pass over the tensor that fuses with its neighbours, an update in place
@@ -165,6 +166,8 @@ def _static_slices(indices: tuple[Any, ...], shape: tuple[int, ...]) -> list[sli
     found = []
     for index, n in zip(_whole(indices, len(shape)), shape, strict=True):
         parts = (index.start, index.stop, index.step) if isinstance(index, slice) else (index,)
+        if is_symbol(n):
+            return None
         if not all(part is None or isinstance(part, (int, np.integer)) for part in parts):
             return None
         if isinstance(index, slice):

@@ -8,6 +8,7 @@ from typing import Any
 from pytensor.graph.basic import Apply
 
 from dimtensor.backends.jax.graph import graph_function
+from dimtensor.backends.jax.symbolic import is_symbol, length_of
 from dimtensor.errors import GraphError, build_message
 from dimtensor.ops.loop.conditional import Conditional
 from dimtensor.ops.loop.op import Loop, Scan
@@ -52,24 +53,35 @@ def _scan(op: Scan, body: Callable[..., tuple[Any, ...]]) -> Callable[..., Any]:
     return run
 
 
-def _known_length(n_steps: Any, sequences: Sequence[Any]) -> int | None:
+def _known_length(n_steps: Any, sequences: Sequence[Any]) -> Any:
     """The number of steps if it does not follow from values: sequences have as many elements."""
     import jax
 
     if sequences:
         return sequences[0].shape[0]
-    return None if isinstance(n_steps, jax.core.Tracer) else max(int(n_steps), 0)
+    if isinstance(n_steps, jax.core.Tracer):
+        return None
+    return jax.core.max_dim(length_of(n_steps), 0)
 
 
-def _scanned(op: Scan, body: Callable[..., Any], given: Any, length: int) -> tuple[Any, ...]:
+def _scanned(op: Scan, body: Callable[..., Any], given: Any, length: Any) -> tuple[Any, ...]:
     import jax
 
+    sequences = tuple(given.sequences)
+    counted = is_symbol(length) and not sequences  # JAX takes a symbol only from a sequence
+    if counted:
+        sequences = (jax.numpy.arange(length),)
+
     def step(states: tuple[Any, ...], elements: tuple[Any, ...]) -> Any:
-        results = body(*states, *elements, *given.captured)
+        results = body(*states, *(() if counted else elements), *given.captured)
         return results[: op.n_states], results[op.n_states :]
 
     final, traces = jax.lax.scan(
-        step, _arrays(given.states), tuple(given.sequences), length, reverse=op.reverse
+        step,
+        _arrays(given.states),
+        sequences,
+        None if is_symbol(length) else length,
+        reverse=op.reverse,
     )
     return (*final, *traces)
 
@@ -87,9 +99,7 @@ def _counted(op: Scan, body: Callable[..., Any], given: Any) -> tuple[Any, ...]:
     return tuple(jax.lax.fori_loop(0, given.n_steps, step, _arrays(given.states)))
 
 
-def _stopping(
-    op: Scan, body: Callable[..., Any], given: Any, length: int | None
-) -> tuple[Any, ...]:
+def _stopping(op: Scan, body: Callable[..., Any], given: Any, length: Any) -> tuple[Any, ...]:
     """A loop that may stop early: steps that do not run leave zeros in the traces."""
     import jax
     import jax.numpy as jnp

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from dimtensor.backends.jax.symbolic import length_of
 from dimtensor.ops.random.conditions import valid_parameters
 from dimtensor.ops.random.draw import Draw, Seed, Split
 
@@ -56,7 +57,7 @@ def _split(words: Any, length: Any) -> Any:
     import jax
     import jax.numpy as jnp
 
-    n = int(length)
+    n = length_of(length)
     words = jnp.asarray(words)
 
     def children(one: Any) -> Any:
@@ -74,7 +75,7 @@ def _drawing(op: Draw) -> Callable[..., Any]:
         import jax.numpy as jnp
 
         words = jnp.asarray(words)
-        lengths = tuple(int(n) for n in rest[: op.n_lengths])
+        lengths = tuple(map(length_of, rest[: op.n_lengths]))
         shape, vector = lengths[: op.n_axes], lengths[op.n_axes :]
         row = op.row
         parameters = []

@@ -1,0 +1,1 @@
+"""Compiled functions as StableHLO, for programs that have no dimtensor."""

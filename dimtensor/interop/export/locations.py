@@ -1,0 +1,110 @@
+"""Where operations of a trace come from: the dims of their axes and lines of the user's code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from typing import Any
+
+from dimtensor.backends.jax.graph import watched
+from dimtensor.errors import DimtensorError, GraphError, build_message
+from dimtensor.graph.lines import Line
+from dimtensor.ops.notes import note_of
+
+
+@contextmanager
+def located_trace(outside: Line | None) -> Iterator[None]:
+    """Operations that are traced have the names of dims and lines of the user's code as places.
+
+    What belongs to none has the line `outside`, on which the trace is asked for.
+
+    Raises
+    ------
+    GraphError
+        If an operation cannot be traced for lengths that are symbols; it says which.
+    """
+    from dimtensor.upstream.jax import short_places
+
+    token = watched.set(_around)
+    try:
+        with short_places(), _at(outside):
+            yield
+    finally:
+        watched.reset(token)
+
+
+def _at(line: Line | None) -> AbstractContextManager[Any]:
+    from dimtensor.upstream.jax import placed_at
+
+    return nullcontext() if line is None else placed_at(line.file, line.number)
+
+
+@contextmanager
+def _around(node: Any) -> Iterator[None]:
+    import jax
+
+    note = note_of(node.outputs[0])
+    with ExitStack() as stack:
+        if note is not None:
+            stack.enter_context(_at(note.line))
+            if note.dims is not None:
+                stack.enter_context(jax.named_scope(str(note)))
+        try:
+            yield
+        except DimtensorError:
+            raise
+        except (TypeError, ValueError, NotImplementedError, IndexError, RuntimeError) as error:
+            raise _untraced(node, error) from error
+
+
+def _untraced(node: Any, error: Exception) -> GraphError:
+    note = note_of(node.outputs[0])
+    details: list[tuple[str, object]] = []
+    if note is not None and note.dims is not None:
+        details.append(("dims", note))
+    if note is not None and note.line is not None:
+        details.append(("line", note.line))
+    details.append(("JAX", str(error).strip().splitlines()[0][:200]))
+    return GraphError(
+        build_message(
+            f"cannot be exported: the operation {node.op} has no form for lengths that are symbols",
+            details,
+            "give the lengths: f.export(path, lengths={...}), or give the dims a length",
+        )
+    )
+
+
+def require_no_callbacks(jaxpr: Any) -> None:
+    """Check that nothing of a trace runs on the host, in Python.
+
+    Raises
+    ------
+    GraphError
+        If something does, a Bessel function that JAX lacks, say.
+    """
+    from dimtensor.upstream.jax import place_of
+
+    for equation in _equations(getattr(jaxpr, "jaxpr", jaxpr)):
+        if "callback" in equation.primitive.name:
+            dims, file, number = place_of(equation)
+            details: list[tuple[str, object]] = [("dims", dims)] if dims else []
+            if file:
+                details.append(("line", Line(file, number)))
+            raise GraphError(
+                build_message(
+                    "cannot be exported: a function runs on the host, in Python",
+                    details,
+                    "JAX has no code for it, as for some Bessel functions; give its values as an "
+                    "input",
+                )
+            )
+
+
+def _equations(jaxpr: Any) -> Iterator[Any]:
+    for equation in jaxpr.eqns:
+        yield equation
+        for value in equation.params.values():
+            for one in value if isinstance(value, (tuple, list)) else (value,):
+                inner = getattr(one, "jaxpr", one)
+                if hasattr(inner, "eqns"):
+                    yield from _equations(inner)

@@ -1,0 +1,421 @@
+"""Writing a function as StableHLO: a module, its text, and a manifest of dims and labels."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dimtensor.backends import compile_positional
+from dimtensor.compile.binding_values import check_indexers, complete, located
+from dimtensor.compile.program import Program, build_program
+from dimtensor.dims import Binding, Dim, find_dim, has_run_time_length
+from dimtensor.errors import DimtensorError, GraphError, LabelError, build_message
+from dimtensor.graph import Node, make, toposort
+from dimtensor.graph.attrs import InputAttrs
+from dimtensor.graph.derivatives import gradients
+from dimtensor.graph.dtypes import is_float
+from dimtensor.graph.infer import describe
+from dimtensor.graph.lines import line_at, place_outside
+from dimtensor.graph.rebuilding.substitute import substitute
+from dimtensor.interop.export.files import (
+    DATA,
+    FORMAT,
+    LOADER,
+    MANIFEST,
+    MODULE,
+    PORTABLE,
+    TEXT,
+    require_libraries,
+)
+from dimtensor.interop.export.locations import located_trace, require_no_callbacks
+from dimtensor.interop.export.symbols import Lengths, labels_to_json
+from dimtensor.values.data import title_of
+from dimtensor.values.labelled import axis_names
+
+if TYPE_CHECKING:
+    from dimtensor.compile.function import CompiledFunction
+
+_LOADER = '''\
+"""Loads the function of this folder: JAX is all that it needs."""
+
+import pathlib
+
+import jax
+
+
+def load(folder=pathlib.Path(__file__).parent):
+    blob = pathlib.Path(folder, "function.jax").read_bytes()
+    call = jax.jit(jax.export.deserialize(bytearray(blob)).call)
+    def run(*arrays):
+        with jax.enable_x64(True):
+            return call(*arrays)
+    return run
+'''
+
+
+class Parts(NamedTuple):
+    """A function as it is exported: what goes in and what comes out.
+
+    Attributes
+    ----------
+    inputs : tuple of Node or Dim
+        Those of the function, then data that become inputs.
+    outputs : tuple of Node
+        Those of the function, then gradients.
+    wrt : tuple of Node
+        The inputs of the gradients.
+    data : dict of Node to Node
+        The inputs that data become.
+    """
+
+    inputs: tuple[Node | Dim, ...]
+    outputs: tuple[Node, ...]
+    wrt: tuple[Node, ...]
+    data: dict[Node, Node]
+
+
+def export_function(
+    function: CompiledFunction,
+    path: str | os.PathLike[str],
+    gradient: Any,
+    data: str,
+    lengths: Mapping[Any, int] | None,
+    platforms: Sequence[str] | None,
+) -> Path:
+    """Write a function into a folder; see :meth:`CompiledFunction.export`."""
+    if data not in ("inside", "inputs"):
+        raise GraphError(f'export: data are "inside" or "inputs", not {data!r}')
+    parts = _parts(function, gradient, data == "inputs")
+    _require_lengths(parts)
+    values = dict(zip(function._data_nodes, function._data, strict=True))
+    values = {node: value for node, value in values.items() if node not in parts.data}
+    binding = _binding(function, parts, values)
+    fixed = _fixed(parts, lengths or {})
+    bound = {d: n for d in _dims(parts) if (n := d.bound_length(binding)) is not None}
+    known = {**bound, **fixed}
+    program = build_program(_carriers(parts.inputs), parts.outputs, known, annotate=True)
+    n = len(parts.inputs)
+    held = _held(program, n, values, binding)
+    require_libraries()
+    import jax
+    from jax import export
+
+    symbols = Lengths([dim for slot in program.slots[:n] for dim in slot.dims], known)
+    raw = compile_positional("jax", program.inputs, program.outputs).raw
+    shapes = [
+        jax.ShapeDtypeStruct(tuple(map(symbols.of, slot.dims)), slot.variable.type.dtype)  # type: ignore[union-attr]
+        for slot in program.slots[:n]
+    ]
+    names = _identifiers([source.name for source in parts.inputs])
+    line = line_at(place_outside())
+    with located_trace(line), jax.enable_x64(True):
+        jitted = jax.jit(_named(raw, held, names))
+        require_no_callbacks(jitted.trace(*shapes).jaxpr)
+        exported = _exported(export.export(jitted, platforms=platforms), shapes)
+    manifest = _manifest(function, parts, program, symbols, binding, exported)
+    folder = Path(path)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / MODULE).write_bytes(bytes(exported.serialize()))
+    (folder / TEXT).write_text(exported.mlir_module(), encoding="utf-8")
+    (folder / PORTABLE).write_bytes(exported.mlir_module_serialized)
+    (folder / MANIFEST).write_text(_compact(manifest), encoding="utf-8")
+    (folder / LOADER).write_text(_LOADER)
+    if parts.data:
+        kept = dict(zip(function._data_nodes, function._data, strict=True))
+        np.savez(folder / DATA, **{str(n.name): kept[n] for n in parts.data})  # type: ignore[arg-type]
+    return folder
+
+
+def _compact(manifest: dict[str, Any]) -> str:
+    """A manifest as text, with lists of plain values on one line."""
+    text = json.dumps(manifest, indent=2, ensure_ascii=False)
+    return re.sub(r"\[[^\[\]{}]*\]", _on_one_line, text) + "\n"
+
+
+def _on_one_line(found: re.Match[str]) -> str:
+    text = found.group()
+    return json.dumps(json.loads(text), ensure_ascii=False) if "\n" in text else text
+
+
+# -- what is exported ------------------------------------------------------------------------------
+
+
+def _parts(function: CompiledFunction, gradient: Any, open_data: bool) -> Parts:
+    inputs, outputs = tuple(function._code.inputs), tuple(function._code.outputs)
+    wrt = _wrt(inputs, outputs, gradient)
+    if wrt:
+        outputs += tuple(gradients(outputs[0], wrt))
+    data = {node: _as_input(node) for node in function._data_nodes} if open_data else {}
+    names = [source.name for source in inputs]
+    for node in data:
+        if node.name is None or [*names, *(n.name for n in data)].count(node.name) > 1:
+            raise GraphError(
+                build_message(
+                    f"{title_of(node)} cannot be an input of an exported function",
+                    [("names", ", ".join(repr(n) for n in names if n) or "none")],
+                    "give all data names of their own: dt.data(..., name=...)",
+                )
+            )
+    if data:
+        outputs = tuple(substitute(outputs, data))
+    return Parts((*inputs, *data.values()), outputs, wrt, data)
+
+
+def _as_input(node: Node) -> Node:
+    return make("input", (), InputAttrs(node.name, None, node.dims, node.dtype, node.categories))
+
+
+def _wrt(inputs: Sequence[Node | Dim], outputs: Sequence[Node], gradient: Any) -> tuple[Node, ...]:
+    if gradient is False or gradient is None:
+        return ()
+    if len(outputs) != 1 or outputs[0].dims:
+        raise GraphError(
+            build_message(
+                "export: a gradient is that of one number",
+                [("outputs", "; ".join(map(describe, outputs)))],
+                "export a function of the one output, summed over all its dims",
+            )
+        )
+    tensors = [x for x in inputs if isinstance(x, Node)]
+    if gradient is True:
+        return tuple(x for x in tensors if is_float(x.dtype))
+    asked = gradient if isinstance(gradient, (list, tuple)) else [gradient]
+    by_name = {x.name: x for x in tensors}
+    found = [by_name.get(x) if isinstance(x, str) else getattr(x, "node", x) for x in asked]
+    for one, name in zip(found, asked, strict=True):
+        if one not in tensors:
+            raise GraphError(
+                build_message(
+                    f"export: there is no input {name!r} to differentiate by",
+                    [("inputs", ", ".join(map(title_of, tensors)))],
+                )
+            )
+    return tuple(one for one in found if one is not None)
+
+
+def _require_lengths(parts: Parts) -> None:
+    """Check that all lengths follow from those of inputs.
+
+    Raises
+    ------
+    GraphError
+        If one follows from values.
+    """
+    for node in toposort(parts.outputs):
+        for dim in node.dims:
+            if has_run_time_length(dim):
+                where = "" if node.line is None else str(node.line)
+                raise GraphError(
+                    build_message(
+                        f"cannot be exported: the length of {dim.title} follows from values",
+                        [("in", describe(node)), ("line", where or "unknown")],
+                        "a symbol stands for a length that the shapes of inputs tell; keep the "
+                        "whole dim and use dt.where, with zeros where the mask is false",
+                    )
+                )
+
+
+def _dims(parts: Parts) -> list[Dim]:
+    found: dict[Dim, None] = {}
+    for source in parts.inputs:
+        for dim in (source,) if isinstance(source, Dim) else source.dims:
+            found[dim] = found[dim.unrenamed] = None
+    for node in toposort(parts.outputs):
+        if node.kind == "data":
+            found.update(dict.fromkeys(node.dims))
+    return [dim for dim in found if dim.length is None]
+
+
+def _fixed(parts: Parts, lengths: Mapping[Any, int]) -> dict[Dim, int]:
+    """The lengths that are asked for, by dim."""
+    dims = tuple(dict.fromkeys(d.unrenamed for d in _dims(parts)))
+    return {find_dim(dims, key, "export"): int(n) for key, n in lengths.items()}
+
+
+def _binding(function: CompiledFunction, parts: Parts, values: Mapping[Node, Any]) -> Binding:
+    if parts.data:
+        return Binding()
+    return function._data_binding.copy()
+
+
+def _carriers(inputs: Sequence[Node | Dim]) -> list[Node]:
+    """Inputs with arrays in the places of dims: a length is the length of one."""
+    return [
+        make("input", (), InputAttrs(f"length of {x.short}", None, (x,), "bool", None))
+        if isinstance(x, Dim)
+        else x
+        for x in inputs
+    ]
+
+
+def _held(
+    program: Program, n: int, values: Mapping[Node, np.ndarray], binding: Binding
+) -> list[np.ndarray]:
+    """The values of data, and of positions of labels that the data bring.
+
+    Raises
+    ------
+    LabelError
+        If labels are looked up that come with a call.
+    """
+    sources = [slot.source for slot in program.slots[n:]]
+    data = [values[source] for source in sources if isinstance(source, Node)]
+    complete(binding, program)
+    check_indexers(program, data, n, binding)
+    try:
+        return [*data, *located(program, binding)]
+    except DimtensorError as error:
+        raise LabelError(
+            build_message(
+                "cannot be exported: labels are looked up that come with the values of a call",
+                [("lacking", str(error).splitlines()[0])],
+                "give the dim its labels where it is declared, dt.Dim(..., coords=[...])",
+            )
+        ) from error
+
+
+def _named(raw: Any, held: Sequence[Any], names: Sequence[str]) -> Any:
+    """A function whose parameters are named, for the text of the module."""
+
+    def dimtensor(*arrays: Any) -> tuple[Any, ...]:
+        return tuple(raw(*arrays, *held))
+
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    dimtensor.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [inspect.Parameter(name, kind) for name in names]
+    )
+    return dimtensor
+
+
+def _exported(export: Any, shapes: Sequence[Any]) -> Any:
+    """JAX's export.
+
+    Raises
+    ------
+    GraphError
+        With what JAX says, a routine that is not promised to stay, say.
+    """
+    try:
+        return export(*shapes)
+    except (TypeError, ValueError, NotImplementedError, RuntimeError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise GraphError(
+            build_message("cannot be exported: JAX refuses the function", [("JAX", reason)])
+        ) from error
+
+
+def _identifiers(names: Sequence[str | None]) -> list[str]:
+    found: list[str] = []
+    for at, name in enumerate(names):
+        plain = re.sub(r"\W", "_", name or f"input_{at}")
+        plain = plain if plain.isidentifier() else f"_{plain}"
+        while plain in found:
+            plain += "_"
+        found.append(plain)
+    return found
+
+
+# -- the manifest ----------------------------------------------------------------------------------
+
+
+def _manifest(
+    function: CompiledFunction,
+    parts: Parts,
+    program: Program,
+    symbols: Lengths,
+    binding: Binding,
+    exported: Any,
+) -> dict[str, Any]:
+    n, m = len(parts.inputs), len(parts.outputs)
+    axes = [slot.dims for slot in program.slots[:n]]
+    inputs = [
+        _entry(source, dims, "bool" if isinstance(source, Dim) else source.dtype)
+        | ({"length_of": source.short} if isinstance(source, Dim) else {})
+        | ({"data": True} if source in parts.data.values() else {})
+        for source, dims in zip(parts.inputs, axes, strict=True)
+    ]
+    positions = {program.slots.index(slot): slot.source for slot in program.slots[:n]}
+    for node, dim in program.indexed:
+        for at, source in positions.items():
+            if source is node:
+                inputs[at]["positions_along"] = dim.short
+    names = function._structure.names(parts.outputs[: m - len(parts.wrt)])
+    outputs = [
+        _entry(node, dims, node.dtype) | {"name": name}
+        for node, dims, name in zip(parts.outputs, program.output_dims, names, strict=False)
+    ]
+    outputs += [
+        _entry(node, dims, node.dtype) | {"name": None, "gradient_of": one.name}
+        for node, dims, one in zip(
+            parts.outputs[m - len(parts.wrt) :],
+            program.output_dims[m - len(parts.wrt) :],
+            parts.wrt,
+            strict=True,
+        )
+    ]
+    for entry, aval in zip(outputs, exported.out_avals, strict=False):
+        entry["shape"] = list(map(_length, aval.shape))
+    for entry, aval in zip(inputs, exported.in_avals, strict=True):
+        entry["shape"] = list(map(_length, aval.shape))
+    involved = [dim for dims in (*axes, *program.output_dims) for dim in dims]
+    involved += [n.categories for n in parts.outputs if n.categories is not None]
+    involved += [
+        x.categories for x in parts.inputs if isinstance(x, Node) and x.categories is not None
+    ]
+    return {
+        "format": FORMAT,
+        "structure": [function._structure.kind, list(map(str, function._structure.keys))],
+        "inputs": inputs,
+        "outputs": outputs,
+        "checks": program.messages,
+        "dims": {dim.short: _dim_entry(dim, symbols, binding) for dim in dict.fromkeys(involved)},
+        "platforms": list(exported.platforms),
+        "versions": _versions(exported),
+    }
+
+
+def _entry(source: Node | Dim, dims: Sequence[Dim], dtype: str) -> dict[str, Any]:
+    names = axis_names(tuple(dims))
+    categories = source.categories if isinstance(source, Node) else None
+    return {
+        "name": source.short if isinstance(source, Dim) else source.name,
+        "dims": [names[dim] for dim in dims],
+        "dtype": dtype,
+        **({} if categories is None else {"categories": categories.short}),
+    }
+
+
+def _dim_entry(dim: Dim, symbols: Lengths, binding: Binding) -> dict[str, Any]:
+    length = symbols.of(dim)
+    if length is None:
+        length = dim.bound_length(binding)
+    labels = dim.bound_labels(binding)
+    found: dict[str, Any] = {"length": None if length is None else _length(length)}
+    if labels is not None:
+        found["labels"] = labels_to_json(labels, dim)
+    return found
+
+
+def _length(length: Any) -> int | str:
+    return int(length) if isinstance(length, (int, np.integer)) else str(length)
+
+
+def _versions(exported: Any) -> dict[str, Any]:
+    from importlib.metadata import version
+
+    import dimtensor
+    from dimtensor.upstream.jax import stablehlo_versions
+
+    return {
+        "dimtensor": dimtensor.__version__,
+        **{name: version(name) for name in ("jax", "jaxlib", "pytensor", "numpy")},
+        "calling_convention": exported.calling_convention_version,
+        **stablehlo_versions(),
+    }
