@@ -16,6 +16,7 @@ from dimtensor.saturation.costs import Costs
 from dimtensor.saturation.egraph import EGraph, ENode
 from dimtensor.saturation.extract import Extraction
 from dimtensor.saturation.rules import lookups as _lookups  # noqa: F401
+from dimtensor.saturation.rules import matrices as _matrices  # noqa: F401
 from dimtensor.saturation.rules import statistics as _statistics  # noqa: F401
 from dimtensor.saturation.rules import sums as _sums  # noqa: F401
 from dimtensor.saturation.rules.rule import RULES, Matching, Rule
