@@ -41,8 +41,9 @@ _MADE_OF = {
 _PLAIN = frozenset({"+", "-", "*", "/", "neg", "not", "cast"}) | COMPARISONS
 _INTEGERS = frozenset("&|^")
 _CLASSIFY = ("isnan", "isfinite", "isinf", "abs")
+_ADDED = ("float64", "float32", "int64")
 # reductions of vectors, with what they start from
-_REDUCED = {"+": ("add", -0.0), "*": ("mul", 1.0)}
+_REDUCED = {"+": ("add", -0.0), "*": ("mul", 1.0), "&": ("and", True), "|": ("or", False)}
 
 
 def is_writable(node: ir.For) -> bool:
@@ -145,7 +146,7 @@ class Lanes:
             isinstance(node, ir.Accumulate)
             and isinstance(node.target, ir.Var)
             and node.op in _REDUCED
-            and node.target.dtype in ("float64", "float32", "int64")
+            and node.target.dtype in (("bool",) if node.op in "&|" else _ADDED)
             and node.value.dtype == node.target.dtype
             and self._is_wide(node.value)
         )

@@ -19,7 +19,7 @@ _MOST_STATEMENTS = 400
 
 def adds_up(body: Iterable[ir.Statement]) -> bool:
     """Whether there is a sum in statements, the order of which is free."""
-    return any(isinstance(each, ir.Accumulate) for each in statements_in(body))
+    return any(isinstance(each, ir.Accumulate) and each.op in "+*" for each in statements_in(body))
 
 
 def rounds_written_out(node: ir.For) -> range | None:

@@ -155,11 +155,12 @@ def combine(reduction: str, total: Var | Load, value: Expression, dtype: str) ->
     """One step of a reduction."""
     if reduction in _ACCUMULATED:
         return Accumulate(_ACCUMULATED[reduction], total, value)
-    if reduction in ("AND", "OR"):  # `and` would be a jump, and the loop none that vectorises
-        new: Expression = op(_LOGIC[reduction], total, value)
-    else:
-        better = op(">" if reduction == "Maximum" else "<", value, total)
-        if is_float(dtype):
-            better = op("or", better, op("!=", value, value))
-        new = select(better, value, total)
+    if reduction in _LOGIC:  # `and` would be a jump, and the loop none that vectorises
+        if isinstance(total, Var):
+            return Accumulate(_LOGIC[reduction], total, value)
+        return Store(total, op(_LOGIC[reduction], total, value))
+    better = op(">" if reduction == "Maximum" else "<", value, total)
+    if is_float(dtype):
+        better = op("or", better, op("!=", value, value))
+    new = select(better, value, total)
     return Carry(total, new) if isinstance(total, Var) else Store(total, new)

@@ -1,5 +1,6 @@
 """Loops written in vectors: long bodies, and here all others too."""
 
+import platform
 import re
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from scipy import special
 
 import dimtensor as dt
+from dimtensor.kernels.native.functions.elementary import has_vectors
 from dimtensor.kernels.passes import strip_mining
 from dimtensor.testing.differences import gradient_by_differences, slope
 
@@ -86,6 +88,8 @@ CASES = {
         ((X > 0).sum(), lambda v: (v["x"] > 0).sum()),
         (B.any(), lambda v: v["b"].any()),
         (B.all(), lambda v: v["b"].all()),
+        ((X > 1.5).any(), lambda v: (v["x"] > 1.5).any()),
+        ((X * X < 2.5).all(), lambda v: (v["x"] ** 2 < 2.5).all()),
         (F.sum(), lambda v: v["f"].astype(float).sum().astype("float32")),
         (dt.where(B, X, 0.0).sum(), lambda v: v["x"][v["b"]].sum()),
     ],
@@ -216,6 +220,18 @@ def test_code_of_a_long_body_grows_with_it_and_no_faster(monkeypatch):
         assert steps <= len(calls) < steps + 20
         sizes.append(text.count("\n"))
     assert sizes[1] < 2.2 * sizes[0]
+
+
+@pytest.mark.skipif(not has_vectors("exp") or platform.machine() != "x86_64", reason="names of x86")
+@pytest.mark.parametrize("name", ["any", "all"])
+def test_sums_beside_truth_values_are_of_vectors(name, monkeypatch):
+    """Such a reduction carries no state from one element to the next, and sums keep no order."""
+    monkeypatch.setenv("DIMTENSOR_CACHE", "0")
+    f = dt.function([X], [dt.exp(X).sum(), getattr(X > 0.0, name)()], backend="numba")
+    total, truth = f(np.linspace(-1.0, 2.0, 100))
+    np.testing.assert_allclose(total, np.exp(np.linspace(-1.0, 2.0, 100)).sum(), rtol=1e-14)
+    assert bool(truth) is (name == "any")
+    assert re.search(r"\bvaddpd\b", f.assembly)
 
 
 def test_many_short_loops_call_functions_of_vectors(monkeypatch):
