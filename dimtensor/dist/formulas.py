@@ -10,6 +10,7 @@ from dimtensor.tensor.elementwise import (
     abs,
     betainc,
     equal,
+    erf,
     exp,
     expm1,
     floor,
@@ -128,6 +129,13 @@ def log_expm1_over(x: Any) -> Any:
     size = abs(where(tiny, 1.0, x))
     near = x * (0.5 + x * (1.0 / 24.0 - square(x) * (1.0 / 2880.0 - square(x) / 181440.0)))
     return where(tiny, near, where(x > 0.0, x, 0.0) + log(-expm1(-size) / size))
+
+
+def log_normal_within(z: Any) -> Any:
+    """Logarithm of the probability of the standard normal between -z and z, also for tiny z."""
+    small = z < 1.0
+    near = log(erf(where(small, z, 1.0) * math.sqrt(0.5)))
+    return where(small, near, log1mexp(LOG_2 + log_ndtr(-where(small, 1.0, z))))
 
 
 def log_between(a: Any, b: Any) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.special
+import scipy.stats
 
 import dimtensor as dt
 from dimtensor import dist
@@ -71,3 +72,43 @@ def test_the_rice_density_is_smooth_where_nu_is_0():
     nu = dt.scalar("nu")
     gradient = dt.grad(dist.Rice(nu, 2.0).logp(1.5), nu)
     assert float(gradient.eval({nu: 0.0})) == 0.0
+
+
+def test_probabilities_near_zero():
+    """Of absolute values of normal ones: erf, which is no difference of two probabilities."""
+    x = np.array([1e-140, 1e-12, 1e-3, 0.999, 1.001, 3.0, 40.0])
+    wanted = np.log(scipy.special.erf(x / np.sqrt(2)))
+    values = dt.data(x, dims=dt.Dim("x"))
+    found = {
+        "HalfNormal": dist.HalfNormal(1.0).logcdf(values),
+        "HalfStudentT": dist.HalfStudentT(1e15, 1.0).logcdf(values),
+        "Moyal": dist.Moyal(0.0, 1.0).logsf(dt.data(-2.0 * np.log(x), dims=dt.Dim("x"))),
+    }
+    for name, result in found.items():
+        np.testing.assert_allclose(result.eval(), wanted, rtol=1e-13, atol=1e-300, err_msg=name)
+    few = dist.HalfStudentT(5.0, 1.0).logcdf(dt.data(x[:2], dims=dt.Dim("x")))
+    density = np.exp(scipy.special.gammaln(3) - scipy.special.gammaln(2.5)) / np.sqrt(5 * np.pi)
+    np.testing.assert_allclose(few.eval(), np.log(2 * density * x[:2]), rtol=1e-13)
+    small = dt.data(x[:3], dims=dt.Dim("q"))
+    wanted = np.sqrt(2) * scipy.special.erfinv(x[:3])
+    np.testing.assert_allclose(dist.HalfNormal(1.0).icdf(small).eval(), wanted, rtol=1e-13)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("backend", COMPILED)
+def test_sums_of_densities_in_one_loop(backend):
+    """XLA's loops on processors take one log1p for another where there are two of one variable."""
+    rng = np.random.default_rng(1)
+    x, rho = rng.uniform(-1.9, 1.9, (64, 64)), rng.uniform(0.1, 0.9, (64, 64))
+    dims = [dt.Dim("row", length=64), dt.Dim("column", length=64)]
+    at, shape = dt.tensor("at", dims=dims), dt.tensor("shape", dims=dims)
+    outputs = [
+        dist.Semicircle(0.0, 2.0).logp(at).sum("column"),
+        dist.WrappedCauchy(0.5, shape).logp(at).sum("column"),
+    ]
+    arcs, circles = dt.function([at, shape], outputs, backend=backend)(
+        (["row", "column"], x), (["row", "column"], rho)
+    )
+    np.testing.assert_allclose(arcs, scipy.stats.semicircular(0, 2).logpdf(x).sum(1), rtol=1e-10)
+    wanted = np.log((1 - rho**2) / (1 + rho**2 - 2 * rho * np.cos(x - 0.5)) / (2 * np.pi)).sum(1)
+    np.testing.assert_allclose(circles, wanted, rtol=1e-10)

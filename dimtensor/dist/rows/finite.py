@@ -151,7 +151,7 @@ def _von_mises_logp(x: Any, p: Any) -> Any:
 
 def _wrapped_cauchy_logp(x: Any, p: Any) -> Any:
     apart = square(1.0 - p.rho) + 4.0 * p.rho * square(sin(0.5 * (x - p.mu)))
-    return log1p(-p.rho) + log1p(p.rho) - LOG_2 - LOG_PI - log(apart)
+    return log((1.0 - p.rho) * (1.0 + p.rho)) - LOG_2 - LOG_PI - log(apart)
 
 
 def _draw_wrapped_cauchy(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:
@@ -322,7 +322,7 @@ FINITE: list[Row] = [
         density="2 √(1 - z²) / (π r), z = (x - mu) / r",
         params=params("mu: real = 0 | location", "r: positive = 1 | radius"),
         support=_around("mu", "r"),
-        logp=lambda z, p: LOG_2 - LOG_PI + 0.5 * (log1p(-z) + log1p(z)),
+        logp=lambda z, p: LOG_2 - LOG_PI + 0.5 * log((1.0 - z) * (1.0 + z)),
         logcdf=lambda z, p: _by_symmetry(_semicircle_cdf, z),
         logsf=lambda z, p: _by_symmetry(_semicircle_cdf, -z),
         icdf=lambda q, p: 2.0 * betaincinv(1.5 + 0.0 * q, 1.5 + 0.0 * q, q) - 1.0,

@@ -13,14 +13,17 @@ from dimtensor.dist.formulas import (
     LOG_PI,
     log1p_square,
     log_betainc,
+    log_normal_within,
     log_part,
     log_rising,
     magnitude,
 )
 from dimtensor.dist.rows.bounded import number_of
 from dimtensor.dist.rows.student import (
+    MANY,
     student_log_tail,
     student_logp,
+    student_normal,
     student_quantile,
     student_variance,
 )
@@ -29,6 +32,8 @@ from dimtensor.dist.table import IMPROPER, NO_CLOSED_FORM, NO_MOMENT, Row, also,
 from dimtensor.tensor.elementwise import (
     abs,
     arctan,
+    arctanh,
+    erfinv,
     exp,
     expm1,
     i0e,
@@ -71,9 +76,12 @@ def _half_student_mean(nu: Any) -> Any:
 
 
 def _half_student_logcdf(z: Any, nu: Any) -> Any:
+    many = nu > MANY
+    normal = log_normal_within(student_normal(z, where(many, nu, 2.0 * MANY)))
+    nu = where(many, 1.0, nu)
     share = square(z / sqrt(nu))
     near = log_betainc(0.5, 0.5 * nu, share / (1.0 + share), 1.0 / (1.0 + share))
-    return where(nu > 1e5, log1mexp(LOG_2 + student_log_tail(z, nu)), near)
+    return where(many, normal, near)
 
 
 def _rice_mean(p: Any) -> Any:
@@ -137,9 +145,9 @@ POSITIVE: list[Row] = [
         logp=lambda x, p: (
             LOG_2 - HALF_LOG_2PI - 0.5 * square(x / p.sigma) - log(p.sigma)
         ),
-        logcdf=lambda x, p: log1mexp(LOG_2 + log_ndtr(-x / p.sigma)),
+        logcdf=lambda x, p: log_normal_within(x / p.sigma),
         logsf=lambda x, p: LOG_2 + log_ndtr(-x / p.sigma),
-        icdf=lambda q, p: -p.sigma * ndtri(0.5 * (1.0 - q)),
+        icdf=lambda q, p: math.sqrt(2.0) * p.sigma * erfinv(q),
         mean=lambda p: p.sigma * math.sqrt(2.0 / math.pi),
         variance=lambda p: square(p.sigma) * (1.0 - 2.0 / math.pi),
         draw=lambda rng, p, dims: magnitude(rng.normal(0.0, p.sigma, dims=dims)),
@@ -258,7 +266,7 @@ POSITIVE: list[Row] = [
         logp=lambda x, p: LOG_2 - log(p.s) - x / p.s - 2.0 * log1p(exp(-x / p.s)),
         logcdf=lambda x, p: log(-expm1(-x / p.s)) - log1p(exp(-x / p.s)),
         logsf=lambda x, p: LOG_2 - x / p.s - log1p(exp(-x / p.s)),
-        icdf=lambda q, p: p.s * (log1p(q) - log1p(-q)),
+        icdf=lambda q, p: 2.0 * p.s * arctanh(q),
         mean=lambda p: 2.0 * LOG_2 * p.s,
         variance=lambda p: (math.pi**2 / 3.0 - 4.0 * LOG_2**2) * square(p.s),
         draw=lambda rng, p, dims: magnitude(rng.logistic(0.0, p.s, dims=dims)),

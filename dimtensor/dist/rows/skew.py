@@ -21,6 +21,7 @@ from dimtensor.dist.formulas import (
     log_cosh,
     log_gammainc,
     log_gammaincc,
+    log_normal_within,
     magnitude,
     of_sign,
 )
@@ -351,6 +352,7 @@ SKEW: list[Row] = [
         ends="()",
         logp=lambda z, p: -0.5 * (z + exp(-z)) - HALF_LOG_2PI,
         logcdf=lambda z, p: LOG_2 + log_ndtr(-exp(-0.5 * z)),
+        logsf=lambda z, p: log_normal_within(exp(-0.5 * z)),
         icdf=lambda q, p: -2.0 * log(-ndtri(0.5 * q)),
         mean=lambda p: EULER + LOG_2,
         variance=lambda p: math.pi**2 / 2.0,

@@ -35,20 +35,24 @@ def student_logp(z: Any, nu: Any) -> Any:
 MANY = 1e5  # degrees of freedom from which expansions around the normal are exact
 
 
-def student_log_tail(size: Any, nu: Any) -> Any:
-    """Log probability of values above a positive one.
+def student_normal(size: Any, nu: Any) -> Any:
+    """The normal variable with the probability of a size, for many degrees of freedom.
 
-    For many degrees of freedom by the normal variable of G. W. Hill, Algorithm 395, Communications
-    of the ACM 13, 617-619 (1970).
+    G. W. Hill, Algorithm 395, Communications of the ACM 13, 617-619 (1970).
     """
-    many = nu > MANY
-    few, nu = where(many, 1.0, nu), where(many, nu, 2.0 * MANY)
     a = nu - 0.5
     b = 48.0 * square(a)
     y = a * log1p_square(size / sqrt(nu))
     above = ((-0.4 * y - 3.3) * y - 24.0) * y - 85.5
     term = (above / (0.8 * square(y) + 100.0 + b) + y + 3.0) / b
-    normal = log_ndtr(-(term + 1.0) * sqrt(y))
+    return (term + 1.0) * sqrt(y)
+
+
+def student_log_tail(size: Any, nu: Any) -> Any:
+    """Log probability of values above a positive one."""
+    many = nu > MANY
+    few, nu = where(many, 1.0, nu), where(many, nu, 2.0 * MANY)
+    normal = log_ndtr(-student_normal(size, nu))
     return where(many, normal, log(0.5 * betainc(0.5 * few, 0.5, _share(size, few))))
 
 
