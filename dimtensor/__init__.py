@@ -22,6 +22,7 @@ from dimtensor.errors import DtypeError as DtypeError
 from dimtensor.errors import GraphError as GraphError
 from dimtensor.errors import InputError as InputError
 from dimtensor.errors import LabelError as LabelError
+from dimtensor.errors import MemoryLimitError as MemoryLimitError
 from dimtensor.errors import MissingExtraError as MissingExtraError
 from dimtensor.errors import ModelWarning as ModelWarning
 from dimtensor.errors import NoAttributeError as NoAttributeError
@@ -134,6 +135,8 @@ from dimtensor.dist.supports.matrix import cholesky_corr as cholesky_corr
 from dimtensor.dist.supports.matrix import cholesky_cov as cholesky_cov
 from dimtensor.dist.supports.matrix import corr_matrix as corr_matrix
 from dimtensor.dist.supports.matrix import cov_matrix as cov_matrix
+from dimtensor.explanation.frontend import explain as explain
+from dimtensor.explanation.report import Explanation as Explanation
 from dimtensor.marginal.frontend import marginalize as marginalize
 from dimtensor.model.checking.calibrate import calibrate as calibrate
 from dimtensor.model.checking.cross_validate import cross_validate as cross_validate

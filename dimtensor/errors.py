@@ -54,6 +54,10 @@ class CheckError(DimtensorError, ValueError):
     """A check that is part of a computation failed when it ran."""
 
 
+class MemoryLimitError(DimtensorError, MemoryError):
+    """A computation would need more memory than it may; nothing was allocated."""
+
+
 class MissingExtraError(DimtensorError, ImportError):
     """An optional library is not installed; the message names the extra that brings it."""
 

@@ -26,7 +26,7 @@ from dimtensor.values.ports import LengthPort, Port, TensorPort
 # how often code was compiled in this process, by backend
 compilations: Counter[str] = Counter()
 # PyTensor's rewriting and the registration of ops are not made for several threads
-_compiling = threading.RLock()
+compiling = threading.RLock()
 
 
 class _Lowered(NamedTuple):
@@ -73,7 +73,7 @@ class Code:
         self._lowered: _Lowered | None = None
         self._stats: dict[str, float] = {}
         self._compiled: dict[tuple, tuple[Program, Executable]] = {}
-        with _compiling:
+        with compiling:
             self.program = self._find_program()
         self.ports: tuple[Port, ...] = tuple(
             LengthPort(source) if isinstance(source, Dim) else TensorPort(source, slot.dims)
@@ -137,7 +137,7 @@ class Code:
         key = tuple(lengths.items())
         found = self._compiled.get(key)
         if found is None:
-            with _compiling:
+            with compiling:
                 found = self._compiled.get(key)
                 if found is None:
                     with announced(f"a function of {len(self.inputs)} inputs for {self.backend}"):

@@ -10,12 +10,14 @@ variable of its own.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+import operator
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from dimtensor.dims import Binding, Dim, SelDim
 from dimtensor.dims.derivation import DerivedDim
+from dimtensor.dims.selection import LateSlice, Mask, Slice
 from dimtensor.errors import DimError, LabelError, build_message
 
 
@@ -29,7 +31,24 @@ class Count(NamedTuple):
         return self.name
 
 
-Variable = Dim | Count
+class Formula(NamedTuple):
+    """What is no polynomial of others: the larger or smaller of two, a quotient rounded down."""
+
+    name: str
+    operands: tuple[Polynomial, ...]
+
+    @property
+    def short(self) -> str:
+        return f"{self.name}({', '.join(map(str, self.operands))})"
+
+    def of(self, numbers: list[int]) -> int:
+        """The number that it is of some numbers."""
+        return _FORMULAS[self.name](*numbers)
+
+
+_FORMULAS: dict[str, Callable[..., int]] = {"max": max, "min": min, "floor": operator.floordiv}
+
+Variable = Dim | Count | Formula
 Monomial = tuple[tuple[Variable, int], ...]
 Number = int | float | Fraction
 
@@ -164,7 +183,8 @@ class Polynomial:
             for variable, power in key:
                 number *= lengths.required(variable) ** power
             total += number
-        return total
+        whole = isinstance(total, Fraction) and total.denominator == 1
+        return int(total) if whole else total
 
     # -- text ------------------------------------------------------------------------------------
 
@@ -239,14 +259,25 @@ class Lengths:
             raise missing_lengths([variable])
         return found
 
+    def assuming(self, length: int) -> Lengths:
+        """The same, with a length for all that have none."""
+        known = {v: number for v, number in self._numbers.items() if number is not None}
+        return Lengths(known, assumed=length)
+
     def missing(self, *polynomials: Polynomial) -> list[Variable]:
         """The variables of polynomials that have no number."""
         found = dict.fromkeys(v for one in polynomials for v in one.variables)
-        return [v for v in sorted(found, key=_sort_key) if self.get(v) is None]
+        missing = [v for v in sorted(found, key=_sort_key) if self.get(v) is None]
+        inside = [x for v in missing if isinstance(v, Formula) for x in self.missing(*v.operands)]
+        own = (v for v in missing if not isinstance(v, Formula))
+        return list(dict.fromkeys([*own, *inside]))
 
     def _find(self, variable: Variable) -> int | None:
         if isinstance(variable, Count):
             return None
+        if isinstance(variable, Formula):
+            known = not self.missing(*variable.operands)
+            return variable.of([int(x.at(self)) for x in variable.operands]) if known else None
         try:
             found = variable.bound_length(self._binding)
         except LabelError:  # a slice by labels that come with the data
@@ -297,6 +328,8 @@ def _product(one: Monomial, two: Monomial) -> Monomial:
 def _sort_key(variable: Variable) -> tuple:
     if isinstance(variable, Count):
         return ((2, variable.name, 0), 0)
+    if isinstance(variable, Formula):
+        return ((3, variable.short, 0), 0)
     return (variable.sort_key, variable._serial)
 
 
@@ -307,13 +340,22 @@ def _term_key(term: tuple[Monomial, Number]) -> tuple:
 
 
 def _power(variable: Variable, power: int) -> str:
-    return variable.short + (str(power).translate(_POWERS) if power > 1 else "")
+    return _name(variable) + (str(power).translate(_POWERS) if power > 1 else "")
+
+
+def _name(variable: Variable) -> str:
+    """What a variable is called; of a selection more than the name, which is that of its parent."""
+    if isinstance(variable, SelDim) and isinstance(variable.selection, (Slice, LateSlice, Mask)):
+        return f"{variable.short}[{variable.selection.text}]"
+    return variable.short
 
 
 def _times(number: Number, factors: str) -> str:
     over = number.denominator if isinstance(number, Fraction) else 1
+    if over > 24:
+        number, over = float(number), 1
     number *= over
-    text = str(int(number)) if number == int(number) else f"{number:.4g}"
+    text = str(int(number)) if number == int(number) else f"{float(number):.3g}"
     if factors:
-        text = factors if number == 1 else f"{text}·{factors}"
+        text = factors if text == "1" else f"{text}·{factors}"
     return text if over == 1 else f"{text}/{over}"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from itertools import islice
 from types import CodeType
 from typing import NamedTuple
 
+# what calls functions for dimtensor: properties that are worked out once
+_FUNCTOOLS = functools.__file__
 _FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 # a code object and the place in it: the number of the line is looked up when it is asked for
@@ -40,7 +43,7 @@ class Line(NamedTuple):
 def place_outside() -> Place | None:
     """Where the code outside of dimtensor is that led here."""
     frame = sys._getframe(1)
-    while frame.f_code.co_filename.startswith(_FOLDER):
+    while (file := frame.f_code.co_filename).startswith(_FOLDER) or file == _FUNCTOOLS:
         outer = frame.f_back
         if outer is None:
             return None

@@ -38,6 +38,7 @@ from dimtensor.kernels.native.translate import ArgumentType
 from dimtensor.kernels.native.values import NotLoadable, OutOfScope
 from dimtensor.kernels.plan.axis_lengths import Axis
 from dimtensor.kernels.plan.plan import Plan
+from dimtensor.lower.border import Remembered, remembering
 from dimtensor.ops.loop.rewrites.driver import rewrite_loops
 from dimtensor.ops.rewrites import rewrite
 from dimtensor.ops.rewrites.batched import with_core_shapes
@@ -151,6 +152,8 @@ def rewritten(
 ) -> FunctionGraph:
     """The graph after the rewrites that are worth their time before loops are fused."""
     graph = FunctionGraph(list(inputs), list(outputs), clone=True)
+    if remembering.get():
+        graph.attach_feature(Remembered())
     if rewrite_loops(graph, _rewrite, allow):
         _rewrite(graph)
         rewrite_loops(graph, _rewrite, allow)

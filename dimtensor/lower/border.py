@@ -7,9 +7,12 @@ made of them can come back, through ``from_shaped``, as a function of the inputs
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextvars import ContextVar
+from typing import Any
 
 import pytensor.tensor as pt
 from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.features import Feature
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.traversal import graph_inputs
 from pytensor.raise_op import CheckAndRaise
@@ -27,6 +30,32 @@ def named_variable(name: str | None, dtype: str, shape: tuple[int | None, ...]) 
 def stand_for(variable: Variable, node: Node) -> None:
     """Remember on a variable which input it stands for; its axes are in the order of the dims."""
     variable.tag.stands_for = node
+
+
+# whether variables are to remember the nodes that they were made for
+remembering: ContextVar[bool] = ContextVar("remembering", default=False)
+
+
+def remember(variable: Variable, node: Node) -> None:
+    """Remember on a variable, and on copies of it, the first node that it is the value of."""
+    if not hasattr(variable.tag, "made_for"):
+        variable.tag.made_for = node
+
+
+def made_for(variable: Variable) -> Node | None:
+    """The node that a variable is the value of, if that is remembered."""
+    return getattr(variable.tag, "made_for", None)
+
+
+class Remembered(Feature):
+    """Lets what takes the place of a variable remember the node that the variable was made for."""
+
+    def on_change_input(
+        self, fgraph: Any, node: Any, i: Any, r: Variable, new_r: Variable, reason: Any = None
+    ) -> None:
+        known = made_for(r)
+        if known is not None and not isinstance(new_r, Constant):
+            remember(new_r, known)
 
 
 def roots_of(variable: Variable) -> dict[Variable, Node | None]:

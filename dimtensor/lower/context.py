@@ -22,6 +22,7 @@ from dimtensor.graph.checking.verify import verify_graph
 from dimtensor.graph.infer import describe
 from dimtensor.graph.regions import DERIVATIVES
 from dimtensor.graph.walk import with_regions
+from dimtensor.lower.border import remember, remembering
 from dimtensor.lower.layout.order import AxisOrder
 from dimtensor.lower.verify import verify_variable
 from dimtensor.ops.notes import write_note
@@ -104,6 +105,9 @@ class Lowering:
         with np.errstate(all="ignore"):  # PyTensor computes with lengths, of which some are 0
             for node in self._nodes:
                 self.variables[node] = self._lower(node)
+        if remembering.get():
+            for node, variable in self.variables.items():
+                remember(variable, node)
         return [self.variables[node] for node in self._outputs]
 
     def variable(self, output: Node) -> Variable:

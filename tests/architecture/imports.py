@@ -28,6 +28,7 @@ LAYERS = (
     "dist",
     "marginal",
     "model",
+    "explanation",
 )
 # They may import everything and are imported lazily.
 OUTSIDE = ("interop", "display", "testing", "__main__")

@@ -1286,3 +1286,44 @@ def export_of_data_in_another_way():
 @building
 def exported_function_that_is_not_there():
     dt.load_exported("nowhere")
+
+
+# -- costs ---------------------------------------------------------------------------------------
+
+MEDIA_MIX = """
+shape = spend / (spend + half)
+carried = dt.exp(shape).cumsum("week")
+effect = carried.sum("channel")
+"""
+
+
+@building
+def memory_beyond_the_limit():
+    draw, week, channel = dt.Dim("draw"), dt.Dim("week"), dt.Dim("channel")
+    names = {
+        "dt": dt,
+        "spend": dt.tensor("spend", dims=[week, channel]),
+        "half": dt.tensor("half", dims=[draw, channel]),
+    }
+    exec(compile(MEDIA_MIX, "media_mix.py", "exec"), names)
+    dt.explain(names["effect"], {"draw": 7000, "week": 12_078, "channel": 36}, limit="2 GB")
+
+
+@building
+def limit_without_lengths():
+    dt.explain(dt.exp(LATE * X), limit="2 GB")
+
+
+@building
+def limit_without_a_unit():
+    dt.explain(dt.exp(LATE), limit="2 G")
+
+
+@building
+def length_of_a_dim_that_is_not_there():
+    dt.explain(dt.exp(LATE), {"ob": 3})
+
+
+@building
+def explanation_of_a_number():
+    dt.explain(3.0)

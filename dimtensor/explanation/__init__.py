@@ -1,0 +1,1 @@
+"""What a computation costs before it runs, step by step: ``dt.explain``."""

@@ -1,0 +1,254 @@
+"""``dt.explain``: what to read, at which lengths, and whether it stays below a limit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dimtensor.backends import backend_of, check_backend
+from dimtensor.compile.function import CompiledFunction, free_inputs, node_of
+from dimtensor.cost.polynomial import Count, Lengths, missing_lengths
+from dimtensor.cost.quantities import bytes_of, bytes_text
+from dimtensor.dims import Binding, Dim
+from dimtensor.errors import InputError, MemoryLimitError, build_message, did_you_mean
+from dimtensor.explanation.report import Explanation, XlaCost, made_at
+from dimtensor.explanation.steps import Schedule, schedule
+from dimtensor.graph import Node, leaves, toposort
+from dimtensor.graph.dtypes import is_float
+from dimtensor.graph.walk import with_regions
+from dimtensor.tensor.autodiff import grad
+from dimtensor.tensor.core import DimTensor
+from dimtensor.tensor.handle import wrap
+from dimtensor.values.data import bind_data
+
+if TYPE_CHECKING:
+    from dimtensor.model.logdensity import LogDensity
+
+
+class _Asked(NamedTuple):
+    """What is to be explained: the value and, if there is one, value and gradient together."""
+
+    what: str
+    inputs: Sequence[Any]
+    value: Sequence[Node]
+    gradient: Sequence[Node] | None
+    binding: Binding
+    backend: str
+    allow: frozenset[str] = frozenset()
+
+
+def explain(
+    x: Any,
+    lengths: Mapping[Any, int] | None = None,
+    limit: int | str | None = None,
+    *,
+    backend: str | None = None,
+) -> Explanation:
+    """What a computation costs, before it runs.
+
+    Nothing is compiled by LLVM and nothing is allocated: the loops of the kernels are written as
+    they are for a call, and read.
+
+    Parameters
+    ----------
+    x : DimTensor, Model, LogDensity, CompiledFunction, or sequence of DimTensor
+        Of a scalar of floats, a model and its log density the gradient is explained as well.
+    lengths : mapping of Dim (or its name) to int, optional
+        Lengths of dims that get them with the data, and, by their names, integer inputs that say
+        how often a loop runs; ``"rounds"`` is how often a loop runs that a condition ends.
+        What lacks a length stays a polynomial without a number beside it.
+    limit : int or str, optional
+        Bytes, as an integer or as in ``"2 GB"`` (kB, MB, GB, TB are powers of 1000, KiB, MiB, GiB,
+        TiB of 1024). Exceeding it is an error.
+    backend : {"numba", "jax", "python"}, optional
+        By default that of `x`. On JAX what XLA says of its own code stands beside.
+
+    Returns
+    -------
+    Explanation
+        Shown as text, as HTML in notebooks, and drawn by its ``draw``.
+
+    Raises
+    ------
+    MemoryLimitError
+        If the memory of a call exceeds the limit. The message names the largest array, the
+        expression and the line that it is made for.
+    DimError
+        If there is a limit, and a length is missing.
+    InputError
+        If `x` is something else, a length is that of no dim, or the limit is no number of bytes.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> i, j, k = dt.Dim("i"), dt.Dim("j"), dt.Dim("k")
+    >>> x, y = dt.tensor("x", dims=[i, k]), dt.tensor("y", dims=[k, j])
+    >>> found = dt.explain(dt.exp(dt.dot(x, y, dims=k)), {"i": 1000, "j": 2000, "k": 30})
+    >>> print(found.value.total("flops"), "=", found.flops)
+    2·i·j·k + 10·i·j = 140000000
+    >>> print(found.value.peak, "=", found.peak)
+    8·i·j + 8·i·k + 8·j·k = 16720000
+    """
+    wanted = None if limit is None else bytes_of(limit)
+    asked = _asked(x, None if backend is None else check_backend(backend))
+    known = _lengths(asked, lengths or {})
+    value = schedule(asked.inputs, asked.value, asked.allow)
+    gradient = None
+    if asked.gradient is not None:
+        gradient = schedule(asked.inputs, asked.gradient, asked.allow)
+    found = Explanation(asked.what, value, gradient, known, asked.backend)
+    if wanted is not None:
+        _check_limit(found, wanted)
+    if backend_of(asked.backend).specialises and not known.missing(*found.polynomials):
+        found.xla = _xla(asked, known)
+    return found
+
+
+# -- what is asked ---------------------------------------------------------------------------------
+
+
+def _asked(x: Any, backend: str | None) -> _Asked:
+    from dimtensor.model.logdensity import LogDensity
+    from dimtensor.model.model import Model
+
+    if isinstance(x, Model):
+        x = x.log_density()
+    if isinstance(x, LogDensity):
+        return _of_density(x, backend)
+    if isinstance(x, CompiledFunction):
+        code = x._code
+        binding = x._data_binding
+        return _Asked(
+            "a function", code.inputs, code.outputs, None, binding, backend or x.backend, code.allow
+        )
+    tensors = list(x) if isinstance(x, (list, tuple)) else [x]
+    if not tensors or not all(isinstance(each, DimTensor) for each in tensors):
+        raise InputError(
+            build_message(
+                f"explain takes tensors, a model, its log density or a function, not {type(x)}",
+                hint="a model's log density is dt.explain(model)",
+            )
+        )
+    nodes = [node_of(each) for each in tensors]
+    inputs = free_inputs(nodes)
+    gradient = None
+    floats = [node for node in inputs if is_float(node.dtype)]
+    if len(nodes) == 1 and not nodes[0].dims and is_float(nodes[0].dtype) and floats:
+        found = grad(wrap(nodes[0]), [wrap(node) for node in floats])
+        gradient = [*nodes, *(node_of(each) for each in found)]
+    what = "an expression" if len(nodes) == 1 else f"{len(nodes)} expressions"
+    return _Asked(what, inputs, nodes, gradient, _told(nodes), backend or "numba")
+
+
+def _told(nodes: Sequence[Node]) -> Binding:
+    """Lengths that data tell."""
+    data = [leaf for leaf in leaves(nodes) if leaf.kind == "data"]
+    return bind_data(data, [leaf.dims for leaf in data], {})[0]
+
+
+def _of_density(density: LogDensity, backend: str | None) -> _Asked:
+    functions = density.functions
+    parts = functions.assembly
+    late = functions._late_of("logp_and_grad")
+    binding = functions.binding.copy()
+    (flat,) = parts.flat.dims
+    if flat.length is None:
+        binding.add_length(flat, density.size, "the parameters")
+    return _Asked(
+        "a log density",
+        [parts.flat.node, *late],
+        [parts.value.node],
+        [parts.value.node, parts.gradient.node],
+        binding,
+        backend or density.backend,
+    )
+
+
+# -- lengths ---------------------------------------------------------------------------------------
+
+
+def _lengths(asked: _Asked, given: Mapping[Any, int]) -> Lengths:
+    """Lengths of all dims, by dims, with what is given by name."""
+    roots = [*asked.value, *(asked.gradient or ())]
+    nodes = with_regions(toposort(roots))
+    dims = dict.fromkeys(base for node in nodes for dim in node.dims for base in (dim, *dim.bases))
+    dims.update(dict.fromkeys(dim for dim in asked.inputs if isinstance(dim, Dim)))
+    counts = {node.name for node in nodes if node.name and not node.dims}
+    names: dict[str, list[Dim]] = {}
+    for dim in dims:
+        if dim.name is not None:
+            names.setdefault(dim.name, []).append(dim)
+    found: dict[Any, int] = {}
+    for dim in dims:
+        length = dim.bound_length(asked.binding)
+        if length is not None:
+            found[dim] = length
+    for key, value in given.items():
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise InputError(f"the length of {key!r} is an integer of at least 0, not {value!r}")
+        for variable in _meant(key, names, counts, dims):
+            found[variable] = value
+    return Lengths(found)
+
+
+def _meant(key: Any, names: Mapping[str, list[Dim]], counts: set[str], dims: Any) -> Sequence[Any]:
+    if isinstance(key, Dim) and key in dims:
+        return [key]
+    if isinstance(key, str) and key in names:
+        return [dim for dim in names[key] if dim.length is None] or names[key]
+    if isinstance(key, str) and (key in counts or key == "rounds"):
+        return [Count(key)]
+    name = key.short if isinstance(key, Dim) else key
+    raise InputError(
+        build_message(
+            f"there is no dim {name!r} to give a length to{did_you_mean(name, [*names])}",
+            [("dims", ", ".join(sorted(names)) or "none")],
+        )
+    )
+
+
+# -- the limit -------------------------------------------------------------------------------------
+
+
+def _check_limit(found: Explanation, limit: int) -> None:
+    missing = found.lengths.missing(*(each.peak for each in found.schedules.values()))
+    if missing:
+        raise missing_lengths(missing)
+    for what, each in found.schedules.items():
+        needed = each.peak.at(found.lengths)
+        if needed > limit:
+            raise _over(found, what, each, needed, limit)
+
+
+def _over(
+    found: Explanation, what: str, each: Schedule, needed: Any, limit: int
+) -> MemoryLimitError:
+    details: list[tuple[str, object]] = []
+    largest = found.largest_of(each)
+    if largest is not None:
+        size = largest.size.at(found.lengths)
+        details.append(("largest array", f"{bytes_text(size)} = {largest.size} bytes"))
+        details += made_at(largest)
+    variables = (each.peak if largest is None else largest.size).variables
+    known = ", ".join(f"{v.short}={found.lengths.get(v):,}" for v in variables)
+    details.append(("lengths", known))
+    return MemoryLimitError(
+        build_message(
+            f"the {what} needs {bytes_text(needed)} of memory, the limit is {bytes_text(limit)}",
+            details,
+            "a sum over a dim beside the product needs no array of it; dt.map and dt.scan compute "
+            "one position of a dim after the other",
+        )
+    )
+
+
+# -- XLA -------------------------------------------------------------------------------------------
+
+
+def _xla(asked: _Asked, known: Lengths) -> dict[str, XlaCost]:
+    from dimtensor.explanation.xla import xla_cost
+
+    found = {"value": xla_cost(asked.inputs, asked.value, known, asked.allow)}
+    if asked.gradient is not None:
+        found["gradient"] = xla_cost(asked.inputs, asked.gradient, known, asked.allow)
+    return found

@@ -1,0 +1,328 @@
+"""An explanation, as numbers, text and HTML."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from os import PathLike
+from typing import Any, NamedTuple
+
+from dimtensor.cost.polynomial import Lengths, Polynomial
+from dimtensor.cost.quantities import bytes_text, count_text
+from dimtensor.explanation.steps import Array, Schedule, Step
+
+_WIDTH = 56
+_SHOWN = 12  # steps of a text
+
+
+class XlaCost(NamedTuple):
+    """What XLA says: operations, bytes that they access, and bytes of memory."""
+
+    flops: float | None
+    accessed: float | None
+    arguments: int
+    results: int
+    temporaries: int
+
+    @property
+    def peak(self) -> int:
+        """Bytes in all."""
+        return self.arguments + self.results + self.temporaries
+
+
+class Explanation:
+    """What a computation costs; made by :func:`dimtensor.explain`.
+
+    Parameters
+    ----------
+    what : str
+        What is explained, in words.
+    value, gradient, lengths, backend
+        See the attributes.
+
+    Attributes
+    ----------
+    value : Schedule
+        The steps that give the value: of each its flops, bytes read and written, and the arrays
+        that it makes, as polynomials.
+    gradient : Schedule or None
+        The steps that give value and gradient together.
+    lengths : Lengths
+        What is known of lengths.
+    backend : str
+    xla : dict of str to XlaCost
+        On JAX: what XLA says of ``value`` and ``gradient``.
+
+    Notes
+    -----
+    The steps are those of the kernels of the backend ``numba``. JAX makes others of the same graph,
+    which `xla` is about.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> i, j = dt.Dim("i"), dt.Dim("j")
+    >>> x, y = dt.tensor("x", dims=i), dt.tensor("y", dims=j)
+    >>> found = dt.explain(dt.exp(x * y), {"i": 10, "j": 20})
+    >>> found.flops, found.peak
+    (2200, 1840)
+    >>> for line in str(found).splitlines()[5:8]:
+    ...     print(line.strip())
+    flops        11·i·j = 2.2 k
+    read         8·i + 8·j = 240 B
+    written      8·i·j = 1.6 kB
+    >>> found.number(found.value.results), found.largest_of(found.value).size
+    (1600, <polynomial 8·i·j>)
+    """
+
+    def __init__(
+        self,
+        what: str,
+        value: Schedule,
+        gradient: Schedule | None,
+        lengths: Lengths,
+        backend: str,
+    ):
+        self.what = what
+        self.value = value
+        self.gradient = gradient
+        self.lengths = lengths
+        self.backend = backend
+        self.xla: dict[str, XlaCost] = {}
+
+    @property
+    def schedules(self) -> dict[str, Schedule]:
+        """Value, and gradient if there is one, by these names."""
+        found = {"value": self.value}
+        return found if self.gradient is None else {**found, "gradient": self.gradient}
+
+    @property
+    def polynomials(self) -> list[Polynomial]:
+        """Peaks and operations."""
+        return [p for each in self.schedules.values() for p in (each.peak, each.total("flops"))]
+
+    def number(self, polynomial: Polynomial) -> float | None:
+        """A polynomial at the lengths.
+
+        Parameters
+        ----------
+        polynomial : Polynomial
+
+        Returns
+        -------
+        int, float or None
+            None if lengths are missing.
+        """
+        if self.lengths.missing(polynomial):
+            return None
+        found = polynomial.at(self.lengths)
+        return found if isinstance(found, int) else float(found)
+
+    @property
+    def flops(self) -> float | None:
+        """Operations of a value; None if lengths are missing."""
+        return self.number(self.value.total("flops"))
+
+    @property
+    def peak(self) -> float | None:
+        """Most bytes at one time for a value; None if lengths are missing."""
+        return self.number(self.value.peak)
+
+    @property
+    def gradient_peak(self) -> float | None:
+        """Most bytes at one time for value and gradient; None without one, or without lengths."""
+        return None if self.gradient is None else self.number(self.gradient.peak)
+
+    @property
+    def largest(self) -> Array | None:
+        """The largest array that is made, for the gradient if there is one."""
+        return self.largest_of(self.value if self.gradient is None else self.gradient)
+
+    def largest_of(self, each: Schedule) -> Array | None:
+        """The largest array of a schedule.
+
+        Parameters
+        ----------
+        each : Schedule
+            `value` or `gradient`.
+
+        Returns
+        -------
+        Array or None
+            Where lengths are missing each is taken for 1000. None if nothing is made.
+        """
+        arrays = each.arrays
+        if not arrays:
+            return None
+        known = self.lengths
+        if known.missing(*(one.size for one in arrays)):
+            known = self.lengths.assuming(1000)
+        return max(arrays, key=lambda one: one.size.at(known))
+
+    def draw(self, path: str | PathLike[str] | None = None) -> Any:
+        """Draw the steps: operations and bytes of each, and the memory that they take together.
+
+        Parameters
+        ----------
+        path : path-like, optional
+            Also save the picture, as ``.svg``, ``.png`` or ``.pdf``.
+
+        Returns
+        -------
+        Bars
+            Shown by notebooks.
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib is not installed (``pip install 'dimtensor[viz]'``).
+        DimError
+            If lengths are missing.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> x = dt.tensor("x", dims=dt.Dim("i", length=3))
+        >>> dt.explain(dt.exp(x)).draw()
+        <Bars of 1 steps>
+        """
+        from dimtensor.explanation.picture import Bars
+
+        picture = Bars(self)
+        if path is not None:
+            picture.save(path)
+        return picture
+
+    # -- text ------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        yield f"Cost of {self.what}, backend {self.backend}"
+        known = self._known_lengths()
+        if known:
+            yield from textwrap.wrap(f"lengths: {known}", 96, subsequent_indent="  ")
+        for name, each in self.schedules.items():
+            yield ""
+            yield f"{'value and gradient' if name == 'gradient' else 'value'}:"
+            yield from self._steps(each)
+            yield from (f"  {title:<12} {text}" for title, text in self._memory(each))
+            largest = self.largest_of(each)
+            if largest is not None:
+                yield f"  {'largest':<12} {self._text(largest.size, bytes_text)}"
+                yield from (f"    {title}: {text}" for title, text in made_at(largest))
+            if name in self.xla:
+                yield from (f"  {title:<12} {text}" for title, text in xla_rows(self.xla[name]))
+
+    def _steps(self, each: Schedule) -> Iterator[str]:
+        numbered = [*(("once", step) for step in each.once), *enumerate(each.steps, start=1)]
+        for at, step in numbered[:_SHOWN]:
+            place = _place(step)
+            yield f"  {at}  {title_of(step):<{_WIDTH}}{place}".rstrip()
+            yield from (f"       {name:<12} {text}" for name, text in self._costs(step))
+        if len(numbered) > _SHOWN:
+            yield f"  …  {len(numbered) - _SHOWN} more steps"
+
+    def _known_lengths(self) -> str:
+        """The lengths that polynomials are asked for, with their numbers."""
+        variables = dict.fromkeys(v for p in self.polynomials for v in p.variables)
+        return ", ".join(
+            f"{v.short}={number:,}" if (number := self.lengths.get(v)) is not None
+            else f"{v.short}=?"
+            for v in variables
+        )  # fmt: skip
+
+    def _costs(self, step: Step) -> list[tuple[str, str]]:
+        """What a step costs, in words."""
+        rows = [
+            ("flops", step.flops, count_text),
+            ("read", step.read, bytes_text),
+            ("written", step.written, bytes_text),
+            ("temporaries", step.temporaries, bytes_text),
+        ]
+        return [(name, self._text(p, unit)) for name, p, unit in rows if p]
+
+    def _memory(self, each: Schedule) -> list[tuple[str, str]]:
+        """The memory of a call, in words."""
+        rows = [
+            ("inputs", each.given),
+            ("data", each.held),
+            ("temporaries", each.temporaries),
+            ("results", each.results),
+            ("peak", each.peak),
+        ]
+        return [(name, self._text(p, bytes_text)) for name, p in rows if p]
+
+    def _text(self, polynomial: Polynomial, unit: Any) -> str:
+        """A polynomial, and the number that it is."""
+        number = self.number(polynomial)
+        if polynomial.number is not None:
+            return unit(polynomial.number)
+        return str(polynomial) if number is None else f"{polynomial} = {unit(number)}"
+
+    # -- HTML ------------------------------------------------------------------------------------
+
+    def _repr_html_(self) -> str:
+        from dimtensor.display import Section, card, styled, table
+
+        sections = []
+        for name, each in self.schedules.items():
+            rows = []
+            numbered = [*(("once", step) for step in each.once), *enumerate(each.steps, start=1)]
+            for at, step in numbered:
+                costs = dict(self._costs(step))
+                cells = [costs.get(key, "") for key in ("flops", "read", "written", "temporaries")]
+                rows.append([str(at), styled(title_of(step), "mono"), *cells, _place(step)])
+            title = "Value and gradient" if name == "gradient" else "Value"
+            header = ["", "computes", "flops", "read", "written", "temporaries", "line"]
+            sections.append(Section(title, table(rows, header), number=len(rows)))
+            memory = [[key, text] for key, text in self._memory(each)]
+            largest = self.largest_of(each)
+            if largest is not None:
+                memory.append(["largest array", self._text(largest.size, bytes_text)])
+                memory += [list(pair) for pair in made_at(largest)]
+            if name in self.xla:
+                memory += [list(pair) for pair in xla_rows(self.xla[name])]
+            sections.append(Section(f"Memory of {title.lower()}", table(memory)))
+        head = [styled("Cost", "kind"), self.what, "on", styled(self.backend, "name")]
+        return card([*head, styled(self._known_lengths(), "soft")], sections)
+
+
+def title_of(step: Step) -> str:
+    """What a step computes, in one line."""
+    from dimtensor.display.formula import formula
+
+    shown = [node for node in step.nodes if node.kind != "bound"]
+    if not shown:
+        return step.what
+    more = f" and {len(shown) - 1} more" if len(shown) > 1 else ""
+    return formula(shown[0], _WIDTH - 12) + more
+
+
+def _place(step: Step) -> str:
+    lines = [node.line for node in step.nodes if node.line is not None]
+    return str(lines[0]) if lines else ""
+
+
+def made_at(array: Array) -> list[tuple[str, str]]:
+    """The expression that an array is made for, and where it is written."""
+    from dimtensor.display.formula import formula
+
+    if array.node is None:
+        return []
+    found = [("expression", formula(array.node, 76))]
+    if array.line is not None:
+        source = textwrap.shorten(array.line.text, 76, placeholder=" …")
+        found.append(("line", f"{array.line}  {source}" if source else str(array.line)))
+    return found
+
+
+def xla_rows(cost: XlaCost) -> list[tuple[str, str]]:
+    """What XLA says, in words."""
+    rows = [("XLA peak", bytes_text(cost.peak)), ("XLA temps", bytes_text(cost.temporaries))]
+    if cost.flops is not None:
+        rows.append(("XLA flops", count_text(cost.flops)))
+    if cost.accessed is not None:
+        rows.append(("XLA bytes", bytes_text(cost.accessed)))
+    return rows

@@ -1,0 +1,414 @@
+"""The steps of a plan: what the kernel of some outputs does, and what that costs.
+
+The graph is lowered and its loops are written as they are for a call; nothing is compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.graph.fg import FunctionGraph
+
+from dimtensor.compile.code import compiling
+from dimtensor.compile.program import Program, build_program
+from dimtensor.cost.nodes import size_of
+from dimtensor.cost.polynomial import ZERO, Count, Lengths, Number, Polynomial
+from dimtensor.cost.weights import SORT, SORT_DEPTH
+from dimtensor.dims import Dim, Dims, depends_on_mask
+from dimtensor.explanation.nests import Reader, Totals
+from dimtensor.graph import Node, toposort
+from dimtensor.graph.lines import Line
+from dimtensor.graph.rebuilding.substitute import rebuild
+from dimtensor.graph.regions import DERIVATIVES
+from dimtensor.kernels.compiler import rewritten
+from dimtensor.kernels.emit.emitter import Emitter
+from dimtensor.kernels.graph.once import split_once
+from dimtensor.kernels.ir import nodes as ir
+from dimtensor.kernels.plan.plan import Group, Plan, Task
+from dimtensor.lower.border import made_for, remembering
+
+# operations between a variable and one that a node of the graph is known for
+_NEAR = 200
+_LEAVES = frozenset({"input", "data", "shaped", "bound", "constant"})
+
+
+class Array(NamedTuple):
+    """An array that a call makes.
+
+    Attributes
+    ----------
+    size : Polynomial
+        Its bytes.
+    node : Node or None
+        The expression that it is the value of, or that it is made for.
+    is_result : bool
+    """
+
+    size: Polynomial
+    node: Node | None
+    is_result: bool
+
+    @property
+    def line(self) -> Line | None:
+        """The line of the user's code with the expression."""
+        return None if self.node is None else self.node.line
+
+
+class Step(NamedTuple):
+    """A loop nest, or a call.
+
+    Attributes
+    ----------
+    what : str
+        What it is: ``loops``, or the name of an operation.
+    nodes : tuple of Node
+        What it computes.
+    flops, read, written : Polynomial
+        Operations, and bytes.
+    arrays : tuple of Array
+        What it makes.
+    """
+
+    what: str
+    nodes: tuple[Node, ...]
+    flops: Polynomial
+    read: Polynomial
+    written: Polynomial
+    arrays: tuple[Array, ...]
+
+    @property
+    def temporaries(self) -> Polynomial:
+        """Bytes of what it makes and does not return."""
+        return sum((each.size for each in self.arrays if not each.is_result), ZERO)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """All steps of a function, and its memory in bytes.
+
+    Attributes
+    ----------
+    steps : tuple of Step
+    once : tuple of Step
+        What is computed once for the data, and not at every call.
+    given : Polynomial
+        Values that come with a call.
+    held : Polynomial
+        Data and constants, and what follows from data alone.
+    temporaries, results : Polynomial
+    """
+
+    steps: tuple[Step, ...]
+    once: tuple[Step, ...]
+    given: Polynomial
+    held: Polynomial
+    temporaries: Polynomial
+    results: Polynomial
+
+    @property
+    def peak(self) -> Polynomial:
+        """Bytes at the end of a call, when there are most: nothing is freed before."""
+        return self.given + self.held + self.temporaries + self.results
+
+    @property
+    def arrays(self) -> list[Array]:
+        """Everything that a call makes."""
+        return [each for step in (*self.once, *self.steps) for each in step.arrays]
+
+    def total(self, what: str) -> Polynomial:
+        """The sum of ``flops``, ``read`` or ``written`` over the steps of a call."""
+        return sum((getattr(step, what) for step in self.steps), ZERO)
+
+
+class _Marked(Emitter):
+    """Notes which statements belong to which group, and what arrays are made for."""
+
+    marks: list[tuple[Group, int, int]]
+
+    def _nest(self, group: Group, number: int) -> None:
+        start = len(self.lines)
+        super()._nest(group, number)
+        self._mark(group, start)
+
+    def _call(self, task: Task) -> None:
+        start = len(self.lines)
+        super()._call(task)
+        self._mark(Group([task]), start)
+
+    def _mark(self, group: Group, start: int) -> None:
+        if self.early is self.lines:
+            marks = self.__dict__.setdefault("marks", [])
+            marks.append((group, start, len(self.lines)))
+
+    def array(self, variable: Variable) -> ir.Array:
+        made = super().array(variable)
+        self.variables[made.name] = variable
+        return made
+
+    @property
+    def variables(self) -> dict[str, Variable]:
+        """Variables by the names of arrays, of the whole function."""
+        return self.shared.__dict__.setdefault("variables", {})
+
+
+class _Read(NamedTuple):
+    """A kernel that was read."""
+
+    steps: tuple[Step, ...]
+    temporaries: Polynomial
+    results: list[tuple[tuple[Polynomial, ...], str]]
+    constants: int
+
+
+def schedule(
+    inputs: Sequence[Node | Dim], outputs: Sequence[Node], allow: Any = frozenset()
+) -> Schedule:
+    """The steps that kernels take for some outputs.
+
+    Raises
+    ------
+    GraphError
+        If the outputs need an input that is not given.
+    """
+    token = remembering.set(True)
+    try:
+        with compiling:
+            program = build_program(inputs, outputs)
+            graph = rewritten(program.inputs, program.outputs, allow)
+            shapes = [_shape(slot.dims) for slot in program.slots if slot.variable is not None]
+            numbers = _numbers(program)
+            split = split_once(graph, graph.inputs[len(inputs) :])
+            once = None
+            plan = Plan(graph)
+            if split is not None:
+                n = len(inputs)
+                once = _read(Plan(split.once), shapes[n:], numbers[n:], program)
+                shapes = [*shapes, *(shape for shape, _ in once.results)]
+                plan = Plan(graph, same=split.same_lengths)
+            found = _read(plan, shapes, numbers, program)
+    finally:
+        remembering.reset(token)
+    sizes = [_size(shape, v.type.dtype) for shape, v in zip(shapes, graph.inputs, strict=False)]
+    n = len(inputs)
+    outer = _outside(outputs)
+    return Schedule(
+        tuple(outer(step) for step in found.steps),
+        () if once is None else tuple(outer(step) for step in once.steps),
+        sum(sizes[:n], ZERO),
+        sum(sizes[n:], ZERO) + found.constants,
+        found.temporaries,
+        sum((_size(shape, dtype) for shape, dtype in found.results), ZERO),
+    )
+
+
+def _outside(outputs: Sequence[Node]) -> Callable[[Step], Step]:
+    """Exchanges expressions inside of derivatives for those that they are the derivatives of."""
+    owners: dict[Node, Node] = {}
+    for node in toposort(outputs):
+        if node.kind in DERIVATIVES:
+            for each in toposort(node.attrs.region.outputs):
+                owners.setdefault(each, node)
+    known: dict[Node, Node] = {}
+
+    def outside(node: Node) -> Node:
+        if node not in known:
+            owner = owners.get(node)
+            known[node] = node
+            if owner is not None and any(leaf.kind == "bound" for leaf in toposort([node])):
+                pairs = dict(zip(owner.attrs.region.bound, owner.inputs, strict=False))
+                known[node] = rebuild([node], pairs)[0]
+        return known[node]
+
+    def outer(step: Step) -> Step:
+        arrays = (
+            each if each.node is None else each._replace(node=outside(each.node))
+            for each in step.arrays
+        )
+        nodes = dict.fromkeys(map(outside, step.nodes))
+        return step._replace(nodes=tuple(nodes), arrays=tuple(arrays))
+
+    return outer
+
+
+def _shape(dims: Dims) -> tuple[Polynomial, ...]:
+    return tuple(map(Polynomial.of, dims))
+
+
+def _size(shape: Iterable[Polynomial], dtype: str) -> Polynomial:
+    size = Polynomial.constant(np.dtype(dtype).itemsize)
+    for length in shape:
+        size = size * length
+    return size
+
+
+def _numbers(program: Program) -> list[Polynomial | None]:
+    """Values of inputs without axes that may be lengths or numbers of rounds."""
+    found: list[Polynomial | None] = []
+    for slot in program.slots:
+        if slot.variable is None:
+            continue
+        number = None
+        if isinstance(slot.source, Dim):
+            number = Polynomial.of(slot.source)
+        elif isinstance(slot.source, Node) and not slot.dims and "int" in slot.source.dtype:
+            number = Polynomial.of(Count(slot.source.name or "rounds"))
+        found.append(number)
+    return found
+
+
+def _read(
+    plan: Plan,
+    shapes: Sequence[tuple[Polynomial, ...]],
+    numbers: Sequence[Polynomial | None],
+    program: Program,
+) -> _Read:
+    """Write the loops of a plan, and read what they cost."""
+    emitter = _Marked(plan)
+    function = emitter.function()
+    sources = _Sources(plan.graph, emitter.variables)
+    given = dict(zip((each.name for each in function.arguments), shapes, strict=False))
+    given.update((name, _shape_of_data(data)) for name, data in emitter.constants)
+    known = {
+        each.name: number
+        for each, number in zip(function.arguments, numbers, strict=False)
+        if number is not None
+    }
+
+    def length(name: str, axis: int) -> Polynomial | None:
+        variable = emitter.variables.get(name)
+        node = None if variable is None else made_for(variable)
+        if node is None:
+            known = sources.masked(variable)
+            return None if known is None else Polynomial.of(known)
+        dims = program.order.sort(node.dims)
+        return Polynomial.of(dims[axis]) if axis < len(dims) else None
+
+    reader = Reader(given, known, length)
+    names = _result_names(function)
+    steps, made, at = [], [], 0
+    marks = [*getattr(emitter, "marks", ()), (None, len(function.body), len(function.body))]
+    for group, start, stop in marks:
+        between = reader.read(function.body[at:start])
+        made += between.made
+        if group is not None:
+            totals = reader.read(function.body[start:stop])
+            made += totals.made
+            steps.append(_step(group, between, totals, sources, names))
+        at = max(at, stop)
+    results = [(reader.shape(each), each.dtype) for each in function.results]
+    temporaries = sum((each.size for each in made if each.name not in names), ZERO)
+    constants = sum(data.nbytes for _, data in emitter.constants)
+    return _Read(tuple(steps), temporaries, results, constants)
+
+
+def _shape_of_data(data: np.ndarray) -> tuple[Polynomial, ...]:
+    return tuple(map(Polynomial.constant, data.shape))
+
+
+def _result_names(function: ir.Function) -> set[str]:
+    """Arrays that are handed to the caller."""
+    names = {each.name for each in function.results if isinstance(each, ir.Array)}
+    for each in reversed(function.body):
+        if isinstance(each, ir.Bind) and isinstance(each.value, ir.Array):
+            if each.array.name in names:
+                names.add(each.value.name)
+    return names
+
+
+def _step(
+    group: Group, between: Totals, totals: Totals, sources: _Sources, results: set[str]
+) -> Step:
+    variables = [out for task in group.tasks for out in _targets(task)]
+    found = [node for v in variables if (node := sources.of(v)) is not None]
+    flops = totals.flops + between.flops
+    what = "loops"
+    if group.is_call:
+        node = group.tasks[0].node
+        assert node is not None
+        what = type(getattr(node.op, "core_op", node.op)).__name__
+        if what in ("SortOp", "ArgSortOp"):
+            flops = totals.read * Fraction(SORT * SORT_DEPTH, 8)
+    arrays = []
+    for made in (*between.made, *totals.made):
+        made_of = sources.of(sources.variables.get(made.name), made.size)
+        if made_of is None and found:
+            made_of = found[0]
+        arrays.append(Array(made.size, made_of, made.name in results))
+    unique = tuple(dict.fromkeys(found))
+    return Step(what, unique, flops, totals.read, totals.written, tuple(arrays))
+
+
+def _targets(task: Task) -> list[Variable]:
+    return [task.target] if task.node is None else list(task.node.outputs)
+
+
+class _Sources:
+    """Finds the nodes that variables are the values of, as far as rewrites left these.
+
+    Parameters
+    ----------
+    graph : FunctionGraph
+    variables : dict of str to Variable
+        By the names of arrays.
+    """
+
+    def __init__(self, graph: FunctionGraph, variables: dict[str, Variable]):
+        self.variables = variables
+        self._clients = graph.clients
+        self._sized = Lengths(assumed=997)
+
+    def of(self, variable: Variable | None, size: Polynomial | None = None) -> Node | None:
+        """The node of a variable, or of one nearby: preferably as large, and an operation."""
+        if variable is None:
+            return None
+        own = made_for(variable)
+        if own is not None and own.kind not in _LEAVES:
+            return own
+        wanted = None if size is None else size.at(self._sized)
+        above = self._near(variable, self._read_by)
+        below = self._near(variable, _inputs_of)
+        found = [
+            ((node.kind in _LEAVES, not self._fits(node, wanted), distance), node)
+            for nodes in (above, below)
+            for distance, node in enumerate(nodes)
+        ]
+        return min(found, key=lambda pair: pair[0])[1] if found else own
+
+    def masked(self, variable: Variable | None) -> Dim | None:
+        """The dim of the positions that a mask leaves, of something computed with these."""
+        for node in () if variable is None else self._near(variable, self._read_by):
+            for dim in node.dims:
+                if depends_on_mask(dim):
+                    return dim
+        return None
+
+    def _fits(self, node: Node, wanted: Number | None) -> bool:
+        return wanted is None or size_of(node).at(self._sized) == wanted
+
+    def _read_by(self, variable: Variable) -> list[Variable]:
+        clients = self._clients.get(variable, ())
+        return [out for node, _ in clients if isinstance(node, Apply) for out in node.outputs]
+
+    def _near(self, variable: Variable, below: Callable[[Variable], list[Variable]]) -> list[Node]:
+        """The first nodes on all ways from a variable in one direction."""
+        pending, seen, found = [variable], set[Variable](), []
+        while pending and len(seen) < _NEAR:
+            one = pending.pop(0)
+            if one in seen or isinstance(one, Constant):
+                continue
+            seen.add(one)
+            node = made_for(one)
+            if node is not None:
+                found.append(node)
+            if node is None or one is variable:
+                pending += below(one)
+        return found
+
+
+def _inputs_of(variable: Variable) -> list[Variable]:
+    return [] if variable.owner is None else list(variable.owner.inputs)

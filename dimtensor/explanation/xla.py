@@ -1,0 +1,75 @@
+"""What XLA says of its own code: compiled for given lengths, and not run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dimtensor.compile.code import compiling
+from dimtensor.compile.program import build_program
+from dimtensor.cost.polynomial import Lengths
+from dimtensor.dims import Dim
+from dimtensor.explanation.report import XlaCost
+from dimtensor.graph import Node
+
+
+def xla_cost(
+    inputs: Sequence[Any], outputs: Sequence[Node], lengths: Lengths, allow: Any = frozenset()
+) -> XlaCost:
+    """Operations and memory of outputs on JAX.
+
+    Parameters
+    ----------
+    inputs : sequence of Node or Dim
+    outputs : sequence of Node
+    lengths : Lengths
+        All of them are known.
+    """
+    import jax
+
+    from dimtensor.backends.jax import compile_positional
+
+    with compiling:
+        program = build_program(inputs, outputs)
+        executable = compile_positional(program.inputs, program.outputs, True, allow)
+    shapes = [
+        jax.ShapeDtypeStruct(tuple(map(lengths.required, slot.dims)), np.dtype(slot.variable.dtype))
+        for slot in program.slots
+        if slot.variable is not None
+    ]
+    # lengths that are inputs are known when XLA compiles, or nothing could be allocated
+    with jax.enable_x64(True):
+        fixed = {
+            at: lengths.required(slot.source)
+            for at, slot in enumerate(s for s in program.slots if s.variable is not None)
+            if isinstance(slot.source, Dim)
+        }
+        compiled = (
+            jax.jit(_with(executable.given_raw, fixed))
+            .lower(*(shape for at, shape in enumerate(shapes) if at not in fixed))
+            .compile()
+        )
+    cost = compiled.cost_analysis() or {}
+    memory = compiled.memory_analysis()
+    return XlaCost(
+        cost.get("flops"),
+        cost.get("bytes accessed"),
+        memory.argument_size_in_bytes,
+        memory.output_size_in_bytes,
+        memory.temp_size_in_bytes,
+    )
+
+
+def _with(function: Any, fixed: dict[int, int]) -> Any:
+    """The function of the arguments that are not fixed."""
+
+    def call(*rest: Any) -> Any:
+        others = iter(rest)
+        count = len(rest) + len(fixed)
+        return function(
+            *(np.int64(fixed[at]) if at in fixed else next(others) for at in range(count))
+        )
+
+    return call
