@@ -23,7 +23,7 @@ CASES = (
     "garch", "arma", "hmm", "kalman", "ode", "newton", "rnn", "draws", "dists",
     "mixture_marginal", "hmm_marginal", "occupancy", "kalman_marginal",
     "layout", "latency", "call", "memory", "loop_memory", "import", "build", "growth",
-    "posterior", "refit", "predict",
+    "posterior", "refit", "predict", "simplify",
 )  # fmt: skip
 CONTENDERS = ("hand", "dimtensor-numba", "dimtensor-jax", "jax", "pytensor")
 ROUNDS = 9

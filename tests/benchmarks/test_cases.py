@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import dimtensor as dt
+
 HERE = Path(__file__).parent
 LOOPS = ("garch", "arma", "hmm", "kalman", "ode", "newton", "rnn")
 COMPARED = ("radon", "normal", "effect", "glm", "mixture", "gp", *LOOPS)
@@ -102,3 +104,22 @@ def test_densities_agree(name, run):
 
     lines = list(importlib.import_module("cases.dists").lines_of(dist.TABLE[name], 1000))
     assert {"dimtensor-numba", "dimtensor-jax", "scipy"} <= {line["who"] for line in lines}
+
+
+@pytest.mark.parametrize("number", range(10))
+def test_programs_that_are_simplified_compute_the_same(number, run):
+    case = importlib.import_module("cases.simplify")
+    program = case.PROGRAMS[number]
+    results = []
+    for simplify in (False, True):
+        f, values = case.prepared(program, 0.02, simplify, "python")
+        results.append(run.flattened(f(*values)))
+    run.check_agreement("simplify", 1, program.__name__, results[1], results[0])
+    inputs, outputs, _ = program(1)
+    allow = "reassociate" if program in (case.als, case.regression, case.factors) else ()
+    found = dt.simplify(outputs, allow=allow)
+    cheaper = [case.als, case.glm, case.pnmf, case.radon, case.poisson, case.regression]
+    if program in (*cheaper, case.kronecker, case.factors):
+        assert found.after < 0.55 * found.before
+    assert found.after <= found.before
+    assert set(dt.inputs_of(outputs)) == set(inputs)
