@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import importlib.util
 import json
 import os
 import statistics
@@ -202,11 +203,28 @@ def compare(case: str, n: int, contenders: Sequence[str]) -> list[dict]:
     ]
 
 
+# what contenders need that is not among our own dependencies
+NEEDED = {"numpyro": ("numpyro", "funsor"), "pymc-extras": ("pymc_extras",)}
+
+
+def available(case: str, contenders: Sequence[str]) -> list[str]:
+    """Contenders whose libraries are installed; of the others a line says so."""
+    found = []
+    for who in contenders:
+        missing = [name for name in NEEDED.get(who, ()) if importlib.util.find_spec(name) is None]
+        if missing:
+            print(json.dumps({"case": case, "who": who, "skipped": f"no {missing[0]}"}), flush=True)
+        else:
+            found.append(who)
+    return found
+
+
 def run_case(case: str, chosen: Sequence[str] | None) -> None:
     module = importlib.import_module(f"cases.{case}_" if case == "import" else f"cases.{case}")
     contenders = getattr(module, "CONTENDERS", CONTENDERS)
     if chosen is not None:  # the first one is what the others are compared with
         contenders = [who for who in contenders if who in chosen or who == contenders[0]]
+    contenders = available(case, contenders)
     if hasattr(module, "measure"):
         lines = module.measure()
     else:

@@ -74,7 +74,7 @@ def test_disagreement_is_found(run):
 
 def test_every_case_can_be_run(run):
     files = {path.stem.rstrip("_") for path in (HERE / "cases").glob("[a-z]*.py")}
-    assert set(run.CASES) == files - {"axes", "vectors"}
+    assert set(run.CASES) == files - {"axes", "vectors", "peers"}
     for case in run.CASES:
         module = importlib.import_module(f"cases.{case}_" if case == "import" else f"cases.{case}")
         if hasattr(module, "measure"):
@@ -95,6 +95,12 @@ def test_what_is_summed_out_is_what_is_written_without(case, run):
     expected = results_of(run, module._dimtensor(problem, True, "python"))
     results = results_of(run, module._dimtensor(problem, False, "python"))
     run.check_agreement(case, n, "marginal", results, expected)
+
+
+def test_contenders_that_are_not_installed_are_said(run, monkeypatch, capsys):
+    monkeypatch.setitem(run.NEEDED, "numpyro", ("no_such_library",))
+    assert run.available("hmm_marginal", ["hand", "marginal", "numpyro"]) == ["hand", "marginal"]
+    assert '"who": "numpyro", "skipped": "no no_such_library"' in capsys.readouterr().out
 
 
 @pytest.mark.compiled

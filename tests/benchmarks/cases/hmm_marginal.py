@@ -7,7 +7,7 @@ states. `hand` is the forward algorithm as one writes it with dimtensor.
 import numpy as np
 
 SIZES = (2_000, 100_000)
-CONTENDERS = ("hand", "marginal")
+CONTENDERS = ("hand", "marginal", "numpyro", "pymc-extras")
 
 
 def problem(n):
@@ -59,3 +59,51 @@ def hand(p):
 
 def marginal(p):
     return _dimtensor(p, False)
+
+
+def numpyro(p):
+    """NumPyro's enumeration, with the chains beside each other in a plate within the loop."""
+    import jax
+    import jax.numpy as jnp
+    import numpyro.distributions as dist
+    from numpyro import plate, sample
+    from numpyro.contrib.control_flow import scan
+
+    from cases.peers import enumerated
+
+    chains, k = len(p["y"]), len(p["mean"])
+    columns = jnp.asarray(p["y"].T)
+
+    def model(mean, logit):
+        move = jax.nn.softmax(logit, axis=-1)
+
+        def step(carry, y):
+            before, t = carry
+            with plate("one", chains, dim=-1):
+                chance = jnp.where(t == 0, 1.0 / k, move[before])
+                state = sample("z", dist.Categorical(chance))
+                sample("y", dist.Normal(mean[state], 1.0), obs=y)
+            return (state, t + 1), None
+
+        scan(step, (jnp.zeros(chains, dtype=int), 0), columns)
+
+    return enumerated(model, (p["mean"], p["logit"]))
+
+
+def pymc_extras(p):
+    """A Markov chain of pymc-extras, which it sums out."""
+    import pymc as pm
+    from pymc_extras.distributions import DiscreteMarkovChain
+
+    from cases.peers import without
+
+    k = len(p["mean"])
+    with pm.Model() as model:
+        mean, logit = pm.Flat("mean", shape=k), pm.Flat("logit", shape=(k, k))
+        start = pm.Categorical.dist(p=np.full(k, 1.0 / k))
+        shape = p["y"].shape if len(p["y"]) > 1 else p["y"].shape[1:]
+        z = DiscreteMarkovChain(
+            "z", P=pm.math.softmax(logit, axis=-1), init_dist=start, shape=shape
+        )
+        pm.Normal("y", mean[z], 1.0, observed=p["y"].reshape(shape))
+    return without(model, "z", (p["mean"], p["logit"]))

@@ -6,7 +6,7 @@
 import numpy as np
 
 SIZES = (1_000, 100_000)
-CONTENDERS = ("hand", "marginal")
+CONTENDERS = ("hand", "marginal", "numpyro", "pymc-extras")
 K = 5
 
 
@@ -42,3 +42,33 @@ def hand(p):
 
 def marginal(p):
     return _dimtensor(p, False)
+
+
+def numpyro(p):
+    """NumPyro's enumeration."""
+    import numpyro.distributions as dist
+    from numpyro import plate, sample
+
+    from cases.peers import enumerated
+
+    y = p["y"]
+
+    def model(mean, weight):
+        with plate("obs", len(y), dim=-1):
+            z = sample("z", dist.Categorical(logits=weight))
+            sample("y", dist.Normal(mean[z], 1.0), obs=y)
+
+    return enumerated(model, (p["mean"], p["weight"]))
+
+
+def pymc_extras(p):
+    """PyMC's variables, of which pymc-extras sums one out."""
+    import pymc as pm
+
+    from cases.peers import without
+
+    with pm.Model() as model:
+        mean, weight = pm.Flat("mean", shape=K), pm.Flat("weight", shape=K)
+        z = pm.Categorical("z", logit_p=weight, shape=len(p["y"]))
+        pm.Normal("y", mean[z], 1.0, observed=p["y"])
+    return without(model, "z", (p["mean"], p["weight"]))

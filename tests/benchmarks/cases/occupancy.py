@@ -6,7 +6,7 @@
 import numpy as np
 
 SIZES = (200, 20_000)
-CONTENDERS = ("hand", "marginal")
+CONTENDERS = ("hand", "marginal", "numpyro", "pymc-extras")
 VISITS = 5
 
 
@@ -54,3 +54,37 @@ def hand(p):
 
 def marginal(p):
     return _dimtensor(p, False)
+
+
+def numpyro(p):
+    """NumPyro's enumeration."""
+    import jax
+    import numpyro.distributions as dist
+    from numpyro import plate, sample
+
+    from cases.peers import enumerated
+
+    seen = p["seen"].T
+
+    def model(effect, logit):
+        eta = effect[0] + effect[1] * p["forest"]
+        with plate("site", len(eta), dim=-1):
+            z = sample("z", dist.Bernoulli(logits=eta))
+            with plate("visit", VISITS, dim=-2):
+                sample("y", dist.Bernoulli(z * jax.nn.sigmoid(logit)), obs=seen)
+
+    return enumerated(model, (p["effect"], p["logit"]))
+
+
+def pymc_extras(p):
+    """PyMC's variables, of which pymc-extras sums one out."""
+    import pymc as pm
+
+    from cases.peers import without
+
+    with pm.Model() as model:
+        effect, logit = pm.Flat("effect", shape=2), pm.Flat("logit")
+        eta = effect[0] + effect[1] * p["forest"]
+        z = pm.Bernoulli("z", logit_p=eta, shape=len(p["forest"]))
+        pm.Bernoulli("y", z[:, None] * pm.math.sigmoid(logit), observed=p["seen"])
+    return without(model, "z", (p["effect"], p["logit"]))
