@@ -1,12 +1,13 @@
 """Programs as they are written and as ``simplify=True`` rewrites them, on numba.
 
-``als``, ``glm``, ``mlr``, ``svm`` and ``pnmf`` are expressions of the algorithms that SPORES was
-measured on (Wang et al., VLDB 2020), with dense matrices; the others are log densities of models,
-with their gradients. ``us`` are microseconds of a call on plain arrays, ``ratio`` is that to the
-call as written, ``cost`` the operations that dimtensor counts, ``simplify_s`` the seconds that
-rewriting took. Rules that can lose digits are asked for in ``als``, ``regression`` and ``factors``.
+``factorisation``, ``glm``, ``mlr``, ``svm`` and ``pnmf`` are expressions of the algorithms that
+SPORES was measured on (Wang et al., VLDB 2020), with dense matrices; the others are log densities
+of models, with their gradients. ``us`` are microseconds of a call on plain arrays, ``ratio`` is
+that to the call as written, ``cost`` the operations that dimtensor counts, ``simplify_s`` the
+seconds that rewriting took. Rules that can lose digits are asked for in ``factorisation``,
+``regression`` and ``factors``.
 
-``python cases/simplify.py radon als`` prints the lines of some programs.
+``python cases/simplify.py radon glm`` prints the lines of some programs.
 """
 
 import json
@@ -17,7 +18,7 @@ import time
 import numpy as np
 
 ROUNDS = 5
-ASKED = ("als", "regression", "factors")
+ASKED = ("factorisation", "regression", "factors")
 
 
 def _rng():
@@ -28,7 +29,7 @@ def _sized(n, scale):
     return max(4, round(n * scale))
 
 
-def als(scale):
+def factorisation(scale):
     """The gradient of matrix factorisation by one factor: (U V' - X) V."""
     import dimtensor as dt
 
@@ -192,7 +193,7 @@ def factors(scale):
     return [d, u], [total, *dt.grad(total, [d, u])], values
 
 
-PROGRAMS = (als, glm, mlr, svm, pnmf, radon, poisson, regression, kronecker, factors)
+PROGRAMS = (factorisation, glm, mlr, svm, pnmf, radon, poisson, regression, kronecker, factors)
 
 
 def prepared(program, scale, simplify, backend="numba"):
