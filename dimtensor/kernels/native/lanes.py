@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 # functions that LLVM has of vectors, and those that are made of functions of ours
 _OWN = frozenset({"sqrt", "floor", "ceil", "trunc", "rint", "fabs"})
 _MADE_OF = {
-    m.Sigmoid: ("exp",), m.Softplus: ("exp", "log1p"), s.Abs: (), s.Cast: (), s.Clip: (),
+    m.Sigmoid: ("exp",), m.Softplus: ("exp", "log"), s.Abs: (), s.Cast: (), s.Clip: (),
     s.Identity: (), s.Invert: (), s.IsInf: (), s.IsNan: (), s.Neg: (), s.Reciprocal: (),
     s.ScalarMaximum: (), s.ScalarMinimum: (), s.Second: (), s.Sign: (), s.Sqr: (), s.Switch: (),
     Vanishing: (),

@@ -262,19 +262,35 @@ def _invert(b: Builder, x: list[Value], out: Scalar) -> Value:
 
 
 def _sigmoid(b: Builder, x: list[Value], out: Scalar) -> Value:
-    """1 / (1 + exp(-x)), which is 0 where the exponential overflows."""
-    one = constant(1.0, out)
-    grown = float_function(b, "exp", b.negate(b.cast(x[0], out)))
-    return b.arithmetic("/", one, b.arithmetic("+", one, grown))
+    """1 / (1 + exp(-x)), by exp(-|x|), which does not overflow."""
+    v, _, size, inverse = _of_size(b, x[0], out)
+    below = b.compare("<", v, constant(0.0, out))
+    return b.select(below, b.arithmetic("*", size, inverse), inverse)
+
+
+def _of_size(b: Builder, x: Value, out: Scalar) -> tuple[Value, Value, Value, Value]:
+    """Of x, what logistic functions have in common: 1 + exp(-|x|), exp(-|x|), 1 / (1 + exp(-|x|)).
+
+    They are computed once where several are functions of the same number.
+    """
+    v, one = b.cast(x, out), constant(1.0, out)
+    size = float_function(b, "exp", b.negate(float_function(b, "fabs", v)))
+    more = b.arithmetic("+", one, size)
+    return v, more, size, b.arithmetic("/", one, more)
 
 
 def _softplus(b: Builder, x: list[Value], out: Scalar) -> Value:
-    """log(1 + exp(x)) = max(x, 0) + log1p(exp(-|x|)), without overflow; nan goes through."""
-    v = b.cast(x[0], out)
-    size = float_function(b, "exp", b.negate(float_function(b, "fabs", v)))
+    """log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|)), without overflow; nan goes through.
+
+    What is lost in the sum is added to the logarithm.
+    """
+    v, more, size, inverse = _of_size(b, x[0], out)
+    lost = b.arithmetic("-", size, b.arithmetic("-", more, constant(1.0, out)))
+    log = float_function(b, "log", more)
+    log = b.arithmetic("+", log, b.arithmetic("*", lost, inverse))
     zero = constant(0.0, out)
     above = b.select(b.compare("<", v, zero), zero, v)
-    return b.arithmetic("+", above, float_function(b, "log1p", size))
+    return b.arithmetic("+", above, log)
 
 
 def _log1mexp(b: Builder, x: list[Value], out: Scalar) -> Value:
