@@ -166,6 +166,21 @@ def known_values_of_a_parameter_outside_of_its_range():
 
 
 @building
+def parameter_that_differs_along_elements_that_belong_together():
+    dist.MvStudentT(dt.ones(COUNTRY), 0.0, dt.eye(COUNTRY))
+
+
+@building
+def truncation_of_what_has_no_probabilities():
+    dist.truncated(dist.VonMises(0.0, 2.0), lower=0.0)
+
+
+@building
+def truncation_of_counts_by_a_bound_that_is_no_number():
+    dist.truncated(dist.BetaNegativeBinomial(3.0, 2.0, 1.0), upper=dt.scalar("most"))
+
+
+@building
 def parameters_of_two_parametrisations():
     dist.Gamma(2.0, mu=1.0)
 

@@ -10,12 +10,12 @@ from dimtensor.dims import Dims, sort_dims, union
 from dimtensor.dist.distribution import DimsLike, Distribution, plain_bound
 from dimtensor.dist.formulas import difference
 from dimtensor.dist.modifiers.inversion import inverted
+from dimtensor.dist.modifiers.sums import with_probabilities
 from dimtensor.dist.parameters import as_number, check_range
 from dimtensor.dist.supports import Bounded, Integers, Support
 from dimtensor.dist.table import RANGES
 from dimtensor.errors import InputError, build_message
 from dimtensor.graph.dtypes import is_float
-from dimtensor.tensor.constructors import full
 from dimtensor.tensor.control.while_loops import while_loop
 from dimtensor.tensor.elementwise import (
     ceil,
@@ -24,8 +24,10 @@ from dimtensor.tensor.elementwise import (
     log,
     log1p,
     logaddexp,
+    logical_not,
     maximum,
     minimum,
+    not_equal,
     where,
 )
 from dimtensor.tensor.handle import wrap
@@ -133,7 +135,7 @@ class _Between(Wrapper):
         values = [float(b.node.attrs.value) for b in known.values() if b.node.kind == "constant"]
         if len(values) == 2 and not values[0] < values[1]:
             raise InputError(f"{name}: lower={values[0]:g} is not below upper={values[1]:g}")
-        super().__init__(name, base, known)
+        super().__init__(name, with_probabilities(base, self.lower, self.upper, name), known)
 
     @property
     def support(self) -> Support:
@@ -213,7 +215,10 @@ class Truncated(_Between):
         return found if self.upper is None else minimum(found, self.upper)
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
-        u, rng = rng.uniform(0.0, 1.0, dims=self._draw_dims(dims))
+        whole = self._draw_dims(dims)
+        if not self.base.knows("logcdf"):
+            return _drawn_until(lambda x: logical_not(self._outside(x)), self.base, rng, whole)
+        u, rng = rng.uniform(0.0, 1.0, dims=whole)
         found = self.icdf(u)
         return (found.astype("int64") if self.discrete else found), rng
 
@@ -340,14 +345,19 @@ class Hurdle(Wrapper):
             return self.base.draw(rng, whole)
         if self.base.knows("logcdf"):
             return truncated(self.base, lower=1).draw(rng, whole)
+        return _drawn_until(lambda x: not_equal(x, 0), self.base, rng, whole)
 
-        def again(state: Any) -> Any:
-            value, rng = state
-            new, rng = self.base.draw(rng, whole)
-            return where(equal(value, 0), new, value), rng
 
-        start = full(whole, 0), rng
-        return while_loop(lambda state: equal(state[0], 0).any(), again, start, _ATTEMPTS)
+def _drawn_until(accepts: Any, d: Distribution, rng: Any, whole: Dims) -> tuple[DimTensor, Any]:
+    """Draws of a distribution, again and again where they are not accepted."""
+
+    def again(state: Any) -> Any:
+        value, rng = state
+        new, rng = d.draw(rng, whole)
+        return where(accepts(value), value, new), rng
+
+    start = d.draw(rng, whole)
+    return while_loop(lambda state: logical_not(accepts(state[0])).any(), again, start, _ATTEMPTS)
 
 
 # -- constructors ----------------------------------------------------------------------------------
@@ -359,7 +369,8 @@ def truncated(d: Distribution, lower: Any = None, upper: Any = None) -> Truncate
     Parameters
     ----------
     d : Distribution
-        With a formula of `logcdf`. Without one of `icdf`, quantiles and draws are found by
+        With a formula of `logcdf`; of a discrete one without, probabilities are summed up, if the
+        bounds are numbers. Where there is none of `icdf`, quantiles and draws are found by
         bisection.
     lower, upper : number or DimTensor, optional
 
@@ -371,6 +382,8 @@ def truncated(d: Distribution, lower: Any = None, upper: Any = None) -> Truncate
     ------
     InputError
         If there is no bound, or numbers are out of order.
+    GraphError
+        If the probability between the bounds has neither a formula nor a sum.
 
     Examples
     --------

@@ -13,6 +13,7 @@ from tests.dist.test_rows import NumPyDraws
 
 X = dt.Dim("x")
 K = dt.Dim("k", length=3)
+K2 = dt.Dim("k2", length=2)
 
 
 def at(d: dist.Distribution, what: str, points) -> np.ndarray:
@@ -35,6 +36,71 @@ def test_truncated_normal(lower, upper):
     assert d.support.contains(dt.data(points, dims=X)).eval().values.tolist() == [
         ends[0] <= x <= ends[1] for x in points
     ]
+
+
+@pytest.mark.parametrize(
+    ("d", "oracle"),
+    [
+        (dist.BetaBinomial(9, 1.5, 2.5), st.betabinom(9, 1.5, 2.5)),
+        (dist.HyperGeometric(20, 7, 12), st.hypergeom(20, 7, 12)),
+        (dist.LogSeries(0.6), st.logser(0.6)),
+        (dist.BetaNegativeBinomial(3.0, 4.0, 2.0), st.betanbinom(3, 4, 2)),
+    ],
+    ids=lambda d: getattr(d, "name", ""),
+)
+@pytest.mark.parametrize(("lower", "upper"), [(2, None), (None, 5), (2.5, 5), (0, None)])
+def test_truncated_counts_whose_probabilities_are_sums(d, oracle, lower, upper):
+    given = dist.truncated(d, lower, upper)
+    k = np.arange(-1, 12)
+    inside = k >= (-1 if lower is None else lower)
+    inside &= k <= (12 if upper is None else upper)
+    mass = 1.0 - oracle.cdf(np.ceil(-1 if lower is None else lower) - 1)
+    mass -= 0.0 if upper is None else oracle.sf(upper)
+    with np.errstate(divide="ignore"):
+        wanted = np.where(inside, oracle.logpmf(k) - np.log(mass), -np.inf)
+    np.testing.assert_allclose(given.logp(dt.data(k, dims=X)).eval(), wanted, rtol=1e-10)
+    n = dt.Dim("draw", length=3000)
+    drawn = given.draw(dt.random.generator(3), dims=n)[0].eval().values
+    counts = np.array([(drawn == at).sum() for at in k])
+    share = np.exp(wanted)
+    often = share * 3000 > 5
+    counts, share = counts[often], share[often]
+    rest, left = 3000 - counts.sum(), 1.0 - share.sum()
+    if left * 3000 > 5:
+        counts, share = np.append(counts, rest), np.append(share, left)
+    assert st.chisquare(counts, share / share.sum() * counts.sum()).pvalue > 1e-4
+
+
+def test_sums_of_probabilities_have_derivatives():
+    """Of shapes that are inputs, and a number of trials that is one."""
+    alpha, trials = dt.scalar("alpha"), dt.tensor("trials", dims=X, dtype="int64")
+    d = dist.truncated(dist.BetaBinomial(trials, alpha, 2.0), lower=1)
+    logp = d.logp(dt.data([1, 3], dims=K2)).sum()
+    n = np.array([4, 7])
+
+    def value(at):
+        each = [st.betabinom(m, at, 2.0) for m in n]
+        return sum((one.logpmf([1, 3]) - one.logsf(0)).sum() for one in each)
+
+    f = dt.function([alpha, trials], [logp, dt.grad(logp, alpha)], backend="python")
+    found, slope = f(1.3, n)
+    np.testing.assert_allclose(found, value(1.3), rtol=1e-12)
+    np.testing.assert_allclose(slope, (value(1.3 + 1e-6) - value(1.3 - 1e-6)) / 2e-6, rtol=1e-7)
+    whole = dist.truncated(dist.BetaBinomial(9, alpha, 2.0), upper=4)
+    np.testing.assert_allclose(
+        whole.cdf(2).eval({alpha: 1.3}),
+        st.betabinom(9, 1.3, 2.0).cdf(2) / st.betabinom(9, 1.3, 2.0).cdf(4),
+    )
+    assert float(whole.icdf(0.999999).eval({alpha: 1.3})) == 4.0
+    with pytest.raises(dt.GraphError, match="logcdf of LogSeries: there is no closed form"):
+        dist.truncated(dist.LogSeries(0.5), lower=3).logcdf(5)
+
+
+def test_censored_counts_whose_probabilities_are_sums():
+    d, oracle = dist.censored(dist.BetaBinomial(9, 1.5, 2.5), 2, 6), st.betabinom(9, 1.5, 2.5)
+    found = np.exp(d.logp(dt.data(np.arange(2, 7), dims=X)).eval())
+    wanted = [oracle.cdf(2), *oracle.pmf([3, 4, 5]), oracle.sf(5)]
+    np.testing.assert_allclose(found, wanted, rtol=1e-10)
 
 
 def test_truncated_counts_sum_to_one():

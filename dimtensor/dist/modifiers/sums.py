@@ -1,0 +1,125 @@
+"""Probabilities of whole numbers by sums, for distributions that have no formula for them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from dimtensor.dims import Dim, Dims
+from dimtensor.dist.distribution import DimsLike, Distribution, plain_bound
+from dimtensor.dist.supports import Support
+from dimtensor.errors import GraphError, build_message
+from dimtensor.tensor.constructors import arange, full
+from dimtensor.tensor.elementwise import log1mexp, where
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dimtensor.tensor.core import DimTensor
+
+_MOST = 10_000  # terms of a sum
+
+
+class Summed(Distribution):
+    """A discrete distribution with probabilities that are sums from one number to another.
+
+    Where values above the last number are possible, `logsf` is that of values up to it, and there
+    is no `logcdf`.
+    """
+
+    discrete = True
+
+    def __init__(self, base: Distribution, first: int, last: int, is_whole: bool):
+        self.base, self.name, self.is_whole = base, base.name, is_whole
+        self._first = first
+        self._dim = Dim(f"values of {base.name}", length=max(last - first + 1, 0))
+
+    @property
+    def parameters(self) -> Mapping[str, DimTensor]:
+        return self.base.parameters
+
+    @property
+    def dims(self) -> Dims:
+        return self.base.dims
+
+    @property
+    def support(self) -> Support:
+        return self.base.support
+
+    def knows(self, what: str) -> bool:
+        return self.is_whole if what == "logcdf" else self.base.knows(what)
+
+    def __repr__(self) -> str:
+        return repr(self.base)
+
+    def logp(self, x: Any) -> DimTensor:
+        return self.base.logp(x)
+
+    def _sum(self, x: Any, above: bool) -> DimTensor:
+        at = arange(self._dim) + self._first
+        counted = at > x if above else at <= x
+        return where(counted, self.base.logp(at), -math.inf).logsumexp(self._dim)
+
+    def logcdf(self, x: Any) -> DimTensor:
+        if not self.is_whole:
+            raise self._missing("logcdf", "there is no closed form, and no end of a sum")
+        return self._sum(x, above=False)
+
+    def logsf(self, x: Any) -> DimTensor:
+        if self.is_whole:
+            return self._sum(x, above=True)
+        if not self._dim.length:
+            return full(self.dims, 0.0)
+        return log1mexp(self._sum(x, above=False))
+
+    def mean(self) -> DimTensor:
+        return self.base.mean()
+
+    def variance(self) -> DimTensor:
+        return self.base.variance()
+
+    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+        return self.base.draw(rng, dims)
+
+
+def with_probabilities(
+    d: Distribution, lower: DimTensor | None, upper: DimTensor | None, what: str
+) -> Distribution:
+    """A distribution with the probabilities that truncating or censoring it takes.
+
+    Raises
+    ------
+    GraphError
+        If there is neither a formula nor a sum of them.
+    """
+    if d.knows("logcdf"):
+        return d
+    if d.discrete:
+        ends = (getattr(d.support, name, None) for name in ("low", "high"))
+        (low, below), (high, above) = (
+            (_number(end), _number(bound)) for end, bound in zip(ends, (lower, upper), strict=True)
+        )
+        first = low if low is not None else below
+        last = high if high is not None or what == "censored" else above
+        is_whole = last is not None
+        if last is None and below is not None and what == "truncated":
+            last = math.ceil(below) - 1
+        if first is not None and last is not None:
+            first, last = math.ceil(first), math.floor(last)
+            if last - first < _MOST:
+                return Summed(d, first, last, is_whole)
+        hint = f"a sum takes bounds that are numbers, of up to {_MOST:,} values"
+    else:
+        hint = "dist.custom(logp=..., logcdf=...) is a distribution of formulas that you write"
+    raise GraphError(
+        build_message(
+            f"{what}: the probability of values beyond a bound of {d.name} has no formula",
+            [("distribution", repr(d))],
+            hint,
+        )
+    )
+
+
+def _number(bound: Any) -> float | None:
+    bound = plain_bound(bound)
+    return bound if isinstance(bound, (int, float)) else None
