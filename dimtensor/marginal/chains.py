@@ -15,7 +15,7 @@ from dimtensor.graph import Node
 from dimtensor.graph.rebuilding.substitute import expand_node, relabel_node
 from dimtensor.marginal.elimination import Cost, Elimination, Merge, Move, Step, added
 from dimtensor.marginal.placing import canonical, placed, slots_onto
-from dimtensor.marginal.reading import Factor
+from dimtensor.marginal.reading import Factor, Origins
 from dimtensor.marginal.unknowns import (
     Along,
     At,
@@ -104,6 +104,7 @@ class Chain:
     orders: Mapping[Unknown, int]
     slots: tuple[tuple[Dim, Slot], ...]  # of other unknowns
     cost: Cost
+    origins: tuple[Origins, ...] = ()  # of the pieces
 
     @property
     def order(self) -> int:
@@ -195,6 +196,24 @@ def initial(chain: Chain, merge: Merge) -> tuple[DimTensor, list[tuple[Lag, Node
         _state_dims(chain)
     ).node  # fmt: skip
     return wrap(whole), trace
+
+
+def chain_tables(chain: Chain, count: int) -> DimTensor:
+    """The table of all states before the loop, with what is said at the first positions."""
+    tables: list[Node] = [zeros(chain.batch).node]
+    for position in range(count):
+        for piece in chain.pieces:
+            node = piece.at(position)
+            if node is not None:
+                moved = [(lag_dim(lag), lag_dim(Lag(lag.unknown, lag.by + chain.order - position)))
+                         for lag in piece.lags]  # fmt: skip
+                tables.append(relabel_node(node, *(m for m in moved if m[0] in node.dims)))
+    lags = [
+        lag_dim(Lag(u, by))
+        for u in chain.eliminated
+        for by in range(chain.order - count + 1, chain.order + 1)
+    ]
+    return wrap(expand_node(added(tables), tuple(lags)))
 
 
 def _state_dims(chain: Chain) -> tuple[Dim, ...]:
@@ -295,7 +314,8 @@ def move_along(
         return None
     dims = tuple(lag.states for lag in members for _ in range(orders[lag] + 1))
     cost = Cost(unknown.dims, (*dims, *(slot.unknown.states for slot in slots.values())))
-    chain = Chain(tuple(members), dim, tuple(pieces), orders, tuple(slots.items()), cost)
+    chain = Chain(tuple(members), dim, tuple(pieces), orders, tuple(slots.items()), cost,
+                  tuple(factor.origins for factor in mine))  # fmt: skip
     return _ChainMove(chain, mine, rest)
 
 

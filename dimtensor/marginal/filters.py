@@ -109,14 +109,20 @@ def _at(piece: Piece, position: int) -> Any:
     return number_or_tensor(node)
 
 
-def initial_rows(chain: Chain, said: Sequence[Said], terms: list[Any]) -> tuple[list[Row], Any]:
-    """The rows before the loop, and those of what was integrated out for it."""
-    order, rows = chain.order, []
+def _early(chain: Chain, said: Sequence[Said], count: int) -> list[Row]:
+    """What is said at the first positions."""
+    rows = []
     for one in said:
         begin, end = extent_of(one, chain)
-        for position in range(begin, order if end is None else min(order, end)):
+        for position in range(begin, count if end is None else min(count, end)):
             values = [_at(piece, position) for piece in one.pieces]
-            rows.append(one.row(values, order - position))
+            rows.append(one.row(values, chain.order - position))
+    return rows
+
+
+def initial_rows(chain: Chain, said: Sequence[Said], terms: list[Any]) -> tuple[list[Row], Any]:
+    """The rows before the loop, and those of what was integrated out for it."""
+    order, rows = chain.order, _early(chain, said, chain.order)
     older = [Lag(u, by) for u in chain.eliminated for by in range(order, chain.orders[u], -1)]
     trace = []
     for lag in older:
@@ -269,6 +275,31 @@ def layout_of(chain: Chain, said: Sequence[Said], start: Sequence[Row]) -> Layou
         rows = [*layout.unpack(layout.probes()), *rows_here(used, {**same, **first})]
         more = layout.include(step_rows(chain, rows, [])[0])
     return layout
+
+
+def chain_rows(chain: Chain, said: Sequence[Said]) -> tuple[list[Any], Any]:
+    """Log densities of what is seen up to each position before the loop; those of each in it."""
+    early = []
+    for count in range(1, chain.order + 1):
+        terms: list[Any] = []
+        rows = _early(chain, said, count)
+        there = {x for row in rows for x in row.coefficients if isinstance(x, Lag)}
+        lags = sorted(there, key=lambda lag: -lag.by)
+        for lag in lags:
+            _, rows = solved(rows, lag, terms)
+        without_numbers(rows, terms)
+        early.append(total(terms))
+    start, _ = initial_rows(chain, said, [])
+    layout = layout_of(chain, said, start)
+    sequences, same, used = rows_along(chain, said)
+
+    def step(state: dict[str, DimTensor], xs: Any) -> tuple[Any, Any]:
+        here: list[Any] = []
+        rows = [*layout.unpack(state), *rows_here(used, {**same, **(xs or {})})]
+        after, _ = step_rows(chain, rows, here)
+        return layout.pack(after), wrap(node_of_value(total(here)))
+
+    return early, scan(step, layout.pack(start), sequences or None, over=chain.following)[1]
 
 
 def filtered(

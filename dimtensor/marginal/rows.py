@@ -21,8 +21,7 @@ from dimtensor.tensor.handle import constant, wrap
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
-    Value = DimTensor | float
-
+type Value = DimTensor | float
 LOG_2PI = math.log(2.0 * math.pi)
 
 

@@ -252,15 +252,15 @@ def _new_density(model: Model, jacobian: bool) -> tuple[LogDensity, dict[Source,
     return density, placed.sources
 
 
-def evaluate_terms(model: Model, point: Any, names: list[str]) -> xr.Dataset:
-    """Terms of variables at a point, or at many."""
+def evaluate_terms(model: Model, point: Any, names: list[str], ahead: bool = False) -> xr.Dataset:
+    """Terms of variables at a point, or at many; of elements given those before if `ahead`."""
     from dimtensor.model.records import as_dataset
 
     placed = Placed(model, noncentred=False)
     if placed.summed:
         summed = summed_terms(placed)
         everything = set(names) == set(model.variables)
-        wanted = summed.terms if everything else summed.of(names)
+        wanted = summed.terms if everything else summed.of(names, ahead)
     else:
         wanted = {name: placed._term(name, model.variables[name]) for name in names}
     if isinstance(point, Mapping) and not hasattr(type(point), "data_vars"):

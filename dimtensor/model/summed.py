@@ -14,6 +14,7 @@ from dimtensor.errors import GraphError, build_message, listing
 from dimtensor.graph import toposort
 from dimtensor.graph.dtypes import is_float
 from dimtensor.graph.rebuilding.substitute import rebuild, relabel_node
+from dimtensor.marginal.ahead import one_step_ahead
 from dimtensor.marginal.frontend import Marginal, unknown_of
 from dimtensor.marginal.reading import Factor
 from dimtensor.marginal.recovery import positions, probabilities
@@ -41,31 +42,44 @@ class Summed:
         variables are called by all of their names.
     refused : dict of str to str
         Why there is no log density of a variable, element by element.
+    ahead : dict of str to DimTensor
+        Log densities of elements of variables along a chain, given those before.
     steps : str
     """
 
     terms: dict[str, DimTensor]
     refused: dict[str, str]
     steps: str
+    ahead: dict[str, DimTensor]
+    not_ahead: dict[str, str]
 
-    def of(self, names: Sequence[str]) -> dict[str, DimTensor]:
-        """Terms of variables by themselves.
+    def of(self, names: Sequence[str], ahead: bool = False) -> dict[str, DimTensor]:
+        """Terms of variables by themselves, or of elements given those before.
 
         Raises
         ------
         GraphError
             If one has none.
         """
+        found = {**self.terms, **self.ahead} if ahead else self.terms
         for name in names:
-            if name in self.refused:
+            if name not in self.refused or (ahead and name in self.ahead):
+                continue
+            if ahead:
                 raise GraphError(
-                    build_message(
-                        f"there is no log density of {name!r} element by element: "
-                        f"{self.refused[name]}",
-                        hint="log_density() and logp() have the sum of all of them",
-                    )
+                    f"there is no log density of each element of {name!r} given those before it: "
+                    f"{self.not_ahead[name]}"
                 )
-        return {name: self.terms[name] for name in names if name in self.terms}
+            hint = "log_density() and logp() have the sum of all of them"
+            if name in self.ahead:
+                hint += "; one_step_ahead=True is that of each element given those before it"
+            raise GraphError(
+                build_message(
+                    f"there is no log density of {name!r} element by element: {self.refused[name]}",
+                    hint=hint,
+                )
+            )
+        return {name: found[name] for name in names if name in found}
 
 
 def unknowns_of(placed: Placed) -> list[Unknown]:
@@ -111,6 +125,8 @@ def summed_terms(placed: Placed) -> Summed:
     marginal = Marginal({name: x.node for name, x in terms.items()}, unknowns)
     found: dict[str, DimTensor] = {}
     refused: dict[str, str] = {}
+    ahead: dict[str, DimTensor] = {}
+    not_ahead: dict[str, str] = {}
     # of what is observed in part the known values have a density
     hidden = {unknown.name for unknown in unknowns} - set(placed.model.observed)
     for origins, parts in _together(marginal.parts):
@@ -125,9 +141,15 @@ def summed_terms(placed: Placed) -> Summed:
             found[names[0]] = _sum(parts)
             continue
         refused |= dict.fromkeys(names, reason)
+        for name in observed:
+            given, why = one_step_ahead(marginal.steps, parts, name, placed.values[name].dims)
+            if given is None:
+                not_ahead[name] = why
+            else:
+                ahead[name] = given
         label = names[0] if len(names) == 1 else " and ".join(names or sorted(origins))
         found[label] = _sum(parts)
-    return Summed(found, refused, marginal.text)
+    return Summed(found, refused, marginal.text, ahead, not_ahead)
 
 
 def _why_not(

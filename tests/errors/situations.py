@@ -1237,6 +1237,25 @@ def log_likelihood_of_groups_by_observation():
 
 
 @building
+def log_likelihood_of_a_chain():
+    day, noise = dt.Dim("day"), dt.rv("noise", dist.HalfNormal(1.0))
+    walk = dist.GaussianRandomWalk(0.0, 1.0, over=day, start=dist.Normal(0.0, 1.0))
+    level = dt.rv("level", walk)
+    y = dt.rv("y", dist.Normal(level, noise))
+    fit = dt.Model(y, backend="python").observe({y: [0.1, 0.3, 0.2]}).marginalize(level)
+    fit.log_likelihood(xr.Dataset({"noise": (("chain", "draw"), np.ones((1, 2)))}))
+
+
+@building
+def log_likelihood_of_groups_one_step_ahead():
+    z = dt.rv("z", dist.Bernoulli(0.4), dims=COUNTRY)
+    y = dt.rv("y", dist.Normal(z.sel(country=WHERE), dt.rv("s", dist.HalfNormal(1.0))))
+    fit = dt.Model(y, backend="python").observe({y: [0.1, 0.9]}).marginalize(z)
+    draws = xr.Dataset({"s": (("chain", "draw"), np.ones((1, 2)))})
+    fit.log_likelihood(draws, one_step_ahead=True)
+
+
+@building
 def log_likelihood_of_two_variables_that_share():
     z, s = dt.rv("z", dist.Bernoulli(0.4), dims=OBS), dt.rv("s", dist.HalfNormal(1.0))
     x, y = dt.rv("x", dist.Normal(z, s)), dt.rv("y", dist.Normal(-z, s))

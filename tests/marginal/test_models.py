@@ -422,6 +422,27 @@ def test_a_regression_that_switches():
     assert float(found) == pytest.approx(logsumexp(logs), rel=1e-12)
 
 
+def test_observations_given_those_before_them():
+    """The log density of a series that ends at each position, less that of one that ends before."""
+    fit = hidden(SERIES)
+    post = draws_of(stay=([], np.full((2, 3), 0.8)))
+    found = fit.log_likelihood(post, one_step_ahead=True)["log_likelihood"]["y"]
+    found = found.isel(chain=0, draw=0).transpose("one", "time")
+    for row, y in zip(found.values, SERIES, strict=True):
+        up_to = [logsumexp(list(paths(y[:k], 0.8).values())) for k in range(1, 5)]
+        there = np.isfinite(y)
+        np.testing.assert_allclose(row[there], np.diff(up_to, prepend=0.0)[there], rtol=1e-10)
+    with pytest.raises(dt.GraphError, match="one_step_ahead=True is that of each element given"):
+        fit.log_likelihood(post)
+
+
+def test_one_step_ahead_of_groups_is_refused():
+    with pytest.raises(
+        dt.GraphError, match=r"given those before it: what is summed out is not one"
+    ):
+        grouped().log_likelihood(POST, one_step_ahead=True)
+
+
 # -- missing observations --------------------------------------------------------------------------
 
 

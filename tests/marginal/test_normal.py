@@ -328,3 +328,35 @@ def test_standard_deviations_of_different_sizes(drift, noise, expected):
     fit = dt.Model(reading, backend="python").observe({reading: [0.1, 0.4, 0.3, 1.2, 0.9]})
     found = fit.marginalize(height).logp({})
     np.testing.assert_allclose(float(found["reading"]), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("lags", [1, 2])
+def test_observations_given_those_before_them(lags, missing):
+    """Beside differences of dense normal densities of series that end earlier."""
+    day, n = dt.Dim("day"), 6
+    seen = np.array([0.5, 1.0, np.nan if missing else 0.3, 2.0, -0.4, 0.9])
+    noise = dt.rv("noise", dist.HalfNormal(1.0))
+    rho = np.array([0.5, 0.3])[:lags]
+    lag = dt.data(rho, dims=dt.Dim("lag", length=lags))
+    series = dist.AR(lag, 0.7, over=day, start=dist.Normal(0.2, 1.5))
+    level = dt.rv("level", series)
+    y = dt.rv("y", dist.Normal(level, noise))
+    fit = dt.Model(y, backend="python").observe({y: seen}, missing="drop").marginalize(level)
+    post = xr.Dataset({"noise": (("chain", "draw"), [[0.6]])})
+    found = fit.log_likelihood(post, one_step_ahead=True)["log_likelihood"]["y"].values.ravel()
+    step = np.eye(n)
+    mean, sd = (
+        np.r_[np.full(lags, 0.2), np.zeros(n - lags)],
+        np.r_[[1.5] * lags, [0.7] * (n - lags)],
+    )
+    for k in range(lags, n):
+        step[k, k - lags : k] = -rho[::-1]
+    inverse = np.linalg.inv(step)
+    center, spread = inverse @ mean, inverse @ np.diag(sd**2) @ inverse.T + 0.36 * np.eye(n)
+    there = np.flatnonzero(np.isfinite(seen))
+    up_to = [
+        stats.multivariate_normal.logpdf(seen[at], center[at], spread[np.ix_(at, at)])
+        for at in (there[: k + 1] for k in range(len(there)))
+    ]
+    np.testing.assert_allclose(found, np.diff(up_to, prepend=0.0), rtol=1e-10)

@@ -40,16 +40,19 @@ class Evaluating(Approximating):
         """
         return self._terms(point, list(self.variables))
 
-    def _terms(self, point: Any, names: list[str]) -> xr.Dataset:
-        return evaluate_terms(cast("Model", self), point, names)
+    def _terms(self, point: Any, names: list[str], ahead: bool = False) -> xr.Dataset:
+        return evaluate_terms(cast("Model", self), point, names, ahead)
 
-    def log_likelihood(self, post: Any) -> xr.DataTree:
+    def log_likelihood(self, post: Any, *, one_step_ahead: bool = False) -> xr.DataTree:
         """Log densities of what is observed for each draw, element by element.
 
         Parameters
         ----------
         post : DataTree or Dataset
             Draws of the free variables.
+        one_step_ahead : bool, optional
+            Where a chain is summed out, elements of what depends on it are not independent of each
+            other. With this the log density of each is that given all elements before it.
 
         Returns
         -------
@@ -60,10 +63,12 @@ class Evaluating(Approximating):
         ------
         InputError
             If nothing is observed.
+        GraphError
+            If elements share what is summed out, and are not asked for one step ahead.
         """
         if not self.observed:
             raise InputError("log_likelihood: the model has no observations; model.observe({...})")
-        found = self._terms(posterior_of(post), list(self.observed))
+        found = self._terms(posterior_of(post), list(self.observed), one_step_ahead)
         kept = {name: left(found[name], x) for name, x in self.observed.items()}
         found = as_dataset(kept, LEADING)
         return extended(post, {"log_likelihood": with_leading(found, post)})
