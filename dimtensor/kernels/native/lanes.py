@@ -350,7 +350,9 @@ class Lanes:
     # -- totals ------------------------------------------------------------------------------------
 
     def _begin_total(self, number: int, node: ir.Accumulate) -> None:
-        b, type_ = self.t.b, self._type(node.target.dtype)
+        b, dtype = self.t.b, node.target.dtype
+        # there are fewer lanes than accumulators of LLVM's, each with more terms
+        type_ = self._type("float64" if (node.op, dtype) == ("+", "float32") else dtype)
         slot = b.slot(type_.llvm)
         start = constant(_REDUCED[node.op][1], type_)
         b.write(f"store {type_.llvm} {start.text}, ptr {slot}, align 8")

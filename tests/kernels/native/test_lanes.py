@@ -130,6 +130,17 @@ def test_values(group):
 
 
 @pytest.mark.usefixtures("all_wide")
+def test_sums_of_single_precision_are_as_accurate_as_numpys():
+    """Equal terms: what is rounded does not cancel."""
+    f = dt.function([F], [F.sum(), (F * F).sum()], backend="numba")
+    for n in (100, 2048, 100_003):
+        values = np.full(n, 0.3, dtype="float32")
+        for total, terms in zip(f(values), (values, values * values), strict=True):
+            assert total.dtype == "float32"
+            np.testing.assert_allclose(total.item(), terms.astype(float).sum(), rtol=1e-7)
+
+
+@pytest.mark.usefixtures("all_wide")
 def test_extremes_and_what_is_not_a_number():
     outputs = [X.max(), X.min(), I.max(), X.argmax()]
     f = dt.function([X, I], outputs, backend="numba")
