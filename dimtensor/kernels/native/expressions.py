@@ -80,11 +80,15 @@ class Expressions:
             return self.counters[name]
         if name in self.fixed:
             return self.fixed[name]
-        if name not in self.variables:
-            raise NotNative(f"the name {name} where a number is asked for")
-        slot, type_ = self.variables[name]
+        slot, type_ = self.slot_of(name)
         text = self.b.let(f"load {type_.llvm}, ptr {slot}, align {type_.size}")
         return Value(text, type_, factors=self.products.get(name))
+
+    def slot_of(self, name: str) -> tuple[str, Scalar]:
+        """Where a variable lies, and its type."""
+        if name not in self.variables:
+            raise NotNative(f"the name {name} where a number is asked for")
+        return self.variables[name]
 
     def _op(self, node: ir.Op) -> Value:
         rule = _OPERATIONS.get(node.op)

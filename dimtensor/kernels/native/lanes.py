@@ -11,36 +11,27 @@ lane, in a loop inside.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-
-from pytensor.scalar import basic as s
-from pytensor.scalar import math as m
 
 from dimtensor.kernels.ir import nodes as ir
 from dimtensor.kernels.ir.make import COMPARISONS
 from dimtensor.kernels.ir.walk import expressions_in
 from dimtensor.kernels.native.functions import elementary
-from dimtensor.kernels.native.functions.table import MOST_SQUARED, named, scalar_operation
+from dimtensor.kernels.native.functions.table import named, scalar_operation
+from dimtensor.kernels.native.functions.vectors import has_function, has_operation
+from dimtensor.kernels.native.parts import PART_DTYPES, Cells, is_number, names_read, runs
 from dimtensor.kernels.native.values import BOOL, I64, Scalar, Value, constant, scalar_of
-from dimtensor.ops.facts import facts_of
-from dimtensor.ops.special import Vanishing
 
 if TYPE_CHECKING:
     from dimtensor.kernels.native.translate import Translator
 
-# functions that LLVM has of vectors, and those that are made of functions of ours
-_OWN = frozenset({"sqrt", "floor", "ceil", "trunc", "rint", "fabs"})
-_MADE_OF = {
-    m.Sigmoid: ("exp",), m.Softplus: ("exp", "log"), s.Abs: (), s.Cast: (), s.Clip: (),
-    s.Identity: (), s.Invert: (), s.IsInf: (), s.IsNan: (), s.Neg: (), s.Reciprocal: (),
-    s.ScalarMaximum: (), s.ScalarMinimum: (), s.Second: (), s.Sign: (), s.Sqr: (), s.Switch: (),
-    Vanishing: (),
-}  # fmt: skip
+# statements by their numbers: one of vectors, or some that are done lane by lane
+Group = tuple[bool, list[int]]
+Pieces = Sequence[tuple[bool, Sequence[Group]]]
 _PLAIN = frozenset({"+", "-", "*", "/", "neg", "not", "cast"}) | COMPARISONS
 _INTEGERS = frozenset("&|^")
-_CLASSIFY = ("isnan", "isfinite", "isinf", "abs")
 _ADDED = ("float64", "float32", "int64")
 # reductions of vectors, with what they start from
 _REDUCED = {"+": ("add", -0.0), "*": ("mul", 1.0), "&": ("and", True), "|": ("or", False)}
@@ -99,9 +90,9 @@ class Lanes:
         for total in self._totals.values():
             self._end_total(*total)
 
-    def _grouped(self) -> list[tuple[bool, list[int]]]:
+    def _grouped(self) -> list[Group]:
         """Statements by their numbers: each of vectors, or some that are done lane by lane."""
-        groups: list[tuple[bool, list[int]]] = []
+        groups: list[Group] = []
         for at, each in enumerate(self.node.body):
             wide = self._has_vectors(each)
             if not wide and groups and not groups[-1][0]:
@@ -110,7 +101,7 @@ class Lanes:
                 groups.append((wide, [at]))
         return groups
 
-    def _round(self, at: Value, stop: Value, groups: Sequence[tuple[bool, list[int]]]) -> None:
+    def _round(self, at: Value, stop: Value, groups: Sequence[Group]) -> None:
         t, b = self.t, self.t.b
         before = t.counters.get(self.counter)
         t.counters[self.counter] = self._first = at
@@ -121,15 +112,94 @@ class Lanes:
         self._numbers = Value(f"<{numbers}>", I64.wide(self.count), position=True)
         self._mask = b.compare("<", self._numbers, self._left)
         self._invariant: dict[str, Value] = {}
+        cells: Cells = {}
+        pieces = list(runs(groups, self._is_of_part))
+        self._read_apart = self._names_read_apart(pieces)
+        for is_part, some in pieces:
+            if is_part:
+                self._part([number for _, (number,) in some], cells)
+            else:
+                self._in_turn(some)
+        if before is None:
+            del t.counters[self.counter]
+        else:
+            t.counters[self.counter] = before
+
+    def _names_read_apart(self, pieces: Pieces) -> ir.Names:
+        """What is read by statements that are in no part."""
+        if not any(is_part for is_part, _ in pieces):
+            return ir.NOTHING
+        body = self.node.body
+        numbers = [(is_part, n) for is_part, some in pieces for _, group in some for n in group]
+        apart = [n for is_part, n in numbers if not (is_part and self._is_inside(body[n]))]
+        return ir.NOTHING.union(*(body[n].uses for n in apart))
+
+    def _in_turn(self, groups: Iterable[Group]) -> None:
         for wide, group in groups:
             if wide:
                 self._statement(group[0])
             else:
                 self._lane_by_lane([self.node.body[number] for number in group])
-        if before is None:
-            del t.counters[self.counter]
-        else:
-            t.counters[self.counter] = before
+
+    # -- parts -------------------------------------------------------------------------------------
+
+    def _is_of_part(self, group: Group) -> bool:
+        """Whether a statement is in a part, or can be done before it or after it."""
+        wide, (number, *_) = group
+        node = self.node.body[number]
+        if not wide or isinstance(node, ir.Store):
+            return False
+        # what is added up is not read before the end
+        return not isinstance(node, ir.Assign) or self._is_inside(node) or self._is_read(node)
+
+    def _is_inside(self, node: ir.Statement) -> bool:
+        if not isinstance(node, ir.Assign) or node.target.dtype not in PART_DTYPES:
+            return False
+        return is_number(node.value, self.t.operations)
+
+    def _is_read(self, node: ir.Assign) -> bool:
+        return isinstance(node.value, ir.Load) and node.value.uses.isdisjoint(self._own)
+
+    def _part(self, numbers: Sequence[int], cells: Cells) -> None:
+        """A function of some statements, which is called."""
+        t, parts, body = self.t, self.t.parts, self.node.body
+        inside = [body[number] for number in numbers if self._is_inside(body[number])]
+        others = [number for number in numbers if not self._is_inside(body[number])]
+        after = [number for number in others if not isinstance(body[number], ir.Assign)]
+        for number in others:
+            if number not in after:
+                self._statement(number)
+        assigned = [each for each in inside if isinstance(each, ir.Assign)]
+        reads = names_read(each.value for each in assigned)
+        given = sorted(reads.keys() - {each.target.name for each in assigned})
+        for name in given:
+            if name not in cells:
+                parts.leave(cells, name, self._given(name))
+        left: list[str] = []
+        before = self.values, self._invariant
+        with parts.function() as fixed:
+            self.values, self._invariant = {}, {}
+            for name in given:
+                value = parts.found(cells, name)
+                (fixed if value.type.lanes == 1 else self.values)[name] = value
+            for each in assigned:
+                name = each.target.name
+                self._assign(each.target, self._number(each.value))
+                if t.uses(name) > reads[name]:
+                    parts.leave(cells, name, self.values[name])
+                    left.append(name)
+        self.values, self._invariant = before
+        for name in left:
+            if name in self._read_apart:
+                self.values[name] = parts.found(cells, name)
+        for number in after:
+            self._statement(number)
+
+    def _given(self, name: str) -> Value:
+        """A vector, or a number that is the same in all lanes."""
+        if name in self.values or name == self.counter:
+            return self._variable(ir.Var(name, "float64"))
+        return self.t.number(ir.Var(name, "float64"))
 
     # -- what has vectors --------------------------------------------------------------------------
 
@@ -162,39 +232,14 @@ class Lanes:
         if not all(self._is_wide(each) for each in node.operands):
             return False
         if isinstance(node, ir.Call):
-            return self._has_operation(node)
+            op, dtype = self.t.operations.get(node.op, (None, ""))
+            return op is not None and has_operation(op, dtype, node.operands)
         if node.op in ("select", "and", "or"):  # a condition may say whether an array is read
             arms = (each for arm in node.operands[1:] for each in expressions_in(arm))
             return not any(isinstance(each, ir.Load) for each in arms)
         if node.op in _PLAIN:
             return True
-        return node.op in _INTEGERS or self._has_function(node.op, node.operands)
-
-    def _has_function(self, name: str, operands: Sequence[ir.Expression]) -> bool:
-        if len(operands) != 1:
-            return False
-        if name in _OWN or name in _CLASSIFY:
-            return operands[0].dtype.startswith("float")
-        return operands[0].dtype == "float64" and elementary.has_vectors(name)
-
-    def _has_operation(self, node: ir.Call) -> bool:
-        op, dtype = self.t.operations.get(node.op, (None, ""))
-        if op is None or "complex" in dtype:
-            return False
-        facts = facts_of(op)
-        if type(op) is s.Pow:
-            exponent = node.operands[1]
-            return (
-                isinstance(exponent, ir.Const)
-                and dtype.startswith("float")
-                and float(exponent.value).is_integer()
-                and abs(exponent.value) <= MOST_SQUARED
-            )
-        if (needed := _MADE_OF.get(type(op))) is not None:
-            return all(self._has_function(name, node.operands[:1]) for name in needed)
-        if facts.kind in ("arithmetic", "logic", "comparison"):
-            return bool(facts.sign)
-        return bool(facts.function) and self._has_function(facts.function, node.operands)
+        return node.op in _INTEGERS or has_function(node.op, node.operands)
 
     def _varies(self, node: ir.Expression) -> bool:
         """Whether an expression is not the same in all lanes."""

@@ -18,10 +18,12 @@ from dimtensor.kernels.native.arrays import Arrays
 from dimtensor.kernels.native.builder import Builder, Declarations
 from dimtensor.kernels.native.functions.elementary import with_calls_or_copies
 from dimtensor.kernels.native.lanes import Lanes, is_writable
+from dimtensor.kernels.native.parts import PART_DTYPES, Cells, Parts, is_number, names_read, runs
 from dimtensor.kernels.native.steps import adds_up, known_products, rounds_written_out
 from dimtensor.kernels.native.values import (
     I64,
     Array,
+    Scalar,
     Value,
     constant,
     promoted,
@@ -73,6 +75,8 @@ class Translator(Arrays):
         self._loops: list[tuple[str, str]] = []
         self._unfused: set[str] = set()
         self._steps = 0  # loops over steps around what is written
+        self.parts = Parts(self)
+        self._left: Cells = {}
 
     def translate(self, name: str) -> Translation:
         """The whole function."""
@@ -82,20 +86,20 @@ class Translator(Arrays):
             self.arrays[argument.name] = self._argument(type_, offset)
             offset += 1 + len(type_.shape)
         b.write(f"store i32 0, ptr {self._code}, align 4")
-        for statement in self.function.body:
-            self.statement(statement)
+        self._statements(self.function.body)
         for at, result in enumerate(self.function.results):
             self._result(at, result)
         self._finish()
         lines = [
             f"define i32 @{name}(ptr noalias %in, ptr noalias %out) nounwind {{",
             "entry:",
+            *self.parts.allocation(),
             *b.entry,
             *b.lines,
             "}",
         ]
         declarations = "\n".join(b.declarations.lines.values())
-        text = "\n".join([declarations, "", *lines, "", *b.metadata(), ""])
+        text = "\n".join([declarations, "", *self.parts.texts, *lines, "", *b.metadata(), ""])
         return Translation(
             with_calls_or_copies(text),
             tuple(self.results),
@@ -123,6 +127,62 @@ class Translator(Arrays):
             raise NotNative(f"a statement {type(node).__name__}")
         rule(self, node)
 
+    def _statements(self, statements: Sequence[ir.Statement]) -> None:
+        """Statements in order; long runs of numbers alone in functions of their own."""
+        cells: Cells = {}  # of what is left to the parts of this run
+        for is_part, some in runs(statements, self._is_of_numbers):
+            if is_part:
+                self._part([each for each in some if isinstance(each, ir.Assign)], cells)
+            else:
+                for statement in some:
+                    self.statement(statement)
+
+    def _is_of_numbers(self, node: ir.Statement) -> bool:
+        return (
+            isinstance(node, ir.Assign)
+            and node.target.dtype in PART_DTYPES
+            and self.is_assigned_once(node.target.name)
+            and is_number(node.value, self.operations)
+        )
+
+    def _part(self, statements: Sequence[ir.Assign], cells: Cells) -> None:
+        """A function of some statements, which is called."""
+        parts, reads = self.parts, names_read(each.value for each in statements)
+        given = reads.keys() - {each.target.name for each in statements}
+        constants: dict[str, Value] = {}
+        for name in sorted(given):
+            if name not in cells or not self.is_assigned_once(name):
+                value = self._var(ir.Var(name, "float64"))
+                if value.known is not None:
+                    constants[name] = value
+                else:
+                    parts.leave(cells, name, value)
+        left: list[str] = []
+        with parts.function() as numbers:
+            numbers.update(constants)
+            numbers.update(
+                (name, parts.found(cells, name)) for name in sorted(given - constants.keys())
+            )
+            for each in statements:
+                name, value = each.target.name, self.number(each.value)
+                if value.factors is not None and not self.fuses(name):
+                    value = value._replace(factors=())
+                numbers[name] = value
+                if self._uses[name] > reads[name]:
+                    parts.leave(cells, name, value)
+                    left.append(name)
+        for name in left:
+            self._left[name] = cells[name]
+            self.variables.pop(name, None)
+            if cells[name][1].factors is not None:
+                self.products[name] = ()
+
+    def slot_of(self, name: str) -> tuple[str, Scalar]:
+        """Where a variable lies; one that a part has left is in the frame."""
+        if name not in self.variables and name in self._left:
+            self.variables[name] = self.parts.slot(self._left[name])
+        return super().slot_of(name)
+
     def _block(
         self, statements: Sequence[ir.Statement], write: Callable[[], None] | None = None
     ) -> None:
@@ -131,8 +191,7 @@ class Translator(Arrays):
         if write is not None:
             write()
         else:
-            for statement in statements:
-                self.statement(statement)
+            self._statements(statements)
         self.products = before  # what a block computes need not be there after it
         self._depth -= 1
 
@@ -317,6 +376,10 @@ class Translator(Arrays):
 
     def is_assigned_once(self, name: str) -> bool:
         return self._assigned[name] == 1
+
+    def uses(self, name: str) -> int:
+        """How often a variable is read."""
+        return self._uses[name]
 
     def fuses(self, name: str) -> bool:
         """Whether a product may be rounded together with the sum that it is for."""

@@ -1,0 +1,54 @@
+"""Which functions can be written of vectors: LLVM has them, or they are made of some of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pytensor.scalar import basic as s
+from pytensor.scalar import math as m
+
+from dimtensor.kernels.ir import nodes as ir
+from dimtensor.kernels.native.functions import elementary
+from dimtensor.kernels.native.functions.table import MOST_SQUARED
+from dimtensor.ops.facts import facts_of
+from dimtensor.ops.special import Vanishing
+
+# functions that LLVM has of vectors, and those that are made of functions of ours
+_OWN = frozenset({"sqrt", "floor", "ceil", "trunc", "rint", "fabs"})
+_MADE_OF = {
+    m.Sigmoid: ("exp",), m.Softplus: ("exp", "log"), s.Abs: (), s.Cast: (), s.Clip: (),
+    s.Identity: (), s.Invert: (), s.IsInf: (), s.IsNan: (), s.Neg: (), s.Reciprocal: (),
+    s.ScalarMaximum: (), s.ScalarMinimum: (), s.Second: (), s.Sign: (), s.Sqr: (), s.Switch: (),
+    Vanishing: (),
+}  # fmt: skip
+_CLASSIFY = ("isnan", "isfinite", "isinf", "abs")
+
+
+def has_function(name: str, operands: Sequence[ir.Expression]) -> bool:
+    """Whether a function of one operand can be written of vectors."""
+    if len(operands) != 1:
+        return False
+    if name in _OWN or name in _CLASSIFY:
+        return operands[0].dtype.startswith("float")
+    return operands[0].dtype == "float64" and elementary.has_vectors(name)
+
+
+def has_operation(op: Any, dtype: str, operands: Sequence[ir.Expression]) -> bool:
+    """Whether a scalar operation of PyTensor can be."""
+    if "complex" in dtype:
+        return False
+    facts = facts_of(op)
+    if type(op) is s.Pow:
+        exponent = operands[1]
+        return (
+            isinstance(exponent, ir.Const)
+            and dtype.startswith("float")
+            and float(exponent.value).is_integer()
+            and abs(exponent.value) <= MOST_SQUARED
+        )
+    if (needed := _MADE_OF.get(type(op))) is not None:
+        return all(has_function(name, operands[:1]) for name in needed)
+    if facts.kind in ("arithmetic", "logic", "comparison"):
+        return bool(facts.sign)
+    return bool(facts.function) and has_function(facts.function, operands)

@@ -1,0 +1,153 @@
+"""Long runs of statements, cut into functions.
+
+LLVM allocates registers for one function at a time, in time that grows with the square of a block
+in which many numbers are live. A run of statements without control flow is therefore cut into
+functions of some hundred each, which are called one after the other. What one of them leaves to
+others lies in a frame in memory; of so many numbers most would be there anyway.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from dimtensor.kernels.ir import nodes as ir
+from dimtensor.kernels.ir.walk import parts_of
+from dimtensor.kernels.native.builder import Builder
+from dimtensor.kernels.native.values import Scalar, Value
+
+if TYPE_CHECKING:
+    from dimtensor.kernels.native.translate import Translator
+
+# runs of fewer statements stay whole
+SHORTEST = 3000
+# statements of a part
+PART = 200
+# what parts compute; positions stay where it is known what they are made of
+PART_DTYPES = ("float64", "float32", "bool")
+_FRAME = "%frame"
+_ALIGNED = 64
+
+
+# a place in the frame, and the number there
+Cell = tuple[int, Value]
+Cells = dict[str, Cell]
+
+
+class Parts:
+    """The parts of a function that is translated.
+
+    Attributes
+    ----------
+    texts : list of str
+        Their functions.
+    """
+
+    def __init__(self, t: Translator):
+        self._t = t
+        self.texts: list[str] = []
+        self._size = 0
+
+    def allocation(self) -> list[str]:
+        """What the function itself begins with."""
+        if not self.texts:
+            return []
+        return [f"  {_FRAME} = alloca [{self._size} x i8], align {_ALIGNED}"]
+
+    def leave(self, cells: Cells, name: str, value: Value) -> None:
+        """Put a number, or a vector of numbers, into a cell of its own."""
+        one = value.type.lanes == 1
+        size = 8 if one else -(-8 * value.type.lanes // _ALIGNED) * _ALIGNED
+        align = 8 if one else _ALIGNED
+        at = -(-self._size // align) * align
+        self._size = at + size
+        cells[name] = at, value
+        place = self._t.b.let(_place(at))
+        # volatile: LLVM looks at each store whether it is needed, and compares it with others
+        what = f"{value.type.llvm} {value.text}, ptr {place}"
+        self._t.b.write(f"store volatile {what}, align {align}")
+
+    def found(self, cells: Cells, name: str) -> Value:
+        """What was put into a cell: the same number in another function.
+
+        Of a product it is known that it is one, but not of what.
+        """
+        at, value = cells[name]
+        place, align = self._t.b.let(_place(at)), 8 if value.type.lanes == 1 else _ALIGNED
+        text = self._t.b.let(f"load {value.type.llvm}, ptr {place}, align {align}")
+        return value._replace(text=text, factors=None if value.factors is None else ())
+
+    def slot(self, cell: Cell) -> tuple[str, Scalar]:
+        """A cell as a variable of the function itself."""
+        at, value = cell
+        place = self._t.b.register()
+        self._t.b.entry.append(f"  {place} = {_place(at)}")
+        return place, value.type
+
+    @contextmanager
+    def function(self) -> Iterator[dict[str, Value]]:
+        """Write a part in place of the function itself; it sees the numbers that it is given."""
+        t = self._t
+        written = Builder(t.b.declarations)
+        written.in_order, written.depth = t.b.in_order, t.b.depth
+        before = t.b, t.fixed, t.counters, t.variables, t.products
+        t.b, t.fixed, t.counters, t.variables, t.products = written, {}, {}, {}, {}
+        yield t.fixed
+        t.b, t.fixed, t.counters, t.variables, t.products = before
+        name = f"@dimtensor.part{len(self.texts)}"
+        start = f"define internal void {name}(ptr noalias {_FRAME}) noinline nounwind {{"
+        lines = [start, "entry:", *written.entry, *written.lines, "  ret void", "}"]
+        self.texts.append("\n".join(lines))
+        t.b.write(f"call void {name}(ptr {_FRAME})")
+
+
+def _place(at: int) -> str:
+    return f"getelementptr inbounds i8, ptr {_FRAME}, i64 {at}"
+
+
+def runs[T](items: Sequence[T], fits: Callable[[T], bool]) -> Iterator[tuple[bool, Sequence[T]]]:
+    """Items in order: pieces of long runs of those that fit, and all that is between them."""
+    if len(items) < SHORTEST:
+        yield False, items
+        return
+    start = at = 0
+    while at < len(items):
+        end = at
+        while end < len(items) and fits(items[end]):
+            end += 1
+        if end - at >= SHORTEST:
+            count = (end - at) // PART or 1
+            yield False, items[start:at]
+            for number in range(count):
+                last = end if number == count - 1 else at + PART
+                yield True, items[at:last]
+                at = last
+            start = at
+        else:
+            at = end + 1
+    yield False, items[start:]
+
+
+def is_number(node: ir.Expression, operations: Mapping[str, object]) -> bool:
+    """Whether an expression is made of variables and numbers alone."""
+    if isinstance(node, ir.Call):
+        if node.op not in operations:
+            return False
+    elif not isinstance(node, (ir.Const, ir.Var, ir.Op)):
+        return False
+    return all(is_number(each, operations) for each in parts_of(node))
+
+
+def names_read(values: Iterable[ir.Expression]) -> Counter[str]:
+    """How often each variable is read."""
+    found: Counter[str] = Counter()
+    pending = list(values)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ir.Var):
+            found[node.name] += 1
+        else:
+            pending += parts_of(node)
+    return found
