@@ -64,6 +64,10 @@ def promote(dtypes: tuple[str, ...]) -> str:
     return np.result_type(*dtypes).name
 
 
+# NumPy makes small integers of bools here
+_NOT_OF_BOOLS = ("left_shift", "right_shift")
+
+
 @bounded(4096)
 def result_dtype(rule: str, dtypes: tuple[str, ...], name: str) -> str:
     """Dtype of the result of an op.
@@ -85,6 +89,8 @@ def result_dtype(rule: str, dtypes: tuple[str, ...], name: str) -> str:
         raise DtypeError(f"{name} is not defined for bools; use astype(int) or logical operations")
     if rule == "integer" and kind not in "biu":
         raise DtypeError(f"{name} is defined for integers and bools, not for {joint}")
+    if rule == "integer" and kind == "b" and name in _NOT_OF_BOOLS:
+        raise DtypeError(f"{name} is not defined for bools; use astype(int)")
     if rule in ("real", "realfloat"):
         if kind == "c":
             return "float32" if joint == "complex64" else "float64"

@@ -37,6 +37,7 @@ from dimtensor.lower.layout.preferences import (
 from dimtensor.ops import special
 from dimtensor.ops.cumulate import RunningProduct
 from dimtensor.ops.extreme import largest, smallest
+from dimtensor.ops.ufuncs import UFUNCS
 
 
 @lowers("constant")
@@ -115,6 +116,7 @@ _COMPOSED: dict[str, Callable[..., Variable]] = {
     "complex_from_polar": lambda r, angle: pt.complex(r * pt.cos(angle), r * pt.sin(angle)),
     "beta": lambda a, b: pt.exp(pt.gammaln(a) + pt.gammaln(b) - pt.gammaln(a + b)),
     **{name: getattr(special, name) for name in ("ndtr", "log_ndtr", "ndtri", "i0e", "i1e")},
+    **UFUNCS,
     "poch": lambda z, m: pt.exp(pt.gammaln(z + m) - pt.gammaln(z)),
 }
 

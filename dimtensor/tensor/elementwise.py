@@ -43,12 +43,14 @@ __all__ = [
     "bitwise_not",
     "bitwise_or",
     "bitwise_xor",
+    "cbrt",
     "ceil",
     "clip",
     "complex",
     "complex_from_polar",
     "conj",
     "conjugate",
+    "copysign",
     "cos",
     "cosh",
     "deg2rad",
@@ -68,6 +70,9 @@ __all__ = [
     "factorial",
     "floor",
     "floor_divide",
+    "fmax",
+    "fmin",
+    "fmod",
     "gamma",
     "gammainc",
     "gammaincc",
@@ -78,7 +83,9 @@ __all__ = [
     "gammau",
     "greater",
     "greater_equal",
+    "heaviside",
     "hyp2f1",
+    "hypot",
     "i0",
     "i0e",
     "i1",
@@ -99,6 +106,8 @@ __all__ = [
     "kn",
     "kv",
     "kve",
+    "ldexp",
+    "left_shift",
     "less",
     "less_equal",
     "log",
@@ -109,6 +118,7 @@ __all__ = [
     "log10",
     "log_ndtr",
     "logaddexp",
+    "logaddexp2",
     "logical_and",
     "logical_not",
     "logical_or",
@@ -133,11 +143,13 @@ __all__ = [
     "real",
     "reciprocal",
     "remainder",
+    "right_shift",
     "rint",
     "round",
     "round_half_away_from_zero",
     "sigmoid",
     "sign",
+    "signbit",
     "sin",
     "sinh",
     "softplus",
@@ -660,6 +672,408 @@ def clip(x: TensorLike, min: TensorLike, max: TensorLike) -> DimTensor:
     1.0
     """
     return elemwise("clip", x, min, max)
+
+
+def hypot(x: TensorLike, y: TensorLike) -> DimTensor:
+    """Root of the sum of squares, without overflow.
+
+    Parameters
+    ----------
+    x, y : DimTensor or number
+        They are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    See Also
+    --------
+    numpy.hypot
+
+    Notes
+    -----
+    The gradient at zeros is 0.
+
+    Examples
+    --------
+    >>> dt.hypot(1.2, -0.6).values.round(4).item()
+    1.3416
+    """
+    return elemwise("hypot", x, y)
+
+
+def cbrt(x: TensorLike) -> DimTensor:
+    """Cube root.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+
+    See Also
+    --------
+    numpy.cbrt
+
+    Examples
+    --------
+    >>> dt.cbrt(1.2).values.round(4).item()
+    1.0627
+    """
+    return elemwise("cbrt", x)
+
+
+def signbit(x: TensorLike) -> DimTensor:
+    """Whether the sign is set; zeros have one, too.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+
+    Returns
+    -------
+    DimTensor
+        Of dtype bool.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+
+    See Also
+    --------
+    numpy.signbit
+
+    Notes
+    -----
+    Of NaN it is false.
+
+    Examples
+    --------
+    >>> dt.signbit(1.2).values.item()
+    False
+    """
+    return elemwise("signbit", x)
+
+
+def copysign(x: TensorLike, y: TensorLike) -> DimTensor:
+    """The first operand with the sign of the second.
+
+    Parameters
+    ----------
+    x, y : DimTensor or number
+        They are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    See Also
+    --------
+    numpy.copysign
+
+    Notes
+    -----
+    Of NaN the sign is that of plus.
+
+    Examples
+    --------
+    >>> dt.copysign(1.2, -0.6).values.item()
+    -1.2
+    """
+    return elemwise("copysign", x, y)
+
+
+def fmax(x: TensorLike, y: TensorLike) -> DimTensor:
+    """Larger of two, or the one that is not NaN.
+
+    Parameters
+    ----------
+    x, y : DimTensor or number
+        They are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of the dtype to which NumPy promotes the operands.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    See Also
+    --------
+    numpy.fmax
+
+    Notes
+    -----
+    Of two equal operands the first gets the whole gradient.
+
+    Examples
+    --------
+    >>> dt.fmax(1.2, -0.6).values.item()
+    1.2
+    """
+    return elemwise("fmax", x, y)
+
+
+def fmin(x: TensorLike, y: TensorLike) -> DimTensor:
+    """Smaller of two, or the one that is not NaN.
+
+    Parameters
+    ----------
+    x, y : DimTensor or number
+        They are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of the dtype to which NumPy promotes the operands.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    See Also
+    --------
+    numpy.fmin
+
+    Notes
+    -----
+    Of two equal operands the first gets the whole gradient.
+
+    Examples
+    --------
+    >>> dt.fmin(1.2, -0.6).values.item()
+    -0.6
+    """
+    return elemwise("fmin", x, y)
+
+
+def fmod(x: TensorLike, y: TensorLike) -> DimTensor:
+    """Remainder with the sign of the dividend.
+
+    Parameters
+    ----------
+    x, y : DimTensor or number
+        They are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of the dtype to which NumPy promotes the operands, which are no bools.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers and bools.
+    DimError
+        If two different dims of one name meet.
+
+    See Also
+    --------
+    numpy.fmod
+
+    Notes
+    -----
+    An integer modulo zero is zero, as in NumPy.
+
+    Examples
+    --------
+    >>> dt.fmod(1.2, 1.3).values.item()
+    1.2
+    """
+    return elemwise("fmod", x, y)
+
+
+def heaviside(x: TensorLike, y: TensorLike) -> DimTensor:
+    """0 where the first is negative, 1 where it is positive, and else the second.
+
+    Parameters
+    ----------
+    x, y : DimTensor or number
+        They are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    See Also
+    --------
+    numpy.heaviside
+
+    Examples
+    --------
+    >>> dt.heaviside(1.2, -0.6).values.item()
+    1.0
+    """
+    return elemwise("heaviside", x, y)
+
+
+def logaddexp2(x: TensorLike, y: TensorLike) -> DimTensor:
+    """Logarithm to base 2 of 2**x + 2**y, without overflow.
+
+    Parameters
+    ----------
+    x, y : DimTensor or number
+        They are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    See Also
+    --------
+    numpy.logaddexp2
+
+    Examples
+    --------
+    >>> dt.logaddexp2(1.2, -0.6).values.round(4).item()
+    1.5642
+    """
+    return elemwise("logaddexp2", x, y)
+
+
+def ldexp(x: TensorLike, y: TensorLike) -> DimTensor:
+    """The first operand times two to the power of the second.
+
+    Parameters
+    ----------
+    x, y : DimTensor or number
+        They are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+    DimError
+        If two different dims of one name meet.
+
+    Notes
+    -----
+    The power need not be an integer.
+
+    Examples
+    --------
+    >>> dt.ldexp(1.2, -0.6).values.round(4).item()
+    0.7917
+    """
+    return elemwise("ldexp", x, y)
+
+
+def left_shift(x: TensorLike, y: TensorLike) -> DimTensor:
+    """Bits moved towards the higher ones.
+
+    Parameters
+    ----------
+    x, y : DimTensor or number
+        They are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of the dtype to which NumPy promotes the operands, integers or bools.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers and floats.
+    DimError
+        If two different dims of one name meet.
+
+    See Also
+    --------
+    numpy.left_shift
+
+    Examples
+    --------
+    >>> dt.left_shift(6, 3).values.item()
+    48
+    """
+    return elemwise("left_shift", x, y)
+
+
+def right_shift(x: TensorLike, y: TensorLike) -> DimTensor:
+    """Bits moved towards the lower ones; the sign is kept.
+
+    Parameters
+    ----------
+    x, y : DimTensor or number
+        They are broadcast by dims.
+
+    Returns
+    -------
+    DimTensor
+        Of the dtype to which NumPy promotes the operands, integers or bools.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers and floats.
+    DimError
+        If two different dims of one name meet.
+
+    See Also
+    --------
+    numpy.right_shift
+
+    Examples
+    --------
+    >>> dt.right_shift(6, 3).values.item()
+    0
+    """
+    return elemwise("right_shift", x, y)
 
 
 def ceil(x: TensorLike) -> DimTensor:

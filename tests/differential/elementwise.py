@@ -55,7 +55,7 @@ def _log1pexp(lib: Any, x: Any) -> Any:
 
 
 def _abs(lib: Any, x: Any) -> Any:
-    return lib.xp.where(lib.above(x), x, -x)
+    return lib.xp.where(lib.above(x), x, -x) + 0.0  # of a zero of either sign, the positive one
 
 
 def _maximum(lib: Any, x: Any, y: Any) -> Any:

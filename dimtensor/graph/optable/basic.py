@@ -69,6 +69,53 @@ _ARITHMETIC = [
     ),
 ]  # fmt: skip
 
+_NUMPYS = [
+    elementwise(
+        "hypot", "x y", "float", "Root of the sum of squares, without overflow.", grad=(0, 1),
+        note="The gradient at zeros is 0.",
+    ),
+    unary("cbrt", "float", "Cube root."),
+    unary("signbit", "bool", "Whether the sign is set; zeros have one, too.", grad=False,
+          note="Of NaN it is false."),
+    elementwise(
+        "copysign", "x y", "float", "The first operand with the sign of the second.",
+        domain=(_ANY, _ANY), grad=(0, 1), note="Of NaN the sign is that of plus.",
+    ),
+    elementwise(
+        "fmax", "x y", "upcast", "Larger of two, or the one that is not NaN.", grad=(0, 1),
+        note="Of two equal operands the first gets the whole gradient.",
+    ),
+    elementwise(
+        "fmin", "x y", "upcast", "Smaller of two, or the one that is not NaN.", grad=(0, 1),
+        note="Of two equal operands the first gets the whole gradient.",
+    ),
+    elementwise(
+        "fmod", "x y", "number", "Remainder with the sign of the dividend.",
+        domain=(_ANY, _POSITIVE), grad=(0, 1), note="An integer modulo zero is zero, as in NumPy.",
+    ),
+    elementwise(
+        "heaviside", "x y", "float", "0 where the first is negative, 1 where it is positive, and "
+        "else the second.", grad=(0, 1),
+    ),
+    elementwise(
+        "logaddexp2", "x y", "float", "Logarithm to base 2 of 2**x + 2**y, without overflow.",
+        grad=(0, 1),
+    ),
+    elementwise(
+        "ldexp", "x y", "float", "The first operand times two to the power of the second.",
+        numpy="", oracle="lambda x, y: x * np.exp2(y)", grad=(0, 1),
+        note="The power need not be an integer.",
+    ),
+    elementwise(
+        "left_shift", "x y", "integer", "Bits moved towards the higher ones.",
+        domain=((0.0, 9.0), (0.0, 6.0)),
+    ),
+    elementwise(
+        "right_shift", "x y", "integer", "Bits moved towards the lower ones; the sign is kept.",
+        domain=(_ANY, (0.0, 6.0)),
+    ),
+]  # fmt: skip
+
 _ROUNDING = [
     unary("ceil", "same", "Smallest integer not below.", note="The gradient is zero."),
     unary("floor", "same", "Largest integer not above.", note="The gradient is zero."),
@@ -245,6 +292,7 @@ _GRADIENTS = [
 
 BASIC: list[OpRow] = [
     *_ARITHMETIC,
+    *_NUMPYS,
     *_ROUNDING,
     *_EXPONENTIAL,
     *_TRIGONOMETRY,

@@ -12,7 +12,7 @@ from tests.graph.optable.table import ELEMWISE, function_of, oracle_of
 POINTS = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0]
 
 # whose zeros have other signs than those of the oracle, a formula of another kind
-SIGNLESS = ("log1mexp", "round_half_away_from_zero", "xlogy", "xlog1py")
+SIGNLESS = ("fmax", "fmin", "log1mexp", "round_half_away_from_zero", "xlogy", "xlog1py")
 
 # where a value at the edge is not the oracle's, and why that is left so
 EDGES = {
