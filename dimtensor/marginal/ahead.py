@@ -10,7 +10,7 @@ from dimtensor.dims.selection import Slice
 from dimtensor.graph.rebuilding.substitute import expand_node
 from dimtensor.marginal.chains import Chain, Piece, chain_tables, loop_tables, step_tables
 from dimtensor.marginal.elimination import log_sum
-from dimtensor.marginal.filters import RowChain, chain_rows
+from dimtensor.marginal.normal.filters import RowChain, chain_rows
 from dimtensor.marginal.reading import Factor
 from dimtensor.tensor.constructors import zeros
 from dimtensor.tensor.control.loops import scan

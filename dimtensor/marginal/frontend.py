@@ -11,12 +11,12 @@ from dimtensor.errors import GraphError, InputError, build_message, listing
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.dtypes import is_float
 from dimtensor.marginal.elimination import Elimination, Merge, log_sum
-from dimtensor.marginal.filters import RowChain
-from dimtensor.marginal.gaussian import NormalChain, NormalElimination
-from dimtensor.marginal.integrals import RowElimination
-from dimtensor.marginal.polynomials import NormalReader, normal_unknown
+from dimtensor.marginal.normal.filters import RowChain
+from dimtensor.marginal.normal.gaussian import NormalChain, NormalElimination
+from dimtensor.marginal.normal.integrals import RowElimination
+from dimtensor.marginal.normal.polynomials import NormalReader, normal_unknown
+from dimtensor.marginal.normal.rows import NoPivot
 from dimtensor.marginal.reading import Factor, Reader
-from dimtensor.marginal.rows import NoPivot
 from dimtensor.marginal.unknowns import StateDims, Unknown
 from dimtensor.tensor.handle import wrap
 

@@ -21,13 +21,13 @@ from dimtensor.marginal.chains import (
     summed_states,
 )
 from dimtensor.marginal.elimination import Merge, Point, log_sum, maximum
-from dimtensor.marginal.filters import RowChain
 from dimtensor.marginal.frontend import Marginal
-from dimtensor.marginal.gaussian import NormalChain, NormalPoint, conditional
-from dimtensor.marginal.integrals import RowPoint
+from dimtensor.marginal.normal.filters import RowChain
+from dimtensor.marginal.normal.gaussian import NormalChain, NormalPoint, conditional
+from dimtensor.marginal.normal.integrals import RowPoint
+from dimtensor.marginal.normal.smoothing import backwards
 from dimtensor.marginal.placing import read_at
 from dimtensor.marginal.reading import Factor
-from dimtensor.marginal.smoothing import backwards
 from dimtensor.marginal.trees import Tree, picked_tree
 from dimtensor.marginal.unknowns import Slot, StateDims, Unknown, own_slot
 from dimtensor.tensor.autodiff import grad

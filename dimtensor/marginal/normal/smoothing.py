@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from dimtensor.dims import Dims
 from dimtensor.graph import Node
 from dimtensor.graph.rebuilding.substitute import expand_node
-from dimtensor.marginal import filters, gaussian
 from dimtensor.marginal.chains import Chain, Lag, key_of_lag
+from dimtensor.marginal.normal import filters, gaussian
 from dimtensor.tensor.control.loops import scan
 from dimtensor.tensor.handle import wrap
 

@@ -16,11 +16,9 @@ from dimtensor.graph import Node, make
 from dimtensor.graph.rebuilding.substitute import expand_node
 from dimtensor.marginal.chains import Chain, Piece, is_plain, members_of, move_along
 from dimtensor.marginal.elimination import Cost, point_move
-from dimtensor.marginal.filters import RowChain, Said, extent_of, filtered
-from dimtensor.marginal.placing import placed, read_at, reads_all
-from dimtensor.marginal.polynomials import Given
-from dimtensor.marginal.reading import Factor, summed_out
-from dimtensor.marginal.rows import (
+from dimtensor.marginal.normal.filters import RowChain, Said, extent_of, filtered
+from dimtensor.marginal.normal.polynomials import Given
+from dimtensor.marginal.normal.rows import (
     LOG_2PI,
     NoPivot,
     Row,
@@ -30,6 +28,8 @@ from dimtensor.marginal.rows import (
     total,
     without_numbers,
 )
+from dimtensor.marginal.placing import placed, read_at, reads_all
+from dimtensor.marginal.reading import Factor, summed_out
 from dimtensor.marginal.unknowns import Slot, StateDims, Unknown, own_slot
 from dimtensor.tensor.elementwise import log, where
 from dimtensor.tensor.handle import constant, wrap

@@ -11,7 +11,7 @@ from dimtensor.dims.selection import Slice
 from dimtensor.graph import Node
 from dimtensor.graph.rebuilding.substitute import expand_node
 from dimtensor.marginal.chains import Chain, Lag, Piece
-from dimtensor.marginal.rows import (
+from dimtensor.marginal.normal.rows import (
     NoPivot,
     Row,
     added_up,

@@ -1,0 +1,1 @@
+"""Jointly normal unknowns, which are integrated out."""
