@@ -35,6 +35,7 @@ from dimtensor.kernels.ir.nodes import (
     Wrapped,
 )
 from dimtensor.kernels.ir.python import printed
+from dimtensor.kernels.passes.strips_of_steps import in_strips
 from dimtensor.kernels.plan import UnsupportedGraph
 from dimtensor.kernels.plan.axis_lengths import Axis, kept_axes, selection_of
 from dimtensor.kernels.plan.plan import Group, Plan, Task, has_simple_slices
@@ -122,7 +123,8 @@ class Emitter:
         arguments += [
             Array(constant, data.dtype.name, data.ndim) for constant, data in self.constants
         ]
-        return Function(name, tuple(arguments), tuple(self.lines), results)
+        lines = in_strips(self.lines, self.fresh)
+        return Function(name, tuple(arguments), tuple(lines), results)
 
     def source(self, name: str = "kernel") -> str:
         """The whole function as Python; to be asked for once."""

@@ -1,0 +1,85 @@
+"""Scans that run by turns with what is computed from their traces."""
+
+import numpy as np
+import pytensor.tensor as pt
+import pytest
+
+from dimtensor.kernels.compiler import compile_kernel
+from dimtensor.kernels.passes.strips_of_steps import STEPS
+from dimtensor.ops.loop import scan
+from tests.kernels.interpret import interpreted
+
+Y, A = pt.dvector("y"), pt.dscalar("a")
+STRIPS = f", {STEPS})"
+
+
+def recurrence(reverse=False, n=Y):
+    """The last state, and the states before all steps."""
+
+    def step(states, xs):
+        (s,), (y,) = states, xs
+        return [pt.tanh(A * s + y)], [s]
+
+    result = scan(step, [pt.as_tensor(np.float64(0.3))], [n], reverse=reverse)
+    return result.states[0], result.traces[0]
+
+
+def by_steps(y, a, reverse=False):
+    s, before = 0.3, np.zeros(len(y))
+    for t in reversed(range(len(y))) if reverse else range(len(y)):
+        before[t] = s
+        s = np.tanh(a * s + y[t])
+    return s, before
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_elements_of_traces(reverse, rng):
+    """One loop that reads the trace, and one that reads what this one has stored."""
+    last, before = recurrence(reverse)
+    quotient = before / (A + Y[::-1])
+    call = interpreted([Y, A], [last, quotient, before])
+    assert STRIPS in call.source
+    for n in (0, 1, STEPS - 1, STEPS, STEPS + 1, 3 * STEPS + 5):
+        y = rng.normal(size=n)
+        s, expected = by_steps(y, 0.7, reverse)
+        found = call(y, np.asarray(0.7))
+        for one, other in zip(found, [s, expected / (0.7 + y[::-1]), expected], strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-13)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_what_needs_other_steps_waits_for_the_last(reverse, rng):
+    """Other positions, a sum, the last state and one element are known after the loop only."""
+    last, before = recurrence(reverse)
+    cases = [
+        (before[::-1] / A, lambda s, b: b[::-1] / 0.7),
+        (before[1:] / before[:-1], lambda s, b: b[1:] / b[:-1]),
+        (before / last, lambda s, b: b / s),
+        (before / before.sum(), lambda s, b: b / b.sum()),
+        (before / before[0], lambda s, b: b / b[0]),
+    ]
+    y = rng.normal(size=2 * STEPS + 3)
+    for output, expected in cases:
+        call = interpreted([Y, A], [output])
+        assert STRIPS not in call.source
+        found = call(y, np.asarray(0.7))[0]
+        np.testing.assert_allclose(found, expected(*by_steps(y, 0.7, reverse)), rtol=1e-12)
+
+
+def test_few_steps_are_left_alone():
+    few = pt.tensor("few", dtype="float64", shape=(STEPS,))
+    _, before = recurrence(n=few)
+    assert STRIPS not in interpreted([few, A], [before / A]).source
+
+
+@pytest.mark.compiled
+def test_machine_code_gives_the_same_bits_as_the_loops_one_after_the_other(rng):
+    """A second reader, at other positions, does not change what is computed at the same ones."""
+    _, before = recurrence()
+    y, a = rng.normal(size=5 * STEPS + 7), np.asarray(0.7)
+    found = []
+    for output in (before / (A + Y), (before / (A + Y))[::-1]):
+        kernel = compile_kernel([Y, A], [output])
+        assert kernel.native is not None
+        found.append(kernel.native.bind(kernel.constants)(y, a)[0])
+    np.testing.assert_array_equal(found[0], found[1][::-1])
