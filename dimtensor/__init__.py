@@ -31,6 +31,7 @@ from dimtensor.errors import PositionError as PositionError
 from dimtensor.errors import SamplingWarning as SamplingWarning
 from dimtensor.graph.checkpoints import levels as levels
 from dimtensor.graph.checkpoints import states as states
+from dimtensor.graph.node import Node as Node
 from dimtensor.interop.align import align as align
 from dimtensor.interop.align import reindex as reindex
 from dimtensor.interop.export.loading import load_exported as load_exported
@@ -73,8 +74,6 @@ from dimtensor.tensor.elementwise import *  # noqa: F403
 from dimtensor.tensor.evaluate import evaluate as evaluate
 from dimtensor.tensor.evaluate import function as function
 from dimtensor.tensor.evaluate import inputs_of as inputs_of
-from dimtensor.tensor.evaluate import substitute as substitute
-from dimtensor.tensor.evaluate import vectorize as vectorize
 from dimtensor.tensor.evaluate import walk as walk
 from dimtensor.tensor.functions import all as all
 from dimtensor.tensor.functions import any as any
@@ -92,6 +91,11 @@ from dimtensor.tensor.functions import softmax as softmax
 from dimtensor.tensor.functions import std as std
 from dimtensor.tensor.functions import sum as sum
 from dimtensor.tensor.functions import var as var
+from dimtensor.tensor.graphs.rewriting import data_of as data_of
+from dimtensor.tensor.graphs.rewriting import from_node as from_node
+from dimtensor.tensor.graphs.rewriting import rewrite as rewrite
+from dimtensor.tensor.graphs.substitution import substitute as substitute
+from dimtensor.tensor.graphs.substitution import vectorize as vectorize
 from dimtensor.tensor.inputs import bool as bool
 from dimtensor.tensor.inputs import complex128 as complex128
 from dimtensor.tensor.inputs import data as data
@@ -123,6 +127,7 @@ from dimtensor.tensor.simplify import simplify as simplify
 
 # isort: split
 # After the elementwise functions: dt.real is a support that is also the function of that name.
+from dimtensor.dist.supports import Support as Support
 from dimtensor.dist.supports import bounded as bounded
 from dimtensor.dist.supports import positive as positive
 from dimtensor.dist.supports import real as real

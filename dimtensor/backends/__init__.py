@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -15,6 +15,7 @@ __all__ = [
     "BACKENDS",
     "Allowed",
     "Backend",
+    "BackendName",
     "Executable",
     "backend_of",
     "check_backend",
@@ -24,6 +25,8 @@ __all__ = [
 # by the names that users say; their modules are imported when they are asked for
 _MODULES = {name: f"dimtensor.backends.{name}" for name in ("numba", "jax", "python")}
 BACKENDS = tuple(_MODULES)
+# for type checkers; tests/architecture compares it with the names above
+BackendName = Literal["numba", "jax", "python"]
 
 
 def backend_of(name: str) -> Backend:
@@ -49,7 +52,7 @@ def backend_of(name: str) -> Backend:
     return backend
 
 
-def check_backend(backend: str) -> str:
+def check_backend(backend: str) -> BackendName:
     """The backend, if there is one of this name.
 
     Raises
@@ -60,7 +63,7 @@ def check_backend(backend: str) -> str:
         If it needs a library that is not installed.
     """
     backend_of(backend).check_installed()
-    return backend
+    return cast(BackendName, backend)
 
 
 def compile_positional(

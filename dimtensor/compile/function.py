@@ -54,7 +54,7 @@ def node_of(value: Any) -> Node:
     return node
 
 
-class CompiledFunction(Levels):
+class CompiledFunction[R](Levels):
     """A function of labelled values, made by :func:`dimtensor.function`.
 
     Call it with the inputs in order, by name, or both. DataArrays come in any order of dims and of
@@ -80,10 +80,11 @@ class CompiledFunction(Levels):
         self._data_binding, self._data = bind_data(
             self._data_nodes, [slot.dims for slot in data], self._replaced
         )
+        self._data_axes = [slot.dims for slot in data]
         self._settled = Settled()
         self._late_ports = [at for at, port in enumerate(code.ports) if port.late_categories]
         self._frames: dict[tuple, Frame] = {}
-        self._grown: dict[tuple, CompiledFunction] = {}
+        self._grown: dict[tuple, CompiledFunction[R]] = {}
 
     @property
     def backend(self) -> str:
@@ -107,7 +108,7 @@ class CompiledFunction(Levels):
 
     # -- calls ---------------------------------------------------------------------------------
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> R:
         if args and is_dataset(args[0]):
             args, kwargs = (), named_values(self._code.inputs, args, kwargs)
         ports = self._code.ports
@@ -170,7 +171,7 @@ class CompiledFunction(Levels):
     def _input_names(self) -> str:
         return titles(self._code.inputs)
 
-    def _batched(self, readings: Sequence[Reading]) -> CompiledFunction:
+    def _batched(self, readings: Sequence[Reading]) -> CompiledFunction[R]:
         """The function for values with these additional dims."""
         code = self._code
         added = batch_names(readings, code.ports, code.dim_names)
@@ -226,7 +227,7 @@ class CompiledFunction(Levels):
 
     def with_data(
         self, data: Mapping[Any, Any] | None = None, /, **by_name: Any
-    ) -> CompiledFunction:
+    ) -> CompiledFunction[R]:
         """The same function on other data, without compiling again.
 
         Parameters

@@ -18,8 +18,11 @@ from dimtensor.dims import Binding, Dim, dim_set
 from dimtensor.errors import GraphError, InputError, build_message
 from dimtensor.graph import Node
 from dimtensor.kernels.generated import function_of_source
+from dimtensor.values.outputs import Labeller
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from dimtensor.backends.numba.c_function import CFunction
 
 
@@ -35,7 +38,51 @@ class Levels:
     _data: list[np.ndarray]
     _data_nodes: list[Node]
     _data_binding: Binding
+    _data_axes: list[tuple[Dim, ...]]
     _settled: Settled
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """The inputs by name, in the order of the call; those without one by their numbers.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> x, n = dt.scalar("x"), dt.Dim("n")
+        >>> dt.function([x, n], x * dt.arange(n), backend="python").inputs["x"] is x
+        True
+        """
+        from dimtensor.interop.tensors import tensor_of
+
+        return {
+            str(at) if source.name is None else source.name: (
+                source if isinstance(source, Dim) else tensor_of(source)
+            )
+            for at, source in enumerate(self._code.inputs)
+        }
+
+    @property
+    def data(self) -> dict[str, xr.DataArray]:
+        """The data that it holds by name, with labels; those without one by their numbers.
+
+        Of new data (`with_data`) the new values.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> y, x = dt.data([1.0, 2.0], dims=dt.Dim("k"), name="y"), dt.scalar("x")
+        >>> f = dt.function([x], (y * x).sum(), backend="python")
+        >>> f.data["y"].values.tolist(), f.with_data(y=[5.0]).data["y"].values.tolist()
+        ([1.0, 2.0], [5.0])
+        """
+        return {
+            str(at) if node.name is None else node.name: Labeller(
+                axes, self._data_binding, node.name, node.categories
+            ).label(array, self._data_binding)
+            for at, (node, array, axes) in enumerate(
+                zip(self._data_nodes, self._data, self._data_axes, strict=True)
+            )
+        }
 
     def _data_for(self, code: Code) -> list[np.ndarray]:
         """The data in the order in which some code takes them: each code has one of its own."""

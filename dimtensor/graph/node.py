@@ -39,20 +39,35 @@ KINDS: dict[str, Kind] = {}
 
 
 class Node:
-    """One operation of the dims graph.
+    """One operation of the dims graph, which is to be read and never changed.
+
+    ``x.node`` is that of a tensor, ``dt.walk(x)`` are all of an expression, and ``dt.from_node``
+    gives the tensor of one. Printers and rewrites need the attributes and properties below, and
+    none of how a kind keeps its attributes.
 
     Attributes
     ----------
     kind : str
         Name of the kind that answers for it, see :mod:`dimtensor.graph.kind`.
     inputs : tuple of Node
+        Its operands.
     attrs : hashable
-        Everything else that the operation is determined by.
+        Everything else that the operation is determined by, in a form of the kind's own, which may
+        change: `operation`, `options` and `value` say it.
     dims : tuple of Dim
         Dims of the result, in canonical order.
     dtype : str
     categories : Dim or None
         The dim whose positions the elements are.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> node = (2.0 * dt.tensor("x", dims=dt.Dim("k"))).sum().node
+    >>> node.operation, node.options
+    ('sum', {'over': '{k}'})
+    >>> [(one.operation, one.name, one.value) for one in dt.walk(node)]
+    [('constant', None, 2.0), ('input', 'x', None), ('multiply', None, None), ('sum', None, None)]
     """
 
     __slots__ = (
@@ -90,6 +105,32 @@ class Node:
     def name(self) -> str | None:
         """Name of an input, of data, of a random variable or of what was given one, else None."""
         return self.attrs.name if self.kind in _NAMED else None
+
+    @property
+    def operation(self) -> str:
+        """The name of the operation: ``exp``, ``sum``, ``index``, ``input``, ``constant``."""
+        return KINDS[self.kind].call(self, _short).name
+
+    @property
+    def options(self) -> dict[str, str]:
+        """What it does beside its operands, in words: the dims that a sum is over, say."""
+        options = KINDS[self.kind].call(self, _short).options
+        return {key or str(at): text for at, (key, text) in enumerate(options)}
+
+    @property
+    def bodies(self) -> dict[str, tuple[Node, ...]]:
+        """The outputs of a loop's body, or of the arms of a conditional; else nothing."""
+        return {body.name: tuple(body.outputs) for body in KINDS[self.kind].bodies(self)}
+
+    @property
+    def value(self) -> Any:
+        """The number of a constant, None of everything else; :func:`data_of` has that of data."""
+        return self.attrs.value.item() if self.kind == "constant" else None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it is data or a number."""
+        return self.kind in ("data", "constant")
 
     @property
     def line(self) -> Line | None:
@@ -164,6 +205,10 @@ def keep_place(old: Node, new: Node, since: int) -> None:
     """
     if new.serial > since:
         new.place = old.place
+
+
+def _short(dim: Dim) -> str:
+    return dim.short
 
 
 def _serial_of(node: Node) -> int:

@@ -33,7 +33,7 @@ from dimtensor.marginal.unknowns import Slot, StateDims, Unknown, own_slot
 from dimtensor.tensor.autodiff import grad
 from dimtensor.tensor.constructors import zeros
 from dimtensor.tensor.control.loops import scan
-from dimtensor.tensor.evaluate import substitute
+from dimtensor.tensor.graphs.substitution import substitute
 from dimtensor.tensor.handle import wrap
 from dimtensor.tensor.inputs import tensor
 

@@ -12,7 +12,8 @@ from dimtensor.errors import GraphError, build_message
 from dimtensor.model.parameters import Parameter
 from dimtensor.tensor.autodiff import grad
 from dimtensor.tensor.constructors import arange, length, zeros
-from dimtensor.tensor.evaluate import inputs_of, substitute
+from dimtensor.tensor.evaluate import inputs_of
+from dimtensor.tensor.graphs.substitution import substitute
 from dimtensor.tensor.inputs import tensor
 from dimtensor.tensor.joining import concat
 

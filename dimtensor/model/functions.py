@@ -13,7 +13,7 @@ from dimtensor.dist.supports import Bounded
 from dimtensor.graph import Node, leaves
 from dimtensor.model.assembly import Assembly, inverse, join
 from dimtensor.model.parameters import Parameter, late_dims
-from dimtensor.tensor.evaluate import substitute
+from dimtensor.tensor.graphs.substitution import substitute
 from dimtensor.values.data import bind_data
 
 if TYPE_CHECKING:

@@ -24,6 +24,7 @@ from dimtensor.model.assembly import FLAT, assemble
 from dimtensor.model.functions import ModelFunctions
 from dimtensor.model.parameters import check_complete, read_parameters
 from dimtensor.model.parts.bridging import Bridging
+from dimtensor.model.parts.expressions import Expressions
 from dimtensor.model.records import as_dataset, as_numbers, as_vectors, broadcast, check_names
 from dimtensor.model.terms import check_sums, check_terms, read_logp
 from dimtensor.tensor.handle import wrap
@@ -32,13 +33,14 @@ from dimtensor.values.data import as_mapping
 if TYPE_CHECKING:
     import xarray as xr
 
+    from dimtensor.backends import BackendName
     from dimtensor.dist.supports import Support
     from dimtensor.tensor.core import DimTensor
 
 _FLOAT = np.dtype("float64")
 
 
-class LogDensity(Bridging):
+class LogDensity(Expressions, Bridging):
     """The log density of a model as a function of one flat vector of real numbers.
 
     The elements of the vector are those of the parameters in the order of `supports`, each raveled
@@ -122,7 +124,7 @@ class LogDensity(Bridging):
         self,
         logp: DimTensor | Mapping[str, DimTensor],
         supports: Mapping[Any, Any],
-        backend: str = "numba",
+        backend: BackendName = "numba",
         *,
         jacobian: bool = True,
         deterministics: Mapping[str, DimTensor] | None = None,
@@ -483,7 +485,7 @@ class LogDensity(Bridging):
 def _restored(
     logp: DimTensor | Mapping[str, DimTensor],
     supports: Mapping[Any, Any],
-    backend: str,
+    backend: BackendName,
     jacobian: bool,
     deterministics: Mapping[str, DimTensor],
     replaced: Mapping[Node, Any],

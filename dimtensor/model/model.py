@@ -37,6 +37,7 @@ from dimtensor.values.data import as_mapping
 if TYPE_CHECKING:
     import xarray as xr
 
+    from dimtensor.backends import BackendName
     from dimtensor.display.pictures.picture import Picture
     from dimtensor.tensor.core import DimTensor
 
@@ -112,9 +113,9 @@ class Model(Evaluating):
         self,
         *outputs: DimTensor,
         data: Mapping[Any, Any] | None = None,
-        backend: str = "numba",
+        backend: BackendName = "numba",
     ):
-        self.backend = check_backend(backend)
+        self.backend: BackendName = check_backend(backend)
         self._set(tuple(wrap(node_of(x)) for x in outputs))
         self.data: dict[str, xr.DataArray] = {}
         self.observed: dict[str, xr.DataArray] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from dimtensor.errors import InputError
 from dimtensor.graph import Node, derivatives, make
@@ -25,6 +25,12 @@ def _many(wrt: Any) -> tuple[list[Node], bool]:
 def _gradients(y: Node, wrt: Sequence[Node], cotangent: Node | None) -> list[DimTensor]:
     check_differentiable(y, wrt)
     return [wrap(node) for node in derivatives.gradients(y, wrt, cotangent)]
+
+
+@overload
+def grad(y: DimTensor, wrt: DimTensor) -> DimTensor: ...
+@overload
+def grad(y: DimTensor, wrt: Sequence[DimTensor]) -> list[DimTensor]: ...
 
 
 def grad(y: DimTensor, wrt: Any) -> Any:
@@ -64,6 +70,12 @@ def grad(y: DimTensor, wrt: Any) -> Any:
     return gradients[0] if single else gradients
 
 
+@overload
+def value_and_grad(y: DimTensor, wrt: DimTensor) -> tuple[DimTensor, DimTensor]: ...
+@overload
+def value_and_grad(y: DimTensor, wrt: Sequence[DimTensor]) -> tuple[DimTensor, list[DimTensor]]: ...
+
+
 def value_and_grad(y: DimTensor, wrt: Any) -> tuple[DimTensor, Any]:
     """A scalar and its gradient; see :func:`grad`.
 
@@ -87,6 +99,12 @@ def value_and_grad(y: DimTensor, wrt: Any) -> tuple[DimTensor, Any]:
     6.0
     """
     return y, grad(y, wrt)
+
+
+@overload
+def vjp(y: DimTensor, wrt: DimTensor, cotangent: Any) -> DimTensor: ...
+@overload
+def vjp(y: DimTensor, wrt: Sequence[DimTensor], cotangent: Any) -> list[DimTensor]: ...
 
 
 def vjp(y: DimTensor, wrt: Any, cotangent: Any) -> Any:
@@ -166,6 +184,12 @@ def jvp(y: DimTensor, wrt: Any, tangents: Any) -> DimTensor:
         directions.append(direction)
     check_differentiable(as_node(y), nodes, backward=False)
     return wrap(derivatives.pushforward(as_node(y), nodes, directions))
+
+
+@overload
+def jacobian(y: DimTensor, wrt: DimTensor) -> DimTensor: ...
+@overload
+def jacobian(y: DimTensor, wrt: Sequence[DimTensor]) -> list[DimTensor]: ...
 
 
 def jacobian(y: DimTensor, wrt: Any) -> Any:

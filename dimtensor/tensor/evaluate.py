@@ -6,19 +6,21 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
+from dimtensor.backends import BackendName
 from dimtensor.caches import clears
-from dimtensor.compile.code import with_dims
 from dimtensor.compile.function import CompiledFunction, free_inputs
 from dimtensor.compile.function import function as _function
 from dimtensor.compile.stateful import StatefulFunction, stateful
-from dimtensor.dims import Dim, as_dim_tuple
-from dimtensor.errors import GraphError, InputError, build_message, did_you_mean, listing
+from dimtensor.dims import Dim
+from dimtensor.errors import InputError, build_message, did_you_mean, listing
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.walk import LEAF_KINDS
 from dimtensor.tensor.handle import TensorHandle, as_node, wrap
 from dimtensor.values.data import as_mapping, title_of
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from dimtensor.tensor.core import DimTensor
 
 # functions of expressions that were evaluated last: a cell that is run again compiles nothing
@@ -30,22 +32,64 @@ clears(_explored.clear)
 @overload
 def function(
     inputs: Any,
-    outputs: Any,
-    backend: str = "numba",
+    outputs: DimTensor,
+    backend: BackendName = "numba",
     *,
     updates: None = None,
     kernels: bool = True,
     checks: bool | DimTensor | Sequence[DimTensor] = True,
     allow: str | Sequence[str] = (),
     simplify: bool | Mapping[Dim, int] = False,
-) -> CompiledFunction: ...
+) -> CompiledFunction[xr.DataArray]: ...
+
+
+@overload
+def function[K](
+    inputs: Any,
+    outputs: Mapping[K, DimTensor],
+    backend: BackendName = "numba",
+    *,
+    updates: None = None,
+    kernels: bool = True,
+    checks: bool | DimTensor | Sequence[DimTensor] = True,
+    allow: str | Sequence[str] = (),
+    simplify: bool | Mapping[Dim, int] = False,
+) -> CompiledFunction[dict[K, xr.DataArray]]: ...
+
+
+@overload
+def function(
+    inputs: Any,
+    outputs: tuple[DimTensor, ...],
+    backend: BackendName = "numba",
+    *,
+    updates: None = None,
+    kernels: bool = True,
+    checks: bool | DimTensor | Sequence[DimTensor] = True,
+    allow: str | Sequence[str] = (),
+    simplify: bool | Mapping[Dim, int] = False,
+) -> CompiledFunction[tuple[xr.DataArray, ...]]: ...
+
+
+@overload
+def function(
+    inputs: Any,
+    outputs: Sequence[DimTensor],
+    backend: BackendName = "numba",
+    *,
+    updates: None = None,
+    kernels: bool = True,
+    checks: bool | DimTensor | Sequence[DimTensor] = True,
+    allow: str | Sequence[str] = (),
+    simplify: bool | Mapping[Dim, int] = False,
+) -> CompiledFunction[list[xr.DataArray]]: ...
 
 
 @overload
 def function(
     inputs: Any,
     outputs: Any,
-    backend: str = "numba",
+    backend: BackendName = "numba",
     *,
     updates: Mapping[DimTensor, Any],
     kernels: bool = True,
@@ -58,7 +102,7 @@ def function(
 def function(
     inputs: Any,
     outputs: Any,
-    backend: str = "numba",
+    backend: BackendName = "numba",
     *,
     updates: Mapping[DimTensor, Any] | None = None,
     kernels: bool = True,
@@ -142,7 +186,23 @@ def function(
     return _function(inputs, outputs, backend, kernels, checks, allow, simplify)
 
 
-def evaluate(x: Any, values: Mapping[Any, Any] | None = None, backend: str = "python") -> Any:
+@overload
+def evaluate(
+    x: DimTensor, values: Mapping[Any, Any] | None = None, backend: BackendName = "python"
+) -> xr.DataArray: ...
+@overload
+def evaluate[T](
+    x: Sequence[T], values: Mapping[Any, Any] | None = None, backend: BackendName = "python"
+) -> Sequence[xr.DataArray]: ...
+@overload
+def evaluate[K, T](
+    x: Mapping[K, T], values: Mapping[Any, Any] | None = None, backend: BackendName = "python"
+) -> dict[K, xr.DataArray]: ...
+
+
+def evaluate(
+    x: Any, values: Mapping[Any, Any] | None = None, backend: BackendName = "python"
+) -> Any:
     """Value of an expression, or of several in a list or dict.
 
     Parameters
@@ -270,7 +330,9 @@ class EvaluationMixin(TensorHandle):
 
     __slots__ = ()
 
-    def eval(self, values: Mapping[Any, Any] | None = None, backend: str = "python") -> Any:
+    def eval(
+        self, values: Mapping[Any, Any] | None = None, backend: BackendName = "python"
+    ) -> xr.DataArray:
         """Value of this expression as a DataArray; see :func:`dimtensor.evaluate`.
 
         Parameters
@@ -290,103 +352,8 @@ class EvaluationMixin(TensorHandle):
         >>> (x**2).eval({x: 3.0}).item()
         9.0
         """
-        return evaluate(self, values, backend)
-
-
-def substitute(outputs: Any, replacements: Mapping[Any, Any]) -> Any:
-    """Outputs with parts of their graphs replaced.
-
-    Parameters
-    ----------
-    outputs : DimTensor, list or dict
-    replacements : mapping of DimTensor to DimTensor, or of Dim to Dim
-        Inputs or intermediates and what takes their place. A replacement may have more dims:
-        everything that depends on it is then computed for each position along them. A dim takes the
-        place of another one in all inputs, and what is selected are the same labels.
-
-    Returns
-    -------
-    DimTensor, list or dict
-        As `outputs`.
-
-    Raises
-    ------
-    DimError
-        If a replacement lacks a dim of what it replaces, or data have a dim that is exchanged and
-        are not replaced.
-    LabelError
-        If a selected label is not in the dim that takes the place of its own.
-
-    Notes
-    -----
-    The variable of a derivative is bound: in ``dt.grad(f, x)`` a replacement of x is the point at
-    which the gradient of f is taken, and what f makes of x is part of the function.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> x, y = dt.scalar("x"), dt.scalar("y")
-    >>> dt.substitute(x + 1, {x: y}) is y + 1
-    True
-    """
-    from dimtensor.graph.rebuilding.substitute import substitute as substitute_nodes
-
-    mapping = {}
-    dims: dict[Dim, Dim] = {}
-    for old, new in as_mapping(replacements, "replacements").items():
-        if isinstance(old, Dim):
-            if not isinstance(new, Dim):
-                raise InputError(
-                    f"substitute: a dim takes the place of {old.title}, not {type(new).__name__}"
-                )
-            dims[old] = new
-            continue
-        old_node = as_node(old)
-        mapping[old_node] = as_node(new, [old_node])
-        if mapping[old_node].dtype != old_node.dtype:
-            raise GraphError(
-                f"{old_node} has dtype {old_node.dtype}, its replacement "
-                f"{mapping[old_node].dtype}; use astype"
-            )
-    many = list(outputs.values()) if isinstance(outputs, Mapping) else outputs
-    many = list(many) if isinstance(many, (list, tuple)) else [many]
-    results = [wrap(n) for n in substitute_nodes([as_node(o) for o in many], mapping, dims)]
-    if isinstance(outputs, Mapping):
-        return dict(zip(outputs, results, strict=True))
-    return results if isinstance(outputs, (list, tuple)) else results[0]
-
-
-def vectorize(outputs: Any, replacements: Mapping[DimTensor, Any]) -> Any:
-    """A finished expression batched over the dims that replacements add to its inputs.
-
-    Parameters
-    ----------
-    outputs : DimTensor, list or dict
-    replacements : mapping of DimTensor to DimTensor or Dim
-        For each input a tensor with more dims, or the dims to add to it: the new input then has
-        the name of the old one.
-
-    Returns
-    -------
-    DimTensor, list or dict
-        Gradients, linear algebra and selections in the expression are batched like the rest.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> x, draw = dt.scalar("x"), dt.Dim("draw", length=4)
-    >>> dt.vectorize(dt.exp(x), {x: draw}).sizes
-    {'draw': 4}
-    """
-    grown = {}
-    for old, new in as_mapping(replacements, "replacements").items():
-        dims = isinstance(new, Dim) or (
-            isinstance(new, (list, tuple)) and all(isinstance(d, Dim) for d in new)
-        )
-        if dims:
-            new = wrap(with_dims(as_node(old), as_dim_tuple(new, "the dims to add")))
-        grown[old] = new
-    return substitute(outputs, grown)
+        found: xr.DataArray = evaluate(wrap(self.node), values, backend)
+        return found
 
 
 class Tensors(list):

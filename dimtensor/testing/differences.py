@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from dimtensor.backends import BackendName
 
 Function = Callable[..., Any]
 
@@ -91,7 +94,7 @@ def assert_gradient(
     values: Mapping[Any, Any],
     *,
     oracle: Callable[[Any], Any] | None = None,
-    backend: str = "python",
+    backend: BackendName = "python",
     rtol: float = 1e-6,
     atol: float = 1e-8,
 ) -> None:

@@ -41,3 +41,18 @@ def test_data_that_are_no_positions_are_found_before_plain_arrays_go_in():
             function.positional
     with pytest.raises(dt.PositionError, match=message):
         function(np.zeros(2))
+
+
+def test_a_function_says_what_it_takes_and_holds():
+    k = dt.Dim("k", coords=["a", "b"])
+    obs, other = dt.Dim("obs"), dt.Dim("other", length=2)
+    which = dt.data(["b", "a", "b"], dims=obs, categories=k, name="which")
+    table = dt.data([[1.0, 2.0], [3.0, 4.0]], dims=[other, k], name="table")
+    x, n = dt.tensor("x", dims=k), dt.Dim("n")
+    f = dt.function([x, n], [(x * table).sel(k=which).sum(), dt.arange(n)], backend="python")
+    assert list(f.inputs) == ["x", "n"]
+    assert f.inputs["x"] is x
+    assert f.inputs["n"] is n
+    assert f.data["which"].values.tolist() == ["b", "a", "b"]
+    assert f.data["table"].sel(k="b").values.tolist() == [2.0, 4.0]
+    assert f.with_data(which=["a"]).data["which"].values.tolist() == ["a"]

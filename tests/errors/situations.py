@@ -1361,3 +1361,31 @@ def length_of_a_dim_that_is_not_there():
 @building
 def explanation_of_a_number():
     dt.explain(3.0)
+
+
+# -- graphs -----------------------------------------------------------------------------------
+
+
+@building
+def rewrite_to_a_tensor_without_its_dims():
+    dt.rewrite(X * 2.0, lambda t: dt.scalar("x0") if t is X else None)
+
+
+@building
+def rewrite_to_a_tensor_of_another_dtype():
+    dt.rewrite(X * 2.0, lambda t: X > 0.0 if t is X else None)
+
+
+@building
+def rewrite_to_a_number():
+    dt.rewrite(X * 2.0, lambda t: 2.0 if t is X else None)
+
+
+@building
+def values_of_an_input():
+    dt.data_of(X)
+
+
+@building
+def substitution_of_a_name_that_nothing_has():
+    dt.substitute(X + Y, {"xx": X})

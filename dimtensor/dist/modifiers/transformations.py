@@ -13,7 +13,7 @@ from dimtensor.dist.supports import Support
 from dimtensor.errors import InputError
 from dimtensor.tensor.autodiff import grad
 from dimtensor.tensor.elementwise import abs, log, where
-from dimtensor.tensor.evaluate import substitute
+from dimtensor.tensor.graphs.substitution import substitute
 from dimtensor.tensor.handle import wrap
 from dimtensor.tensor.inputs import tensor
 

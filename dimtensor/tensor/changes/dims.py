@@ -22,6 +22,8 @@ from dimtensor.graph.rebuilding.substitute import relabel_node
 from dimtensor.tensor.handle import TensorHandle, wrap
 
 if TYPE_CHECKING:
+    from pytensor.tensor.variable import TensorVariable
+
     from dimtensor.tensor.core import DimTensor
 
 
@@ -329,7 +331,7 @@ class ShapeMixin(TensorHandle):
 
     # -- the border --------------------------------------------------------------------------------
 
-    def to_shaped(self, order: Any = None) -> Any:
+    def to_shaped(self, order: Any = None) -> TensorVariable:
         """A positional PyTensor variable with axes in an order.
 
         Parameters

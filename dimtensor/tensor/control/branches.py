@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,10 +17,16 @@ from dimtensor.graph.regions import close, placeholder
 from dimtensor.tensor.control.pytree import Tree, flatten, leaves_like, paths, unflatten
 from dimtensor.tensor.handle import TensorHandle, as_node, constant, wrap
 
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
 
-def if_else(
-    condition: Any, then_function: Callable[..., Any], else_function: Callable[..., Any], *args: Any
-) -> Any:
+
+def if_else[T](
+    condition: DimTensor | bool,
+    then_function: Callable[..., T],
+    else_function: Callable[..., T],
+    *args: Any,
+) -> T:
     """Results of one branch.
 
     Parameters

@@ -1,0 +1,1 @@
+"""Expressions as graphs: what they are made of, and parts of them exchanged."""

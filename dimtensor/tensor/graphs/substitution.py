@@ -1,0 +1,174 @@
+"""Parts of expressions exchanged for others, and dims added."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+from dimtensor.compile.code import with_dims
+from dimtensor.dims import Dim, as_dim_tuple
+from dimtensor.errors import GraphError, InputError, build_message, did_you_mean, listing
+from dimtensor.graph import Node, toposort
+from dimtensor.tensor.handle import as_node, wrap
+from dimtensor.values.data import as_mapping
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+
+@overload
+def substitute(
+    outputs: DimTensor,
+    replacements: Mapping[Any, Any] | None = None,
+    *,
+    dims: Mapping[Dim, Dim] | None = None,
+) -> DimTensor: ...
+@overload
+def substitute[T](
+    outputs: Sequence[T],
+    replacements: Mapping[Any, Any] | None = None,
+    *,
+    dims: Mapping[Dim, Dim] | None = None,
+) -> list[T]: ...
+@overload
+def substitute[K, T](
+    outputs: Mapping[K, T],
+    replacements: Mapping[Any, Any] | None = None,
+    *,
+    dims: Mapping[Dim, Dim] | None = None,
+) -> dict[K, T]: ...
+
+
+def substitute(
+    outputs: Any,
+    replacements: Mapping[Any, Any] | None = None,
+    *,
+    dims: Mapping[Dim, Dim] | None = None,
+) -> Any:
+    """Outputs with parts of their graphs replaced.
+
+    Parameters
+    ----------
+    outputs : DimTensor, list or dict
+    replacements : mapping of DimTensor (or the name of one) to DimTensor, optional
+        Inputs or intermediates and what takes their place. A replacement may have more dims:
+        everything that depends on it is then computed for each position along them. Names are those
+        of inputs, data and what was named. Dims may be among the keys as well.
+    dims : mapping of Dim to Dim, optional
+        A dim takes the place of another one in all inputs, and what is selected are the same
+        labels.
+
+    Returns
+    -------
+    DimTensor, list or dict
+        As `outputs`.
+
+    Raises
+    ------
+    DimError
+        If a replacement lacks a dim of what it replaces, or data have a dim that is exchanged and
+        are not replaced.
+    LabelError
+        If a selected label is not in the dim that takes the place of its own.
+    InputError
+        If nothing has a name, or several tensors have it.
+
+    Notes
+    -----
+    The variable of a derivative is bound: in ``dt.grad(f, x)`` a replacement of x is the point at
+    which the gradient of f is taken, and what f makes of x is part of the function.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> x, y = dt.scalar("x"), dt.scalar("y")
+    >>> dt.substitute(x + 1, {x: y}) is dt.substitute(x + 1, {"x": y}) is y + 1
+    True
+    """
+    from dimtensor.graph.rebuilding.substitute import substitute as substitute_nodes
+
+    mapping = {}
+    given = {**as_mapping(replacements, "replacements"), **as_mapping(dims, "dims")}
+    exchanged: dict[Dim, Dim] = {}
+    many = list(outputs.values()) if isinstance(outputs, Mapping) else outputs
+    many = [as_node(x) for x in (many if isinstance(many, (list, tuple)) else [many])]
+    for old, new in given.items():
+        if isinstance(old, Dim):
+            if not isinstance(new, Dim):
+                raise InputError(
+                    f"substitute: a dim takes the place of {old.title}, not {type(new).__name__}"
+                )
+            exchanged[old] = new
+            continue
+        old_node = _of_name(many, old) if isinstance(old, str) else as_node(old)
+        mapping[old_node] = as_node(new, [old_node])
+        if mapping[old_node].dtype != old_node.dtype:
+            raise GraphError(
+                f"{old_node} has dtype {old_node.dtype}, its replacement "
+                f"{mapping[old_node].dtype}; use astype"
+            )
+    results = [wrap(n) for n in substitute_nodes(many, mapping, exchanged)]
+    if isinstance(outputs, Mapping):
+        return dict(zip(outputs, results, strict=True))
+    return results if isinstance(outputs, (list, tuple)) else results[0]
+
+
+def _of_name(outputs: Sequence[Node], name: str) -> Node:
+    """The one node of a name.
+
+    Raises
+    ------
+    InputError
+        If there is none, or there are several.
+    """
+    found = [node for node in toposort(outputs) if node.name == name]
+    if len(found) == 1:
+        return found[0]
+    names = list(dict.fromkeys(n.name for n in toposort(outputs) if n.name is not None))
+    what = f"nothing is named {name!r}{did_you_mean(name, names)}"
+    if found:
+        what = f"{len(found)} tensors are named {name!r}; give the tensor that is meant"
+    raise InputError(build_message(f"substitute: {what}", [("names", listing(names))]))
+
+
+@overload
+def vectorize(outputs: DimTensor, replacements: Mapping[DimTensor, Any]) -> DimTensor: ...
+@overload
+def vectorize[T](outputs: Sequence[T], replacements: Mapping[DimTensor, Any]) -> list[T]: ...
+@overload
+def vectorize[K, T](
+    outputs: Mapping[K, T], replacements: Mapping[DimTensor, Any]
+) -> dict[K, T]: ...
+
+
+def vectorize(outputs: Any, replacements: Mapping[DimTensor, Any]) -> Any:
+    """A finished expression batched over the dims that replacements add to its inputs.
+
+    Parameters
+    ----------
+    outputs : DimTensor, list or dict
+    replacements : mapping of DimTensor to DimTensor or Dim
+        For each input a tensor with more dims, or the dims to add to it: the new input then has
+        the name of the old one.
+
+    Returns
+    -------
+    DimTensor, list or dict
+        Gradients, linear algebra and selections in the expression are batched like the rest.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> x, draw = dt.scalar("x"), dt.Dim("draw", length=4)
+    >>> dt.vectorize(dt.exp(x), {x: draw}).sizes
+    {'draw': 4}
+    """
+    grown = {}
+    for old, new in as_mapping(replacements, "replacements").items():
+        dims = isinstance(new, Dim) or (
+            isinstance(new, (list, tuple)) and all(isinstance(d, Dim) for d in new)
+        )
+        if dims:
+            new = wrap(with_dims(as_node(old), as_dim_tuple(new, "the dims to add")))
+        grown[old] = new
+    return substitute(outputs, grown)

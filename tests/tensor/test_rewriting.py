@@ -1,0 +1,144 @@
+"""Expressions rewritten by a function, and what nodes say of themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dimtensor as dt
+from tests.graph.test_kinds import examples
+
+K = dt.Dim("k", length=3)
+X, Y = dt.tensor("x", dims=K), dt.tensor("y", dims=K)
+A = dt.scalar("a")
+VALUES = {"x": np.array([1.0, 2.0, 4.0]), "y": np.array([0.5, 0.25, 3.0]), "a": 0.75}
+
+
+def given(x):
+    return {name: VALUES[name] for name in (t.name for t in dt.inputs_of(x))}
+
+
+def doubled(t):
+    """Every exp becomes twice itself."""
+    return 2.0 * t if t.node.operation == "exp" else None
+
+
+def test_nothing_changes_where_the_function_gives_none():
+    y = dt.cumulate(lambda s, x: s * A + dt.exp(x), 0.0, X, over=K).sum()
+    assert dt.rewrite(y, lambda t: None) is y
+
+
+def test_it_goes_bottom_up_and_sees_rewritten_operands():
+    seen = []
+
+    def f(t):
+        seen.append(t.node.operation)
+        return doubled(t)
+
+    y = dt.exp(dt.exp(X))
+    assert dt.rewrite(y, f) is 2.0 * dt.exp(2.0 * dt.exp(X))
+    assert seen == ["input", "exp", "exp"]
+
+
+LOOPS = {
+    "a loop": lambda e: dt.cumulate(lambda s, x: A * s + e(x), 0.0, X, over=K),
+    "a loop in a loop": lambda e: dt.cumulate(
+        lambda s, x: s + dt.reduce(lambda t, y: t * x + e(y), 0.0, Y, over=K), 0.0, X, over=K
+    ),
+    "an arm": lambda e: dt.if_else(A > 0.0, lambda: e(X), lambda: X),
+    "arms by element": lambda e: dt.if_else(X > 1.5, lambda x: e(x) * A, lambda x: x, X),
+    "a while loop": lambda e: dt.while_loop(lambda s: s < 5.0, lambda s: s + e(A), A),
+    "a derivative": lambda e: dt.grad((e(X) * Y).sum(), X),
+    "an operand of a loop": lambda e: dt.cumulate(lambda s, x: s + x, 0.0, e(X), over=K),
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_it_reaches_what_is_inside_of(name):
+    build = LOOPS[name]
+    found = dt.rewrite(build(dt.exp), doubled)
+    by_hand = build(lambda x: 2.0 * dt.exp(x))
+    np.testing.assert_allclose(found.eval(given(found)), by_hand.eval(given(by_hand)), rtol=1e-14)
+    assert not np.allclose(found.eval(given(found)), build(dt.exp).eval(given(found)))
+
+
+def test_inputs_and_numbers_are_rewritten_too():
+    assert dt.rewrite(X * 3.0, lambda t: Y if t is X else None) is Y * 3.0
+    larger = dt.rewrite(X * 3.0, lambda t: t + 1.0 if t.node.value == 3.0 else None)
+    assert larger.eval({"x": VALUES["x"]}).values.tolist() == [4.0, 8.0, 16.0]
+
+
+def test_lists_and_dicts_come_back_as_they_are():
+    one, other = dt.rewrite([dt.exp(X), X], doubled)
+    assert one is 2.0 * dt.exp(X)
+    assert other is X
+    found = dt.rewrite({"a": dt.exp(X)}, doubled)
+    assert found["a"] is 2.0 * dt.exp(X)
+
+
+def test_more_dims_batch_what_depends_on_it():
+    draw = dt.Dim("draw", length=2)
+    many = dt.tensor("many", dims=[draw, K])
+    assert dt.rewrite(X.sum(), lambda t: many if t is X else None).dims == (draw,)
+
+
+def test_what_does_not_fit_is_refused():
+    with pytest.raises(dt.DimError, match=r"lacks dims\n  given: \{\}\n  lacking: \{k\}"):
+        dt.rewrite(X * 2.0, lambda t: A if t is X else None)
+    with pytest.raises(dt.DtypeError, match="expected: float64\n  given: int64"):
+        dt.rewrite(X * 2.0, lambda t: t.astype("int64") if t is X else None)
+    with pytest.raises(dt.InputError, match="not int"):
+        dt.rewrite(X * 2.0, lambda t: 7 if t is X else None)
+
+
+def test_nodes_say_what_they_are():
+    y = (2.0 * X).sum()
+    assert (y.node.operation, y.node.options) == ("sum", {"over": "{k}"})
+    assert dt.from_node(y.node.inputs[0]) is 2.0 * X
+    assert X.node.value is None
+    assert {one.value for one in dt.walk(y) if one.operation == "constant"} == {2.0}
+    loop = dt.reduce(lambda s, x: s + x, 0.0, X, over=K).node
+    assert list(loop.bodies) == ["body"]
+    assert {"add"} <= {one.operation for one in loop.bodies["body"]}
+    assert not X.node.bodies
+    with pytest.raises(AttributeError, match="operation"):
+        X.node.operation = "exp"
+
+
+def test_every_kind_of_nodes_says_its_operation():
+    for node in examples().values():
+        for one in dt.walk(dt.from_node(node)):
+            assert one.operation
+            assert all(isinstance(text, str) for text in one.options.values())
+
+
+def test_data_give_their_values_with_labels():
+    k = dt.Dim("k", coords=["a", "b"])
+    y = dt.data([1.0, 2.0], dims=k)
+    assert dt.data_of(y).sel(k="b").item() == 2.0
+    codes = dt.data(["b", "a", "b"], dims=dt.Dim("obs"), categories=k)
+    assert dt.data_of(codes.node).values.tolist() == ["b", "a", "b"]
+    with pytest.raises(dt.InputError, match="'x' is no data"):
+        dt.data_of(X)
+    with pytest.raises(dt.InputError, match="a node is expected"):
+        dt.from_node(X)
+
+
+def test_parts_are_substituted_by_name():
+    y = dt.data([1.0, 2.0, 3.0], dims=K, name="seen")
+    loss = ((X - y) ** 2).sum()
+    assert dt.substitute(loss, {"x": Y, "seen": X}) is ((Y - X) ** 2).sum()
+    with pytest.raises(dt.InputError, match=r"nothing is named 'xx' \(did you mean 'x'\?\)"):
+        dt.substitute(loss, {"xx": Y})
+    other = dt.data([4.0, 2.0, 3.0], dims=K, name="seen")
+    with pytest.raises(dt.InputError, match="2 tensors are named 'seen'"):
+        dt.substitute(loss * other, {"seen": X})
+
+
+def test_dims_are_exchanged_beside_tensors():
+    wide = dt.Dim("k", length=5)
+    found = dt.substitute(X * A, {"a": 2.0 * A}, dims={K: wide})
+    assert found.sizes == {"k": 5}
+    assert found is dt.substitute(X * A, {A: 2.0 * A, K: wide})
+    with pytest.raises(dt.InputError, match="a dim takes the place"):
+        dt.substitute(X, dims={K: X})
