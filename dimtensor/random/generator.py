@@ -14,16 +14,15 @@ from dimtensor.graph.attrs import WORD, StreamAttrs
 from dimtensor.graph.dtypes import is_integer
 from dimtensor.graph.infer import describe
 from dimtensor.random.arrangements import Arrangements
-from dimtensor.random.continuous import Continuous
 from dimtensor.random.discrete import Discrete
-from dimtensor.random.further import FurtherContinuous
+from dimtensor.random.standard import Standard
 from dimtensor.tensor.core import DimTensor
 from dimtensor.tensor.handle import TensorHandle, wrap
 from dimtensor.tensor.inputs import data
 
 
 @dataclass(eq=False, frozen=True)
-class Generator(Continuous, FurtherContinuous, Discrete, Arrangements):
+class Generator(Standard, Discrete, Arrangements):
     """A source of random numbers, a value: each draw gives the numbers and the next generator.
 
     Made by :func:`generator`. It can be a state of a loop or an operand of a branch, as it is a

@@ -37,6 +37,24 @@ def test_draws_follow_each_other_as_those_of_numpy_do(backend):
     assert list(found[1].coords["group"].values) == ["a", "b", "c"]
 
 
+def test_every_distribution_of_numpy_is_there():
+    known = {name for name in dir(np.random.Generator) if not name.startswith("_")}
+    # what arrays are shuffled in place or along an axis by, and what is no draw
+    others = {"bit_generator", "bytes", "permuted", "shuffle", "spawn"}
+    assert known - others <= set(dir(dt.random.Generator))
+
+
+def test_standard_distributions_are_those_of_numpy():
+    rng, oracle = dt.random.generator(1), numpy_rng()
+    for name, parameters in [
+        ("random", ()), ("standard_normal", ()), ("standard_exponential", ()),
+        ("standard_gamma", (2.5,)),
+    ]:  # fmt: skip
+        x, rng = getattr(rng, name)(*parameters, dims=OBS)
+        expected = getattr(oracle, name)(*parameters, size=5)
+        np.testing.assert_array_equal(x.eval(), expected, err_msg=name)
+
+
 @INTERPRETED_AND_NATIVE
 def test_dims_are_drawn_in_the_order_asked_for(backend):
     x, _ = dt.random.generator(3).uniform(dims=[GROUP, OBS])

@@ -13,6 +13,7 @@ from dimtensor.dist.formulas import (
     LOG_PI,
     log1p_square,
     log_betainc,
+    log_betaincc,
     log_normal_within,
     log_part,
     log_rising,
@@ -21,7 +22,6 @@ from dimtensor.dist.formulas import (
 from dimtensor.dist.rows.bounded import number_of
 from dimtensor.dist.rows.student import (
     MANY,
-    student_log_tail,
     student_logp,
     student_normal,
     student_quantile,
@@ -75,13 +75,15 @@ def _half_student_mean(nu: Any) -> Any:
     return where(nu > 1.0, 2.0 * sqrt(many / math.pi) * ratio / (many - 1.0), math.inf)
 
 
-def _half_student_logcdf(z: Any, nu: Any) -> Any:
+def _half_student_parts(z: Any, nu: Any) -> tuple[Any, Any]:
+    """Log probabilities of smaller absolute values and of larger ones."""
     many = nu > MANY
-    normal = log_normal_within(student_normal(z, where(many, nu, 2.0 * MANY)))
+    normal = student_normal(z, where(many, nu, 2.0 * MANY))
     nu = where(many, 1.0, nu)
     share = square(z / sqrt(nu))
-    near = log_betainc(0.5, 0.5 * nu, share / (1.0 + share), 1.0 / (1.0 + share))
-    return where(many, normal, near)
+    given = 0.5, 0.5 * nu, share / (1.0 + share), 1.0 / (1.0 + share)
+    below = where(many, log_normal_within(normal), log_betainc(*given))
+    return below, where(many, LOG_2 + log_ndtr(-normal), log_betaincc(*given))
 
 
 def _rice_mean(p: Any) -> Any:
@@ -245,8 +247,8 @@ POSITIVE: list[Row] = [
         ),
         support=lambda p: positive,
         logp=lambda x, p: LOG_2 + student_logp(x / p.sigma, p.nu) - log(p.sigma),
-        logcdf=lambda x, p: _half_student_logcdf(x / p.sigma, p.nu),
-        logsf=lambda x, p: LOG_2 + student_log_tail(x / p.sigma, p.nu),
+        logcdf=lambda x, p: _half_student_parts(x / p.sigma, p.nu)[0],
+        logsf=lambda x, p: _half_student_parts(x / p.sigma, p.nu)[1],
         icdf=lambda q, p: p.sigma * student_quantile(1.0 - q, p.nu),
         mean=lambda p: p.sigma * _half_student_mean(p.nu),
         variance=lambda p: square(p.sigma) * (

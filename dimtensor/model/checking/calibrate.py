@@ -27,7 +27,16 @@ if TYPE_CHECKING:
 
     from dimtensor.model.model import Model
 
-_OWN = ("report", "progress_bar", "chains", "cores", "extra", "save_warmup", "log_likelihood")
+_OWN = (
+    "draws",
+    "report",
+    "progress_bar",
+    "chains",
+    "cores",
+    "extra",
+    "save_warmup",
+    "log_likelihood",
+)
 
 
 class Calibration:

@@ -231,7 +231,8 @@ def options_without(options: Mapping[str, Any], own: Sequence[str], what: str) -
     """
     for name in own:
         if name in options:
-            raise InputError(f"{what} does not take {name!r}")
+            hint = {"draws": ": ranks times thin are drawn"}.get(name, "")
+            raise InputError(f"{what} does not take {name!r}{hint}")
     return dict(options)
 
 
