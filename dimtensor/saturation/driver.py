@@ -15,6 +15,7 @@ from dimtensor.graph.regions import type_of
 from dimtensor.saturation.costs import Costs
 from dimtensor.saturation.egraph import EGraph, ENode
 from dimtensor.saturation.extract import Extraction
+from dimtensor.saturation.rules import likelihoods as _likelihoods  # noqa: F401
 from dimtensor.saturation.rules import lookups as _lookups  # noqa: F401
 from dimtensor.saturation.rules import matrices as _matrices  # noqa: F401
 from dimtensor.saturation.rules import statistics as _statistics  # noqa: F401

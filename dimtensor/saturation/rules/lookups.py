@@ -15,7 +15,7 @@ from dimtensor.saturation.rules.rule import Matching, rule
 from dimtensor.saturation.rules.sums import length_of, sum_of
 from dimtensor.saturation.views import Product, constant, elemwise, over
 
-_FEWER = 0.5  # groups are worth it where there are at most so many per element
+FEWER = 0.5  # groups are worth it where there are at most so many per element
 
 
 class Lookup(NamedTuple):
@@ -40,6 +40,17 @@ def lookup_of(m: Matching, at: int) -> Lookup | None:
 def along(m: Matching, by: Mapping[Dim, int]) -> Dims:
     """The dims of positions."""
     return sort_dims({dim for at in by.values() for dim in m.graph.node(at).dims})
+
+
+def indexed_by(m: Matching, at: int, dims: Dims) -> tuple[int, dict[Dim, int]] | None:
+    """What is looked up, and where; of a class without any of some dims, it alone.
+
+    None where it has one of the dims otherwise.
+    """
+    if not m.views.has(at, dims):
+        return at, {}
+    found = lookup_of(m, at)
+    return None if found is None or m.views.has(found.base, dims) else (found.base, found.by)
 
 
 def joint(m: Matching, lookups: Iterable[Lookup]) -> dict[Dim, int] | None:
@@ -78,7 +89,7 @@ def hoist(m: Matching, one: ENode) -> Iterator[Node]:
     if not lookups:
         return
     by = joint(m, lookups)
-    if by is None or m.size(by) > _FEWER * m.size(along(m, by)):
+    if by is None or m.size(by) > FEWER * m.size(along(m, by)):
         return
     gone = {*by, *along(m, by)}
     others = [at for at, x in zip(one.children, found, strict=True) if x is None]
@@ -143,7 +154,7 @@ def _groups(
     for dims, chosen in by_dims.items():
         if len(chosen) >= 2:
             by = joint(m, chosen.values())
-            if by is not None and m.size(by) <= _FEWER * m.size(dims):
+            if by is not None and m.size(by) <= FEWER * m.size(dims):
                 yield by, chosen
 
 
@@ -222,7 +233,7 @@ def by_group(m: Matching, one: ENode) -> Iterator[Node]:
             continue
         chosen = {at: x for at, x in lookups.items() if along(m, x.by) == places}
         by = joint(m, chosen.values())
-        if by is None or m.size(by) > _FEWER * m.size(places):
+        if by is None or m.size(by) > FEWER * m.size(places):
             continue
         rest = tuple(p for p in product.powers if p[0] not in chosen)
         if any(views.has(at, by) for at, _ in rest) or any(d in one.sample.dims for d in by):

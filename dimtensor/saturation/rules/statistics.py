@@ -24,6 +24,7 @@ from dimtensor.graph.attrs import ReduceAttrs
 from dimtensor.graph.node import Node, make
 from dimtensor.saturation.egraph import ENode
 from dimtensor.saturation.rules.lookups import (
+    FEWER,
     Lookup,
     along,
     indexed,
@@ -36,7 +37,6 @@ from dimtensor.saturation.rules.sums import sum_of
 from dimtensor.saturation.views import Product, constant, elemwise, over
 
 _MOST_COLUMNS = 4
-_FEWER = 0.5
 # a column that is so small beside what it was before it was made orthogonal is zero
 _NOTHING = 1e-24
 
@@ -103,7 +103,7 @@ def _match(m: Matching, dims: Dims, product: Product, at: int) -> _Found | None:
     places = along(m, by)
     if any(dim not in dims for dim in places):
         return None
-    if by and m.size(by) > _FEWER * m.size(places):
+    if by and m.size(by) > FEWER * m.size(places):
         return None
     outer = tuple(p for p in parts[1] if p[0] not in lookups)
     group = tuple((lookups[c].base, p) for c, p in parts[1] if c in lookups)
