@@ -12,7 +12,6 @@ from dimtensor.cost.quantities import bytes_of, bytes_text
 from dimtensor.dims import Binding, Dim
 from dimtensor.errors import InputError, MemoryLimitError, build_message, did_you_mean
 from dimtensor.explanation.report import Explanation, XlaCost, made_at
-from dimtensor.explanation.steps import Schedule, schedule
 from dimtensor.graph import Node, leaves, toposort
 from dimtensor.graph.dtypes import is_float
 from dimtensor.graph.walk import with_regions
@@ -22,6 +21,7 @@ from dimtensor.tensor.handle import wrap
 from dimtensor.values.data import bind_data
 
 if TYPE_CHECKING:
+    from dimtensor.explanation.steps import Schedule
     from dimtensor.model.logdensity import LogDensity
 
 
@@ -89,6 +89,8 @@ def explain(
     >>> print(found.value.peak, "=", found.peak)
     8·i·j + 8·i·k + 8·j·k = 16720000
     """
+    from dimtensor.explanation.steps import schedule  # the kernels load when they are needed
+
     wanted = None if limit is None else bytes_of(limit)
     asked = _asked(x, None if backend is None else check_backend(backend))
     known = _lengths(asked, lengths or {})

@@ -5,11 +5,13 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dimtensor.cost.polynomial import Lengths, Polynomial
 from dimtensor.cost.quantities import bytes_text, count_text
-from dimtensor.explanation.steps import Array, Schedule, Step
+
+if TYPE_CHECKING:
+    from dimtensor.explanation.steps import Array, Schedule, Step
 
 _WIDTH = 56
 _SHOWN = 12  # steps of a text

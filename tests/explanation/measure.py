@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import json
 import sys
 from pathlib import Path
@@ -36,22 +37,48 @@ def values(f, lengths):
     return found
 
 
-def main(name, what):
-    x, lengths = getattr(models, name)()
-    outputs = [x]
-    if what == "gradient":
-        floats = [i for i in dt.inputs_of(x) if i.dtype == "float64"]
-        outputs = [x, *dt.grad(x, floats)]
-    f = dt.function(dt.inputs_of(x), outputs)
-    small = dict.fromkeys(lengths, 5)
-    f.positional(*values(f, small))  # everything is compiled and loaded
-    ctypes.CDLL(None).mallopt(-3, 64 * 1024)  # large blocks go back to the system
+def begin():
+    """From here on, large blocks go back to the system, and the high-water mark starts anew."""
+    ctypes.CDLL(None).mallopt(-3, 64 * 1024)
+    gc.collect()
     Path("/proc/self/clear_refs").write_text("5")
-    before = status("VmRSS")
-    arrays = values(f, lengths)
-    given = status("VmRSS") - before
-    f.positional(*arrays)
-    print(json.dumps({"peak": status("VmHWM") - before, "given": given}))
+    return status("VmRSS")
+
+
+def of_expression(name, backend):
+    x, lengths = getattr(models, name)()
+    floats = [each for each in dt.inputs_of(x) if each.dtype == "float64"]
+    functions = {
+        what: dt.function(dt.inputs_of(x), outputs, backend=backend)
+        for what, outputs in (("value", [x]), ("gradient", [x, *dt.grad(x, floats)]))
+    }
+    found = {}
+    for what, f in functions.items():
+        # everything is compiled and loaded; JAX compiles for the lengths
+        f.positional(*values(f, lengths if backend == "jax" else dict.fromkeys(lengths, 200)))
+        before = begin()
+        arrays = values(f, lengths)
+        results = f.positional(*arrays)
+        found[what] = status("VmHWM") - before
+        del arrays, results
+    return found
+
+
+def of_posterior():
+    """The data are there already: a call adds what it makes."""
+    density = models.posterior(1_000_000)
+    point = np.full(density.size, 0.1)
+    found = {}
+    for what, call in (("value", density.logp), ("gradient", density.logp_and_grad)):
+        call(point)
+        before = begin()
+        call(point)
+        found[what] = status("VmHWM") - before
+    return found
+
+
+def main(name, backend="numba"):
+    print(json.dumps(of_posterior() if name == "posterior" else of_expression(name, backend)))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 import dimtensor as dt
+from dimtensor import dist
 
 LARGE = 4_000_000
 
@@ -41,7 +44,7 @@ def gaussian_process():
     factor = dt.cholesky(near, dims=[obs, other.dims[0]])
     half = dt.solve_triangular(factor, y, dims=[obs, other.dims[0]])
     return -0.5 * (half**2).sum() - dt.log(dt.diagonal(factor, dims=[obs, other.dims[0]])).sum(), {
-        "obs": 1500
+        "obs": 2200
     }
 
 
@@ -74,6 +77,17 @@ def stored():
     x = dt.tensor("x", dims=[row, column])
     e = dt.exp(x)
     return ((e / e.sum(column)) ** 2).sum(), {"row": 3000, "column": 1500}
+
+
+def posterior(houses):
+    """A model with data: the density of a vector of all parameters."""
+    county, house = dt.Dim("county", length=85), dt.Dim("house")
+    of = dt.data(np.arange(houses) % 85, dims=house, categories=county, name="of")
+    floor = dt.data(np.arange(houses) % 2.0, dims=house, name="floor")
+    effect = dt.rv("effect", dist.Normal(0.0, 1.0), dims=county)
+    slope, sigma = dt.rv("slope", dist.Normal(0, 1)), dt.rv("sigma", dist.HalfNormal(1))
+    radon = dt.rv("radon", dist.StudentT(4.0, effect.sel(county=of) + slope * floor, sigma))
+    return dt.Model(radon).observe({radon: np.linspace(-1.0, 2.0, houses)}).log_density()
 
 
 MODELS = (normal, radon, logistic, gaussian_process, autoregression, media_mix, stored)
