@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from dimtensor.tensor.along.labels import LabelMixin
 from dimtensor.tensor.along.methods import WindowMixin
+from dimtensor.tensor.along.missing import MissingMixin
 from dimtensor.tensor.arithmetic import ArithmeticMixin
 from dimtensor.tensor.changes.dims import ShapeMixin
 from dimtensor.tensor.changes.elements import ElementMixin
@@ -30,6 +32,8 @@ class DimTensor(
     ShapeMixin,
     MovementMixin,
     WindowMixin,
+    MissingMixin,
+    LabelMixin,
     EvaluationMixin,
     ValuesMixin,
     TensorHandle,

@@ -1,0 +1,148 @@
+"""Missing elements, slopes, areas, values between labels, order: against xarray."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import dimtensor as dt
+from tests.backend_names import BACKENDS
+
+T = dt.Dim("t", coords=[0.0, 1.0, 1.5, 4.0, 5.0, 7.0])
+SITE = dt.Dim("site", coords=["a", "b"])
+VALUES = np.array(
+    [[np.nan, 1.0], [2.0, np.nan], [np.nan, np.nan], [np.nan, 3.0], [5.0, np.nan], [1.0, np.nan]]
+)
+FRAME = xr.DataArray(VALUES, coords={"t": T.coords, "site": ["a", "b"]}, dims=["t", "site"])
+WHOLE = FRAME.copy(data=np.random.default_rng(5).normal(size=(6, 2)))
+x, whole = (dt.data(frame, dims=[T, SITE]) for frame in (FRAME, WHOLE))
+
+
+def same(found, expected):
+    result = found.eval().drop_attrs().transpose(*expected.dims)
+    xr.testing.assert_allclose(result, expected)
+
+
+@pytest.mark.parametrize("limit", [None, 1, 2])
+def test_filling_is_that_of_pandas(limit):
+    table = FRAME.to_pandas()
+    for name in ("ffill", "bfill"):
+        found = getattr(x, name)("t", limit=limit).eval().transpose("t", "site")
+        np.testing.assert_array_equal(found, getattr(table, name)(limit=limit))
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"use_coordinate": False}, {"limit": 1}, {"method": "nearest"}], ids=str
+)
+def test_interpolation_of_missing_elements_is_xarrays(options):
+    same(x.interpolate_na("t", **options), FRAME.interpolate_na("t", **options))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("n", [0, 1, 6])
+def test_filling_inputs_of_any_length_and_its_gradient(backend, n):
+    t = dt.Dim("t")
+    y = dt.tensor("y", dims=t)
+    filled = y.ffill(t)
+    loss = (filled**2).sum(skipna=True)
+    f = dt.function([y], [filled, y.interpolate_na(t, use_coordinate=False), dt.grad(loss, y)],
+                    backend=backend)  # fmt: skip
+    values = VALUES[:n, 0]
+    forward, between, gradient = f(y=values)
+    series = pd.Series(values, dtype=float)
+    np.testing.assert_array_equal(forward, series.ffill())
+    np.testing.assert_allclose(between, series.interpolate(limit_area="inside"))
+    if n == 6:  # each present element counts once for itself, and for those that it fills
+        np.testing.assert_allclose(gradient, [0, 2 * 2 * 3, 0, 0, 2 * 5, 2 * 1])
+
+
+def test_leaving_missing_elements_out():
+    for how in ("any", "all"):
+        same(x.dropna("t", how=how), FRAME.dropna("t", how=how))
+    other = dt.data(WHOLE, dims=[T, SITE])
+    same(x.combine_first(other), FRAME.combine_first(WHOLE))
+    same(x.combine_first(dt.data([7.0, 8.0], dims=SITE)),
+         FRAME.fillna(xr.DataArray([7.0, 8.0], coords={"site": ["a", "b"]})))  # fmt: skip
+
+
+def test_slopes_and_areas_are_xarrays():
+    same(whole.differentiate("t"), WHOLE.differentiate("t"))
+    same(whole.integrate("t"), WHOLE.integrate("t"))
+    days = pd.to_datetime(["2021-01-01", "2021-01-02", "2021-01-05"])
+    frame = xr.DataArray([1.0, 4.0, 2.0], coords={"day": days}, dims="day")
+    y = dt.data(frame)
+    for unit in ("D", "h", "s"):
+        same(y.differentiate("day", unit), frame.differentiate("day", datetime_unit=unit))
+        same(y.integrate("day", unit), frame.integrate("day", datetime_unit=unit))
+    one = dt.data([2.0], dims=dt.Dim("k", coords=[3]))
+    assert one.integrate("k").item() == 0.0
+
+
+@pytest.mark.parametrize("method", ["linear", "nearest"])
+def test_values_between_labels_are_xarrays(method):
+    new = [-1.0, 0.0, 0.25, 1.5, 2.75, 4.0, 6.9, 7.0, 7.1]
+    same(whole.interp(t=new, method=method), WHOLE.interp(t=new, method=method))
+    same(whole.interp(t=2.0, method=method), WHOLE.interp(t=2.0, method=method).drop_vars("t"))
+    mixed = WHOLE.isel(t=[3, 0, 5, 1, 2, 4])
+    same(dt.data(mixed).interp(t=new, method=method), WHOLE.interp(t=new, method=method))
+    days = xr.DataArray([1.0, 4.0], coords={"day": pd.to_datetime(["2021-01-01", "2021-01-05"])},
+                        dims="day")  # fmt: skip
+    between = pd.date_range("2021-01-01", periods=5)
+    same(dt.data(days).interp(day=between, method=method), days.interp(day=between, method=method))
+
+
+def test_a_nan_beside_a_label_that_is_there_does_not_count():
+    found = x.isel(site=0).interp(t=[1.0, 5.0, 1.2])
+    np.testing.assert_array_equal(found.values, [2.0, 5.0, np.nan])
+
+
+def test_order():
+    mixed = WHOLE.isel(t=[3, 0, 5, 1, 2, 4])
+    y = dt.data(mixed)
+    same(y.sortby("t"), mixed.sortby("t"))
+    same(y.sortby("t", ascending=False), mixed.sortby("t", ascending=False))
+    key = xr.DataArray([3, 1, 2, 9, 0, 5], coords={"t": mixed.t})
+    same(y.sortby(dt.data(key, dims=y.dims[1])), mixed.sortby(key))
+    z = dt.tensor("z", dims=dt.Dim("k", length=3))
+    by = dt.tensor("by", dims=z.dims[0])
+    f = dt.function([z, by], [z.sortby(by), z.sortby(by, ascending=False)], backend="python")
+    up, down = f(z=[1.0, 2.0, 3.0], by=[0.5, -1.0, 2.0])
+    assert (up.values.tolist(), down.values.tolist()) == ([2.0, 1.0, 3.0], [3.0, 1.0, 2.0])
+
+
+def test_leaving_labels_out_and_looking_for_values():
+    same(whole.drop_sel(t=[1.5, 7.0]), WHOLE.drop_sel(t=[1.5, 7.0]))
+    same(whole.drop_sel(site="a"), WHOLE.drop_sel(site="a"))
+    same(whole.drop_isel(t=[0, -1]), WHOLE.drop_isel(t=[0, 5]))
+    assert (x.isin([2.0, 3.0]).values == FRAME.isin([2.0, 3.0]).transpose("site", "t")).all()
+    labels = dt.data(["b", "a"], dims=dt.Dim("obs"), categories=SITE)
+    assert labels.isin(["b", "c"]).values.tolist() == [True, False]
+    assert whole.loc[{"t": 4.0, "site": "b"}].item() == WHOLE.loc[{"t": 4.0, "site": "b"}]
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda: x.ffill("t", limit=0), "ffill: the limit is an integer of at least 1, not 0"),
+        (lambda: x.interpolate_na("site"), "the labels of dim 'site' are no numbers and no dates"),
+        (lambda: dt.tensor("y", dims=dt.Dim("k")).interpolate_na("k"), "use_coordinate=False"),
+        (lambda: x.interpolate_na("t", "spline"), "the method is 'linear' or 'nearest'"),
+        (lambda: x.dropna("t", how="some"), "how is 'any' or 'all', not 'some'"),
+        (lambda: x.isel(t=0).combine_first(x), "combine_first: the other tensor has {t}"),
+        (lambda: x.isel(t=[0]).differentiate("t"), "has 1 labels, two are needed"),
+        (lambda: dt.data([1.0], dims=dt.time("d", "2021-01-01", periods=1)).integrate("d", "days"),
+         "there is no unit 'days'"),
+        (lambda: x.interp(t=1, method="cubic"), "'linear' or 'nearest', not 'cubic'"),
+        (lambda: x.interp(site=1), "the labels of dim 'site' are no numbers"),
+        (lambda: dt.tensor("y", dims=dt.Dim("k")).sortby("k"), "sortby: the labels of dim 'k'"),
+        (lambda: x.sortby(x), "a key has one dim, not 2"),
+        (lambda: x.drop_sel(t=9.0), "has no label"),
+        (lambda: x.drop_isel(t=9), r"of length 6 has no positions \[?9"),
+        (lambda: x.loc["a"], "dims have no order, so loc takes labels by dim"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(ask, message):
+    with pytest.raises(dt.DimtensorError, match=message):
+        ask()
