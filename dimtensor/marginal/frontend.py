@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dimtensor.compile.function import node_of
 from dimtensor.dims import Dim
@@ -12,12 +12,19 @@ from dimtensor.graph import Node, toposort
 from dimtensor.graph.dtypes import is_float
 from dimtensor.marginal.elimination import Elimination, Merge, log_sum
 from dimtensor.marginal.normal.filters import RowChain
-from dimtensor.marginal.normal.gaussian import NormalChain, NormalElimination
+from dimtensor.marginal.normal.gaussian import NormalChain, NormalElimination, infinite
 from dimtensor.marginal.normal.integrals import RowElimination
 from dimtensor.marginal.normal.polynomials import NormalReader, normal_unknown
 from dimtensor.marginal.normal.rows import NoPivot
+from dimtensor.marginal.normal.splitting import (
+    LONGEST,
+    Entangled,
+    parts_of,
+    taken_apart,
+    without_row,
+)
 from dimtensor.marginal.reading import Factor, Reader
-from dimtensor.marginal.unknowns import StateDims, Unknown
+from dimtensor.marginal.unknowns import At, StateDims, Unknown
 from dimtensor.tensor.handle import wrap
 
 if TYPE_CHECKING:
@@ -84,8 +91,9 @@ class Marginal:
         self.steps: list[Any] = []
         named = [(frozenset([name]), node) for name, node in terms.items()]
         states, normal = StateDims(), [u for u in self.unknowns if u.continuous]
+        self.vectors: list[Vector] = []
         if normal:
-            done = integral(NormalReader(normal, states), named, normal, states)
+            done, self.vectors = integral(named, normal)
             refuse_switching(done.steps, [u for u in self.unknowns if not u.continuous])
             self.steps += done.steps
             named = [(f.origins, f.full()) for f in done.factors]
@@ -114,13 +122,71 @@ class Marginal:
         return "\n".join(str(step) for step in self.steps)
 
 
+class Vector(NamedTuple):
+    """An unknown that was exchanged by one for each position along a dim."""
+
+    unknown: Unknown
+    dim: Dim
+    parts: list[Unknown]
+
+
+Integral = RowElimination | NormalElimination
+
+
 def integral(
+    named: Sequence[tuple[Any, Node]], unknowns: Sequence[Unknown]
+) -> tuple[Integral, list[Vector]]:
+    """Terms without normal unknowns, and those that were taken apart for it.
+
+    Raises
+    ------
+    GraphError
+        If they are not normal given each other, or depend on each other in no order.
+    """
+    vectors: list[Vector] = []
+    first: GraphError | None = None
+    while True:
+        states = StateDims()
+        reader = NormalReader(unknowns, states)
+        try:
+            return _integral(reader, named, unknowns, states), vectors
+        except GraphError as error:
+            first = first or error
+            found = next(_mixed(reader), None)
+            if found is None:
+                raise first from None
+        unknown, dim = found
+        parts = parts_of(unknown, dim)
+        try:
+            named = taken_apart(named, unknown, dim, parts)
+        except Entangled:
+            raise first from None
+        vectors.append(Vector(unknown, dim, parts))
+        unknowns = [*(u for u in unknowns if u is not unknown), *parts]
+
+
+def _mixed(reader: NormalReader) -> Iterator[tuple[Unknown, Dim]]:
+    """Short dims whose elements an expression reads together, or one of which it reads alone."""
+    for unknown, dim in reader.mixed:
+        if dim.length is not None and dim.length <= LONGEST:
+            yield unknown, dim
+    for slot in reader.states.slots:
+        for dim, where in zip(slot.unknown.dims, slot.where, strict=True):
+            short = dim.length is not None and dim.length <= LONGEST
+            if short and isinstance(where, At) and len(slot.unknown.dims) > 1:
+                yield slot.unknown, dim
+
+
+def _integral(
     reader: NormalReader, named: Sequence[tuple[Any, Node]], unknowns: Sequence[Unknown],
     states: StateDims,
-) -> RowElimination | NormalElimination:  # fmt: skip
-    """Without normal unknowns: by rows, or by squares that are completed where that is no form."""
+) -> Integral:  # fmt: skip
+    """By rows, or by squares that are completed where that is no form."""
     given = reader.rows(named)
     if given is not None:
+        lonely = without_row(given[1], unknowns)
+        if lonely is not None:
+            raise infinite(lonely.name)
         try:
             return RowElimination(*given, unknowns, states)
         except NoPivot:

@@ -36,6 +36,7 @@ from dimtensor.tensor.control.loops import scan
 from dimtensor.tensor.graphs.substitution import substitute
 from dimtensor.tensor.handle import wrap
 from dimtensor.tensor.inputs import tensor
+from dimtensor.tensor.joining import stack
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -65,8 +66,14 @@ def positions(
     """
     merge = maximum if noise is None else log_sum
     found = Backwards(merge, noise or (lambda dims: 0.0), normal or (lambda dims: 0.0))
-    for step in reversed(Marginal(terms, unknowns, merge).steps):
+    marginal = Marginal(terms, unknowns, merge)
+    for step in reversed(marginal.steps):
         found.undo(step)
+    for unknown, dim, parts in reversed(marginal.vectors):
+        values = [wrap(found.picked[part]) for part in parts]
+        dims = tuple(dict.fromkeys(d for x in values for d in x.dims))
+        stacked = stack([wrap(expand_node(x.node, dims)) for x in values], dim)
+        found.picked[unknown] = stacked.node
     return {unknown.name: wrap(found.picked[unknown]) for unknown in unknowns}
 
 

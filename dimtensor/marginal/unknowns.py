@@ -151,6 +151,11 @@ class StateDims:
         self._known: dict[Slot, Dim] = {}
         self._count: dict[Unknown, int] = {}
 
+    @property
+    def slots(self) -> list[Slot]:
+        """All readings that are known."""
+        return list(self._known)
+
     def __getitem__(self, slot: Slot) -> Dim:
         if slot not in self._known:
             number = self._count.get(slot.unknown, 0)

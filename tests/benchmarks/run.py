@@ -228,7 +228,12 @@ def run_case(case: str, chosen: Sequence[str] | None) -> None:
     if hasattr(module, "measure"):
         lines = module.measure()
     else:
-        lines = (line for n in module.SIZES for line in compare(case, n, contenders))
+        largest = getattr(module, "LARGEST", {})
+        lines = (
+            line
+            for n in module.SIZES
+            for line in compare(case, n, [who for who in contenders if n <= largest.get(who, n)])
+        )
     for line in lines:
         print(json.dumps(line), flush=True)
 

@@ -162,7 +162,60 @@ def trend(rng):
     return terms, [level, slope], rows
 
 
-MAKERS = {"groups": groups, "level": local_level, "lags": autoregression, "trend": trend}
+def vector(rng):
+    """A state of three numbers, which a matrix moves, seen by two that another one mixes."""
+    n, m = 5, 3
+    t, k, seen = dt.Dim("t", length=n), dt.Dim("k", length=m), dt.Dim("seen", coords=["a", "b"])
+    to = k.rename("to")
+    x, y = dt.tensor("x", dims=[t, k]), rng.normal(size=(n, 2))
+    move, load = 0.5 * rng.normal(size=(m, m)), rng.normal(size=(2, m))
+    sd = np.array([0.5, 1.0, 0.8])
+    before = x.isel(t=slice(None, -1)).relabel("t", after(t))
+    moved = (dt.data(move, dims=[to, k]) * before).sum(k).rename({to: k})
+    terms = {
+        "start": dist.Normal(0.5, 2.0).logp(x.isel(t=0)),
+        "x": dist.Normal(moved, SCALE * dt.data(sd, dims=k)).logp(x.isel(t=slice(1, None))),
+        "y": dist.Normal(dt.dot(dt.data(load, dims=[seen, k]), x, dims=k), 0.4).logp(
+            dt.data(y, dims=[t, seen])
+        ),
+    }
+    rows = Rows(x=n * m)
+    for j in range(m):
+        rows.add(-0.5, 2.0, x=[(j * n, 1.0)])
+    for at in range(n):
+        for i in range(2):
+            rows.add(y[at, i], 0.4, x=[(j * n + at, -load[i, j]) for j in range(m)])
+        for i in range(m if at else 0):
+            earlier = [(j * n + at - 1, -move[i, j]) for j in range(m)]
+            rows.add(0.0, scaled(sd[i]), x=[(i * n + at, 1.0), *earlier])
+    return terms, [x], rows
+
+
+def regression(rng):
+    """Slopes of a regression, whose predictors are the elements along a dim."""
+    n, m = 8, 3
+    o, k = dt.Dim("o", length=n), dt.Dim("k", length=m)
+    b, x, y = dt.tensor("b", dims=k), rng.normal(size=(n, m)), rng.normal(size=n)
+    terms = {
+        "b": dist.Normal(0.3, SCALE).logp(b),
+        "y": dist.Normal(dt.dot(dt.data(x, dims=[o, k]), b, dims=k), 0.5).logp(dt.data(y, dims=o)),
+    }
+    rows = Rows(b=m)
+    for j in range(m):
+        rows.add(-0.3, scaled(), b=[(j, 1.0)])
+    for i in range(n):
+        rows.add(y[i], 0.5, b=[(j, -x[i, j]) for j in range(m)])
+    return terms, [b], rows
+
+
+MAKERS = {
+    "groups": groups,
+    "level": local_level,
+    "lags": autoregression,
+    "trend": trend,
+    "vector": vector,
+    "regression": regression,
+}
 
 
 def check(name, seed, backend="python"):
@@ -183,7 +236,7 @@ def test_the_integral_is_that_of_a_dense_normal(name, seed):
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("backend", ["numba", "jax"])
-@pytest.mark.parametrize("name", ["groups", "trend"])
+@pytest.mark.parametrize("name", ["groups", "trend", "vector"])
 def test_the_integral_on_compiled_backends(name, backend):
     check(name, 7, backend)
 

@@ -45,6 +45,13 @@ def add(form: Form, variables: Iterable[Hashable], value: DimTensor) -> None:
     form[key] = form[key] + value if key in form else value
 
 
+def infinite(name: str) -> GraphError:
+    """The error of an unknown that nothing holds."""
+    return GraphError(
+        f"marginalize: the integral over {name!r} is infinite: it has no normal prior"
+    )
+
+
 def integrated(form: Form, x: Hashable, name: str) -> Form:
     """The integral over one variable.
 
@@ -54,9 +61,7 @@ def integrated(form: Form, x: Hashable, name: str) -> Form:
         If nothing says how far it spreads.
     """
     if key_of([x, x]) not in form:
-        raise GraphError(
-            f"marginalize: the integral over {name!r} is infinite: it has no normal prior"
-        )
+        raise infinite(name)
     left, beside = {}, {}
     for key, value in form.items():
         if x not in key:

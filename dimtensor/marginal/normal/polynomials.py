@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from dimtensor.dims import Dim
+from dimtensor.dims import Dim, Dims
 from dimtensor.errors import GraphError, build_message
 from dimtensor.graph import Node, make, toposort
 from dimtensor.graph.rebuilding.substitute import expand_node
 from dimtensor.marginal.reading import Factor, Origins, Reader, apply_movement, mixing, slot_after
-from dimtensor.marginal.unknowns import Slot, Unknown, own_slot
+from dimtensor.marginal.unknowns import Slot, StateDims, Unknown, dims_of, own_slot
 from dimtensor.tensor.handle import constant, wrap
 
 Key = tuple[Slot, ...]
@@ -75,7 +75,17 @@ class Quadratic(NamedTuple):
 
 
 class NormalReader(Reader):
-    """Reads terms as polynomials in unknowns that are normal given each other."""
+    """Reads terms as polynomials in unknowns that are normal given each other.
+
+    Attributes
+    ----------
+    mixed : list of (Unknown, Dim)
+        Along which dims elements of unknowns are summed, which is an error here.
+    """
+
+    def __init__(self, unknowns: Sequence[Unknown], states: StateDims):
+        super().__init__(unknowns, states)
+        self.mixed: list[tuple[Unknown, Dim]] = []
 
     def monomials(self, terms: Sequence[tuple[Origins, Node]]) -> list[Factor]:
         """The coefficients of terms, each of which is summed over its dims.
@@ -166,24 +176,32 @@ class NormalReader(Reader):
         if node.kind in ("index", "relabel") and all(p.known is not None for p in operands[1:]):
             return _moved(node, operands[0])
         if node.kind == "reduce" and node.attrs.name == "sum":
-            plain = operands[0].plain()
-            self._check_summed(node, plain)
-            dims = tuple(node.attrs.dims)
-            return Quadratic(
-                {key: wrap(expand_node(x, dims)).sum(dims).node for key, x in plain.items()}
-            )
+            return self._summed(node, operands[0].plain(), tuple(node.attrs.dims))
+        if node.kind == "dot":
+            product = operands[0].plain()
+            for operand in operands[1:]:
+                product = _product(product, operand.plain())
+            if all(len(key) <= 2 for key in product):
+                return self._summed(node, product, tuple(node.attrs))
         if node.kind == "elemwise":
             found = _arithmetic(node, operands)
             if found is not None and all(len(key) <= 2 for key in found.rest):
                 return found
         raise not_normal(node, next(slot for p in operands for key in p.plain() for slot in key))
 
-    def _check_summed(self, node: Node, operand: Polynomial) -> None:
+    def _summed(self, node: Node, operand: Polynomial, dims: Dims) -> Quadratic:
         for key in operand:
             for slot in key:
-                mixed = [dim for dim in slot.dims if dim in node.attrs.dims]
+                mixed = [dim for dim in slot.dims if dim in dims]
                 if mixed:
+                    pairs = zip(slot.unknown.dims, slot.where, strict=True)
+                    self.mixed += [
+                        (slot.unknown, d) for d, w in pairs if set(mixed) & {*dims_of([w])}
+                    ]
                     raise mixing(node, slot, mixed)
+        return Quadratic(
+            {key: wrap(expand_node(x, dims)).sum(dims).node for key, x in operand.items()}
+        )
 
 
 class Given(NamedTuple):

@@ -6,7 +6,7 @@
 import numpy as np
 
 SIZES = (200, 20_000)
-CONTENDERS = ("hand", "marginal", "numpyro", "pymc-extras")
+CONTENDERS = ("hand", "marginal", "numpyro")
 VISITS = 5
 
 
@@ -74,17 +74,3 @@ def numpyro(p):
                 sample("y", dist.Bernoulli(z * jax.nn.sigmoid(logit)), obs=seen)
 
     return enumerated(model, (p["effect"], p["logit"]))
-
-
-def pymc_extras(p):
-    """PyMC's variables, of which pymc-extras sums one out."""
-    import pymc as pm
-
-    from cases.peers import without
-
-    with pm.Model() as model:
-        effect, logit = pm.Flat("effect", shape=2), pm.Flat("logit")
-        eta = effect[0] + effect[1] * p["forest"]
-        z = pm.Bernoulli("z", logit_p=eta, shape=len(p["forest"]))
-        pm.Bernoulli("y", z[:, None] * pm.math.sigmoid(logit), observed=p["seen"])
-    return without(model, "z", (p["effect"], p["logit"]))

@@ -1,0 +1,175 @@
+"""Normal vectors as several unknowns: a sum over a short dim of one is a sum of several terms.
+
+Elements of a vector may move each other, by a matrix from one position of another dim to the next.
+Each element along the short dim is an unknown of its own, and what is said along that dim is said
+once for each of its positions.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from dimtensor.dims import Dim, without
+from dimtensor.graph import Node, make, toposort
+from dimtensor.graph.attrs import ReduceAttrs
+from dimtensor.graph.rebuilding.substitute import expand_node, relabel_node
+from dimtensor.marginal.normal.polynomials import Given, normal_unknown
+from dimtensor.marginal.reading import Origins, apply_movement
+from dimtensor.marginal.unknowns import Unknown
+from dimtensor.tensor.handle import wrap
+from dimtensor.tensor.inputs import tensor
+
+# vectors of more elements are not taken apart
+LONGEST = 12
+
+
+class Entangled(Exception):
+    """An expression cannot be written element by element."""
+
+
+def parts_of(unknown: Unknown, dim: Dim) -> list[Unknown]:
+    """An unknown for each position along a dim."""
+    labels = range(len(dim)) if dim.coords is None else dim.coords
+    found = []
+    for label in labels:
+        name = f"{unknown.name}[{dim.short}={label}]"
+        node = tensor(name, without(unknown.dims, [dim]), unknown.node.dtype).node
+        found.append(normal_unknown(node, name))
+    return found
+
+
+def taken_apart(
+    named: Sequence[tuple[Origins, Node]], unknown: Unknown, dim: Dim, parts: Sequence[Unknown]
+) -> list[tuple[Origins, Node]]:
+    """Terms in which an unknown is exchanged by those along a dim.
+
+    Raises
+    ------
+    Entangled
+        If the positions along the dim are not apart in some expression.
+    """
+    apart = _Apart(unknown.node, dim, [part.node for part in parts])
+    found = []
+    for origins, term in named:
+        for at in apart.positions(term):
+            found.append((origins, apart.value(term, at)))
+    return found
+
+
+def without_row(rows: Sequence[Given], unknowns: Sequence[Unknown]) -> Unknown | None:
+    """An unknown that gets no row if each is given one of its own; None if all get one.
+
+    Then the integral is infinite, whatever the numbers are.
+    """
+    owner: dict[tuple[int, int], Unknown] = {}
+
+    def places(unknown: Unknown) -> Iterator[tuple[int, int]]:
+        for number, row in enumerate(rows):
+            if row.like.reads(unknown):
+                shared = {dim for _, slot in row.like.slots for dim in slot.dims}
+                alone = without(row.like.dims, shared)
+                count = math.prod(len(unknowns) if d.length is None else d.length for d in alone)
+                yield from ((number, copy) for copy in range(min(count, len(unknowns))))
+
+    def settle(unknown: Unknown, tried: set[tuple[int, int]]) -> bool:
+        for place in places(unknown):
+            if place not in tried:
+                tried.add(place)
+                if place not in owner or settle(owner[place], tried):
+                    owner[place] = unknown
+                    return True
+        return False
+
+    return next((unknown for unknown in unknowns if not settle(unknown, set())), None)
+
+
+class _Apart:
+    """Expressions at positions along the dims that elements of a vector have."""
+
+    def __init__(self, whole: Node, dim: Dim, parts: Sequence[Node]):
+        self.whole, self.dim, self.parts = whole, dim, parts
+        self.dims = {dim}  # and its new names
+        self._done: dict[Any, Node] = {}
+        self._reads: dict[Node, bool] = {}
+
+    def depends(self, node: Node) -> bool:
+        """Whether a node depends on the vector."""
+        if node not in self._reads:
+            for x in toposort([node]):
+                reads = x is self.whole or any(self._reads[i] for i in x.inputs)
+                self._reads[x] = reads
+                if reads and x.kind == "relabel":
+                    self.dims |= {new for old, new in x.attrs.pairs if old in self.dims}
+        return self._reads[node]
+
+    def positions(self, node: Node) -> list[dict[Dim, int]]:
+        """All positions along the dims of a node that elements are told apart by."""
+        mine = [d for d in node.dims if self.depends(node) and d in self.dims]
+        if any(d.length is None or d.length > LONGEST for d in mine):
+            raise Entangled
+        ranges = (range(d.length or 0) for d in mine)
+        return [dict(zip(mine, at, strict=True)) for at in itertools.product(*ranges)]
+
+    def value(self, node: Node, at: Mapping[Dim, int]) -> Node:
+        """A node at positions along some of its dims."""
+        at = {dim: k for dim, k in at.items() if dim in node.dims}
+        key = (node, frozenset(at.items()))
+        if key not in self._done:
+            self._done[key] = self._value(node, at)
+        return self._done[key]
+
+    def _value(self, node: Node, at: dict[Dim, int]) -> Node:
+        if not self.depends(node):
+            return wrap(node).isel(at).node if at else node
+        if any(dim in self.dims and dim not in at for dim in node.dims):
+            raise Entangled
+        if node is self.whole:
+            return self.parts[at[self.dim]]
+        if node.kind in ("elemwise", "cast", "check"):
+            return make(node.kind, tuple(self.value(x, at) for x in node.inputs), node.attrs)
+        if node.kind == "expand":
+            return expand_node(self.value(node.inputs[0], at), without(node.dims, at))
+        if node.kind == "relabel":
+            old = {new: old for old, new in node.attrs.pairs}
+            x = self.value(node.inputs[0], {old.get(dim, dim): k for dim, k in at.items()})
+            pairs = [pair for pair in node.attrs.pairs if pair[0] in x.dims]
+            return relabel_node(x, *pairs)
+        if node.kind == "index":
+            return self._selected(node, at)
+        if node.kind == "reduce" and node.attrs.name == "sum":
+            return self._summed(node.inputs[0], node.attrs.dims, at)
+        if node.kind == "dot":
+            product = node.inputs[0]
+            for x in node.inputs[1:]:
+                product = make("elemwise", (product, x), "multiply")
+            return self._summed(product, without(product.dims, node.dims), at)
+        raise Entangled
+
+    def _selected(self, node: Node, at: dict[Dim, int]) -> Node:
+        x, *indexers = node.inputs
+        items = {item.dim: item for item in node.attrs.items}
+        inner = dict(at)
+        for dim in self.dims & set(items):
+            if items[dim].kind != "int":
+                raise Entangled
+            inner[dim] = int(items[dim].payload) % len(dim)
+        return apply_movement(node, self.value(x, inner), [self.value(i, at) for i in indexers])
+
+    def _summed(self, x: Node, dims: Sequence[Dim], at: dict[Dim, int]) -> Node:
+        self.depends(x)
+        mine = [dim for dim in dims if dim in self.dims]
+        others = tuple(without(tuple(dims), mine))
+        if any(dim.length is None or dim.length > LONGEST for dim in mine):
+            raise Entangled
+        total: Any = None
+        for more in itertools.product(*(range(dim.length or 0) for dim in mine)):
+            one = self.value(x, {**at, **dict(zip(mine, more, strict=True))})
+            total = wrap(one) if total is None else total + wrap(one)
+        node: Node = total.node
+        if others:
+            attrs = ReduceAttrs("sum", others)
+            node = make("reduce", (expand_node(node, others),), attrs)
+        return node
