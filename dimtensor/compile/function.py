@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dimtensor.backends import backend_of, check_backend
 from dimtensor.compile.binding_values import Frame, Settled, complete
 from dimtensor.compile.code import Code
 from dimtensor.compile.failures import failure
@@ -431,7 +432,8 @@ def function(
         results = with_checks(results, [node_of(x) for x in many])
     if simplify is not False:
         lengths = None if simplify is True else checked_lengths(simplify)
-        results = simplified(results, lengths, allowed(allow)).outputs
+        once = kernels and backend_of(check_backend(backend)).compiles
+        results = simplified(results, lengths, allowed(allow), once).outputs
     return CompiledFunction(Code(nodes, results, backend, kernels, allowed(allow)), structure)
 
 

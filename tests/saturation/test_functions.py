@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import dimtensor as dt
+from dimtensor.graph import toposort
 from dimtensor.testing.choosing import Seeded
 from dimtensor.testing.strategies import DEFAULT_KINDS, random_program
 from tests.backend_names import BACKENDS
@@ -54,6 +55,12 @@ def test_what_follows_from_data_is_computed_once():
     lengths = [line for line in f.source.splitlines() if ".shape[0]" in line]
     assert len(lengths) == 1  # that of the counties
     assert "[" in f.once_source
+
+
+def test_an_interpreter_computes_what_follows_from_data_in_every_call():
+    f = dt.function(INPUTS, LOGP, "python", simplify=True)
+    kinds = [node.kind for node in toposort(f.output_nodes)]
+    assert "update" not in kinds
 
 
 def test_pickles_and_other_values_of_data():

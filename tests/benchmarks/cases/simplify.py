@@ -202,8 +202,9 @@ def prepared(program, scale, simplify, backend="numba"):
 
     inputs, outputs, values = program(scale)
     allow = "reassociate" if simplify and program.__name__ in ASKED else ()
-    f = dt.function(inputs, outputs, backend, simplify=simplify, allow=allow)
-    return f, values
+    if simplify:
+        outputs = dt.simplify(outputs, allow=allow).result
+    return dt.function(inputs, outputs, backend), values
 
 
 def positional(f, values):
