@@ -10,6 +10,8 @@ import pytest
 import dimtensor as dt
 from dimtensor import dist
 from dimtensor.explanation.steps import schedule
+from tests.reference_models.generative import PROGRAMS
+from tests.reference_models.reference import load
 
 i, j, k, n, t = (dt.Dim(name) for name in "ijknt")
 
@@ -199,6 +201,27 @@ def test_what_follows_from_data_alone_is_counted_once():
     # gammaln of each count, which is a call: not at every call
     once = sum(step.flops.at(found.lengths) for step in found.value.once)
     assert once >= 5000 * 10
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_gradient_costs_a_few_times_its_function(name):
+    """At most five times, by Baur and Strassen (1983), who count no sums of what is read twice."""
+    found = dt.explain(PROGRAMS[name](load(name)["data"], "python").fit)
+    value, gradient = (found.number(each.total("flops")) for each in found.schedules.values())
+    assert value < gradient < 6 * value
+
+
+@pytest.mark.compiled
+def test_on_jax_xla_says_what_it_counts():
+    pytest.importorskip("jax")
+    x, y = dt.tensor("x", dims=[i, k]), dt.tensor("y", dims=[k, j])
+    found = dt.explain(dt.dot(x, y, dims=k), {"i": 30, "j": 40, "k": 50}, backend="jax")
+    assert found.xla["value"].flops == 2 * 30 * 40 * 50 == found.flops
+    assert found.xla["value"].arguments == 8 * (30 * 50 + 50 * 40)
+    assert found.xla["value"].results == 8 * 30 * 40
+    assert "XLA flops    120 k" in repr(found)
+    # lengths that are missing are not asked of XLA
+    assert dt.explain(dt.dot(x, y, dims=k), backend="jax").xla == {}
 
 
 def test_something_else_is_refused():
