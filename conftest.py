@@ -48,11 +48,18 @@ def _missing(error: BaseException) -> str | None:
         return name
 
 
+# what machine code did not cover in a test that is marked for that
+_LEFT = pytest.StashKey[list[str]]()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Skip a test with the message that a user gets without a library."""
     try:
-        return (yield)
+        yield
+        if not item.stash.get(_LEFT, ["strict"]):
+            pytest.fail("nothing here is left to numba or to the interpreter: no `falls_back`")
+        return
     except ImportError as error:
         if _missing(error) is None:
             raise
@@ -74,12 +81,47 @@ def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
 def _no_fallback_unless_marked(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Make an error of what machine code does not cover, but in tests marked with `falls_back`."""
-    if request.node.get_closest_marker("falls_back"):
+    """Make an error of what machine code does not cover, but in tests marked with `falls_back`.
+
+    In these it is an error if there is nothing, but in long ones, of programs of which some have.
+    """
+    if _may_fall_back(request.node):
+        if not any(request.node.get_closest_marker(name) for name in ("slow", "fuzz")):
+            request.node.stash[_LEFT] = _noted(monkeypatch)
         return
     monkeypatch.setenv("DIMTENSOR_STRICT_KERNELS", "1")
     if not os.environ.get("DIMTENSOR_NATIVE"):
         monkeypatch.setenv("DIMTENSOR_NATIVE", "strict")
+
+
+def _may_fall_back(item: pytest.Item) -> bool:
+    """Whether a test is marked, and runs on the backend that has kernels."""
+    parameters = getattr(getattr(item, "callspec", None), "params", {})
+    marked = item.get_closest_marker("falls_back") is not None
+    return marked and parameters.get("backend", "numba") == "numba"
+
+
+def _noted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Reasons of kernels for being left to numba, and of graphs for being interpreted."""
+    from dimtensor.kernels import compiler
+    from dimtensor.kernels.plan import UnsupportedGraph
+
+    found: list[str] = []
+    native, refused = compiler.Kernel._native, UnsupportedGraph.__init__
+
+    def compiled(kernel: compiler.Kernel) -> object:
+        made = native(kernel)
+        if made is None:
+            found.append(str(kernel.left_to_numba))
+        return made
+
+    def refuse(error: UnsupportedGraph, *reason: object) -> None:
+        found.append(str(reason))
+        refused(error, *reason)
+
+    monkeypatch.setattr(compiler.Kernel, "_native", compiled)
+    monkeypatch.setattr(UnsupportedGraph, "__init__", refuse)
+    return found
 
 
 @pytest.fixture(autouse=True)

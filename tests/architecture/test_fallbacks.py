@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,8 +13,10 @@ import pytest
 from dimtensor.kernels.native.values import OutOfScope
 
 TESTS = Path(__file__).parent.parent
+ROOT = TESTS.parent
 # Tests that may leave a kernel to numba or to the interpreter, and what it has that machine code
-# lacks. The list only gets shorter: what a new test needs is written as machine code.
+# lacks. The list only gets shorter: what a new test needs is written as machine code, and a test on
+# the numba backend that leaves nothing to others fails (``conftest.py`` in the root).
 FALLS_BACK = {
     "compile/test_backends.py::test_complex_numbers": "complex numbers",
     "compile/test_levels.py::test_what_runs_is_said": "complex numbers",
@@ -20,8 +25,8 @@ FALLS_BACK = {
         "batched decompositions, reshapes of batched selections",
     "interop/test_pytensor_mode.py::test_dtypes": "complex numbers",
     "interop/test_pytensor_mode.py::test_scan_runs_inside": "PyTensor's own Scan",
-    "interop/test_pytensor_mode.py::test_updates_that_ignore_duplicates_add_once":
-        "updates by positions that are no whole axes",
+    "interop/test_pytensor_mode.py::test_updates_where_a_mask_is_true":
+        "updates where a mask is true",
     "kernels/native/test_platforms.py::test_numba_compiles_where_machine_code_is_not_loaded":
         "a platform without machine code",
     "reference_models/loops/test_random_walk.py::test_gradients_with_the_noise_held_fixed":
@@ -59,6 +64,32 @@ def test_a_mark_that_is_no_decorator_is_found(tmp_path):
     hidden.write_text("import pytest\n\npytestmark = pytest.mark.falls_back\n")
     with pytest.raises(AssertionError, match="falls_back marks single tests"):
         marked(hidden)
+
+
+@pytest.mark.compiled
+def test_a_mark_that_is_not_needed_is_an_error(tmp_path):
+    """A test that leaves nothing to others, and one that does; the interpreter has no kernels."""
+    (tmp_path / "test_marks.py").write_text(
+        "import dimtensor as dt, pytest\n"
+        "def run(dtype, backend):\n"
+        "    z = dt.scalar('z', dtype=dtype)\n"
+        "    dt.function([z], z * 2, backend=backend)(1.0)\n"
+        "@pytest.mark.falls_back\n"
+        "@pytest.mark.parametrize('backend', ['numba', 'python'])\n"
+        "@pytest.mark.parametrize('dtype', ['float64', 'complex128'])\n"
+        "def test_marked(dtype, backend):\n"
+        "    run(dtype, backend)\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-rf", "-p", "no:cacheprovider"]
+    command += ["-c", str(ROOT / "pyproject.toml"), "-p", "conftest", str(tmp_path)]
+    strict = ("DIMTENSOR_NATIVE", "DIMTENSOR_STRICT_KERNELS")
+    environment = {name: value for name, value in os.environ.items() if name not in strict}
+    environment["PYTHONPATH"] = str(ROOT)
+    found = subprocess.run(
+        command, capture_output=True, text=True, cwd=ROOT, env=environment, check=False
+    ).stdout
+    assert "1 failed, 3 passed" in found
+    assert "FAILED test_marks.py::test_marked[float64-numba] - Failed: nothing here" in found
 
 
 @pytest.mark.compiled
