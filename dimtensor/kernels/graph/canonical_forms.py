@@ -122,10 +122,17 @@ def _slices(sizes: Sequence[int | None]) -> list[slice]:
 def solves_by_factors(graph: FunctionGraph) -> None:
     """Solve equations with positive definite matrices by their Cholesky factors, by triangles.
 
-    Factors and triangles have rules, these solutions have none.
+    Lower factors and triangles have rules, these solutions and upper factors have none.
     """
     for node in graph.toposort():
         core = getattr(node.op, "core_op", node.op)
+        if isinstance(core, Cholesky) and not core.lower:
+            # of the upper triangle, which is the lower one of the transpose
+            upper = Blockwise(Cholesky(lower=True))(node.inputs[0].mT).mT
+            out = node.outputs[0]
+            upper = out.type.filter_variable(upper)
+            graph.replace(out, upper, reason="solves_by_factors", import_missing=True)
+            continue
         if isinstance(core, CholeskySolve):
             factor, lower = node.inputs[0], core.lower
         elif isinstance(core, Solve) and core.assume_a == "pos":
