@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +20,16 @@ _STRICT += ",traceback__limit=0"
 os.environ["PYTENSOR_FLAGS"] = ",".join(filter(None, [os.environ.get("PYTENSOR_FLAGS"), _STRICT]))
 # Results do not depend on the machine's accelerator, unless a run asks for one.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+# Half of the time of most tests that compile is LLVM's, and theirs are arrays of a few elements. So
+# code is hardly optimised where nothing else is asked for; it is as for users in the profiles of
+# the long tests and of CI, and always in the tests of the kernel compiler.
+_QUICK = os.environ.get("HYPOTHESIS_PROFILE", "dev") == "dev"
+_COMPILER = Path(__file__).parent / "tests" / "kernels"
+if _QUICK:
+    os.environ.setdefault(
+        "XLA_FLAGS",
+        "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true",
+    )
 # Nothing is left in the user's cache, nor taken from there; tests of caches name a folder.
 os.environ.setdefault("DIMTENSOR_CACHE", "0")
 # Figures are written, never shown.
@@ -75,6 +86,18 @@ def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
         if _missing(error) is None:
             raise
         pytest.skip(str(error))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _code_is_made_quickly(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Send all machine code the way of what is too long to be optimised."""
+    from dimtensor.kernels.native import machine
+
+    with pytest.MonkeyPatch.context() as patch:
+        folder = request.path.parent
+        if _QUICK and (not folder.is_relative_to(_COMPILER) or folder.name == "rules"):
+            patch.setattr(machine, "_MOST_BLOCKS", 0)
+        yield
 
 
 @pytest.fixture(autouse=True)

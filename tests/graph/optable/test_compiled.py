@@ -207,7 +207,13 @@ HOSTED = {
 }
 
 
-@pytest.mark.parametrize("name", HOSTED)
+# inverses that JAX takes seconds to compile; gammainccinv stands for them in every run
+LATE = ("gammaincinv", "betaincinv")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LATE)) for name in HOSTED]
+)
 def test_jax_differentiates_what_scipy_computes_for_it(name: str):
     """The pure JAX function of an expression works under jit, grad and vmap."""
     import jax
