@@ -136,8 +136,7 @@ class _ChainMove(Move):
         self.cost, self.eliminated = chain.cost, chain.eliminated
 
     def apply(self, elimination: Elimination) -> tuple[list[Factor], Step]:
-        last, _ = forward(self.chain, elimination.merge)
-        total = last.node
+        total = elimination.through(self.chain).node
         for lag in self.chain.kept():
             total = elimination.merge(total, lag_dim(Lag(lag.unknown, lag.by)))
         result = Factor(

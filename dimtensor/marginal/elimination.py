@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from dimtensor.dims import Dim
 from dimtensor.errors import GraphError, build_message
@@ -17,6 +17,10 @@ from dimtensor.marginal.reading import Factor, at_state
 from dimtensor.marginal.unknowns import Slot, StateDims, Unknown, own_slot
 from dimtensor.tensor.elementwise import logaddexp
 from dimtensor.tensor.handle import wrap
+
+if TYPE_CHECKING:
+    from dimtensor.marginal.chains import Chain
+    from dimtensor.tensor.core import DimTensor
 
 # how long a dim is taken to be in costs where its length comes with the data
 UNKNOWN_LENGTH = 1000
@@ -107,9 +111,10 @@ class Elimination:
 
     def __init__(
         self, factors: Sequence[Factor], unknowns: Sequence[Unknown], states: StateDims,
-        merge: Merge = log_sum,
+        merge: Merge = log_sum, associative_scan: bool = False,
     ):  # fmt: skip
         self.states, self.merge = states, merge
+        self.associative_scan = associative_scan
         known = [part for factor in factors if factor.slots for part in canonical(factor, states)]
         start = _Stage(tuple(known), (), 0)
         self.steps, self.factors = self._run(start, tuple(unknowns))
@@ -145,6 +150,15 @@ class Elimination:
                     pending.append(after)
         left = [u for u in unknowns if all(u not in s.eliminated for s in stuck.steps)]
         raise no_order(stuck.factors, left)
+
+    def through(self, chain: Chain) -> DimTensor:
+        """The table of the last states of a chain."""
+        from dimtensor.marginal.chains import forward
+        from dimtensor.marginal.products import in_pairs
+
+        if self.associative_scan:
+            return in_pairs(chain, self.merge)
+        return forward(chain, self.merge)[0]
 
     def _moves(self, factors: Sequence[Factor], left: Sequence[Unknown]) -> list[Move]:
         from dimtensor.marginal.chains import chain_move

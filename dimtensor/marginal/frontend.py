@@ -78,6 +78,8 @@ class Marginal:
         What becomes of a table over states.
     more : callable, optional
         Gives further factors.
+    associative_scan : bool, optional
+        Whether chains are products of pairs.
     """
 
     def __init__(
@@ -86,6 +88,7 @@ class Marginal:
         unknowns: Sequence[Unknown],
         merge: Merge = log_sum,
         more: Callable[[StateDims], list[Factor]] = lambda states: [],
+        associative_scan: bool = False,
     ):
         self.unknowns = tuple(unknowns)
         self.steps: list[Any] = []
@@ -99,7 +102,7 @@ class Marginal:
             named = [(f.origins, f.full()) for f in done.factors]
         discrete = [u for u in self.unknowns if not u.continuous]
         factors = [*Reader(discrete, states).factors(named), *more(states)]
-        self.elimination = Elimination(factors, discrete, states, merge)
+        self.elimination = Elimination(factors, discrete, states, merge, associative_scan)
         self.steps += self.elimination.steps
 
     @property
@@ -227,6 +230,7 @@ def marginalize(
     logp: DimTensor | Mapping[str, DimTensor],
     *unknowns: DimTensor,
     states: Mapping[Any, Sequence[int] | Dim] | None = None,
+    associative_scan: bool = False,
 ) -> DimTensor:
     """A log density with discrete unknowns summed out, and normal ones integrated out.
 
@@ -244,6 +248,10 @@ def marginalize(
         Symbolic inputs that it depends on.
     states : dict of DimTensor to sequence of int or Dim, optional
         The values of unknowns that hold neither labels nor bools.
+    associative_scan : bool, optional
+        Multiply the matrices of a chain in pairs, a logarithm of steps after each other in place of
+        a loop. That is states³ numbers for each position in place of states², for machines with
+        many cores.
 
     Returns
     -------
@@ -286,7 +294,8 @@ def marginalize(
                 )
             )
         terms = {"logp": node}
-    return Marginal(terms, read_unknowns(unknowns, states or {})).logp
+    known = read_unknowns(unknowns, states or {})
+    return Marginal(terms, known, associative_scan=associative_scan).logp
 
 
 def read_unknowns(unknowns: Sequence[DimTensor], states: Mapping[Any, Any]) -> list[Unknown]:

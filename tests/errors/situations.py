@@ -1203,6 +1203,15 @@ def marginal_of_a_filter_that_switches():
 
 
 @building
+def marginal_by_products_along_an_unknown_length():
+    day = dt.Dim("day")
+    z = dt.tensor("z", dims=day, categories=KIND)
+    moves = dt.data([[0.9, 0.1], [0.2, 0.8]], dims=[KIND, AFTER])
+    chain = dist.MarkovChain(dt.data([0.5, 0.5], dims=KIND), moves, over=day)
+    dt.marginalize({"z": chain.logp(z)}, z, associative_scan=True)
+
+
+@building
 def model_that_sums_out_what_is_observed():
     _mixture().marginalize("y")
 

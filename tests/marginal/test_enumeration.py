@@ -9,10 +9,10 @@ import dimtensor as dt
 from tests.marginal.programs import THETA, program
 
 
-def check(seed: int, backend: str = "python") -> None:
+def check(seed: int, backend: str = "python", **options: bool) -> None:
     model, theta = program(seed), 0.7
     expected = model.enumerate(theta)
-    logp = dt.marginalize(model.terms, *model.unknowns.values())
+    logp = dt.marginalize(model.terms, *model.unknowns.values(), **options)
     value, slope = dt.evaluate([logp, dt.grad(logp, THETA)], {THETA: theta}, backend=backend)
     np.testing.assert_allclose(value, expected.logp, rtol=1e-10)
     np.testing.assert_allclose(slope, expected.slope, rtol=1e-9, atol=1e-9)
@@ -34,3 +34,15 @@ def test_values_and_slopes_of_many_more(seed):
 @pytest.mark.parametrize("seed", [0, 1, 2, 4])
 def test_values_and_slopes_on_compiled_backends(seed, backend):
     check(seed, backend)
+
+
+@pytest.mark.parametrize("seed", [4, 9, 14, 19, 2, 22])
+def test_products_of_pairs(seed):
+    """Chains of twelve, six and three positions, some beside each other and with classes."""
+    check(seed, associative_scan=True)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("backend", ["numba", "jax"])
+def test_products_of_pairs_on_compiled_backends(backend):
+    check(4, backend, associative_scan=True)

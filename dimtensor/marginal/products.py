@@ -1,0 +1,88 @@
+"""Chains in parallel: matrices of all positions are multiplied in pairs, in a logarithm of steps.
+
+It computes states³ numbers for each position in place of states², and so is asked for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dimtensor.dims import Dim, RenamedDim
+from dimtensor.errors import GraphError, build_message
+from dimtensor.graph.rebuilding.substitute import expand_node, relabel_node
+from dimtensor.marginal.chains import Chain, Lag, initial, lag_dim, loop_tables
+from dimtensor.marginal.elimination import Merge, added
+from dimtensor.tensor.handle import wrap
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+
+def in_pairs(chain: Chain, merge: Merge) -> DimTensor:
+    """The table after the last position, by products of neighbours.
+
+    Raises
+    ------
+    GraphError
+        If the chain looks back more than one position, or its length comes with the data.
+    """
+    if chain.order > 1 or set(chain.orders.values()) != {1} or chain.following.length is None:
+        raise GraphError(
+            build_message(
+                f"marginalize: no associative scan along {chain.dim.short!r}",
+                [("order", chain.order), ("length", chain.dim.length or "comes with the data")],
+                "it is of chains that look back one position, along a dim whose length is known; "
+                "without associative_scan=True it is a loop",
+            )
+        )
+    products = _Products(chain, merge)
+    start, _ = initial(chain, merge)
+    sequences, same = loop_tables(chain)
+    dims = (chain.following, *products.before, *products.after)
+    table = expand_node(added([*(x.node for x in sequences.values()), *same]), dims)
+    whole = products.over(wrap(table))
+    last = start + whole
+    for dim in products.before:
+        last = wrap(merge(last.node, dim))
+    pairs = zip(products.after, products.before, strict=True)
+    return wrap(relabel_node(last.node, *pairs))
+
+
+class _Products:
+    def __init__(self, chain: Chain, merge: Merge):
+        self.chain, self.merge = chain, merge
+        self.before = [lag_dim(Lag(u, 1)) for u in chain.eliminated]
+        self.after = [lag_dim(Lag(u, 0)) for u in chain.eliminated]
+        self.between = [RenamedDim(u.states, f"{u.name} between") for u in chain.eliminated]
+
+    def over(self, x: DimTensor) -> DimTensor:
+        """The product of all matrices, the first one on the left."""
+        dim: Dim = self.chain.following
+        count, rest = dim.length or 0, None
+        while count > 1:
+            half = count // 2
+            if count % 2:  # the last one waits
+                last = x.isel({dim: count - 1})
+                rest = last if rest is None else self.product(last, rest)
+            pair = Dim(f"pairs of {self.chain.dim.short}", length=half)
+            even, odd = (
+                self._on(x.isel({dim: slice(first, 2 * half, 2)}), x, dim, pair) for first in (0, 1)
+            )
+            x, dim, count = self.product(even, odd), pair, half
+        first = x.isel({dim: 0})
+        return first if rest is None else self.product(first, rest)
+
+    def _on(self, part: DimTensor, whole: DimTensor, old: Dim, new: Dim) -> DimTensor:
+        (own,) = [d for d in part.dims if d not in whole.dims] or [old]
+        return wrap(relabel_node(part.node, (own, new)))
+
+    def product(self, left: DimTensor, right: DimTensor) -> DimTensor:
+        """One after the other: the states between them are summed out."""
+        pairs = zip(self.after, self.before, self.between, strict=True)
+        moved = [((after, between), (before, between)) for after, before, between in pairs]
+        one = wrap(relabel_node(left.node, *(pair for pair, _ in moved)))
+        other = wrap(relabel_node(right.node, *(pair for _, pair in moved)))
+        found = (one + other).node
+        for dim in self.between:
+            found = self.merge(found, dim)
+        return wrap(found)
