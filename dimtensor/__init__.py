@@ -124,6 +124,7 @@ from dimtensor.tensor.positional.apply import apply as apply
 from dimtensor.tensor.positional.border import from_shaped as from_shaped
 from dimtensor.tensor.simplify import Simplified as Simplified
 from dimtensor.tensor.simplify import simplify as simplify
+from dimtensor.tensor.tables.frame import frame as frame
 
 # isort: split
 # After the elementwise functions: dt.real is a support that is also the function of that name.

@@ -1,0 +1,280 @@
+"""Tables: the columns of a data frame as tensors that share the dims of its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dimtensor.dims import Coords, Dim, Dims, as_dim_tuple, dim_set
+from dimtensor.errors import (
+    DimError,
+    InputError,
+    LabelError,
+    build_message,
+    did_you_mean,
+    listing,
+)
+from dimtensor.tensor.handle import wrap
+from dimtensor.tensor.inputs import data
+
+if TYPE_CHECKING:
+    import narwhals.stable.v2 as nw
+
+    from dimtensor.tensor.core import DimTensor
+
+
+class Frame(Mapping[str, Any]):
+    """The columns of a table as tensors by name, made by :func:`frame`.
+
+    ``table["price"]`` or ``table.price`` is a column; a column of labels has its dim in
+    ``table.county.categories``.
+
+    Attributes
+    ----------
+    dims : tuple of Dim
+        Those of the rows.
+    """
+
+    def __init__(self, columns: Mapping[str, DimTensor], dims: Dims):
+        self._columns = dict(columns)
+        self.dims = dims
+
+    def __getitem__(self, name: str) -> DimTensor:
+        try:
+            return self._columns[name]
+        except KeyError:
+            guess = did_you_mean(name, list(self)) if isinstance(name, str) else ""
+            raise InputError(
+                build_message(
+                    f"the table has no column {name!r}{guess}", [("columns", listing(list(self)))]
+                )
+            ) from None
+
+    def __getattr__(self, name: str) -> DimTensor:
+        columns = self.__dict__.get("_columns", {})
+        if name in columns:
+            return columns[name]
+        raise AttributeError(f"the table has no column {name!r}", name=name, obj=self)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *(name for name in self if name.isidentifier())]
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self)
+
+    def __repr__(self) -> str:
+        width = max((len(name) for name in self), default=0)
+        lines = [f"<Frame {dim_set(self.dims)}, {len(self)} columns>"]
+        for name, column in self.items():
+            what = f"labels of {column.categories!r}" if column.categories else column.dtype
+            lines.append(f"  {name:<{width}}  {what}")
+        return "\n".join(lines)
+
+
+def frame(
+    table: Any,
+    dims: Dim | Any = None,
+    categories: Mapping[str, Dim] | None = None,
+) -> Frame:
+    """The columns of a table as data that share the dims of its rows.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of pandas, polars, pyarrow, or any library that narwhals knows.
+    dims : Dim or sequence of Dim, optional
+        The dim of the rows. It may be left out where pandas' index has a name: then the rows have a
+        dim of that name with these labels; a MultiIndex gives a dim for each level, and
+        combinations that are not there are missing.
+    categories : dict of str to Dim, optional
+        Columns whose values are labels of dims that there are already.
+
+    Returns
+    -------
+    Frame
+        Numbers become data, with NaN where a value is missing. Categoricals, enums, strings and
+        dates become tensors of labels of a dim that is named as the column: of all categories, in
+        their order, or of the values found, sorted.
+
+    Raises
+    ------
+    InputError
+        If it is no table, or `categories` name no column of it.
+    DimError
+        If nothing says which dim the rows are, it has another length, or a column is named like it.
+    LabelError
+        If a label is missing, or no label of its dim.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"county": ["b", "a", "b"], "price": [1.0, None, 3.0]})
+    >>> houses = dt.frame(table, dims=dt.Dim("house"))
+    >>> houses.price.values.tolist(), houses.county.categories.coords.tolist()
+    ([1.0, nan, 3.0], ['a', 'b'])
+    >>> houses.price.groupby(houses.county).mean(skipna=True).values.tolist()
+    [nan, 2.0]
+    """
+    import narwhals.stable.v2 as nw
+
+    try:
+        rows = nw.from_native(table, eager_only=True)
+    except TypeError:
+        raise InputError(
+            build_message(
+                f"frame takes a table, not {type(table).__name__}",
+                hint="a DataFrame of pandas, polars or pyarrow; dt.data takes arrays and columns",
+            )
+        ) from None
+    known = dict(categories or {})
+    unknown = [name for name in known if name not in rows.columns]
+    if unknown:
+        raise InputError(
+            build_message(
+                f"frame: the table has no columns {listing(unknown)}",
+                [("columns", listing(rows.columns))],
+            )
+        )
+    if dims is None:
+        return _by_index(table, known)
+    row = _row_dim(dims, len(rows))
+    labels = _index_labels(table, row)
+    columns = {}
+    for name in rows.columns:
+        if name == row.name:
+            raise DimError(f"frame: column {name!r} has the name of the dim of the rows")
+        columns[name] = _column(rows[name], name, row, labels, known.get(name))
+    return Frame(columns, (row,))
+
+
+def _row_dim(dims: Any, n: int) -> Dim:
+    given = as_dim_tuple(dims, "the dims of frame")
+    if len(given) != 1:
+        raise DimError(f"frame: the rows of a table are one dim, not {dim_set(given)}")
+    (row,) = given
+    if row.length is None:
+        return row
+    if row.length != n:
+        raise DimError(f"frame: {row.title} has length {row.length}, the table has {n} rows")
+    return row
+
+
+def _index_labels(table: Any, row: Dim) -> Coords | None:
+    """What pandas' index says of the rows, where it has the name of their dim."""
+    index = getattr(table, "index", None)
+    if index is None or row.name is None or getattr(index, "name", None) != row.name:
+        return None
+    return Coords(index)
+
+
+def _column(
+    series: nw.Series, name: str, row: Dim, labels: Coords | None, categories: Dim | None
+) -> DimTensor:
+    values, found = _values(series, name)
+    categories = categories or found
+    if labels is None:
+        return data(values, dims=row, name=name, categories=categories)
+    import xarray as xr
+
+    array = xr.DataArray(values, coords={row.name: labels.index}, dims=[row.name], name=name)
+    return data(array, dims=row, name=name, categories=categories)
+
+
+def _values(series: nw.Series, name: str) -> tuple[Any, Dim | None]:
+    """The values of a column, and the dim of its labels where these are none of numbers."""
+    import narwhals.stable.v2 as nw
+
+    dtype = series.dtype
+    gaps = int(series.is_null().sum())
+    if dtype.is_numeric() or dtype == nw.Boolean:
+        if gaps:
+            return series.cast(nw.Float64).fill_null(float("nan")).to_numpy(), None
+        return series.to_numpy(), None
+    if gaps:
+        places = np.flatnonzero(series.is_null().to_numpy())
+        raise LabelError(
+            build_message(
+                f"frame: {gaps} labels are missing in column {name!r}",
+                [("rows", listing(places))],
+                "leave these rows out, or fill in a label that says so",
+            )
+        )
+    if dtype == nw.Categorical or dtype == nw.Enum:
+        kinds = series.cat.get_categories().to_list()
+        return np.asarray(series.to_list(), dtype=object), Dim(name, coords=kinds)
+    if dtype == nw.String:
+        values = np.asarray(series.to_list(), dtype=object)
+        return values, Dim(name, coords=sorted(set(values.tolist())))
+    if dtype.is_temporal():
+        dates = series.to_numpy()
+        return dates, Dim(name, coords=np.unique(dates))
+    values = np.asarray(series.to_list(), dtype=object)
+    if {type(value) for value in values} <= {str}:
+        return values, Dim(name, coords=sorted(set(values.tolist())))
+    raise InputError(f"frame: column {name!r} holds {dtype}, no numbers, labels or dates")
+
+
+def _by_index(table: Any, known: Mapping[str, Dim]) -> Frame:
+    """The columns on the dims that pandas' index names."""
+    names = list(getattr(getattr(table, "index", None), "names", [None]))
+    if None in names:
+        raise DimError(
+            build_message(
+                "frame: nothing says which dim the rows are",
+                [("columns", listing(list(getattr(table, "columns", []))))],
+                "dt.frame(table, dims=dt.Dim('obs')), or name pandas' index",
+            )
+        )
+    if len(names) == 1:
+        row = Dim(names[0], coords=Coords(table.index))
+        return frame(table, row, known)
+    if not table.index.is_unique:
+        twice = table.index[table.index.duplicated()].unique()
+        raise LabelError(
+            build_message(
+                f"frame: rows of the index {listing(names)} occur more than once",
+                [("rows", listing(list(twice)))],
+                "give the rows a dim of their own: dt.frame(table.reset_index(), dims=...)",
+            )
+        )
+    return _grid(table, names, known)
+
+
+def _grid(table: Any, names: list[str], known: Mapping[str, Dim]) -> Frame:
+    import narwhals.stable.v2 as nw
+
+    levels = [
+        Dim(name, coords=Coords(level))
+        for name, level in zip(names, table.index.levels, strict=True)
+    ]
+    rows = nw.from_native(table, eager_only=True)
+    shape = tuple(len(dim) for dim in levels)
+    places = tuple(np.asarray(codes) for codes in table.index.codes)
+    whole = len(table) == int(np.prod(shape))
+    columns: dict[str, DimTensor] = {}
+    for name in rows.columns:
+        values, found = _values(rows[name], name)
+        dim = known.get(name) or found
+        if dim is not None:
+            if not whole:
+                raise LabelError(
+                    f"frame: column {name!r} has labels, and {dim_set(tuple(levels))} combinations "
+                    f"that are not in the table"
+                )
+            grid = np.empty(shape, dtype=object)
+        elif whole:
+            grid = np.empty(shape, dtype=values.dtype)
+        else:
+            grid = np.full(shape, np.nan)
+        grid[places] = values
+        columns[name] = wrap(data(grid, dims=levels, name=name, categories=dim).node)
+    return Frame(columns, tuple(levels))
