@@ -34,6 +34,17 @@ class Simplified:
         follows from data alone counts nothing.
     assumed : dict of Dim to int
         Dims whose lengths are neither known nor given, and what was assumed.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> i, j, k = (dt.Dim(name, length=100) for name in "ijk")
+    >>> W, H = dt.tensor("W", dims=[i, k]), dt.tensor("H", dims=[k, j])
+    >>> found = dt.simplify(dt.dot(W, H).sum())
+    >>> found.after < found.before
+    True
+    >>> found.draw()
+    <Picture...>
     """
 
     def __init__(self, given: Any, result: Any, found: Rewritten):
@@ -56,6 +67,10 @@ class Simplified:
 
     def draw(self) -> Picture:
         """Both expressions in one picture: what they share is drawn once.
+
+        Returns
+        -------
+        Picture
 
         Raises
         ------

@@ -96,6 +96,8 @@ def lacking(one: Public) -> set[str]:
     headings = {heading for document in documents for heading in _HEADING.findall(document)}
     if inspect.isclass(one.value) and issubclass(one.value, (Exception, Warning)):
         return set()
+    if "Attributes" in headings:  # of a class that only the package makes
+        headings.add("Parameters")
     return {section for section in needed(one) if section not in headings}
 
 

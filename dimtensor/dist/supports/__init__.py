@@ -32,6 +32,19 @@ class Support(ABC):
 
     A support that works along a dim is resolved for a tensor first (:meth:`resolve`); the other
     methods are those of a resolved one. All three of them build expressions.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> x = dt.tensor("x", dims=dt.Dim("k", length=2))
+    >>> simplex = dt.simplex.resolve(x)
+    >>> simplex.free_dims(x.dims), simplex.numbered(x.dims)
+    ((SelDim(k, 0:1),), (SelDim(k, 0:1),))
+    >>> dt.positive.contains(dt.data(-1.0)).item()
+    False
+    >>> y, jacobian = dt.positive.constrain(dt.data(0.0))
+    >>> y.item(), jacobian.item(), dt.positive.unconstrain(y).item()
+    (1.0, 0.0, 0.0)
     """
 
     name: str
@@ -39,6 +52,14 @@ class Support(ABC):
 
     def resolve(self, x: DimTensor) -> Support:
         """The support for one tensor, with its dims found among those of the tensor.
+
+        Parameters
+        ----------
+        x : DimTensor
+
+        Returns
+        -------
+        Support
 
         Raises
         ------
@@ -48,11 +69,29 @@ class Support(ABC):
         return self
 
     def free_dims(self, dims: Dims) -> Dims:
-        """Dims of the unconstrained tensor for a parameter with some dims."""
+        """Dims of the unconstrained tensor for a parameter with some dims.
+
+        Parameters
+        ----------
+        dims : tuple of Dim
+
+        Returns
+        -------
+        tuple of Dim
+        """
         return dims
 
     def numbered(self, dims: Dims) -> Dims:
-        """Those of the free dims whose positions do not belong to one label each."""
+        """Those of the free dims whose positions do not belong to one label each.
+
+        Parameters
+        ----------
+        dims : tuple of Dim
+
+        Returns
+        -------
+        tuple of Dim
+        """
         return ()
 
     @abstractmethod
@@ -60,6 +99,15 @@ class Support(ABC):
         """Whether values lie in the support, its bounds included.
 
         Of a support along dims it is one answer for the elements that belong together.
+
+        Parameters
+        ----------
+        y : DimTensor
+
+        Returns
+        -------
+        DimTensor
+            Of dtype bool.
         """
 
     @abstractmethod
@@ -79,7 +127,17 @@ class Support(ABC):
 
     @abstractmethod
     def unconstrain(self, y: DimTensor) -> DimTensor:
-        """The inverse map; what comes out for values outside of the support has no meaning."""
+        """The inverse map; what comes out for values outside of the support has no meaning.
+
+        Parameters
+        ----------
+        y : DimTensor
+
+        Returns
+        -------
+        DimTensor
+            With the free dims.
+        """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Not there: what takes arguments is named below."""
