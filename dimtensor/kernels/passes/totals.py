@@ -100,7 +100,8 @@ class Blocks:
         if not self.first:
             return self.tail
         later = [each for _, statements in self.first for each in statements]
-        others = [each for each in self.tail if each not in later]
+        known = set(later)
+        others = [each for each in self.tail if each not in known]
         is_first = op("==", start, integer(0))
         return [If(is_first, tuple(each for each, _ in self.first), tuple(later)), *others]
 

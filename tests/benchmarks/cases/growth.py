@@ -20,7 +20,11 @@ from pathlib import Path
 import numpy as np
 
 # steps, or terms, of three or four nodes each
-STEPS = {"number": (33, 100, 333, 1000, 3333), "vector": (33, 100, 333), "wide": (25, 75, 250)}
+STEPS = {
+    "number": (33, 100, 333, 1000, 3333),
+    "vector": (33, 100, 333, 1000),
+    "wide": (25, 75, 250),
+}
 NODES = {"number": 3, "vector": 3, "wide": 4}
 
 
