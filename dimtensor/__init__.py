@@ -35,6 +35,7 @@ from dimtensor.graph.node import Node as Node
 from dimtensor.interop.align import align as align
 from dimtensor.interop.align import reindex as reindex
 from dimtensor.interop.export.loading import load_exported as load_exported
+from dimtensor.interop.pymc import dims_of as dims_of
 from dimtensor.interop.pytensor import pytensor_mode as pytensor_mode
 from dimtensor.tensor import linalg as linalg
 from dimtensor.tensor.along.time import fourier as fourier
@@ -153,3 +154,16 @@ from dimtensor.model.variables import named as named
 from dimtensor.model.variables import rv as rv
 
 __version__ = "0.1.0"
+
+_SUBMODULES = frozenset({"dist", "linalg", "random"})  # those that users name
+
+
+def __dir__() -> list[str]:
+    """What is public: no modules of the inside."""
+    from types import ModuleType
+
+    return sorted(
+        name
+        for name, value in globals().items()
+        if name in _SUBMODULES or not (name.startswith("_") or isinstance(value, ModuleType))
+    )

@@ -23,6 +23,7 @@ from dimtensor.tensor.handle import TensorHandle, wrap
 
 if TYPE_CHECKING:
     from pytensor.tensor.variable import TensorVariable
+    from pytensor.xtensor.type import XTensorVariable
 
     from dimtensor.tensor.core import DimTensor
 
@@ -374,6 +375,33 @@ class ShapeMixin(TensorHandle):
         if len(named) < len(self.dims):
             raise DimError(f"to_shaped: the order leaves out {lacking} of {dim_set(self.dims)}")
         return to_shaped(self.node, named)
+
+    def to_xtensor(self) -> XTensorVariable:
+        """A variable of ``pytensor.xtensor``, which ``pymc.dims`` takes, named as the dims are.
+
+        Returns
+        -------
+        pytensor.xtensor.type.XTensorVariable
+            With axes in the canonical order of the dims.
+
+        Raises
+        ------
+        GraphError
+            If labels would have to be looked up when data arrives.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> k = dt.Dim("k", length=2)
+        >>> x = dt.tensor("x", dims=[k, dt.Dim("a", length=3)]).to_xtensor()
+        >>> x.type.dims, x.type.shape
+        (('a', 'k'), (3, 2))
+        >>> dt.from_shaped(x, dims=[k, dt.Dim("a", length=3)]).sum("a").dims == (k,)
+        True
+        """
+        from dimtensor.tensor.positional.border import to_xtensor
+
+        return to_xtensor(self.node, self.node.dims)
 
 
 def _renamed_to(dim: Dim, new: Dim | str | None) -> Dim:

@@ -20,6 +20,8 @@ from dimtensor.lower import AxisOrder, Lowering, transpose
 from dimtensor.lower.border import named_variable, roots_of, stand_for, without_assertions
 from dimtensor.lower.lifted import LiftedGraph
 from dimtensor.tensor.handle import wrap
+from dimtensor.upstream.pytensor import xtensor_class
+from dimtensor.values.labelled import axis_names
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -82,8 +84,10 @@ def from_shaped(
     Parameters
     ----------
     variable : pytensor variable or array
+        Or a variable of ``pytensor.xtensor``, as those of ``pymc.dims`` are, whose axes have names.
     dims : Dim or sequence of Dim
-        One per axis, in order. An anonymous ``Dim()`` takes its length from the axis.
+        One per axis, in order. An anonymous ``Dim()`` takes its length from the axis. For named
+        axes the dims of these names, in any order; by default new ones.
     categories : Dim, optional
         The dim whose positions the elements are.
 
@@ -104,6 +108,8 @@ def from_shaped(
     >>> dt.from_shaped(x, dims=[k, dt.Dim("obs")]).sum(k).sizes
     {'obs': None}
     """
+    if isinstance(getattr(variable, "type", None), xtensor_class("type", "XTensorType")):
+        variable, dims = _of_named_axes(variable, dims)
     variable = pt.as_tensor_variable(variable)
     if dims is not None and not isinstance(dims, Dim):
         dims = in_order(dims, "the dims of from_shaped")
@@ -133,6 +139,43 @@ def from_shaped(
         return _of_inputs(variable, given, roots, categories)
     dtype = valid_dtype(variable.type.dtype)
     return wrap(make("shaped", (), ShapedAttrs(variable, given, dtype, categories)))
+
+
+def _of_named_axes(
+    variable: Any, dims: Dim | Sequence[Dim] | None
+) -> tuple[Any, Dim | Sequence[Dim]]:
+    """The positional variable of one with named axes, and the dims of these names.
+
+    Raises
+    ------
+    DimError
+        If dims are given that have other names.
+    """
+    from pytensor.xtensor.basic import tensor_from_xtensor
+
+    names: tuple[str, ...] = variable.type.dims
+    if dims is None:
+        given = {n: Dim(n, length=k) for n, k in zip(names, variable.type.shape, strict=True)}
+    else:
+        given = {str(dim.short): dim for dim in as_dim_tuple(dims, "the dims of from_shaped")}
+        if set(given) != set(names):
+            raise DimError(
+                build_message(
+                    "the axes of the variable have other names than the dims",
+                    [("axes", ", ".join(names) or "none"), ("dims", ", ".join(given) or "none")],
+                    "give the dims of these names, in any order, or rename the axes: "
+                    "x.rename(old=new)",
+                )
+            )
+    return tensor_from_xtensor(variable), [given[name] for name in names]
+
+
+def to_xtensor(node: Node, order: Dims) -> Any:
+    """The variable of ``pytensor.xtensor`` of a node, its axes named after the dims."""
+    from pytensor.xtensor.basic import xtensor_from_tensor
+
+    names = axis_names(order)
+    return xtensor_from_tensor(to_shaped(node, order), dims=[names[dim] for dim in order])
 
 
 def _of_inputs(
