@@ -1,4 +1,4 @@
-"""Exponential, logarithm and hyperbolic tangent in kernels, against decimals of 40 digits."""
+"""Elementary and Bessel functions in kernels, against decimals of 40 digits."""
 
 import decimal
 
@@ -8,6 +8,7 @@ import pytest
 import scipy.special
 
 from dimtensor.kernels.compiler import compile_kernel
+from dimtensor.ops.special import i0e, i1e
 
 pytestmark = pytest.mark.compiled
 
@@ -30,6 +31,24 @@ def tanh(x):
     return (grown - 1) / (grown + 1)
 
 
+def bessel(order):
+    """exp(-|x|) I(x) by its power series."""
+
+    def exact(x):
+        half = abs(x) / 2
+        term = total = half if order else decimal.Decimal(1)
+        k = 0
+        while term > total * decimal.Decimal("1e-30") or k < half:
+            k += 1
+            term *= half * half / (k * (k + order))
+            total += term
+        total *= (-abs(x)).exp()
+        return -total if order and x < 0 else total
+
+    return exact
+
+
+SIZES = np.concatenate([rng.uniform(-12, 12, 200), rng.uniform(-300, 300, 40), [5.0, -5.0, 1e-9]])
 CASES = {
     "tanh": (
         pt.tanh,
@@ -55,6 +74,8 @@ CASES = {
         np.concatenate([rng.uniform(-1, 3, N), WIDE, rng.normal(size=N) / 1e5, -rng.random(N)]),
         2.0,
     ),
+    "i0e": (i0e, bessel(0), SIZES, 12.0),
+    "i1e": (i1e, bessel(1), SIZES, 32.0),
 }
 
 
@@ -78,9 +99,10 @@ def test_errors_in_units_of_the_last_place(name):
 @pytest.mark.parametrize("name", CASES)
 def test_special_numbers(name):
     with np.errstate(all="ignore"):
-        expected = getattr(np, name)(SPECIAL)
+        expected = getattr(np, name, getattr(scipy.special, name, None))(SPECIAL)
     (found,) = function(CASES[name][0])(SPECIAL)
-    np.testing.assert_allclose(found, expected, rtol=4e-16, atol=0)
+    rtol, atol = (1e-14, 1e-323) if name in ("i0e", "i1e") else (4e-16, 0)
+    np.testing.assert_allclose(found, expected, rtol=rtol, atol=atol)
 
 
 def sigmoid(x):

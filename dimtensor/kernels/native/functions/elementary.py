@@ -19,6 +19,7 @@ from functools import cache
 
 from dimtensor.caches import bounded
 from dimtensor.kernels.native.builder import Builder
+from dimtensor.kernels.native.functions import bessel
 from dimtensor.kernels.native.machine import host_features
 from dimtensor.kernels.native.values import BOOL, F64, I64, Scalar, Value, constant
 
@@ -44,7 +45,10 @@ _TANH = (
     -0.008863234245056677, 0.00359210838463977, -0.0014556460483737097, 0.0005888590261823762,
     -0.00023440828540040936, 8.474558992699015e-05, -2.0349884445999367e-05,
 )  # fmt: skip
-_NAMES = {"exp": ("exp",), "log": ("log",), "log1p": ("log", "log1p"), "tanh": ("exp", "tanh")}
+_NAMES = {
+    "exp": ("exp",), "log": ("log",), "log1p": ("log", "log1p"), "tanh": ("exp", "tanh"),
+    "i0e": ("i0e",), "i1e": ("i1e",),
+}  # fmt: skip
 # A module with more calls than these has one copy of each function, which they call: compiling it
 # takes a fraction, running it up to a quarter more. Calls of numbers count twice, since LLVM writes
 # their loops several times.
@@ -59,7 +63,7 @@ def vectorisable(b: Builder, name: str, lanes: int = 1) -> str | None:
     # a loop of numbers becomes one of vectors, in LLVM's hands
     for count in _widths() if lanes == 1 else (lanes,):
         t = F64.wide(count)
-        for number, intrinsic in enumerate(("fabs", "copysign", "fma"), start=1):
+        for intrinsic, number in (("fabs", 1), ("sqrt", 1), ("copysign", 2), ("fma", 3)):
             b.declarations.function(f"llvm.{intrinsic}.{t.suffix}", t.llvm, [t.llvm] * number)
         for part in _NAMES[name]:
             b.declarations.lines.setdefault(_symbol(part, count), _function(part, count))
@@ -90,7 +94,7 @@ def with_calls_or_copies(text: str) -> str:
     return text.replace(_COPIED, _CALLED)
 
 
-_OURS = r"[^@\n]*@dimtensor\.(exp|log|log1p|tanh)([.(])"
+_OURS = r"[^@\n]*@dimtensor\.(exp|log|log1p|tanh|i0e|i1e)([.(])"
 _CALLS, _DEFINED = re.compile(" = call " + _OURS), re.compile("\ndefine internal " + _OURS)
 
 
@@ -292,4 +296,7 @@ _TANH_TEXT = [
     "ret double %result",
 ]
 
-_TEXTS = {"tanh": _TANH_TEXT, "exp": _EXP_TEXT, "log": _LOG_TEXT, "log1p": _LOG1P_TEXT}
+_TEXTS = {
+    "tanh": _TANH_TEXT, "exp": _EXP_TEXT, "log": _LOG_TEXT, "log1p": _LOG1P_TEXT,
+    **bessel.texts(_polynomial),
+}  # fmt: skip

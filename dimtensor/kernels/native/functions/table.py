@@ -147,6 +147,11 @@ def scalar_operation(b: Builder, op: Any, operands: Sequence[Value], out: Scalar
 def _special(b: Builder, function: str, count: int, operands: Sequence[Value]) -> Value:
     if len(operands) != count:
         raise NotNative(f"{function} of {len(operands)} operands")
+    if b.depth and count == 1:
+        inner = vectorisable(b, function, operands[0].type.lanes)
+        if inner is not None:
+            x = b.cast(operands[0], F64)
+            return b.call(inner, x.type, [x])
     called = b.declarations.external(
         f"dimtensor.{function}", f"scipy.special:{function}:{count}", "double",
         [*["double"] * count, "i32"],

@@ -51,4 +51,5 @@ def has_operation(op: Any, dtype: str, operands: Sequence[ir.Expression]) -> boo
         return all(has_function(name, operands[:1]) for name in needed)
     if facts.kind in ("arithmetic", "logic", "comparison"):
         return bool(facts.sign)
-    return bool(facts.function) and has_function(facts.function, operands)
+    name = facts.function or (facts.scipy[0] if facts.scipy else "")
+    return bool(name) and has_function(name, operands)
