@@ -161,8 +161,9 @@ def _why_not(
     dims = placed.values[names[0]].dims
     for part in parts:
         if set(part.dims) != set(dims):
-            along = ", ".join(dim.short for dim in part.dims) or "none"
-            return f"its elements share what is summed out, which is known over the dims {along}"
+            along = ", ".join(dim.short for dim in part.dims)
+            each = f"for each position along {along}" if along else "for all of them"
+            return f"its elements share what is summed out, and there is one density {each}"
     return ""
 
 

@@ -62,7 +62,7 @@ def rv(name: str, distribution: Distribution, dims: DimsLike = None) -> DimTenso
     if not isinstance(distribution, Distribution):
         raise InputError(
             build_message(
-                f"the random variable {name!r} has a distribution, not {distribution!r}",
+                f"the random variable {name!r} needs a distribution, and is given {distribution!r}",
                 hint="dt.rv('x', dist.Normal(0, 1)), with from dimtensor import dist",
             )
         )

@@ -146,7 +146,7 @@ def test_observations_of_a_group_share_what_is_summed_out():
 
 
 def test_a_log_likelihood_that_is_no_longer_by_observation_is_refused():
-    with pytest.raises(dt.GraphError, match=r"'y' element by element: .* over the dims subject"):
+    with pytest.raises(dt.GraphError, match=r"'y' element by element: .* each position along subject"):
         grouped().log_likelihood(POST)
 
 
@@ -279,7 +279,7 @@ def test_chains_of_different_lengths():
     found = fit.logp({"stay": 0.8})["y"]
     expected = [logsumexp(list(paths(y[np.isfinite(y)], 0.8).values())) for y in SERIES]
     np.testing.assert_allclose(found, expected, rtol=1e-12)
-    with pytest.raises(dt.GraphError, match="over the dims one"):
+    with pytest.raises(dt.GraphError, match="each position along one"):
         fit.log_likelihood(draws_of(stay=([], np.full((2, 3), 0.8))))
 
 
@@ -567,7 +567,7 @@ def test_wrong_arguments():
     with pytest.raises(dt.InputError, match="'y' is observed"):
         mixture().marginalize("y")
     fit = mixture().marginalize("z")
-    with pytest.raises(dt.InputError, match="draws have a seed"):
+    with pytest.raises(dt.InputError, match="draws need a seed"):
         fit.recover(POST)
     with pytest.raises(dt.InputError, match="how is 'draws'"):
         fit.recover(POST, how="mode")

@@ -77,7 +77,7 @@ def test_a_length_that_no_data_tell_is_given_by_dim():
     tree = model.draw(4, seed=1, dims={day: 7})
     assert tree["prior_predictive"]["x"].sizes == {"chain": 1, "draw": 4, "day": 7}
     assert tree["prior_predictive"]["x"].dtype == "int64"
-    with pytest.raises(dt.InputError, match=r"values are needed .* 'day'"):
+    with pytest.raises(dt.InputError, match=r"draws need values .* 'day'"):
         model.draw(4, seed=1)
 
 

@@ -71,7 +71,7 @@ class Summing(Drawing):
         for key in variables:
             name = self._name(key, self.variables, "random variable")
             if name in self.observed:
-                raise InputError(f"marginalize: {name!r} is observed; it has the value that it has")
+                raise InputError(f"marginalize: {name!r} is observed, and has nothing to sum over")
             found[name] = chosen.get(name)
         other._marginal = found
         unknowns_of(_placed(other))
@@ -131,7 +131,7 @@ class Summing(Drawing):
         if how not in HOW:
             raise InputError(f"recover: how is {listing(HOW)}, not {how!r}")
         if how == "draws" and seed is None:
-            raise InputError("draws have a seed, so that they can be repeated: seed=1")
+            raise InputError("draws need a seed, so that they can be repeated: seed=1")
         draws = posterior_of(post)
         placed = _placed(self)
         found = recovered(placed, names or list(self._marginal), how, seed, draws)

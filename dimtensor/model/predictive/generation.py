@@ -92,13 +92,12 @@ class Draws:
         if missing:
             raise InputError(
                 build_message(
-                    "values are needed for the draws that the model has not: "
-                    + ", ".join(map(repr, missing)),
+                    "draws need values that the model lacks: " + ", ".join(map(repr, missing)),
                     hint="data={...} of the model, or of this call; dims={dim: length or labels}",
                 )
             )
         if given[SEED.name] is None and SEED.node in self.inputs:
-            raise InputError("draws have a seed, so that they can be repeated: seed=1")
+            raise InputError("draws need a seed, so that they can be repeated: seed=1")
         sources: list[Any] = [given[x.name] for x in self.inputs]
         return self.compiled(*sources, *(given[dim] for dim in self.late))
 
