@@ -146,7 +146,7 @@ def test_observations_of_a_group_share_what_is_summed_out():
 
 
 def test_a_log_likelihood_that_is_no_longer_by_observation_is_refused():
-    with pytest.raises(dt.GraphError, match=r"'y' element by element: .* each position along subject"):
+    with pytest.raises(dt.GraphError, match=r"'y' element by element: .* along subject"):
         grouped().log_likelihood(POST)
 
 
