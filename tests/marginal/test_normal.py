@@ -208,7 +208,34 @@ def regression(rng):
     return terms, [b], rows
 
 
+def in_part(rng):
+    """A walk that is seen in the middle, by a table of positions, and once more at one of them."""
+    n = 7
+    t, o = dt.Dim("t", length=n), dt.Dim("o", length=4)
+    x, late = dt.tensor("x", dims=t), rng.normal(size=3)
+    when, y, once = rng.integers(0, n, 4), rng.normal(size=4), rng.normal()
+    walk = dist.GaussianRandomWalk(0.1, SCALE, over=t, start=dist.Normal(0.5, 1.5))
+    middle = x.isel(t=slice(2, 5))
+    terms = {
+        "x": walk.logp(x),
+        "middle": dist.Normal(2.0 * middle, 0.6).logp(dt.data(late, dims=middle.dims)),
+        "y": dist.Normal(x.isel(t=dt.data(when, dims=o)), 0.7).logp(dt.data(y, dims=o)),
+        "once": dist.Normal(x.isel(t=3), 0.3).logp(once),
+    }
+    rows = Rows(x=n)
+    rows.add(-0.5, 1.5, x=[(0, 1.0)])
+    for k in range(1, n):
+        rows.add(-0.1, scaled(), x=[(k, 1.0), (k - 1, -1.0)])
+    for k in range(3):
+        rows.add(late[k], 0.6, x=[(k + 2, -2.0)])
+    for k in range(4):
+        rows.add(y[k], 0.7, x=[(when[k], -1.0)])
+    rows.add(once, 0.3, x=[(3, -1.0)])
+    return terms, [x], rows
+
+
 MAKERS = {
+    "in part": in_part,
     "groups": groups,
     "level": local_level,
     "lags": autoregression,
