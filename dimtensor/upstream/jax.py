@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from functools import lru_cache
 from types import FunctionType
 from typing import Any
 
 from jax._src import compilation_cache, config, source_info_util
 from jax._src.lib import xla_client
+
+from dimtensor.caches import bounded
 
 
 def users_cache_folder() -> str | None:
@@ -68,7 +69,7 @@ def place_of(equation: Any) -> tuple[str, str, int]:
     return (scope, "", 0) if frame is None else (scope, frame.file_name, frame.start_line)
 
 
-@lru_cache(4096)
+@bounded(4096)
 def _traceback(file: str, line: int) -> Any:
     """JAX's view of a call on a line: a function is called that claims to be there."""
     code = _call.__code__.replace(co_filename=file, co_firstlineno=line)

@@ -20,8 +20,9 @@ pytestmark = pytest.mark.skipif(not PYPROJECT.is_file(), reason="this is an inst
 OWN = {"dimtensor", "tests", "tools", "cases", "shapes", "conftest", "probabilistic", "run"}
 # JAX brings the one, BlackJAX the other
 WITH_ANOTHER = {"jaxlib": "jax", "optax": "blackjax"}
-# IPython is asked where it runs already; mpmath prints numbers anew
-NOT_NEEDED = {"IPython", "mpmath"}
+# IPython is asked where it runs already; mpmath prints numbers anew; pymc-extras is timed beside us
+# where it is installed, and asks for an earlier PyMC than ours
+NOT_NEEDED = {"IPython", "mpmath", "pymc_extras"}
 
 
 def project():
