@@ -356,6 +356,13 @@ class EvaluationMixin(TensorHandle):
         return found
 
 
+def _as_list(outputs: Any) -> list[Any]:
+    """Outputs that are given alone, in a list or in a dict."""
+    if isinstance(outputs, Mapping):
+        return list(outputs.values())
+    return list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
+
+
 class Tensors(list):
     """A list of tensors that is searched by identity, as ``==`` of tensors is elementwise."""
 
@@ -390,7 +397,7 @@ def inputs_of(outputs: Any) -> Tensors:
     >>> [tensor.name for tensor in dt.inputs_of(x * y)]
     ['x', 'y']
     """
-    many = outputs if isinstance(outputs, (list, tuple)) else [outputs]
+    many = _as_list(outputs)
     return Tensors(wrap(node) for node in free_inputs([as_node(o) for o in many]))
 
 
@@ -411,5 +418,5 @@ def walk(outputs: Any) -> list[Node]:
     >>> [node.kind for node in dt.walk(dt.exp(dt.scalar("x")))]
     ['input', 'elemwise']
     """
-    many = outputs if isinstance(outputs, (list, tuple)) else [outputs]
+    many = _as_list(outputs)
     return toposort([as_node(o) for o in many])

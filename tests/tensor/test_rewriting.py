@@ -142,3 +142,9 @@ def test_dims_are_exchanged_beside_tensors():
     assert found is dt.substitute(X * A, {A: 2.0 * A, K: wide})
     with pytest.raises(dt.InputError, match="a dim takes the place"):
         dt.substitute(X, dims={K: X})
+
+
+def test_inputs_and_nodes_of_a_dict_are_those_of_its_values():
+    parts = {"one": dt.exp(X), "other": A * Y}
+    assert {x.name for x in dt.inputs_of(parts)} == {"x", "y", "a"}
+    assert dt.walk(parts) == dt.walk(list(parts.values()))
