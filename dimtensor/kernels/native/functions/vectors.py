@@ -8,6 +8,7 @@ from typing import Any
 from pytensor.scalar import basic as s
 from pytensor.scalar import math as m
 
+from dimtensor.graph.dtypes import is_float
 from dimtensor.kernels.ir import nodes as ir
 from dimtensor.kernels.native.functions import elementary
 from dimtensor.kernels.native.functions.table import MOST_SQUARED
@@ -30,7 +31,7 @@ def has_function(name: str, operands: Sequence[ir.Expression]) -> bool:
     if len(operands) != 1:
         return False
     if name in _OWN or name in _CLASSIFY:
-        return operands[0].dtype.startswith("float")
+        return is_float(operands[0].dtype)
     return operands[0].dtype == "float64" and elementary.has_vectors(name)
 
 
@@ -43,7 +44,7 @@ def has_operation(op: Any, dtype: str, operands: Sequence[ir.Expression]) -> boo
         exponent = operands[1]
         return (
             isinstance(exponent, ir.Const)
-            and dtype.startswith("float")
+            and is_float(dtype)
             and float(exponent.value).is_integer()
             and abs(exponent.value) <= MOST_SQUARED
         )

@@ -12,6 +12,7 @@ import pytensor.scalar.math as psm
 from pytensor.graph.basic import Constant, Variable
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 
+from dimtensor.graph.dtypes import is_float
 from dimtensor.ops.special import Vanishing
 
 # Finite for finite operands. The exponential is one of them: it overflows, and has no pole.
@@ -51,7 +52,7 @@ def may_be_infinite(variable: Variable) -> bool:
         looked += 1
         if isinstance(node.op, DimShuffle):
             waiting += node.inputs
-        elif isinstance(node.op, Elemwise) and node.outputs[0].type.dtype.startswith("float"):
+        elif isinstance(node.op, Elemwise) and is_float(node.outputs[0].type.dtype):
             if not _is_finite(node):
                 return True
             waiting += node.inputs
