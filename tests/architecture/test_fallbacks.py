@@ -20,7 +20,6 @@ ROOT = TESTS.parent
 FALLS_BACK = {
     "compile/test_backends.py::test_complex_numbers": "complex numbers",
     "compile/test_levels.py::test_what_runs_is_said": "complex numbers",
-    "differential/test_random.py::test_many_compiled_programs": "batched decompositions",
     "differential/test_systematic.py::test_every_pair":
         "batched decompositions, reshapes of batched selections",
     "interop/test_pytensor_mode.py::test_dtypes": "complex numbers",

@@ -27,7 +27,6 @@ def test_many_programs(seed: int) -> None:
 
 @pytest.mark.fuzz
 @pytest.mark.compiled
-@pytest.mark.falls_back
 @pytest.mark.parametrize("backend", COMPILED)
 @pytest.mark.parametrize("seed", range(2000, 2030))
 def test_many_compiled_programs(seed: int, backend: str) -> None:
