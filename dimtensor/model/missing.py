@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from dimtensor.errors import InputError, build_message, listing
 from dimtensor.graph import Node
 from dimtensor.graph.dtypes import is_float
+from dimtensor.graph.walk import toposort
 from dimtensor.model.predictive.generation import admitted
 from dimtensor.tensor.elementwise import where
 from dimtensor.tensor.inputs import data as make_data
@@ -66,6 +68,30 @@ def read_observation(node: Node, value: Any, missing: str | None) -> xr.DataArra
         if not bool(absent.any()):
             found = found.astype(node.dtype)
     return found
+
+
+def refuse_readers(
+    node: Node, value: xr.DataArray, readers: Mapping[str, Node], missing: str | None
+) -> None:
+    """Refuse to leave values out that something else is computed from.
+
+    Raises
+    ------
+    InputError
+        With what reads them: at missing values it would read some other number.
+    """
+    if missing != "drop" or not bool(value.isnull().any()):
+        return
+    reading = [n for n, other in readers.items() if other is not node and node in toposort([other])]
+    if reading:
+        raise InputError(
+            build_message(
+                f"observe: missing values of {node.name!r} cannot be left out: other variables "
+                "depend on them",
+                [("read by", listing(reading)), ("missing at", listing(places(value.isnull())))],
+                "missing='infer' makes them unknowns",
+            )
+        )
 
 
 def _numbers(node: Node, value: Any) -> xr.DataArray:

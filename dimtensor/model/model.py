@@ -26,7 +26,7 @@ from dimtensor.model.inference.results import (
 )
 from dimtensor.model.inference.sample import sample as sample_density
 from dimtensor.model.logdensity import LogDensity
-from dimtensor.model.missing import read_observation
+from dimtensor.model.missing import read_observation, refuse_readers
 from dimtensor.model.parts.evaluating import Evaluating
 from dimtensor.model.predictive.generation import admitted
 from dimtensor.model.variables import Variable, find
@@ -221,7 +221,8 @@ class Model(Evaluating):
         Raises
         ------
         InputError
-            If there is no such variable, or values are missing or outside of their support.
+            If there is no such variable, values are missing or outside of their support, or those
+            that are left out are read by other variables.
 
         Warns
         -----
@@ -235,6 +236,8 @@ class Model(Evaluating):
             name = self._name(key, self.variables, "random variable")
             variable = self.variables[name]
             observed[name] = read_observation(variable.node, value, missing)
+            readers = {n: v.node for n, v in self.variables.items()} | self._found.named
+            refuse_readers(variable.node, observed[name], readers, missing)
             check_inside(variable.node, variable.distribution, observed[name])
             how[name] = missing or ""
             other._marginal.pop(name, None)

@@ -144,6 +144,24 @@ def test_missing_counts_are_left_out_too():
         dt.Model(y, backend="python").observe({y: [1.5]})
 
 
+@pytest.mark.parametrize("kind", ["discrete", "continuous", "expression"])
+def test_what_others_read_is_not_left_out(kind):
+    if kind == "discrete":
+        y = dt.rv("y", dist.Poisson(2.0), dims=HOUSE)
+    else:
+        y = dt.rv("y", dist.Normal(2.0, 1.0), dims=HOUSE)
+    given = {"y": [1.0, np.nan, 3.0]}
+    if kind == "expression":
+        model = dt.Model(y, dt.named("twice", 2.0 * y))
+    else:
+        model, given["z"] = dt.Model(dt.rv("z", dist.Normal(1.0 * y, 1.0))), [0.0, 1.0, 2.0]
+    reader = "twice" if kind == "expression" else "z"
+    message = rf"'y' cannot be left out.*\n  read by: .*{reader}.*\n  missing at: .*house=1"
+    with pytest.raises(dt.InputError, match=message):
+        model.observe(given, missing="drop")
+    model.observe({**given, "y": [1.0, 2.0, 3.0]}, missing="drop")
+
+
 def test_another_parametrisation_is_the_same_density():
     """The density of the standardised variable is that of the variable times the scale."""
     mu, spread = dt.rv("mu", dist.Normal(0, 1)), dt.rv("spread", dist.HalfNormal(1))
@@ -376,7 +394,7 @@ def test_predictions_do_not_depend_on_missing_observations_in_silence():
     second = dt.rv("second", dist.Normal(first, 1.0))
     model = dt.Model(second, backend="python")
     values = {first: [1.0, np.nan], second: [2.0, 3.0]}
-    fit = model.observe(values, missing="drop")
+    fit = model.observe(values, missing="infer")
     post = draws_of(other=1.0)
     with pytest.raises(dt.InputError, match="observations that are missing: 'first'"):
         fit.predict(post, seed=1)
