@@ -58,6 +58,7 @@ def test_another_kernel_is_another_one(tmp_path):
     assert other["real"][0] == pytest.approx(3.0)
 
 
+@pytest.mark.slow
 def test_nothing_is_kept_where_no_cache_is_wanted(tmp_path):
     for _ in range(2):
         assert run(tmp_path, DIMTENSOR_CACHE="0")["hits"] == 0
