@@ -8,7 +8,7 @@ from typing import Any
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
-from dimtensor.dims import Dim, Dims, sort_dims, without
+from dimtensor.dims import Dim, Dims, PadDim, sort_dims, without
 from dimtensor.dims.selection import LateSlice, Positions, Slice
 from dimtensor.graph import Node
 from dimtensor.graph.attrs import IndexItem, LabelPosition
@@ -28,10 +28,42 @@ def _within(ctx: Lowering, node: Node, indexer: Node, variable: Variable, dim: D
     """An indexer that never reaches outside of the dim; a violation is reported after the run."""
     if indexer.categories is dim or ctx.are_checked(indexer) or (indexer.kind == "group_position"):
         return variable
+    if _is_clipped_into(indexer, dim):
+        return variable
     length = ctx.length(dim)
     inside = pt.all(pt.and_(pt.ge(variable, -length), pt.lt(variable, length)))
     ctx.check(node, inside, dim)
     return pt.clip(variable, -length, pt.maximum(length - 1, 0))
+
+
+def _is_clipped_into(indexer: Node, dim: Dim) -> bool:
+    """Whether an indexer is ``min(max(..., 0), max(length - 1, 0))`` of a dim with positions."""
+    if indexer.kind != "elemwise" or indexer.attrs != "minimum":
+        return False
+    low, last = indexer.inputs
+    if not _is_at_least_zero(low) or not _is_at_least_zero(last):
+        return False
+    (before, _) = last.inputs
+    if (
+        before.kind != "elemwise"
+        or before.attrs != "subtract"
+        or not _is_number(before.inputs[1], 1)
+    ):
+        return False
+    length = before.inputs[0]
+    if length.kind != "length":
+        return False
+    if length.attrs is dim:
+        return bool(dim.length)
+    return isinstance(dim, PadDim) and dim.parent is length.attrs
+
+
+def _is_at_least_zero(node: Node) -> bool:
+    return node.kind == "elemwise" and node.attrs == "maximum" and _is_number(node.inputs[1], 0)
+
+
+def _is_number(node: Node, value: int) -> bool:
+    return node.kind == "constant" and node.attrs.value == value
 
 
 def _is_view(item: IndexItem) -> bool:

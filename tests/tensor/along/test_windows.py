@@ -186,3 +186,22 @@ def test_blocks_of_a_length_that_comes_late(backend):
 def test_what_is_refused(ask, message):
     with pytest.raises(dt.DimtensorError, match=message):
         ask(dt.tensor("x", dims=[DAY, SITE]))
+
+
+@pytest.mark.compiled
+def test_positions_within_a_dim_are_not_looked_at_again():
+    t = dt.Dim("t")
+    x, at = dt.tensor("x", dims=t), dt.tensor("at", dims=dt.Dim("k"), dtype="int64")
+    f = dt.function([x], x.rolling(t=3).sum(), backend="numba")
+    assert "True" not in f.source  # where a check of all positions begins
+    # what is clipped to another dim, or from another end, is checked
+    last = dt.maximum(dt.length(t) - 1, 0)
+    for place in (dt.minimum(at, last), dt.minimum(dt.maximum(at, 0), dt.length(t))):
+        g = dt.function([x, at], x.isel(t=place), backend="python")
+        with pytest.raises(dt.CheckError, match="outside of its length"):
+            g(x=[1.0, 2.0], at=[-3, 2])
+    longer = dt.Dim("t", length=3)
+    y = dt.tensor("y", dims=longer)
+    inside = dt.minimum(dt.maximum(at, 0), dt.maximum(dt.length(longer) - 1, 0))
+    h = dt.function([y, at], y.isel(t=inside), backend="python")
+    assert h(y=[1.0, 2.0, 3.0], at=[-5, 1, 9]).values.tolist() == [1.0, 2.0, 3.0]
