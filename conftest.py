@@ -61,6 +61,8 @@ def _missing(error: BaseException) -> str | None:
 
 # what machine code did not cover in a test that is marked for that
 _LEFT = pytest.StashKey[list[str]]()
+# how many blocks of code are optimised at most
+_MOST_BLOCKS = pytest.StashKey[int]()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -95,9 +97,18 @@ def _code_is_made_quickly(request: pytest.FixtureRequest) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         folder = request.path.parent
+        request.config.stash.setdefault(_MOST_BLOCKS, machine._MOST_BLOCKS)
         if _QUICK and (not folder.is_relative_to(_COMPILER) or folder.name == "rules"):
             patch.setattr(machine, "_MOST_BLOCKS", 0)
         yield
+
+
+@pytest.fixture
+def optimised_code(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code as users get it, for what a test looks at that depends on it: digits of long sums."""
+    from dimtensor.kernels.native import machine
+
+    monkeypatch.setattr(machine, "_MOST_BLOCKS", request.config.stash[_MOST_BLOCKS])
 
 
 @pytest.fixture(autouse=True)

@@ -73,7 +73,7 @@ def _fmod(x: Variable, y: Variable) -> Variable:
 
 def _heaviside(x: Variable, y: Variable) -> Variable:
     step = pt.switch(pt.lt(x, 0), _like(0, x), _like(1, x))
-    return pt.switch(pt.isnan(x), _like(np.nan, x), pt.switch(pt.eq(x, 0), y, step))
+    return pt.switch(_missing(x), x, pt.switch(pt.eq(x, 0), y, step))
 
 
 def _logaddexp2(x: Variable, y: Variable) -> Variable:

@@ -18,6 +18,8 @@ LAYERS = (
     "traversal.py",
     "dims",
     "graph",
+    "cost",
+    "saturation",
     "values",
     "upstream",
     "ops",
