@@ -38,7 +38,7 @@ def apply(
     core_dims : sequence, optional
         For each tensor its core dims in order: a Dim or name, a sequence of them, or None. By
         default there are none, and the function sees scalars.
-    out_dims : Dim, name, or sequence of them; or, of several outputs, a sequence of such
+    out_dims : Dim (or its name) or a sequence of them; of several outputs, a sequence of such
         The dims of the axes of the output, in order. Names are those of core dims of the inputs;
         a dim that is new is given as a Dim. Lengths are checked, when the call is built where they
         are known then, and when it runs where they are not. An anonymous ``Dim()`` takes its
