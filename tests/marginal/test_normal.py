@@ -287,6 +287,49 @@ def test_a_level_is_integrated_out_of_a_model():
     assert float(found) == pytest.approx(expected, rel=1e-10)
 
 
+def local_linear_trend(backend):
+    """A model of a level whose steps are around a slope, which walks itself; and its data."""
+    n = 9
+    day = dt.Dim("day", length=n)
+    spread = dt.rv("spread", dist.HalfNormal(1.0))
+    slope = dt.rv("slope", dist.GaussianRandomWalk(0.1, 0.3, over=day, start=dist.Normal(0.2, 2.0)))
+    start = dist.Normal(0.5, 1.5)
+    level = dt.rv("level", dist.GaussianRandomWalk(slope, spread, over=day, start=start))
+    y = dt.rv("y", dist.Normal(level, 0.4))
+    seen = np.random.default_rng(2).normal(size=n)
+    fit = dt.Model(y, backend=backend).observe({y: seen})
+    rows = Rows(level=n, slope=n)
+    rows.add(-0.5, 1.5, level=[(0, 1.0)])
+    rows.add(-0.2, 2.0, slope=[(0, 1.0)])
+    for k in range(n):
+        rows.add(seen[k], 0.4, level=[(k, -1.0)])
+    for k in range(1, n):
+        rows.add(0.0, scaled(), level=[(k, 1.0), (k - 1, -1.0)], slope=[(k, -1.0)])
+        rows.add(-0.1, 0.3, slope=[(k, 1.0), (k - 1, -1.0)])
+    return fit, level, slope, rows
+
+
+@pytest.mark.parametrize(
+    "backend", ["python", pytest.param("numba", marks=pytest.mark.compiled)]
+)  # fmt: skip
+def test_a_walk_around_a_walk_is_a_local_linear_trend(backend):
+    fit, level, slope, rows = local_linear_trend(backend)
+    fit = fit.marginalize(level, slope)
+    assert "slope, level: a loop along day" in fit.elimination
+    density = fit.log_density()
+    assert density.names == ["spread"]
+    assert float(fit.logp({"spread": 0.8})["y"]) == pytest.approx(rows.logp(0.8), rel=1e-10)
+
+    def expected(free):  # the prior of the spread, and the Jacobian of its logarithm
+        return rows.logp(np.exp(free)) + stats.halfnorm.logpdf(np.exp(free)) + free
+
+    at, h = np.log(0.8), 1e-5
+    value, gradient = density.logp_and_grad(np.array([at]))
+    assert value == pytest.approx(expected(at), rel=1e-10)
+    by_differences = (expected(at + h) - expected(at - h)) / (2 * h)
+    assert gradient[0] == pytest.approx(by_differences, rel=1e-6)
+
+
 def test_lengths_may_come_with_the_data():
     day = dt.Dim("day")
     level, y = dt.tensor("level", dims=day), dt.tensor("y", dims=day)

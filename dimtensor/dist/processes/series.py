@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dimtensor.dims import Dim, Dims, find_dim, sort_dims, union, without
+from dimtensor.dims import Dim, Dims, SelDim, find_dim, sort_dims, union, without
 from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.families import Normal
 from dimtensor.dist.formulas import HALF_LOG_2PI
@@ -17,13 +17,14 @@ from dimtensor.dist.joint.vectors import (
     later_than,
     positions_support,
 )
+from dimtensor.dist.laws import law_of
 from dimtensor.dist.modifiers.wrappers import as_distribution
 from dimtensor.dist.supports import real
 from dimtensor.errors import DimError, GraphError, InputError
 from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.control.loops import cumulate
 from dimtensor.tensor.elementwise import equal, log, square, where
-from dimtensor.tensor.handle import TensorHandle
+from dimtensor.tensor.handle import TensorHandle, wrap
 from dimtensor.tensor.linalg.matrices import matrix
 
 if TYPE_CHECKING:
@@ -44,15 +45,16 @@ class RandomWalk(VectorDistribution):
     Parameters
     ----------
     step : Distribution
-        Of the differences, without the dim.
+        Of the differences. Along `over` its parameters may change: those at a position are of the
+        step that leads to it, and those at the first one mean nothing.
     over : Dim
     start : Distribution
-        Of the first element.
+        Of the first element, without the dim.
 
     Raises
     ------
     DimError
-        If a parameter of the steps has the dim.
+        If the start has the dim, or elements of a step belong together along it.
     InputError
         If the steps or the start are no distributions.
 
@@ -70,8 +72,8 @@ class RandomWalk(VectorDistribution):
         self.over = series_dim(over, "RandomWalk")
         self.step = as_distribution(step, "RandomWalk")
         self.start = as_distribution(start, "RandomWalk")
-        for part in (step, start):
-            if over in part.dims:
+        for part, dims in ((step, step.event_dims), (start, start.dims)):
+            if over in dims:
                 raise DimError(f"RandomWalk: {part.name} has {over.short}, along which it walks")
             if part.discrete:
                 raise InputError(f"RandomWalk takes continuous steps, not {part.name}")
@@ -92,7 +94,7 @@ class RandomWalk(VectorDistribution):
         steps = later_than(x, self.over, 1) - later_than(x, self.over, 1, by=1)
         along = [dim for dim in steps.dims if dim not in x.dims] or [self.over]
         first = self._all(self.start, self.start.logp(first_of(x, self.over)))
-        return first + self._all(self.step, self.step.logp(steps)).sum(along)
+        return first + self._all(self.step, _later(self.step, self.over).logp(steps)).sum(along)
 
     def _all(self, part: Distribution, value: DimTensor) -> DimTensor:
         """The sum over elements of the event that are independent ones of a part."""
@@ -100,16 +102,32 @@ class RandomWalk(VectorDistribution):
         return value.sum(apart) if apart else value
 
     def mean(self) -> DimTensor:
-        return self.start.mean() + self.step.mean() * arange(self.over)
+        return self.start.mean() + self._up_to_each(self.step.mean())
 
     def variance(self) -> DimTensor:
-        return self.start.variance() + self.step.variance() * arange(self.over)
+        return self.start.variance() + self._up_to_each(self.step.variance())
+
+    def _up_to_each(self, step: DimTensor) -> DimTensor:
+        """The sum over the steps that lead to each position."""
+        if self.over not in step.dims:
+            return step * arange(self.over)
+        return where(equal(arange(self.over), 0), 0.0, step).cumsum(self.over)
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         whole = self._draw_dims(dims)
         first, rng = self.start.draw(rng, without(whole, [self.over, *self.start.dims]))
         steps, rng = self.step.draw(rng, without(whole, self.step.dims))
         return where(equal(arange(self.over), 0), first, steps).cumsum(self.over), rng
+
+
+def _later(step: Distribution, over: Dim) -> Distribution:
+    """The distribution at the positions that steps lead to: all but the first one."""
+    if over not in step.dims:
+        return step
+    law, inputs = law_of(step)
+    later = SelDim(over, positions=slice(1, None))
+    values = [later_than(x, over, 1) if over in x.dims else x for x in map(wrap, inputs)]
+    return law.map_dims(lambda d: later if d == over else d).of([x.node for x in values])
 
 
 def GaussianRandomWalk(
@@ -120,10 +138,12 @@ def GaussianRandomWalk(
     Parameters
     ----------
     mu, sigma : DimTensor or number
-        Mean and standard deviation of the steps.
+        Mean and standard deviation of the steps. Along `over` they may change: those at a position
+        are of the step that leads to it, and those at the first one mean nothing. A mean that is
+        a walk itself makes a local linear trend.
     over : Dim
     start : Distribution
-        Of the first element.
+        Of the first element, without the dim.
 
     Returns
     -------
@@ -132,7 +152,7 @@ def GaussianRandomWalk(
     Raises
     ------
     DimError
-        If a parameter of the steps has the dim.
+        If the start has the dim.
 
     Examples
     --------

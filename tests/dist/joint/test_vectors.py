@@ -308,7 +308,8 @@ def test_markov_chains(rng):
         (lambda: dist.Categorical(dt.ones(K) / 3, over=K).logp(dt.scalar("x")), "not of float64"),
         (lambda: dist.LKJCholesky(dt.Dim("i"), dt.Dim("j")), "two dims of one known length"),
         (lambda: dist.OrderedLogistic(0.0, dt.ones(B), over=B), "one cutpoint between"),
-        (lambda: dist.RandomWalk(dist.Normal(dt.ones(T), 1), T, dist.Normal(0, 1)), "it walks"),
+        (lambda: dist.RandomWalk(dist.Normal(0, 1), T, dist.Normal(dt.ones(T), 1)), "it walks"),
+        (lambda: dist.RandomWalk(dist.MvNormal(0, dt.eye(T)), T, dist.Normal(0, 1)), "it walks"),
         (lambda: dist.AR(dt.ones(dt.Dim("lag")), over=T, start=dist.Normal(0, 1)), "not known"),
     ],
 )
