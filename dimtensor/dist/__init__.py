@@ -31,6 +31,7 @@ from dimtensor.dist.modifiers.wrappers import truncated as truncated
 from dimtensor.dist.modifiers.wrappers import zero_inflated as zero_inflated
 from dimtensor.dist.points import DiracDelta as DiracDelta
 from dimtensor.dist.points import Interpolated as Interpolated
+from dimtensor.dist.processes.gaussian_process import GP as GP
 from dimtensor.dist.processes.sequential import Series as Series
 from dimtensor.dist.processes.sequential import ordered as ordered
 from dimtensor.dist.processes.series import AR as AR

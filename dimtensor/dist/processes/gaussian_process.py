@@ -1,0 +1,92 @@
+"""Gaussian processes: functions whose values at some points are a normal vector."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dimtensor.dims import Dim
+from dimtensor.dist.joint.gaussian import MvNormal
+from dimtensor.dist.joint.vectors import as_parameter
+from dimtensor.dist.processes.series import series_dim
+from dimtensor.errors import DimError, InputError
+from dimtensor.tensor.constructors import arange
+from dimtensor.tensor.elementwise import equal, where
+from dimtensor.tensor.handle import TensorHandle, as_node, wrap
+from dimtensor.tensor.linalg.matrices import matrix
+
+
+def GP(kernel: Any, over: Dim, *, at: Any = None, mean: Any = 0.0, jitter: Any = 1e-6) -> MvNormal:
+    """A Gaussian process: the values of an unknown function at the points along a dim.
+
+    They are a normal vector, whose covariances the kernel gives: MvNormal(mean, K + jitter I), with
+    the density of MvNormal, by a Cholesky factor of the matrix
+    (C. E. Rasmussen and C. K. I. Williams, Gaussian Processes for Machine Learning, 2006,
+    section 2.2).
+
+    Parameters
+    ----------
+    kernel : callable or DimTensor
+        A function ``kernel(x, y)`` of points, `y` along the dim renamed, that gives covariances
+        over both; or these covariances, over the dim and the same one renamed.
+    over : Dim
+        The dim of the points.
+    at : DimTensor, optional
+        The points, along the dim; of several numbers each if it has other dims, which the
+        kernel sums over. A function needs it.
+    mean : DimTensor or number
+        Of the values.
+    jitter : DimTensor or number
+        Added to the variances: the matrix of covariances of points close to each other is singular
+        but for rounding. Of values seen with normal noise, the variance of that noise.
+
+    Returns
+    -------
+    MvNormal
+
+    Raises
+    ------
+    DimError
+        If the points, or the covariances, lack the dim.
+    InputError
+        If a function has no points, covariances have some, or `jitter` is below 0.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> from dimtensor import dist
+    >>> obs = dt.Dim("obs", length=3)
+    >>> x = dt.data([0.0, 1.0, 3.0], dims=obs)
+    >>> d = dist.GP(lambda x, y: dt.exp(-0.5 * (x - y) ** 2), obs, at=x, jitter=0.0)
+    >>> d.dims
+    (Dim('obs', length=3),)
+    >>> float(d.logp(dt.zeros(obs)).eval().round(4))
+    -2.5142
+    """
+    over = series_dim(over, "GP")
+    added = as_parameter(jitter, "not negative", "jitter of GP")
+    cov = _of_points(kernel, over, at) if callable(kernel) else _given(kernel, at)
+    _, row, col = matrix(cov, None, "GP")
+    if row != over:
+        raise DimError(
+            f"GP: the covariances are over {row.short} and {col.short}, not {over.short}"
+        )
+    return MvNormal(mean, where(equal(arange(row), arange(col)), cov + added, cov))
+
+
+def _of_points(kernel: Callable[[Any, Any], Any], over: Dim, at: Any) -> TensorHandle:
+    if at is None:
+        raise InputError(f"GP: a kernel that is a function needs points along {over.short}: at=...")
+    points: Any = at if isinstance(at, TensorHandle) else wrap(as_node(at, what="at of GP"))
+    if over not in points.dims:
+        raise DimError(f"GP: the points, at, lack {over.short}")
+    cov = kernel(points, points.relabel(over, over.rename()))
+    if not isinstance(cov, TensorHandle):
+        raise InputError(f"GP: the kernel gives a tensor of covariances, not {cov!r}")
+    return cov
+
+
+def _given(cov: Any, at: Any) -> TensorHandle:
+    if at is not None:
+        raise InputError("GP: points, at, are for a kernel that is a function of them")
+    return cov if isinstance(cov, TensorHandle) else wrap(as_node(cov, what="kernel of GP"))
