@@ -112,3 +112,13 @@ def test_the_model_of_numpyro_has_the_same_log_density():
     seen = np.array([28.0, 8, -3, 7, -1, 1, 18, 12])
     logp, _ = log_density(theirs["schools"], (error, seen), {}, ours["point"])
     np.testing.assert_allclose(ours["total"], float(logp), rtol=1e-5)  # single precision
+
+
+@pytest.mark.parametrize("name", ["from-pymc.md", "from-jax.md", "from-stan.md"])
+def test_names_on_our_side_of_a_table_are_there(name):
+    text = (DOCS / name).read_text()
+    ours = [line.rsplit(" | ", 1)[1] for line in text.splitlines() if line.startswith("| ")]
+    owners = {"dt": dt, "dist": dt.dist, "model": dt.Model, "fit": dt.Model}
+    names = re.findall(r"\b(dt|dist|model|fit)\.(\w+)\(", " ".join(ours))
+    assert len(names) > 8
+    assert [each for each in names if not hasattr(owners[each[0]], each[1])] == []
