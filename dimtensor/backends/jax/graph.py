@@ -12,6 +12,7 @@ import numpy as np
 from pytensor.graph.basic import Constant
 from pytensor.tensor.type import TensorType
 
+from dimtensor.backends.jax.multiples import apart, confused
 from dimtensor.backends.jax.symbolic import Lengths, is_symbol
 
 # gives a context for each node while it runs: who traces a function learns where an operation is of
@@ -43,8 +44,10 @@ def graph_function(
     import jax.numpy as jnp
 
     nodes = graph.toposort()
+    kept_apart = confused(nodes)
     steps = [
-        (node, _runner(node, translate, host), list(map(_dtype, node.outputs))) for node in nodes
+        (node, _runner(node, translate, host, node in kept_apart), list(map(_dtype, node.outputs)))
+        for node in nodes
     ]
     # in the order of their use: the code must not differ between processes, which cache it
     used = (v for vs in [*(node.inputs for node in nodes), graph.outputs] for v in vs)
@@ -120,7 +123,7 @@ def _constant(constant: Constant) -> Callable[[], Any]:
 
 
 def _runner(
-    node: Any, translate: Callable[[Any], Callable[..., Any]], host: bool
+    node: Any, translate: Callable[[Any], Callable[..., Any]], host: bool, kept_apart: bool
 ) -> Callable[..., Sequence[Any]]:
     from pytensor.link.jax.dispatch.shape import JAXShapeTuple
     from pytensor.tensor.shape import Shape
@@ -131,6 +134,8 @@ def _runner(
         if not host:
             raise
         return _on_host(node)
+    if kept_apart:
+        function = apart(function)
     if isinstance(node.op, (JAXShapeTuple, Shape)):  # the one result is a tuple
         return lambda *lengths: (function(*lengths),)
     if len(node.outputs) == 1:
