@@ -35,7 +35,8 @@ LOOSE = {
     "gradient of ExGaussian in sigma": 2e-3,
     "gradient of ExGaussian in nu": 3.0,
     "gradient of Semicircle in mu": 5e-3,  # at the ends
-    "logp of Beta": 3e-5,  # of shapes 30 and 80
+    "logp of Beta": 3e-5,  # of shapes 30 and 80: differences of large logarithms
+    "logp of Gamma": 3e-5,  # as these
     "logcdf of Chi": np.inf,  # the square of a value is not normal, and XLA takes it for 0
     "logcdf of Gamma": np.inf,  # a probability of exp(-546) is none in single precision
 }
