@@ -137,6 +137,26 @@ class Dim(CalendarParts):
         """The dims this one is directly derived from."""
         return ()
 
+    def is_longer_than(self, other: Dim) -> bool:
+        """Whether it has more positions than another dim, whatever the length of that is.
+
+        Parameters
+        ----------
+        other : Dim
+
+        Returns
+        -------
+        bool
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> t = dt.Dim("t")
+        >>> dt.PadDim(t, 0, 1).is_longer_than(t), t.is_longer_than(t)
+        (True, False)
+        """
+        return False
+
     def bound_length(self, binding: Binding) -> int | None:
         """Length with what is known when a function is called.
 

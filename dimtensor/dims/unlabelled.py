@@ -61,6 +61,9 @@ class PadDim(DerivedDim):
     def _length_from(self, lengths: Sequence[Any]) -> Any:
         return lengths[0] + self.before + self.after
 
+    def is_longer_than(self, other: Dim) -> bool:  # as of any dim
+        return other is self.parent
+
     def text(self, parents: Sequence[str]) -> str:
         return f"PadDim({parents[0]}, {self.before}, {self.after})"
 

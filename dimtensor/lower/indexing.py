@@ -8,7 +8,7 @@ from typing import Any
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
-from dimtensor.dims import Dim, Dims, PadDim, sort_dims, without
+from dimtensor.dims import Dim, Dims, sort_dims, without
 from dimtensor.dims.selection import LateSlice, Positions, Slice
 from dimtensor.graph import Node
 from dimtensor.graph.attrs import IndexItem, LabelPosition
@@ -55,7 +55,7 @@ def _is_clipped_into(indexer: Node, dim: Dim) -> bool:
         return False
     if length.attrs is dim:
         return bool(dim.length)
-    return isinstance(dim, PadDim) and dim.parent is length.attrs
+    return dim.is_longer_than(length.attrs)
 
 
 def _is_at_least_zero(node: Node) -> bool:
