@@ -38,6 +38,11 @@ from dimtensor.interop.export.loading import load_exported as load_exported
 from dimtensor.interop.pymc import dims_of as dims_of
 from dimtensor.interop.pytensor import pytensor_mode as pytensor_mode
 from dimtensor.tensor import linalg as linalg
+from dimtensor.tensor.along.statistics import corr as corr
+from dimtensor.tensor.along.statistics import cov as cov
+from dimtensor.tensor.along.statistics import cross as cross
+from dimtensor.tensor.along.statistics import polyval as polyval
+from dimtensor.tensor.along.statistics import searchsorted as searchsorted
 from dimtensor.tensor.along.time import fourier as fourier
 from dimtensor.tensor.along.time import one_hot as one_hot
 from dimtensor.tensor.autodiff import grad as grad

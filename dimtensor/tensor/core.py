@@ -7,6 +7,7 @@ from typing import Any
 from dimtensor.tensor.along.labels import LabelMixin
 from dimtensor.tensor.along.methods import WindowMixin
 from dimtensor.tensor.along.missing import MissingMixin
+from dimtensor.tensor.along.statistics import StatisticsMixin
 from dimtensor.tensor.arithmetic import ArithmeticMixin
 from dimtensor.tensor.changes.dims import ShapeMixin
 from dimtensor.tensor.changes.elements import ElementMixin
@@ -34,6 +35,7 @@ class DimTensor(
     WindowMixin,
     MissingMixin,
     LabelMixin,
+    StatisticsMixin,
     EvaluationMixin,
     ValuesMixin,
     TensorHandle,

@@ -1,0 +1,115 @@
+"""Ranks, places, covariances, cross products and polynomials against NumPy, SciPy and xarray."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from scipy import stats
+
+import dimtensor as dt
+from tests.backend_names import BACKENDS
+
+T, SITE = dt.Dim("t", coords=[0.0, 1.0, 1.5, 4.0, 5.0, 7.0]), dt.Dim("site", coords=["a", "b"])
+RNG = np.random.default_rng(11)
+FIRST, SECOND = (
+    xr.DataArray(RNG.normal(size=(6, 2)), coords={"t": T.coords, "site": ["a", "b"]},
+                 dims=["t", "site"])
+    for _ in range(2)
+)  # fmt: skip
+FIRST[1, 0] = SECOND[4, 1] = SECOND[1, 0] = np.nan
+x, y = (dt.data(frame, dims=[T, SITE]) for frame in (FIRST, SECOND))
+
+
+def same(found, expected):
+    result = found.eval().drop_attrs().transpose(*expected.dims)
+    xr.testing.assert_allclose(result, expected)
+
+
+@pytest.mark.parametrize("over", [["t"], ["t", "site"]])
+def test_covariances_are_xarrays(over):
+    for ddof in (0, 1):
+        same(dt.cov(x, y, over, ddof=ddof), xr.cov(FIRST, SECOND, over, ddof=ddof))
+    same(dt.corr(x, y, over), xr.corr(FIRST, SECOND, over))
+    one = FIRST.isel(site=0, drop=True)
+    same(dt.corr(x.isel(site=0), y, "t"), xr.corr(one, SECOND, "t"))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_gradients_of_correlations(backend):
+    k = dt.Dim("k")
+    a, b = dt.tensor("a", dims=k), dt.tensor("b", dims=k)
+    f = dt.function([a, b], dt.grad(dt.corr(a, b), a), backend=backend)
+    u, v = RNG.normal(size=(2, 7))
+    step = 1e-6 * np.eye(7)
+    numeric = [(np.corrcoef(u + s, v)[0, 1] - np.corrcoef(u - s, v)[0, 1]) / 2e-6 for s in step]
+    np.testing.assert_allclose(f(a=u, b=v), numeric, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("pct", [False, True])
+def test_ranks_are_those_of_scipy(pct):
+    values = np.array([[3.0, 1.0, 3.0, np.nan, -2.0, 3.0], [1.0, 2.0, 3.0, 4.0, 5.0, 5.0]])
+    z = dt.data(values.T, dims=[T, SITE])
+    expected = stats.rankdata(values, axis=1, nan_policy="omit")
+    if pct:
+        expected = expected / (~np.isnan(values)).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(z.rank("t", pct=pct).eval().transpose("site", "t"), expected)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_places_are_those_of_numpy(backend, side):
+    n, m = dt.Dim("n"), dt.Dim("m")
+    a, v = dt.tensor("a", dims=n), dt.tensor("v", dims=m)
+    f = dt.function([a, v], dt.searchsorted(a, v, side=side), backend=backend)
+    for length in (0, 1, 2, 7, 8, 9):
+        array = np.sort(RNG.integers(0, 5, size=length)).astype(float)
+        values = np.array([-1.0, 0.0, 1.0, 2.5, 4.0, 9.0])
+        found = f(a=array, v=values)
+        np.testing.assert_array_equal(found, np.searchsorted(array, values, side))
+
+
+def test_cross_products_are_those_of_numpy():
+    axis = dt.Dim("axis", coords=["x", "y", "z"])
+    u, v = RNG.normal(size=(2, 4, 3))
+    k = dt.Dim("k")
+    found = dt.cross(dt.data(u, dims=[k, axis]), dt.data(v, dims=[k, axis]), "axis")
+    np.testing.assert_allclose(found.eval().transpose(..., "axis"), np.cross(u, v))
+
+
+@pytest.mark.parametrize("deg", [0, 1, 3])
+def test_polynomials_are_those_of_numpy(deg):
+    whole = FIRST.fillna(0.5)
+    z = dt.data(whole, dims=[T, SITE])
+    found = z.polyfit("t", deg)
+    expected = np.polyfit(T.coords, whole.values, deg)
+    np.testing.assert_allclose(found.eval().transpose("degree", "site"), expected, atol=1e-10)
+    at = dt.data([0.5, 2.0], dims=dt.Dim("k"))
+    values = dt.polyval(at, found).eval().transpose("site", "k")
+    np.testing.assert_allclose(values, [np.polyval(c, [0.5, 2.0]) for c in expected.T])
+
+
+def test_polynomials_of_dates_are_xarrays():
+    days = pd.date_range("1970-01-01", periods=6)
+    frame = xr.DataArray([1.0, 3.0, 2.0, 5.0, 4.0, 6.0], coords={"day": days}, dims="day")
+    expected = frame.polyfit("day", 1).polyfit_coefficients
+    np.testing.assert_allclose(dt.data(frame).polyfit("day", 1).values, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda: dt.searchsorted(x.isel(site=0), 1.0, side="up"), "'left' or 'right', not 'up'"),
+        (lambda: dt.searchsorted(x, x, "t"), "the values have dim 't' themselves"),
+        (lambda: dt.cross(x, x, "site"), "dim 'site' has length 2, not 3"),
+        (lambda: x.polyfit("t", 6), "degree 6 of 6 labels along dim 't'"),
+        (lambda: x.polyfit("site", 1), "the labels of dim 'site' are no numbers"),
+        (lambda: dt.polyval(1.0, x, "site"), "the labels of dim 'site' are no degrees"),
+        (lambda: x.rank("k"), "k"),
+        (lambda: dt.cov(x, y, "k"), "k"),
+    ],
+)
+def test_what_is_refused(ask, message):
+    with pytest.raises(dt.DimtensorError, match=message):
+        ask()
