@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dimtensor.tensor.along.bins import binned
 from dimtensor.tensor.along.coarsen import Coarsen
 from dimtensor.tensor.along.time import resampled
 from dimtensor.tensor.along.windows import Cumulative, Rolling, RollingExp
@@ -223,3 +224,51 @@ class WindowMixin(TensorHandle):
         """
         given = gathered(dim, by_name, "resample", "frequencies")
         return resampled(wrap(self.node), given, closed, label, origin)
+
+    def groupby_bins(
+        self,
+        group: Any,
+        bins: Any,
+        right: bool = True,
+        labels: Sequence[Any] | None = None,
+        include_lowest: bool = False,
+    ) -> GroupBy:
+        """Group the elements along a dim by the interval that another tensor lies in.
+
+        Parameters
+        ----------
+        group : DimTensor
+            Data along one dim of this tensor.
+        bins : sequence of numbers, or int
+            The edges of the intervals, in ascending order, or a number of intervals of equal
+            length.
+        right : bool
+            Whether intervals have their right end or their left one.
+        labels : sequence, optional
+            Labels of the intervals in place of the intervals themselves.
+        include_lowest : bool
+            Whether the end that no interval has belongs to the one beside it.
+
+        Returns
+        -------
+        GroupBy
+            Along a dim that is named as the group, with ``_bins``. What lies in no interval is left
+            out.
+
+        Raises
+        ------
+        DimError
+            If the groups have not exactly one dim, which the tensor has.
+        InputError
+            If the edges do not ascend, or the values of the groups are not known.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> obs = dt.Dim("obs")
+        >>> age = dt.data([3.0, 30.0, 50.0, 99.0], dims=obs, name="age")
+        >>> x = dt.data([1.0, 2.0, 4.0, 8.0], dims=obs)
+        >>> x.groupby_bins(age, [0, 18, 65], labels=["child", "adult"]).sum().values.tolist()
+        [1.0, 6.0]
+        """
+        return binned(wrap(self.node), group, bins, right, labels, include_lowest)

@@ -113,3 +113,51 @@ def test_polynomials_of_dates_are_xarrays():
 def test_what_is_refused(ask, message):
     with pytest.raises(dt.DimtensorError, match=message):
         ask()
+
+
+AGE = xr.DataArray([3.0, 18.0, 50.0, 99.0, np.nan, 0.0], coords={"t": T.coords}, name="age")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"right": False}, {"include_lowest": True}, {"labels": ["child", "adult"]}],
+    ids=str,
+)
+@pytest.mark.parametrize("name", ["sum", "mean", "count", "max"])
+def test_groups_of_intervals_are_xarrays(options, name):
+    whole = FIRST.fillna(0.5)
+    expected = getattr(whole.groupby_bins(AGE, [0, 18, 65], **options), name)()
+    age = dt.data(AGE, dims=T)
+    groups = dt.data(whole, dims=[T, SITE]).groupby_bins(age, [0, 18, 65], **options)
+    found = getattr(groups, name)().eval().drop_attrs()
+    np.testing.assert_allclose(found.transpose("age_bins", "site"),
+                               expected.transpose("age_bins", "site"))  # fmt: skip
+    assert list(found.age_bins.values) == list(expected.age_bins.values)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_inputs_by_intervals_of_data_and_their_gradient(backend):
+    n = dt.Dim("n", length=4)
+    a = dt.tensor("a", dims=n)
+    means = a.groupby_bins(dt.data([0.5, 1.5, 5.0, 1.7], dims=n), [0.0, 1.0, 2.0]).mean()
+    f = dt.function([a], [means, dt.grad((means**2).sum(), a)], backend=backend)
+    found, gradient = f(a=[1.0, 2.0, 3.0, 4.0])
+    assert found.values.tolist() == [1.0, 3.0]
+    assert gradient.values.tolist() == [2.0, 3.0, 0.0, 3.0]
+
+
+def test_intervals_of_equal_length_are_those_of_pandas():
+    whole = FIRST.isel(site=0).fillna(0.5)
+    age = dt.data(AGE.fillna(7.0), dims=T)
+    expected = whole.groupby_bins(AGE.fillna(7.0), 3).sum()
+    found = dt.data(whole, dims=T).groupby_bins(age, 3).sum().eval()
+    np.testing.assert_allclose(found.fillna(0), expected.fillna(0))
+    for bins, message in [([1, 0], "edges ascend"), ([1], "two at least")]:
+        with pytest.raises(dt.InputError, match=message):
+            x.groupby_bins(age, bins)
+    with pytest.raises(dt.InputError, match="1 labels of 2 intervals"):
+        x.groupby_bins(age, [0, 1, 2], labels=["a"])
+    with pytest.raises(dt.InputError, match="these values are not known yet"):
+        x.groupby_bins(dt.tensor("g", dims=T), 3)
+    with pytest.raises(dt.DimError, match="the groups have one dim"):
+        x.groupby_bins(x, [0, 1])
