@@ -233,7 +233,8 @@ def _over(
         details += made_at(largest)
     variables = (each.peak if largest is None else largest.size).variables
     known = ", ".join(f"{v.short}={found.lengths.get(v):,}" for v in variables)
-    details.append(("lengths", known))
+    if known:
+        details.append(("lengths", known))
     return MemoryLimitError(
         build_message(
             f"the {what} needs {bytes_text(needed)} of memory, the limit is {bytes_text(limit)}",

@@ -303,3 +303,10 @@ def test_a_picture_is_saved(tmp_path):
         picture.save(tmp_path / "steps.gif")
     with pytest.raises(dt.DimError, match="without a length: i"):
         dt.explain((dt.exp(x) ** 2).sum()).draw()
+
+
+def test_a_limit_names_lengths_only_where_they_were_open():
+    fixed = dt.tensor("fixed", dims=dt.Dim("n", length=1000))
+    with pytest.raises(dt.MemoryLimitError, match=r"largest array: 8 kB = 8000 bytes") as caught:
+        dt.explain(dt.exp(fixed).cumsum("n"), limit="1 kB")
+    assert "lengths" not in str(caught.value)
