@@ -5,7 +5,7 @@ No other module of the tests says a number of examples, nor asks hypothesis for 
 ========  =====  =======  =======  ===========  ==========
 profile   whole  a third  a tenth  a twentieth  a fiftieth
 ========  =====  =======  =======  ===========  ==========
-dev         120       40       12            6           2
+dev         100       33       10            5           2
 ci          300      100       30           15           6
 thorough   3000     1000      300          150          60
 ========  =====  =======  =======  ===========  ==========
@@ -20,7 +20,7 @@ import os
 
 from hypothesis import HealthCheck, settings
 
-PROFILES = {"dev": 120, "ci": 300, "thorough": 3000, "search": 3000}
+PROFILES = {"dev": 100, "ci": 300, "thorough": 3000, "search": 3000}
 
 for _name, _examples in PROFILES.items():
     settings.register_profile(
