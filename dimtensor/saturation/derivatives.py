@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from dimtensor.cost.weights import FORWARD, REVERSE
-from dimtensor.dims import Dim
+from dimtensor.dims import Dim, depends_on_mask
 from dimtensor.graph.derivatives import derivative_like, laid_open
 from dimtensor.graph.node import Node
 from dimtensor.graph.rebuilding.substitute import rebuild
@@ -106,7 +106,8 @@ class _Whole:
         if key not in self._functions:
             self._functions[key] = None
             opened = laid_open(node)
-            if opened is not None:
+            # the dim of a mask is found by the mask, which rewriting may make another one
+            if opened is not None and not _has_masks(opened[0]):
                 y, wrt = opened
                 at_values = dict(zip(wrt, node.inputs, strict=False))
                 value = rebuild([y], at_values)[0]
@@ -127,6 +128,11 @@ class _Whole:
             return derivative_like(node, function.found.outputs[0], function.wrt, given)
 
         return rebuild(outputs, {}, replace, nested=False)
+
+
+def _has_masks(y: Node) -> bool:
+    """Whether a function has dims of the positions that a mask leaves."""
+    return any(depends_on_mask(dim) for node in toposort([y]) for dim in node.dims)
 
 
 def _key(node: Node) -> tuple:

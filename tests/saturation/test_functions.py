@@ -167,7 +167,8 @@ def compare(seed: int) -> None:
                 np.testing.assert_allclose(other.values, expected, rtol=1e-9, atol=1e-9 * scale)
 
 
-@pytest.mark.parametrize("seed", range(100, 107))
+# 1067: a mask, of which the dim that it leaves was another one in the rewritten function
+@pytest.mark.parametrize("seed", [*range(100, 107), 1067])
 def test_random_programs(seed: int):
     compare(seed)
 
