@@ -77,7 +77,8 @@ def mypy() -> list[str]:
 
 def pyright() -> list[str]:
     # basedpyright is pyright from PyPI, with the Node.js that it runs on
-    program = shutil.which("pyright") or shutil.which("basedpyright")
+    beside = str(Path(sys.executable).parent)  # which need not be on the PATH
+    program = shutil.which("basedpyright", path=beside) or shutil.which("pyright")
     if program is None:
         pytest.skip("pyright is not installed")
     return [program, "--pythonpath", sys.executable]
