@@ -227,7 +227,18 @@ def _numbers_beside(values: Sequence[Any]) -> list[Node]:
 
 
 def require_float(node: Node) -> Node:
-    """The node cast to float64 if it holds integers or bools."""
+    """The node cast to float64 if it holds integers or bools.
+
+    Raises
+    ------
+    DtypeError
+        If it holds labels, whose positions are not to be reckoned with unasked.
+    """
+    if node.categories is not None:
+        raise DtypeError(
+            f"labels of {node.categories.title} are no numbers; .codes gives their positions as "
+            "integers"
+        )
     if is_inexact(node.dtype):
         return node
     return make("cast", (node,), "float64")

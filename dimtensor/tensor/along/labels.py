@@ -101,7 +101,9 @@ class LabelMixin(TensorHandle):
         terms = []
         for offset in (-1, 0, 1):
             at = np.clip(np.arange(n) + offset, 0, n - 1)
-            terms.append(_taken(x, along, at) * data(weights[offset + 1], dims=along))
+            terms.append(
+                _taken(x, along, at) * data(weights[offset + 1], dims=along).astype(x.dtype)
+            )
         return say(terms[0] + terms[1] + terms[2], "differentiate", self, along=along)
 
     def integrate(self, dim: Dim | str, datetime_unit: str = "s") -> DimTensor:
@@ -138,7 +140,8 @@ class LabelMixin(TensorHandle):
             weights[:-1] += steps / 2
             weights[1:] += steps / 2
         x = wrap(require_float(self.node))
-        return say((x * data(weights, dims=along)).sum(along), "integrate", self, along=along)
+        area = (x * data(weights, dims=along).astype(x.dtype)).sum(along)
+        return say(area, "integrate", self, along=along)
 
     def interp(
         self,

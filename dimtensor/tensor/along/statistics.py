@@ -334,7 +334,7 @@ class StatisticsMixin(TensorHandle):
         weights = np.linalg.pinv(design / scale) / scale[:, None]
         degree = Dim("degree", coords=list(range(deg, -1, -1)))
         x = wrap(require_float(self.node))
-        fitted = (x * data(weights, dims=[degree, along])).sum(along)
+        fitted = (x * data(weights, dims=[degree, along]).astype(x.dtype)).sum(along)
         return say(fitted, "polyfit", self, along=along, deg=deg)
 
 

@@ -146,3 +146,24 @@ def test_leaving_labels_out_and_looking_for_values():
 def test_what_is_refused(ask, message):
     with pytest.raises(dt.DimtensorError, match=message):
         ask()
+
+
+def test_single_precision_stays_what_it_is():
+    y = dt.tensor("y", dims=T, dtype="float32")
+    ways = [y.differentiate("t"), y.integrate("t"), y.polyfit("t", 1), y.interp(t=[0.5]),
+            y.interpolate_na("t"), y.ffill("t"), y.rolling(t=2).mean(), y.rank("t")]  # fmt: skip
+    assert {way.dtype for way in ways} == {"float32"}
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [lambda z: z.mean(), lambda z: z.var(), lambda z: z.median(), lambda z: z.softmax(),
+     lambda z: z.rolling(obs=2).mean(), lambda z: z.rolling_exp(obs=2).mean(),
+     lambda z: z.cumulative("obs").mean(), lambda z: z.ffill("obs"), lambda z: z.rank("obs"),
+     lambda z: dt.cov(z, z), lambda z: z.coarsen(obs=2).mean()],
+)  # fmt: skip
+def test_positions_of_labels_are_not_reckoned_with(ask):
+    labels = dt.data(["b", "a"], dims=dt.Dim("obs"), categories=SITE)
+    with pytest.raises(dt.DtypeError, match=r"labels of dim 'site'.*\.codes"):
+        ask(labels)
+    ask(labels.codes)
