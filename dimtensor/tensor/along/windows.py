@@ -52,73 +52,12 @@ def positions(dim: Dim) -> DimTensor:
     return wrap(make("positions", (), dim))
 
 
-class Windows:
-    """Reductions over dims of windows; NaN are left out, and so is what is beyond the ends.
+class Rolling:
+    """Windows of a fixed number of positions, made by :meth:`DimTensor.rolling`.
 
-    A result is NaN where fewer than `min_periods` elements are left.
+    NaN are left out of reductions, and so is what is beyond the ends. A result is NaN where fewer
+    than `min_periods` elements are left.
     """
-
-    _x: DimTensor
-    _spanned: DimTensor
-    _over: Dims
-    _min_periods: int
-
-    def _finish(self, value: DimTensor, name: str, **options: Any) -> DimTensor:
-        enough = elemwise("greater_equal", self._present(), self._min_periods)
-        result = elemwise("where", enough, value, np.nan)
-        return self._say(result, name, **options)
-
-    def _say(self, result: DimTensor, name: str, **options: Any) -> DimTensor:
-        raise NotImplementedError
-
-    def _present(self) -> DimTensor:
-        return self._spanned.count(self._over)
-
-    def sum(self) -> DimTensor:
-        """Sum of each window."""
-        return self._finish(self._spanned.sum(self._over, skipna=True), "sum")
-
-    def mean(self) -> DimTensor:
-        """Mean of each window."""
-        return self._finish(self._spanned.mean(self._over, skipna=True), "mean")
-
-    def prod(self) -> DimTensor:
-        """Product of each window."""
-        return self._finish(self._spanned.prod(self._over, skipna=True), "prod")
-
-    def min(self) -> DimTensor:
-        """Smallest element of each window."""
-        return self._finish(self._spanned.min(self._over, skipna=True), "min")
-
-    def max(self) -> DimTensor:
-        """Largest element of each window."""
-        return self._finish(self._spanned.max(self._over, skipna=True), "max")
-
-    def var(self, ddof: int = 0) -> DimTensor:
-        """Variance of each window, with ``count - ddof`` in the divisor."""
-        value = self._spanned.var(self._over, ddof=ddof, skipna=True)
-        return self._finish(value, "var", ddof=ddof or None)
-
-    def std(self, ddof: int = 0) -> DimTensor:
-        """Standard deviation of each window."""
-        value = root_of_variance(self._spanned.var(self._over, ddof=ddof, skipna=True))
-        return self._finish(value, "std", ddof=ddof or None)
-
-    def median(self) -> DimTensor:
-        """Median of each window."""
-        return self._finish(self._spanned.median(self._over, skipna=True), "median")
-
-    def quantile(self, q: float) -> DimTensor:
-        """A quantile of each window, interpolated linearly."""
-        return self._finish(self._spanned.quantile(q, self._over, skipna=True), "quantile", q=q)
-
-    def count(self) -> DimTensor:
-        """Number of elements of each window that are not NaN."""
-        return self._finish(self._present().astype("float64"), "count")
-
-
-class Rolling(Windows):
-    """Windows of a fixed number of positions, made by :meth:`DimTensor.rolling`."""
 
     def __init__(
         self, x: DimTensor, windows: Mapping[Dim, int], min_periods: int | None, center: bool
@@ -166,6 +105,55 @@ class Rolling(Windows):
             here = elemwise("subtract", elemwise("add", positions(dim), positions(window)), back)
             x = taken_at(x, dim, here, fill)
         return x
+
+    def _finish(self, value: DimTensor, name: str, **options: Any) -> DimTensor:
+        result = _where_enough(value, self._present(), self._min_periods)
+        return self._say(result, name, **options)
+
+    def _present(self) -> DimTensor:
+        return self._spanned.count(self._over)
+
+    def sum(self) -> DimTensor:
+        """Sum of each window."""
+        return self._finish(self._spanned.sum(self._over, skipna=True), "sum")
+
+    def mean(self) -> DimTensor:
+        """Mean of each window."""
+        return self._finish(self._spanned.mean(self._over, skipna=True), "mean")
+
+    def prod(self) -> DimTensor:
+        """Product of each window."""
+        return self._finish(self._spanned.prod(self._over, skipna=True), "prod")
+
+    def min(self) -> DimTensor:
+        """Smallest element of each window."""
+        return self._finish(self._spanned.min(self._over, skipna=True), "min")
+
+    def max(self) -> DimTensor:
+        """Largest element of each window."""
+        return self._finish(self._spanned.max(self._over, skipna=True), "max")
+
+    def var(self, ddof: int = 0) -> DimTensor:
+        """Variance of each window, with ``count - ddof`` in the divisor."""
+        value = self._spanned.var(self._over, ddof=ddof, skipna=True)
+        return self._finish(value, "var", ddof=ddof or None)
+
+    def std(self, ddof: int = 0) -> DimTensor:
+        """Standard deviation of each window."""
+        value = root_of_variance(self._spanned.var(self._over, ddof=ddof, skipna=True))
+        return self._finish(value, "std", ddof=ddof or None)
+
+    def median(self) -> DimTensor:
+        """Median of each window."""
+        return self._finish(self._spanned.median(self._over, skipna=True), "median")
+
+    def quantile(self, q: float) -> DimTensor:
+        """A quantile of each window, interpolated linearly."""
+        return self._finish(self._spanned.quantile(q, self._over, skipna=True), "quantile", q=q)
+
+    def count(self) -> DimTensor:
+        """Number of elements of each window that are not NaN."""
+        return self._finish(self._present().astype("float64"), "count")
 
     def construct(
         self, window_dim: Mapping[Any, Any] | None = None, fill_value: Any = np.nan, **by_name: Any
@@ -288,8 +276,7 @@ class Cumulative:
         return present.cumsum(self._over)
 
     def _finish(self, value: DimTensor, name: str, **options: Any) -> DimTensor:
-        enough = elemwise("greater_equal", self._present(), self._min_periods)
-        result = elemwise("where", enough, value, np.nan)
+        result = _where_enough(value, self._present(), self._min_periods)
         return self._say(result, name, **options)
 
     def _say(self, result: DimTensor, name: str, **options: Any) -> DimTensor:
@@ -404,6 +391,11 @@ def _alpha(window: Any, window_type: str) -> float:
         return float(window)
     bounds = {"span": ">= 1", "com": ">= 0", "halflife": "> 0", "alpha": "in (0, 1]"}
     raise InputError(f"rolling_exp: {window_type} is {bounds[window_type]}, not {window!r}")
+
+
+def _where_enough(value: DimTensor, present: DimTensor, least: int) -> DimTensor:
+    """A value, or NaN where there are too few elements for one."""
+    return elemwise("where", elemwise("greater_equal", present, least), value, np.nan)
 
 
 def _window_dim(dim: Dim, n: int) -> Dim:
