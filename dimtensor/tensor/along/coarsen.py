@@ -10,7 +10,8 @@ import numpy as np
 from dimtensor.dims import BlockDim, Dim, NamedDim, find_dim
 from dimtensor.errors import DimError, InputError, build_message, did_you_mean, listing
 from dimtensor.graph.printing.words import say
-from dimtensor.tensor.along.windows import positions, positive_integer, taken_at
+from dimtensor.tensor.along.places import positive_integer, taken_at
+from dimtensor.tensor.constructors import arange, length
 from dimtensor.tensor.handle import elemwise, require_float, wrap
 from dimtensor.tensor.numpy_style import with_named_dims
 
@@ -37,11 +38,9 @@ class Coarsen:
         for dim, n in self._blocks.items():
             block = BlockDim(dim, n, boundary, side)
             step = NamedDim(f"{dim.short}:within", None, n)
-            first = elemwise("multiply", positions(block), n)
-            source = elemwise("add", first, positions(step))
+            first = elemwise("multiply", arange(block), n)
+            source = elemwise("add", first, arange(step))
             if side == "right":
-                from dimtensor.tensor.constructors import length
-
                 beyond = elemwise("subtract", length(dim), elemwise("multiply", length(block), n))
                 source = elemwise("add", source, beyond)
             if boundary == "pad":

@@ -10,10 +10,10 @@ import numpy as np
 from dimtensor.dims import Coords, Dim, find_dim
 from dimtensor.errors import InputError, LabelError, build_message, did_you_mean, listing
 from dimtensor.graph.printing.words import say
-from dimtensor.graph.rebuilding.substitute import relabel_node
 from dimtensor.tensor.handle import TensorHandle, elemwise, require_float, wrap
 from dimtensor.tensor.inputs import data
 from dimtensor.tensor.selection.indexing import gathered
+from dimtensor.tensor.selection.reindex import moved_to
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -102,7 +102,8 @@ class LabelMixin(TensorHandle):
         for offset in (-1, 0, 1):
             at = np.clip(np.arange(n) + offset, 0, n - 1)
             terms.append(
-                _taken(x, along, at) * data(weights[offset + 1], dims=along).astype(x.dtype)
+                moved_to(x, along, at, along)
+                * data(weights[offset + 1], dims=along).astype(x.dtype)
             )
         return say(terms[0] + terms[1] + terms[2], "differentiate", self, along=along)
 
@@ -375,13 +376,6 @@ def _in_order(x: DimTensor, along: Dim, order: np.ndarray, ascending: bool) -> D
     return x.isel({along: order if ascending else order[::-1]})
 
 
-def _taken(x: DimTensor, along: Dim, at: np.ndarray) -> DimTensor:
-    """Elements at positions, as many as there are labels, under these labels."""
-    taken = x.isel({along: at})
-    (now,) = [dim for dim in taken.dims if dim not in x.dims] or [along]
-    return wrap(relabel_node(taken.node, (now, along)))
-
-
 def _slopes(places: np.ndarray) -> np.ndarray:
     """Weights of the element before, the element itself, and the one after."""
     n = len(places)
@@ -407,7 +401,7 @@ def _between(x: DimTensor, along: Dim, target: Dim, method: str) -> DimTensor:
     gap = np.where(high == low, 1.0, places[high] - places[low])
     share = (wanted - places[low]) / gap
     outside = ~((wanted >= places.min()) & (wanted <= places.max()))
-    below, above = (_at_labels(x, along, target, at) for at in (low, high))
+    below, above = (moved_to(x, along, at, target) for at in (low, high))
     if method == "nearest":
         value = elemwise("where", data(share <= 0.5, dims=target), below, above)
     else:
@@ -415,9 +409,3 @@ def _between(x: DimTensor, along: Dim, target: Dim, method: str) -> DimTensor:
         exact = data(share == 0, dims=target)  # and not a NaN of the next label's times 0
         value = elemwise("where", exact, below, value)
     return elemwise("where", data(outside, dims=target), np.nan, value)
-
-
-def _at_labels(x: DimTensor, along: Dim, target: Dim, at: np.ndarray) -> DimTensor:
-    taken = x.isel({along: at})
-    (now,) = [dim for dim in taken.dims if dim not in x.dims] or [along]
-    return wrap(relabel_node(taken.node, (now, target)))

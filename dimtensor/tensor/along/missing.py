@@ -10,11 +10,10 @@ from dimtensor.dims import Dim, dim_set, find_dim, without
 from dimtensor.errors import DimError, InputError, build_message
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.along.labels import coordinate
-from dimtensor.tensor.along.windows import positions, positive_integer
-from dimtensor.tensor.constructors import full, length
+from dimtensor.tensor.along.places import nearest_to, positive_integer
+from dimtensor.tensor.constructors import arange, full, length
 from dimtensor.tensor.handle import TensorHandle, as_node, elemwise, require_float, wrap
 from dimtensor.tensor.inputs import data
-from dimtensor.tensor.reductions.order_statistics import with_an_element
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -25,7 +24,7 @@ def _last_present(x: DimTensor, along: Dim) -> DimTensor:
     from dimtensor.tensor.control.loops import cumulate
 
     present = elemwise("logical_not", elemwise("isnan", x))
-    places = elemwise("where", present, positions(along), -1)
+    places = elemwise("where", present, arange(along), -1)
     start = full(without(places.dims, (along,)), -1, "int64")
     return cumulate(lambda last, at: elemwise("maximum", last, at), start, places, along)
 
@@ -36,18 +35,11 @@ def _next_present(x: DimTensor, along: Dim) -> DimTensor:
 
     present = elemwise("logical_not", elemwise("isnan", x))
     end = length(along)
-    places = elemwise("where", present, positions(along), end)
+    places = elemwise("where", present, arange(along), end)
     start = full(without(places.dims, (along,)), end)
     return cumulate(
         lambda found, at: elemwise("minimum", found, at), start, places, along, reverse=True
     )
-
-
-def _at(x: DimTensor, along: Dim, places: DimTensor) -> DimTensor:
-    elements, (longer,) = with_an_element(x, (along,), np.nan)
-    last = elemwise("maximum", elemwise("subtract", length(along), 1), 0)
-    inside = elemwise("minimum", elemwise("maximum", places, 0), last)
-    return elements.isel({longer: inside})
 
 
 class MissingMixin(TensorHandle):
@@ -114,9 +106,9 @@ class MissingMixin(TensorHandle):
         found = elemwise("less", source, length(along)) & elemwise("greater_equal", source, 0)
         if limit is not None:
             most = positive_integer(limit, f"{name}: the limit")
-            distance = elemwise("abs", elemwise("subtract", positions(along), source))
+            distance = elemwise("abs", elemwise("subtract", arange(along), source))
             found = found & elemwise("less_equal", distance, most)
-        result = elemwise("where", found, _at(x, along, source), np.nan)
+        result = elemwise("where", found, nearest_to(x, along, source, np.nan), np.nan)
         return say(result, name, self, along=along, limit=limit)
 
     def interpolate_na(
@@ -164,18 +156,21 @@ class MissingMixin(TensorHandle):
         if use_coordinate:
             places = data(coordinate(along, "interpolate_na", "use_coordinate=False"), dims=along)
         else:
-            places = positions(along).astype("float64")
+            places = arange(along).astype("float64")
         before, after = _last_present(x, along), _next_present(x, along)
         between = elemwise("greater_equal", before, 0) & elemwise("less", after, length(along))
         missing = elemwise("isnan", x)
         if limit is not None:
             most = positive_integer(limit, "interpolate_na: the limit")
-            gone = elemwise("subtract", positions(along), before)
+            gone = elemwise("subtract", arange(along), before)
             between = between & elemwise("less_equal", gone, most)
-        first, last = _at(places, along, before), _at(places, along, after)
+        first, last = (
+            nearest_to(places, along, before, np.nan),
+            nearest_to(places, along, after, np.nan),
+        )
         gap = elemwise("where", missing & between, last - first, 1.0)
         share = (places - first) / gap
-        low, high = _at(x, along, before), _at(x, along, after)
+        low, high = (nearest_to(x, along, at, np.nan) for at in (before, after))
         if method == "linear":
             value = low + (high - low) * share.astype(x.dtype)
         else:

@@ -9,47 +9,16 @@ import numpy as np
 
 from dimtensor.dims import Dim, Dims, NamedDim, dim_set, find_dim, find_dims, without
 from dimtensor.errors import DimError, InputError, build_message, did_you_mean, listing
-from dimtensor.graph import make
 from dimtensor.graph.printing.words import say
+from dimtensor.tensor.along.places import positive_integer, taken_at
 from dimtensor.tensor.along.time import is_distance, positions_in
+from dimtensor.tensor.constructors import arange, full, zeros
 from dimtensor.tensor.handle import elemwise, require_float, wrap
 from dimtensor.tensor.reductions.basic import root_of_variance
-from dimtensor.tensor.reductions.order_statistics import with_an_element
 from dimtensor.tensor.selection.indexing import gathered
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
-
-
-def positive_integer(value: Any, what: str) -> int:
-    """A number of positions.
-
-    Raises
-    ------
-    InputError
-        If it is no integer above 0.
-    """
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not whole or value < 1:
-        raise InputError(f"{what} is an integer of at least 1, not {value!r}")
-    return int(value)
-
-
-def taken_at(x: DimTensor, along: Dim, source: DimTensor, fill: Any) -> DimTensor:
-    """Elements at positions along a dim, a filling where there is no such position."""
-    elements, (longer,) = with_an_element(x, (along,), fill)
-    length = wrap(make("length", (), along))
-    inside = elemwise(
-        "logical_and", elemwise("greater_equal", source, 0), elemwise("less", source, length)
-    )
-    last = elemwise("maximum", elemwise("subtract", length, 1), 0)
-    place = elemwise("minimum", elemwise("maximum", source, 0), last)
-    return elemwise("where", inside, elements.isel({longer: place}), fill)
-
-
-def positions(dim: Dim) -> DimTensor:
-    """The numbers of the positions along a dim."""
-    return wrap(make("positions", (), dim))
 
 
 class Rolling:
@@ -102,7 +71,7 @@ class Rolling:
     def _construct(self, x: DimTensor, over: Dims, fill: Any) -> DimTensor:
         for (dim, n), window in zip(self._windows.items(), over, strict=True):
             back = n // 2 if self._center else n - 1
-            here = elemwise("subtract", elemwise("add", positions(dim), positions(window)), back)
+            here = elemwise("subtract", elemwise("add", arange(dim), arange(window)), back)
             x = taken_at(x, dim, here, fill)
         return x
 
@@ -235,7 +204,6 @@ class RollingExp:
         return cls(x, dim, _alpha(window, window_type), f"{window_type}={window}")
 
     def _faded(self, x: DimTensor) -> DimTensor:
-        from dimtensor.tensor.constructors import zeros
         from dimtensor.tensor.control.loops import cumulate
 
         kept = 1.0 - self._alpha
@@ -309,7 +277,6 @@ class Cumulative:
         return self._extreme("max", "maximum", -np.inf)
 
     def _extreme(self, name: str, pick: str, fill: float) -> DimTensor:
-        from dimtensor.tensor.constructors import full
         from dimtensor.tensor.control.loops import cumulate
 
         result = wrap(self._x._present(fill, True))
@@ -338,7 +305,6 @@ class Cumulative:
         return self._finish(root_of_variance(self._variance(ddof)), "std", ddof=ddof or None)
 
     def _variance(self, ddof: int) -> DimTensor:
-        from dimtensor.tensor.constructors import zeros
         from dimtensor.tensor.control.loops import scan
 
         if len(self._over) != 1:

@@ -140,13 +140,18 @@ def reindex_node(x: Node, old: Dim, new: Dim, fill_value: Any) -> Node:
         filler = wrap(make("reduce", (x,), ReduceAttrs("sum", (old,))))
         filled = elemwise("where", False, filler, fill_value).astype(x.dtype)
         return filled.expand((new, *others)).node
-    taken = wrap(x).isel({old: positions})
-    (now,) = [dim for dim in taken.dims if dim not in x.dims] or [old]
-    result = relabel_node(taken.node, (now, new))
+    result = moved_to(wrap(x), old, positions, new).node
     if found.all():
         return result
     mask = make("data", (), DataAttrs(None, (new,), found))
     return elemwise("where", wrap(mask), wrap(result), fill_value).node
+
+
+def moved_to(x: DimTensor, old: Dim, positions: np.ndarray, new: Dim) -> DimTensor:
+    """Elements at positions along a dim, as the elements along another one."""
+    taken = x.isel({old: positions})
+    (now,) = [dim for dim in taken.dims if dim not in x.dims] or [old]
+    return wrap(relabel_node(taken.node, (now, new)))
 
 
 def _fillable(x: Node, missing: np.ndarray, fill_value: Any, dim: Dim) -> Node:

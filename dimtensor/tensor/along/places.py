@@ -1,0 +1,45 @@
+"""Elements at computed positions along a dim, which may lie outside of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dimtensor.dims import Dim
+from dimtensor.errors import InputError
+from dimtensor.tensor.constructors import length
+from dimtensor.tensor.handle import elemwise
+from dimtensor.tensor.reductions.order_statistics import with_an_element
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+
+def positive_integer(value: Any, what: str) -> int:
+    """A number of positions.
+
+    Raises
+    ------
+    InputError
+        If it is no integer above 0.
+    """
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not whole or value < 1:
+        raise InputError(f"{what} is an integer of at least 1, not {value!r}")
+    return int(value)
+
+
+def nearest_to(x: DimTensor, along: Dim, places: DimTensor, nothing: Any) -> DimTensor:
+    """Elements at positions, those at the ends for positions outside; `nothing` of no elements."""
+    elements, (longer,) = with_an_element(x, (along,), nothing)
+    last = elemwise("maximum", elemwise("subtract", length(along), 1), 0)
+    inside = elemwise("minimum", elemwise("maximum", places, 0), last)
+    return elements.isel({longer: inside})
+
+
+def taken_at(x: DimTensor, along: Dim, places: DimTensor, fill: Any) -> DimTensor:
+    """Elements at positions along a dim, a filling where there is no such position."""
+    above = elemwise("greater_equal", places, 0)
+    inside = elemwise("logical_and", above, elemwise("less", places, length(along)))
+    return elemwise("where", inside, nearest_to(x, along, places, fill), fill)
