@@ -141,7 +141,8 @@ def labels_of(index: Any) -> Coords:
     if known is not None and known[0]() is index:
         return known[1]
     labels = Coords(index)
-    forget = weakref.ref(index, lambda _: _labels_of_index.pop(key, None))
+    pop = _labels_of_index.pop  # while the interpreter ends, the name of the table may be gone
+    forget = weakref.ref(index, lambda _: pop(key, None))
     _labels_of_index[key] = (forget, labels)
     return labels
 

@@ -121,3 +121,31 @@ def test_plans_of_one_node_are_few():
     orders = {str(plan_axes([node], {a: n, b: 50})) for n in range(100)}
     assert orders == {"a < b", "b < a"}
     assert len(_plans[node]) <= _PLANS_OF_A_NODE
+
+
+@pytest.mark.parametrize("kind", ["array on a device", "labels of an index"])
+def test_what_is_kept_may_outlive_the_names_of_a_module(kind, monkeypatch):
+    """While the interpreter ends, globals are None; what raises in a callback is told then."""
+    if kind == "labels of an index":
+        import pandas as pd
+
+        from dimtensor.values import labelled
+
+        kept = pd.Index(["a", "b"])
+        labelled.labels_of(kept)
+        monkeypatch.setattr(labelled, "_labels_of_index", None)
+    else:
+        pytest.importorskip("jax")
+        from dimtensor.backends.jax import call
+
+        kept = np.arange(3.0)
+        kept.flags.writeable = False
+        call.place(kept)
+        monkeypatch.setattr(call, "_placed", None)
+    gone = weakref.ref(kept)
+    told = []
+    monkeypatch.setattr("sys.unraisablehook", told.append)
+    del kept
+    gc.collect()
+    assert gone() is None
+    assert told == []

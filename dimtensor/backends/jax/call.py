@@ -194,5 +194,6 @@ def place(array: Any) -> Any:
     with jax.enable_x64(True):
         placed = jax.numpy.array(array)
     if not array.flags.writeable:
-        _placed[key] = (weakref.ref(array, lambda _: _placed.pop(key, None)), placed)
+        forget = _placed.pop  # while the interpreter ends, the name of the table may be gone
+        _placed[key] = (weakref.ref(array, lambda _: forget(key, None)), placed)
     return placed
