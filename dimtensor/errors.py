@@ -108,6 +108,7 @@ def build_message(
 
 
 LISTED = 8  # items of a list that a message shows
+LONGEST = 200  # characters of one of them
 
 
 def listing(items: Iterable[object], limit: int = LISTED) -> str:
@@ -124,8 +125,13 @@ def listing(items: Iterable[object], limit: int = LISTED) -> str:
     count = len(sized)
     if not count:
         return "none"
-    shown = ", ".join(plain_repr(item) for item in islice(sized, limit))
+    shown = ", ".join(clipped(plain_repr(item)) for item in islice(sized, limit))
     return shown if count <= limit else f"{shown}, … ({count} in all)"
+
+
+def clipped(text: str) -> str:
+    """A text without its end where it is longer than a few lines."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
 def plain_repr(item: object) -> str:

@@ -67,8 +67,10 @@ class Settings:
     verify : bool
         ``DIMTENSOR_VERIFY``: check every node of every graph that is lowered.
     progress : bool or None
-        Whether long compilations are announced: ``DIMTENSOR_PROGRESS`` 0 or 1; None for only in
+        Whether a line says how far long work is: ``DIMTENSOR_PROGRESS`` 0 or 1; None for only in
         terminals and notebooks.
+    completion : bool
+        Whether IPython completes names of dims and labels; not if ``DIMTENSOR_COMPLETION`` is 0.
     full_traceback : bool
         Whether IPython shows our own frames in errors: ``DIMTENSOR_TRACEBACK`` is ``full``.
 
@@ -87,6 +89,7 @@ class Settings:
     keep_memory: bool = _variable("KEEP_MEMORY", _on)
     verify: bool = _variable("VERIFY", _on)
     progress: bool | None = _variable("PROGRESS", _asked)
+    completion: bool = _variable("COMPLETION", _off_by_zero)
     full_traceback: bool = _variable("TRACEBACK", "full".__eq__)
 
     @classmethod

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dimtensor.dims import Binding, Dim
-from dimtensor.dims.selection import LateSlice
+from dimtensor.dims.selection import LateSlice, Slice
+from dimtensor.errors import PositionError
 from dimtensor.graph import Node
 from dimtensor.graph.attrs import LabelPosition
 from dimtensor.graph.forms import Chosen, Cut, Place
@@ -53,10 +54,29 @@ def value_of(source: Source, binding: Binding) -> np.ndarray:
     if isinstance(source, Length):
         return np.asarray(source.dim.bound_length(binding), dtype=np.int64)
     length = source.cut.dim.bound_length(binding)
-    assert length is not None
+    if length is None:
+        return _open_end(source)
     start, stop, step = source.cut.selection.as_slice().indices(length)  # type: ignore[union-attr]
     if source.role == "length":
         return np.asarray(len(range(start, stop, step)), dtype=np.int64)
     if stop < 0:  # downwards through position 0: as an end, -1 would be the last position
         stop = -length - 1
     return np.asarray(start if source.role == "start" else stop, dtype=np.int64)
+
+
+def _open_end(end: End) -> np.ndarray:
+    """An end of a slice along a dim whose length only the arrays of a call tell.
+
+    Raises
+    ------
+    PositionError
+        If it cannot be told without that length.
+    """
+    taken = end.cut.selection
+    if isinstance(taken, Slice) and taken.step > 0 and end.role in ("start", "stop"):
+        at = taken.start or 0 if end.role == "start" else taken.stop
+        return np.asarray(np.iinfo(np.int64).max if at is None else at, dtype=np.int64)
+    raise PositionError(
+        f"the length of {end.cut.dim.title} has to be known for {end.role} of a slice: call the "
+        "function itself, or give the dim a length"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import threading
 import time
 from collections import Counter
@@ -25,8 +26,39 @@ from dimtensor.values.ports import LengthPort, Port, TensorPort
 
 # how often code was compiled in this process, by backend
 compilations: Counter[str] = Counter()
-# PyTensor's rewriting and the registration of ops are not made for several threads
-compiling = threading.RLock()
+# of so many new objects the garbage collector looks for cycles among them while code is made
+_YOUNG = 100_000
+
+
+class _Compiling:
+    """A lock: PyTensor's rewriting and the registration of ops are not made for several threads.
+
+    A graph is a great many objects that are all in use. Python would look through them for garbage
+    after each few thousand new ones, and through all of the process now and then, which takes half
+    of the time of finding code that is there. So it looks less often until the code is made.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._depth = 0
+        self._before = (0, 0, 0)
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        self._depth += 1
+        if self._depth == 1:
+            self._before = gc.get_threshold()
+            if self._before[0]:  # 0 is never
+                gc.set_threshold(max(_YOUNG, self._before[0]), *self._before[1:])
+
+    def __exit__(self, *raised: object) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            gc.set_threshold(*self._before)
+        self._lock.release()
+
+
+compiling = _Compiling()
 
 
 class _Lowered(NamedTuple):
@@ -142,6 +174,8 @@ class Code:
                 if found is None:
                     with announced(f"a function of {len(self.inputs)} inputs for {self.backend}"):
                         found = self._compiled[key] = self._compile(lengths)
+                    # only now: who interrupts before compiles again from the same graph
+                    self._lowered = None
         return found
 
     def _compile(self, lengths: Mapping[Dim, int]) -> tuple[Program, Executable]:
@@ -162,7 +196,6 @@ class Code:
         )
         if self._lowered is not None:
             key, recipe, _ = self._lowered
-            self._lowered = None
             if key is not None:
                 cache.keep(key, cache.Kept(recipe, executable))
         return program, executable

@@ -11,9 +11,9 @@ import numpy as np
 from dimtensor.backends import backend_of, check_backend
 from dimtensor.compile.binding_values import Frame, Settled, complete
 from dimtensor.compile.code import Code
-from dimtensor.compile.failures import failure
+from dimtensor.compile.failures import failure, unread
 from dimtensor.compile.pure_functions import Levels
-from dimtensor.dims import Dim, dim_set
+from dimtensor.dims import Binding, Dim, dim_set
 from dimtensor.errors import (
     GraphError,
     InputError,
@@ -25,7 +25,7 @@ from dimtensor.graph import Node, toposort
 from dimtensor.graph.checking.checks import unchecked, with_checks, without_checks
 from dimtensor.saturation.derivatives import simplified
 from dimtensor.values.data import as_mapping, bind_data, title_of
-from dimtensor.values.outputs import Labeller
+from dimtensor.values.outputs import Held, Labeller
 from dimtensor.values.ports import Reading, batch_names
 
 # frames of so many sets of lengths and labels are kept, the oldest are found anew
@@ -65,6 +65,16 @@ class CompiledFunction[R](Levels):
     A call reads the values (:mod:`~dimtensor.values.ports`), finds the frame of their lengths and
     labels (:mod:`~dimtensor.compile.binding_values`), runs the code and labels the results. Several
     threads may call one function.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> x = dt.tensor("x", dims=dt.Dim("k", coords=["a", "b"]))
+    >>> f = dt.function([x], 2.0 * x, backend="python")
+    >>> f([1.0, 2.0]).sel(k="b").item()
+    4.0
+    >>> dict(f((("draw", "k"), np.ones((3, 2)))).sizes)
+    {'draw': 3, 'k': 2}
     """
 
     def __init__(
@@ -110,6 +120,22 @@ class CompiledFunction[R](Levels):
     # -- calls ---------------------------------------------------------------------------------
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> R:
+        function, frame, arrays = self._read(args, kwargs)
+        results, binding = function._run(frame, arrays)
+        pairs = zip(frame.labellers, results, strict=False)
+        return function._structure.rebuild([one.label(x, binding) for one, x in pairs])
+
+    def held(self, /, *args: Any) -> list[Held]:
+        """Results that are labelled later or never, in the order of `output_nodes`."""
+        function, frame, arrays = self._read(args, {})
+        results, binding = function._run(frame, arrays)
+        pairs = zip(frame.labellers, results, strict=False)
+        return [Held(one, x, binding) for one, x in pairs]
+
+    def _read(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> tuple[CompiledFunction[R], Frame, list[np.ndarray]]:
+        """The values of a call, checked, their frame, and this function or that of a batch."""
         if args and is_dataset(args[0]):
             args, kwargs = (), named_values(self._code.inputs, args, kwargs)
         ports = self._code.ports
@@ -117,7 +143,7 @@ class CompiledFunction[R](Levels):
         readings = [port.read(value) for port, value in zip(ports, values, strict=True)]
         for reading in readings:
             if reading.extra:
-                return self._batched(readings)(*values)
+                return self._batched(readings)._read(tuple(values), {})
         key = tuple([reading[1:3] for reading in readings])
         frame = self._frames.get(key)
         if frame is None:
@@ -126,7 +152,7 @@ class CompiledFunction[R](Levels):
         for at in self._late_ports:
             arrays[at] = ports[at].look_up(arrays[at], frame.binding)
         frame.check_inputs(arrays)
-        return self._run(frame, arrays)
+        return self, frame, arrays
 
     def _match(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         """Values in the order of the inputs.
@@ -197,7 +223,10 @@ class CompiledFunction[R](Levels):
             )
         ]
         n = len(code.inputs)
-        return Frame(binding, program, executable, self._data, n, labellers, self._settled)
+        try:
+            return Frame(binding, program, executable, self._data, n, labellers, self._settled)
+        except IndexError as error:  # of what follows from data alone
+            raise unread(error, program, code.inputs, (), binding) from None
 
     def _keep(self, key: tuple, frame: Frame) -> Frame:
         frames = self._frames
@@ -205,9 +234,16 @@ class CompiledFunction[R](Levels):
             frames.pop(next(iter(frames)), None)
         return frames.setdefault(key, frame)
 
-    def _run(self, frame: Frame, arrays: Sequence[np.ndarray]) -> Any:
-        results = frame.run(arrays)
+    def _run(
+        self, frame: Frame, arrays: Sequence[np.ndarray]
+    ) -> tuple[Sequence[np.ndarray], Binding]:
+        """Results, with masks and checks behind them, and the lengths and labels of the call."""
         program, binding = frame.program, frame.binding
+        try:
+            results = frame.run(arrays)
+        except IndexError as error:
+            values = [*arrays, *frame.fixed]
+            raise unread(error, program, self._code.inputs, values, binding) from None
         n = len(self._code.outputs)
         if program.masks:
             binding = binding.copy()
@@ -217,12 +253,7 @@ class CompiledFunction[R](Levels):
         if program.checks and not all(results[n:]):
             values = [*arrays, *frame.fixed]
             raise failure(program, self._code.inputs, results[n:], values, binding)
-        return self._structure.rebuild(
-            [
-                one.label(array, binding)
-                for one, array in zip(frame.labellers, results, strict=False)
-            ]
-        )
+        return results, binding
 
     # -- data ----------------------------------------------------------------------------------
 
@@ -394,9 +425,11 @@ def allowed(names: Any) -> frozenset[str]:
     InputError
         If there is none of a name.
     """
+    given = [names] if isinstance(names, str) else list(names)
+    if not given:
+        return frozenset()
     from dimtensor.ops.loop.rewrites.driver import ASKED_FOR
 
-    given = [names] if isinstance(names, str) else list(names)
     for name in given:
         if name not in ASKED_FOR:
             raise InputError(

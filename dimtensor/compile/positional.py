@@ -10,7 +10,7 @@ import numpy as np
 
 from dimtensor.backends import Executable
 from dimtensor.compile.binding_values import Settled, located
-from dimtensor.compile.failures import failure
+from dimtensor.compile.failures import failure, unread
 from dimtensor.compile.program import Program
 from dimtensor.dims import Binding, Dim, Dims, dim_set
 from dimtensor.errors import InputError, build_message
@@ -121,6 +121,9 @@ class PositionalFunction:
             results = self._call(*arrays, *self._data)
         except TypeError as error:
             results = self._call(*self._admitted(arrays, error), *self._data)
+        except IndexError as error:
+            values = [*arrays, *self._held]
+            raise unread(error, self.program, self._inputs, values, self.binding) from None
         if self._extra:
             fine = results[self._first_check :]
             if not all(fine):

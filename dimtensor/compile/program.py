@@ -171,7 +171,7 @@ def host_side(outputs: Sequence[Node]) -> dict[str, Any]:
     nodes = with_regions(toposort(outputs))
     return {
         "indexed": indexed_leaves(outputs),
-        "requirements": length_requirements(nodes),
+        "requirements": length_requirements(outputs),
         "relabelled": relabelled_dims(nodes),
         "static": not any(has_run_time_length(dim) for node in nodes for dim in _dims_within(node)),
     }

@@ -20,7 +20,7 @@ from dimtensor.compile.function import (
     node_of,
 )
 from dimtensor.compile.positional import PositionalFunction
-from dimtensor.dims import Dim, dim_set
+from dimtensor.dims import Dim, dim_labels, dim_set
 from dimtensor.errors import (
     DimError,
     DtypeError,
@@ -219,7 +219,7 @@ class StatefulFunction:
         read = {}
         for name, value in values.items():
             node = self._states[name]
-            if node.categories is not None and node.categories._labels() is None:
+            if node.categories is not None and dim_labels(node.categories) is None:
                 read[name] = copy.deepcopy(value)  # its labels come with the inputs
                 continue
             reader = self._readers.get(name)

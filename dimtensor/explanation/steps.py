@@ -179,7 +179,7 @@ def schedule(
     try:
         with compiling:
             program = build_program(inputs, outputs)
-            graph = rewritten(program.inputs, program.outputs, allow)
+            graph = rewritten(program.inputs, program.outputs, allow, len(inputs))
             shapes = [_shape(slot.dims) for slot in program.slots if slot.variable is not None]
             numbers = _numbers(program)
             split = split_once(graph, graph.inputs[len(inputs) :])

@@ -34,12 +34,12 @@ from dimtensor.kernels.jitted import jitted
 from dimtensor.kernels.native.code import NativeKernel, native_code, translated
 from dimtensor.kernels.native.machine import assembly
 from dimtensor.kernels.native.scope import left_to_numba
-from dimtensor.kernels.native.translate import ArgumentType
-from dimtensor.kernels.native.values import NotLoadable, OutOfScope
+from dimtensor.kernels.native.values import ArgumentType, NotLoadable, OutOfScope
 from dimtensor.kernels.plan.axis_lengths import Axis
 from dimtensor.kernels.plan.plan import Plan
 from dimtensor.lower.border import Remembered, remembering
 from dimtensor.ops.loop.rewrites.driver import rewrite_loops
+from dimtensor.ops.loop.rewrites.fission import split_known_states
 from dimtensor.ops.rewrites import rewrite
 from dimtensor.ops.rewrites.batched import with_core_shapes
 from dimtensor.settings import settings
@@ -149,12 +149,15 @@ def rewritten(
     inputs: Sequence[Variable],
     outputs: Sequence[Variable],
     allow: Collection[str] = (),
+    given: int | None = None,
 ) -> FunctionGraph:
     """The graph after the rewrites that are worth their time before loops are fused."""
     graph = FunctionGraph(list(inputs), list(outputs), clone=True)
     if remembering.get():
         graph.attach_feature(Remembered())
     if rewrite_loops(graph, _rewrite, allow):
+        if given is not None and split_known_states(graph, graph.inputs[given:]):
+            rewrite_loops(graph, _rewrite, allow)
         _rewrite(graph)
         rewrite_loops(graph, _rewrite, allow)
         if absorb_sums(graph):
@@ -206,7 +209,7 @@ def compile_kernel(
         If the graph has something that neither a rule nor PyTensor's numba implementation covers.
     """
     started = time.perf_counter()
-    graph = rewritten(inputs, outputs, allow)
+    graph = rewritten(inputs, outputs, allow, given)
     split = None if given is None else split_once(graph, graph.inputs[given:])
     stats = {"rewrite": time.perf_counter() - started}
     if split is None:

@@ -108,6 +108,7 @@ _COMPOSED: dict[str, Callable[..., Variable]] = {
     "isfinite": _finite,
     "isposinf": lambda x: pt.eq(x, np.asarray(np.inf, dtype=x.type.dtype)),
     "isneginf": lambda x: pt.eq(x, np.asarray(-np.inf, dtype=x.type.dtype)),
+    "log_sigmoid": lambda x: -pt.softplus(-x),
     "xlogy": _x_times(pt.log, 0.0),
     "xlog1py": _x_times(pt.log1p, -1.0),
     "deg2rad": lambda x: x * np.asarray(np.pi / 180, dtype=x.type.dtype),

@@ -11,7 +11,7 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Constant, Variable
 from pytensor.raise_op import CheckAndRaise
 
-from dimtensor.dims import DerivedDim, Dim, Dims, SelDim
+from dimtensor.dims import DerivedDim, Dim, Dims, SelDim, depends_on_mask
 from dimtensor.dims.selection import LateSlice, Mask, Slice
 from dimtensor.errors import CheckError, GraphError, build_message
 from dimtensor.graph import Node, leaves, toposort
@@ -85,6 +85,7 @@ class Lowering:
     ):
         verify_graph(outputs)
         self.annotate = annotate
+        self.may_not_run = False
         self.order = order
         self._leaf = leaf
         self._check_shapes = check_shapes
@@ -148,20 +149,24 @@ class Lowering:
         return transpose(variable, node.attrs.dims, self.axes(node))
 
     def _of_promised_shape(self, node: Node, variable: Variable) -> Variable:
-        """A computed variable, checked to have the lengths of the dims that it is given.
-
-        Code trusts lengths, so the check precedes every use; as a check of the program it is made
-        on backends, too, that have no errors in their code.
-        """
+        """A computed variable, checked to have the lengths of the dims that it is given."""
         for axis, dim in enumerate(node.attrs.dims):
             carrier = self._carriers.get(dim)
             known = dim.length is not None or (carrier is not None and carrier[0] is not node)
             if not known or variable.type.shape[axis] == dim.length is not None:
                 continue
-            fits = pt.eq(variable.shape[axis], self.length(dim))
-            self.check(node, fits, dim)
-            variable = CheckAndRaise(CheckError, Check(node, dim).message)(variable, fits)
+            variable = self.of_length(node, variable, axis, dim)
         return variable
+
+    def of_length(self, node: Node, variable: Variable, axis: int, dim: Dim) -> Variable:
+        """The variable of a node, checked to have the length of a dim along an axis.
+
+        Code trusts lengths, so the check precedes every use; as a check of the program it is made
+        on backends, too, that have no errors in their code.
+        """
+        fits = pt.eq(variable.shape[axis], self.length(dim))
+        self.check(node, fits, dim)
+        return CheckAndRaise(CheckError, Check(node, dim).message)(variable, fits)
 
     # -- lengths -------------------------------------------------------------------------------
 
@@ -277,6 +282,10 @@ class Lowering:
 
     def is_checked(self, leaf: Node) -> bool:
         return leaf.kind != "bound"
+
+    def is_late(self, dim: Dim) -> bool:
+        """Whether code has to ask if a dim is long enough: the host does not know, or not when."""
+        return depends_on_mask(dim) or (self.may_not_run and dim.length is None)
 
     # -- helpers for rules -----------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ def with_an_element(
     extreme of nothing. Other lengths are checked before the run.
     """
     for dim in over:
-        if not has_run_time_length(dim):
+        if not (ctx.is_late(dim) or has_run_time_length(dim)):
             continue
         length = ctx.length(dim)
         ctx.check(node, pt.gt(length, 0), dim)

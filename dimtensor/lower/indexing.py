@@ -8,10 +8,11 @@ from typing import Any
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
-from dimtensor.dims import Dim, Dims, sort_dims, without
+from dimtensor.dims import Dim, Dims, depends_on_mask, sort_dims, without
 from dimtensor.dims.selection import LateSlice, Positions, Slice
 from dimtensor.graph import Node
 from dimtensor.graph.attrs import IndexItem, LabelPosition
+from dimtensor.graph.checking.checks import check_messages
 from dimtensor.lower.context import Lowering, lowers, transpose
 from dimtensor.lower.layout.preferences import (
     COLUMN_WRITTEN,
@@ -22,18 +23,38 @@ from dimtensor.lower.layout.preferences import (
     prefers,
     same_order,
 )
+from dimtensor.ops.positions import inhabited
 
 
 def _within(ctx: Lowering, node: Node, indexer: Node, variable: Variable, dim: Dim) -> Variable:
     """An indexer that never reaches outside of the dim; a violation is reported after the run."""
-    if indexer.categories is dim or ctx.are_checked(indexer) or (indexer.kind == "group_position"):
+    if indexer.categories is dim or indexer.kind == "group_position":
+        return variable
+    if ctx.are_checked(indexer) and not depends_on_mask(dim):
         return variable
     if _is_clipped_into(indexer, dim):
         return variable
+    return _clipped(ctx, node, variable, dim)
+
+
+def _clipped(ctx: Lowering, node: Node, at: Variable, dim: Dim) -> Variable:
     length = ctx.length(dim)
-    inside = pt.all(pt.and_(pt.ge(variable, -length), pt.lt(variable, length)))
-    ctx.check(node, inside, dim)
-    return pt.clip(variable, -length, pt.maximum(length - 1, 0))
+    ctx.check(node, pt.all(pt.and_(pt.ge(at, -length), pt.lt(at, length))), dim)
+    if not dim.length:
+        length = inhabited(pt.as_tensor_variable(length, dtype="int64"), pt.gt(at.size, 0))
+    return pt.clip(at, -length, pt.maximum(length - 1, 0))
+
+
+def _static(ctx: Lowering, node: Node, item: IndexItem) -> Any:
+    """A position or positions that are written in the graph, as what PyTensor indexes by.
+
+    The host checks them where it knows the length, and that they are read; where there are none,
+    nothing is read.
+    """
+    payload = item.payload.array if isinstance(item.payload, Positions) else item.payload
+    if not ctx.is_late(item.dim) or item.dim not in check_messages(node):
+        return payload
+    return _clipped(ctx, node, pt.constant(payload, dtype="int64"), item.dim)
 
 
 def _is_clipped_into(indexer: Node, dim: Dim) -> bool:
@@ -76,11 +97,11 @@ def _is_view(item: IndexItem) -> bool:
 def index(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
     x, *indexers = inputs
     nodes = node.inputs[1:]
-    x, dims = _take_views(ctx, x, ctx.axes(node.inputs[0]), node.attrs.items, nodes)
+    x, dims = _take_views(ctx, node, x, ctx.axes(node.inputs[0]), nodes)
     for item in node.attrs.items:
         if item.kind == "mask" or (item.kind == "select" and isinstance(item.payload, Positions)):
             axis = dims.index(item.dim)
-            x = pt.take(x, _positions_of(ctx, item, nodes, indexers), axis=axis)
+            x = pt.take(x, _positions_of(ctx, node, item, indexers), axis=axis)
             dims = (*dims[:axis], item.new_dim(nodes), *dims[axis + 1 :])
     pointwise = [item for item in node.attrs.items if item.kind == "tensor"]
     if pointwise:
@@ -132,10 +153,10 @@ def _rows(
 
 
 def _take_views(
-    ctx: Lowering, x: Variable, dims: Dims, items: tuple[IndexItem, ...], nodes: tuple[Node, ...]
+    ctx: Lowering, node: Node, x: Variable, dims: Dims, nodes: tuple[Node, ...]
 ) -> tuple[Variable, Dims]:
     """Integers and slices, all in one view."""
-    by_dim = {item.dim: item for item in items if _is_view(item)}
+    by_dim = {item.dim: item for item in node.attrs.items if _is_view(item)}
     slots: list[Any] = []
     result: list[Dim] = []
     for dim in dims:
@@ -144,7 +165,7 @@ def _take_views(
             slots.append(slice(None))
             result.append(dim)
         elif item.kind == "int":
-            slots.append(item.payload)
+            slots.append(_static(ctx, node, item))
         else:
             slots.append(_as_slice(ctx, item))
             result.append(item.new_dim(nodes))
@@ -164,14 +185,12 @@ def _as_slice(ctx: Lowering, item: IndexItem) -> slice:
     return slice(start, stop, selection.step)
 
 
-def _positions_of(
-    ctx: Lowering, item: IndexItem, nodes: tuple[Node, ...], indexers: list[Variable]
-) -> Variable:
+def _positions_of(ctx: Lowering, node: Node, item: IndexItem, indexers: list[Variable]) -> Variable:
     """Positions along the item's dim as a vector."""
     if item.kind == "mask":
         return indexers[item.payload].nonzero()[0]
     if isinstance(item.payload, Positions):
-        return pt.constant(item.payload.array)
+        return pt.as_tensor_variable(_static(ctx, node, item))
     length = ctx.length(item.dim)
     return pt.arange(length, dtype="int64")[_as_slice(ctx, item)]
 
@@ -230,7 +249,7 @@ def update(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable,
         value = pt.cast(value, node.dtype)
     assign = pt.set_subtensor if mode == "set" else pt.inc_subtensor
     if all(_is_view(item) for item in items):
-        view, kept = _take_views(ctx, x, dims, items, nodes)
+        view, kept = _take_views(ctx, node, x, dims, nodes)
         if view is x:
             filled = ctx.broadcast(value, own, kept)
             return (filled if mode == "set" else x + filled), dims
@@ -241,9 +260,10 @@ def update(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable,
             at = _within(ctx, node, nodes[item.payload], indexers[item.payload], item.dim)
             arrays[item.dim] = (at, ctx.axes(nodes[item.payload]))
         elif item.kind == "int":
-            arrays[item.dim] = (pt.constant(item.payload, dtype="int64"), ())
+            at = pt.as_tensor_variable(_static(ctx, node, item), dtype="int64")
+            arrays[item.dim] = (at, ())
         else:
-            at = _positions_of(ctx, item, nodes, indexers)
+            at = _positions_of(ctx, node, item, indexers)
             arrays[item.dim] = (at, (item.new_dim(nodes),))
     # of values for one position the last stays, which depends on the order of the dims
     order = sort_dims if mode == "set" else ctx.order.sort

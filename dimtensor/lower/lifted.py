@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 from pytensor.graph.fg import FrozenFunctionGraph
 from pytensor.graph.traversal import ancestors
@@ -80,7 +79,7 @@ def apply(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, 
     if isinstance(attrs.function, LiftedGraph):
         used = [batches[number] for number in attrs.function.used_inputs(attrs.output)]
         carried = tuple(dim for dim in batch if any(dim in own for own in used))
-    _settle_lengths(ctx, node, result)
+    result = _settle_lengths(ctx, node, result)
     return _with_batch(ctx, result, batch, carried, attrs.core_out)
 
 
@@ -115,7 +114,7 @@ def _with_batch(
     return ctx.broadcast(result[tuple(index)], (*kept, *core), dims), dims
 
 
-def _settle_lengths(ctx: Lowering, node: Node, result: Variable) -> None:
+def _settle_lengths(ctx: Lowering, node: Node, result: Variable) -> Variable:
     """Take the length of a new dim from the result; check that of a dim that has one already."""
     attrs = node.attrs
     name = attrs.name or "apply"
@@ -136,4 +135,5 @@ def _settle_lengths(ctx: Lowering, node: Node, result: Variable) -> None:
                     )
                 )
         elif attrs.function.checked_lengths:
-            ctx.check(node, pt.eq(result.shape[axis], expected), dim)
+            result = ctx.of_length(node, result, axis, dim)
+    return result

@@ -9,7 +9,7 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
-from dimtensor.dims import Dim, Dims, mask_keys, without
+from dimtensor.dims import Dim, Dims, depends_on_mask, mask_keys, without
 from dimtensor.errors import GraphError, build_message
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.attrs import LabelPosition
@@ -38,6 +38,8 @@ class RegionLowering(Lowering):
         What bound leaves stand for, axes in the plan's order.
     known : mapping of Node to Node, optional
         The nodes outside that bound leaves are, where they are no more than that.
+    may_not_run : bool
+        Whether only the run tells if the region is computed at all.
     """
 
     def __init__(
@@ -46,11 +48,13 @@ class RegionLowering(Lowering):
         region: Region,
         bound: Sequence[Variable],
         known: Mapping[Node, Node] | None = None,
+        may_not_run: bool = False,
     ):
         super().__init__(
             region.outputs, parent.order, parent._leaf, stop=region.bound, annotate=parent.annotate
         )
         self.parent = parent
+        self.may_not_run = parent.may_not_run or may_not_run
         self.differentiates = self.differentiates or parent.differentiates
         self.variables.update(zip(region.bound, bound, strict=True))
         self._known = known or {}
@@ -125,7 +129,9 @@ def _loop(ctx: Lowering, attrs: LoopAttrs, nodes: tuple[Node, ...]) -> Results:
     states = [_stand_in(ctx, leaf) for leaf in leaves[:n]]
     elements = [_stand_in(ctx, leaf) for leaf in leaves[n : n + attrs.n_sequences]]
     captured = [ctx.variable(x) for x in given.captured]
-    inner = RegionLowering(ctx, attrs.region, [*states, *elements, *captured])
+    masked_steps = attrs.over is not None and depends_on_mask(attrs.over)
+    bound = [*states, *elements, *captured]
+    inner = RegionLowering(ctx, attrs.region, bound, may_not_run=masked_steps)
     outputs = inner.run()
     after, traced = outputs[:n], outputs[n : n + attrs.n_traces]
     go_on = outputs[n + attrs.n_traces] if attrs.stops else None
@@ -194,7 +200,8 @@ def _cond(ctx: Lowering, node: Node, inputs: list[Variable]) -> Results:
     checks: list[list[Check]] = [[], []]
 
     def branch(at: int, bound: Sequence[Variable]) -> list[Variable]:
-        inner = RegionLowering(ctx, (node.attrs.then, node.attrs.otherwise)[at], bound)
+        arm = (node.attrs.then, node.attrs.otherwise)[at]
+        inner = RegionLowering(ctx, arm, bound, may_not_run=True)
         outputs = inner.run()
         checks[at] = [check for _, check in inner.checks]
         other = [pt.constant(np.bool_(True)) for _ in checks[1 - at]]

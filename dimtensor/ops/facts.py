@@ -112,7 +112,8 @@ FACTS: dict[type, Facts] = {
             (s.Trunc, "trunc"), (s.RoundHalfToEven, "rint"),
         )
     },
-    **dict.fromkeys((m.Sigmoid, m.Softplus, s.Sign, s.Clip, s.Pow, s.IntDiv, s.Mod), _WIDENED),
+    **dict.fromkeys((m.Sigmoid, m.Softplus, m.Log1mexp), _WIDENED),
+    **dict.fromkeys((s.Sign, s.Clip, s.Pow, s.IntDiv, s.Mod), _WIDENED),
     **{
         kind: replace(_CALLED, function=name)
         for kind, name in (
@@ -120,7 +121,7 @@ FACTS: dict[type, Facts] = {
             (m.Erf, "erf"), (m.Erfc, "erfc"),
         )
     },
-    **dict.fromkeys((s.ArcTan2, s.RoundHalfAwayFromZero, m.Log1mexp, m.TriGamma), _CALLED),
+    **dict.fromkeys((s.ArcTan2, s.RoundHalfAwayFromZero, m.TriGamma), _CALLED),
     **{
         kind: replace(_CALLED, scipy=(name, count))
         for kind, name, count in (

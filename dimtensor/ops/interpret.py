@@ -9,6 +9,7 @@ import numpy as np
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.traversal import io_toposort
 
+from dimtensor.ops.positions import Inhabited, without_empty
 from dimtensor.upstream.pytensor import core_node
 
 
@@ -31,7 +32,10 @@ class Interpreter:
         self._inputs, self._outputs = list(inputs), list(outputs)
         self._constants = {v: v.data for v in used if isinstance(v, Constant)}
         self._shared = {v for v in used if hasattr(v, "get_value")}.difference(inputs)
-        self._steps = [(_perform_of(node), node, node.inputs, node.outputs) for node in nodes]
+        guarded = any(isinstance(node.op, Inhabited) for node in nodes)
+        self._steps = [
+            (_perform_of(node, guarded), node, node.inputs, node.outputs) for node in nodes
+        ]
 
     def __call__(self, *arrays: Any) -> list[Any]:
         values = dict(self._constants)
@@ -45,18 +49,41 @@ class Interpreter:
         return [values[v] for v in self._outputs]
 
 
-def _perform_of(node: Apply) -> Callable[..., None]:
+def _perform_of(node: Apply, guarded: bool) -> Callable[..., None]:
+    """How to perform a node; in guarded graphs there may be nothing where something is read."""
     from pytensor.conditional.op import IfElse
     from pytensor.tensor.blockwise import Blockwise
     from pytensor.tensor.elemwise import Elemwise
+    from pytensor.tensor.subtensor import (
+        AdvancedIncSubtensor,
+        AdvancedSubtensor,
+        IncSubtensor,
+        Subtensor,
+    )
 
+    if guarded and isinstance(node.op, (Subtensor, AdvancedSubtensor)):
+        return _perform_read
+    if guarded and isinstance(node.op, (IncSubtensor, AdvancedIncSubtensor)):
+        return _perform_update
     if isinstance(node.op, IfElse):
         return _perform_branch
     if isinstance(node.op, Blockwise):
         return _perform_batch
     if isinstance(node.op, Elemwise) and len(node.inputs) + len(node.outputs) > 32:
         return _perform_wide
+    prepare(node)
     return node.op.perform
+
+
+def prepare(node: Apply) -> None:
+    """Say in which dtype an elementwise operation computes: NumPy's reciprocal of the int 2 is 0.
+
+    PyTensor's linkers do so, and `perform` by itself does for the first node of an operation only.
+    """
+    from pytensor.tensor.elemwise import Elemwise
+
+    if isinstance(node.op, Elemwise):
+        node.op.prepare_node(node, None, None, "py")
 
 
 def _perform_branch(node: Any, inputs: list[Any], storage: list[list[Any]]) -> None:
@@ -65,6 +92,22 @@ def _perform_branch(node: Any, inputs: list[Any], storage: list[list[Any]]) -> N
     start = 0 if condition else len(storage)
     for cell, value in zip(storage, values[start:], strict=False):
         cell[0] = value
+
+
+def _perform_read(node: Any, inputs: list[Any], storage: list[list[Any]]) -> None:
+    """A look-up, of zeros where there is nothing."""
+    x, *positions = inputs
+    if 0 in x.shape:
+        x = np.zeros(without_empty(node.op.idx_list, x.shape), x.dtype)
+    node.op.perform(node, [x, *positions], storage)
+
+
+def _perform_update(node: Any, inputs: list[Any], storage: list[list[Any]]) -> None:
+    """An update, which leaves an empty array as it is."""
+    if 0 in inputs[0].shape:
+        storage[0][0] = inputs[0]
+    else:
+        node.op.perform(node, inputs, storage)
 
 
 def _perform_batch(node: Any, inputs: list[Any], storage: list[list[Any]]) -> None:

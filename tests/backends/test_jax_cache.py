@@ -104,6 +104,7 @@ def run(folder, **environment):
     return int(hits)
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_a_second_process_does_not_compile_again_and_none_changes_settings(tmp_path):
     ours = tmp_path / "ours"

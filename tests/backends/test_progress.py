@@ -1,6 +1,7 @@
 """The line about long compilations, and what wakes in the background."""
 
 import io
+import re
 import subprocess
 import sys
 import time
@@ -85,8 +86,80 @@ def test_a_notebook_shows_an_output_that_is_emptied(monkeypatch, notebook, capsy
 @pytest.mark.parametrize("asked", ["0", ""])
 def test_no_line_where_nobody_looks(monkeypatch, capsys, asked):
     monkeypatch.setenv("DIMTENSOR_PROGRESS", asked)
-    monkeypatch.setattr(progress, "is_interactive", lambda: asked == "0")
+    if asked == "0":
+        monkeypatch.setattr(progress, "_in_notebook", lambda: True)
     with progress.announced("it", patience=0.0):
+        time.sleep(0.05)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_nobody_looks_at_a_file_because_ipython_is_imported(monkeypatch, capsys):
+    monkeypatch.delenv("DIMTENSOR_PROGRESS", raising=False)
+    ipython = types.ModuleType("IPython")
+    ipython.get_ipython = lambda: None
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    with progress.announced("it", patience=0.0):
+        time.sleep(0.05)
+    assert capsys.readouterr() == ("", "")
+    assert not progress.is_interactive()
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def counted(seconds=1.5):
+    with progress.Progress("sampling", total=2000, patience=0.0) as step:
+        step(1, "3 divergences")
+        time.sleep(seconds)
+        step(1999)
+        time.sleep(0.5)
+
+
+def test_a_terminal_has_one_line_that_is_written_over(monkeypatch):
+    monkeypatch.delenv("DIMTENSOR_PROGRESS", raising=False)
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    counted()
+    lines = sys.stderr.getvalue().split("\r\x1b[K")
+    assert lines[-1] == ""
+    assert any("sampling: 1 of 2,000, 3 divergences" in line for line in lines)
+    assert any(line.startswith("dimtensor: sampling: 1,999 of 2,000") for line in lines)
+    assert lines[-2].endswith(("1 s", "2 s"))
+    assert "\n" not in sys.stderr.getvalue()
+
+
+def test_a_terminal_too_narrow_for_the_line_has_its_beginning(monkeypatch):
+    monkeypatch.delenv("DIMTENSOR_PROGRESS", raising=False)
+    monkeypatch.setenv("COLUMNS", "20")
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    counted(0.5)
+    assert {len(line) for line in sys.stderr.getvalue().split("\r\x1b[K")} == {19, 0}
+
+
+def test_a_notebook_has_one_output_that_is_updated(monkeypatch, notebook):
+    monkeypatch.delenv("DIMTENSOR_PROGRESS", raising=False)
+    counted()
+    kinds = [kind for kind, *_ in notebook]
+    assert kinds[0] == "display"
+    assert set(kinds[1:]) == {"update"}
+    assert len(kinds) >= 4
+    assert notebook[-1][1] == ""
+    assert notebook[-2][1].startswith("dimtensor: sampling: 1,999 of 2,000")
+
+
+def test_a_file_that_is_asked_to_has_one_line(monkeypatch, capsys):
+    monkeypatch.setenv("DIMTENSOR_PROGRESS", "1")
+    counted(0.5)
+    assert re.fullmatch(
+        r"dimtensor: sampling: \d of 2,000[^\n]* 1\.\d s\n", capsys.readouterr().err
+    )
+
+
+def test_who_asks_for_silence_has_it(monkeypatch, capsys):
+    monkeypatch.setenv("DIMTENSOR_PROGRESS", "1")
+    with progress.Progress("sampling", total=3, patience=0.0, wanted=False) as step:
+        step(1)
         time.sleep(0.05)
     assert capsys.readouterr() == ("", "")
 

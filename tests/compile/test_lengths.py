@@ -84,3 +84,12 @@ def test_dims_that_take_the_place_of_each_other_are_as_long(old, new):
     assert found[1].item() == 28.0
     back = told.relabel(new, old).sum() * dt.arange(old)
     np.testing.assert_allclose(dt.function([told], back, backend="python")(STEPS), 6 * STEPS)
+
+
+@pytest.mark.parametrize("ends", [(20, None), (None, 30), (20, 30), (-30, -20), (40, 60)], ids=str)
+def test_long_slices_of_a_length_that_only_plain_arrays_tell(ends):
+    t = dt.Dim("t")
+    x = dt.tensor("x", dims=t)
+    f = dt.function([x], x.isel(t=slice(*ends)).sum(), backend="python")
+    values = np.arange(50.0)
+    assert f.positional(values)[0] == values[slice(*ends)].sum()

@@ -113,12 +113,17 @@ def _value_at_others(case: Case) -> Compared:
     """Of programs of plain operations; which infinity or none, not only where."""
     if not all(step.op in PLAIN for step in all_steps(case.program.steps)):
         return []
+    # of zeros of both signs either one is the extreme, and products of a zero have both
+    extremes = {"maximum", "minimum", "max", "min", "max by group", "clip"}
+    special = [np.nan, np.inf, -np.inf]
+    if not extremes.intersection(s.op for s in all_steps(case.program.steps)):
+        special += [0.0, -0.0]
     point = {}
     for i in case.program.inputs:
         changed = np.array(i.array)
         if changed.size and i.is_float:
             which = case.rng.integers(0, changed.size)
-            changed.flat[which] = case.rng.choice([np.nan, np.inf, -np.inf, 0.0, -0.0])
+            changed.flat[which] = case.rng.choice(special)
         point[i.number] = Named(i.value.dims, changed)
     others = [dt.tensor(f"o{i.number}", dims=[case.built.dims[d] for d in i.value.dims],
                         dtype=i.dtype) for i in case.program.inputs]  # fmt: skip

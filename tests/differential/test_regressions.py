@@ -370,6 +370,20 @@ def test_updates_by_a_captured_value_where_a_condition_has_dims(how: str, backen
     np.testing.assert_allclose(value(dt.grad(loss, z), point, backend), slopes, rtol=1e-14)
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_hessians_beside_infinities_that_are_not_used(backend: str) -> None:
+    """Of x² log(x) at one element, where others are zero or negative: 2 log(x) + 3 there."""
+    element = (v * dt.log(v) * v).isel(k=1)
+    point = {v: np.array([0.0, 1.3, -1.0])}
+    slope = dt.grad(element, v)
+    rows = [dt.grad(slope.isel(k=at), v) for at in range(3)]
+    expected = np.zeros((3, 3))
+    expected[1, 1] = 2 * np.log(1.3) + 3
+    hessian, *found = dt.evaluate([dt.hessian(element, v), *rows], point, backend=backend)
+    np.testing.assert_allclose(hessian.values, expected, rtol=1e-12)
+    np.testing.assert_allclose([row.values for row in found], expected, rtol=1e-12)
+
+
 # -- lengths ---------------------------------------------------------------------------------------
 
 

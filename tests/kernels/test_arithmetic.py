@@ -92,6 +92,24 @@ def test_whole_powers(exponent):
             np.testing.assert_array_equal(np.signbit(found[usual]), np.signbit(expected[usual]))
 
 
+@pytest.mark.parametrize("exponent", [1.5, -1.5, 2.5, -2.5, 4.5, -4.5, 5.5])
+def test_powers_with_a_square_root(exponent):
+    """Up to 4.5 by a square root: as precise as its factors, and with the C library's limits."""
+    x = pt.dvector("x")
+    call = compiled([x], [x ** np.float32(exponent)])
+    special = np.array([*SPECIAL, 1e60, 1e-60])
+    for data in (special, np.random.default_rng(0).uniform(0, 3, 1000)):
+        with np.errstate(all="ignore"):
+            expected = np.float_power(data, exponent)
+            exact = data.astype(np.longdouble) ** exponent
+        (found,) = call(data)
+        usual = np.isfinite(expected) & (abs(expected) > 1e-300)
+        np.testing.assert_allclose(found[~usual], expected[~usual], atol=1e-300)
+        np.testing.assert_array_equal(np.signbit(found[~usual & ~np.isnan(expected)]), False)
+        error = abs(found[usual] - exact[usual]) / abs(exact[usual])
+        assert error.max() <= (abs(exponent) + 1) * 2.0**-52
+
+
 def test_division_with_a_remainder():
     x, y = pt.dvectors("x", "y")
     found = compiled([x, y], [x // y, x % y])(X, Y)

@@ -49,10 +49,7 @@ def test_the_next_process_compiles_nothing(tmp_path):
     for found in (first, second):
         assert found["real"] == pytest.approx([2.0, 2 * 0.5403023058681398])
         assert found["factor"] == [[2.0, 0.0], [0.0, 2.0]]
-
-
-def test_another_kernel_is_another_one(tmp_path):
-    run(tmp_path)
+    # and another kernel is another one
     other = run(tmp_path, factor="3.0")
     assert (other["hits"], other["misses"]) == (0, 1)
     assert other["real"][0] == pytest.approx(3.0)

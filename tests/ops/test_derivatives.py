@@ -314,6 +314,12 @@ UNUSED: dict[str, tuple[Any, list, list]] = {
     ),
     "set": (lambda w: pt.set_subtensor((w * pt.log(w))[[0, 2]], w[2])[:2].sum(),
             [0, l1 + 1, 1], [0, 1 / 1.3, 0]),
+    "products of products": (lambda w: (w * pt.log(w) * w)[1], [0, 1.3 * (2 * l1 + 1), 0],
+                             [0, 2 * l1 + 3, 0]),
+    "an exponent": (lambda w: pt.exp(w * pt.log(w))[1], [0, 1.3**1.3 * (l1 + 1), 0],
+                    [0, 1.3**1.3 * ((l1 + 1) ** 2 + 1 / 1.3), 0]),
+    "a root": (lambda w: (pt.sqrt(w) * w)[[1, 1]].sum(), [0, 3 * 1.3**0.5, 0],
+               [0, 1.5 / 1.3**0.5, 0]),
 }  # fmt: skip
 
 
@@ -346,19 +352,9 @@ def _derivatives_of_unused(name: str, ways: Sequence[str]) -> None:
 
 @pytest.mark.parametrize("name", UNUSED)
 def test_derivatives_beside_infinities_that_are_not_used(name: str):
-    ways = ("forward over reverse", "reverse over forward", "forward over forward")
+    ways = ("forward over reverse", "reverse over forward", "forward over forward",
+            "reverse over reverse")  # fmt: skip
     _derivatives_of_unused(name, ways)
-
-
-@pytest.mark.parametrize("name", UNUSED)
-def test_reverse_over_reverse_beside_infinities_that_are_not_used(
-    name: str, request: pytest.FixtureRequest
-):
-    if name in ("product", "each with each", "set"):
-        reason = "an infinite slope of a product whose other factor is a cotangent of zero"
-        mark = pytest.mark.xfail(raises=AssertionError, strict=True, reason=reason)
-        request.applymarker(mark)
-    _derivatives_of_unused(name, ["reverse over reverse"])
 
 
 def test_third_derivatives_of_products():

@@ -108,6 +108,7 @@ EXAMPLES: dict[str, Callable[[], Variable | list[Variable]]] = {
         pt.inc_subtensor(zeros(144)[:3], fixed[:3]) + pt.inc_subtensor(zeros(144)[2:5], fixed[2:5])
     ),
     "selection_in_batch": lambda: batched_updates(),
+    "equal_to_itself": lambda: pt.switch(pt.eq(x.shape[0], x[::-1].shape[0]), x, -x),
     "numbers_of_one_dtype": lambda: x * pt.constant(np.float32(0.1)),
     "neutral_number": lambda: [x * 1.0, x / 1.0, x - 0.0, x + (-0.0), on.astype("int64") + 0],
     "times_minus_one": lambda: x * -1.0,

@@ -35,11 +35,12 @@ def _dispatch() -> Any:
 
 def _register_ops(jax_funcify: Any) -> None:
     """Teach PyTensor's dispatcher, which is the process's, the ops that are ours, and no others."""
-    from dimtensor.backends.jax import loops
+    from dimtensor.backends.jax import loops, series
     from dimtensor.ops.group import GroupPosition
     from dimtensor.ops.linalg import CholeskyGradient
 
     loops.register(jax_funcify, _translate)
+    series.register(jax_funcify)
 
     @jax_funcify.register(CholeskyGradient)
     def cholesky_gradient(op, **kwargs):

@@ -22,6 +22,7 @@ from pytensor.tensor.subtensor import (
 )
 
 from dimtensor.backends.jax.symbolic import is_symbol
+from dimtensor.ops.positions import without_empty
 from dimtensor.upstream.pytensor import refuse_broadcast_of_vector_index
 
 # A padded addend is one pass over the tensor that fuses with its neighbours, an update in place
@@ -59,11 +60,13 @@ def _dimshuffle(node: Any) -> Callable[..., Any]:
 
 
 def _number(node: Any) -> Callable[..., Any]:
-    """A scalar of an array without axes; of a constant a number, not a traced one."""
+    """A scalar of an array without axes; of a constant or a length a number, not a traced one."""
     import jax.numpy as jnp
 
     def number(x: Any) -> Any:
-        return x[()] if isinstance(x, (np.ndarray, np.generic)) else jnp.asarray(x)
+        if isinstance(x, (np.ndarray, np.generic)):
+            return x[()]
+        return x if isinstance(x, int) else jnp.asarray(x)
 
     return number
 
@@ -77,7 +80,10 @@ def _gather(node: Any) -> Callable[..., Any] | None:
     def gather(x: Any, *arrays: Any) -> Any:
         import jax.numpy as jnp
 
-        at = jnp.asarray(x).at[tuple(indices_from_subtensor(arrays, op.idx_list))]
+        x = jnp.asarray(x)
+        if 0 in x.shape:
+            x = jnp.zeros(without_empty(op.idx_list, x.shape), x.dtype)
+        at = x.at[tuple(indices_from_subtensor(arrays, op.idx_list))]
         return at.get(mode="promise_in_bounds", **hints)
 
     return gather
@@ -98,6 +104,8 @@ def _scatter(node: Any) -> Callable[..., Any] | None:
         import jax.numpy as jnp
 
         x, y = jnp.asarray(x), jnp.asarray(y)
+        if 0 in x.shape:
+            return x
         indices = tuple(indices_from_subtensor(arrays, op.idx_list))
         alone = indices[0] if len(indices) == 1 else indices
         refuse_broadcast_of_vector_index(op, node, x, y, alone)
@@ -132,16 +140,32 @@ def _hints(op: Any, variables: list[Any]) -> dict[str, bool]:
     }
 
 
-def _increment(node: Any) -> Callable[..., Any] | None:
-    """Adding to a slice: the addend is padded with zeros, as in JAX's own derivatives."""
+def _put(node: Any) -> Callable[..., Any]:
+    """Setting a slice, or adding to it."""
     op = node.op
-    if op.set_instead_of_inc:
-        return None
+    if not op.set_instead_of_inc:
+        return _increment(op)
+
+    def put(x: Any, y: Any, *arrays: Any) -> Any:
+        import jax.numpy as jnp
+
+        x = jnp.asarray(x)
+        if 0 in x.shape:
+            return x
+        return x.at[tuple(indices_from_subtensor(arrays, op.idx_list))].set(y)
+
+    return put
+
+
+def _increment(op: Any) -> Callable[..., Any]:
+    """Adding to a slice: the addend is padded with zeros, as in JAX's own derivatives."""
 
     def increment(x: Any, y: Any, *arrays: Any) -> Any:
         import jax.numpy as jnp
 
         x, y = jnp.asarray(x), jnp.asarray(y)
+        if 0 in x.shape:
+            return x
         indices = tuple(indices_from_subtensor(arrays, op.idx_list))
         slices = _static_slices(indices, x.shape)
         if slices is None:
@@ -209,6 +233,8 @@ def _slice(node: Any) -> Callable[..., Any]:
     def subtensor(x: Any, *given: Any) -> Any:
         if isinstance(x, np.ndarray) and any(isinstance(each, jax.Array) for each in given):
             x = jnp.asarray(x)
+        if 0 in np.shape(x):
+            x = jnp.zeros(without_empty(entries, x.shape), x.dtype)
         indices = indices_from_subtensor(given, entries)
         return x[indices[0] if len(indices) == 1 else indices]
 
@@ -220,6 +246,6 @@ _TRANSLATIONS: dict[type, Callable[[Any], Callable[..., Any] | None]] = {
     ScalarFromTensor: _number,
     AdvancedSubtensor: _gather,
     AdvancedIncSubtensor: _scatter,
-    IncSubtensor: _increment,
+    IncSubtensor: _put,
     Subtensor: _slice,
 }

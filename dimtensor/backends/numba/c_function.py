@@ -11,7 +11,7 @@ import numpy as np
 
 from dimtensor.backends.base import Executable
 from dimtensor.kernels.native.flat import CONDITION, closure_table
-from dimtensor.kernels.native.translate import ArgumentType
+from dimtensor.kernels.native.values import ArgumentType
 
 _TABLE = ctypes.POINTER(ctypes.c_void_p)
 _PROTOTYPE = ctypes.CFUNCTYPE(ctypes.c_int32, _TABLE, _TABLE, ctypes.c_void_p)

@@ -148,11 +148,13 @@ class _Colours:
         self,
         nodes: Sequence[Node],
         forms: dict[Node, tuple],
+        parts_of: dict[Node, list[tuple[int, Any]]],
         dim_forms: _DimForms,
         given: dict[Node, int],
         plan: AxisOrder,
     ):
         self._forms = forms
+        self._parts = parts_of
         self._dim_forms = dim_forms
         self._given = given
         self._plan = plan
@@ -205,7 +207,7 @@ class _Colours:
     def _uses(self, nodes: Sequence[Node]) -> list[tuple[Node, int, Any]]:
         found = []
         for node in nodes:
-            for place, part in parts(self._forms[node]):
+            for place, part in self._parts[node]:
                 if isinstance(part, (Dim, Node)):
                     found.append((node, place, part))
             found += [(node, -at, dim) for at, dim in enumerate(self._plan.sort(node.dims), 1)]
@@ -247,10 +249,12 @@ class _Writer:
         roots = [*given, *self.outputs, *self.masks]
         self.known = set(found := with_regions(toposort(roots)))
         self.forms = {node: kind_of(node).form(node) for node in found}
+        self.parts = {node: list(parts(form)) for node, form in self.forms.items()}
+        self.dims_of = {node: _dims_of(node, self.parts[node]) for node in found}
         self.dim_forms = _DimForms(self.known)
         self.plan = plan_axes(self.outputs)
         order = {node: at for at, node in enumerate(given)}
-        self.colours = _Colours(found, self.forms, self.dim_forms, order, self.plan)
+        self.colours = _Colours(found, self.forms, self.parts, self.dim_forms, order, self.plan)
         for root in roots:
             self._number_from(root)
         self.dims = self._number_dims()
@@ -299,7 +303,7 @@ class _Writer:
                 stack += [(one, False) for one in reversed(below) if one not in self.numbers]
 
     def _below(self, node: Node) -> Iterator[Node]:
-        for dim in sorted(_dims_of(node, self.forms[node]), key=self._dim_key):
+        for dim in sorted(self.dims_of[node], key=self._dim_key):
             yield from self.dim_forms.masks(dim)
         yield from self._nodes_in(self.forms[node])
 
@@ -330,7 +334,7 @@ class _Writer:
         """
         found: dict[Dim, None] = {}
         sources = [(source,) for source in self.inputs if isinstance(source, Dim)]
-        for dims in (*sources, *(_dims_of(node, self.forms[node]) for node in self.nodes)):
+        for dims in (*sources, *(self.dims_of[node] for node in self.nodes)):
             for dim in sorted(dims, key=self._dim_key):
                 for one in self.dim_forms.with_parents(dim):
                     found[one] = None
@@ -390,7 +394,7 @@ class _Writer:
         pairs: list[tuple[Dim, Dim]] = []
         met: dict[Dim, None] = {}
         for node in self.nodes:
-            for dims in _dims_beside(node, self.forms[node]):
+            for dims in _dims_beside(node, self.parts[node]):
                 axes = self.plan.sort(dims)
                 met.update(dict.fromkeys(axes))
                 pairs += pairwise(axes)
@@ -398,7 +402,7 @@ class _Writer:
         return [self.numbers[dim] for dim in _first_that_fits(used, pairs)]
 
 
-def _dims_beside(node: Node, form: tuple) -> Iterator[Iterable[Dim]]:
+def _dims_beside(node: Node, of_form: Iterable[tuple[int, Any]]) -> Iterator[Iterable[Dim]]:
     """Dims that are axes of one variable where a node is lowered."""
     yield node.dims
     for one in node.inputs:
@@ -407,12 +411,12 @@ def _dims_beside(node: Node, form: tuple) -> Iterator[Iterable[Dim]]:
         yield set().union(*(i.dims for i in node.inputs))
     selected = kind_of(node).selected(node)
     if selected is not None:
-        chosen = (part.dim for _, part in parts(form) if isinstance(part, Chosen))
+        chosen = (part.dim for _, part in of_form if isinstance(part, Chosen))
         yield set(chosen).union(*(i.dims for i in selected.indexers))
 
 
-def _dims_of(node: Node, form: tuple) -> set[Dim]:
-    dims = {part for _, part in parts(form) if isinstance(part, Dim)}
+def _dims_of(node: Node, of_form: Iterable[tuple[int, Any]]) -> set[Dim]:
+    dims = {part for _, part in of_form if isinstance(part, Dim)}
     dims.update(node.dims)
     if node.categories is not None:
         dims.add(node.categories)

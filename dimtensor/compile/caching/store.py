@@ -97,9 +97,11 @@ class Store:
             with _exclusive(partial) as file:
                 file.write(content)
             partial.replace(self._path(key))
-        except OSError:
+        except BaseException as error:
             with contextlib.suppress(OSError):
                 partial.unlink()
+            if not isinstance(error, OSError):
+                raise
             return False
         self.evict()
         return True

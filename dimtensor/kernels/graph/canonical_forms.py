@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
+from typing import Any
 
 import pytensor.tensor as pt
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.fg import FunctionGraph
-from pytensor.tensor.basic import MakeVector, ScalarFromTensor, Split, TensorFromScalar
+from pytensor.scalar.basic import Composite
+from pytensor.tensor.basic import AllocEmpty, MakeVector, ScalarFromTensor, Split, TensorFromScalar
 from pytensor.tensor.blockwise import Blockwise
-from pytensor.tensor.elemwise import DimShuffle
+from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.linalg import Cholesky, CholeskySolve, Solve, SolveTriangular
 from pytensor.tensor.math import ProdWithoutZeros
 from pytensor.tensor.shape import Shape, Shape_i
 from pytensor.tensor.special import LogSoftmax, Softmax
-from pytensor.tensor.subtensor import AdvancedIncSubtensor, AdvancedSubtensor, Subtensor
+from pytensor.tensor.subtensor import (
+    AdvancedIncSubtensor,
+    AdvancedSubtensor,
+    Subtensor,
+    inc_subtensor,
+    indices_from_subtensor,
+)
 
 from dimtensor.kernels.plan.axis_lengths import constant_int
 
@@ -23,13 +31,17 @@ from dimtensor.kernels.plan.axis_lengths import constant_int
 def split_as_slices(graph: FunctionGraph) -> None:
     """Replace every split by slices.
 
-    A slice is a view in a loop nest; PyTensor's split for numba takes ten seconds to compile.
+    A slice is a view in a loop nest; PyTensor's split for numba takes ten seconds to compile. A
+    split that does not fit is left to it: it has the error.
     """
     for node in graph.toposort():
         if not isinstance(node.op, Split):
             continue
         x, sizes = node.inputs
         known = _known_sizes(sizes)
+        length = x.type.shape[node.op.axis % x.type.ndim]
+        if known is not None and not _fits(known, length):
+            continue
         if known is None or known.count(None) > 1:
             slices = _computed_slices(sizes, len(node.outputs))
         else:
@@ -38,6 +50,14 @@ def split_as_slices(graph: FunctionGraph) -> None:
         for part, output in zip(slices, node.outputs, strict=True):
             taken = output.type.filter_variable(x[(*before, part)])
             graph.replace(output, taken, reason="split_as_slices", import_missing=True)
+
+
+def _fits(sizes: Sequence[int | None], length: int | None) -> bool:
+    """Whether sizes of parts, as far as they are known, can be those of an axis."""
+    found = [n for n in sizes if n is not None]
+    if any(n < 0 for n in found):
+        return False
+    return length is None or (sum(found) == length or (sum(found) < length and None in sizes))
 
 
 def _computed_slices(sizes: Variable, count: int) -> list[slice]:
@@ -60,6 +80,22 @@ def products_as_reductions(graph: FunctionGraph) -> None:
             product = pt.prod(ones, axis=node.op.axis, dtype=out.type.dtype)
             taken = out.type.filter_variable(product)
             graph.replace(out, taken, reason="products_as_reductions")
+
+
+def accumulated_as_asked(graph: FunctionGraph) -> None:
+    """Cast what is accumulated in another dtype than that of the result; kernels use the result's.
+
+    PyTensor adds up single precision in double precision unless it is told not to.
+    """
+    for node in graph.toposort():
+        if not isinstance(node.op, CAReduce):
+            continue
+        (x,), (out,), dtype = node.inputs, node.outputs, node.op.acc_dtype
+        if dtype in (None, out.type.dtype):
+            continue
+        reduced = node.op.clone(dtype=dtype, acc_dtype=dtype)(pt.cast(x, dtype))
+        taken = out.type.filter_variable(pt.cast(reduced, out.type.dtype))
+        graph.replace(out, taken, reason="accumulated_as_asked", import_missing=True)
 
 
 def updates_once(graph: FunctionGraph) -> None:
@@ -157,3 +193,70 @@ def softmax_written_out(graph: FunctionGraph) -> None:
             out = node.outputs[0]
             new = out.type.filter_variable(new)
             graph.replace(out, new, reason="softmax_written_out", import_missing=True)
+
+
+def composites_written_out(graph: FunctionGraph) -> None:
+    """Replace what PyTensor has fused already, such as a third power, by its operations."""
+    for node in graph.toposort():
+        scalar = node.op.scalar_op if isinstance(node.op, Elemwise) else None
+        if isinstance(scalar, Composite):
+            found: dict[Variable, Variable] = dict(
+                zip(scalar.fgraph.inputs, node.inputs, strict=True)
+            )
+            for inner in scalar.fgraph.toposort():
+                operands = [
+                    pt.constant(v.data) if isinstance(v, Constant) else found[v]
+                    for v in inner.inputs
+                ]
+                results = Elemwise(inner.op)(*operands, return_list=True)
+                found.update(zip(inner.outputs, results, strict=True))
+            for old, v in zip(node.outputs, scalar.fgraph.outputs, strict=True):
+                new = old.type.filter_variable(found[v])
+                graph.replace(old, new, reason="composites_written_out", import_missing=True)
+
+
+def positions_of_masks(graph: FunctionGraph) -> None:
+    """Replace masks that are known by the positions that they choose."""
+    for node in graph.toposort():
+        op = node.op
+        if not isinstance(op, (AdvancedSubtensor, AdvancedIncSubtensor)):
+            continue
+        first = 1 if isinstance(op, AdvancedSubtensor) else 2
+        indices = indices_from_subtensor(node.inputs[first:], op.idx_list)
+        masks = [i for i in indices if getattr(i, "dtype", None) == "bool"]
+        if not masks or not all(isinstance(i, Constant) and i.data.ndim for i in masks):
+            continue
+        x = node.inputs[0]
+        written: list[Any] = []
+        lengths: list[int | None] = []
+        for i in indices:
+            if i in masks:
+                written += [pt.constant(at) for at in i.data.nonzero()]
+                lengths += i.data.shape
+            else:
+                written.append(i)
+                lengths.append(None)
+        lengths += [None] * (x.type.ndim - len(lengths))
+        pairs = zip(lengths, x.type.shape, strict=True)
+        if any(length not in (None, known) for length, known in pairs):
+            x = pt.specify_shape(x, lengths)
+        new = x[tuple(written)]
+        if first == 2:
+            new = inc_subtensor(
+                new,
+                node.inputs[1],
+                set_instead_of_inc=op.set_instead_of_inc,
+                ignore_duplicates=op.ignore_duplicates,
+            )
+        out = node.outputs[0]
+        new = out.type.filter_variable(new)
+        graph.replace(out, new, reason="positions_of_masks", import_missing=True)
+
+
+def empty_as_zeros(graph: FunctionGraph) -> None:
+    """Replace arrays whose elements are written later by zeros."""
+    for node in graph.toposort():
+        if isinstance(node.op, AllocEmpty):
+            out = node.outputs[0]
+            zeros = out.type.filter_variable(pt.zeros(node.inputs, dtype=out.type.dtype))
+            graph.replace(out, zeros, reason="empty_as_zeros", import_missing=True)

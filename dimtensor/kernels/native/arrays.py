@@ -1,7 +1,7 @@
 """From loops to LLVM: arrays, which a kernel makes in three places.
 
 Memory of a result is that of the caller, or is handed to the caller; small arrays of known lengths
-live in the frame of the function; others come from the heap and are freed when the kernel ends.
+live in the frame of the function; others come from the heap, and the next call takes them again.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dimtensor.kernels.ir.make import is_zero
 from dimtensor.kernels.ir.walk import summary
 from dimtensor.kernels.native.builder import Builder
 from dimtensor.kernels.native.expressions import Expressions
+from dimtensor.kernels.native.functions import workspace
 from dimtensor.kernels.native.values import (
     BOOL,
     I64,
@@ -31,23 +32,6 @@ OUT_OF_MEMORY = 1
 _FRAME_BYTES = 2048
 
 _HELD = "%held"
-_FREE_ALL = "dimtensor.free_all"
-_FREE_ALL_TEXT = """
-define internal void @dimtensor.free_all(ptr nocapture %held, i64 %count) noinline nounwind {
-entry:
-  br label %loop
-loop:
-  %at = phi i64 [ 0, %entry ], [ %next, %loop ]
-  %place = getelementptr inbounds ptr, ptr %held, i64 %at
-  %array = load ptr, ptr %place, align 8
-  call void @free(ptr %array)
-  %next = add nuw i64 %at, 1
-  %more = icmp ult i64 %next, %count
-  br i1 %more, label %loop, label %done
-done:
-  ret void
-}
-""".strip()
 
 
 class Arrays(Expressions):
@@ -138,41 +122,45 @@ class Arrays(Expressions):
         if result is not None:
             memory = self._result_memory(result, size_value, shape)
             return Array(memory, type_, shape, b.scope())
-        slot = b.let(f"getelementptr inbounds ptr, ptr {_HELD}, i64 {self._held}")
+        at = self._held
         self._held += 1
+        slot = b.let(f"getelementptr inbounds ptr, ptr {_HELD}, i64 {at}")
         if self._depth:
-            b.declarations.function("free", "void", ["ptr"], " nounwind")
-            b.write(f"call void @free(ptr {b.let(f'load ptr, ptr {slot}, align 8')})")
-            b.write(f"store ptr null, ptr {slot}, align 8")
-        pointer = self._memory(size_value)
+            b.write(workspace.leave(slot, at, 1))
+        pointer = self._checked(workspace.take(self._room(size_value), at))
         b.write(f"store ptr {pointer}, ptr {slot}, align 8")
         return Array(pointer, type_, shape, b.scope())
 
     def _free(self) -> None:
-        """Give the heap's arrays back.
+        """Leave the heap's arrays to the next call, or give them back.
 
         Their addresses stand in a table. As variables they would be values that every failure
         brings along: the square of the number of arrays, which takes LLVM minutes.
         """
         b = self.b
-        b.declarations.function("free", "void", ["ptr"], " nounwind")
         if not self._held:
             return
         b.declarations.function("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
-        b.declarations.lines.setdefault(_FREE_ALL, _FREE_ALL_TEXT)
+        workspace.declare(b.declarations.lines, self._held)
         b.entry += [
             f"  {_HELD} = alloca [{self._held} x ptr], align 8",
             f"  call void @llvm.memset.p0.i64(ptr align 8 {_HELD}, i8 0, "
             f"i64 {8 * self._held}, i1 false)",
         ]
-        b.write(f"call void @{_FREE_ALL}(ptr {_HELD}, i64 {self._held})")
+        b.write(workspace.leave(_HELD, 0, self._held))
 
     def _memory(self, size: Value) -> str:
+        """Memory that the caller frees."""
+        allocate = workspace.allocator(self.b.declarations.lines)
+        return self._checked(f"call noalias ptr @{allocate}(i64 {self._room(size)})")
+
+    def _room(self, size: Value) -> str:
+        """Bytes to ask for: of 0 some systems give null."""
+        return self.b.extreme("max", size, constant(1, I64)).text
+
+    def _checked(self, call: str) -> str:
         b = self.b
-        b.declarations.function("malloc", "noalias ptr", ["i64"], " nounwind")
-        # of 0 bytes some systems give null
-        room = b.extreme("max", size, constant(1, I64))
-        pointer = b.let(f"call noalias ptr @malloc(i64 {room.text})")
+        pointer = b.let(call)
         missing = Value(b.let(f"icmp eq ptr {pointer}, null"), BOOL)
         with b.when(missing, "full"):
             self._fail(OUT_OF_MEMORY)

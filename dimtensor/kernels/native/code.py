@@ -7,22 +7,15 @@ import json
 import struct
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dimtensor.kernels.ir.nodes import Function
-from dimtensor.kernels.ir.python import printed
 from dimtensor.kernels.native import machine
 from dimtensor.kernels.native.externals import address_of
 from dimtensor.kernels.native.flat import closure_table, flat
-from dimtensor.kernels.native.translate import (
-    ArgumentType,
-    ResultType,
-    Translation,
-    Translator,
-)
-from dimtensor.kernels.native.values import NotLoadable
+from dimtensor.kernels.native.functions import workspace
+from dimtensor.kernels.native.values import ArgumentType, NotLoadable, ResultType
 from dimtensor.kernels.native.wrapper import (
     TABLE,
     addresses,
@@ -30,6 +23,10 @@ from dimtensor.kernels.native.wrapper import (
     python_function,
     wrapper,
 )
+
+if TYPE_CHECKING:
+    from dimtensor.kernels.ir.nodes import Function
+    from dimtensor.kernels.native.translate import Translation
 
 _MAGIC = b"dimtensor kernel 2\n"
 # what the functions around a kernel call
@@ -106,6 +103,8 @@ def translated(
     NotNative
         If there is something in it that it may not have.
     """
+    from dimtensor.kernels.native.translate import Translator  # loading takes none of it
+
     return Translator(function, arguments, operations).translate("kernel")
 
 
@@ -137,6 +136,8 @@ def native_code(
     OutOfScope
         If no machine code can be loaded in this process.
     """
+    from dimtensor.kernels.ir.python import printed
+
     _check_process()
     found = translated(function, arguments, operations)
     text = "\n".join(
@@ -172,6 +173,7 @@ class NativeKernel:
         self._loaded = machine.Loaded(code.object)
         table = addresses()
         ctypes.memmove(self._loaded.variable(TABLE), table, ctypes.sizeof(table))
+        workspace.keep(self, self._loaded)
 
     @cached_property
     def address(self) -> int:

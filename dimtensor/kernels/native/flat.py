@@ -15,8 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dimtensor.kernels.native.translate import ArgumentType, ResultType
-from dimtensor.kernels.native.values import scalar_of
+from dimtensor.kernels.native.values import ArgumentType, ResultType, scalar_of
 
 CONDITION = -1
 _HEAD = 3

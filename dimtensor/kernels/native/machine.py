@@ -8,6 +8,8 @@ from __future__ import annotations
 import ctypes
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from typing import Any
 
@@ -21,6 +23,11 @@ _lock = threading.RLock()
 # is compared with many others, for little. Written out, a filter of four states with its gradient
 # has 11,000, which vectorised take a third less time
 _LONGEST = 20_000
+# versions of LLVM that make vectors of statements that all do the same, and those that also make
+# them of some that do not, unless an option says otherwise. To set an option that is unknown ends
+# the process, so of other versions nothing is asked
+_PLAIN_LANES, _PADDING_LANES = range(21), (22,)
+_PADS_LANES = "-slp-copyable-elements"
 # A module of more blocks than these, some thousand loops in one function, is hardly optimised:
 # LLVM's loop passes and its choice of instructions take minutes for twice as many.
 _MOST_BLOCKS = 8_000
@@ -98,10 +105,10 @@ def optimised(text: str, cpu: str | None = None) -> tuple[Any, Any]:
             _tidy(module, machine)
             return module, machine
         machine = _target_machine(cpu)
+        statements = _vectorises_statements(text)
         for vectorise in (True, False):
             module = _for(machine, text)
-            long = text.count("\n") > _LONGEST
-            _optimise(module, machine, vectorise, vectorise and not long)
+            _optimise(module, machine, vectorise, vectorise and statements)
             try:
                 module.verify()
             except RuntimeError as error:
@@ -144,7 +151,34 @@ def _optimise(module: Any, machine: Any, loops: bool, statements: bool) -> None:
     options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization, options.slp_vectorization = loops, statements
     passes = llvm.create_pass_builder(machine, options)
-    passes.getModulePassManager().run(module, passes)
+    with _complete_lanes() if statements else nullcontext():
+        passes.getModulePassManager().run(module, passes)
+
+
+@contextmanager
+def _complete_lanes() -> Iterator[None]:
+    """Let LLVM make vectors of statements only where all lanes have the operation.
+
+    LLVM 22 gives neutral elements to those that lack it, and then has read memory before it was
+    written. The option is that of all who use LLVM in this process: afterwards it is LLVM's again.
+    """
+    if _llvm() not in _PADDING_LANES:
+        yield
+        return
+    llvm.set_option("dimtensor", f"{_PADS_LANES}=false")
+    try:
+        yield
+    finally:
+        llvm.set_option("dimtensor", f"{_PADS_LANES}=true")
+
+
+def _llvm() -> int:
+    return llvm.llvm_version_info[0]
+
+
+def _vectorises_statements(text: str) -> bool:
+    """Whether LLVM's vectors of statements are right, and worth the time that they take."""
+    return _llvm() in (*_PLAIN_LANES, *_PADDING_LANES) and text.count("\n") <= _LONGEST
 
 
 def object_code(text: str, quick: bool = False) -> bytes:
@@ -223,7 +257,8 @@ def _symbols() -> None:
     names = (
         "exp log sin cos exp2 log2 log10 pow log1p expm1 tanh sinh cosh tan asin acos atan asinh "
         "acosh atanh erf erfc atan2 expf logf sinf cosf exp2f log2f log10f powf floor ceil trunc "
-        "rint round floorf ceilf truncf rintf roundf malloc free memset memcpy memmove calloc fmod"
+        "rint round floorf ceilf truncf rintf roundf malloc free memset memcpy memmove calloc fmod "
+        "aligned_alloc madvise"
     )
     for name in names.split():
         try:

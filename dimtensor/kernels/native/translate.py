@@ -21,33 +21,18 @@ from dimtensor.kernels.native.lanes import Lanes, is_writable
 from dimtensor.kernels.native.parts import PART_DTYPES, Cells, Parts, is_number, names_read, runs
 from dimtensor.kernels.native.steps import adds_up, known_products, rounds_written_out
 from dimtensor.kernels.native.values import (
+    ERRORS,
+    FIRST_ERROR,
     I64,
+    ArgumentType,
     Array,
+    ResultType,
     Scalar,
     Value,
     constant,
     promoted,
     scalar_of,
 )
-
-FIRST_ERROR = 2  # 1 says that there is no memory
-# Python's own classes that a kernel can raise; of others it has module and name
-ERRORS = ("ValueError", "IndexError", "AssertionError", "TypeError")
-
-
-class ArgumentType(NamedTuple):
-    """Type of an argument: dtype, and lengths where they are known."""
-
-    dtype: str
-    shape: tuple[int | None, ...]
-
-
-class ResultType(NamedTuple):
-    """Type of a result. ``boxed`` says that a number comes out as an array of no axes."""
-
-    dtype: str
-    ndim: int
-    boxed: bool = False
 
 
 class Translation(NamedTuple):

@@ -10,6 +10,25 @@ import numpy as np
 from dimtensor.caches import bounded
 from dimtensor.kernels.ir.errors import NotNative
 
+FIRST_ERROR = 2  # 1 says that there is no memory
+# Python's own classes that a kernel can raise; of others it has module and name
+ERRORS = ("ValueError", "IndexError", "AssertionError", "TypeError")
+
+
+class ArgumentType(NamedTuple):
+    """Type of an argument: dtype, and lengths where they are known."""
+
+    dtype: str
+    shape: tuple[int | None, ...]
+
+
+class ResultType(NamedTuple):
+    """Type of a result. ``boxed`` says that a number comes out as an array of no axes."""
+
+    dtype: str
+    ndim: int
+    boxed: bool = False
+
 
 class OutOfScope(NotNative):
     """What is left to numba: ``docs/design/native.md`` lists it."""

@@ -20,8 +20,13 @@ from typing import Any
 import numpy as np
 
 from dimtensor.kernels.native.externals import capsule_address
-from dimtensor.kernels.native.translate import ERRORS, FIRST_ERROR, ArgumentType, ResultType
-from dimtensor.kernels.native.values import scalar_of
+from dimtensor.kernels.native.values import (
+    ERRORS,
+    FIRST_ERROR,
+    ArgumentType,
+    ResultType,
+    scalar_of,
+)
 
 # where the parts of array objects, array types and tuples are, in bytes
 _DATA, _NDIM, _SHAPE, _DESCR, _FLAGS = 16, 24, 32, 56, 64

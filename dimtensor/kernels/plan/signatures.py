@@ -135,10 +135,13 @@ def same_axes(node: Apply) -> list[tuple[tuple[Variable, int], tuple[Variable, i
             for axis in range(out.type.ndim)
             if axis != node.op.axis
         ]
-    if isinstance(node.op, Argmax):
+    if isinstance(node.op, (Argmax, ExtractDiag)):
         x = node.inputs[0]
-        reduced = range(x.type.ndim) if node.op.axis is None else node.op.axis
-        kept = [axis for axis in range(x.type.ndim) if axis not in reduced]
+        if isinstance(node.op, ExtractDiag):
+            gone: Sequence[int] = (node.op.axis1, node.op.axis2)
+        else:
+            gone = range(x.type.ndim) if node.op.axis is None else node.op.axis
+        kept = [axis for axis in range(x.type.ndim) if axis not in gone]
         return [((x, source), (out, axis)) for axis, source in enumerate(kept)]
     if isinstance(node.op, Nonzero):
         return [((out, 0), (other, 0)) for other in node.outputs[1:]]

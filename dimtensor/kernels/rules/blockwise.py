@@ -60,6 +60,7 @@ from dimtensor.kernels.rules.series import RULES as SERIES_RULES
 from dimtensor.kernels.rules.templates import Access, Given, given_to, inlined
 from dimtensor.ops.group import GroupPosition
 from dimtensor.ops.linalg import SVD, CholeskyGradient, Det, Eigh, Inverse, SLogDet, TallQR
+from dimtensor.ops.series import DFT, Convolve, FromHalf, RealDFT
 from dimtensor.upstream.pytensor import core_node
 
 if TYPE_CHECKING:
@@ -110,6 +111,10 @@ def _core(e: Emitter, node: Apply, n_inputs: int) -> Core | None:
         return Core(template, {"x": inputs[0]}, {"n": _last(e, inputs[0])})
     if not of_one_real_dtype([*inputs, *node.outputs]):
         return None
+    if isinstance(core, (DFT, RealDFT, FromHalf)):
+        return _transform(e, core, inputs, node.outputs)
+    if isinstance(core, Convolve):
+        return _convolution(e, core, inputs, out)
     if isinstance(core, (Eigh, SVD, TallQR)):
         return _decomposition(e, core, inputs, node.outputs)
     size = inputs[0].type.shape[-1] if inputs[0].type.ndim else None
@@ -157,6 +162,29 @@ def _decomposition(e: Emitter, core: Any, inputs: list[Variable], made: list[Var
     if core.compute_uv:
         return Core("svd", {"x": x}, sizes, outputs=("left", "values", "right"))
     return Core("singular_values", {"x": x}, sizes, outputs=("values",))
+
+
+def _transform(e: Emitter, core: Any, inputs: list[Variable], made: list[Variable]) -> Core:
+    turned_back, is_real = isinstance(core, FromHalf), isinstance(core, RealDFT)
+    n = _last(e, inputs[-1])
+    if is_real:
+        for out in made:
+            set_length(e, out, out.type.ndim - 1, op("+", op("//", n, integer(2)), ONE))
+    numbers = {"n": n, "given": _last(e, inputs[0]), "wanted": _last(e, made[0])}
+    flags = {"is_real": _flag(is_real), "turned_back": _flag(turned_back)}
+    arrays = dict(zip(("re", "im"), inputs, strict=False))
+    return Core("dft", arrays, {**numbers, **flags}, outputs=("real", "imaginary")[: len(made)])
+
+
+def _convolution(e: Emitter, core: Convolve, inputs: list[Variable], out: Variable) -> Core:
+    x, weights = inputs
+    n, k = _last(e, x), _last(e, weights)
+    if out.type.shape[-1] is None:
+        m = op("-", op("+", n, k), ONE) if core.full else op("+", op("-", n, k), ONE)
+        set_length(e, out, out.type.ndim - 1, op("max", m, ZERO))
+    numbers = {"n": n, "k": k, "m": _last(e, out)}
+    template = "convolve_full" if core.full else "convolve_inside"
+    return Core(template, {"x": x, "weights": weights}, numbers)
 
 
 def _last(e: Emitter, variable: Variable, axis: int = -1) -> Expression:
@@ -387,6 +415,7 @@ RULES: list[tuple[Any, CallRule]] = [
     ((Blockwise, BlockwiseWithCoreShape, BatchedDot), _on_cores),
     ((Dot, Cholesky, Inverse, Det, SLogDet, Solve, SolveTriangular, GroupPosition), _on_cores),
     ((LUFactor, PivotToPermutations, Eigh, SVD, TallQR, CholeskyGradient), _on_cores),
+    ((DFT, RealDFT, FromHalf, Convolve), _on_cores),
 ]
 
 

@@ -261,7 +261,7 @@ def _arange(e: Emitter, node: Apply) -> None:
     start, stop, step = (e.element(v, (), e.top) for v in node.inputs)
     if out.type.shape[0] is None:
         count = op("-", stop, start)
-        if known(step) != 1:
+        if known(step) != 1 or count.dtype.startswith("float"):
             count = cast(op("ceil", op("/", count, step)), "int64")
         set_length(e, out, 0, op("max", count, ZERO))
     place = e.allocate(out)

@@ -11,7 +11,7 @@ from pytensor.raise_op import CheckAndRaise
 
 from dimtensor.kernels.ir.make import op
 from dimtensor.kernels.ir.nodes import If, Raise
-from dimtensor.kernels.native.translate import ERRORS
+from dimtensor.kernels.native.values import ERRORS
 from dimtensor.kernels.rules.calls import CallRule, call_numba, set_length
 
 if TYPE_CHECKING:

@@ -1,4 +1,6 @@
-"""Templates by LAPACK and BLAS: eigenvalues, singular values, factors. See `core_routines`."""
+"""Templates by LAPACK and BLAS: eigenvalues, singular values, factors; and sums along vectors:
+Fourier transforms, convolutions. See `core_routines`.
+"""
 
 # mypy: ignore-errors
 # ruff: noqa: F821, F841
@@ -205,3 +207,136 @@ def cholesky_gradient(factor, cotangent, out, n):
                     78, 78, first, width, width, -1.0, factor[first], n, corner, 32,
                     1.0, out[first], n,
                 )  # fmt: skip
+
+
+def by_halves(work, turned, row, size):
+    """The transform, in place, of a power of 2 of pairs, which are in two rows."""
+    at = 0
+    for i in range(size - 1):
+        if i < at:
+            a = work[row, i]
+            work[row, i] = work[row, at]
+            work[row, at] = a
+            b = work[row + 1, i]
+            work[row + 1, i] = work[row + 1, at]
+            work[row + 1, at] = b
+        bit = size // 2
+        while bit <= at and bit > 0:
+            at -= bit
+            bit = bit // 2
+        at += bit
+    half = 1
+    while half < size:
+        step = size // (2 * half)
+        for block in range(step):
+            low = 2 * half * block
+            for i in range(half):
+                c = turned[0, i * step]
+                s = turned[1, i * step]
+                x = work[row, low + half + i]
+                y = work[row + 1, low + half + i]
+                a = x * c - y * s
+                b = x * s + y * c
+                x = work[row, low + i]
+                y = work[row + 1, low + i]
+                work[row, low + i] = x + a
+                work[row + 1, low + i] = y + b
+                work[row, low + half + i] = x - a
+                work[row + 1, low + half + i] = y - b
+        half *= 2
+
+
+def dft(re, im, real, imaginary, n, given, wanted, is_real, turned_back):
+    """The discrete Fourier transform, by halves.
+
+    Of numbers that are given for the first positions, real ones or pairs, whose second part counts
+    negative where the transform is turned back; real parts alone are wanted then.
+
+    Where the length is no power of two, it is a convolution with a chirp, whose transforms have
+    such a length (L. Bluestein, "A linear filtering approach to the computation of discrete Fourier
+    transform", 1970).
+    """
+    # memory is asked for before anything is computed: a power of two is below 4 n
+    work = np.empty((4, 4 * n + 1), dtype=DTYPE)
+    turned = np.empty((2, 2 * n + 1), dtype=DTYPE)
+    chirp = np.empty((2, n), dtype=DTYPE)
+    size = 1
+    while size < n:
+        size *= 2
+    turns = 1
+    if size != n:
+        turns = 3
+        size = 1
+        while size < 2 * n - 1:
+            size *= 2
+    for i in range(size // 2):
+        angle = -2.0 * math.pi * i / size
+        turned[0, i] = math.cos(angle)
+        turned[1, i] = math.sin(angle)
+    for i in range(size):
+        for row in range(4):
+            work[row, i] = 0.0
+    for i in range(n):
+        if i < given:
+            work[0, i] = re[i]
+            if not is_real:
+                work[1, i] = -im[i] if turned_back else im[i]
+    if turns == 3:
+        for i in range(n):
+            angle = math.pi * (i * i % (2 * n)) / n
+            c = math.cos(angle)
+            s = math.sin(angle)
+            chirp[0, i] = c
+            chirp[1, i] = s
+            a = work[0, i]
+            b = work[1, i]
+            work[0, i] = a * c + b * s
+            work[1, i] = b * c - a * s
+            work[2, i] = c
+            work[3, i] = s
+            if i > 0:
+                work[2, size - i] = c
+                work[3, size - i] = s
+    for turn in range(turns):
+        row = 2 if turn == 1 else 0
+        if turn == 2:
+            for i in range(size):
+                a = work[0, i] * work[2, i] - work[1, i] * work[3, i]
+                b = work[0, i] * work[3, i] + work[1, i] * work[2, i]
+                work[0, i] = a
+                work[1, i] = -b
+        by_halves(work, turned, row, size)
+    for i in range(wanted):
+        a = 0.0
+        b = 0.0
+        if i < n:
+            a = work[0, i]
+            b = work[1, i]
+            if turns == 3:
+                x = a / size
+                y = -b / size
+                a = x * chirp[0, i] + y * chirp[1, i]
+                b = y * chirp[0, i] - x * chirp[1, i]
+        real[i] = a
+        if not turned_back:
+            imaginary[i] = b
+
+
+def convolve_full(x, weights, out, n, k, m):
+    """All positions of a convolution."""
+    for i in range(m):
+        out[i] = 0.0
+    for j in range(k):
+        w = weights[j]
+        for i in range(n):
+            out[i + j] += w * x[i]
+
+
+def convolve_inside(x, weights, out, n, k, m):
+    """The positions of a convolution at which the weights lie inside of the other vector."""
+    for i in range(m):
+        out[i] = 0.0
+    for j in range(k):
+        w = weights[j]
+        for i in range(m):
+            out[i] += w * x[i + k - 1 - j]

@@ -18,6 +18,8 @@ from pytensor.tensor.type import TensorType
 from pytensor.tensor.type_other import NoneTypeT, SliceType
 
 from dimtensor.errors import DtypeError, GraphError, build_message
+from dimtensor.ops.graphs import inputs_of
+from dimtensor.traversal import reached
 
 _MOST_AXES = 8
 
@@ -78,10 +80,12 @@ def _is_index(variable: Variable) -> bool:
 
 def _is_small_constant(variable: Variable) -> bool:
     """Whether a variable is a constant, or a number computed from constants."""
+    return all(map(_is_small, reached([variable], inputs_of)))
+
+
+def _is_small(variable: Variable) -> bool:
     if not isinstance(variable, Constant):
-        if variable.owner is None or getattr(variable.type, "ndim", 1) > 0:
-            return False
-        return all(_is_small_constant(v) for v in variable.owner.inputs)
+        return variable.owner is not None and getattr(variable.type, "ndim", 1) == 0
     return (
         not isinstance(variable.type, TensorType) or variable.data.ndim == 0 or is_lengths(variable)
     )

@@ -48,6 +48,8 @@ class Conditional(WithRules, Op, HasInnerGraph):
 
     __props__ = ("then_branch", "else_branch")
 
+    inner_rewritten = False  # no property: the rewrites of its branches have run
+
     def __init__(self, then_branch: FrozenFunctionGraph, else_branch: FrozenFunctionGraph):
         pairs = zip(then_branch.outputs, else_branch.outputs, strict=True)
         self.output_types = [_joint(a.type, b.type) for a, b in pairs]

@@ -211,7 +211,7 @@ def build_scan(
         ),
         None if inverse is None else freeze(inner, inverse),
     )
-    op.__dict__["derivative"] = options.derivative
+    op.derivative = options.derivative
     results = op.split_outputs(op(n_steps, *([go] if stops else []), *init, *sequences, *captured))
     return ScanResult(results.states, results.traces[: len(traced)], results.n_done)
 

@@ -79,8 +79,8 @@ class ScanGraph:
         ]
         self.go_on = outputs[m] if op.stops else None
         self.n_done = results.n_done
-        self.inner_rewritten = op.__dict__.get("inner_rewritten", False)
-        self.derivative = op.__dict__.get("derivative", False)
+        self.inner_rewritten = op.inner_rewritten
+        self.derivative = op.derivative
         self.replaced: dict[Variable, Variable] = {}
 
     @property
@@ -134,8 +134,7 @@ class ScanGraph:
                 open_traces=self._open_traces(),
             ),
         )
-        # no properties: loops that differ in them only are equal
-        op.__dict__.update(inner_rewritten=self.inner_rewritten, derivative=self.derivative)
+        op.inner_rewritten, op.derivative = self.inner_rewritten, self.derivative
         go = [] if self.go_on is None else [self.go]
         outside = [part.outside for part in (*self.elements, *self.captured)]
         results = op.split_outputs(

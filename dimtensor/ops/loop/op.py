@@ -43,6 +43,11 @@ class _LoopOp(WithRules, Op, HasInnerGraph):
     body: FrozenFunctionGraph
     spec: LoopSpec
 
+    # No properties: loops that differ in these only are equal.
+    inner_rewritten = False  # the rewrites of its body have run
+    derivative = False  # it goes back along another loop
+    body_pattern: list[list[bool]] | None = None  # which outputs depend on which inputs, once known
+
     @property
     def n_states(self) -> int:
         return self.spec.n_states
@@ -90,7 +95,7 @@ class _LoopOp(WithRules, Op, HasInnerGraph):
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(self.__dict__)
-        for name in ("step", "pattern", "element_shapes"):
+        for name in ("step", "body_pattern", "element_shapes"):
             state.pop(name, None)
         return state
 

@@ -10,6 +10,7 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.scalar.basic import (
     AND,
+    EQ,
     OR,
     Abs,
     Add,
@@ -50,6 +51,15 @@ def like(value: Any, variable: Variable) -> Variable:
 def _operand(variable: Variable, *kinds: type) -> Variable | None:
     """The operand of an elementwise operation of one kind."""
     return variable.owner.inputs[0] if isinstance(scalar_op(variable), kinds) else None
+
+
+@rule(EQ)
+def equal_to_itself(node: Apply, rw: Rewriting) -> Variable | None:
+    """An integer without axes is equal to itself: no check of a length stands between loops."""
+    x, y = node.inputs
+    if x is not y or x.type.ndim or _is_float(x):
+        return None
+    return pt.constant(np.True_)
 
 
 @rule(Add, Mul, Sub, TrueDiv, Pow, ScalarMaximum, ScalarMinimum, Switch)

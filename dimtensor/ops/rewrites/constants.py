@@ -11,6 +11,8 @@ from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.type import TensorType
 
+from dimtensor.ops.interpret import prepare
+
 # results of more elements are computed when the code runs, if their operands have fewer
 _FEW = 64
 
@@ -34,6 +36,7 @@ def folded(node: Apply) -> list[Variable] | None:
     if isinstance(op, Elemwise) and isinstance(op.scalar_op, ScalarInnerGraphOp):
         return None
     storage: list[list] = [[None] for _ in node.outputs]
+    prepare(node)
     try:
         with np.errstate(all="ignore"):
             op.perform(node, [v.data for v in node.inputs], storage)

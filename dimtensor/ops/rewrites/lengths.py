@@ -95,6 +95,15 @@ def _selected(node, axis: int) -> tuple[Variable, int] | None:
         if not isinstance(entry, slice):
             continue
         if out == axis:
-            return (node.inputs[0], source) if entry == slice(None) else None
+            whole = entry.start is None and entry.stop is None and _is_one_step(node, entry.step)
+            return (node.inputs[0], source) if whole else None
         out += 1
     return None
+
+
+def _is_one_step(node, step: int | None) -> bool:
+    """Whether a step, which is the number of an operand, is to the next or the last position."""
+    if step is None:
+        return True
+    operand = node.inputs[1 + step]
+    return isinstance(operand, Constant) and operand.data in (1, -1)

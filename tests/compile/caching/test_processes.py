@@ -92,6 +92,7 @@ def test_a_new_process_finds_the_code(tmp_path: Path) -> None:
     assert len(entries(tmp_path)) == 1
 
 
+@pytest.mark.slow
 def test_processes_that_compile_the_same_at_once(tmp_path: Path) -> None:
     children = [
         subprocess.Popen(

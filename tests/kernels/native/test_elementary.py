@@ -130,3 +130,22 @@ def test_functions_made_of_them(operation, exact):
             expected = np.where(values < -40, np.exp(values), scipy.special.expit(values))
     (found,) = function(operation)(values)
     np.testing.assert_allclose(found, expected, rtol=1e-15, atol=1e-322)
+
+
+def test_log1mexp():
+    operation = pt.log1mexp
+    small, near = 10.0 ** rng.uniform(-323, 0, N), rng.uniform(0.5, 0.8, N)
+    values = -np.concatenate([small, near, rng.uniform(0, 45, N), rng.uniform(30, 745, N)])
+    values = values[values != 0]
+    (found,) = function(operation)(values)
+    for x, value in zip(values, found, strict=True):
+        negative = -decimal.Decimal(float(x)).exp()
+        # 1 - exp(x) by its series where the difference has no digits
+        d = decimal.Decimal(float(x))
+        less = 1 + negative if x < -1e-8 else -d - d**2 / 2 - d**3 / 6 - d**4 / 24
+        expected = less.ln() if x > -40 else log1p(negative)
+        unit = decimal.Decimal(float(np.spacing(abs(float(expected)))))
+        assert abs(decimal.Decimal(float(value)) - expected) <= 3 * unit, x
+    (found,) = function(operation)(np.array([0.0, -0.0, -np.inf, np.nan, 1.0, 800.0, np.inf]))
+    np.testing.assert_array_equal(found, [-np.inf, -np.inf, -0.0, *[np.nan] * 4])
+    assert np.signbit(found[2])

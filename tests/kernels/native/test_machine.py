@@ -43,6 +43,61 @@ def test_code_that_is_wrong_is_refused(text: str, said: str, quick: bool) -> Non
         machine.object_code(text, quick)
 
 
+_SQUARES = "".join(
+    f"%a{k} = getelementptr double, ptr %x, i64 {k}\n%b{k} = load double, ptr %a{k}\n"
+    f"%c{k} = fmul double %b{k}, %b{k}\nstore double %c{k}, ptr %a{k}\n"
+    for k in range(2)
+)
+
+
+@pytest.mark.parametrize(("lines", "vectors"), [(0, True), (12_000, True), (40_000, False)])
+def test_statements_are_vectorised_unless_a_module_is_very_long(lines: int, vectors: bool) -> None:
+    text = f"define void @f(ptr %x) {{\n{_SQUARES}ret void\n}}\n" + "; long\n" * lines
+    module, _ = machine.optimised(text)
+    assert ("fmul <2 x double>" in str(module)) == vectors
+
+
+def test_statements_are_vectorised_by_versions_of_llvm_that_are_known(monkeypatch) -> None:
+    """LLVM ends the process when it is asked for an option that it does not have."""
+    asked: list[str] = []
+    monkeypatch.setattr(machine, "_llvm", lambda: 23)
+    monkeypatch.setattr(machine.llvm, "set_option", lambda name, option: asked.append(option))
+    module, _ = machine.optimised(f"define void @f(ptr %x) {{\n{_SQUARES}ret void\n}}\n")
+    assert "<2 x double>" not in str(module)
+    assert asked == []
+
+
+# the first lane is a product, the second is none; all that follows is alike
+_UNLIKE = """
+declare double @llvm.fabs.f64(double)
+
+define void @f(ptr noalias %x, ptr noalias %y) {
+  %a = load double, ptr %x
+  %p = getelementptr double, ptr %x, i64 1
+  %b = load double, ptr %p
+  %a.product = fmul contract double %a, 1.04
+  %a.size = call double @llvm.fabs.f64(double %a.product)
+  %b.size = call double @llvm.fabs.f64(double %b)
+  %a.square = fmul double %a.product, %a.size
+  %b.square = fmul double %b, %b.size
+  %a.sum = fadd double %a.square, %a.size
+  %b.sum = fadd double %b.square, %b.size
+  store double %a.sum, ptr %y
+  %q = getelementptr double, ptr %y, i64 1
+  store double %b.sum, ptr %q
+  ret void
+}
+"""
+
+
+def test_no_lane_gets_an_operation_that_it_does_not_have() -> None:
+    """LLVM 22 multiplies the second lane by 1; with such lanes it has read before it wrote."""
+    module, _ = machine.optimised(_UNLIKE)
+    assert "fadd <2 x double>" in str(module)
+    assert "fmul contract double" in str(module)
+    assert "fmul contract <2 x double>" not in str(module)
+
+
 @pytest.fixture
 def spoiling(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """Passes that make a module wrong, always or where they vectorise."""

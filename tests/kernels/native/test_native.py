@@ -448,19 +448,6 @@ def kernel(x):
     check(source, np.arange(5.0))
 
 
-@pytest.mark.parametrize(("lines", "vectors"), [(0, True), (12_000, True), (40_000, False)])
-def test_statements_are_vectorised_unless_a_module_is_very_long(lines, vectors):
-    from dimtensor.kernels.native.machine import optimised
-
-    body = "".join(
-        f"%a{k} = getelementptr double, ptr %x, i64 {k}\n%b{k} = load double, ptr %a{k}\n"
-        f"%c{k} = fmul double %b{k}, %b{k}\nstore double %c{k}, ptr %a{k}\n"
-        for k in range(2)
-    )
-    module, _ = optimised(f"define void @f(ptr %x) {{\n{body}ret void\n}}\n" + "; long\n" * lines)
-    assert ("fmul <2 x double>" in str(module)) == vectors
-
-
 def test_failures_bring_no_addresses_along(rng):
     """Code that gives arrays back is one loop: its size does not grow with pairs of them."""
     many = 40

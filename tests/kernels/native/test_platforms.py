@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import resource
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -74,3 +76,23 @@ def test_the_allocator_of_the_process_is_changed_on_request_only(setting, calls,
     monkeypatch.setenv("DIMTENSOR_KEEP_MEMORY", setting)
     machine._keep_freed_memory.__wrapped__(Library)
     assert len(asked) == calls
+
+
+def pages_are_large():
+    setting = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    return setting.exists() and "[never]" not in setting.read_text()
+
+
+@pytest.mark.compiled
+@pytest.mark.skipif(not pages_are_large(), reason="the system has no large pages")
+def test_large_temporaries_are_given_few_pages():
+    t = dt.Dim("t")
+    x = dt.tensor("x", dims=t)
+    last = dt.reduce(lambda state, x: dt.sin(state) + x, 0.0, x, over=t)
+    f = dt.function([x], [last, dt.grad(last, x).sum()]).positional
+    n = 6_000_000  # glibc keeps no blocks of that size
+    given = np.zeros(n)
+    assert f(given)[0] == 0.0
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    assert f(given)[1] == n  # the states of all steps are kept
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before < 8 * n / 4096 / 2

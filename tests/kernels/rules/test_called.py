@@ -203,6 +203,19 @@ def test_ranges_and_diagonals():
     same(run(build, x, v, *(np.int64(n) for n in (1, 8, 3))), expected)
 
 
+@pytest.mark.parametrize("axes", [(2, 3), (1, 2), (3, 0)])
+def test_diagonals_of_many_matrices(axes):
+    x = rng.uniform(1, 2, size=(2, 3, 4, 5))
+    one, other = axes
+
+    def build(t):
+        found = pt.diagonal(t, 1, axis1=one, axis2=other)
+        return [found, pt.log(found).sum(2)]
+
+    expected = np.diagonal(x, 1, one, other)
+    same(run(build, x), [expected, np.log(expected).sum(2)])
+
+
 # -- linear algebra --------------------------------------------------------------------------------
 
 

@@ -11,7 +11,7 @@ from pytensor.raise_op import Assert
 
 from dimtensor.ops.interpret import Interpreter
 from dimtensor.ops.loop import scan, while_loop
-from dimtensor.ops.loop.rewrites.driver import RewriteLoops
+from dimtensor.ops.loop.rewrites.driver import rewrite_loops
 from tests.ops.loop.runs import assert_close, evaluate, loops_of, rewritten
 
 x, v = pt.dvector("x"), pt.dvector("v")
@@ -223,20 +223,25 @@ def test_loops_that_stop_share_their_steps():
     assert back.stops
 
 
-def test_the_rewriter_for_a_mode():
-    result = scan(lambda st, e: ([st[0] * a + e[0]], [st[0]]), [s], [x])
-    mode = pytensor.compile.mode.get_mode("FAST_COMPILE").register((RewriteLoops(), 0.5))
-    mode = pytensor.compile.mode.Mode(linker="py", optimizer=mode.optimizer)
-    function = pytensor.function([s, a, x], result.states, mode=mode)
-    (op,) = loops_of(function.maker.fgraph)
-    assert op.n_traces == 0
-    assert_close(function(0.5, 0.3, X), evaluate([s, a, x], result.states, 0.5, 0.3, X))
-
-
 def test_a_graph_without_loops_is_left_alone():
     graph = pytensor.graph.fg.FunctionGraph([s], [pt.sin(s) + pt.sin(s)], clone=True)
     before = len(graph.apply_nodes)
-    from dimtensor.ops.loop.rewrites.driver import rewrite_loops
-
     assert rewrite_loops(graph) is False
     assert len(graph.apply_nodes) == before
+
+
+def test_what_a_gradient_reads_is_found_in_long_bodies():
+    """Operands are read twice: a walk along all paths would not end, or be too deep."""
+
+    def long(y):
+        for _ in range(400):
+            y = pt.tanh(y) * (y + 1.0)
+        return y
+
+    result = scan(lambda st, e: ([long(st[0] * a + e[0])], []), [s], [x])
+    gradient = pytensor.grad(result.states[0], a)
+    graph = rewritten([s, a, x], [result.states[0], gradient])
+    forward, back = loops_of(graph)
+    # what the steps compute is traced, for it takes longer than to read it
+    assert forward.n_traces > 1
+    assert back.n_sequences > 1

@@ -6,6 +6,7 @@ their addresses are looked up when code is loaded.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -45,6 +46,8 @@ _ALIASES = {
 }  # fmt: skip
 # the largest whole power of floats that is taken by squaring
 MOST_SQUARED = 64
+# and the largest one that is a square root besides
+_MOST_WITH_ROOT = 4
 
 
 def float_function(b: Builder, name: str, x: Value) -> Value:
@@ -190,12 +193,36 @@ def _power(b: Builder, x: list[Value], out: Scalar) -> Value:
     exponent = whole_number(x[1])
     if exponent is not None and (out.kind != "f" or abs(exponent) <= MOST_SQUARED):
         return _squared(b, b.cast(x[0], out), exponent, out)
+    if out.kind == "f" and (halves := halves_of(x[1].known)) is not None:
+        return _with_root(b, b.cast(x[0], out), halves, out)
     t = out.llvm
     if out.kind != "f":
         b.declarations.lines.setdefault(f"power.{t}", integer_power(t))
         return b.call(f"@dimtensor.power.{t}", out, [b.cast(v, out) for v in x])
     called = b.declarations.function(f"llvm.pow.f{out.bits}", t, [t, t])
     return b.call(called, out, [b.cast(v, out) for v in x])
+
+
+def halves_of(exponent: Any) -> int | None:
+    """Twice an exponent for which a square root is faster than a power; None for others."""
+    if exponent is None or abs(exponent) > _MOST_WITH_ROOT + 1:
+        return None
+    twice = 2.0 * float(exponent)
+    return int(twice) if twice % 2 == 1 else None
+
+
+def _with_root(b: Builder, x: Value, halves: int, out: Scalar) -> Value:
+    """A power of x as a square root times a whole power.
+
+    Of -inf and -0 as of their absolute values, as the C library has it.
+    """
+    infinite = b.compare("==", x, constant(-math.inf, out))
+    x = b.select(infinite, constant(math.inf, out), b.arithmetic("+", x, constant(0, out), out))
+    root = float_function(b, "sqrt", x)
+    if halves < 0:
+        root = b.arithmetic("/", constant(1, out), root, out)
+    whole = (abs(halves) - 1) // 2 * (1 if halves > 0 else -1)
+    return b.arithmetic("*", _squared(b, x, whole, out), root, out) if whole else root
 
 
 def _squared(b: Builder, x: Value, exponent: int, out: Scalar) -> Value:
@@ -299,14 +326,27 @@ def _softplus(b: Builder, x: list[Value], out: Scalar) -> Value:
 
 
 def _log1mexp(b: Builder, x: list[Value], out: Scalar) -> Value:
-    """log(1 - exp(x)) for x < 0, by the formula that is accurate there.
+    """log(1 - exp(x)) for x < 0, of functions that have vectors, to three units in the last place.
 
-    M. Mächler, Accurately Computing log(1 - exp(-|a|)), 2012, equation 7.
+    Two formulas as in M. Mächler, Accurately Computing log(1 - exp(-|a|)), 2012, equation 7, with
+    one logarithm: near to 0 of -expm1(x) = -tanh(x / 2) (1 + exp(x)), elsewhere of the difference,
+    to which is added what is lost in it.
     """
-    v = b.cast(x[0], out)
-    near = float_function(b, "log", b.negate(float_function(b, "expm1", v)))
-    far = float_function(b, "log1p", b.negate(float_function(b, "exp", v)))
-    return b.select(b.compare("<", v, constant(-0.6931471805599453, out)), far, near)
+    v, one = b.cast(x[0], out), constant(1.0, out)
+    size = float_function(b, "exp", v)
+    half = float_function(b, "tanh", b.arithmetic("*", v, constant(0.5, out)))
+    near = b.negate(b.arithmetic("*", half, b.arithmetic("+", one, size)))
+    # half of a denormal has fewer digits
+    tiny = b.compare(">", v, constant(-1e-290 if out.bits == 64 else -1e-30, out))
+    near = b.select(tiny, b.negate(v), near)
+    less = b.arithmetic("-", one, size)
+    lost = b.arithmetic("-", b.arithmetic("-", one, less), size)
+    far = b.compare("<", v, constant(-0.6931471805599453, out))
+    log = float_function(b, "log", b.select(far, less, near))
+    lost = b.select(far, b.arithmetic("/", lost, less), constant(0.0, out))
+    # of exp(-40) the difference has nothing; -0 at -infinity
+    last = b.compare("<", v, constant(-40.0, out))
+    return b.select(last, b.negate(size), b.arithmetic("+", log, lost))
 
 
 def _arctan2(b: Builder, x: list[Value], out: Scalar) -> Value:

@@ -11,14 +11,15 @@ from pytensor.scalar import math as m
 from dimtensor.graph.dtypes import is_float
 from dimtensor.kernels.ir import nodes as ir
 from dimtensor.kernels.native.functions import elementary
-from dimtensor.kernels.native.functions.table import MOST_SQUARED
+from dimtensor.kernels.native.functions.table import MOST_SQUARED, halves_of
 from dimtensor.ops.facts import facts_of
 from dimtensor.ops.special import Vanishing
 
 # functions that LLVM has of vectors, and those that are made of functions of ours
 _OWN = frozenset({"sqrt", "floor", "ceil", "trunc", "rint", "fabs"})
 _MADE_OF = {
-    m.Sigmoid: ("exp",), m.Softplus: ("exp", "log"), s.Abs: (), s.Cast: (), s.Clip: (),
+    m.Sigmoid: ("exp",), m.Softplus: ("exp", "log"), m.Log1mexp: ("exp", "tanh", "log"),
+    s.Abs: (), s.Cast: (), s.Clip: (),
     s.Identity: (), s.Invert: (), s.IsInf: (), s.IsNan: (), s.Neg: (), s.Reciprocal: (),
     s.ScalarMaximum: (), s.ScalarMinimum: (), s.Second: (), s.Sign: (), s.Sqr: (), s.Switch: (),
     Vanishing: (),
@@ -42,12 +43,10 @@ def has_operation(op: Any, dtype: str, operands: Sequence[ir.Expression]) -> boo
     facts = facts_of(op)
     if type(op) is s.Pow:
         exponent = operands[1]
-        return (
-            isinstance(exponent, ir.Const)
-            and is_float(dtype)
-            and float(exponent.value).is_integer()
-            and abs(exponent.value) <= MOST_SQUARED
-        )
+        if not isinstance(exponent, ir.Const) or not is_float(dtype):
+            return False
+        whole = float(exponent.value).is_integer() and abs(exponent.value) <= MOST_SQUARED
+        return whole or halves_of(exponent.value) is not None
     if (needed := _MADE_OF.get(type(op))) is not None:
         return all(has_function(name, operands[:1]) for name in needed)
     if facts.kind in ("arithmetic", "logic", "comparison"):

@@ -63,6 +63,8 @@ def same(t: Variable) -> Variable:
     return t
 
 
+_FACTOR = "dimtensor_cotangent"  # in the tag of a product: the position of the operand
+
 # constant but for jumps
 STEPS = (
     ps.IntDiv,
@@ -132,6 +134,7 @@ def pull_elementwise(
 ) -> Sequence[Flow | Undefined | None]:
     """Cotangents of the operands of an elementwise operation."""
     (out,) = node.outputs
+    factor = getattr(out.tag, _FACTOR, None)
     found: list[Flow | Undefined | None] = []
     for at, partial in enumerate(_partials_of(node)):
         x = node.inputs[at]
@@ -139,16 +142,32 @@ def pull_elementwise(
             found.append(None)
             continue
         mask = both(cotangent.mask, partial.mask)
+        if factor not in (None, at):
+            mask = both(mask, pt.neq(node.inputs[factor], 0))
         try:
             if cotangent.sparse and _is_singular(node, at, partial):
                 value = of_dtype(_guarded(partial, cotangent.value), x)
             else:
-                value = of_dtype(partial.times(cotangent.value), x)
+                value = partial.times(cotangent.value)
+                if cotangent.sparse:
+                    _note_factor(value, cotangent.value)
+                value = of_dtype(value, x)
         except _HasNone as error:
             found.append(Undefined(str(error)))
             continue
         found.append(summed_to(Flow(value, mask, cotangent.sparse), x, out))
     return found
+
+
+def _note_factor(product: Variable, cotangent: Variable) -> None:
+    """Note on a product which operand is a cotangent that may be zero.
+
+    Where it is, the others have no influence on the product, whatever it is multiplied by in turn:
+    an infinity, in reverse mode over reverse mode.
+    """
+    operands = product.owner.inputs if product.owner is not None else ()
+    if len(operands) > 1 and cotangent in operands:
+        setattr(product.tag, _FACTOR, operands.index(cotangent))
 
 
 def _is_singular(node: Any, at: int, partial: Partial) -> bool:

@@ -12,19 +12,17 @@ from dimtensor.traversal import reached
 
 def body_pattern(op: Any) -> list[list[bool]]:
     """For each input of the body, which of its outputs have a derivative with respect to it."""
-    pattern = op.__dict__.get("pattern")
-    if pattern is None:
+    if op.body_pattern is None:
         inputs, outputs = op.body.inputs, op.body.outputs
         connected = io_connection_pattern(inputs, outputs)
-        pattern = [
+        op.body_pattern = [
             [
                 joined and is_continuous(x) and is_continuous(y)
                 for joined, y in zip(row, outputs, strict=True)
             ]
             for row, x in zip(connected, inputs, strict=True)
         ]
-        op.__dict__["pattern"] = pattern
-    return pattern
+    return op.body_pattern
 
 
 def connections(op: Any) -> list[list[bool]]:

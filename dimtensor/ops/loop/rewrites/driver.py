@@ -7,7 +7,7 @@ from typing import Any
 
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
-from pytensor.graph.rewriting.basic import GraphRewriter, MergeOptimizer
+from pytensor.graph.rewriting.basic import MergeOptimizer
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.subtensor import Subtensor, get_idx_list
 
@@ -88,20 +88,6 @@ def rewrite_loops(
     return True
 
 
-class RewriteLoops(GraphRewriter):
-    """`rewrite_loops` as a rewriter of PyTensor, for a mode of one's own.
-
-    Examples
-    --------
-    >>> import pytensor
-    >>> from pytensor.compile.mode import get_mode
-    >>> mode = get_mode("FAST_COMPILE").register((RewriteLoops(), 0.5))
-    """
-
-    def apply(self, fgraph: FunctionGraph, *args: Any, **kwargs: Any) -> None:
-        rewrite_loops(fgraph)
-
-
 def rewrite_inner(graph: FunctionGraph) -> None:
     """The rewrites of the table, for a body."""
     rewrite(graph)
@@ -166,7 +152,7 @@ def _rewrite_loop(
     allow: Collection[str],
 ) -> bool:
     op = node.op
-    if op.__dict__.get("inner_rewritten", False):
+    if op.inner_rewritten:
         return False
     inner = op.body.unfreeze()
     _rewrite_graph(inner, rewrite_body, allow)
@@ -188,7 +174,7 @@ def _rewrite_loop(
         [*(outputs[i] for i in needed), outputs[n]],
     )
     smaller = Loop(body, len(needed))
-    smaller.__dict__["inner_rewritten"] = True
+    smaller.inner_rewritten = True
     results = smaller(given.go, *(given.states[i] for i in needed), *(x for _, x in captured))
     replace_variables(graph, {node.outputs[i]: out for i, out in zip(needed, results, strict=True)})
     return True
@@ -202,7 +188,7 @@ def _rewrite_conditional(
 ) -> bool:
     """Rewrite the branches, and leave out results that nobody needs, and what only they need."""
     op = node.op
-    if op.__dict__.get("inner_rewritten", False):
+    if op.inner_rewritten:
         return False
     used = [k for k, out in enumerate(node.outputs) if graph.clients[out]]
     branches = [op.then_branch.unfreeze(), op.else_branch.unfreeze()]
@@ -223,7 +209,7 @@ def _rewrite_conditional(
             for inner, results in zip(branches, outputs, strict=True)
         )
     )
-    smaller.__dict__["inner_rewritten"] = True
+    smaller.inner_rewritten = True
     found = smaller(condition, *(given[at] for at in kept))
     replace_variables(graph, {node.outputs[k]: out for k, out in zip(used, found, strict=True)})
     return True

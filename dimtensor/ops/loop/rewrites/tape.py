@@ -6,8 +6,10 @@ some operations, or a loop, is read instead.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
+from itertools import islice
 
+from pytensor.gradient import DisconnectedGrad
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.traversal import ancestors, io_toposort
@@ -16,13 +18,15 @@ from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.type import TensorType
 
-from dimtensor.ops.facts import CALL, DIVISION, facts_of
+from dimtensor.ops.facts import CALL, facts_of
 from dimtensor.ops.graphs import inputs_of, replace_variables
 from dimtensor.ops.loop.node import Given, ScanGraph, Trace
 from dimtensor.ops.loop.op import Scan
 from dimtensor.traversal import reached
 
-_VIEWS = (DimShuffle, Alloc)
+_VIEWS = (DimShuffle, Alloc, DisconnectedGrad)
+# what is computed of constants is compared up to so many variables
+_MOST = 16
 # a value is traced if it takes more than so many sums or products
 _LEAST = 4
 
@@ -31,7 +35,7 @@ def save_for_gradients(graph: FunctionGraph) -> bool:
     """Let loops trace what loops that go back compute again."""
     changed = False
     for node in graph.toposort():
-        if not isinstance(node.op, Scan) or node.op.__dict__.get("inner_rewritten", False):
+        if not isinstance(node.op, Scan) or node.op.inner_rewritten:
             continue
         for source in _made_before(node):
             if source in graph.apply_nodes:
@@ -46,7 +50,7 @@ def _made_before(node: Apply) -> list[Apply]:
         source = sequence.owner
         if source is None or not isinstance(source.op, Scan) or source.op.stops or node.op.stops:
             continue
-        if source.op.reverse != node.op.reverse and not source.op.__dict__.get("inner_rewritten"):
+        if source.op.reverse != node.op.reverse and not source.op.inner_rewritten:
             same = source.inputs[0] is node.inputs[0]
             if same or (_key(source.inputs[0]) == _key(node.inputs[0])):
                 found[source] = None
@@ -54,7 +58,20 @@ def _made_before(node: Apply) -> list[Apply]:
 
 
 def _key(variable: Variable) -> Hashable:
-    return variable.signature() if isinstance(variable, Constant) else variable
+    """A variable, or for one that is computed of constants alone what it is computed by."""
+    below = list(islice(reached([variable], inputs_of), _MOST + 1))
+    if len(below) > _MOST or not all(
+        isinstance(v, Constant) or (v.owner and isinstance(v.owner.op, (Elemwise, *_VIEWS)))
+        for v in below
+    ):
+        return variable
+    return _written(variable)
+
+
+def _written(variable: Variable) -> Hashable:
+    if isinstance(variable, Constant):
+        return variable.signature()
+    return (variable.owner.op, *map(_written, variable.owner.inputs))
 
 
 def _save(graph: FunctionGraph, source: Apply, node: Apply) -> bool:
@@ -83,26 +100,33 @@ def _save(graph: FunctionGraph, source: Apply, node: Apply) -> bool:
 
 def _known(before: ScanGraph, after: ScanGraph) -> dict[Variable, Variable]:
     """Variables of the loop that goes back, and what they are in the loop before."""
-    given = {out: trace.element for trace in before.traces for out in trace.outputs}
-    given |= {part.outside: part.variable for part in (*before.elements, *before.captured)}
+    given: dict[Hashable, Variable] = {
+        out: trace.element for trace in before.traces for out in trace.outputs
+    }
+    # equal ones, which were not merged yet, have one key
+    same = {part.variable: _key(part.outside) for part in (*before.elements, *before.captured)}
+    given |= {key: variable for variable, key in same.items()}
     known = {
-        part.variable: given[part.outside]
+        part.variable: given[_key(part.outside)]
         for part in (*after.elements, *after.captured)
-        if part.outside in given
+        if _key(part.outside) in given
     }
-    made = {
-        (node.op, tuple(map(_key, node.inputs))): node
-        for node in io_toposort(before.inner, before.outputs)
-    }
+
+    def key_of(node: Apply, inputs: Sequence[Variable]) -> Hashable:
+        return node.op, tuple(same[v] if v in same else _key(v) for v in inputs)
+
+    made: dict[Hashable, Apply] = {}
+    for node in io_toposort(before.inner, before.outputs):
+        first = made.setdefault(key_of(node, node.inputs), node)
+        same.update(zip(node.outputs, first.outputs, strict=True))
     for node in io_toposort(after.inner, after.outputs):
         if isinstance(node.op, (Scan, RandomVariable)):
             continue
         if not all(v in known or isinstance(v, Constant) for v in node.inputs):
             continue
-        inputs = tuple(_key(known.get(v, v)) for v in node.inputs)
-        same = made.get((node.op, inputs))
-        if same is not None:
-            known.update(zip(node.outputs, same.outputs, strict=True))
+        first_made = made.get(key_of(node, [known.get(v, v) for v in node.inputs]))
+        if first_made is not None:
+            known.update(zip(node.outputs, first_made.outputs, strict=True))
     return known
 
 
@@ -126,8 +150,36 @@ def _worth_saving(
         if moving.isdisjoint(ancestors([known[variable]])):
             continue  # the same in every step
         if _operations(variable, set(saved)) > _LEAST:
-            saved.append(variable)
+            smaller = _of_fewer_axes(variable)
+            saved += [v for v in smaller or [variable] if v not in saved and v.owner is not None]
     return saved
+
+
+def _of_fewer_axes(variable: Variable) -> list[Variable]:
+    """What a table is quickly computed from, if all of it has fewer axes; else nothing.
+
+    To compute elements of a table again takes less than to write and read it.
+    """
+    found: dict[Variable, None] = {}
+    for v in reached([variable], lambda v: inputs_of(v) if _is_quick(v) else ()):
+        if not _is_quick(v) and not isinstance(v, Constant):
+            if _axes(v) >= _axes(variable):
+                return []
+            found[v] = None
+    return list(found)
+
+
+def _is_quick(variable: Variable) -> bool:
+    if variable.owner is None:
+        return False
+    op = variable.owner.op
+    if isinstance(op, Elemwise):
+        return facts_of(op.scalar_op).is_quick
+    return isinstance(op, _VIEWS)
+
+
+def _axes(variable: Variable) -> int:
+    return sum(length != 1 for length in variable.type.shape)
 
 
 def _operations(variable: Variable, saved: set[Variable]) -> int:
@@ -140,7 +192,7 @@ def _operations(variable: Variable, saved: set[Variable]) -> int:
         if isinstance(op, Elemwise):
             total += facts_of(op.scalar_op).cost
         elif isinstance(op, CAReduce):
-            total += DIVISION
+            total += CALL  # for each element of the result
         elif not isinstance(op, _VIEWS):
             total += CALL
     return total

@@ -1,4 +1,4 @@
-"""A loop as another loop: without a known number of steps, or with its inverse tried."""
+"""Inverses of loops, tried."""
 
 from __future__ import annotations
 
@@ -7,29 +7,12 @@ import pytensor.tensor as pt
 import pytest
 
 from dimtensor.errors import GraphError
-from dimtensor.ops.loop import Loop, scan
-from dimtensor.ops.loop.convert import inverse_error, scan_to_loop
-from tests.ops.loop.runs import assert_close, evaluate
+from dimtensor.ops.loop import scan
+from dimtensor.ops.loop.inverse import inverse_error
+from tests.ops.loop.runs import evaluate
 
 x, v = pt.dvector("x"), pt.dvector("v")
 a, s = pt.dscalar("a"), pt.dscalar("s")
-
-
-@pytest.mark.parametrize("stops", [False, True])
-@pytest.mark.parametrize("reverse", [False, True])
-def test_a_scan_is_a_loop_with_buffers(reverse, stops, rng):
-    def step(st, e):
-        after, traced = [pt.tanh(st[0] * a) + e[0], st[1] * st[0]], [st[1] * e[0], st[0]]
-        return (after, traced, pt.lt(after[0], 1.2)) if stops else (after, traced)
-
-    result = scan(step, [s, v], [x], reverse=reverse, stops=stops)
-    outputs = result.states[0].owner.outputs
-    loop = scan_to_loop(result.states[0].owner)
-    assert isinstance(loop[0].owner.op, Loop)
-    for length in (0, 1, 6):
-        values = 0.5, rng.normal(size=2), rng.uniform(size=length), 0.9
-        wanted = evaluate([s, v, x, a], outputs, *values)
-        assert_close(evaluate([s, v, x, a], loop, *values), wanted)
 
 
 @pytest.mark.parametrize("stops", [False, True])

@@ -1,0 +1,33 @@
+"""The interpreter of positional graphs, and constants that are folded by it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytensor.tensor as pt
+import pytest
+from pytensor.graph.fg import FunctionGraph
+
+from dimtensor.ops.interpret import Interpreter
+from dimtensor.ops.rewrites import rewrite
+
+# of small ints NumPy's give an int, and a number of half precision
+OF_INTS = {"reciprocal": lambda n: 1 / n, "log": np.log, "exp": np.exp, "sin": np.sin}
+
+
+@pytest.mark.parametrize("name", OF_INTS)
+def test_functions_of_small_ints_are_computed_in_the_dtype_of_the_result(name):
+    expected = OF_INTS[name](np.array([2.0, 7.0]))
+    for _ in range(2):  # PyTensor prepares an operation for its first node
+        n = pt.vector("n", dtype="int8")
+        (found,) = Interpreter([n], [getattr(pt, name)(n)])(np.array([2, 7], dtype="int8"))
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", OF_INTS)
+def test_functions_of_small_ints_are_folded_in_the_dtype_of_the_result(name):
+    expected = OF_INTS[name](np.array([2.0, 7.0]))
+    for _ in range(2):
+        n = pt.constant(np.array([2, 7], dtype="int8"))
+        graph = FunctionGraph([], [getattr(pt, name)(n)], clone=True)
+        rewrite(graph)
+        np.testing.assert_allclose(graph.outputs[0].data, expected, rtol=1e-6)
