@@ -10,6 +10,7 @@ from dimtensor.dims.algebra import (
     find_dim,
     find_dims,
     in_order,
+    only_dim,
     sort_dims,
     union,
     without,
@@ -29,7 +30,7 @@ from dimtensor.dims.derived import (
     mask_keys,
     product_below,
 )
-from dimtensor.dims.dim import AnonymousDim, Dim, NamedDim
+from dimtensor.dims.dim import AnonymousDim, Dim, NamedDim, dim_labels
 from dimtensor.dims.unlabelled import PadDim, SortedDim
 
 __all__ = [
@@ -53,6 +54,7 @@ __all__ = [
     "canonical_dims",
     "clash_error",
     "depends_on_mask",
+    "dim_labels",
     "dim_set",
     "family",
     "find_dim",
@@ -60,6 +62,7 @@ __all__ = [
     "has_run_time_length",
     "in_order",
     "mask_keys",
+    "only_dim",
     "product_below",
     "sort_dims",
     "time",

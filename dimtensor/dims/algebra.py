@@ -232,6 +232,15 @@ def find_dim(dims: Dims, key: Dim | str, operation: str) -> Dim:
     )
 
 
+def only_dim(dims: Dims, key: Dim | str | None, operation: str) -> Dim:
+    """The dim that a user names, or for None the only one there is."""
+    if key is not None:
+        return find_dim(dims, key, operation)
+    if len(dims) != 1:
+        raise DimError(f"{operation}: name one of the dims {[dim.short for dim in dims]}")
+    return dims[0]
+
+
 def find_dims(
     dims: Dims, keys: Dim | str | Iterable[Dim | str] | EllipsisType | None, operation: str
 ) -> Dims:

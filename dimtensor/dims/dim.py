@@ -388,6 +388,11 @@ class AnonymousDim(Dim):
         return (AnonymousDim, (self.token, self._cached_coords, self._length))
 
 
+def dim_labels(dim: Dim) -> Coords | None:
+    """The labels of a dim, as what they are looked up in; None where there are none (yet)."""
+    return dim._labels()
+
+
 def _valid_coords(coords: Any, name: str | None) -> Coords:
     """Labels of a new dim; those of a derived dim may occur more than once, as in a resample.
 

@@ -7,7 +7,7 @@ import os
 import sys
 from itertools import islice
 from types import CodeType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 # what calls functions for dimtensor: properties that are worked out once
 _FUNCTOOLS = functools.__file__
@@ -30,7 +30,7 @@ class Line(NamedTuple):
     number: int
 
     def __str__(self) -> str:
-        return f"{os.path.basename(self.file)}:{self.number}"
+        return f"{_title(self.file)}:{self.number}"
 
     @property
     def text(self) -> str:
@@ -38,6 +38,14 @@ class Line(NamedTuple):
         import linecache
 
         return linecache.getline(self.file, self.number).strip()
+
+
+def _title(file: str) -> str:
+    """The name of a file; of a cell of a notebook ``In[5]``, whose file IPython made up."""
+    ipython: Any = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if hasattr(ipython, "get_ipython") else None
+    told = getattr(getattr(shell, "compile", None), "format_code_name", lambda file: None)(file)
+    return os.path.basename(file) if told is None else told[1]
 
 
 def place_outside() -> Place | None:

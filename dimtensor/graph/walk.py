@@ -46,9 +46,15 @@ def leaves(outputs: Iterable[Node]) -> list[Node]:
 def with_regions(nodes: Iterable[Node]) -> list[Node]:
     """Nodes, and before each those of the bodies that it has."""
     found: dict[Node, None] = {}
-    for node in nodes:
-        for region in KINDS[node.kind].regions(node.attrs):
-            inside = toposort([*region.bound, *region.outputs])  # not all that is bound is used
-            found.update(dict.fromkeys(with_regions(inside)))
-        found[node] = None
+    _add_with_regions(nodes, found)
     return list(found)
+
+
+def _add_with_regions(nodes: Iterable[Node], found: dict[Node, None]) -> None:
+    for node in nodes:
+        if node in found:  # a body may be met in many others
+            continue
+        for region in KINDS[node.kind].regions(node.attrs):
+            # not all that is bound is used
+            _add_with_regions(toposort([*region.bound, *region.outputs]), found)
+        found[node] = None

@@ -73,5 +73,10 @@ class DimTensor(
 
         return tensor_html(self)
 
+    def _repr_latex_(self) -> str | None:
+        from dimtensor.display import tensor_latex
+
+        return tensor_latex(self)
+
 
 TensorHandle._class = DimTensor

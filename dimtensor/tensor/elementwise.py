@@ -116,7 +116,9 @@ __all__ = [
     "log1pexp",
     "log2",
     "log10",
+    "log_expit",
     "log_ndtr",
+    "log_sigmoid",
     "logaddexp",
     "logaddexp2",
     "logical_and",
@@ -2650,6 +2652,31 @@ def sigmoid(x: TensorLike) -> DimTensor:
     return elemwise("sigmoid", x)
 
 
+def log_sigmoid(x: TensorLike) -> DimTensor:
+    """Logarithm of sigmoid, -softplus(-x), precise for very negative x.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+
+    Returns
+    -------
+    DimTensor
+        Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+
+    Examples
+    --------
+    >>> dt.log_sigmoid(1.2).values.round(4).item()
+    -0.2633
+    """
+    return elemwise("log_sigmoid", x)
+
+
 def logit(x: TensorLike) -> DimTensor:
     """Logarithm of the odds x / (1 - x), the inverse of sigmoid.
 
@@ -3842,6 +3869,7 @@ bitwise_not = invert
 bitwise_invert = invert
 conjugate = conj
 expit = sigmoid
+log_expit = log_sigmoid
 log1pexp = softplus
 digamma = psi
 trigamma = tri_gamma

@@ -11,7 +11,7 @@ from dimtensor.dims import AnonymousDim, Dim, Dims, DimTuple
 from dimtensor.dims.labels import Labels
 from dimtensor.errors import DtypeError, InputError, build_message
 from dimtensor.graph import Node, make
-from dimtensor.graph.dtypes import is_inexact, scalar_dtype
+from dimtensor.graph.dtypes import is_complex, is_inexact, scalar_dtype
 from dimtensor.graph.infer import constant_attrs, require_label_op
 from dimtensor.graph.optable import TABLE
 from dimtensor.graph.walk import toposort
@@ -36,6 +36,15 @@ type TensorLike = (
 )  # fmt: skip
 
 
+class _Later:
+    """The class of handles until its module is imported, which is when the first one is made."""
+
+    def __get__(self, instance: object, owner: type) -> type[DimTensor]:
+        from dimtensor.tensor.core import DimTensor
+
+        return DimTensor
+
+
 class TensorHandle:
     """Base of :class:`DimTensor` and its mixins: a reference to a node, and nothing else.
 
@@ -45,7 +54,7 @@ class TensorHandle:
     __slots__ = ("__weakref__", "node")
 
     node: Node
-    _class: type[DimTensor]
+    _class: type[DimTensor] = _Later()  # type: ignore[assignment]
 
     @property
     def dims(self) -> DimTuple:
@@ -207,7 +216,16 @@ def elemwise(name: str, *operands: Any) -> DimTensor:
             as_node(x, [] if alone and at == 0 else beside, f"operand {at + 1} of {name}")
             for at, x in enumerate(operands)
         )
+    if name in _OF_PARTS and is_complex(nodes[0].dtype):
+        from dimtensor.tensor.changes.complex_parts import of_parts
+
+        taken_apart = of_parts(name, nodes[0])
+        if taken_apart is not None:
+            return taken_apart
     return wrap(make("elemwise", nodes, name))
+
+
+_OF_PARTS = frozenset({"real", "imag", "abs", "angle"})
 
 
 def _neighbours(name: str, operands: Sequence[Any], tensors: list[Node]) -> list[Node]:

@@ -25,6 +25,7 @@ from dimtensor.graph.dtypes import valid_dtype
 from dimtensor.tensor.handle import wrap
 from dimtensor.values.admission import as_dtype, require_elements, what_is_in
 from dimtensor.values.admission import label_positions as _label_positions
+from dimtensor.values.columns import as_column
 from dimtensor.values.labelled import (
     as_array,
     as_labelled,
@@ -155,6 +156,8 @@ def data(
     Parameters
     ----------
     value : DataArray, Series, DataFrame, Index, ndarray, list or number
+        Columns and tables of polars and Arrow, too; of a table, one dim has the names of the
+        columns as labels.
     dims : Dim or sequence of Dim, optional
         The dims of the value. For a DataArray or a named Series they may be left out: dims with
         the names and labels of the value are made. For an ndarray they are in the order of its
@@ -164,7 +167,8 @@ def data(
         By default the name of the DataArray or Series.
     categories : Dim, optional
         The values are labels of this dim (strings, datetimes, numbers); where it has no labels,
-        they are positions along it.
+        they are positions along it. A categorical or enum that has a name, or is given one, has by
+        default a dim of that name with its categories.
     dtype : dtype-like, optional
 
     Returns
@@ -189,19 +193,24 @@ def data(
     >>> where.codes.eval().values.tolist()
     [2, 0, 2]
     """
+    wake_soon()
     if hasattr(value, "node"):
         raise InputError("dt.data takes values; this is a dims-tensor already")
     refuse_dataset(value, f"data {name!r}" if name else "dt.data", name)
     _require_dim(categories)
-    if name is None and (is_dataarray(value) or is_pandas(value)):
-        name = value.name if isinstance(getattr(value, "name", None), str) else None
+    if name is None:  # that of a DataArray or Series; of a Series of polars it may be empty
+        own = getattr(value, "name", None)
+        name = own if isinstance(own, str) and own else None
+    what = f"data {name!r}" if name else "data"
+    value, declared = as_column(value, name, what)
+    if categories is None and dtype is None:
+        categories = declared
     given = None if dims is None else as_dim_tuple(dims, "the dims of data")
     if not (is_dataarray(value) or is_pandas(value)):
         in_order(() if isinstance(dims, Dim) or dims is None else dims, "the dims of data")
     if given is None:
         given = dims_of(value)
     canonical_dims(given, "the dims of data")
-    what = f"data {name!r}" if name else "data"
     binding = Binding()
     array, order = _axes_in_order(value, given, binding, what)
     if categories is not None:

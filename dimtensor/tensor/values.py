@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -15,6 +16,7 @@ from dimtensor.graph import Node, toposort
 from dimtensor.graph.dtypes import is_integer
 from dimtensor.graph.walk import LEAF_KINDS
 from dimtensor.tensor.handle import TensorHandle, wrap
+from dimtensor.traversal import reached
 from dimtensor.values.data import bind_data, title_of
 
 if TYPE_CHECKING:
@@ -59,6 +61,35 @@ class ValuesMixin(TensorHandle):
         [-1.0, 1.0]
         """
         return _computed(self.node, "values").values
+
+    @property
+    def plot(self) -> Any:
+        """Xarray's plots of the values: ``x.plot()``, ``x.plot.line(x="time")``, and others.
+
+        Returns
+        -------
+        DataArrayPlotAccessor
+            It is called for the plot that fits the number of dims.
+
+        Raises
+        ------
+        GraphError
+            If there are inputs without values.
+        MissingExtraError
+            If matplotlib is not installed.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> x = dt.data([1.0, 3.0, 2.0], dims=dt.Dim("day", coords=[1, 2, 3]), name="rain")
+        >>> (line,) = x.plot()
+        >>> line.get_ydata().tolist(), line.axes.get_xlabel(), line.axes.get_ylabel()
+        ([1.0, 3.0, 2.0], 'day', 'rain')
+        """
+        from dimtensor.interop.extras import check_installed
+
+        check_installed("matplotlib", "viz", "x.plot")
+        return _computed(self.node, "a plot").rename(self.node.name).plot
 
     def item(self) -> Any:
         """The value of an expression without dims, or of one element, as a Python number.
@@ -121,6 +152,31 @@ class ValuesMixin(TensorHandle):
         name = name or self.node.name or "value"
         return value.to_dataframe(name) if value.dims else pd.DataFrame({name: [value.item()]})
 
+    def to_series(self) -> pd.Series:
+        """The values as a pandas Series, with the labels of the dims as its index.
+
+        Returns
+        -------
+        Series
+
+        Raises
+        ------
+        GraphError
+            If there are inputs without values.
+        DimError
+            If there are no dims.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> country = dt.Dim("country", coords=["Italy", "Kenya"])
+        >>> dt.data([1.0, 2.0], dims=country).to_series().to_dict()
+        {'Italy': 1.0, 'Kenya': 2.0}
+        """
+        if not self.node.dims:
+            raise DimError("to_series: there are no dims to make an index of; .item() is the value")
+        return _computed(self.node, "values").rename(self.node.name).to_series()
+
     def known_values(self) -> xr.DataArray | None:
         """The values with their labels, as :meth:`eval` gives them; None if there are inputs.
 
@@ -139,7 +195,7 @@ class ValuesMixin(TensorHandle):
         return _computed(self.node, "values") if has_values(self.node) else None
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
-        if not has_values(self.node):
+        if _unknown(self.node):
             raise DtypeError(_lacking(self.node, "values"))
         array = self.values
         return array if dtype is None else array.astype(dtype, copy=False)
@@ -167,11 +223,15 @@ class ValuesMixin(TensorHandle):
 
 def has_values(node: Node) -> bool:
     """Whether all that an expression depends on are data and numbers."""
-    return not _unknown(node)
+    return not any(x.kind == "rv" or _is_unknown(x) for x in reached([node], lambda x: x.inputs))
 
 
 def _unknown(node: Node) -> list[Node]:
-    return [x for x in toposort([node]) if x.kind in LEAF_KINDS and x.kind != "data"]
+    return [x for x in toposort([node]) if _is_unknown(x)]
+
+
+def _is_unknown(leaf: Node) -> bool:
+    return leaf.kind in LEAF_KINDS and leaf.kind != "data"
 
 
 def _lacking(node: Node, what: str) -> str:
@@ -185,7 +245,7 @@ def _lacking(node: Node, what: str) -> str:
 
 
 def _computed(node: Node, what: str) -> xr.DataArray:
-    if not has_values(node):
+    if _unknown(node):
         raise GraphError(_lacking(node, what))
     kept = _seen.get(node)
     if kept is not None:
@@ -202,10 +262,16 @@ def glance(node: Node) -> xr.DataArray | None:
     kept = _seen.get(node)
     if kept is not None or node.kind == "data":
         return kept
-    if len(toposort([node])) > _GLANCE_NODES or not has_values(node) or _work(node) > _GLANCE:
+    if not is_soon_computed(node):
         return None
     value = _seen[node] = function([], wrap(node), "python")()
     return value
+
+
+def is_soon_computed(node: Node) -> bool:
+    """Whether an expression has values, and so few that a repr may compute them."""
+    few = len(list(islice(reached([node], lambda x: x.inputs), _GLANCE_NODES + 1)))
+    return few <= _GLANCE_NODES and has_values(node) and _work(node) <= _GLANCE
 
 
 def _work(node: Node) -> int:

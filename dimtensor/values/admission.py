@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dimtensor.caches import bounded
-from dimtensor.dims import Binding, Coords, Dim, Dims, product_below
+from dimtensor.dims import Binding, Coords, Dim, Dims, dim_labels, product_below
 from dimtensor.errors import (
     DtypeError,
     InputError,
@@ -117,7 +117,7 @@ def in_axis_order(labelled: Labelled, dims: Dims, binding: Binding, source: str)
         labels = labelled.labels.get(names[dim])
         if labels is not None:
             labels = _in_order_of_factors(labels, labelled.levels.get(names[dim]), dim, source)
-            own_labels = dim._labels()
+            own_labels = dim_labels(dim)
             if own_labels is None:
                 binding.add_length(dim, array.shape[axis], source)
                 binding.add_labels(dim, labels, source)

@@ -68,6 +68,13 @@ def _is_of(package: str, name: str, kind: type) -> bool:
     return any(cls.__name__ == name and cls.__module__.startswith(package) for cls in kind.__mro__)
 
 
+@bounded(256)
+def _is_table(kind: type) -> bool:
+    """Whether it is a class of tables, of polars, pyarrow and the like; pandas' has an index."""
+    columns = hasattr(kind, "columns") or hasattr(kind, "column_names")
+    return columns and hasattr(kind, "__arrow_c_stream__")
+
+
 def refuse_dataset(value: Any, source: str, name: str | None) -> None:
     """Refuse several variables where one is needed.
 
@@ -123,6 +130,8 @@ def as_labelled(value: Any, dims: Dims, source: str) -> Labelled | None:
         return _from_pandas(value, dims, source)
     if isinstance(value, tuple) and len(value) == 2:
         return _from_pair(*value, dims, source)
+    if _is_table(type(value)):
+        return _from_table(value, dims, source)
     return None
 
 
@@ -241,6 +250,34 @@ def _from_frame(value: Any, dims: Dims, source: str) -> Labelled:
         )
     labels = {names[0]: labels_of(value.index), names[1]: labels_of(value.columns)}
     return Labelled(value.to_numpy(), names, labels)
+
+
+def _from_table(value: Any, dims: Dims, source: str) -> Labelled:
+    """A table without an index: its columns are those of the dim that has their names as labels.
+
+    Raises
+    ------
+    InputError
+        If not exactly one of two dims has.
+    """
+    columns = list(value.column_names if hasattr(value, "column_names") else value.columns)
+    wanted = set(columns)
+    across = [d for d in dims if d.coords is not None and set(d.coords.tolist()) == wanted]
+    if len(dims) != 2 or len(across) != 1:
+        raise InputError(
+            build_message(
+                f"{source}: the columns of a table are those of the dim that has their names as "
+                "labels",
+                [("columns", listing(columns)), ("dims", names_of(dims))],
+                "dt.frame(table, dims=...) has a tensor for each column; (names, array) names the "
+                "axes of an array",
+            )
+        )
+    names = axis_names(dims)
+    (down,) = (dim for dim in dims if dim is not across[0])
+    values = np.stack([np.asarray(value[name]) for name in columns], axis=1)
+    column = names[across[0]]
+    return Labelled(values, (names[down], column), {column: Coords(columns)})
 
 
 def names_of(dims: Dims) -> str:

@@ -33,7 +33,7 @@ class Labeller:
         self._dims = sort_dims(axes)
         self._order = None if self._dims == axes else [axes.index(dim) for dim in self._dims]
         self._name = name
-        self._names = tuple(axis_names(axes)[dim] for dim in self._dims)
+        self.names = tuple(axis_names(axes)[dim] for dim in self._dims)
         self._binding = binding
         self._categories = categories
         involved = (*axes, categories) if categories is not None else axes
@@ -52,8 +52,10 @@ class Labeller:
         binding : Binding
             What the call tells, masks included.
         """
-        import xarray as xr
+        return self.wrap(self.ordered(array, binding), binding)
 
+    def ordered(self, array: Any, binding: Binding) -> np.ndarray:
+        """The values of the DataArray alone, which take no xarray."""
         values = np.asarray(array)
         if self._order is not None:
             values = values.transpose(self._order)
@@ -61,6 +63,12 @@ class Labeller:
             values = positions_to_labels(values, self._categories, binding)
         if not values.flags.writeable:  # JAX's are not; a result belongs to its caller
             values = values.copy()
+        return values
+
+    def wrap(self, values: np.ndarray, binding: Binding) -> xr.DataArray:
+        """The DataArray of its values."""
+        import xarray as xr
+
         if self._varies:
             return self._build(values, binding)
         if self._coords is None:
@@ -69,7 +77,7 @@ class Labeller:
             self._coords = {name: coord.variable for name, coord in first.coords.items()}
         # xarray's own way to make a DataArray of parts that fit: a tenth of the time
         return xr.DataArray(
-            xr.Variable(self._names, values, fastpath=True),
+            xr.Variable(self.names, values, fastpath=True),
             coords={name: coord.copy(deep=False) for name, coord in self._coords.items()},
             name=self._name,
             indexes=dict(self._indexes),
@@ -79,12 +87,34 @@ class Labeller:
     def _build(self, values: np.ndarray, binding: Binding) -> xr.DataArray:
         import xarray as xr
 
-        result = xr.DataArray(values, dims=self._names, name=self._name)
-        for dim, key in zip(self._dims, self._names, strict=True):
-            coords = _coordinates(dim, key, binding, {*self._names, *result.coords})
+        result = xr.DataArray(values, dims=self.names, name=self._name)
+        for dim, key in zip(self._dims, self.names, strict=True):
+            coords = _coordinates(dim, key, binding, {*self.names, *result.coords})
             if coords is not None:
                 result = result.assign_coords(coords)
         return result
+
+
+class Held:
+    """A result before it is labelled; xarray is imported where it is labelled first.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the axes, which are in canonical order.
+    values : ndarray
+    """
+
+    __slots__ = ("_binding", "_labeller", "names", "values")
+
+    def __init__(self, labeller: Labeller, array: Any, binding: Binding):
+        self._labeller, self._binding = labeller, binding
+        self.names = labeller.names
+        self.values = labeller.ordered(array, binding)
+
+    def labelled(self, values: np.ndarray) -> xr.DataArray:
+        """Values of the same dims as a DataArray with the labels of this one."""
+        return self._labeller.wrap(values, self._binding)
 
 
 def _coordinates(dim: Dim, key: str, binding: Binding, taken: set) -> Any:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dimtensor.dims import Binding, Coords, Dim, Dims, dim_set
+from dimtensor.dims import Binding, Coords, Dim, Dims, dim_labels, dim_set
 from dimtensor.errors import DimError, InputError, LabelError, build_message, listing
 from dimtensor.graph import Node
 from dimtensor.values.admission import admit, label_positions
@@ -67,7 +67,7 @@ class TensorPort:
         categories = node.categories
         # labels of a dim that gets its labels with another input: looked up after all are read
         self.late_categories = (
-            categories if categories is not None and categories._labels() is None else None
+            categories if categories is not None and dim_labels(categories) is None else None
         )
         self._dtype = np.dtype(node.dtype)
         self._plain = categories is None and len(dims) < 2
@@ -137,7 +137,7 @@ class TensorPort:
         own_names = axis_names(self.dims)
         given = dict(labels)
         for dim in self.dims:
-            own, theirs = dim._labels(), given.get(own_names[dim])
+            own, theirs = dim_labels(dim), given.get(own_names[dim])
             if own is not None and theirs is not None and not own.same_labels(theirs):
                 return
         order = tuple(names.index(own_names[dim]) for dim in self.dims)
@@ -185,7 +185,7 @@ class LengthPort:
             If it is neither.
         """
         if isinstance(value, Dim):
-            labels = value._labels()
+            labels = dim_labels(value)
             value = len(value) if labels is None else labels
         if isinstance(value, Coords) or (np.ndim(value) == 1 and not isinstance(value, str)):
             labels = value if isinstance(value, Coords) else Coords(value)
@@ -213,7 +213,7 @@ class LengthPort:
             return
         (labels,) = reading.labels
         assert labels is not None
-        own = self.dim._labels()
+        own = dim_labels(self.dim)
         if own is None:
             binding.add_labels(self.dim, labels, self.title)
         elif not own.same_labels(labels):

@@ -90,6 +90,20 @@ def test_the_gradient_of_what_is_deep():
     assert dt.grad(s, X).eval({X: 0.5}).item() == N + 1
 
 
+def test_what_a_loop_captures_and_its_body_are_deep(little_stack):
+    """Operands are read twice, too: who walks along all paths does not end."""
+
+    def deep(x: dt.DimTensor) -> dt.DimTensor:
+        for _ in range(SHALLOW):
+            x = dt.tanh(x) * (x + 1.0)
+        return x
+
+    x = deep(C)
+    total = dt.reduce(lambda s, v: deep(s * x + v), 0.0, V, over=K)
+    found = dt.grad(total, C).eval({V: np.zeros(3), C: 0.0})
+    assert found.item() == 0.0  # x is 0 where C is, and so is every state
+
+
 def test_an_indexer_is_deep():
     positions = dt.tensor("i", dims=K, dtype="int64")
     deep = positions

@@ -1,10 +1,13 @@
 """Nodes know the line of the user's code on which they were made."""
 
 import inspect
+import sys
+from types import SimpleNamespace
 
 import dimtensor as dt
 from dimtensor import dist
 from dimtensor.graph import toposort
+from dimtensor.graph.lines import Line
 from dimtensor.graph.regions import regions_of
 
 N = dt.Dim("n", length=3)
@@ -63,3 +66,15 @@ def test_a_statement_over_several_lines_is_where_it_is_called():
         x + 2.5,
     )
     assert first - 1 <= y.node.line.number <= first
+
+
+def test_cells_of_notebooks_have_their_numbers(monkeypatch):
+    def named(file):
+        return ("Cell", "In[5]") if file == "/tmp/ipykernel_1/1234.py" else None
+
+    shell = SimpleNamespace(compile=SimpleNamespace(format_code_name=named))
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    assert str(Line("/tmp/ipykernel_1/1234.py", 2)) == "In[5]:2"
+    assert str(Line("/home/me/model.py", 2)) == "model.py:2"
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: None))
+    assert str(Line("/tmp/ipykernel_1/1234.py", 2)) == "1234.py:2"

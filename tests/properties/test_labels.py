@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dimtensor as dt
-from dimtensor.dims import Coords
+from dimtensor.dims import Coords, dim_labels
 from tests.effort import a_third
 
 BIG = st.integers(-(2**65), 2**65)
@@ -133,8 +133,8 @@ def test_labels_survive_joins_and_pickles(given: Any, random: Any) -> None:
     random.shuffle(order)
     dim = dt.Dim("k", coords=given)
     shuffled = dim[[given[at] for at in order]]
-    coords = shuffled._labels()
-    found = coords.find(dim._labels())
+    coords = dim_labels(shuffled)
+    found = coords.find(dim_labels(dim))
     np.testing.assert_array_equal(np.array(order)[found], np.arange(n))
     assert pickle.loads(pickle.dumps(shuffled)) is shuffled
     assert dt.Dim("k", coords=list(given)) is dim

@@ -97,6 +97,113 @@ def test_numbers_are_not_copied():
     assert np.shares_memory(table.x.node.attrs.values, values)
 
 
+def test_numbers_are_not_copied_whichever_library_has_them():
+    pl, pa = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    for number, table in enumerate((pl.DataFrame, pa.table, pd.DataFrame)):
+        values = np.arange(5.0) + 100 * number + 71  # equal data is one node
+        given = table({"x": values})
+        own = given["x"].to_numpy()
+        assert np.shares_memory(dt.frame(given, dims=OBS).x.node.attrs.values, own)
+        assert np.shares_memory(dt.data(given["x"], dims=OBS).node.attrs.values, own)
+    gaps = pd.DataFrame({"x": np.array([1.0, np.nan, 7.0], dtype="float32")}, copy=False)
+    kept = dt.frame(gaps, dims=OBS).x
+    assert kept.dtype == "float32"
+    assert np.shares_memory(kept.node.attrs.values, gaps["x"].to_numpy())
+
+
+class WithArrows:
+    """A table of a library that narwhals does not know."""
+
+    def __init__(self, table):
+        self.table = table
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
+def test_any_table_with_the_interface_of_arrow():
+    pa, pl = pytest.importorskip("pyarrow"), pytest.importorskip("polars")
+    for table in (WithArrows(pa.table(ROWS)), pa.RecordBatch.from_pydict(ROWS)):
+        found = dt.frame(table, dims=OBS)
+        assert found.county.values.tolist() == ROWS["county"]
+        np.testing.assert_array_equal(found.price.values, [1, np.nan, 3, 4])
+    with pytest.raises(dt.InputError, match=r"not LazyFrame\nhint: table.collect\(\) runs"):
+        dt.frame(pl.LazyFrame(ROWS), dims=OBS)
+
+
+def test_dates_keep_their_time_zone():
+    hours = pd.date_range("2021-03-28", periods=4, freq="h", tz="Europe/Berlin")
+    frame = pd.DataFrame({"hour": hours, "v": [1.0, 2.0, 3.0, 4.0]})
+    tables = [frame, pytest.importorskip("polars").from_pandas(frame)]
+    tables.append(tables[1].to_arrow())
+    known = dt.time("hour", start="2021-03-28", periods=9, freq="h", tz="Europe/Berlin")
+    for table in tables:
+        found = dt.frame(table, dims=OBS)
+        assert found.hour.categories.hour.values.tolist() == [0, 1, 3, 4]  # of the clock in spring
+        assert found.v.groupby(found.hour).sum().values.tolist() == [1.0, 2.0, 3.0, 4.0]
+        column = dt.frame(table, dims=OBS, categories={"hour": known}).hour
+        assert column.codes.values.tolist() == [0, 1, 2, 3]
+        alone = dt.data(table["hour"], dims=OBS, categories=known)
+        assert alone.codes.values.tolist() == [0, 1, 2, 3]
+
+
+def test_columns_of_dtypes_that_few_libraries_have():
+    import decimal
+
+    pl = pytest.importorskip("polars")
+    money = pl.DataFrame({"x": [decimal.Decimal("1.5"), None]})
+    np.testing.assert_array_equal(dt.frame(money, dims=OBS).x.values, [1.5, np.nan])
+    months = pd.period_range("2021-01", periods=3, freq="M")
+    frame = pd.DataFrame({
+        "month": months[[2, 0, 2]],
+        "z": [1j, 2, 3],
+        "few": pd.arrays.SparseArray([0.0, 0.0, 1.0]),
+    })  # fmt: skip
+    found = dt.frame(frame, dims=OBS)
+    assert found.month.codes.values.tolist() == [1, 0, 1]
+    assert found.month.categories is dt.Dim("month", coords=months[[0, 2]])
+    assert found.z.values.tolist() == [1j, 2, 3]
+    assert found.few.values.tolist() == [0.0, 0.0, 1.0]
+
+
+def test_categories_of_a_column_are_a_dim():
+    pl, pa = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    kinds = ["low", "mid", "high"]
+    columns = [
+        pd.Series(pd.Categorical(["high", "low"], kinds), name="level"),
+        pl.Series("level", ["high", "low"], dtype=pl.Enum(kinds)),
+    ]
+    for column in columns:
+        found = dt.data(column, dims=OBS)
+        assert (found.name, found.categories) == ("level", dt.Dim("level", coords=kinds))
+        assert found.codes.values.tolist() == [2, 0]
+    encoded = pa.chunked_array([["b", "a"], ["b"]]).dictionary_encode()
+    found = dt.data(encoded, dims=OBS, name="key")
+    assert found.categories.coords[found.codes.values].tolist() == ["b", "a", "b"]
+    other = dt.Dim("other", coords=["mid", "low", "high", "none"])
+    assert dt.data(columns[0], dims=OBS, categories=other).codes.values.tolist() == [2, 1]
+    numbers = pd.Series([3, 1], dtype="category", name="n")
+    assert dt.data(numbers, dims=OBS, dtype="float64").values.tolist() == [3.0, 1.0]
+    with pytest.raises(dt.DtypeError, match="data has strings"):
+        dt.data(columns[0].rename(None), dims=OBS)
+    with pytest.raises(dt.LabelError, match="data 'level' lacks 1 label\n  rows: 1"):
+        dt.data(pl.Series("level", ["low", None], dtype=pl.Enum(kinds)), dims=OBS)
+
+
+def test_columns_of_a_table_are_told_by_their_names():
+    pl = pytest.importorskip("polars")
+    side = dt.Dim("side", coords=["left", "right"])
+    frame = pl.DataFrame({"right": [1.0, 2.0], "left": [3.0, 4.0]})
+    x = dt.tensor("x", dims=[OBS, side])
+    f = dt.function([x], x.sum(OBS), backend="python")
+    for table in (frame, frame.to_arrow()):
+        assert dt.data(table, dims=[OBS, side]).sel(side="left").values.tolist() == [3.0, 4.0]
+        assert f(table).sel(side="right") == 3.0
+        for dims in ([OBS, dt.Dim("k", length=2)], [OBS], [side]):
+            with pytest.raises(dt.InputError, match="columns of a table are those of the dim"):
+                dt.data(table, dims=dims)
+
+
 def test_a_table_shows_what_is_in_it():
     table = dt.frame(pd.DataFrame(ROWS), dims=OBS)
     assert repr(table).splitlines()[:3] == [
@@ -119,10 +226,28 @@ def test_a_table_shows_what_is_in_it():
         (lambda t: dt.frame(t, OBS, {"conty": OBS}), "the table has no columns 'conty'"),
         (lambda t: dt.frame(t, dims=OBS)["prize"], "no column 'prize' \\(did you mean 'price'"),
         (lambda t: dt.frame(t.assign(county=["a", None, "b", "c"]), dims=OBS),
-         "1 labels are missing in column 'county'\n  rows: 1"),
+         "column 'county' lacks 1 label\n  rows: 1"),
         (lambda t: dt.frame(t.assign(price=[1j] * 3 + [[2]]), dims=OBS), "column 'price' holds"),
+        (lambda t: dt.frame(t.set_axis([*"abcda"], axis=1), dims=OBS), "another one has: 'a'"),
+        (lambda t: dt.frame(t.set_axis(range(5), axis=1), dims=OBS), "name of a column is a"),
     ],
 )  # fmt: skip
 def test_what_is_refused(ask, message):
     with pytest.raises(dt.DimtensorError, match=message):
         ask(pd.DataFrame(ROWS))
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_integers_that_are_no_floats_are_not_rounded_for_a_gap(library):
+    imported = pytest.importorskip(library)
+
+    def table(values):
+        if library == "pandas":
+            return pd.DataFrame({"id": pd.array(values, dtype="Int64")})
+        return (imported.table if library == "pyarrow" else imported.DataFrame)({"id": values})
+
+    found = dt.frame(table([2**53, None, -(2**53)]), dims=OBS)["id"]
+    np.testing.assert_array_equal(found.values, [2.0**53, np.nan, -(2.0**53)])
+    assert dt.frame(table([2**60 + 1, 1]), dims=OBS)["id"].values.tolist() == [2**60 + 1, 1]
+    with pytest.raises(dt.InputError, match=r"'id' has gaps(.|\n)*integers: 1152921504606846977"):
+        dt.frame(table([2**60 + 1, None, 1]), dims=OBS)

@@ -684,3 +684,24 @@ def test_systems_over_late_dims_are_machine_code(rng):
     np.testing.assert_allclose(solution.values, found)
     np.testing.assert_allclose(slope.values, np.linalg.solve(matrix.T, 2 * found))
     assert f.path == "machine code"
+
+
+@pytest.mark.parametrize("lower", [True, False])
+def test_columns_get_matrices_of_their_own(lower):
+    """Right-hand sides are solved for together until the matrix differs between them."""
+    k, draw = dt.Dim("k", length=2), dt.Dim("draw", length=3)
+    rng = np.random.default_rng(0)
+    one, each = (rng.normal(size=n) + np.eye(2) * 3 for n in ((2, 2), (3, 2, 2)))
+    right = rng.normal(size=(3, 2))
+    a, b = dt.tensor("a", dims=[k, k.rename()]), dt.data(right, dims=[draw, k])
+    several = dt.data(each, dims=[draw, k, k.rename()])
+    triangle = np.tril if lower else np.triu
+    for x, of in (
+        (dt.solve(a, b), np.array),
+        (dt.solve_triangular(a, b, lower=lower), triangle),
+    ):
+        together = dt.evaluate(x, {a: (("k", "k'"), one)}, backend="python").transpose("draw", ...)
+        np.testing.assert_allclose(together, np.linalg.solve(of(one), right.T).T, rtol=1e-12)
+        found = dt.substitute(x, {a: several}).eval().transpose("draw", ...)
+        expected = [np.linalg.solve(of(each[i]), right[i]) for i in range(3)]
+        np.testing.assert_allclose(found, expected, rtol=1e-12)

@@ -12,6 +12,9 @@ from dimtensor.graph.optable import TABLE
 from dimtensor.graph.regions import DERIVATIVES, LoopAttrs, regions_of, split_inputs
 from dimtensor.graph.walk import toposort
 
+# outputs with the leaves that they have been checked for
+_Checked = set[tuple[Node, frozenset[Node]]]
+
 
 def check_differentiable(y: Node, wrt: Sequence[Node], backward: bool = True) -> None:
     """Raise if y depends on `wrt` through an operand that has no known derivative.
@@ -28,6 +31,13 @@ def check_differentiable(y: Node, wrt: Sequence[Node], backward: bool = True) ->
     GraphError
         Naming the op and its operand.
     """
+    _check(y, frozenset(wrt), backward, set())
+
+
+def _check(y: Node, wrt: frozenset[Node], backward: bool, checked: _Checked) -> None:
+    if (y, wrt) in checked:  # a body may be met in many others
+        return
+    checked.add((y, wrt))
     order = toposort([y])
     depends: set[Node] = set()
     for node in order:
@@ -49,7 +59,7 @@ def check_differentiable(y: Node, wrt: Sequence[Node], backward: bool = True) ->
                 _check_operand(node, at)
                 reached.add(x)
         if regions_of(node):
-            _check_regions(node, depends, backward)
+            _check_regions(node, depends, backward, checked)
 
 
 def _passes(node: Node) -> bool:
@@ -80,18 +90,19 @@ def _check_operand(node: Node, at: int) -> None:
         )
 
 
-def _check_regions(node: Node, depends: set[Node], backward: bool) -> None:
+def _check_regions(node: Node, depends: set[Node], backward: bool, checked: _Checked) -> None:
     """Check the regions of a node, some inputs of which have derivatives."""
     if node.kind in DERIVATIVES:
         (region,) = regions_of(node)
         pairs = zip(region.bound, node.inputs, strict=False)
-        check_differentiable(region.outputs[0], [x for x, of in pairs if of in depends], backward)
+        leaves = frozenset(x for x, of in pairs if of in depends)
+        _check(region.outputs[0], leaves, backward, checked)
         return
     if node.kind == "cond":
         moved = [x in depends for x in node.inputs[1:]]
         for region in regions_of(node):
-            leaves = [x for x, moves in zip(region.bound, moved, strict=True) if moves]
-            check_differentiable(region.outputs[node.attrs.output], leaves, backward)
+            leaves = frozenset(x for x, moves in zip(region.bound, moved, strict=True) if moves)
+            _check(region.outputs[node.attrs.output], leaves, backward, checked)
         return
     attrs: LoopAttrs = node.attrs
     if backward and attrs.over is None and not attrs.counted and not attrs.inverse:
@@ -114,10 +125,10 @@ def _check_regions(node: Node, depends: set[Node], backward: bool) -> None:
         if moved_on == moving:
             break
         moving = moved_on
-    wrt = [x for x in moving if is_float(x.dtype)]
+    wrt = frozenset(x for x in moving if is_float(x.dtype))
     for output in (*attrs.next_states, *attrs.traced):
         if is_float(output.dtype):
-            check_differentiable(output, wrt, backward)
+            _check(output, wrt, backward, checked)
 
 
 def _depends(y: Node, leaves: set[Node]) -> bool:

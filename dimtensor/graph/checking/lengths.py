@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from dimtensor.dims import Binding, Dim, Dims
+from dimtensor.dims import Binding, Dim, Dims, depends_on_mask
 from dimtensor.errors import DimtensorError
 from dimtensor.graph.node import KINDS, Node
+from dimtensor.graph.walk import toposort
+
+# kinds whose lowering asks for what it needs of dims whose lengths the host does not know
+_ASKED_BY_CODE = ("arg_reduce", "index", "reduce", "update")
 
 
 class Requirement(NamedTuple):
@@ -33,10 +37,27 @@ class Requirement(NamedTuple):
         raise self.error(f"{self.what}: it has length {length}")
 
 
-def length_requirements(nodes: Iterable[Node]) -> list[Requirement]:
-    """Requirements on dims whose lengths were not known when their nodes were built."""
-    asked = (one for node in nodes for one in KINDS[node.kind].requirements(node))
-    return list(dict.fromkeys(one for one in asked if not _satisfied(one)))
+def length_requirements(outputs: Iterable[Node]) -> list[Requirement]:
+    """Requirements on dims whose lengths were not known when their nodes were built.
+
+    What a step needs counts where there is a step. Of arms that may not be taken, and of steps
+    whose number only the run tells, lowered code asks: ``Lowering.is_late``.
+    """
+    found: dict[Requirement, None] = {}
+    todo: list[tuple[Iterable[Node], Dims, bool]] = [(toposort(outputs), (), True)]
+    while todo:
+        nodes, around, runs = todo.pop()
+        for node in nodes:
+            for one in KINDS[node.kind].requirements(node):
+                if not _satisfied(one) and (runs or node.kind not in _ASKED_BY_CODE):
+                    found[one._replace(beside=(*one.beside, *around))] = None
+            over = (node.attrs.over,) if node.kind == "loop" and node.attrs.over else ()
+            inside = runs and node.kind != "cond" and not any(map(depends_on_mask, over))
+            todo += [
+                (toposort([*region.bound, *region.outputs]), (*around, *over), inside)
+                for region in KINDS[node.kind].regions(node.attrs)
+            ]
+    return list(found)
 
 
 def _satisfied(requirement: Requirement) -> bool:

@@ -23,9 +23,10 @@ from dimtensor.graph.kind import (
     mapped,
     set_text,
 )
-from dimtensor.graph.node import Node, NodeType
+from dimtensor.graph.node import Node, NodeType, make
 from dimtensor.graph.printing.printer import node_text
 from dimtensor.graph.printing.text import function_name
+from dimtensor.graph.rebuilding.substitute import map_dim
 
 
 @kind("dot")
@@ -56,6 +57,9 @@ class Dot(Kind[Dims]):
             yield dim, "any"
 
     def commutes(self, attrs: Dims) -> bool:
+        return True
+
+    def keeps_apart(self, node: Node, at: int, dim: Dim) -> bool:
         return True
 
     def form(self, node: Node) -> tuple:
@@ -98,6 +102,26 @@ class Apply(Kind[ApplyAttrs]):
     def map_dims(self, attrs: ApplyAttrs, f: DimMap) -> ApplyAttrs:
         core_in = tuple(mapped(core, f) for core in attrs.core_in)
         return attrs._replace(core_in=core_in, core_out=mapped(attrs.core_out, f))
+
+    def keeps_apart(self, node: Node, at: int, dim: Dim) -> bool:
+        if dim not in node.attrs.core_in[at]:
+            return True
+        return at == 1 and _has_columns(node.attrs)
+
+    def with_inputs(self, node: Node, inputs: tuple[Node, ...], mapping: dict[Dim, Dim]) -> Node:
+        """With a dim of columns that the matrix gets, too, each column has a matrix of its own."""
+        attrs: ApplyAttrs = self.map_dims(node.attrs, lambda dim: map_dim(dim, mapping))
+        if _has_columns(attrs):
+            (row, col), columns = attrs.core_in[0], attrs.core_in[1][1:]
+            kept = without(columns, inputs[0].dims)
+            if len(kept) < len(columns):
+                options = {**attrs.function.options, "b_ndim": 1 + len(kept)}
+                attrs = attrs._replace(
+                    function=BatchedFunction(attrs.function.path, **options),
+                    core_in=((row, col), (row, *kept)),
+                    core_out=(col, *kept),
+                )
+        return make(self.name, inputs, attrs)
 
     def messages(self, node: Node) -> dict[Dim | None, str]:
         name = node.attrs.name or "apply"
@@ -143,3 +167,8 @@ def _both(name: str, dim: Dim, what: str, x: Node) -> DimError:
             "rename one of them with rename_dim",
         )
     )
+
+
+def _has_columns(attrs: ApplyAttrs) -> bool:
+    """Whether right-hand sides, the second input, are solved for beside each other."""
+    return isinstance(attrs.function, BatchedFunction) and "b_ndim" in attrs.function.options

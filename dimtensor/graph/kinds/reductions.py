@@ -115,6 +115,9 @@ class _AlongOne(Kind[AlongAttrs]):
     def map_dims(self, attrs: AlongAttrs, f: DimMap) -> AlongAttrs:
         return attrs._replace(dim=f(attrs.dim))
 
+    def keeps_apart(self, node: Node, at: int, dim: Dim) -> bool:
+        return dim is not node.attrs.dim
+
     def title(self, node: Node) -> str:
         return node.attrs.name
 
@@ -161,6 +164,9 @@ class _Sorting(Kind[SortAttrs]):
 
     def map_dims(self, attrs: SortAttrs, f: DimMap) -> SortAttrs:
         return SortAttrs(f(attrs.dim), f(attrs.ranks))
+
+    def keeps_apart(self, node: Node, at: int, dim: Dim) -> bool:
+        return dim not in node.attrs
 
 
 def _ranked(x: Node, attrs: SortAttrs) -> Dims:

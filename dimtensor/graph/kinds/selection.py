@@ -71,10 +71,16 @@ class _Selecting(Kind[Any]):
             yield item.dim, _item_role(item, indexers, numbers)
 
     def messages(self, node: Node) -> dict[Dim | None, str]:
-        return {
-            dim: f"positions computed for {dim.title} are outside of its length"
-            for dim, _ in self.selected(node).looked_up()
-        }
+        """Of positions that are computed, and of those that are written for what a mask keeps."""
+        items, indexers = self.selected(node)
+        found: dict[Dim | None, str] = {}
+        for item in items:
+            if item.kind == "tensor":
+                what = f"positions computed for {item.dim.title} are outside of its length"
+                found[item.dim] = what
+            elif item.dim.length is None:
+                found.update((item.dim, one.what) for one in _needed(item, indexers))
+        return found
 
     def requirements(self, node: Node) -> Iterator[Requirement]:
         items, indexers = self.selected(node)
@@ -229,8 +235,10 @@ class Index(_Selecting):
     def keeps_apart(self, node: Node, at: int, dim: Dim) -> bool:
         return at > 0 or all(item.dim != dim for item in node.attrs.items)
 
-    def values_of(self, node: Node) -> tuple[Node, ...]:
-        return node.inputs[:1]
+    def values_of(self, node: Node) -> tuple[Node, ...] | None:
+        """Those of what is selected from, unless a mask leaves some of them out."""
+        masked = any(item.kind == "mask" for item in node.attrs.items)
+        return None if masked else node.inputs[:1]
 
 
 @kind("update")

@@ -108,6 +108,9 @@ class Relabel(_Moving[RelabelAttrs]):
     def renames(self, node: Node) -> Sequence[tuple[Dim, Dim]]:
         return node.attrs.pairs
 
+    def keeps_apart(self, node: Node, at: int, dim: Dim) -> bool:
+        return all(dim is not end for pair in node.attrs.pairs for end in pair)
+
     def mentions(self, node: Node, numbers: Mapping[Node, int]) -> Iterator[tuple[Dim, str]]:
         for old, new in node.attrs.pairs:
             yield old, "old"
@@ -209,6 +212,9 @@ class Concat(_Moving[ConcatAttrs]):
     def call(self, node: Node, ref: DimRef) -> Call:
         return Call("concat", by_position(node.inputs), [("along", ref(node.attrs.whole))])
 
+    def keeps_apart(self, node: Node, at: int, dim: Dim) -> bool:
+        return dim is not node.attrs.whole
+
     def map_dims(self, attrs: ConcatAttrs, f: DimMap) -> ConcatAttrs:
         return ConcatAttrs(mapped(attrs.parts, f), f(attrs.whole))
 
@@ -231,6 +237,9 @@ class Stack(_Moving[Dim]):
 
     def call(self, node: Node, ref: DimRef) -> Call:
         return Call("stack", by_position(node.inputs), [("along", ref(node.attrs))])
+
+    def keeps_apart(self, node: Node, at: int, dim: Dim) -> bool:
+        return dim is not node.attrs
 
     def map_dims(self, attrs: Dim, f: DimMap) -> Dim:
         return f(attrs)

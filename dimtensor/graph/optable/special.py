@@ -13,6 +13,10 @@ _LOGISTIC = [
         "sigmoid", "x", "Logistic function 1 / (1 + exp(-x)).", oracle="sp.expit", aliases="expit"
     ),
     special(
+        "log_sigmoid", "x", "Logarithm of sigmoid, -softplus(-x), precise for very negative x.",
+        oracle="sp.log_expit", aliases="log_expit",
+    ),
+    special(
         "logit", "x", "Logarithm of the odds x / (1 - x), the inverse of sigmoid.",
         domain=(_UNIT,),
     ),

@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from dimtensor.dims import Dim, SelDim
+from dimtensor.dims import Dim, SelDim, dim_labels
 from dimtensor.dims.dim import AnonymousDim
 from dimtensor.dims.selection import Mask, Positions
 from dimtensor.graph import attrs as at
@@ -339,7 +339,7 @@ class CanonicalOrder:
             elif dim.parents:
                 known = f"{dim.name!r}{dim_text(dim, self._dim_structure)}"
             else:
-                labels = dim._labels()
+                labels = dim_labels(dim)
                 known = f"{kind}({dim.name!r},{dim.length},{labels.key if labels else None})"
             self._structures[dim] = known
         return known

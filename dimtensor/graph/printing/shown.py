@@ -28,16 +28,25 @@ def shown(outputs: Sequence[Node]) -> list[Node]:
     >>> node.attrs.name, [x.kind for x in node.inputs]
     ('gradient', ['elemwise', 'input'])
     """
+    return _shown(outputs, {})
+
+
+def _shown(outputs: Sequence[Node], calls: dict[Node, Node]) -> list[Node]:
     if not any(node.kind in DERIVATIVES for node in with_regions(toposort(outputs))):
         return list(outputs)
 
     def replace(node: Node, inputs: tuple[Node, ...]) -> Node | None:
-        return _call(node, inputs) if node.kind in DERIVATIVES else None
+        if node.kind not in DERIVATIVES:
+            return None
+        # derivatives of derivatives meet the inner ones in every outer one
+        if node not in calls:
+            calls[node] = _call(node, inputs, calls)
+        return calls[node]
 
     return rebuild(outputs, {}, replace)
 
 
-def _call(node: Node, inputs: tuple[Node, ...]) -> Node:
+def _call(node: Node, inputs: tuple[Node, ...], calls: dict[Node, Node]) -> Node:
     attrs: DerivativeAttrs = node.attrs
     given = split_derivative(attrs, inputs)
     y = opened(node)
@@ -51,7 +60,7 @@ def _call(node: Node, inputs: tuple[Node, ...]) -> Node:
         values = list(zip(names, given.wrt, strict=True))
         leaves = (*variables, *split_derivative(attrs, node.inputs).captured)
         (y,) = rebuild(attrs.region.outputs, dict(zip(attrs.region.bound, leaves, strict=True)))
-    (y,) = shown([y])
+    (y,) = _shown([y], calls)
     operands = [("", y)]
     options: list[tuple[str, str]] = []
     if node.kind == "pushforward":

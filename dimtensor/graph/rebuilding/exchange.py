@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dimtensor.dims import Dim, SelDim, family, sort_dims
+from dimtensor.dims import Dim, SelDim, dim_labels, family, sort_dims
 from dimtensor.dims.selection import Positions, Slice, normalise_selection
 from dimtensor.errors import DimError, LabelError, build_message, listing
 from dimtensor.graph.attrs import DataAttrs, IndexItem
@@ -133,14 +133,14 @@ class Exchange:
 
     def _selection(self, dim: Dim, other: Dim, chosen: Positions | Slice) -> Any:
         own = dim.unrenamed
-        if own not in self._dims or own._labels() is None or own.length is None:
+        if own not in self._dims or dim_labels(own) is None or own.length is None:
             return chosen
         return normalise_selection(other, self._positions(own, chosen.to_array(own.length)))
 
     def _positions(self, dim: Dim, positions: Any) -> np.ndarray:
         """Positions in the other dim of the labels at some positions."""
         positions = np.asarray(positions, dtype="int64")
-        labels, others = dim._labels(), self._dims[dim]._labels()
+        labels, others = dim_labels(dim), dim_labels(self._dims[dim])
         if labels is None or others is None:
             return positions
         wanted = labels.take(positions.ravel())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from dimtensor.dims import DerivedDim, Dim, Dims, dim_set, without
+from dimtensor.dims import DerivedDim, Dim, Dims, dim_labels, dim_set, without
 from dimtensor.errors import DimError, build_message, listing
 from dimtensor.graph.attrs import RelabelAttrs
 from dimtensor.graph.node import KINDS, Node, keep_place, make, next_serial
@@ -59,7 +59,7 @@ def substitute(
 def _other_dim(dim: Dim, other: Dim) -> DimError:
     """The error of a replacement with another dim of a name; it says which labels differ."""
     details: list[tuple[str, object]] = [("replaced", repr(dim)), ("replacement", repr(other))]
-    own, given = dim._labels(), other._labels()
+    own, given = dim_labels(dim), dim_labels(other)
     if own is not None and given is not None:
         known, found = own.to_list(), given.to_list()
         differing = (("missing", known, found), ("extra", found, known))

@@ -28,6 +28,14 @@ class Coarsen:
 
     Every reduction gives a tensor on ``BlockDim(dim, n)``, whose labels are the means of the labels
     of a block where these are numbers or dates, and the first one otherwise.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> day = dt.Dim("day", coords=[1, 2, 3, 4])
+    >>> weeks = dt.data([1.0, 4.0, 2.0, 8.0], dims=day).coarsen(day=2).mean()
+    >>> weeks.values.tolist(), weeks.dims[0].coords.tolist()
+    ([2.5, 5.0], [1.5, 3.5])
     """
 
     def __init__(self, x: DimTensor, blocks: Mapping[Dim, int], boundary: str, side: str):

@@ -7,50 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import Coords, Dim, find_dim
-from dimtensor.errors import InputError, LabelError, build_message, did_you_mean, listing
+from dimtensor.dims import Dim, dim_labels, find_dim
+from dimtensor.errors import InputError, LabelError, build_message, listing
 from dimtensor.graph.printing.words import say
-from dimtensor.tensor.handle import TensorHandle, elemwise, require_float, wrap
+from dimtensor.tensor.along.between import interpolated
+from dimtensor.tensor.along.coordinates import coordinate
+from dimtensor.tensor.handle import TensorHandle, as_node, elemwise, require_float, wrap
 from dimtensor.tensor.inputs import data
 from dimtensor.tensor.selection.indexing import gathered
 from dimtensor.tensor.selection.reindex import moved_to
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
-
-_UNITS = {"D": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9,
-          "W": 604800.0}  # fmt: skip
-
-
-def coordinate(
-    dim: Dim, what: str, otherwise: str = "", unit: str = "s", like: Coords | None = None
-) -> np.ndarray:
-    """The labels of a dim as numbers; dates in a unit from the first label.
-
-    Raises
-    ------
-    LabelError
-        If they are not known, or neither numbers nor dates.
-    """
-    labels = dim._labels()
-    if labels is None or labels.family not in ("number", "datetime", "timedelta", "zoned"):
-        known = "not known before data arrives" if labels is None else "no numbers and no dates"
-        raise LabelError(
-            build_message(
-                f"{what}: the labels of {dim.title} are {known}",
-                [("dim", repr(dim))],
-                f"{otherwise} counts positions" if otherwise else "",
-            )
-        )
-    if labels.family == "number":
-        return np.asarray(labels.values, dtype=float)
-    if unit not in _UNITS:
-        raise InputError(f"{what}: there is no unit {unit!r}{did_you_mean(unit, list(_UNITS))}")
-    origin = (like or labels).index
-    if not len(labels) or not len(origin):
-        return np.zeros(len(labels))
-    since = labels.index - origin[0]
-    return np.asarray(since / np.timedelta64(1, "ns"), dtype=float) * 1e-9 / _UNITS[unit]
 
 
 class LabelMixin(TensorHandle):
@@ -154,8 +122,9 @@ class LabelMixin(TensorHandle):
 
         Parameters
         ----------
-        coords : dict of Dim or str to Dim or labels, optional
-            New labels along dims; one label takes the dim away.
+        coords : dict of Dim or str to Dim, labels or DimTensor, optional
+            New labels along dims; one label takes the dim away. A tensor of numbers, which may be
+            computed, puts its own dims in the place of the dim.
         method : {"linear", "nearest"}
         **by_name
 
@@ -182,12 +151,7 @@ class LabelMixin(TensorHandle):
             raise InputError(f"interp: the method is 'linear' or 'nearest', not {method!r}")
         result = wrap(require_float(self.node))
         for key, new in gathered(coords, by_name, "interp", "labels").items():
-            along = find_dim(result.dims, key, "interp")
-            one = not isinstance(new, Dim) and np.ndim(new) == 0
-            target = new if isinstance(new, Dim) else Dim(along.name, coords=[new] if one else new)
-            result = _between(result, along, target, method)
-            if one:
-                result = result.isel({target: 0})
+            result = interpolated(result, find_dim(result.dims, key, "interp"), new, method)
         return say(result, "interp", self)
 
     def sortby(self, key: Any, ascending: bool = True) -> DimTensor:
@@ -195,9 +159,11 @@ class LabelMixin(TensorHandle):
 
         Parameters
         ----------
-        key : Dim, str or DimTensor
-            A dim, to be sorted by its labels, or a tensor along one dim.
+        key : Dim, str, DimTensor or list of them
+            A dim, to be sorted by its labels, or a tensor along one dim. Of several keys along a
+            dim the first one counts, then the second one, and so on.
         ascending : bool
+            NaN is the last in either order.
 
         Returns
         -------
@@ -211,6 +177,8 @@ class LabelMixin(TensorHandle):
             If the tensor lacks the dim, or the key has not exactly one.
         LabelError
             If the labels are not known.
+        InputError
+            If there are several keys, and one of them is computed.
 
         Examples
         --------
@@ -219,22 +187,40 @@ class LabelMixin(TensorHandle):
         >>> x.sortby("k").values.tolist(), x.sortby("k").dims[0].coords.tolist()
         ([3.0, 1.0, 2.0], ['a', 'b', 'c'])
         """
-        x = wrap(self.node)
-        if isinstance(key, TensorHandle):
-            if len(key.dims) != 1:
-                raise InputError(f"sortby: a key has one dim, not {len(key.dims)}")
-            along = find_dim(self.dims, key.dims[0], "sortby")
-            if key.node.kind != "data":
-                by = wrap(key.node).codes if key.categories is not None else wrap(key.node)
-                order = (by if ascending else -by).argsort(along)
-                return x.isel({along: order})
-            numbers = key.node.attrs.values
-            return _in_order(x, along, np.argsort(numbers, kind="stable"), ascending)
+        keys = list(key) if isinstance(key, (list, tuple)) else [key]
+        result = wrap(self.node)
+        known: dict[Dim, list[np.ndarray]] = {}
+        for each in keys:
+            by, along = self._key(each)
+            if isinstance(by, np.ndarray):
+                known.setdefault(along, []).append(by)
+                continue
+            if len(keys) > 1:
+                raise InputError("sortby: of several keys all are labels or data")
+            result = result.isel({along: (by if ascending else -by).argsort(along)})
+        for along, ranks in known.items():
+            present = [] if ascending else [~np.isnan(each) for each in ranks]  # NaN is the last
+            order = np.lexsort([*ranks[::-1], *present[::-1]])
+            result = result.isel({along: order if ascending else order[::-1]})
+        return result
+
+    def _key(self, key: Any) -> tuple[np.ndarray | DimTensor, Dim]:
+        """Numbers in the order of a key: known ones, or computed ones; and the key's dim."""
+        if not isinstance(key, (Dim, str)):
+            node = as_node(key, [self.node], "the key of sortby")
+            if len(node.dims) != 1:
+                raise InputError(f"sortby: a key has one dim, not {len(node.dims)}")
+            along = find_dim(self.dims, node.dims[0], "sortby")
+            if node.kind == "data":
+                return node.attrs.values, along
+            return wrap(node).codes if node.categories is not None else wrap(node), along
         along = find_dim(self.dims, key, "sortby")
-        labels = along._labels()
+        labels = dim_labels(along)
         if labels is None:
             raise LabelError(f"sortby: the labels of {along.title} are not known")
-        return _in_order(x, along, labels.index.argsort(kind="stable"), ascending)
+        ranks = np.empty(len(labels), dtype=np.int64)
+        ranks[labels.index.argsort(kind="stable")] = np.arange(len(labels))
+        return ranks, along
 
     def drop_sel(self, labels: Mapping[Any, Any] | None = None, **by_name: Any) -> DimTensor:
         """All labels along dims but these.
@@ -265,7 +251,7 @@ class LabelMixin(TensorHandle):
         result = wrap(self.node)
         for key, given in gathered(labels, by_name, "drop_sel", "labels").items():
             along = find_dim(result.dims, key, "drop_sel")
-            known = along._labels()
+            known = dim_labels(along)
             if known is None:
                 raise LabelError(f"drop_sel: the labels of {along.title} are not known")
             several = [given] if isinstance(given, (str, bytes)) or np.ndim(given) == 0 else given
@@ -352,7 +338,15 @@ class LabelMixin(TensorHandle):
 
 
 class Loc:
-    """Selection by label in brackets, made by :attr:`DimTensor.loc`."""
+    """Selection by label in brackets, made by :attr:`DimTensor.loc`.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> x = dt.data([1.0, 2.0], dims=dt.Dim("country", coords=["Italy", "Kenya"]))
+    >>> x.loc["Kenya"].item(), x.loc[{"country": "Italy"}].item()
+    (2.0, 1.0)
+    """
 
     def __init__(self, x: DimTensor):
         self._x = x
@@ -372,10 +366,6 @@ class Loc:
         return self._x.sel({self._x.dims[0]: key})
 
 
-def _in_order(x: DimTensor, along: Dim, order: np.ndarray, ascending: bool) -> DimTensor:
-    return x.isel({along: order if ascending else order[::-1]})
-
-
 def _slopes(places: np.ndarray) -> np.ndarray:
     """Weights of the element before, the element itself, and the one after."""
     n = len(places)
@@ -388,24 +378,3 @@ def _slopes(places: np.ndarray) -> np.ndarray:
     weights[1, 0], weights[2, 0] = -1 / steps[0], 1 / steps[0]
     weights[0, n - 1], weights[1, n - 1] = -1 / steps[-1], 1 / steps[-1]
     return weights
-
-
-def _between(x: DimTensor, along: Dim, target: Dim, method: str) -> DimTensor:
-    places = coordinate(along, "interp")
-    wanted = coordinate(target, "interp", like=along._labels())
-    if not len(places):
-        raise LabelError(f"interp: {along.title} has no labels to lie between")
-    order = np.argsort(places, kind="stable")
-    rank = np.clip(np.searchsorted(places[order], wanted, side="right") - 1, 0, len(places) - 1)
-    low, high = order[rank], order[np.minimum(rank + 1, len(places) - 1)]
-    gap = np.where(high == low, 1.0, places[high] - places[low])
-    share = (wanted - places[low]) / gap
-    outside = ~((wanted >= places.min()) & (wanted <= places.max()))
-    below, above = (moved_to(x, along, at, target) for at in (low, high))
-    if method == "nearest":
-        value = elemwise("where", data(share <= 0.5, dims=target), below, above)
-    else:
-        value = below + (above - below) * data(share, dims=target).astype(x.dtype)
-        exact = data(share == 0, dims=target)  # and not a NaN of the next label's times 0
-        value = elemwise("where", exact, below, value)
-    return elemwise("where", data(outside, dims=target), np.nan, value)

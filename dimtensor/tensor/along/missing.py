@@ -9,7 +9,7 @@ import numpy as np
 from dimtensor.dims import Dim, dim_set, find_dim, without
 from dimtensor.errors import DimError, InputError, build_message
 from dimtensor.graph.printing.words import say
-from dimtensor.tensor.along.labels import coordinate
+from dimtensor.tensor.along.coordinates import coordinate
 from dimtensor.tensor.along.places import nearest_to, positive_integer
 from dimtensor.tensor.constructors import arange, full, length
 from dimtensor.tensor.handle import TensorHandle, as_node, elemwise, require_float, wrap
@@ -179,7 +179,7 @@ class MissingMixin(TensorHandle):
         result = elemwise("where", missing, filled, x)
         return say(result, "interpolate_na", self, along=along, method=method, limit=limit)
 
-    def dropna(self, dim: Dim | str, how: str = "any") -> DimTensor:
+    def dropna(self, dim: Dim | str, how: str = "any", thresh: int | None = None) -> DimTensor:
         """Positions along a dim without missing elements.
 
         Parameters
@@ -187,6 +187,8 @@ class MissingMixin(TensorHandle):
         dim : Dim or str
         how : {"any", "all"}
             Whether positions are left out where any element is missing, or where all are.
+        thresh : int, optional
+            Positions with at least so many elements are kept, whatever `how` says.
 
         Returns
         -------
@@ -209,7 +211,10 @@ class MissingMixin(TensorHandle):
             raise InputError(f"dropna: how is 'any' or 'all', not {how!r}")
         present = elemwise("logical_not", elemwise("isnan", self))
         others = without(self.dims, (along,))
-        kept = present.all(others) if how == "any" else present.any(others)
+        if thresh is not None:
+            kept = elemwise("greater_equal", present.astype("int64").sum(others), thresh)
+        else:
+            kept = present.all(others) if how == "any" else present.any(others)
         return wrap(self.node).isel({along: kept})
 
     def combine_first(self, other: Any) -> DimTensor:

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import Dim, Dims, SortedDim, dim_set, find_dim, find_dims, without
+from dimtensor.dims import Dim, Dims, SortedDim, dim_set, find_dim, find_dims, only_dim, without
 from dimtensor.errors import DimError, InputError, build_message
+from dimtensor.graph.dtypes import is_inexact
 from dimtensor.graph.printing.words import say
-from dimtensor.tensor.along.labels import coordinate
+from dimtensor.tensor.along.coordinates import coordinate
 from dimtensor.tensor.constructors import length, zeros
 from dimtensor.tensor.handle import TensorHandle, as_node, elemwise, require_float, wrap
 from dimtensor.tensor.inputs import data
@@ -37,7 +38,7 @@ def searchsorted(x: Any, v: Any, dim: Dim | str | None = None, side: str = "left
     Returns
     -------
     DimTensor
-        Of integers from 0 to the length, by bisection.
+        Of integers from 0 to the length, by bisection. NaN comes after all numbers, as in NumPy.
 
     Raises
     ------
@@ -57,7 +58,7 @@ def searchsorted(x: Any, v: Any, dim: Dim | str | None = None, side: str = "left
     values = as_node(v, [node], "the values of searchsorted")
     if side not in ("left", "right"):
         raise InputError(f"searchsorted: the side is 'left' or 'right', not {side!r}")
-    along = wrap(node)._one(dim, "searchsorted")
+    along = only_dim(node.dims, dim, "searchsorted")
     if along in values.dims:
         raise DimError(
             build_message(
@@ -76,12 +77,17 @@ def _place(x: DimTensor, along: Dim, v: DimTensor, side: str) -> DimTensor:
     n = length(along)
     dims = tuple(dict.fromkeys((*v.dims, *without(x.dims, (along,)))))
     before = "less" if side == "left" else "less_equal"
+    missing = elemwise("isnan", v) if is_inexact(v.dtype) else None
 
     def halve(_: Any, ends: Any) -> Any:
         low, high = ends
         middle = elemwise("floor_divide", low + high, 2)
         there = elemwise("minimum", middle, elemwise("maximum", n - 1, 0))
-        later = elemwise(before, elements.isel({longer: there}), v)
+        element = elements.isel({longer: there})
+        later = elemwise(before, element, v)
+        if missing is not None:  # it comes after all numbers
+            after = missing if side == "right" else missing & ~elemwise("isnan", element)
+            later = later | after
         looking = elemwise("less", low, high)
         return (
             elemwise("where", looking & later, middle + 1, low),
@@ -305,7 +311,8 @@ class StatisticsMixin(TensorHandle):
         Returns
         -------
         DimTensor
-            Along a dim ``degree`` with the labels ``deg``, …, 0. :func:`polyval` evaluates it.
+            Along a dim ``degree`` with the labels ``deg``, …, 0. :func:`polyval` evaluates it. NaN
+            where an element is missing: ``x.dropna(dim)`` leaves it out.
 
         Raises
         ------

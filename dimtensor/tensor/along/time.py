@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import Coords, Dim, find_dim
+from dimtensor.dims import Coords, Dim, dim_labels, find_dim
 from dimtensor.dims.calendar import CalendarParts, date_index
 from dimtensor.errors import DimError, InputError, LabelError, build_message
 from dimtensor.graph import Node, make
@@ -173,7 +173,7 @@ def fourier(dim: Dim, period: Any, order: int = 1, name: str = "fourier") -> Dim
     """
     import pandas as pd
 
-    labels = dim._labels()
+    labels = dim_labels(dim)
     if labels is not None and labels.family == "number":
         where = labels.values.astype(float)
         span = float(period)

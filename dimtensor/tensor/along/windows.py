@@ -11,6 +11,7 @@ from dimtensor.dims import Dim, Dims, NamedDim, dim_set, find_dim, find_dims, wi
 from dimtensor.errors import DimError, InputError, build_message, did_you_mean, listing
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.along.places import positive_integer, taken_at
+from dimtensor.tensor.along.spans import Merge, Parts, combined
 from dimtensor.tensor.along.time import is_distance, positions_in
 from dimtensor.tensor.constructors import arange, full, zeros
 from dimtensor.tensor.handle import elemwise, require_float, wrap
@@ -26,6 +27,15 @@ class Rolling:
 
     NaN are left out of reductions, and so is what is beyond the ends. A result is NaN where fewer
     than `min_periods` elements are left.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> x = dt.data([1.0, 4.0, 2.0], dims=dt.Dim("day", length=3))
+    >>> x.rolling(day=2).max().values.tolist()
+    [nan, 4.0, 4.0]
+    >>> x.rolling(day=2, min_periods=1).mean().values.tolist()
+    [1.0, 2.5, 3.0]
     """
 
     def __init__(
@@ -39,9 +49,8 @@ class Rolling:
         if least > size:
             raise InputError(f"min_periods is {least}, and a window has {size} elements")
         self._min_periods = least
-        self._over = tuple(_window_dim(dim, n) for dim, n in self._windows.items())
-        real = wrap(require_float(x.node))
-        self._spanned = self._construct(real, self._over, np.nan)
+        self._is_full = least == size  # a window that lacks an element has no value
+        self._real = wrap(require_float(x.node))
 
     @classmethod
     def of(
@@ -68,61 +77,120 @@ class Rolling:
             windows[dim] = positive_integer(n, f"the window along {key!r}")
         return cls(x, windows, min_periods, center)
 
+    def _combined(self, parts: Parts, fills: tuple[Any, ...], merge: Merge) -> Parts:
+        return combined(parts, self._windows, self._center, fills, merge)
+
+    def _by(self, x: DimTensor, operation: str, fill: Any) -> DimTensor:
+        """Elements of each window combined by an operation on two of them."""
+
+        def merge(one: Parts, two: Parts, *_: int) -> Parts:
+            return (elemwise(operation, one[0], two[0]),)
+
+        (result,) = self._combined((x,), (fill,), merge)
+        return result
+
+    def _present(self) -> DimTensor:
+        """How many elements of each window are there."""
+        return self._by(self._there().astype(self._real.dtype), "add", 0)
+
+    def _there(self) -> DimTensor:
+        return elemwise("logical_not", elemwise("isnan", self._real))
+
+    def _finish(self, value: DimTensor, name: str, **options: Any) -> DimTensor:
+        result = _where_enough(value, self._present(), self._min_periods)
+        return self._say(result, name, **options)
+
+    def _total(self) -> DimTensor:
+        """The sums, NaN of windows that must be full and are not."""
+        if self._is_full:
+            return self._by(self._real, "add", np.nan)
+        return self._by(wrap(self._real._present(0.0, True)), "add", 0)
+
+    def sum(self) -> DimTensor:
+        """Sum of each window."""
+        total = self._total()
+        return self._say(total, "sum") if self._is_full else self._finish(total, "sum")
+
+    def mean(self) -> DimTensor:
+        """Mean of each window."""
+        if self._is_full:
+            return self._say(self._total() / self._min_periods, "mean")
+        present = self._present()
+        mean = elemwise("divide", self._total(), elemwise("maximum", present, 1))
+        return self._say(_where_enough(mean, present, self._min_periods), "mean")
+
+    def prod(self) -> DimTensor:
+        """Product of each window."""
+        return self._finish(self._by(wrap(self._real._present(1.0, True)), "multiply", 1), "prod")
+
+    def min(self) -> DimTensor:
+        """Smallest element of each window; of several, the first has the gradient."""
+        return self._extreme("min", "minimum", np.inf)
+
+    def max(self) -> DimTensor:
+        """Largest element of each window; of several, the first has the gradient."""
+        return self._extreme("max", "maximum", -np.inf)
+
+    def _extreme(self, name: str, pick: str, fill: float) -> DimTensor:
+        if self._is_full:
+            return self._say(self._by(self._real, pick, np.nan), name)
+        return self._finish(self._by(wrap(self._real._present(fill, True)), pick, fill), name)
+
+    def var(self, ddof: int = 0) -> DimTensor:
+        """Variance of each window, with ``count - ddof`` in the divisor.
+
+        Notes
+        -----
+        Means and squared distances of two windows give those of both: Chan, Golub and LeVeque,
+        "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances" (1979).
+        """
+        return self._say(self._variance(ddof), "var", ddof=ddof or None)
+
+    def std(self, ddof: int = 0) -> DimTensor:
+        """Standard deviation of each window; see :meth:`var`."""
+        return self._say(root_of_variance(self._variance(ddof)), "std", ddof=ddof or None)
+
+    def _variance(self, ddof: int) -> DimTensor:
+        x, dtype = self._real, self._real.dtype
+        n, mean = self._there().astype(dtype), wrap(x._present(0.0, True))
+
+        def merge(one: Parts, two: Parts, *_: int) -> Parts:
+            (n1, mean1, squares1), (n2, mean2, squares2) = one, two
+            n = n1 + n2
+            share = n2 / elemwise("maximum", n, 1)
+            gap = mean2 - mean1
+            return n, mean1 + gap * share, squares1 + squares2 + gap * gap * n1 * share
+
+        present, _, squares = self._combined((n, mean, zeros(dtype=dtype) * mean), (0, 0, 0), merge)
+        variance = elemwise("divide", squares, elemwise("maximum", present - ddof, 0))
+        return _where_enough(variance, present, self._min_periods)
+
+    def median(self) -> DimTensor:
+        """Median of each window, which are written down for it, as for quantiles."""
+        spanned, over = self._spanned()
+        return self._finish(spanned.median(over, skipna=True), "median")
+
+    def quantile(self, q: float) -> DimTensor:
+        """A quantile of each window, interpolated linearly."""
+        spanned, over = self._spanned()
+        return self._finish(spanned.quantile(q, over, skipna=True), "quantile", q=q)
+
+    def count(self) -> DimTensor:
+        """Number of elements of each window that are not NaN."""
+        present = self._present()
+        return self._say(_where_enough(present, present, self._min_periods), "count")
+
+    def _spanned(self) -> tuple[DimTensor, Dims]:
+        """The windows, and their dims: for what does not follow from parts of them."""
+        over = tuple(_window_dim(dim, n) for dim, n in self._windows.items())
+        return self._construct(self._real, over, np.nan), over
+
     def _construct(self, x: DimTensor, over: Dims, fill: Any) -> DimTensor:
         for (dim, n), window in zip(self._windows.items(), over, strict=True):
             back = n // 2 if self._center else n - 1
             here = elemwise("subtract", elemwise("add", arange(dim), arange(window)), back)
             x = taken_at(x, dim, here, fill)
         return x
-
-    def _finish(self, value: DimTensor, name: str, **options: Any) -> DimTensor:
-        result = _where_enough(value, self._present(), self._min_periods)
-        return self._say(result, name, **options)
-
-    def _present(self) -> DimTensor:
-        return self._spanned.count(self._over)
-
-    def sum(self) -> DimTensor:
-        """Sum of each window."""
-        return self._finish(self._spanned.sum(self._over, skipna=True), "sum")
-
-    def mean(self) -> DimTensor:
-        """Mean of each window."""
-        return self._finish(self._spanned.mean(self._over, skipna=True), "mean")
-
-    def prod(self) -> DimTensor:
-        """Product of each window."""
-        return self._finish(self._spanned.prod(self._over, skipna=True), "prod")
-
-    def min(self) -> DimTensor:
-        """Smallest element of each window."""
-        return self._finish(self._spanned.min(self._over, skipna=True), "min")
-
-    def max(self) -> DimTensor:
-        """Largest element of each window."""
-        return self._finish(self._spanned.max(self._over, skipna=True), "max")
-
-    def var(self, ddof: int = 0) -> DimTensor:
-        """Variance of each window, with ``count - ddof`` in the divisor."""
-        value = self._spanned.var(self._over, ddof=ddof, skipna=True)
-        return self._finish(value, "var", ddof=ddof or None)
-
-    def std(self, ddof: int = 0) -> DimTensor:
-        """Standard deviation of each window."""
-        value = root_of_variance(self._spanned.var(self._over, ddof=ddof, skipna=True))
-        return self._finish(value, "std", ddof=ddof or None)
-
-    def median(self) -> DimTensor:
-        """Median of each window."""
-        return self._finish(self._spanned.median(self._over, skipna=True), "median")
-
-    def quantile(self, q: float) -> DimTensor:
-        """A quantile of each window, interpolated linearly."""
-        return self._finish(self._spanned.quantile(q, self._over, skipna=True), "quantile", q=q)
-
-    def count(self) -> DimTensor:
-        """Number of elements of each window that are not NaN."""
-        return self._finish(self._present().astype("float64"), "count")
 
     def construct(
         self, window_dim: Mapping[Any, Any] | None = None, fill_value: Any = np.nan, **by_name: Any
@@ -186,6 +254,17 @@ class RollingExp:
     """Means and sums with weights that fade with the distance, made by `rolling_exp`.
 
     NaN are left out; the weights of the others fade over them as over any position.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> x = dt.data([1.0, 4.0, 2.0], dims=dt.Dim("day", length=3)).rolling_exp(
+    ...     day=0.5, window_type="alpha"
+    ... )
+    >>> x.sum().values.tolist()  # each before counts half as much
+    [1.0, 4.5, 4.25]
+    >>> x.mean().values.tolist()
+    [1.0, 3.0, 2.4285714285714284]
     """
 
     def __init__(self, x: DimTensor, along: Dim, alpha: float, written: str):
@@ -232,6 +311,13 @@ class Cumulative:
     """Reductions of all elements up to each position, made by :meth:`DimTensor.cumulative`.
 
     NaN are left out; a result is NaN where there are fewer than `min_periods` others.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> x = dt.data([1.0, 4.0, 2.0], dims=dt.Dim("day", length=3)).cumulative("day")
+    >>> x.sum().values.tolist(), x.max().values.tolist()
+    ([1.0, 5.0, 7.0], [1.0, 4.0, 4.0])
     """
 
     def __init__(self, x: DimTensor, dim: Any, min_periods: int):

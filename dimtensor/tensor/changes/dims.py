@@ -11,6 +11,7 @@ from dimtensor.dims import (
     ProductDim,
     RenamedDim,
     canonical_dims,
+    dim_labels,
     dim_set,
     find_dim,
     find_dims,
@@ -411,7 +412,7 @@ def _renamed_to(dim: Dim, new: Dim | str | None) -> Dim:
         raise DimError(f"{dim.title} is renamed to a name or a Dim, not to {new!r}")
     if new.unrenamed is dim.unrenamed:
         return new
-    mine, theirs = dim._labels(), new._labels()
+    mine, theirs = dim_labels(dim), dim_labels(new)
     if mine is not None and theirs is not None and mine.same_labels(theirs):
         return new
     kin = set(dim.bases) & set(new.bases)  # other positions of one dim: their labels may come yet

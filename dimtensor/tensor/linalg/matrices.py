@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from dimtensor.dims import Dim, Dims, RenamedDim, SortedDim, find_dims, in_order
+from dimtensor.dims import Dim, Dims, RenamedDim, SortedDim, dim_labels, find_dims, in_order
 from dimtensor.errors import DimError, DtypeError, build_message
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import ApplyAttrs
@@ -94,7 +94,7 @@ def symmetric(
 ) -> tuple[Node, Dim, Dim]:
     """As `square`, and the dims are not known to have different labels."""
     node, row, col = square(x, dims, operation, to_float)
-    mine, theirs = row._labels(), col._labels()
+    mine, theirs = dim_labels(row), dim_labels(col)
     if mine is not None and theirs is not None and not mine.same_labels(theirs):
         raise DimError(
             build_message(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import Dim, Dims, ProductDim, SortedDim, find_dim, without
-from dimtensor.errors import DimError, DtypeError, InputError
+from dimtensor.dims import Dim, Dims, ProductDim, SortedDim, only_dim, without
+from dimtensor.errors import DtypeError, InputError
 from dimtensor.graph import make
 from dimtensor.graph.attrs import AlongAttrs, SortAttrs
 from dimtensor.graph.dtypes import is_complex
@@ -25,13 +26,6 @@ class OrderMixin(ReductionMixin):
     """Methods that depend on the order of elements: extremes, sorting, quantiles."""
 
     __slots__ = ()
-
-    def _one(self, dim: Dim | str | None, what: str) -> Dim:
-        if dim is None:
-            if len(self.dims) != 1:
-                raise DimError(f"{what}: name one of the dims {[d.short for d in self.dims]}")
-            return self.dims[0]
-        return find_dim(self.dims, dim, what)
 
     # -- positions and labels of extremes ----------------------------------------------------------
 
@@ -83,7 +77,9 @@ class OrderMixin(ReductionMixin):
 
     def _arg(self, name: str, dim: DimKey) -> Any:
         if dim is None or isinstance(dim, (Dim, str)):
-            return wrap(make("arg_reduce", (self.node,), AlongAttrs(name, self._one(dim, name))))
+            return wrap(
+                make("arg_reduce", (self.node,), AlongAttrs(name, only_dim(self.dims, dim, name)))
+            )
         dims = self._dims(dim, name)
         if len(dims) == 1:
             return {dims[0].short: self._arg(name, dims[0])}
@@ -140,7 +136,7 @@ class OrderMixin(ReductionMixin):
         return self._idx("idxmin", "argmin", dim)
 
     def _idx(self, name: str, position: str, dim: Dim | str | None) -> DimTensor:
-        along = self._one(dim, name)
+        along = only_dim(self.dims, dim, name)
         codes = wrap(make("codes", (self._arg(position, along).node,), along))
         return say(codes, name, self, along=along)
 
@@ -170,7 +166,7 @@ class OrderMixin(ReductionMixin):
         >>> dt.data([3.0, 1.0, 2.0], dims=dt.Dim("k")).sort().values.tolist()
         [1.0, 2.0, 3.0]
         """
-        along = self._one(dim, "sort")
+        along = only_dim(self.dims, dim, "sort")
         return wrap(make("sort", (self.node,), SortAttrs(along, SortedDim(along))))
 
     def argsort(self, dim: Dim | str | None = None) -> DimTensor:
@@ -192,7 +188,7 @@ class OrderMixin(ReductionMixin):
         >>> dt.data([3.0, 1.0, 2.0], dims=dt.Dim("k")).argsort().values.tolist()
         [1, 2, 0]
         """
-        along = self._one(dim, "argsort")
+        along = only_dim(self.dims, dim, "argsort")
         return wrap(make("argsort", (self.node,), SortAttrs(along, SortedDim(along))))
 
     def median(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
@@ -297,15 +293,34 @@ def _quantile_along(x: DimTensor, q: float, along: Dim, skipna: bool) -> DimTens
     padded, (longer,) = with_an_element(x, (along,), np.nan)
     ordered, ranks = padded.sort(longer), SortedDim(longer)
     present = x.count(along) if skipna else x._n((along,))
-    place = elemwise("multiply", elemwise("subtract", present, 1), q)
-    low = elemwise("floor", place)
-    share = elemwise("subtract", place, low).astype(x.dtype)
-    last = elemwise("maximum", elemwise("subtract", present, 1), 0)
-    below = elemwise("maximum", low.astype("int64"), 0)
-    above = elemwise("minimum", elemwise("add", below, 1), last)
-    first, second = (ordered.isel({ranks: at}) for at in (below, above))
-    gap = elemwise("where", elemwise("equal", share, 0), 0, elemwise("subtract", second, first))
-    value = elemwise("add", first, elemwise("multiply", gap, share))
+    value = in_order(present, q, x.dtype, lambda rank: ordered.isel({ranks: rank}))
     if skipna:
         return elemwise("where", elemwise("greater", present, 0), value, np.nan)
     return elemwise("where", elemwise("isnan", x).any(along), np.nan, value)
+
+
+def in_order(
+    count: DimTensor, q: float, dtype: str, element: Callable[[DimTensor], DimTensor]
+) -> DimTensor:
+    """A quantile of some elements, on the line between the two that are next to it in order.
+
+    Parameters
+    ----------
+    count : DimTensor
+        How many elements there are.
+    q : float
+    dtype : str
+        That of the elements.
+    element : callable
+        The element of a rank, counted from 0.
+    """
+    place = elemwise("multiply", elemwise("subtract", count, 1), q)
+    low = elemwise("floor", place)
+    share = elemwise("subtract", place, low).astype(dtype)
+    last = elemwise("maximum", elemwise("subtract", count, 1), 0)
+    below = elemwise("maximum", low.astype("int64"), 0)
+    above = elemwise("minimum", elemwise("add", below, 1), last)
+    first, second = element(below), element(above)
+    # no infinity times 0
+    gap = elemwise("where", elemwise("equal", share, 0), 0, elemwise("subtract", second, first))
+    return elemwise("add", first, elemwise("multiply", gap, share))

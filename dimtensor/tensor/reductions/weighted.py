@@ -19,6 +19,14 @@ class Weighted:
     """Reductions of a tensor with weights, made by :meth:`DimTensor.weighted`.
 
     NaN elements are left out, with their weights, as in xarray.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> k = dt.Dim("k", length=3)
+    >>> x = dt.data([1.0, 4.0, float("nan")], dims=k).weighted(dt.data([2.0, 1.0, 5.0], dims=k))
+    >>> x.sum().item(), x.mean().item(), x.sum_of_weights().item(), x.var().item()
+    (6.0, 2.0, 3.0, 2.0)
     """
 
     def __init__(self, x: Any, weights: DimTensor):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from dimtensor.errors import (
     DimError,
     InputError,
     LabelError,
+    NoAttributeError,
     build_message,
     did_you_mean,
     listing,
@@ -31,7 +32,17 @@ from dimtensor.values.labelled import is_dataarray, is_pandas
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
-_REDUCTIONS = ("sum", "mean", "min", "max", "std", "var", "count", "first")
+_REDUCTIONS = (
+    "sum", "mean", "min", "max", "std", "var", "count", "first", "last", "median"
+)  # fmt: skip
+
+_FILLED = "x.reindex(day=dates) or x.interp(day=dates) puts x on more dates, and ffill fills in"
+_INSTEAD = {
+    "prod": "of positive numbers, dt.exp(dt.log(x).groupby(labels).sum())",
+    "apply": "groupby(labels).map(function) calls it with the groups",
+    "reduce": "groupby(labels).map(function) calls it with the groups",
+    **dict.fromkeys(("ffill", "bfill", "pad", "nearest", "interpolate", "asfreq"), _FILLED),
+}
 
 
 @with_named_dims
@@ -39,7 +50,18 @@ class GroupBy:
     """Elements of a tensor grouped along one dim, made by :meth:`DimTensor.groupby`.
 
     Every reduction gives a tensor on the dim of the groups; of a group without elements the sum
-    and count are 0, and mean, min, max, std, var and first are NaN.
+    and count are 0, everything else is NaN.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> shop, obs = dt.Dim("shop", coords=["north", "south", "west"]), dt.Dim("obs")
+    >>> where = dt.data(["north", "south", "north"], dims=obs, categories=shop)
+    >>> sold = dt.data([1.0, 2.0, 4.0], dims=obs).groupby(where)
+    >>> sold.sum().values.tolist(), sold.count().values.tolist()
+    ([5.0, 2.0, 0.0], [2, 1, 0])
+    >>> sold.max().sel(shop="north").item()
+    4.0
     """
 
     def __init__(self, x: DimTensor, labels: DimTensor, along: Dim, groups: Dim):
@@ -192,12 +214,65 @@ class GroupBy:
 
         places = arange(self._along, dtype="float64")
         present = elemwise("where", elemwise("isnan", self._x), np.inf, places)
-        place = self._of(present)._pick("min")
+        return self._say(self._at(self._of(present)._pick("min")), "first", skipna=True)
+
+    def last(self, *, skipna: bool = False) -> DimTensor:
+        """Last element of each group, in the order of the dim; NaN for an empty one."""
+        from dimtensor.tensor.constructors import arange
+
+        places = arange(self._along, dtype="float64")
+        if skipna and _may_be_nan(self._x):
+            places = elemwise("where", elemwise("isnan", self._x), -np.inf, places)
+        return self._say(self._at(self._of(places)._pick("max")), "last", skipna=skipna)
+
+    def median(self, *, skipna: bool = False) -> DimTensor:
+        """Median of each group; NaN for an empty one."""
+        return self._say(self.quantile(0.5, skipna=skipna), "median", skipna=skipna)
+
+    def quantile(self, q: float, *, skipna: bool = False) -> DimTensor:
+        """A quantile of each group, interpolated linearly; NaN for an empty one.
+
+        Parameters
+        ----------
+        q : float
+            Between 0 and 1.
+        skipna : bool
+            Whether NaN are left out; else a NaN makes the result NaN.
+
+        Raises
+        ------
+        InputError
+            If it is not between 0 and 1.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> obs, key = dt.Dim("obs"), dt.Dim("key", coords=["a", "b"])
+        >>> where = dt.data(["b", "a", "b", "b"], dims=obs, categories=key)
+        >>> x = dt.data([1.0, 2.0, 9.0, 3.0], dims=obs)
+        >>> x.groupby(where).median().values.tolist()
+        [2.0, 3.0]
+        """
+        from dimtensor.tensor.selection.group_quantiles import group_quantile
+
+        if np.ndim(q) or not 0 <= q <= 1:
+            raise InputError(f"a quantile of groups is a number between 0 and 1, not {q}")
+        x, size = wrap(require_float(self._x.node)), self._size()
+        start = size.cumsum(self._groups) - size
+        counted = self._size(skipna)
+        found = group_quantile(x, self._labels.codes, self._along, start, counted, float(q))
+        if not skipna:
+            missing = elemwise("isnan", x).astype("int64")
+            found = elemwise("where", self._of(missing).sum() > 0, np.nan, found)
+        return self._say(found, "quantile", q=float(q), skipna=skipna)
+
+    def _at(self, place: DimTensor) -> DimTensor:
+        """Elements at places along the dim, NaN for places that are not finite."""
         there = elemwise("isfinite", place)
         at = elemwise("where", there, place, 0.0).astype("int64")
-        elements, (along,) = with_an_element(self._x, (self._along,), np.nan)
-        found = elemwise("where", there, elements.isel({along: at}), np.nan)
-        return self._say(found, "first", skipna=True)
+        x = wrap(require_float(self._x.node))
+        elements, (along,) = with_an_element(x, (self._along,), np.nan)
+        return elemwise("where", there, elements.isel({along: at}), np.nan)
 
     def _pick(self, which: str) -> DimTensor:
         codes = self._labels.codes.node
@@ -257,6 +332,13 @@ class GroupBy:
                 )
             )
         return self._back(result)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            hint = _INSTEAD.get(name)
+            text = f"groups have no {name!r}" + did_you_mean(name, _REDUCTIONS)
+            raise NoAttributeError(build_message(text, hint=hint or ""), name=name, obj=self)
 
     def __repr__(self) -> str:
         return f"<GroupBy along {self._along!r} to {self._groups!r}>"

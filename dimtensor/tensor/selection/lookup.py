@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import Dim, ProductDim, SelDim, depends_on_mask, dim_set
+from dimtensor.dims import Dim, ProductDim, SelDim, depends_on_mask, dim_labels, dim_set
 from dimtensor.dims.labels import Labels
 from dimtensor.dims.selection import (
     LateLabels,
@@ -81,7 +81,7 @@ def _mask_selection(dim: Dim, mask: Node) -> Any:
 
 
 def select_labels(found: Items, dim: Dim, key: Any, method: str | None, tolerance: Any) -> None:
-    labels = dim._labels()
+    labels = dim_labels(dim)
     if labels is None and not (isinstance(key, slice) and key == slice(None)):
         _refuse_masked(dim)
     if method is not None:
@@ -142,7 +142,7 @@ def labels_in(x: Node, dim: Dim, key: Any, method: str | None, tolerance: Any) -
     """
     if key.dtype == bool or key.ndim == 0 or key.dims == (dim.name,):
         return positions_in(x, dim, key)
-    labels = dim._labels()
+    labels = dim_labels(dim)
     if labels is None:
         raise LabelError(
             build_message(
@@ -199,7 +199,7 @@ def label_indexer(indexer: Node, dim: Dim) -> Node:
         return translated(indexer, own, dim)
     if indexer.dtype == "bool":
         return indexer
-    if dim._labels() is None:
+    if dim_labels(dim) is None:
         require_positions(indexer, dim, "sel")
         return indexer
     if indexer.kind == "data":
@@ -219,7 +219,7 @@ def label_indexer(indexer: Node, dim: Dim) -> Node:
 
 def translated(indexer: Node, own: Dim, dim: Dim) -> Node:
     """Labels of one dim looked up in another that has all of them."""
-    mine, theirs = own._labels(), dim._labels()
+    mine, theirs = dim_labels(own), dim_labels(dim)
     if mine is None or theirs is None:
         if own.unrenamed is dim.unrenamed:
             return make("codes", (indexer,), dim)

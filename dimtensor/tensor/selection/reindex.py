@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import Coords, Dim, find_dim, sort_dims
+from dimtensor.dims import Coords, Dim, dim_labels, find_dim, sort_dims
 from dimtensor.errors import DimError, DtypeError, LabelError, build_message, listing
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import DataAttrs, ReduceAttrs
@@ -98,7 +98,7 @@ def labels_along(x: Node, dim: Dim) -> Coords:
     LabelError
         If there are none.
     """
-    labels = dim._labels()
+    labels = dim_labels(dim)
     if labels is None and x.kind == "data":
         labels = dict(x.attrs.labels).get(dim)
     if labels is None:
@@ -115,7 +115,7 @@ def labels_along(x: Node, dim: Dim) -> Coords:
 def target_dim(x: Node, old: Dim, new: Any) -> Dim:
     """The dim that stands for new labels: a given one, or a new one of the same name."""
     if isinstance(new, Dim):
-        if new._labels() is None:
+        if dim_labels(new) is None:
             raise LabelError(f"reindex: {new!r} has no labels")
         return new
     return Dim(old.name, coords=new)
@@ -124,7 +124,7 @@ def target_dim(x: Node, old: Dim, new: Any) -> Dim:
 def reindex_node(x: Node, old: Dim, new: Dim, fill_value: Any) -> Node:
     """A node with another dim in the place of one, elements matched by label."""
     labels = labels_along(x, old)
-    wanted = new._labels()
+    wanted = dim_labels(new)
     assert wanted is not None
     positions = labels.find(wanted)
     found = positions >= 0

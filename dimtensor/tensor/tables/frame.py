@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from dimtensor.errors import (
 )
 from dimtensor.tensor.handle import wrap
 from dimtensor.tensor.inputs import data
+from dimtensor.values.columns import read_column
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
@@ -89,7 +91,8 @@ def frame(
     Parameters
     ----------
     table : DataFrame
-        Of pandas, polars, pyarrow, or any library that narwhals knows.
+        Of pandas, polars, pyarrow, any library that narwhals knows, or one whose tables have
+        Arrow's interface (``__arrow_c_stream__``).
     dims : Dim or sequence of Dim, optional
         The dim of the rows. It may be left out where pandas' index has a name: then the rows have a
         dim of that name with these labels; a MultiIndex gives a dim for each level, and
@@ -100,14 +103,15 @@ def frame(
     Returns
     -------
     Frame
-        Numbers become data, with NaN where a value is missing. Categoricals, enums, strings and
-        dates become tensors of labels of a dim that is named as the column: of all categories, in
-        their order, or of the values found, sorted.
+        Numbers become data, with NaN where a value is missing. Categoricals, enums, strings,
+        dates and periods become tensors of labels of a dim that is named as the column: of all
+        categories, in their order, or of the values found, sorted. Dates keep their time zone.
 
     Raises
     ------
     InputError
-        If it is no table, or `categories` name no column of it.
+        If it is no table, or a query that has not run yet, two columns have one name, or
+        `categories` name no column.
     DimError
         If nothing says which dim the rows are, it has another length, or a column is named like it.
     LabelError
@@ -124,17 +128,7 @@ def frame(
     >>> houses.price.groupby(houses.county).mean(skipna=True).values.tolist()
     [nan, 2.0]
     """
-    import narwhals.stable.v2 as nw
-
-    try:
-        rows = nw.from_native(table, eager_only=True)
-    except TypeError:
-        raise InputError(
-            build_message(
-                f"frame takes a table, not {type(table).__name__}",
-                hint="a DataFrame of pandas, polars or pyarrow; dt.data takes arrays and columns",
-            )
-        ) from None
+    rows = _as_rows(table)
     known = dict(categories or {})
     unknown = [name for name in known if name not in rows.columns]
     if unknown:
@@ -154,6 +148,40 @@ def frame(
             raise DimError(f"frame: column {name!r} has the name of the dim of the rows")
         columns[name] = _column(rows[name], name, row, labels, known.get(name))
     return Frame(columns, (row,))
+
+
+def _as_rows(table: Any) -> nw.DataFrame:
+    """A table of any library.
+
+    Raises
+    ------
+    InputError
+        If it is none, or its columns have no names of their own.
+    """
+    import narwhals.stable.v2 as nw
+
+    columns = list(getattr(table, "columns", ())) if hasattr(table, "index") else []
+    twice = [name for at, name in enumerate(columns) if name in columns[:at]]
+    if twice:
+        raise InputError(f"frame: columns have a name that another one has: {listing(twice)}")
+    odd = [name for name in columns if not isinstance(name, str)]
+    if odd:
+        raise InputError(
+            build_message(
+                "frame: the name of a column is a string",
+                [("others", listing(odd))],
+                "table.columns = [...] sets them; an array is data: dt.data(array, dims=[...])",
+            )
+        )
+    try:
+        return nw.from_native(table, eager_only=True)
+    except TypeError:
+        if hasattr(table, "__arrow_c_stream__"):
+            return nw.from_arrow(table, backend="pyarrow" if find_spec("pyarrow") else "polars")
+    hint = "a DataFrame of pandas, polars or pyarrow; dt.data takes arrays and columns"
+    if hasattr(table, "collect"):
+        hint = "table.collect() runs a query and gives a table"
+    raise InputError(build_message(f"frame takes a table, not {type(table).__name__}", hint=hint))
 
 
 def _row_dim(dims: Any, n: int) -> Dim:
@@ -179,7 +207,7 @@ def _index_labels(table: Any, row: Dim) -> Coords | None:
 def _column(
     series: nw.Series, name: str, row: Dim, labels: Coords | None, categories: Dim | None
 ) -> DimTensor:
-    values, found = _values(series, name)
+    values, found = read_column(series, name, f"frame: column {name!r}")
     categories = categories or found
     if labels is None:
         return data(values, dims=row, name=name, categories=categories)
@@ -187,40 +215,6 @@ def _column(
 
     array = xr.DataArray(values, coords={row.name: labels.index}, dims=[row.name], name=name)
     return data(array, dims=row, name=name, categories=categories)
-
-
-def _values(series: nw.Series, name: str) -> tuple[Any, Dim | None]:
-    """The values of a column, and the dim of its labels where these are none of numbers."""
-    import narwhals.stable.v2 as nw
-
-    dtype = series.dtype
-    gaps = int(series.is_null().sum())
-    if dtype.is_numeric() or dtype == nw.Boolean:
-        if gaps:
-            return series.cast(nw.Float64).fill_null(float("nan")).to_numpy(), None
-        return series.to_numpy(), None
-    if gaps:
-        places = np.flatnonzero(series.is_null().to_numpy())
-        raise LabelError(
-            build_message(
-                f"frame: {gaps} labels are missing in column {name!r}",
-                [("rows", listing(places))],
-                "leave these rows out, or fill in a label that says so",
-            )
-        )
-    if dtype == nw.Categorical or dtype == nw.Enum:
-        kinds = series.cat.get_categories().to_list()
-        return np.asarray(series.to_list(), dtype=object), Dim(name, coords=kinds)
-    if dtype == nw.String:
-        values = np.asarray(series.to_list(), dtype=object)
-        return values, Dim(name, coords=sorted(set(values.tolist())))
-    if dtype.is_temporal():
-        dates = series.to_numpy()
-        return dates, Dim(name, coords=np.unique(dates))
-    values = np.asarray(series.to_list(), dtype=object)
-    if {type(value) for value in values} <= {str}:
-        return values, Dim(name, coords=sorted(set(values.tolist())))
-    raise InputError(f"frame: column {name!r} holds {dtype}, no numbers, labels or dates")
 
 
 def _by_index(table: Any, known: Mapping[str, Dim]) -> Frame:
@@ -262,7 +256,7 @@ def _grid(table: Any, names: list[str], known: Mapping[str, Dim]) -> Frame:
     whole = len(table) == int(np.prod(shape))
     columns: dict[str, DimTensor] = {}
     for name in rows.columns:
-        values, found = _values(rows[name], name)
+        values, found = read_column(rows[name], name, f"frame: column {name!r}")
         dim = known.get(name) or found
         if dim is not None:
             if not whole:

@@ -13,6 +13,7 @@ import xarray as xr
 
 import dimtensor as dt
 from dimtensor.testing.differences import assert_gradient
+from tests.backend_names import BACKENDS
 
 GROUPS = dt.Dim("key", coords=["u", "v", "w", "z"])  # nothing belongs to z
 OBS = dt.Dim("obs")
@@ -31,6 +32,8 @@ REDUCTIONS = {
     "max": {},
     "count": {},
     "first": {},
+    "last": {},
+    "median": {},
     "var": {},
     "std": {},
     "var with ddof": {"ddof": 1},
@@ -118,7 +121,7 @@ def test_groups_of_labels_of_any_kind(labels: Any) -> None:
     assert found.indexes["group"].tolist() == expected.index.tolist()
 
 
-@pytest.mark.parametrize("name", ["sum", "mean", "min", "max", "first", "std"])
+@pytest.mark.parametrize("name", ["sum", "mean", "min", "max", "first", "last", "median", "std"])
 def test_groups_as_in_pandas(name: str, rng: np.random.Generator):
     values = rng.normal(size=7)
     options = {"ddof": 0} if name == "std" else {}
@@ -138,12 +141,84 @@ def test_groups_of_other_dtypes(dtype: str, rng: np.random.Generator):
     wanted = [values[label == KEYS].sum() for label in ORDER]
     assert total.dtype == values.sum().dtype
     assert total.values.tolist() == wanted
-    for name in ("min", "max", "mean", "first"):
+    ends = {"first": lambda g: g[0], "last": lambda g: g[-1]}
+    for name in ("min", "max", "mean", "median", "first", "last"):
         result = getattr(v.groupby(KEY), name)().eval({v: values})
-        pick = (lambda g: g[0]) if name == "first" else getattr(np, name)
+        pick = ends.get(name) or getattr(np, name)
         wanted = [float(pick(values[label == KEYS])) for label in ORDER[:3]]
         np.testing.assert_allclose(result.values, [*wanted, np.nan], rtol=1e-6)
         assert result.dtype == ("float32" if dtype == "float32" else "float64")
+
+
+ORDERED = {
+    "median": np.median,
+    "lower": lambda g: np.quantile(g, 0.3),
+    "highest": lambda g: np.quantile(g, 1.0),
+    "last": lambda g: g[-1],
+}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_last_group_is_empty(backend):
+    """The one after the last element is not there where the length is known."""
+    four, kind = dt.Dim("four", length=4), dt.Dim("kind", coords=["a", "b", "c"])
+    x, of = dt.tensor("x", dims=four), dt.data(["a", "a", "b", "a"], dims=four, categories=kind)
+    found = dt.function([x], x.groupby(of).median(), backend)(np.array([3.0, 1.0, 2.0, 5.0]))
+    np.testing.assert_array_equal(found, [3.0, 2.0, np.nan])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("skipna", [False, True])
+def test_quantiles_and_last_elements_of_groups(backend, skipna, rng):
+    row, key = dt.Dim("row"), dt.tensor("key", dims=OBS, categories=GROUPS)
+    x = dt.tensor("x", dims=[OBS, row])
+    by = x.groupby(key)
+    found = [
+        by.median(skipna=skipna),
+        by.quantile(0.3, skipna=skipna),
+        by.quantile(1, skipna=skipna),
+        by.last(skipna=skipna),
+    ]
+    loss = sum((y.fillna(0.0) ** 2).sum() for y in found)
+    f = dt.function([x, key], [*found, dt.grad(loss, x)], backend=backend)
+
+    def by_numpy(values, labels):
+        results = {name: np.full((len(ORDER), 2), np.nan) for name in ORDERED}
+        for name, pick in ORDERED.items():
+            for at, label in enumerate(ORDER):
+                for column in range(2):
+                    group = values[labels == label, column]
+                    group = group[~np.isnan(group)] if skipna else group
+                    if len(group):
+                        results[name][at, column] = pick(group)
+        return list(results.values())
+
+    def total(values, labels):
+        return sum(np.nansum(one**2) for one in by_numpy(values, labels))
+
+    for n in (0, 1, 9):
+        values, labels = rng.normal(size=(n, 2)), rng.choice(ORDER[:3], size=n)
+        values[3:5, 0] = values[6:7, 1] = np.nan
+        *results, slope = f((("obs", "row"), values), labels)
+        for one, expected in zip(results, by_numpy(values, labels), strict=True):
+            np.testing.assert_allclose(one.transpose("key", "row"), expected)
+        for at in np.ndindex(values.shape):
+            step = np.zeros_like(values)
+            step[at] = 1e-6
+            wanted = (total(values + step, labels) - total(values - step, labels)) / 2e-6
+            assert slope.transpose("obs", "row").values[at] == pytest.approx(wanted, abs=1e-7)
+
+
+def test_what_groups_have_not():
+    for name, message in [
+        ("ffill", "groups have no 'ffill'\nhint: x.reindex"),
+        ("prod", r"hint: of positive numbers, dt.exp\(dt.log"),
+        ("medain", "did you mean 'median'"),
+    ]:
+        with pytest.raises(AttributeError, match=message):
+            getattr(V.groupby(KEY), name)
+    with pytest.raises(dt.InputError, match="between 0 and 1, not 2"):
+        V.groupby(KEY).quantile(2)
 
 
 def test_labels_that_come_with_the_call(rng: np.random.Generator):

@@ -68,6 +68,19 @@ def test_operators_on_bits(op):
     assert_same(op(B, X > 0), op(AT[B], AT[X] > 0))
 
 
+def test_ufuncs_of_numpy_take_tensors():
+    names = """hypot cbrt copysign fmax fmin fmod heaviside logaddexp logaddexp2 signbit exp2 log2
+        trunc rint arctan2 maximum"""
+    for function in (getattr(np, name) for name in names.split()):
+        operands, arrays = (
+            [(X, 2.0), (AT[X], 2.0)] if function.nargs == 3 else [(X**2,), (AT[X] ** 2,)]
+        )
+        np.testing.assert_allclose(value(function(*operands)), function(*arrays), rtol=1e-15)
+    assert_same(np.ldexp(X, I), np.ldexp(AT[X], AT[I]))
+    for function in (np.left_shift, np.right_shift):
+        assert_same(function(I, 2), function(AT[I], 2))
+
+
 @pytest.mark.parametrize("row", [r for r in ELEMWISE if r.operator], ids=lambda r: r.name)
 def test_operators_of_rows_are_those_of_python(row):
     """An operator between arrays of NumPy does what the row does; kernels write the same one."""

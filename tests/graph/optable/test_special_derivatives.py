@@ -107,6 +107,10 @@ WANTED = {
 }
 
 
+# what takes seconds
+LONG = ("beta", "gammaincc", "hyp2f1")
+
+
 def derivatives(name: str, backend: str, points: list[tuple]) -> list[list[np.ndarray]]:
     """Gradients and Hessians at some points."""
     xs = [dt.scalar(letter) for letter in "abcz"[: len(points[0])]]
@@ -124,7 +128,7 @@ def derivatives(name: str, backend: str, points: list[tuple]) -> list[list[np.nd
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.slow] * name.startswith("beta"))
+        pytest.param(name, marks=[pytest.mark.slow] * name.startswith(LONG))
         for name in dict.fromkeys(name for name, _ in WANTED)
     ],
 )

@@ -93,6 +93,11 @@ def test_stable_functions_at_large_arguments():
     np.testing.assert_allclose(
         dt.softplus(x).eval(at), [0.0, np.exp(-40.0), 40.0 + np.exp(-40.0), 1000.0], rtol=1e-14
     )
+    np.testing.assert_allclose(
+        dt.log_sigmoid(x).eval(at),
+        [-1000.0, -40.0 - np.exp(-40.0), -np.exp(-40.0), 0.0],
+        rtol=1e-14,
+    )
     np.testing.assert_allclose(dt.logaddexp(x, x).eval(at), at[x] + np.log(2.0), rtol=1e-14)
     np.testing.assert_allclose(dt.sigmoid(x).eval(at), [0.0, np.exp(-40.0), 1.0, 1.0], rtol=1e-14)
     small = {x: np.array([-1e-20, -1e-10, -40.0, -1000.0])}

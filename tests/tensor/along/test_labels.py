@@ -61,6 +61,8 @@ def test_filling_inputs_of_any_length_and_its_gradient(backend, n):
 def test_leaving_missing_elements_out():
     for how in ("any", "all"):
         same(x.dropna("t", how=how), FRAME.dropna("t", how=how))
+    for thresh in (0, 1, 2):
+        same(x.dropna("t", thresh=thresh), FRAME.dropna("t", thresh=thresh))
     other = dt.data(WHOLE, dims=[T, SITE])
     same(x.combine_first(other), FRAME.combine_first(WHOLE))
     same(x.combine_first(dt.data([7.0, 8.0], dims=SITE)),
@@ -167,3 +169,81 @@ def test_positions_of_labels_are_not_reckoned_with(ask):
     with pytest.raises(dt.DtypeError, match=r"labels of dim 'site'.*\.codes"):
         ask(labels)
     ask(labels.codes)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("method", ["linear", "nearest"])
+def test_values_between_labels_at_numbers_of_a_tensor(method, backend):
+    rng = np.random.default_rng(4)
+    numbers = xr.DataArray(
+        rng.normal(size=(4, 2)),
+        coords={"k": [3.0, 1.0, 2.0, 7.0], "c": ["a", "b"]},
+        dims=["k", "c"],
+    )
+    places = xr.DataArray([[1.2, 2.6, 2.0], [0.5, 3.0, 1.0], [7.0, 6.1, np.nan]], dims=["i", "j"])
+    k, c = dt.Dim("k", coords=numbers.k.values), dt.Dim("c", coords=["a", "b"])
+    x = dt.tensor("x", dims=[k, c])
+    at = dt.tensor("at", dims=[dt.Dim("i"), dt.Dim("j")])
+    y = x.interp({k: at}, method=method)
+    loss = (y.fillna(0.0) ** 2).sum()
+    f = dt.function([x, at], [y, *dt.grad(loss, [x, at])], backend=backend)
+
+    def by_xarray(numbers, places):
+        return numbers.sortby("k").interp(k=places, method=method)
+
+    def total(numbers, places):
+        return float((by_xarray(numbers, places).fillna(0.0) ** 2).sum())
+
+    found, by_x, by_place = f(numbers, places)
+    # xarray's nearest label of NaN is the last one
+    expected = by_xarray(numbers, places).where(places.notnull())
+    np.testing.assert_allclose(found.transpose(*expected.dims), expected)
+    smooth = places.where(~places.isin([0.5, 1.0, 2.0, 3.0, 7.0]))  # others have two slopes or none
+    for i, j in np.argwhere(smooth.notnull().values):
+        step = xr.zeros_like(places)
+        step[i, j] = 1e-6
+        slope = (total(numbers, places + step) - total(numbers, places - step)) / 2e-6
+        assert by_place.values[i, j] == pytest.approx(slope, rel=1e-6, abs=1e-8)
+    assert np.isfinite(by_place).all()
+    masked = places.fillna(0.0)  # so that xarray gives NaN, too
+    for at in np.ndindex(4, 2):
+        step = xr.zeros_like(numbers)
+        step[at] = 1e-6
+        slope = (total(numbers + step, masked) - total(numbers - step, masked)) / 2e-6
+        assert by_x.transpose("k", "c").values[at] == pytest.approx(slope, rel=1e-6, abs=1e-8)
+    assert f(numbers, (("i", "j"), np.zeros((0, 2))))[0].sizes == {"i": 0, "j": 2, "c": 2}
+
+
+def test_labels_beside_a_missing_element_have_their_own():
+    k = dt.Dim("k", coords=[0.0, 1.0, 2.0])
+    x = dt.data([1.0, np.nan, 3.0], dims=k)
+    for at in ([0.0, 0.5, 2.0], dt.data([0.0, 0.5, 2.0], dims=dt.Dim("i"))):
+        np.testing.assert_array_equal(x.interp({k: at}).values, [1.0, np.nan, 3.0])
+
+
+def test_dates_to_interpolate_at_are_written_as_strings():
+    for zone in (None, "Europe/Berlin"):
+        days = pd.date_range("2021-03-27", periods=3, tz=zone)
+        x = dt.data([0.0, 1.0, 3.0], dims=dt.Dim("day", coords=days))
+        at = ["2021-03-27T12", "2021-03-29"]
+        assert x.interp(day=at).values.tolist() == [0.5, 3.0]
+        assert x.interp(day=at[0]).item() == 0.5
+    with pytest.raises(dt.LabelError, match="the labels of dim 'day' are dates"):
+        x.interp(day=dt.data([1.0], dims=dt.Dim("i")))
+
+
+def test_several_keys_sort_one_after_the_other():
+    frame = xr.DataArray(
+        np.arange(8.0).reshape(4, 2), coords={"k": [3, 1, 2, 0], "c": ["b", "a"]}, dims=["k", "c"]
+    )
+    x = dt.data(frame)
+    first = xr.DataArray([1.0, 0.0, 1.0, np.nan], coords={"k": frame.k}, dims="k")
+    second = xr.DataArray([5, 5, 2, 0], coords={"k": frame.k}, dims="k")
+    for keys in (first, [first, second], [second, first], ["k", "c"], ["c", first]):
+        for ascending in (True, False):
+            expected = frame.sortby(keys, ascending=ascending)
+            xr.testing.assert_equal(
+                x.sortby(keys, ascending).eval().transpose("k", "c").drop_attrs(), expected
+            )
+    with pytest.raises(dt.InputError, match="of several keys all are labels or data"):
+        x.sortby(["c", dt.tensor("key", dims=x.dims[1])])

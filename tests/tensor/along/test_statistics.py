@@ -65,9 +65,11 @@ def test_places_are_those_of_numpy(backend, side):
     f = dt.function([a, v], dt.searchsorted(a, v, side=side), backend=backend)
     for length in (0, 1, 2, 7, 8, 9):
         array = np.sort(RNG.integers(0, 5, size=length)).astype(float)
-        values = np.array([-1.0, 0.0, 1.0, 2.5, 4.0, 9.0])
-        found = f(a=array, v=values)
-        np.testing.assert_array_equal(found, np.searchsorted(array, values, side))
+        values = np.array([-1.0, 0.0, 1.0, 2.5, 4.0, 9.0, np.inf, np.nan])
+        for ends in ([], [np.nan, np.nan]):  # after all numbers, as they are sorted
+            sorted_ = np.concatenate([array, ends])
+            found = f(a=sorted_, v=values)
+            np.testing.assert_array_equal(found, np.searchsorted(sorted_, values, side))
 
 
 def test_cross_products_are_those_of_numpy():

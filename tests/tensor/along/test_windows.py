@@ -45,6 +45,68 @@ def test_rolling_is_xarrays(name, options):
         same(getattr(x.rolling(day=window, **options), name)(), expected)
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's, of windows without elements
+@pytest.mark.parametrize("name", [name for name in REDUCTIONS if name not in ("median", "count")])
+@pytest.mark.parametrize("center", [False, True])
+def test_long_windows_are_those_of_numpy(name, center):
+    rng = np.random.default_rng(5)
+    values = rng.normal(size=60) * 10.0 ** rng.integers(-2, 3, size=60)
+    values[[17, 18, 40]] = np.nan
+    if name not in ("var", "std"):
+        values[[30, 55]] = np.inf, -np.inf
+    frame = xr.DataArray(values, dims="k")
+    x = dt.data(frame)
+    for window in (7, 8, 13, 30):
+        rows = frame.rolling(k=window, center=center).construct("w").values
+        present = (~np.isnan(rows)).sum(1)
+        each = getattr(np, f"nan{name}")(rows, axis=1)
+        for least in (None, 3):
+            found = getattr(x.rolling(k=window, min_periods=least, center=center), name)().values
+            expected = np.where(present >= (least or window), each, np.nan)
+            np.testing.assert_allclose(found, expected, rtol=1e-9, err_msg=str((window, least)))
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "prod", "min", "max", "var", "std"])
+@pytest.mark.parametrize("options", [{}, {"min_periods": 2, "center": True}], ids=str)
+@pytest.mark.parametrize("backend", ["python", pytest.param("numba", marks=pytest.mark.compiled)])
+def test_gradients_of_windows(name, options, backend):
+    values = np.random.default_rng(6).normal(size=20) + 2
+    values[9] = np.nan
+    t = dt.Dim("t")
+    x = dt.tensor("x", dims=t)
+    loss = (getattr(x.rolling(t=5, **options), name)().fillna(0.0) ** 2).sum()
+    f = dt.function([x], [loss, dt.grad(loss, x)], backend=backend)
+    gradient = f(values)[1].values
+
+    def by_pandas(v):
+        rows = xr.DataArray(v, dims="t").rolling(t=5, center="center" in options).construct("w")
+        function = getattr(np, f"nan{name}")
+        least = options.get("min_periods", 5)
+        return sum(function(r) ** 2 for r in rows.values if np.isfinite(r).sum() >= least)
+
+    for at in range(20):
+        step = np.where(np.arange(20) == at, 1e-6, 0.0)
+        slope = (by_pandas(values + step) - by_pandas(values - step)) / 2e-6
+        assert gradient[at] == pytest.approx(slope, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["min", "max"])
+def test_of_several_extremes_of_a_window_the_first_has_the_gradient(name):
+    x = dt.tensor("x", dims=dt.Dim("t", length=7))
+    windows = getattr(x.rolling(t=7), name)()
+    f = dt.function([x], dt.grad(windows[6], x), backend="python")
+    for first in range(6):
+        values = np.where(np.arange(7) == first, 0.0, 1.0 if name == "min" else -1.0)
+        values[6] = 0.0
+        assert f(values).values.tolist() == [float(at == first) for at in range(7)]
+
+
+def test_sums_of_windows_lose_no_digits():
+    values = np.concatenate([[1e16], np.ones(40)])
+    windows = dt.data(values, dims=dt.Dim("k")).rolling(k=8).sum().values
+    assert windows[8:].tolist() == [8.0] * 33  # a running sum has lost the ones by then
+
+
 def test_rolling_along_two_dims_and_windows_longer_than_the_dim():
     frame = table()
     x = dt.data(frame, dims=[DAY, SITE])
@@ -192,7 +254,7 @@ def test_what_is_refused(ask, message):
 def test_positions_within_a_dim_are_not_looked_at_again():
     t = dt.Dim("t")
     x, at = dt.tensor("x", dims=t), dt.tensor("at", dims=dt.Dim("k"), dtype="int64")
-    f = dt.function([x], x.rolling(t=3).sum(), backend="numba")
+    f = dt.function([x], x.rolling(t=3).construct(t="lag"), backend="numba")
     assert "True" not in f.source  # where a check of all positions begins
     # what is clipped to another dim, or from another end, is checked
     last = dt.maximum(dt.length(t) - 1, 0)

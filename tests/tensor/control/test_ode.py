@@ -136,7 +136,7 @@ def test_mistakes():
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("backend", ["numba", "jax"])
+@pytest.mark.parametrize("backend", ["numba", pytest.param("jax", marks=pytest.mark.slow)])
 def test_gradients_do_not_wait_for_steps_that_are_not_made(backend):
     """Nothing is as long as `max_steps`: a gradient reads the steps that ran, the last first."""
     t, rates = dt.data(TIMES, dims=TIME), list(RATES)

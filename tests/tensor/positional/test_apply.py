@@ -141,6 +141,42 @@ def test_lengths_that_come_with_the_data_are_checked_when_it_comes(backend, rng)
         dt.function([late], wrong, backend=backend)(array)
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_nothing_is_read_of_a_result_of_another_length(backend):
+    long, r = dt.Dim("long"), dt.Dim("r", length=2)
+    like = dt.tensor("like", dims=long)
+
+    def twice(v):
+        return pt.concatenate([v, v])
+
+    def product(v):
+        return (dt.apply(twice, v, core_dims=["late"], out_dims=long) * like).sum(long)
+
+    each = dt.map(product, dt.data([1.0, 2.0], dims=r) * late.isel(group=0), over=r)
+    loss = product(late).sum()
+    f = dt.function([late, like], [loss, dt.grad(loss, late), each], backend=backend)
+    array = xr.DataArray([[1.0, 2.0], [3.0, 4.0]], dims=["group", "late"])
+    weights = np.arange(4.0)
+    value, slope, each = f(array, weights)
+    assert value == (np.tile(array.values, 2) * weights).sum()
+    np.testing.assert_array_equal(slope.transpose("group", "late"), [[2.0, 4.0]] * 2)
+    np.testing.assert_array_equal(each, np.array([1.0, 2.0]) * ([1, 2, 1, 2] @ weights))
+    for n in (1, 2, 6):
+        with pytest.raises((dt.CheckError, dt.DimError), match="twice: dim 'long' has"):
+            f(array, np.ones(n))
+
+
+@pytest.mark.compiled
+def test_a_length_that_is_seen_to_be_right_is_not_checked():
+    twice = dt.apply(lambda v: 2.0 * v[::-1], late, core_dims=["late"], out_dims="late")
+    f = dt.function([late], (twice + late).sum("late"), backend="numba")
+    np.testing.assert_array_equal(f((("group", "late"), [[1.0, 5.0], [2.0, 3.0]])), [18.0, 15.0])
+    assert "CheckError" not in f.source
+    shorter = dt.apply(lambda v: v[:0:-1], late, core_dims=["late"], out_dims="late")
+    with pytest.raises(dt.CheckError, match="dim 'late' has not the length"):
+        dt.function([late], shorter + late, backend="numba")((("group", "late"), [[1.0], [2.0]]))
+
+
 def test_a_late_output_may_be_used_in_a_positional_graph(rng):
     turned = dt.apply(lambda v: v[::-1], late, core_dims=["late"], out_dims="late")
     graph = turned.to_shaped([GROUP, LATE])

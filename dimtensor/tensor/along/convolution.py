@@ -1,0 +1,135 @@
+"""Convolution along a dim."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dimtensor.dims import Dim, PadDim, find_dim, only_dim
+from dimtensor.errors import DimError, DtypeError, InputError, build_message, did_you_mean
+from dimtensor.graph.dtypes import is_complex, promote
+from dimtensor.graph.printing.words import say
+from dimtensor.tensor.handle import require_float, wrap
+from dimtensor.tensor.positional.apply import apply
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+_MODES = ("full", "same", "valid")
+
+
+def convolve(
+    x: DimTensor,
+    weights: DimTensor,
+    dim: Dim | str | None = None,
+    mode: str = "full",
+    weights_dim: Dim | str | None = None,
+) -> DimTensor:
+    r"""The convolution along a dim: :math:`y_i = \sum_j w_j x_{i - j}`.
+
+    Parameters
+    ----------
+    x : DimTensor
+    weights : DimTensor
+    dim : Dim or str, optional
+        Of `x`; it may be left out where `x` has only one.
+    mode : {"full", "same", "valid"}
+        Of n elements and k weights, all ``n + k - 1`` sums; n of them, around the middle, as
+        ``scipy.signal.convolve`` has them; or the ``n - k + 1`` whose elements are all there.
+    weights_dim : Dim or str, optional
+        That of `weights`; it may be left out where it is `dim`, or the only one that `x` lacks.
+
+    Returns
+    -------
+    DimTensor
+        With the dims of both but for that of the weights. The sum of :math:`x_{i - j}` is at the
+        label of :math:`x_i`, so the labels of ``"valid"`` are those where windows end, and those of
+        ``"full"`` end with positions without labels; in mode ``"same"`` it is at the label in the
+        middle. Where the dim of the weights has no length, modes other than ``"same"`` give a dim
+        without labels.
+
+    Raises
+    ------
+    DimError
+        If there is no such dim, it cannot be told which dim of the weights is meant, there are no
+        weights, or there are more weights than elements, in mode ``"valid"``. Of lengths that come
+        late, more weights than elements give a result of length 0.
+    DtypeError
+        If the numbers are complex.
+    InputError
+        If there is no such mode.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> x = dt.data([1.0, 2.0, 4.0], dims=dt.Dim("t", coords=["a", "b", "c"]))
+    >>> weights = dt.data([1.0, 0.5], dims=dt.Dim("lag", length=2))
+    >>> dt.convolve(x, weights).values.tolist()
+    [1.0, 2.5, 5.0, 2.0]
+    >>> valid = dt.convolve(x, weights, mode="valid")
+    >>> valid.values.tolist(), valid.dims[0].coords.tolist()
+    ([2.5, 5.0], ['b', 'c'])
+    """
+    from dimtensor.ops.series import Convolve
+
+    if mode not in _MODES:
+        raise InputError(f"convolve: there is no mode {mode!r}{did_you_mean(str(mode), _MODES)}")
+    along = only_dim(x.dims, dim, "convolve")
+    lag = _weights_dim(x, weights, along, weights_dim)
+    k = weights.sizes[lag.short]
+    a, b = (wrap(require_float(each.node)) for each in (x, weights))
+    dtype = promote((a.dtype, b.dtype))
+    if is_complex(dtype):
+        raise DtypeError("convolve: complex numbers are convolved part by part")
+
+    def convolved(v: Any, w: Any) -> Any:
+        if mode != "same":
+            return Convolve(full=mode == "full")(v, w)
+        start = (w.shape[0] - 1) // 2
+        return Convolve(full=True)(v, w)[start : start + v.shape[0]]
+
+    convolved.__name__ = "convolve"  # as errors call it
+    result: Any = apply(
+        convolved,
+        a.astype(dtype),
+        b.astype(dtype),
+        core_dims=[along, lag],
+        out_dims=_target(x, along, k, mode),
+    )
+    shown = None if mode == "full" else mode
+    return say(result, "convolve", x, weights, along=along, mode=shown)
+
+
+def _weights_dim(x: DimTensor, weights: DimTensor, along: Dim, given: Dim | str | None) -> Dim:
+    if given is not None:
+        return find_dim(weights.dims, given, "convolve, the weights")
+    if along in weights.dims:
+        return along
+    own = [each for each in weights.dims if each not in x.dims]
+    if len(own) != 1:
+        raise DimError(
+            build_message(
+                "convolve: it cannot be told along which dim the weights are",
+                [("weights", list(weights.sizes)), ("tensor", list(x.sizes))],
+                "convolve(x, weights, dim, weights_dim=...)",
+            )
+        )
+    return own[0]
+
+
+def _target(x: DimTensor, along: Dim, k: int | None, mode: str) -> Dim:
+    """The dim of the result."""
+    if k == 0:
+        raise DimError("convolve: there are no weights")
+    if mode == "same":
+        return along
+    if k is None:
+        return Dim(f"{along.short}_{mode}")
+    n = along.length
+    if mode == "valid" and n is not None and k > n:
+        raise DimError(
+            f"convolve: {k} weights do not lie inside of the {n} positions of {along.title}"
+        )
+    if mode == "full":
+        return PadDim(along, 0, k - 1)
+    kept = x.isel({along: slice(k - 1, None)})
+    return next((each for each in kept.dims if each not in x.dims), along)

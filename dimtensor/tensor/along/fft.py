@@ -1,0 +1,299 @@
+"""Discrete Fourier transforms along dims, with the frequencies as labels; NumPy's conventions.
+
+Results are complex. ``dt.real``, ``dt.imag``, ``dt.abs`` and ``dt.angle`` of them, and of their
+sums and products, are real expressions, which have derivatives; a derivative of a complex number is
+not defined here. Single precision stays single.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dimtensor.dims import Dim, only_dim
+from dimtensor.errors import DimError, InputError, LabelError, build_message, did_you_mean
+from dimtensor.graph.dtypes import is_complex
+from dimtensor.graph.printing.words import say
+from dimtensor.tensor.along.coordinates import coordinate
+from dimtensor.tensor.constructors import zeros, zeros_like
+from dimtensor.tensor.elementwise import complex as complex_of
+from dimtensor.tensor.elementwise import imag, real
+from dimtensor.tensor.handle import require_float, wrap
+from dimtensor.tensor.positional.apply import apply
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+__all__ = ["fft", "ifft", "irfft", "rfft"]
+
+_NORMS = ("backward", "ortho", "forward")
+
+
+def fft(
+    x: DimTensor, dim: Dim | str | None = None, norm: str = "backward", datetime_unit: str = "s"
+) -> DimTensor:
+    """The discrete Fourier transform along a dim.
+
+    Parameters
+    ----------
+    x : DimTensor
+        Of real or complex numbers.
+    dim : Dim or str, optional
+        It may be left out where there is only one.
+    norm : {"backward", "ortho", "forward"}
+        Where the result is divided by the number of positions: not here, by its root, or here.
+    datetime_unit : str
+        Frequencies of dates are per this unit: ``"D"``, ``"h"``, ``"s"``, …
+
+    Returns
+    -------
+    DimTensor
+        Complex, on a dim ``freq_...`` in the place of `dim`. Its labels are the frequencies in
+        NumPy's order: cycles for each unit of the labels, which are evenly spaced numbers or dates,
+        or for each position, where there are no labels. It has none where the length is not known.
+
+    Raises
+    ------
+    DimError
+        If the dim is not there.
+    LabelError
+        If the labels are not evenly spaced, or neither numbers nor dates.
+    InputError
+        If there is no such `norm`.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> x = dt.data([1.0, 2.0, 4.0], dims=dt.Dim("t", coords=[0.0, 0.5, 1.0]))
+    >>> z = dt.fft.fft(x)
+    >>> dt.real(z).eval().round(3).values.tolist(), z.dims[0].coords.round(3).tolist()
+    ([7.0, -2.0, -2.0], [0.0, 0.667, -0.667])
+    """
+    from dimtensor.ops.series import DFT
+
+    along = only_dim(x.dims, dim, "fft")
+    target = _frequencies(along, False, datetime_unit, "fft")
+    return _transformed("fft", x, along, _pair(x), [target] * 2, norm, DFT())
+
+
+def rfft(
+    x: DimTensor, dim: Dim | str | None = None, norm: str = "backward", datetime_unit: str = "s"
+) -> DimTensor:
+    """The discrete Fourier transform of real numbers along a dim, without negative frequencies.
+
+    Parameters
+    ----------
+    x : DimTensor
+        Of real numbers.
+    dim, norm, datetime_unit
+        As of :func:`fft`.
+
+    Returns
+    -------
+    DimTensor
+        Complex, on a dim ``rfreq_...`` of ``n // 2 + 1`` frequencies; see :func:`fft`.
+
+    Raises
+    ------
+    DimError, LabelError, InputError
+        As :func:`fft`; and if the numbers are complex.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> x = dt.data([1.0, 2.0, 4.0, 3.0], dims=dt.Dim("t", length=4))
+    >>> power = dt.abs(dt.fft.rfft(x)) ** 2
+    >>> power.values.round(6).tolist(), power.dims[0].coords.tolist()
+    ([100.0, 10.0, 0.0], [0.0, 0.25, 0.5])
+    """
+    if is_complex(x.dtype):
+        raise InputError("rfft is of real numbers; dt.fft.fft takes complex ones")
+    from dimtensor.ops.series import RealDFT
+
+    along = only_dim(x.dims, dim, "rfft")
+    target = _frequencies(along, True, datetime_unit, "rfft")
+    parts = (wrap(require_float(x.node)),)
+    return _transformed("rfft", x, along, parts, [target] * 2, norm, RealDFT())
+
+
+def ifft(
+    z: DimTensor, dim: Dim | str | None = None, to: Dim | str | None = None, norm: str = "backward"
+) -> DimTensor:
+    """The inverse of :func:`fft`.
+
+    Parameters
+    ----------
+    z : DimTensor
+    dim : Dim or str, optional
+        The frequencies.
+    to : Dim or str, optional
+        The dim of the result, or its name. By default the name is that of the frequencies without
+        ``freq_``.
+    norm : {"backward", "ortho", "forward"}
+        That of the transform that is inverted.
+
+    Returns
+    -------
+    DimTensor
+        Complex.
+
+    Raises
+    ------
+    DimError
+        If the dim is not there, or `to` has another length.
+    InputError
+        If there is no such `norm`.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> t = dt.Dim("t", coords=[0, 1, 2])
+    >>> x = dt.data([1.0, 2.0, 4.0], dims=t)
+    >>> dt.real(dt.fft.ifft(dt.fft.fft(x), to=t)).eval().round(6).values.tolist()
+    [1.0, 2.0, 4.0]
+    """
+    from dimtensor.ops.series import DFT
+
+    def inverse(a: Any, b: Any) -> list[Any]:
+        return DFT()(b, a)[::-1]
+
+    along = only_dim(z.dims, dim, "ifft")
+    target = _target(along, to, along.length)
+    return _transformed("ifft", z, along, _pair(z), [target] * 2, norm, inverse, True)
+
+
+def irfft(
+    z: DimTensor, dim: Dim | str | None = None, to: Dim | str | None = None, norm: str = "backward"
+) -> DimTensor:
+    """The inverse of :func:`rfft`.
+
+    Parameters
+    ----------
+    z : DimTensor
+    dim : Dim or str, optional
+        The frequencies.
+    to : Dim or str, optional
+        The dim of the result, which tells whether its length is even; or a name, for an even one,
+        by default that of the frequencies without ``rfreq_``.
+    norm : {"backward", "ortho", "forward"}
+        That of the transform that is inverted.
+
+    Returns
+    -------
+    DimTensor
+        Real.
+
+    Raises
+    ------
+    DimError
+        If the dim is not there, or has not ``n // 2 + 1`` positions, where `to` has n.
+    InputError
+        If there is no such `norm`.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> t = dt.Dim("t", coords=[0, 1, 2])
+    >>> x = dt.data([1.0, 2.0, 4.0], dims=t)
+    >>> dt.fft.irfft(dt.fft.rfft(x), to=t).eval().round(6).values.tolist()
+    [1.0, 2.0, 4.0]
+    """
+    import pytensor.tensor as pt
+
+    from dimtensor.ops.series import FromHalf
+
+    def inverse(a: Any, b: Any, along_to: Any = None) -> Any:
+        odd = 0 if along_to is None else along_to.shape[0] % 2
+        n = pt.maximum(2 * (a.shape[0] - 1), 0) + odd  # which `apply` compares with that of the dim
+        like = pt.zeros((n if None in (m, target.length) else target.length,), dtype=a.type.dtype)
+        k = pt.arange(a.shape[0])
+        alone = pt.or_(pt.eq(k, 0), pt.eq(2 * k, like.shape[0]))  # others stand for two frequencies
+        weights = pt.cast(pt.switch(alone, 1, 2), a.type.dtype)
+        return FromHalf()(weights * a, weights * b, like)
+
+    along = only_dim(z.dims, dim, "irfft")
+    m = along.length
+    target = _target(along, to, None if m is None else max(2 * (m - 1), 0))
+    n = target.length
+    if m is not None and n is not None and n // 2 + 1 != max(m, 1):
+        raise DimError(
+            build_message(
+                f"irfft: {target.title} of length {n} has {n // 2 + 1} frequencies",
+                [("frequencies", repr(along))],
+            )
+        )
+    parts = _pair(z)
+    if isinstance(to, Dim):
+        parts = (*parts, zeros(to, dtype=parts[0].dtype))
+    return _transformed("irfft", z, along, parts, [target], norm, inverse, True)
+
+
+def _pair(z: DimTensor) -> tuple[DimTensor, ...]:
+    """Real and imaginary parts."""
+    if is_complex(z.dtype):
+        return real(z), imag(z)
+    plain = wrap(require_float(z.node))
+    return plain, zeros_like(plain)
+
+
+def _transformed(
+    what: str,
+    z: DimTensor,
+    along: Dim,
+    parts: tuple[DimTensor, ...],
+    out: list[Dim],
+    norm: str,
+    transform: Callable[..., Any],
+    inverted: bool = False,
+) -> DimTensor:
+    """A transform of parts, divided as the norm has it. A third part is along the result's dim."""
+    import pytensor.tensor as pt
+
+    if norm not in _NORMS:
+        raise InputError(f"{what}: there is no norm {norm!r}{did_you_mean(str(norm), _NORMS)}")
+
+    def function(*vectors: Any) -> Any:
+        made = transform(*vectors)
+        several = list(made) if isinstance(made, (list, tuple)) else [made]
+        if norm == ("forward" if inverted else "backward"):
+            return several
+        n = (several if inverted else vectors)[0].shape[0]
+        n = pt.cast(pt.maximum(n, 1), vectors[0].type.dtype)
+        return [v / (pt.sqrt(n) if norm == "ortho" else n) for v in several]
+
+    function.__name__ = what  # as errors call it
+    cores = [along, along, out[0]][: len(parts)]
+    made: Any = apply(function, *parts, core_dims=cores, out_dims=out)
+    return say(made[0] if len(made) == 1 else complex_of(*made), what, z, along=along)
+
+
+def _frequencies(along: Dim, half: bool, unit: str, what: str) -> Dim:
+    name = f"{'rfreq' if half else 'freq'}_{along.short}"
+    n = along.length
+    if n is None:
+        return Dim(name)
+    if not n:
+        raise DimError(f"{what}: {along.title} has no positions")
+    step = 1.0
+    if along._labels() is not None and n > 1:
+        places = coordinate(along, what, unit=unit)
+        steps = np.diff(places)
+        step = float((places[-1] - places[0]) / (n - 1))
+        if not step or not np.allclose(steps, step, rtol=1e-6, atol=0.0):
+            raise LabelError(
+                build_message(
+                    f"{what}: the labels of {along.title} are not evenly spaced",
+                    [("distances", f"{steps.min():.6g} to {steps.max():.6g}")],
+                    "x.interp(...) puts them on even ones",
+                )
+            )
+    return Dim(name, coords=(np.fft.rfftfreq if half else np.fft.fftfreq)(n, step))
+
+
+def _target(along: Dim, to: Dim | str | None, n: int | None) -> Dim:
+    if isinstance(to, Dim):
+        return to
+    return Dim(re.sub("^r?freq_", "", along.short) if to is None else to, length=n)

@@ -1,0 +1,110 @@
+"""What windows of a dim combine to, from windows half as long: no window is written down.
+
+A window of 13 positions is one of 8, one of 4 and one of 1, beside each other, and each of those is
+two of half the length. So windows of w positions cost about ``2 * log2(w)`` operations an element,
+on slices of one array: no positions are computed, no element is subtracted again (which would cost
+digits), and the sums are taken in pairs, whose error grows with log w.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from dimtensor.dims import Dim, PadDim
+from dimtensor.graph.rebuilding.substitute import relabel_node
+from dimtensor.tensor.handle import wrap
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+Parts = tuple["DimTensor", ...]
+# what two neighbouring windows combine to; with the numbers of positions of both
+Merge = Callable[[Parts, Parts, int, int], Parts]
+
+
+def combined(
+    parts: Parts, windows: Mapping[Dim, int], centred: bool, fills: tuple[Any, ...], merge: Merge
+) -> Parts:
+    """Combine the elements of each window.
+
+    Parameters
+    ----------
+    parts : tuple of DimTensor
+        What is known of a window of one position: an element, or an element and its square, ...
+    windows : dict of Dim to int
+        The length of the windows along each dim.
+    centred : bool
+        Whether a window is around its label. Otherwise it ends there.
+    fills : tuple of number
+        The parts of positions beyond the ends.
+    merge : callable
+        The parts of two windows beside each other, and the numbers of positions that they have,
+        to those of both. It must be associative.
+
+    Returns
+    -------
+    tuple of DimTensor
+        On the dims of the parts.
+    """
+    positions = 1  # of the windows along the dims before
+    for dim, n in windows.items():
+        back = n // 2 if centred else n - 1
+        around = {dim: (back, n - 1 - back)}
+        padded = tuple(
+            x.pad(around, constant_values=fill) if n > 1 else x
+            for x, fill in zip(parts, fills, strict=True)
+        )
+        parts = _along(padded, dim, n, positions, merge)
+        positions *= n
+    return parts
+
+
+def _along(padded: Parts, dim: Dim, n: int, unit: int, merge: Merge) -> Parts:
+    """Windows of n positions of a dim that is ``n - 1`` positions longer than `dim`."""
+    if n == 1:
+        return padded
+    (longer,) = (each for each in padded[0].dims if isinstance(each, PadDim) and each.parent is dim)
+    doubled = [_On(padded, longer)]
+    while 2 ** len(doubled) <= n:
+        size = 2 ** (len(doubled) - 1)
+        below = doubled[-1]
+        first, second = below.cut(0, size), below.cut(size, 0)
+        merged = merge(first.parts, second.on(first.dim).parts, size * unit, size * unit)
+        doubled.append(_On(merged, first.dim))
+    result, begin = None, 0
+    for power in reversed(range(len(doubled))):
+        size = 2**power
+        if begin + size > n:
+            continue
+        piece = doubled[power].cut(begin, n - begin - size).on(dim)
+        if result is None:
+            result = piece.parts
+        else:
+            result = merge(result, piece.parts, begin * unit, size * unit)
+        begin += size
+    assert result is not None
+    return result
+
+
+class _On:
+    """Tensors along a dim, whichever it is."""
+
+    def __init__(self, parts: Parts, dim: Dim):
+        self.parts = parts
+        self.dim = dim
+
+    def cut(self, before: int, after: int) -> _On:
+        """Without some positions at the ends."""
+        if before == after == 0:
+            return self
+        slots = {self.dim: slice(before or None, -after if after else None)}
+        kept = tuple(x.isel(slots) for x in self.parts)
+        new = [each for each in kept[0].dims if each not in self.parts[0].dims]
+        return _On(kept, new[0] if new else self.dim)
+
+    def on(self, dim: Dim) -> _On:
+        """The same elements along another dim of that length."""
+        if dim is self.dim:
+            return self
+        return _On(tuple(wrap(relabel_node(x.node, (self.dim, dim))) for x in self.parts), dim)

@@ -1,0 +1,132 @@
+"""Columns of tables of other libraries: numbers, or labels and the dim that they are of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dimtensor.caches import bounded
+from dimtensor.dims import Coords, Dim
+from dimtensor.errors import InputError, LabelError, build_message, listing
+
+if TYPE_CHECKING:
+    import narwhals.stable.v2 as nw
+
+
+def read_column(series: nw.Series, name: str, source: str) -> tuple[Any, Dim | None]:
+    """The values of a column, and the dim of its labels where these are none of numbers.
+
+    Parameters
+    ----------
+    series : narwhals.Series
+    name : str
+        That of the dim.
+    source : str
+        As errors call the column.
+
+    Raises
+    ------
+    LabelError
+        If labels are missing.
+    InputError
+        If it holds something else than numbers, labels and dates, or has gaps and integers above
+        2**53, which are not all floats.
+    """
+    import narwhals.stable.v2 as nw
+
+    dtype = series.dtype
+    gaps = int(series.is_null().sum())
+    if dtype.is_numeric() or dtype == nw.Boolean:
+        if gaps and dtype.is_integer():
+            _check_floats(series, source)
+        numbers = series.to_numpy()
+        if numbers.dtype.kind not in "biufc" or (gaps and numbers.dtype.kind != "f"):
+            return series.cast(nw.Float64).fill_null(float("nan")).to_numpy(), None
+        return numbers, None
+    if gaps:
+        raise LabelError(
+            build_message(
+                f"{source} lacks {gaps} {'label' if gaps == 1 else 'labels'}",
+                [("rows", listing(np.flatnonzero(series.is_null().to_numpy())))],
+                "leave these rows out, or fill in a label that says so",
+            )
+        )
+    if dtype.is_temporal():
+        dates = series.to_numpy()
+        zone = getattr(dtype, "time_zone", None)
+        if zone is None:
+            return dates, Dim(name, coords=np.unique(dates))
+        return _sorted_labels(_in_zone(dates, zone), name)
+    values = np.asarray(series.to_list(), dtype=object)
+    if dtype == nw.Categorical or dtype == nw.Enum:
+        return values, Dim(name, coords=series.cat.get_categories().to_list())
+    if {type(value) for value in values} <= {str}:
+        return values, Dim(name, coords=sorted(set(values.tolist())))
+    native = np.asarray(series.to_numpy())  # of dtypes that only one library has
+    if native.dtype.kind in "biufc":
+        return native, None
+    if type(getattr(series.to_native(), "dtype", None)).__name__ == "PeriodDtype":
+        import pandas as pd
+
+        return _sorted_labels(pd.PeriodIndex(values), name)
+    raise InputError(f"{source} holds {dtype}, no numbers, labels or dates")
+
+
+def _check_floats(series: nw.Series, source: str) -> None:
+    """Check that integers between gaps are the same as floats, which have NaN for gaps."""
+    known = series.drop_nulls()
+    changed = known.filter(known.abs() > 2**53).to_list()
+    if changed:
+        raise InputError(
+            build_message(
+                f"{source} has gaps, and integers that are no floats: NaN is one",
+                [("integers", listing(changed))],
+                "leave out the rows with gaps, or give the integers as labels: strings",
+            )
+        )
+
+
+def as_column(value: Any, name: str | None, source: str) -> tuple[Any, Dim | None]:
+    """A column of polars or pyarrow as an array of NumPy, and the dim that its categories are.
+
+    Anything else is given back as it is, a Series of pandas too, but for the dim.
+    """
+    kind = _kind(type(value))
+    if kind == "pandas":
+        categories = getattr(value.dtype, "categories", None)
+        if categories is None or name is None or not hasattr(value.dtype, "ordered"):
+            return value, None
+        return value, Dim(name, coords=Coords(categories))
+    if kind != "arrow":
+        return value, None
+    import narwhals.stable.v2 as nw
+
+    try:
+        series = nw.from_native(value, series_only=True)
+    except TypeError:
+        return value, None
+    values, found = read_column(series, name or "values", source)
+    declared = series.dtype == nw.Categorical or series.dtype == nw.Enum
+    return values, found if declared and name is not None else None
+
+
+@bounded(256)
+def _kind(kind: type) -> str:
+    """Whether it is a class of columns of pandas or of Arrow."""
+    if kind.__module__.startswith("pandas"):
+        return "pandas" if hasattr(kind, "to_frame") else ""
+    if hasattr(kind, "columns") or hasattr(kind, "column_names"):
+        return ""
+    return "arrow" if hasattr(kind, "__arrow_c_stream__") else ""
+
+
+def _sorted_labels(index: Any, name: str) -> tuple[np.ndarray, Dim]:
+    return index.to_numpy(dtype=object), Dim(name, coords=Coords(index.unique().sort_values()))
+
+
+def _in_zone(dates: np.ndarray, zone: str) -> Any:
+    """Dates, which are in UTC, in a time zone."""
+    import pandas as pd
+
+    return pd.DatetimeIndex(dates).tz_localize("UTC").tz_convert(zone)
