@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, Dims, canonical_dims
+from dimtensor.dist.given import Given, refusal
 from dimtensor.dist.parameters import (
     Values,
     as_float,
@@ -252,6 +253,16 @@ class Distribution(ABC):
         DimTensor, generator
         """
 
+    def _draw_given(self, rng: Any, given: Given, dims: DimsLike) -> tuple[DimTensor, Any]:
+        """One draw given some elements, along dims along which they belong together.
+
+        Raises
+        ------
+        GraphError
+            If there is no formula for it.
+        """
+        raise refusal(self, given)
+
     def knows(self, what: str) -> bool:
         """Whether there is a formula: of ``"logcdf"``, ``"icdf"``, ``"mean"`` or ``"variance"``.
 
@@ -278,6 +289,11 @@ class Distribution(ABC):
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={_text(node)}" for name, node in self._shown())
         return f"{self.name}({shown})"
+
+    def _repr_html_(self) -> str:
+        from dimtensor.display.cards.results import distribution_html
+
+        return distribution_html(self)
 
     def _shown(self) -> list[tuple[str, Node]]:
         return [(name, tensor.node) for name, tensor in self.parameters.items()]

@@ -55,6 +55,11 @@ class Law:
         """The distribution with some parameters."""
         return _filled(self.parts, inputs)
 
+    @property
+    def has_functions(self) -> bool:
+        """Whether somebody wrote functions that it is made of."""
+        return _has_functions(self.parts)
+
 
 class Slot(tuple):
     """The number of a parameter; whether it is a tensor, or the node of one."""
@@ -66,6 +71,10 @@ class Fields(tuple):
     """An object, as its class and its attributes; of a distribution of the table, as a call."""
 
     __slots__ = ()
+
+
+class Fixed:
+    """What stays as it is where parameters and dims are exchanged, and is compared by `==`."""
 
 
 class Pairs(tuple):
@@ -141,11 +150,17 @@ def _exchanged(parts: Any, f: Callable[[Dim], Dim]) -> Any:
     return type(parts)(_exchanged(x, f) for x in parts)
 
 
+def _has_functions(parts: Any) -> bool:
+    if isinstance(parts, (tuple, list)):
+        return any(map(_has_functions, parts))
+    return callable(parts) and not isinstance(parts, type)
+
+
 def _key(parts: Any) -> Hashable:
     """Something hashable that equal parts have, and no others."""
     if isinstance(parts, (tuple, list)):
         return (type(parts), *map(_key, parts))
-    if parts is None or isinstance(parts, (bool, int, float, str, type, Dim)):
+    if parts is None or isinstance(parts, (bool, int, float, str, type, Dim, Fixed)):
         return (type(parts), parts)
     return _Same(parts)
 

@@ -191,8 +191,8 @@ def initial(chain: Chain, merge: Merge) -> tuple[DimTensor, list[tuple[Lag, Node
     for lag in older:  # each has its states, even where no piece reads them
         tables.append(zeros(lag_dim(lag)).node)
     tables, trace = summed_states(tables, older, merge)
-    whole = expand_node(added(tables), _state_dims(chain)) if tables else zeros(
-        _state_dims(chain)
+    whole = expand_node(added(tables), state_dims(chain)) if tables else zeros(
+        state_dims(chain)
     ).node  # fmt: skip
     return wrap(whole), trace
 
@@ -215,7 +215,7 @@ def chain_tables(chain: Chain, count: int) -> DimTensor:
     return wrap(expand_node(added(tables), tuple(lags)))
 
 
-def _state_dims(chain: Chain) -> tuple[Dim, ...]:
+def state_dims(chain: Chain) -> tuple[Dim, ...]:
     own = [lag_dim(lag) for lag in chain.kept()]
     lags = {lag_dim(lag) for piece in chain.pieces for lag in piece.lags}
     beside = [
@@ -246,14 +246,14 @@ def step_tables(
 ) -> tuple[Node, list[tuple[Lag, Node]]]:
     """The table after a position, and what was summed."""
     oldest = [Lag(u, chain.orders[u]) for u in chain.eliminated]
-    tables, trace = summed_states([state, *_joined(here), *same], oldest, merge)
+    tables, trace = summed_states([state, *joined_tables(here), *same], oldest, merge)
     moved = [(lag_dim(Lag(lag.unknown, lag.by - 1)), lag_dim(lag)) for lag in chain.kept()]
     total = expand_node(added(tables), tuple(old for old, _ in moved))
     node = relabel_node(total, *moved)
-    return expand_node(node, _state_dims(chain)), trace
+    return expand_node(node, state_dims(chain)), trace
 
 
-def _joined(tables: Sequence[Node]) -> list[Node]:
+def joined_tables(tables: Sequence[Node]) -> list[Node]:
     """Tables of the same states added up."""
     groups: dict[frozenset[Dim], list[Node]] = {}
     for table in tables:

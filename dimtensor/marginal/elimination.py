@@ -153,11 +153,15 @@ class Elimination:
 
     def through(self, chain: Chain) -> DimTensor:
         """The table of the last states of a chain."""
+        from dimtensor.marginal import levels
         from dimtensor.marginal.chains import forward
         from dimtensor.marginal.products import in_pairs
 
         if self.associative_scan:
             return in_pairs(chain, self.merge)
+        found = levels.through(chain) if self.merge is log_sum else None
+        if found is not None:
+            return found
         return forward(chain, self.merge)[0]
 
     def _moves(self, factors: Sequence[Factor], left: Sequence[Unknown]) -> list[Move]:

@@ -11,6 +11,7 @@ from dimtensor.errors import GraphError, InputError, build_message, listing
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.dtypes import is_float
 from dimtensor.marginal.elimination import Elimination, Merge, log_sum
+from dimtensor.marginal.normal.dense import Named, densely
 from dimtensor.marginal.normal.filters import RowChain
 from dimtensor.marginal.normal.gaussian import NormalChain, NormalElimination, infinite
 from dimtensor.marginal.normal.integrals import RowElimination
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 # more states than that are surely a mistake
 MANY = 100_000
+# elements of a discrete unknown are summed out together if they have up to so many states
+MOST_TOGETHER = 4096
 
 
 def unknown_of(node: Node, name: str, states: Any = None) -> Unknown:
@@ -67,6 +70,17 @@ def unknown_of(node: Node, name: str, states: Any = None) -> Unknown:
     return Unknown(node, name, dim, None if values == list(range(len(values))) else tuple(values))
 
 
+class Vector(NamedTuple):
+    """An unknown that was exchanged by one for each position along a dim."""
+
+    unknown: Unknown
+    dim: Dim
+    parts: list[Unknown]
+
+
+More = Callable[[StateDims, list[Vector]], list[Factor]]
+
+
 class Marginal:
     """A log density without its unknowns, and how it was found.
 
@@ -77,7 +91,7 @@ class Marginal:
     merge : callable
         What becomes of a table over states.
     more : callable, optional
-        Gives further factors.
+        Gives further factors, of the unknowns and of those that were taken apart.
     associative_scan : bool, optional
         Whether chains are products of pairs.
     """
@@ -87,7 +101,7 @@ class Marginal:
         terms: Mapping[str, Node],
         unknowns: Sequence[Unknown],
         merge: Merge = log_sum,
-        more: Callable[[StateDims], list[Factor]] = lambda states: [],
+        more: More = lambda states, vectors: [],
         associative_scan: bool = False,
     ):
         self.unknowns = tuple(unknowns)
@@ -96,14 +110,33 @@ class Marginal:
         states, normal = StateDims(), [u for u in self.unknowns if u.continuous]
         self.vectors: list[Vector] = []
         if normal:
-            done, self.vectors = integral(named, normal)
-            refuse_switching(done.steps, [u for u in self.unknowns if not u.continuous])
-            self.steps += done.steps
-            named = [(f.origins, f.full()) for f in done.factors]
+            whole = Integral(named, normal)
+            self.vectors = whole.vectors
+            refuse_switching(whole.steps, [u for u in self.unknowns if not u.continuous])
+            self.steps += whole.steps
+            named = whole.terms
         discrete = [u for u in self.unknowns if not u.continuous]
-        factors = [*Reader(discrete, states).factors(named), *more(states)]
+        factors, discrete = self._factors(named, discrete, states)
+        factors += more(states, self.vectors)
         self.elimination = Elimination(factors, discrete, states, merge, associative_scan)
         self.steps += self.elimination.steps
+
+    def _factors(
+        self, named: Named, unknowns: list[Unknown], states: StateDims
+    ) -> tuple[list[Factor], list[Unknown]]:
+        """Factors of discrete unknowns, which are taken apart along short dims if need be."""
+        first: GraphError | None = None
+        while True:
+            reader = Reader(unknowns, states)
+            try:
+                return reader.factors(named), unknowns
+            except GraphError as error:
+                first = first or error
+                found = one_apart(reader, named, unknowns)
+                if found is None:
+                    raise first from None
+                named, unknowns, vector = found
+                self.vectors.append(vector)
 
     @property
     def parts(self) -> list[Factor]:
@@ -125,54 +158,88 @@ class Marginal:
         return "\n".join(str(step) for step in self.steps)
 
 
-class Vector(NamedTuple):
-    """An unknown that was exchanged by one for each position along a dim."""
+class Integral:
+    """Terms without normal unknowns.
 
-    unknown: Unknown
-    dim: Dim
-    parts: list[Unknown]
-
-
-Integral = RowElimination | NormalElimination
-
-
-def integral(
-    named: Sequence[tuple[Any, Node]], unknowns: Sequence[Unknown]
-) -> tuple[Integral, list[Vector]]:
-    """Terms without normal unknowns, and those that were taken apart for it.
+    Attributes
+    ----------
+    terms : list of (frozenset of str, Node)
+    steps : list
+    vectors : list of Vector
+        Those that were taken apart.
 
     Raises
     ------
     GraphError
         If they are not normal given each other, or depend on each other in no order.
     """
-    vectors: list[Vector] = []
-    first: GraphError | None = None
-    while True:
-        states = StateDims()
-        reader = NormalReader(unknowns, states)
-        try:
-            return _integral(reader, named, unknowns, states), vectors
-        except GraphError as error:
-            first = first or error
-            found = next(_mixed(reader), None)
-            if found is None:
-                raise first from None
-        unknown, dim = found
+
+    def __init__(self, named: Named, unknowns: Sequence[Unknown]):
+        self.terms, self.steps = list(named), list[Any]()
+        self.vectors: list[Vector] = []
+        left = list(unknowns)
+        first: GraphError | None = None
+        while left:
+            states = StateDims()
+            reader = NormalReader(left, states)
+            try:
+                done = _integral(reader, self.terms, left, states)
+            except GraphError as error:
+                first = first or error
+                rest = self._apart(reader, left)
+                rest = self._dense(left) if rest is None else rest
+                if rest is None:
+                    raise first from None
+                left = rest
+            else:
+                self.steps += done.steps
+                self.terms = [(f.origins, f.full()) for f in done.factors]
+                return
+
+    def _apart(self, reader: Reader, left: Sequence[Unknown]) -> list[Unknown] | None:
+        """The unknowns after one of them is taken apart along a short dim."""
+        found = one_apart(reader, self.terms, left)
+        if found is None:
+            return None
+        self.terms, unknowns, vector = list(found[0]), found[1], found[2]
+        self.vectors.append(vector)
+        return unknowns
+
+    def _dense(self, left: Sequence[Unknown]) -> list[Unknown] | None:
+        """The unknowns without one that is integrated out as a whole."""
+        found = densely(self.terms, left)
+        if found is None:
+            return None
+        self.terms, step = list(found[0]), found[1]
+        self.steps.append(step)
+        return [unknown for unknown in left if unknown is not step.unknown]
+
+
+def one_apart(
+    reader: Reader, named: Named, unknowns: Sequence[Unknown]
+) -> tuple[Named, list[Unknown], Vector] | None:
+    """Terms in which an unknown is several, one for each position along a short dim."""
+    for unknown, dim in _mixed(reader):
         parts = parts_of(unknown, dim)
         try:
-            named = taken_apart(named, unknown, dim, parts)
+            apart = taken_apart(named, unknown, dim, parts)
         except Entangled:
-            raise first from None
-        vectors.append(Vector(unknown, dim, parts))
-        unknowns = [*(u for u in unknowns if u is not unknown), *parts]
+            return None
+        left = [one for one in unknowns if one is not unknown]
+        return apart, [*left, *parts], Vector(unknown, dim, parts)
+    return None
 
 
-def _mixed(reader: NormalReader) -> Iterator[tuple[Unknown, Dim]]:
+def _mixed(reader: Reader) -> Iterator[tuple[Unknown, Dim]]:
     """Short dims whose elements an expression reads together, or one of which it reads alone."""
     for unknown, dim in reader.mixed:
-        if dim.length is not None and dim.length <= LONGEST:
+        if dim.length is None or dim.length > LONGEST:
+            continue
+        states = unknown.states.length
+        if states is not None and states**dim.length <= MOST_TOGETHER:
             yield unknown, dim
+    if not isinstance(reader, NormalReader):
+        return
     for slot in reader.states.slots:
         for dim, where in zip(slot.unknown.dims, slot.where, strict=True):
             short = dim.length is not None and dim.length <= LONGEST
@@ -183,7 +250,7 @@ def _mixed(reader: NormalReader) -> Iterator[tuple[Unknown, Dim]]:
 def _integral(
     reader: NormalReader, named: Sequence[tuple[Any, Node]], unknowns: Sequence[Unknown],
     states: StateDims,
-) -> Integral:  # fmt: skip
+) -> RowElimination | NormalElimination:  # fmt: skip
     """By rows, or by squares that are completed where that is no form."""
     given = reader.rows(named)
     if given is not None:

@@ -26,6 +26,7 @@ from dimtensor.marginal.unknowns import (
     StateDims,
     Unknown,
     Where,
+    dims_of,
     own_slot,
 )
 from dimtensor.tensor.constructors import arange
@@ -90,10 +91,17 @@ class _Read:
 
 
 class Reader:
-    """Reads factors from terms of a log density."""
+    """Reads factors from terms of a log density.
+
+    Attributes
+    ----------
+    mixed : list of (Unknown, Dim)
+        Along which dims elements of unknowns are read together, which is an error here.
+    """
 
     def __init__(self, unknowns: Sequence[Unknown], states: StateDims):
         self.states = states
+        self.mixed: list[tuple[Unknown, Dim]] = []
         self._unknowns = {unknown.node: unknown for unknown in unknowns}
         self._read: dict[Node, _Read] = {}
         self._depends: dict[Node, bool] = {}
@@ -169,7 +177,9 @@ class Reader:
             )  # fmt: skip
         if node.attrs == "where" and not self.depends(node.inputs[0]):
             _, yes, no = node.inputs
-            return (self._has_sum(yes) and _is_zero(no)) or (self._has_sum(no) and _is_zero(yes))
+            pairs = ((yes, no), (no, yes))
+            return any(self._has_sum(x) and y.kind == "constant" and not y.attrs.value
+                       for x, y in pairs)  # fmt: skip
         return False
 
     # -- readings --------------------------------------------------------------------------------
@@ -260,7 +270,13 @@ class Reader:
                 if dim not in node.dims or not kind.keeps_apart(node, at, dim)
             ]
             if mixed:
-                raise mixing(node, slot, mixed)
+                raise self.mixing(node, slot, mixed)
+
+    def mixing(self, node: Node, slot: Slot, dims: Sequence[Dim]) -> GraphError:
+        """The error of an expression that mixes elements; the dims are remembered."""
+        pairs = zip(slot.unknown.dims, slot.where, strict=True)
+        self.mixed += [(slot.unknown, d) for d, w in pairs if set(dims) & {*dims_of([w])}]
+        return mixing(node, slot, dims)
 
     def _looked_up(self, node: Node, nodes: tuple[Node, ...]) -> Node:
         """A look-up in something without unknowns; one by all states in order is a renaming."""
@@ -370,10 +386,6 @@ def at_state(node: Node, dim: Dim, at: int) -> Node:
         known = {arange(dim).node: constant(at, "int64")}
         (node,) = rebuild([node], known, folded, nested=False)
     return wrap(node).isel({dim: at}).node if dim in node.dims else node
-
-
-def _is_zero(node: Node) -> bool:
-    return node.kind == "constant" and not node.attrs.value
 
 
 def _same_length(one: Dim, other: Dim) -> bool:

@@ -21,7 +21,8 @@ from dimtensor.marginal.chains import (
     summed_states,
 )
 from dimtensor.marginal.elimination import Merge, Point, log_sum, maximum
-from dimtensor.marginal.frontend import Marginal
+from dimtensor.marginal.frontend import Marginal, Vector
+from dimtensor.marginal.normal.dense import DenseNormal
 from dimtensor.marginal.normal.filters import RowChain
 from dimtensor.marginal.normal.gaussian import NormalChain, NormalPoint, conditional
 from dimtensor.marginal.normal.integrals import RowPoint
@@ -88,15 +89,27 @@ def probabilities(
     weights: dict[str, tuple[DimTensor, Dim]] = {}
     discrete = [unknown for unknown in unknowns if not unknown.continuous]
 
-    def more(states: StateDims) -> list[Factor]:
+    def more(states: StateDims, vectors: list[Vector]) -> list[Factor]:
         made = []
-        for unknown in discrete:
+        apart = {vector.unknown: vector for vector in vectors}
+
+        def add(unknown: Unknown, node: Node, own: Dim) -> None:
+            """A factor of an unknown, or of those that it was taken apart into."""
+            if unknown in apart:
+                _, dim, parts = apart[unknown]
+                for at, part in enumerate(parts):
+                    add(part, wrap(node).isel({dim: at}).node, own)
+                return
             slot = own_slot(unknown)
             dim = states[slot]
-            added = tensor(f"weights of {unknown.name}", (*unknown.dims, dim))
-            weights[unknown.name] = (added, dim)
-            factor = Factor(added.node, unknown.dims, ((dim, slot),), frozenset(), added.node)
-            made.append(factor)
+            node = relabel_node(node, (own, dim))
+            made.append(Factor(node, unknown.dims, ((dim, slot),), frozenset(), node))
+
+        for unknown in discrete:
+            own = unknown.named_states(0)
+            added = tensor(f"weights of {unknown.name}", (*unknown.dims, own))
+            weights[unknown.name] = (added, own)
+            add(unknown, added.node, own)
         return made
 
     logp = Marginal(terms, unknowns, more=more).logp
@@ -136,8 +149,15 @@ class Backwards:
             self.picked[step.unknown] = expand_node(value.node, step.unknown.dims)
         elif isinstance(step, (NormalChain, RowChain)):
             self._undo_normal_chain(step)
+        elif isinstance(step, DenseNormal):
+            noise = self.normal(step.noise_dims)
+            self.picked[step.unknown] = self._at_values(step.picked(noise))
         elif isinstance(step, Tree):
-            self.picked[step.unknown] = picked_tree(step, self._pick)
+            levels = (
+                replace(level, table=self._given(level.table, step.slots)) for level in step.levels
+            )
+            tree = replace(step, levels=tuple(levels))
+            self.picked[step.unknown] = picked_tree(tree, self._pick)
         else:
             self._undo_chain(step)
 
@@ -149,6 +169,11 @@ class Backwards:
             if not unknown.continuous
         }
         return rebuild([node], known)[0]
+
+    def _at_values(self, node: Node) -> Node:
+        """The same where it reads continuous ones, too."""
+        known = {u.node: x for u, x in self.picked.items() if u.continuous}
+        return rebuild([self._at_states(node)], known)[0]
 
     def _undo_normal_chain(self, step: NormalChain | RowChain) -> None:
         chain = step.chain

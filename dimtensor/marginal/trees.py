@@ -16,7 +16,7 @@ from dimtensor.dims import Dim, SelDim, without
 from dimtensor.graph import Node
 from dimtensor.graph.rebuilding.substitute import expand_node, relabel_node
 from dimtensor.marginal.elimination import Cost, Elimination, Move, Step, added
-from dimtensor.marginal.placing import placed, slots_onto
+from dimtensor.marginal.placing import canonical, placed, slots_onto
 from dimtensor.marginal.reading import Factor
 from dimtensor.marginal.unknowns import Along, At, Look, Slot, StateDims, Unknown, own_slot
 from dimtensor.tensor.constructors import zeros
@@ -55,6 +55,7 @@ class Tree:
     own: Dim
     parent: Dim
     levels: tuple[Level, ...]
+    slots: tuple[tuple[Dim, Slot], ...]  # of other unknowns
     cost: Cost
 
     @property
@@ -92,10 +93,11 @@ class _TreeMove(Move):
         rest = [f for f in self.factors if not f.reads(unknown)]
         own = states[own_slot(unknown)]
         parent = unknown.named_states(-1)
-        single = [f for f in mine if len(f.slots) == 1]
-        base = zeros((*unknown.dims, own)).node
-        parts = [placed(f, f.slots[0][1], states).node for f in single]
-        unary = added([base, *(expand_node(x, base.dims) for x in parts)])
+        parts = [placed(f, f.reads(unknown)[0][1], states) for f in mine if _is_single(f, unknown)]
+        pairs_of = (slot for f in (*(e.factor for e in self.edges), *parts) for slot in f.slots)
+        beside = {d: slot for d, slot in pairs_of if slot.unknown is not unknown}
+        base = zeros((*unknown.dims, own, *beside)).node
+        unary = added([base, *(expand_node(x.node, base.dims) for x in parts)])
         levels, total = [], zeros(without(unknown.dims, [dim])).node
         for at, above in _levels(self.edges, int(dim.length or 0)):
             here = SelDim(dim, positions=list(at))
@@ -108,10 +110,12 @@ class _TreeMove(Move):
                 unary = _passed(unary, message, here, above, dim, parent, own)
             else:
                 total = added([total, wrap(expand_node(message, (here,))).sum(here).node])
-        step = Tree(unknown, dim, own, parent, tuple(levels), self.cost)
+        slots = tuple(beside.items())
+        step = Tree(unknown, dim, own, parent, tuple(levels), slots, self.cost)
         origins = frozenset[str]().union(*(f.origins for f in mine))
         batch = without(unknown.dims, [dim])
-        return [*rest, Factor(total, batch, (), origins, mine[0].source)], step
+        result = Factor(total, batch, slots, origins, mine[0].source)
+        return [*rest, *(canonical(result, states) if slots else [result])], step
 
 
 def _passed(
@@ -157,38 +161,46 @@ def _levels(edges: Sequence[_Edges], length: int) -> list[tuple[tuple[int, ...],
 def tree_move(factors: Sequence[Factor], unknown: Unknown, states: StateDims) -> Move | None:
     """How an unknown is summed out along a tree, if it is one."""
     mine = [f for f in factors if f.reads(unknown)]
-    if any(slot.unknown is not unknown for f in mine for _, slot in f.slots):
-        return None
     for dim in unknown.dims:
         if dim.length is None:
             continue
-        edges = []
+        batch, edges = set(without(unknown.dims, [dim])), []
+        beside: set[Unknown] = set()
         for factor in mine:
-            if len(factor.slots) == 1:
-                if slots_onto(factor.slots[0][1], []) is None:
-                    return None
-                continue
-            found = _edges(factor, unknown, dim)
-            if found is None or not _is_forest(found, dim.length):
+            others = [slot for _, slot in factor.slots if slot.unknown is not unknown]
+            if _is_single(factor, unknown):
+                onto = slots_onto(factor.reads(unknown)[0][1], others)
+            else:
+                onto = others
+                found = _edges(factor, unknown, dim)
+                if found is None:
+                    break
+                edges.append(found)
+            if onto is None or any(not set(slot.dims) <= batch for slot in onto):
                 break
-            edges.append(found)
+            beside |= {slot.unknown for slot in onto}
         else:
             same = {(tuple(e.child), tuple(e.parent)) for e in edges}
             pairs = {tuple(sorted(zip(*one, strict=True))) for one in same}
             if edges and len(pairs) == 1:
-                cost = Cost(unknown.dims, (unknown.states, unknown.states))
-                return _TreeMove(factors, unknown, dim, edges, cost)
+                states_of = (unknown.states, unknown.states, *(u.states for u in beside))
+                return _TreeMove(factors, unknown, dim, edges, Cost(unknown.dims, states_of))
     return None
 
 
+def _is_single(factor: Factor, unknown: Unknown) -> bool:
+    return len(factor.reads(unknown)) == 1
+
+
 def _edges(factor: Factor, unknown: Unknown, dim: Dim) -> _Edges | None:
-    if len(factor.slots) != 2:
+    slots = factor.reads(unknown)
+    if len(slots) != 2:
         return None
     at = unknown.dims.index(dim)
-    where = [slot.where[at] for _, slot in factor.slots]
+    where = [slot.where[at] for _, slot in slots]
     batch = [
         all(w == Along(d) for d, w in zip(unknown.dims, slot.where, strict=True) if d is not dim)
-        for _, slot in factor.slots
+        for _, slot in slots
     ]
     along = {d for w in where if not isinstance(w, At) for d in _dims(w)}
     if len(along) != 1 or not all(batch):
@@ -198,7 +210,6 @@ def _edges(factor: Factor, unknown: Unknown, dim: Dim) -> _Edges | None:
     if any(one is None for one in numbers) or own.length is None:
         return None
     one, other = (np.asarray(x) for x in numbers)
-    slots = factor.slots
     # each element has one parent: the side without repetitions is that of the children
     for child, parent, (c, p) in ((one, other, (0, 1)), (other, one, (1, 0))):
         if len(set(child.tolist())) == len(child):

@@ -340,6 +340,29 @@ def tree(rng: np.random.Generator) -> Program:
     return p
 
 
+def trees(rng: np.random.Generator) -> Program:
+    """Trees beside each other, of which each has a class, or all have one."""
+    p = Program()
+    n, m = 4, 2
+    parent = np.array([2, 2, -1, int(rng.integers(0, 3))])
+    child = np.flatnonzero(parent >= 0)
+    v, e, i = dt.Dim("v", length=n), dt.Dim("e", length=len(child)), dt.Dim("i", length=m)
+    a, c = kind_of(rng, "a", 2), kind_of(rng, "c", 2)
+    z, shared = p.unknown("z", [i, v], a), rng.random() < 0.5
+    k = p.unknown("k", [] if shared else [i], c)
+    of, above = dt.data(child, dims=e, categories=v), dt.data(parent[child], dims=e, categories=v)
+    w, x = table(rng, c, a, a.rename("a2"))
+    p.term(
+        x.sel(c=k, a=z.sel(v=of), a2=z.sel(v=above)),
+        lambda v, w=w: w[v["k"][..., None], v["z"][:, child], v["z"][:, parent[child]]].sum(),
+    )
+    w, x = table(rng, v, c, a)
+    p.term(x.sel(c=k, a=z), lambda v, w=w: w[np.arange(n), v["k"][..., None], v["z"]].sum())
+    w, x = table(rng, i, c)
+    p.term(x.sel(c=k), lambda v, w=w: w[np.arange(m), v["k"]].sum())
+    return p
+
+
 def long(rng: np.random.Generator) -> Program:
     """A chain of twelve elements with a mask, or four of three: as many paths as are enumerated."""
     p = Program()

@@ -6,11 +6,15 @@ import numpy as np
 import pytest
 
 import dimtensor as dt
-from tests.marginal.programs import THETA, program
+from tests.marginal.programs import THETA, Program, program, trees
 
 
 def check(seed: int, backend: str = "python", **options: bool) -> None:
-    model, theta = program(seed), 0.7
+    check_program(program(seed), backend, **options)
+
+
+def check_program(model: Program, backend: str = "python", **options: bool) -> None:
+    theta = 0.7
     expected = model.enumerate(theta)
     logp = dt.marginalize(model.terms, *model.unknowns.values(), **options)
     value, slope = dt.evaluate([logp, dt.grad(logp, THETA)], {THETA: theta}, backend=backend)
@@ -21,6 +25,11 @@ def check(seed: int, backend: str = "python", **options: bool) -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_values_and_slopes_are_those_of_a_sum_over_everything(seed):
     check(seed)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_trees_with_classes(seed):
+    check_program(trees(np.random.default_rng(seed)))
 
 
 @pytest.mark.slow

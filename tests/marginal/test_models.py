@@ -14,9 +14,13 @@ import pytest
 import xarray as xr
 from scipy import stats
 from scipy.special import logsumexp
+from scipy.special import softmax as special_softmax
 
 import dimtensor as dt
 from dimtensor import dist
+from dimtensor.graph import toposort
+from dimtensor.model.density import Placed
+from dimtensor.model.summed import summed_terms
 
 OBS = dt.Dim("obs")
 KIND = dt.Dim("kind", coords=["low", "high"])
@@ -112,6 +116,75 @@ def test_named_expressions_of_what_is_summed_out_are_not_recorded():
     value, _ = density.logp_and_grad(MU[0, 0])
     expected = logsumexp(joint(), axis=-1)[0, 0].sum() + stats.norm.logpdf(MU[0, 0], 0, 10).sum()
     assert value == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("of_each", [False, True])
+@pytest.mark.parametrize(
+    "backend", ["python", pytest.param("numba", marks=pytest.mark.compiled)]
+)  # fmt: skip
+def test_mixtures_of_normal_vectors(of_each, backend):
+    """With one covariance, or one for each class."""
+    part, rng = dt.Dim("part", length=3), np.random.default_rng(0)
+    mean, seen = rng.normal(size=(2, 3)), rng.normal(size=(4, 3))
+    cov = np.array([np.eye(3) + 0.3, 2 * np.eye(3)]) if of_each else np.array([np.eye(3) + 0.3] * 2)
+    z, m = dt.tensor("z", dims=OBS, categories=KIND), dt.tensor("m", dims=[KIND, part])
+    pair = [part, part.rename()]
+    given = dt.data(cov, dims=[KIND, *pair]).sel(kind=z) if of_each else dt.data(cov[0], dims=pair)
+    terms = {
+        "z": dist.Categorical(dt.data(WEIGHTS, dims=KIND), over=KIND).logp(z),
+        "y": dist.MvNormal(m.sel(kind=z), given).logp(dt.data(seen, dims=[OBS, part])),
+    }
+    logp = dt.marginalize(terms, z)
+    each = np.array(
+        [stats.multivariate_normal.logpdf(seen, mean[k], cov[k]) for k in range(2)]
+    ) + np.log(WEIGHTS[:, None])  # fmt: skip
+    at = {m: (("kind", "part"), mean)}
+    value, slope = dt.evaluate([logp, dt.grad(logp, m)], at, backend=backend)
+    np.testing.assert_allclose(value, logsumexp(each, axis=0).sum(), rtol=1e-12)
+    weight = np.exp(each - logsumexp(each, axis=0))
+    expected = [np.linalg.solve(cov[k], weight[k] @ (seen - mean[k])) for k in range(2)]
+    np.testing.assert_allclose(slope.transpose("kind", "part"), expected, rtol=1e-10)
+
+
+def test_a_mixture_of_regressions():
+    by, rng = dt.Dim("by", length=3), np.random.default_rng(1)
+    slopes, x = rng.normal(size=(2, 3)), rng.normal(size=(4, 3))
+    z, s = dt.tensor("z", dims=OBS, categories=KIND), dt.tensor("s", dims=[KIND, by])
+    mean = dt.dot(s.sel(kind=z), dt.data(x, dims=[OBS, by]), dims=by)
+    terms = {
+        "z": dist.Categorical(dt.data(WEIGHTS, dims=KIND), over=KIND).logp(z),
+        "y": dist.Normal(mean, 1.0).logp(dt.data(Y, dims=OBS)),
+    }
+    each = np.log(WEIGHTS) + stats.norm.logpdf(Y[:, None], x @ slopes.T)
+    found = dt.evaluate(dt.marginalize(terms, z), {s: (("kind", "by"), slopes)})
+    np.testing.assert_allclose(found, logsumexp(each, axis=1).sum(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["cumsum", "argmax", "stack", "softmax", "argsort"])
+def test_expressions_along_another_dim(name):
+    """What z selects is a vector, of which one number is computed."""
+    part, rng = dt.Dim("part", length=3), np.random.default_rng(2)
+    table = rng.normal(size=(2, 3))
+    z = dt.tensor("z", dims=OBS, categories=KIND)
+    x = dt.data(table, dims=[KIND, part]).sel(kind=z)
+    new = dt.Dim("new", length=2)
+    found, by_hand = {
+        "cumsum": lambda: (x.cumsum(part).isel(part=1), table.cumsum(1)[:, 1]),
+        "argmax": lambda: (1.0 * x.argmax(part), table.argmax(1)),
+        "stack": lambda: (
+            dt.stack([x.isel(part=0), dt.exp(x.isel(part=2))], new).isel(new=1),
+            np.exp(table[:, 2]),
+        ),
+        "softmax": lambda: (x.softmax(part).isel(part=0), special_softmax(table, axis=1)[:, 0]),
+        "argsort": lambda: (1.0 * x.argsort(part).isel(part=0), table.argsort(1)[:, 0]),
+    }[name]()
+    terms = {
+        "z": dist.Categorical(dt.data(WEIGHTS, dims=KIND), over=KIND).logp(z),
+        "y": dist.Normal(found, 1.0).logp(dt.data(Y, dims=OBS)),
+    }
+    each = np.log(WEIGHTS) + stats.norm.logpdf(Y[:, None], by_hand)
+    value = float(dt.marginalize(terms, z).eval())
+    assert value == pytest.approx(logsumexp(each, axis=1).sum(), rel=1e-12)
 
 
 # -- groups ----------------------------------------------------------------------------------------
@@ -273,6 +346,23 @@ def paths(y, stay):
 SERIES = np.array([[0.1, 2.0, 3.5, 2.2], [2.9, 1.4, np.nan, np.nan], [0.3, 0.2, 1.7, np.nan]])
 
 
+def test_chains_of_a_model_in_pairs():
+    time = dt.Dim("time", length=4)
+    after = KIND.rename("after")
+    move = dt.data([[0.8, 0.2], [0.2, 0.8]], dims=[KIND, after])
+    z = dt.rv("z", dist.MarkovChain(dt.data(WEIGHTS, dims=KIND), move, over=time))
+    y = dt.rv("y", dist.Normal(dt.data([0.0, 3.0], dims=KIND).sel(kind=z), 1.0))
+    model = dt.Model(y, backend="python").observe({y: SERIES[0]})
+    fit = model.marginalize(z, associative_scan=True)
+    kinds = [
+        {x.kind for x in toposort([summed_terms(Placed(one, noncentred=False)).terms["y"].node])}
+        for one in (fit, model.marginalize(z))
+    ]
+    assert ["loop" in found for found in kinds] == [False, True]
+    found = float(fit.logp({})["y"])
+    assert found == pytest.approx(logsumexp(list(paths(SERIES[0], 0.8).values())), rel=1e-12)
+
+
 def test_chains_of_different_lengths():
     fit = hidden(SERIES)
     assert "a loop along time" in fit.elimination
@@ -347,6 +437,78 @@ def test_moves_that_change_from_day_to_day():
     drawn = fit.do({"slope": 0.7}).draw(4000, seed=1)["prior"]["z"].isel(chain=0).values
     moved = (drawn[:, 1:] != drawn[:, :-1]).mean(0)
     np.testing.assert_allclose(moved, chance[1:], atol=0.035)
+
+
+def factorial():
+    """Three chains along a dim, whose levels add up to what is seen."""
+    chain, time = dt.Dim("chain_of", length=3), dt.Dim("time", length=4)
+    stay = dt.rv("stay", dist.Beta(1.0, 1.0))
+    after = KIND.rename("after")
+    move = dt.stack([dt.stack([stay, 1 - stay], after), dt.stack([1 - stay, stay], after)], KIND)
+    start = dt.data(WEIGHTS, dims=KIND)
+    z = dt.rv("z", dist.MarkovChain(start, move, over=time), dims=chain)
+    size = dt.data(SIZES, dims=chain)
+    level = size * dt.data([0.0, 1.0], dims=KIND).sel(kind=z)
+    y = dt.rv("y", dist.Normal(level.sum(chain), 1.0))
+    return dt.Model(y, backend="python").observe({y: ADDED}).marginalize(z)
+
+
+SIZES, ADDED = np.array([1.0, 2.0, 4.0]), np.array([0.5, 3.2, 6.0, 4.4])
+
+
+def factorial_paths(stay):
+    move = np.log([[stay, 1 - stay], [1 - stay, stay]])
+    found = {}
+    for path in itertools.product(range(2), repeat=12):
+        at = np.array(path).reshape(3, 4)
+        logp = np.log(WEIGHTS)[at[:, 0]].sum() + move[at[:, :-1], at[:, 1:]].sum()
+        found[path] = logp + stats.norm.logpdf(ADDED, SIZES @ at).sum()
+    return found
+
+
+def test_chains_that_add_up_along_a_dim():
+    fit, h = factorial(), 1e-6
+    assert fit.elimination.count("a loop along time") == 1
+    total = {p: logsumexp(list(factorial_paths(p).values())) for p in (0.8, 0.8 + h, 0.8 - h)}
+    found = sum(float(x.sum()) for x in fit.logp({"stay": 0.8}).values())
+    assert found == pytest.approx(total[0.8], rel=1e-12)
+    _, gradient = fit.log_density().logp_and_grad(np.array([np.log(4.0)]))
+    by_logit = (total[0.8 + h] - total[0.8 - h]) / (2 * h) * 0.16 + (1 - 2 * 0.8)
+    assert gradient[0] == pytest.approx(by_logit, rel=1e-6)
+
+
+def test_chains_that_add_up_are_recovered():
+    fit, known = factorial(), factorial_paths(0.8)
+    post = draws_of(stay=([], np.full((2, 3), 0.8)))
+    weights = np.exp(np.array(list(known.values())) - logsumexp(list(known.values())))
+    share = (weights @ np.array(list(known))).reshape(3, 4)
+    chances = fit.recover(post, how="probabilities")["posterior"]["z_probability"]
+    found = chances.isel(chain=0, draw=0).sel(kind="high").transpose("chain_of", "time")
+    np.testing.assert_allclose(found, share, atol=1e-12)
+    best = fit.recover(post, how="most probable")["posterior"]["z"].isel(chain=1, draw=2)
+    path = (best.transpose("chain_of", "time") == "high").values.astype(int).ravel()
+    assert known[tuple(path)] == pytest.approx(max(known.values()), abs=1e-12)
+    wide = post["posterior"].to_dataset().isel(draw=[1] * 3000)
+    drawn = (fit.recover(wide, seed=2)["posterior"]["z"] == "high").mean("draw").isel(chain=0)
+    np.testing.assert_allclose(drawn.transpose("chain_of", "time"), share, atol=0.04)
+
+
+def test_one_of_several_causes():
+    """Something is seen where any of a few causes is there."""
+    cause = dt.Dim("cause", length=3)
+    z = dt.tensor("z", dims=[OBS, cause], dtype="int64")
+    strength = dt.scalar("strength")
+    chance = np.array([0.2, 0.5, 0.1])
+    seen = np.array([1, 0, 1, 1])
+    on = dt.where(dt.any(z == 1, cause), 1 / (1 + dt.exp(-strength)), 0.05)
+    terms = {
+        "z": dist.Bernoulli(dt.data(chance, dims=cause)).logp(z),
+        "y": dist.Bernoulli(on).logp(dt.data(seen, dims=OBS)),
+    }
+    none = np.prod(1 - chance)
+    p = (1 - none) / (1 + np.exp(-1.3)) + none * 0.05
+    found = dt.evaluate(dt.marginalize(terms, z, states={z: range(2)}), {strength: 1.3})
+    assert float(found) == pytest.approx(stats.bernoulli.logpmf(seen, p).sum(), rel=1e-12)
 
 
 def test_a_hidden_semi_markov_model_has_a_state_that_counts_down():
@@ -509,7 +671,7 @@ def test_missing_labels_have_to_be_said():
 
 
 def test_an_expression_that_mixes_elements_is_named():
-    z = dt.tensor("z", dims=dt.Dim("t", length=5), categories=KIND)
+    z = dt.tensor("z", dims=dt.Dim("t", length=15), categories=KIND)
     x = dt.data([1.0, 2.0], dims=KIND).sel(kind=z)
     with pytest.raises(dt.GraphError, match=r"mixes elements of 'z' along 't'(.|\n)*exp"):
         dt.marginalize({"x": dt.exp(x.mean())}, z)

@@ -263,7 +263,9 @@ def test_the_integral_is_that_of_a_dense_normal(name, seed):
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("backend", ["numba", "jax"])
-@pytest.mark.parametrize("name", ["groups", "trend", "vector"])
+@pytest.mark.parametrize(
+    "name", ["groups", "trend", pytest.param("vector", marks=pytest.mark.slow)]
+)
 def test_the_integral_on_compiled_backends(name, backend):
     check(name, 7, backend)
 

@@ -10,7 +10,7 @@ import dimtensor as dt
 from dimtensor.marginal.frontend import read_unknowns
 from dimtensor.marginal.recovery import positions, probabilities
 from dimtensor.random import generator
-from tests.marginal.programs import THETA, Program, program
+from tests.marginal.programs import THETA, Program, program, trees
 
 
 def parts(model: Program):
@@ -27,7 +27,16 @@ def in_order(model: Program, name: str, array) -> np.ndarray:
 
 @pytest.mark.parametrize("seed", range(1000, 1012))
 def test_probabilities_and_best_values(seed):
-    model, theta = program(seed), 0.7
+    check(program(seed))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_probabilities_and_best_values_of_trees_with_classes(seed):
+    check(trees(np.random.default_rng(seed)))
+
+
+def check(model: Program) -> None:
+    theta = 0.7
     expected = model.enumerate(theta)
     terms, unknowns = parts(model)
     chances = {name: x for name, (x, _) in probabilities(terms, unknowns).items()}

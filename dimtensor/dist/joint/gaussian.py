@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.dims import Dim, Dims, sort_dims, without
 from dimtensor.dist.distribution import DimsLike
 from dimtensor.dist.formulas import HALF_LOG_2PI, LOG_2, LOG_PI, log_rising
+from dimtensor.dist.given import Given, refusal
 from dimtensor.dist.joint.vectors import VectorDistribution, count_of
 from dimtensor.dist.supports import real
 from dimtensor.dist.supports.along import ZeroSums
@@ -25,7 +26,7 @@ from dimtensor.tensor.elementwise import (
 from dimtensor.tensor.handle import wrap
 from dimtensor.tensor.linalg.contract import dot
 from dimtensor.tensor.linalg.decompositions import cholesky
-from dimtensor.tensor.linalg.equations import diagonal, slogdet, solve_triangular
+from dimtensor.tensor.linalg.equations import diagonal, inv, slogdet, solve, solve_triangular
 from dimtensor.tensor.linalg.matrices import matrix
 
 if TYPE_CHECKING:
@@ -69,10 +70,50 @@ class _Elliptical(VectorDistribution):
         return dot(self._factor, z, dims=[self.col]), rng
 
     @property
+    def _matrix(self) -> DimTensor:
+        """The covariance, or the matrix of scales."""
+        value = self._values[self.form]
+        if self.form == "cov":
+            return value
+        if self.form == "tau":
+            return inv(value, [self.row, self.col])
+        left = value.relabel(self.col, inner := self.col.rename())
+        return dot(left, left.relabel(self.row, self.col), dims=[inner])
+
+    def _draw_given(self, rng: Any, given: Given, dims: DimsLike) -> tuple[DimTensor, Any]:
+        """Matheron's rule: a draw of the whole vector is moved by what its known elements lack.
+
+        With the matrix K, known elements a, and a draw z around 0 it is mu + z + g(x - mu - z),
+        g(e) = K[:, a] K[a, a]⁻¹ e[a] (A. G. Journel and C. J. Huijbregts, Mining Geostatistics,
+        1978, section VII.A.1).
+        """
+        if set(given.at) != {self.row}:
+            raise refusal(self, given)
+        at, whole, cov = list(given.at[self.row]), self._draw_dims(dims), self._matrix
+        across = cov.isel({self.col: at})
+        (col,) = without(across.dims, cov.dims)
+        (row,) = without(cov.isel({self.row: at}).dims, cov.dims)
+
+        def of_known(error: DimTensor) -> tuple[DimTensor, DimTensor]:
+            known = error.isel({self.row: at})
+            weights = solve(across.isel({self.row: at}), known, [row, col], assume_a="pos")
+            distance = (known * weights.relabel(col, row)).sum(row)
+            return dot(across, weights, dims=[col]), distance
+
+        z, rng = self._normal(rng, whole)
+        expected, distance = of_known(given.values - self._values["mu"])
+        scale, rng = self._scale_given(rng, distance, len(at), without(whole, [self.row]))
+        value = self._values["mu"] + expected + (z - of_known(z)[0]) * scale
+        known = arange(self.row).isin(at)
+        return where(known, given.values, value), rng
+
+    def _scale_given(self, rng: Any, distance: DimTensor, n: int, dims: Dims) -> tuple[Any, Any]:
+        """What normal errors are multiplied by, given `n` elements at a squared distance."""
+        return 1.0, rng
+
+    @property
     def _covariance_diagonal(self) -> DimTensor:
         if self.form == "tau":
-            from dimtensor.tensor.linalg.equations import inv
-
             return diagonal(inv(self._values["tau"], [self.row, self.col]), [self.row, self.col])
         return square(self._factor).sum(self.col)
 
@@ -180,6 +221,12 @@ class MvStudentT(_Elliptical):
         nu = self._values["nu"]
         size, rng = rng.chisquare(nu, dims=without(whole, [self.row]))
         return self._values["mu"] + value * sqrt(nu / size), rng
+
+    def _scale_given(self, rng: Any, distance: DimTensor, n: int, dims: Dims) -> tuple[Any, Any]:
+        # P. Ding, The American Statistician 70, 293-295, 2016
+        nu = self._values["nu"]
+        size, rng = rng.chisquare(nu + n, dims=dims)
+        return sqrt((nu + distance) / size), rng
 
 
 class MatrixNormal(VectorDistribution):

@@ -254,6 +254,9 @@ def custom(
 ) -> Custom:
     """A distribution of functions that build expressions.
 
+    Random variables and data that the functions read beside their arguments are part of a model, as
+    parameters are: :func:`dimtensor.rv` calls the functions, and finds them.
+
     Parameters
     ----------
     logp : callable

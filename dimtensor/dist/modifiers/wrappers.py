@@ -118,11 +118,11 @@ def wrapper_text(p: DimTensor) -> str:
 def _bound(value: Any, infinite: float, what: str) -> DimTensor | None:
     if value is None or (isinstance(value, float) and value == infinite):
         return None
-    return as_parameter(value, "real", what)
+    return as_parameter(value, "bound", what)
 
 
 class _Between(Wrapper):
-    """A distribution with bounds."""
+    """A distribution with bounds; infinite elements of them are none."""
 
     def __init__(self, name: str, base: Distribution, lower: Any, upper: Any):
         of_numbers(base, name)
@@ -373,6 +373,7 @@ def truncated(d: Distribution, lower: Any = None, upper: Any = None) -> Truncate
         bounds are numbers. Where there is none of `icdf`, quantiles and draws are found by
         bisection.
     lower, upper : number or DimTensor, optional
+        Infinite ones are none, of single elements, too.
 
     Returns
     -------
@@ -403,6 +404,7 @@ def censored(d: Distribution, lower: Any = None, upper: Any = None) -> Censored:
     d : Distribution
         With a formula of `logcdf`.
     lower, upper : number or DimTensor, optional
+        Infinite ones are none, of single elements, too.
 
     Returns
     -------

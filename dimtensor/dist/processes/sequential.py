@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, Dims, find_dim, sort_dims, union, without
 from dimtensor.dist.distribution import DimsLike, Distribution
+from dimtensor.dist.given import Given, known_or, known_start
 from dimtensor.dist.joint.vectors import as_parameter, count_of, first_of
 from dimtensor.dist.modifiers.wrappers import Wrapper, as_distribution, as_value
 from dimtensor.dist.supports import Support
@@ -43,7 +44,7 @@ class Series(Distribution):
     xs : tree of DimTensor, optional
         What steps are given beside the state: tensors with the dim.
     **parameters : DimTensor or number
-        What steps depend on. Random variables have to be among them.
+        What steps depend on. What else `step` reads is found, too, by :func:`dimtensor.rv`.
 
     Raises
     ------
@@ -181,17 +182,23 @@ class Series(Distribution):
         return scan(step, init, (value, self._sequences()), self.over)[1].sum(self.over)
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+        return self._path(rng, dims, ())
+
+    def _draw_given(self, rng: Any, given: Given, dims: DimsLike) -> tuple[DimTensor, Any]:
+        return self._path(rng, dims, (known_start(self, given, self.over)[0], given.values))
+
+    def _path(self, rng: Any, dims: DimsLike, known: Any) -> tuple[DimTensor, Any]:
         whole = self._draw_dims(dims)
         init, _, each = self._settled(whole)
-        along = self._sequences()
 
-        def step(state: Any, x: Any) -> Any:
-            before, rng = state
+        def step(state: Any, xs: Any) -> Any:
+            (before, rng), (x, *known) = state, xs
             d, after = self._step(before, x)
             value, rng = d.draw(rng, without(each, d.dims))
+            value = known_or(known, value)
             return (after(value), rng), value
 
-        (_, rng), values = scan(step, (init, rng), along, self.over)
+        (_, rng), values = scan(step, (init, rng), (self._sequences(), *known), self.over)
         return values, rng
 
 
@@ -245,7 +252,9 @@ class InOrder(Wrapper):
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         whole = self._draw_dims(dims)
         value, rng = self.base.draw(rng, without(whole, self.base.dims))
-        return value.sort(self.over), rng
+        ordered = value.sort(self.over)
+        (along,) = without(ordered.dims, value.dims)
+        return ordered.relabel(along, self.over), rng
 
 
 def ordered(d: Distribution, over: Dim) -> InOrder:

@@ -8,6 +8,7 @@ from dimtensor.dims import Dim, Dims, SelDim, find_dim, sort_dims, union, withou
 from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.families import Normal
 from dimtensor.dist.formulas import HALF_LOG_2PI
+from dimtensor.dist.given import Given, known_or, known_start
 from dimtensor.dist.joint.vectors import (
     VectorDistribution,
     as_labels,
@@ -118,6 +119,13 @@ class RandomWalk(VectorDistribution):
         first, rng = self.start.draw(rng, without(whole, [self.over, *self.start.dims]))
         steps, rng = self.step.draw(rng, without(whole, self.step.dims))
         return where(equal(arange(self.over), 0), first, steps).cumsum(self.over), rng
+
+    def _draw_given(self, rng: Any, given: Given, dims: DimsLike) -> tuple[DimTensor, Any]:
+        known, n = known_start(self, given, self.over)
+        steps, rng = self.step.draw(rng, without(self._draw_dims(dims), self.step.dims))
+        last = given.values.isel({self.over: n - 1})
+        beyond = last + where(known, 0.0, steps).cumsum(self.over)
+        return where(known, given.values, beyond), rng
 
 
 def _later(step: Distribution, over: Dim) -> Distribution:
@@ -242,6 +250,12 @@ class AR(VectorDistribution):
         return self.start.logp(first).sum(before) + noise.sum(along)
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+        return self._path(rng, dims, ())
+
+    def _draw_given(self, rng: Any, given: Given, dims: DimsLike) -> tuple[DimTensor, Any]:
+        return self._path(rng, dims, (known_start(self, given, self.over)[0], given.values))
+
+    def _path(self, rng: Any, dims: DimsLike, known: Any) -> tuple[DimTensor, Any]:
         p, whole = self._values, self._draw_dims(dims)
         start, rng = self.start.draw(rng, without(whole, self.start.dims))
         noise, rng = rng.normal(0.0, 1.0, dims=whole)
@@ -252,13 +266,13 @@ class AR(VectorDistribution):
         nearest = equal(arange(self.lag), 0)
 
         def step(state: Any, xs: Any) -> Any:
-            value, is_first = xs
+            value, is_first, *known = xs
             following = (p["rho"] * state).sum(self.lag) + value
-            following = where(is_first, value, following)
+            following = known_or(known, where(is_first, value, following))
             moved = state.shift({self.lag: 1}, fill_value=0.0)
             return where(nearest, following, moved)
 
-        states = cumulate(step, init=state, xs=(given, early), over=self.over)
+        states = cumulate(step, init=state, xs=(given, early, *known), over=self.over)
         return first_of(states, self.lag), rng
 
 
@@ -321,18 +335,24 @@ class MarkovChain(VectorDistribution):
         return first + moves.sum(along)
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+        return self._path(rng, dims, ())
+
+    def _draw_given(self, rng: Any, given: Given, dims: DimsLike) -> tuple[DimTensor, Any]:
+        values = as_positions(given.values, self.labels, self.name)
+        return self._path(rng, dims, (known_start(self, given, self.over)[0], values))
+
+    def _path(self, rng: Any, dims: DimsLike, known: Any) -> tuple[DimTensor, Any]:
         p = self._values
         u, rng = rng.uniform(0.0, 1.0, dims=self._draw_dims(dims))
         first = drawn_position(p["start"], self.labels, first_of(u, self.over))
 
-        changing = self.over in p["move"].dims
-
         def step(state: Any, xs: Any) -> Any:
-            u, is_first, *move = xs
-            weights = (move[0] if changing else p["move"]).isel({self.labels: state})
-            return where(is_first, state, drawn_position(weights, self.following, u))
+            u, is_first, move, *known = xs
+            weights = (move[0] if move else p["move"]).isel({self.labels: state})
+            following = drawn_position(weights, self.following, u)
+            return known_or(known, where(is_first, state, following))
 
         is_first = equal(arange(self.over), 0)
-        xs = (u, is_first, p["move"]) if changing else (u, is_first)
+        xs = (u, is_first, (p["move"],) if self.over in p["move"].dims else (), *known)
         states = cumulate(step, init=first, xs=xs, over=self.over)
         return as_labels(states, self.labels), rng

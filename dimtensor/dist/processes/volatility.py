@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.dims import Dim, without
 from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.formulas import HALF_LOG_2PI
+from dimtensor.dist.given import Given, known_or, known_start
 from dimtensor.dist.joint.gaussian import MvNormal, MvStudentT
 from dimtensor.dist.joint.vectors import VectorDistribution, first_of, later_than
 from dimtensor.dist.modifiers.wrappers import as_distribution
@@ -98,6 +99,12 @@ class GARCH11(VectorDistribution):
         return cumulate(step, init=start, xs=arange(self.over) > 0, over=self.over)
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+        return self._path(rng, dims, ())
+
+    def _draw_given(self, rng: Any, given: Given, dims: DimsLike) -> tuple[DimTensor, Any]:
+        return self._path(rng, dims, (known_start(self, given, self.over)[0], given.values))
+
+    def _path(self, rng: Any, dims: DimsLike, known: Any) -> tuple[DimTensor, Any]:
         p = self._values
         noise, rng = rng.normal(0.0, 1.0, dims=self._draw_dims(dims))
         zero = 0.0 * (p["omega"] + p["alpha_1"] + p["beta_1"] + first_of(noise, self.over))
@@ -105,12 +112,13 @@ class GARCH11(VectorDistribution):
 
         def step(state: Any, xs: Any) -> Any:
             variance, value = state
-            noise, is_later = xs
+            noise, is_later, *known = xs
             following = p["omega"] + p["alpha_1"] * square(value) + p["beta_1"] * variance
             variance = where(is_later, following, variance)
-            return variance, sqrt(variance) * noise
+            return variance, known_or(known, sqrt(variance) * noise)
 
-        _, values = cumulate(step, init=start, xs=(noise, arange(self.over) > 0), over=self.over)
+        xs = (noise, arange(self.over) > 0, *known)
+        _, values = cumulate(step, init=start, xs=xs, over=self.over)
         return values, rng
 
 
@@ -183,18 +191,25 @@ class EulerMaruyama(VectorDistribution):
         return self.start.logp(first_of(x, self.over)) + terms.sum(along)
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+        return self._path(rng, dims, ())
+
+    def _draw_given(self, rng: Any, given: Given, dims: DimsLike) -> tuple[DimTensor, Any]:
+        return self._path(rng, dims, (known_start(self, given, self.over)[0], given.values))
+
+    def _path(self, rng: Any, dims: DimsLike, known: Any) -> tuple[DimTensor, Any]:
         p, whole = self._values, self._draw_dims(dims)
         first, rng = self.start.draw(rng, without(whole, [self.over, *self.start.dims]))
         noise, rng = rng.normal(0.0, 1.0, dims=whole)
 
         def step(x: Any, xs: Any) -> Any:
-            noise, is_first = xs
+            noise, is_first, *known = xs
             drift, diffusion = self._coefficients(x, p)
-            return where(is_first, x, x + p["dt"] * drift + sqrt(p["dt"]) * diffusion * noise)
+            following = x + p["dt"] * drift + sqrt(p["dt"]) * diffusion * noise
+            return known_or(known, where(is_first, x, following))
 
         is_first = equal(arange(self.over), 0)
         init = first + 0.0 * first_of(noise, self.over)
-        return cumulate(step, init=init, xs=(noise, is_first), over=self.over), rng
+        return cumulate(step, init=init, xs=(noise, is_first, *known), over=self.over), rng
 
 
 def _without_series(given: dict[str, tuple[Any, str]], over: Dim, name: str) -> None:

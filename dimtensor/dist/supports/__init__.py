@@ -19,8 +19,9 @@ import numpy as np
 from dimtensor.dims import Dim, Dims, find_dim
 from dimtensor.errors import DimError, InputError, build_message
 from dimtensor.graph.dtypes import is_float
-from dimtensor.tensor.elementwise import equal, exp, floor, isfinite, log, sigmoid, softplus
+from dimtensor.tensor.elementwise import equal, exp, floor, isfinite, log, sigmoid, softplus, where
 from dimtensor.tensor.elementwise import real as real_part
+from dimtensor.tensor.evaluate import inputs_of
 from dimtensor.tensor.handle import TensorHandle
 
 if TYPE_CHECKING:
@@ -257,6 +258,8 @@ class Bounded(Support):
                         ],
                     )
                 )
+        if any(not inputs_of(b) and np.isinf(b.values).any() for b in self.tensors):
+            return _BoundedByElement(self.low, self.high, self.name)
         return self
 
     def contains(self, y: DimTensor) -> DimTensor:
@@ -281,6 +284,32 @@ class Bounded(Support):
         if self.low is None:
             return log(self.high - y)
         return log(y - self.low) - log(self.high - y)
+
+
+class _BoundedByElement(Bounded):
+    """Bounds of which some elements are infinite: each element of a parameter has a map of its own.
+
+    Parameters are those of :class:`Bounded`.
+    """
+
+    def _sides(self) -> tuple[DimTensor, DimTensor, DimTensor, DimTensor]:
+        """Which elements have a lower and an upper bound, and these, 0 where there is none."""
+        low = -math.inf if self.low is None else self.low
+        high = math.inf if self.high is None else self.high
+        above, below = isfinite(low), isfinite(high)
+        return above, below, where(above, low, 0.0), where(below, high, 0.0)
+
+    def constrain(self, x: DimTensor) -> tuple[DimTensor, DimTensor]:
+        above, below, low, high = self._sides()
+        both, width = above & below, where(above & below, high - low, 1.0)
+        open_ended = where(above, low + exp(x), where(below, high - exp(x), x))
+        slopes = where(both, log(width) - softplus(x) - softplus(-x), where(above | below, x, 0.0))
+        return where(both, low + width * sigmoid(x), open_ended), slopes.sum()
+
+    def unconstrain(self, y: DimTensor) -> DimTensor:
+        above, below, low, high = self._sides()
+        one = where(above, log(y - low), where(below, log(high - y), y))
+        return where(above & below, log(y - low) - log(high - y), one)
 
 
 class Integers(Support):

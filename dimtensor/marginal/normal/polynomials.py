@@ -14,8 +14,8 @@ from dimtensor.dims import Dim, Dims
 from dimtensor.errors import GraphError, build_message
 from dimtensor.graph import Node, make, toposort
 from dimtensor.graph.rebuilding.substitute import expand_node
-from dimtensor.marginal.reading import Factor, Origins, Reader, apply_movement, mixing, slot_after
-from dimtensor.marginal.unknowns import Slot, StateDims, Unknown, dims_of, own_slot
+from dimtensor.marginal.reading import Factor, Origins, Reader, apply_movement, slot_after
+from dimtensor.marginal.unknowns import Slot, Unknown, own_slot
 from dimtensor.tensor.handle import constant, wrap
 
 Key = tuple[Slot, ...]
@@ -75,17 +75,7 @@ class Quadratic(NamedTuple):
 
 
 class NormalReader(Reader):
-    """Reads terms as polynomials in unknowns that are normal given each other.
-
-    Attributes
-    ----------
-    mixed : list of (Unknown, Dim)
-        Along which dims elements of unknowns are summed, which is an error here.
-    """
-
-    def __init__(self, unknowns: Sequence[Unknown], states: StateDims):
-        super().__init__(unknowns, states)
-        self.mixed: list[tuple[Unknown, Dim]] = []
+    """Reads terms as polynomials in unknowns that are normal given each other."""
 
     def monomials(self, terms: Sequence[tuple[Origins, Node]]) -> list[Factor]:
         """The coefficients of terms, each of which is summed over its dims.
@@ -194,11 +184,7 @@ class NormalReader(Reader):
             for slot in key:
                 mixed = [dim for dim in slot.dims if dim in dims]
                 if mixed:
-                    pairs = zip(slot.unknown.dims, slot.where, strict=True)
-                    self.mixed += [
-                        (slot.unknown, d) for d, w in pairs if set(mixed) & {*dims_of([w])}
-                    ]
-                    raise mixing(node, slot, mixed)
+                    raise self.mixing(node, slot, mixed)
         return Quadratic(
             {key: wrap(expand_node(x, dims)).sum(dims).node for key, x in operand.items()}
         )

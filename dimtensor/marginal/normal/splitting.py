@@ -1,4 +1,4 @@
-"""Normal vectors as several unknowns: a sum over a short dim of one is a sum of several terms.
+"""Vectors as several unknowns: a sum over a short dim of one is a sum of several terms.
 
 Elements of a vector may move each other, by a matrix from one position of another dim to the next.
 Each element along the short dim is an unknown of its own, and what is said along that dim is said
@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from dimtensor.dims import Dim, without
 from dimtensor.graph import Node, make, toposort
 from dimtensor.graph.attrs import ReduceAttrs
 from dimtensor.graph.rebuilding.substitute import expand_node, relabel_node
-from dimtensor.marginal.normal.polynomials import Given, normal_unknown
+from dimtensor.marginal.normal.polynomials import Given
 from dimtensor.marginal.reading import Origins, apply_movement
 from dimtensor.marginal.unknowns import Unknown
 from dimtensor.tensor.handle import wrap
@@ -36,8 +37,9 @@ def parts_of(unknown: Unknown, dim: Dim) -> list[Unknown]:
     found = []
     for label in labels:
         name = f"{unknown.name}[{dim.short}={label}]"
-        node = tensor(name, without(unknown.dims, [dim]), unknown.node.dtype).node
-        found.append(normal_unknown(node, name))
+        own = unknown.node
+        node = tensor(name, without(unknown.dims, [dim]), own.dtype, own.categories).node
+        found.append(replace(unknown, node=node, name=name))
     return found
 
 
@@ -64,7 +66,6 @@ def without_row(rows: Sequence[Given], unknowns: Sequence[Unknown]) -> Unknown |
 
     Then the integral is infinite, whatever the numbers are.
     """
-    owner: dict[tuple[int, int], Unknown] = {}
 
     def places(unknown: Unknown) -> Iterator[tuple[int, int]]:
         for number, row in enumerate(rows):
@@ -74,8 +75,15 @@ def without_row(rows: Sequence[Given], unknowns: Sequence[Unknown]) -> Unknown |
                 count = math.prod(len(unknowns) if d.length is None else d.length for d in alone)
                 yield from ((number, copy) for copy in range(min(count, len(unknowns))))
 
-    def settle(unknown: Unknown, tried: set[tuple[int, int]]) -> bool:
-        for place in places(unknown):
+    return unmatched({unknown: list(places(unknown)) for unknown in unknowns})
+
+
+def unmatched[T: Hashable](places: Mapping[Unknown, Sequence[T]]) -> Unknown | None:
+    """An unknown that gets no place if each is given one of its own; None if all get one."""
+    owner: dict[T, Unknown] = {}
+
+    def settle(unknown: Unknown, tried: set[T]) -> bool:
+        for place in places[unknown]:
             if place not in tried:
                 tried.add(place)
                 if place not in owner or settle(owner[place], tried):
@@ -83,7 +91,7 @@ def without_row(rows: Sequence[Given], unknowns: Sequence[Unknown]) -> Unknown |
                     return True
         return False
 
-    return next((unknown for unknown in unknowns if not settle(unknown, set())), None)
+    return next((unknown for unknown in places if not settle(unknown, set())), None)
 
 
 class _Apart:
@@ -128,7 +136,7 @@ class _Apart:
             raise Entangled
         if node is self.whole:
             return self.parts[at[self.dim]]
-        if node.kind in ("elemwise", "cast", "check"):
+        if node.kind in ("elemwise", "cast", "check", "codes"):
             return make(node.kind, tuple(self.value(x, at) for x in node.inputs), node.attrs)
         if node.kind == "expand":
             return expand_node(self.value(node.inputs[0], at), without(node.dims, at))
@@ -141,6 +149,8 @@ class _Apart:
             return self._selected(node, at)
         if node.kind == "reduce" and node.attrs.name == "sum":
             return self._summed(node.inputs[0], node.attrs.dims, at)
+        if node.kind == "reduce":
+            return self._reduced(node, at)
         if node.kind == "dot":
             product = node.inputs[0]
             for x in node.inputs[1:]:
@@ -157,6 +167,19 @@ class _Apart:
                 raise Entangled
             inner[dim] = int(items[dim].payload) % len(dim)
         return apply_movement(node, self.value(x, inner), [self.value(i, at) for i in indexers])
+
+    def _reduced(self, node: Node, at: dict[Dim, int]) -> Node:
+        """Another reduction, of the elements beside each other again."""
+        (x,) = node.inputs
+        self.depends(x)
+        mine = [dim for dim in node.attrs.dims if dim in self.dims]
+        if len(mine) != 1 or mine[0].length is None or mine[0].length > LONGEST:
+            raise Entangled
+        (dim,) = mine
+        parts = [self.value(x, {**at, dim: k}) for k in range(dim.length)]
+        dims = tuple(dict.fromkeys(d for part in parts for d in part.dims))
+        whole = make("stack", tuple(expand_node(part, dims) for part in parts), dim)
+        return make("reduce", (expand_node(whole, tuple(node.attrs.dims)),), node.attrs)
 
     def _summed(self, x: Node, dims: Sequence[Dim], at: dict[Dim, int]) -> Node:
         self.depends(x)

@@ -9,7 +9,6 @@ import scipy.stats as st
 
 import dimtensor as dt
 from dimtensor import dist
-from tests.backend_names import COMPILED
 from tests.dist.joint.test_vectors import COV, logp
 from tests.dist.test_rows import NumPyDraws
 
@@ -306,7 +305,7 @@ def test_mistakes(make, message):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("backend", COMPILED)
+@pytest.mark.parametrize("backend", ["numba", pytest.param("jax", marks=pytest.mark.slow)])
 def test_compiled(backend, rng):
     """Values and gradients as on the python backend, in one function."""
     at, cut, level = dt.Dim("at", length=4), dt.Dim("cut", length=2), dt.Dim("level", length=3)

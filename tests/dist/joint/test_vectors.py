@@ -11,7 +11,6 @@ import scipy.stats as st
 
 import dimtensor as dt
 from dimtensor import dist
-from tests.backend_names import COMPILED
 from tests.dist.test_rows import NumPyDraws
 
 K = dt.Dim("k", coords=["a", "b", "c"])
@@ -319,7 +318,7 @@ def test_mistakes(make, message):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("backend", COMPILED)
+@pytest.mark.parametrize("backend", ["numba", pytest.param("jax", marks=pytest.mark.slow)])
 def test_compiled(backend, rng):
     """Values and gradients as on the python backend, in one function."""
     mu, chol = dt.tensor("mu", dims=K), dt.tensor("chol", dims=[K, K.rename()])

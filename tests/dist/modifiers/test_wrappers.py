@@ -8,7 +8,7 @@ import scipy.stats as st
 
 import dimtensor as dt
 from dimtensor import dist
-from tests.backend_names import COMPILED
+from tests.backend_names import BACKENDS, COMPILED
 from tests.dist.test_rows import NumPyDraws
 
 X = dt.Dim("x")
@@ -362,3 +362,58 @@ def test_draws_by_rejection_compiled(backend):
     )
     drawn = dt.function([seed], value, backend=backend)(3).values
     assert (drawn > 0).all()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_single_elements_are_not_censored(backend):
+    k = dt.Dim("k", length=4)
+    low, high = [-1.0, -np.inf, 0.0, -np.inf], [np.inf, 1.0, 2.0, np.inf]
+    x, mu = np.array([-1.0, 0.3, 2.0, -0.7]), dt.scalar("mu")
+    d = dist.censored(dist.Normal(mu, 1.3), dt.data(low, dims=k), dt.data(high, dims=k))
+    terms = d.logp(dt.data(x, dims=k))
+
+    def expected(mu):
+        z, scipy = (x - mu) / 1.3, st.norm
+        return [scipy.logcdf(z[0]), scipy.logpdf(z[1]) - np.log(1.3), scipy.logsf(z[2]),
+                scipy.logpdf(z[3]) - np.log(1.3)]  # fmt: skip
+
+    found, slope = dt.function([mu], [terms, dt.grad(terms.sum(), mu)], backend=backend)(0.4)
+    np.testing.assert_allclose(found, expected(0.4), rtol=1e-12)
+    difference = (np.sum(expected(0.4 + 1e-6)) - np.sum(expected(0.4 - 1e-6))) / 2e-6
+    np.testing.assert_allclose(slope, difference, rtol=1e-7)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_single_elements_are_not_truncated(backend):
+    k = dt.Dim("k", length=4)
+    low, high = np.array([-1.0, -np.inf, 0.0, -np.inf]), np.array([np.inf, 1.0, 2.0, np.inf])
+    x, mu = np.array([-0.5, 0.3, 2.0, -0.7]), dt.scalar("mu")
+    d = dist.truncated(dist.Normal(mu, 1.3), dt.data(low, dims=k), dt.data(high, dims=k))
+    terms = d.logp(dt.data(x, dims=k))
+
+    def expected(mu):
+        return st.truncnorm.logpdf(x, (low - mu) / 1.3, (high - mu) / 1.3, mu, 1.3)
+
+    found, slope = dt.function([mu], [terms, dt.grad(terms.sum(), mu)], backend=backend)(0.4)
+    np.testing.assert_allclose(found, expected(0.4), rtol=1e-12)
+    difference = (expected(0.4 + 1e-6).sum() - expected(0.4 - 1e-6).sum()) / 2e-6
+    np.testing.assert_allclose(slope, difference, rtol=1e-7)
+
+
+def test_draws_where_single_elements_are_not_truncated():
+    k, draw = dt.Dim("k", length=3), dt.Dim("draw", length=4000)
+    low, high = np.array([-np.inf, 0.5, -np.inf]), np.array([np.inf, np.inf, -0.5])
+    bounds = dt.data(low, dims=k), dt.data(high, dims=k)
+    drawn, _ = dist.truncated(dist.Normal(0.0, 1.0), *bounds).draw(
+        dt.random.generator(1), dims=[draw]
+    )
+    values = drawn.eval().transpose("k", "draw").values
+    for at in range(3):
+        law = st.truncnorm(low[at], high[at])
+        assert st.kstest(values[at], law.cdf).pvalue > 1e-3
+    counts = dist.truncated(dist.Poisson(2.0), *(dt.data(b, dims=k) for b in (low, high + 4)))
+    whole = st.poisson(2.0)
+    mass = [1.0, whole.sf(0), whole.cdf(3)]
+    np.testing.assert_allclose(
+        counts.logp(dt.data([1, 2, 3], dims=k)).eval(), whole.logpmf([1, 2, 3]) - np.log(mass)
+    )

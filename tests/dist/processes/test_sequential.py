@@ -138,6 +138,7 @@ def test_numbers_in_order(rng):
     np.testing.assert_allclose(d.logp(dt.data(x, dims=K)).eval(), wanted)
     assert (d.logp(dt.data(x[::-1].copy(), dims=K)).eval() == -np.inf).all()
     drawn, _ = d.draw(NumPyDraws(rng), dims=dt.Dim("n", length=4000))
+    assert K in drawn.dims  # and not its elements in another order
     values = drawn.eval().transpose("stock", "n", "k").values
     assert (np.diff(values, axis=-1) >= 0).all()
     # the k-th smallest of three uniform numbers is beta distributed

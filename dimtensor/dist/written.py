@@ -1,0 +1,227 @@
+"""Distributions with functions that somebody wrote, and what these read beside their arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dimtensor.dims import Dim, Dims, family, sort_dims, union
+from dimtensor.dist.distribution import DimsLike, Distribution
+from dimtensor.dist.given import Given
+from dimtensor.dist.laws import Fixed, Law, law_of
+from dimtensor.dist.modifiers.wrappers import as_value
+from dimtensor.dist.supports import Support
+from dimtensor.errors import GraphError
+from dimtensor.graph import Node, toposort
+from dimtensor.graph.rebuilding.substitute import map_dim, substitute
+from dimtensor.graph.regions import dependent
+from dimtensor.random import generator
+from dimtensor.tensor.control.pytree import flatten, unflatten
+from dimtensor.tensor.handle import wrap
+from dimtensor.tensor.inputs import tensor
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+_FOUND_BY_NAME = frozenset(("rv", "named", "input", "data"))
+
+
+@dataclass(frozen=True)
+class Written(Fixed):
+    """A distribution as it was written: nothing in it is exchanged.
+
+    Attributes
+    ----------
+    law : Law
+    inputs : tuple of Node
+        Its parameters.
+    read : tuple of Node
+        What its functions read beside them.
+    dims : tuple of Dim
+        Those that may be exchanged.
+    """
+
+    law: Law
+    inputs: tuple[Node, ...]
+    read: tuple[Node, ...]
+    dims: Dims
+
+
+class Reading(Distribution):
+    """A distribution whose functions read variables and data that are no arguments of theirs.
+
+    What the functions give is made of what they read when they were written; here something else
+    takes its place, as parameters change in other distributions.
+    """
+
+    def __init__(self, d: Distribution, written: Written, dims: Dims):
+        self.name, self.discrete, self.event_dims = d.name, d.discrete, d.event_dims
+        self._written, self._dims = written, dims
+        self._exchanged = written.dims
+        self._inputs = list(map(wrap, written.inputs))
+        self._read = list(map(wrap, written.read))
+        self._support = d.support
+
+    @property
+    def _base(self) -> Distribution:
+        """The distribution as it was written."""
+        return self._written.law.of(self._written.inputs)
+
+    def _as_written(self) -> tuple[Distribution, dict[Node, Node]]:
+        """The distribution as it was written, and what takes the place of what in its results.
+
+        A number that is a parameter may stand elsewhere as well, and is put in here.
+        """
+        given: list[Node] = []
+        instead: dict[Node, Node] = {}
+        for old, now in zip(self._written.inputs, self._inputs, strict=True):
+            if old.kind == "constant" and old is not now.node:
+                old = tensor(None, old.dims, old.dtype).node
+            given.append(old)
+            instead[old] = now.node
+        for old, now in zip(self._written.read, self._read, strict=True):
+            instead[old] = now.node
+        return self._written.law.of(given), {a: b for a, b in instead.items() if a is not b}
+
+    @property
+    def parameters(self) -> Mapping[str, DimTensor]:
+        found = self._call(lambda d: dict(d.parameters))
+        pairs = zip(self._written.read, self._read, strict=True)
+        return {**found, **{str(was.name): now for was, now in pairs}}
+
+    @property
+    def dims(self) -> Dims:
+        return self._dims
+
+    @property
+    def support(self) -> Support:
+        return self._support
+
+    @property
+    def categories(self) -> Dim | None:
+        labels = self._base.categories
+        return None if labels is None else map_dim(labels, self._mapping)
+
+    @property
+    def dtype(self) -> str:
+        return self._base.dtype
+
+    def knows(self, what: str) -> bool:
+        return self._base.knows(what)
+
+    @property
+    def _mapping(self) -> dict[Dim, Dim]:
+        pairs = zip(self._written.dims, self._exchanged, strict=True)
+        return {old: new for old, new in pairs if old is not new}
+
+    def _back(self, dims: Iterable[Dim]) -> Dims:
+        """Dims as they were when the functions were written."""
+        before = {new: old for old, new in self._mapping.items()}
+        return sort_dims(map_dim(dim, before) for dim in dims)
+
+    def _call(
+        self, compute: Callable[[Distribution], Any], arguments: Mapping[Node, Node] | None = None
+    ) -> Any:
+        """What the distribution as it was written gives, of what there is now."""
+        d, instead = self._as_written()
+        leaves, tree = flatten(compute(d))
+        nodes = [leaf.node for leaf in leaves]
+        found = substitute(nodes, {**instead, **(arguments or {})}, self._mapping)
+        return unflatten(tree, list(map(wrap, found)))
+
+    def _of_value(self, what: str, x: Any) -> DimTensor:
+        x = as_value(x, self)
+        labels = self._base.categories if x.node.categories is not None else None
+        argument = tensor(None, self._back(x.dims), x.dtype if labels is None else None, labels)
+        return self._call(lambda d: getattr(d, what)(argument), {argument.node: x.node})
+
+    def logp(self, x: Any) -> DimTensor:
+        return self._of_value("logp", x)
+
+    def logcdf(self, x: Any) -> DimTensor:
+        return self._of_value("logcdf", x)
+
+    def logsf(self, x: Any) -> DimTensor:
+        return self._of_value("logsf", x)
+
+    def icdf(self, q: Any) -> DimTensor:
+        return self._of_value("icdf", q)
+
+    def mean(self) -> DimTensor:
+        return self._call(lambda d: d.mean())
+
+    def variance(self) -> DimTensor:
+        return self._call(lambda d: d.variance())
+
+    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+        return self._drawn(rng, dims, {}, lambda d, *given: d.draw(*given))
+
+    def _draw_given(self, rng: Any, given: Given, dims: DimsLike) -> tuple[DimTensor, Any]:
+        values = tensor(None, self._back(given.values.dims), given.values.dtype)
+        known = Given(values, {self._back([dim])[0]: at for dim, at in given.at.items()})
+        return self._drawn(
+            rng,
+            dims,
+            {values.node: given.values.node},
+            lambda d, rng, dims: d._draw_given(rng, known, dims),
+        )
+
+    def _drawn(
+        self, rng: Any, dims: DimsLike, arguments: dict[Node, Node], draw: Callable[..., Any]
+    ) -> tuple[DimTensor, Any]:
+        words = tensor(None, rng.words.dims, rng.words.dtype)
+        whole = self._back(self._draw_dims(dims))
+        rng._use(f"a draw of {self.name}")
+        return self._call(
+            lambda d: draw(d, generator(words), whole), {**arguments, words.node: rng.words.node}
+        )
+
+
+def with_what_it_reads(d: Distribution, dims: Dims) -> Distribution:
+    """A distribution that knows what its functions read beside their arguments.
+
+    Functions that somebody wrote are called: of a value with some dims, and for a draw.
+    """
+    law, inputs = law_of(d)
+    if not law.has_functions:
+        return d
+    whole = sort_dims(union([d.dims, dims], d.name))
+    x = tensor(None, whole, None if d.categories is not None else d.dtype, d.categories)
+    words = generator(0).words
+    density = d.logp(x).node
+    outputs = [density]
+    try:
+        drawn, _ = d.draw(generator(words), dims)
+        outputs.append(drawn.node)
+    except GraphError:  # there are no draws, and who asks for them is told why
+        pass
+    read = _read_by(outputs, {x.node, words.node}, inputs)
+    if not read:
+        return d
+    nodes = [*toposort(outputs), *inputs]
+    roots = {dim: None for node in nodes for own in node.dims for dim in family(own)}
+    roots |= dict.fromkeys(part for dim in (*whole, *d.event_dims) for part in family(dim))
+    exchanged = tuple(dim for dim in roots if not dim.parents)
+    more = [dim for node in read for dim in node.dims if dim in density.dims]
+    own = sort_dims(dict.fromkeys((*d.dims, *more)))
+    return Reading(d, Written(law, inputs, read, exchanged), own)
+
+
+def _read_by(
+    outputs: Sequence[Node], arguments: set[Node], parameters: Sequence[Node]
+) -> tuple[Node, ...]:
+    """What has a name, is no parameter, and does not depend on arguments."""
+    inside = dependent(arguments, toposort(outputs), checks=False)
+    found: dict[Node, None] = {}
+    pending, seen = list(outputs), {*arguments, *parameters}
+    while pending:
+        node = pending.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if node.kind in _FOUND_BY_NAME and node.name is not None and node not in inside:
+            found[node] = None
+        else:
+            pending += node.inputs
+    return tuple(sorted(found, key=lambda node: node.serial))

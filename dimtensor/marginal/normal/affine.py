@@ -1,0 +1,230 @@
+"""Log densities as sums of affine expressions in a vector, and of squares of such."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dimtensor.dims import Dim, Dims, without
+from dimtensor.graph import Node, make, toposort
+from dimtensor.graph.node import KINDS
+from dimtensor.graph.rebuilding.substitute import expand_node
+from dimtensor.tensor.constructors import zeros
+from dimtensor.tensor.handle import constant, wrap
+
+# what moves elements, or adds them up
+LINEAR = ("index", "relabel", "expand", "cast", "check", "concat", "dot", "merge", "split", "stack",
+          "named")  # fmt: skip
+
+
+class NotDense(Exception):
+    """A density is not of that form, as this expression shows."""
+
+    def __init__(self, node: Node | None = None):
+        super().__init__(node)
+        self.node = node
+
+
+@dataclass(frozen=True)
+class Term:
+    """A number times an affine expression, or times its square, summed over dims."""
+
+    power: int
+    weight: Any
+    affine: Node
+    dims: Dims
+
+
+class AffineReader:
+    """Reads terms of a log density.
+
+    Parameters
+    ----------
+    white : Node
+        The vector.
+    """
+
+    def __init__(self, white: Node):
+        self.white = white
+        self._depends: dict[Node, bool] = {white: True}
+        self._linear: dict[Node, Node] = {white: white}
+        self._apart: dict[Node, frozenset[Dim]] = {white: frozenset(white.dims)}
+        self._own: set[Node] = {white}
+        self._terms: dict[Node, list[Term]] = {}
+
+    def linear(self, affine: Node) -> Node:
+        """An affine expression without what does not depend on the vector."""
+        return self._linear[affine]
+
+    def apart(self, affine: Node) -> frozenset[Dim]:
+        """The dims along which elements of the vector stay where they are."""
+        return self._apart[affine]
+
+    def is_own(self, affine: Node) -> bool:
+        """Whether it has each element of the vector by itself, so that its square holds all."""
+        return affine in self._own
+
+    def terms(self, node: Node) -> list[Term]:
+        """The terms of a log density.
+
+        Raises
+        ------
+        NotDense
+            If it is not of that form.
+        """
+        self._visit(node)
+        return self._summands(node)
+
+    def _visit(self, node: Node) -> None:
+        for x in toposort([node]):
+            if x in self._depends:
+                continue
+            self._depends[x] = any(self._depends[i] for i in x.inputs)
+            if not self._depends[x]:
+                continue
+            mine = [i for i in x.inputs if self._depends[i]]
+            linear = self._linear_of(x) if all(i in self._linear for i in mine) else None
+            if linear is not None:
+                self._linear[x] = expand_node(linear, x.dims)
+                self._apart[x] = self._apart_in(x)
+            else:
+                self._terms[x] = self._terms_of(x)
+
+    # -- affine expressions ----------------------------------------------------------------------
+
+    def _linear_of(self, node: Node) -> Node | None:
+        inputs = node.inputs
+        on = [self._depends[x] for x in inputs]
+        own = all(x in self._own for x, dependent in zip(inputs, on, strict=True) if dependent)
+        moved = tuple(self._linear.get(x, x) for x in inputs)
+        if node.kind == "elemwise":
+            found = self._elementwise(node, on, moved)
+            if found is not None and own and sum(on) == 1 and node.attrs != "where":
+                self._own.add(node)
+            return found
+        if node.kind in ("concat", "stack"):
+            moved = tuple(
+                x if dependent else zeros(x.dims, dtype=x.dtype).node
+                for x, dependent in zip(moved, on, strict=True)
+            )
+            return make(node.kind, moved, node.attrs)
+        if node.kind == "reduce":
+            return make(node.kind, moved, node.attrs) if node.attrs.name == "sum" else None
+        if node.kind == "apply":
+            if node.attrs.name not in ("solve", "solve_triangular") or on != [False, True]:
+                return None
+            if own:
+                self._own.add(node)
+            return make(node.kind, moved, node.attrs)
+        if node.kind not in LINEAR or sum(on) != 1 or (node.kind != "dot" and not on[0]):
+            return None
+        if own and (node.kind in ("expand", "cast", "check", "named") or _is_turned(node, on)):
+            self._own.add(node)
+        return make(node.kind, moved, node.attrs)
+
+    def _elementwise(self, node: Node, on: Sequence[bool], moved: tuple[Node, ...]) -> Node | None:
+        name = node.attrs
+        if name in ("add", "subtract"):
+            if all(on):
+                return make("elemwise", moved, name)
+            if on[0] or name == "add":
+                return moved[0] if on[0] else moved[1]
+            return make("elemwise", (moved[1],), "negative")
+        if name == "where" and not on[0]:
+            zero = constant(0.0, node.dtype)
+            branches = (x if here else zero for x, here in zip(moved[1:], on[1:], strict=True))
+            return make("elemwise", (moved[0], *branches), name)
+        linear = name == "negative" or (name == "multiply" and sum(on) == 1)
+        if linear or (name == "divide" and not on[1]):
+            return make("elemwise", moved, name)
+        return None
+
+    def _apart_in(self, node: Node) -> frozenset[Dim]:
+        kept = set(self.white.dims) & set(node.dims)
+        for at, x in enumerate(node.inputs):
+            if not self._depends[x]:
+                continue
+            kept &= self._apart[x]
+            kept = {dim for dim in kept if KINDS[node.kind].keeps_apart(node, at, dim)}
+        return frozenset(kept)
+
+    # -- squares ---------------------------------------------------------------------------------
+
+    def _summands(self, node: Node) -> list[Term]:
+        if not self._depends[node]:
+            return []
+        if node in self._linear:
+            return [Term(1, wrap(constant(1.0, "float64")), node, node.dims)]
+        return self._terms[node]
+
+    def _terms_of(self, node: Node) -> list[Term]:
+        inputs, name = node.inputs, node.attrs
+        on = [self._depends[x] for x in inputs]
+        if node.kind in ("check", "cast", "named", "expand") or (
+            node.kind == "reduce" and name.name == "sum"
+        ):
+            if any(on[1:]):
+                raise NotDense(node)
+            return self._over(node, self._summands(inputs[0]), inputs[0])
+        if node.kind != "elemwise":
+            raise NotDense(node)
+        square = name == "square" or (name == "power" and _is_two(inputs[1]))
+        if (square or (name == "multiply" and inputs[0] is inputs[1])) and inputs[
+            0
+        ] in self._linear:
+            return [Term(2, wrap(constant(1.0, "float64")), inputs[0], node.dims)]
+        if name in ("add", "subtract", "negative"):
+            found = []
+            for at, x in enumerate(inputs):
+                sign = -1.0 if name == "negative" or (name == "subtract" and at) else 1.0
+                found += [
+                    replace(t, weight=sign * t.weight)
+                    for t in self._over(node, self._summands(x), x)
+                ]
+            return found
+        if sum(on) == 1 and (name == "multiply" or (name == "divide" and on[0])):
+            x, known = inputs if on[0] else inputs[::-1]
+            by = 1.0 / wrap(known) if name == "divide" else wrap(known)
+            terms = self._over(node, self._summands(x), x)
+            return [replace(term, weight=term.weight * by) for term in terms]
+        if name == "where" and not on[0]:
+            return self._masked(node)
+        raise NotDense(node)
+
+    def _over(self, node: Node, terms: Sequence[Term], operand: Node) -> list[Term]:
+        """Terms of an operand, which are repeated along the dims that it lacks."""
+        more = without(node.dims, operand.dims)
+        if any(dim in term.dims for term in terms for dim in more):
+            raise NotDense(node)  # it was summed over before
+        return [replace(term, dims=(*term.dims, *more)) for term in terms]
+
+    def _masked(self, node: Node) -> list[Term]:
+        """Terms where a condition holds; what is affine in others may be no number."""
+        condition, *branches = node.inputs
+        zero, found = constant(0.0, node.dtype), []
+        for branch, holds in zip(
+            branches, (condition, make("elemwise", (condition,), "logical_not")), strict=True
+        ):
+            for term in self._over(node, self._summands(branch), branch):
+                affine = make("elemwise", (holds, term.affine, zero), "where")
+                weight = make("elemwise", (holds, term.weight.node, zero), "where")
+                self._depends[holds] = False
+                self._visit(affine)
+                dims = (*term.dims, *without(affine.dims, term.dims))
+                found.append(Term(term.power, wrap(weight), affine, dims))
+        return found
+
+
+def _is_two(x: Node) -> bool:
+    return x.kind == "constant" and float(x.attrs.value) == 2.0
+
+
+def _is_turned(node: Node, on: Sequence[bool]) -> bool:
+    """Whether a vector is multiplied by the factor of a positive definite matrix."""
+    others = [x for x, dependent in zip(node.inputs, on, strict=True) if not dependent]
+    return (
+        node.kind == "dot"
+        and [x.kind for x in others] == ["apply"]
+        and (others[0].attrs.name == "cholesky")
+    )

@@ -1,0 +1,248 @@
+"""Normal vectors whose elements depend on each other in no order: by a Cholesky factor.
+
+Of a vector x that the density reads in squares of affine expressions, a + A x each, the precision
+is the sum of A'A in their scales. A vector with a covariance is first written as a mean and a
+factor times independent normal numbers, so that nothing is divided by a small covariance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dimtensor.dims import Dim, Dims, RenamedDim, without
+from dimtensor.graph import Node, toposort
+from dimtensor.graph.rebuilding.substitute import (
+    expand_node,
+    rebuild,
+    relabel_node,
+    substitute,
+)
+from dimtensor.marginal.elimination import Cost
+from dimtensor.marginal.normal.affine import AffineReader, NotDense, Term
+from dimtensor.marginal.normal.gaussian import HALF_LOG_2PI
+from dimtensor.marginal.normal.polynomials import not_normal
+from dimtensor.marginal.normal.splitting import unmatched
+from dimtensor.marginal.reading import Origins
+from dimtensor.marginal.unknowns import Unknown, own_slot
+from dimtensor.tensor.constructors import arange, zeros
+from dimtensor.tensor.constructors import length as length_of
+from dimtensor.tensor.elementwise import equal, log, sqrt, where
+from dimtensor.tensor.handle import constant, wrap
+from dimtensor.tensor.inputs import tensor
+from dimtensor.tensor.linalg.contract import dot
+from dimtensor.tensor.linalg.decompositions import cholesky
+from dimtensor.tensor.linalg.equations import diagonal, solve_triangular
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+Named = Sequence[tuple[Origins, Node]]
+
+
+@dataclass(frozen=True)
+class DenseNormal:
+    """A vector is integrated out as a whole; an entry in the list of steps.
+
+    Attributes
+    ----------
+    unknown : Unknown
+    white : Node
+        The numbers that it is written in, or itself.
+    value : Node
+        The vector by these numbers.
+    factor, scaled : Node
+        The Cholesky factor of their precision, and its inverse times what is linear in them.
+    core : tuple of Dim
+        Their dim and its two names in the factor; none if they are independent.
+    cost : Cost
+    """
+
+    unknown: Unknown
+    white: Node
+    value: Node
+    factor: DimTensor
+    scaled: DimTensor
+    core: Dims
+    cost: Cost
+
+    @property
+    def eliminated(self) -> tuple[Unknown, ...]:
+        return (self.unknown,)
+
+    def __str__(self) -> str:
+        return f"{self.unknown.name}: a Cholesky factor, {self.cost}"
+
+    def picked(self, noise: Any) -> Node:
+        """The mean, and standard normal noise in its scale."""
+        moved = self.scaled + noise
+        if self.core:
+            own, row, col = self.core
+            found = solve_triangular(self.factor, moved, [col, row], lower=False)
+            found = found.relabel(row, own)
+        else:
+            found = moved / self.factor
+        return substitute([self.value], {self.white: expand_node(found.node, self.white.dims)})[0]
+
+    @property
+    def noise_dims(self) -> Dims:
+        """The dims that noise has."""
+        return self.scaled.dims
+
+
+def densely(named: Named, unknowns: Sequence[Unknown]) -> tuple[Named, DenseNormal] | None:
+    """Terms without one of the unknowns, and how it was integrated out; None for no such one.
+
+    Those with a covariance of their own come first.
+
+    Raises
+    ------
+    GraphError
+        If one has a covariance, and a term is no normal density whose mean is affine in it.
+    """
+    holding = {unknown: _squares_of(named, unknown) for unknown in unknowns}
+    if unmatched(holding) is not None:
+        return None  # nothing says that the integral is finite
+    for whitened in (True, False):
+        for unknown in unknowns:
+            try:
+                return _without(named, unknown, whitened)
+            except NotDense as reason:
+                if whitened and reason.node is not None:
+                    raise not_normal(reason.node, own_slot(unknown)) from None
+    return None
+
+
+def _squares_of(named: Named, unknown: Unknown) -> list[Node]:
+    """What is squared and has each element of an unknown."""
+    reader, found = AffineReader(unknown.node), []
+    for _, x in named:
+        try:
+            found += [t.affine for t in reader.terms(x) if t.power == 2 and reader.is_own(t.affine)]
+        except NotDense:
+            continue
+    return found
+
+
+def _without(named: Named, unknown: Unknown, whitened: bool) -> tuple[Named, DenseNormal]:
+    mine = [pair for pair in named if unknown.node in set(toposort([pair[1]]))]
+    rest = [pair for pair in named if pair not in mine]
+    white, value, added = unknown.node, unknown.node, wrap(constant(0.0, "float64"))
+    if whitened and _whitened([x for _, x in mine], white, unknown.name) is None:
+        raise NotDense
+    for _, x in mine:  # expressions as they are written are those that an error names
+        AffineReader(white).terms(x)
+    while (found := _whitened([x for _, x in mine], white, unknown.name)) is not None:
+        solved, new, moved, logs = found
+        nodes = rebuild([x for _, x in mine], {white: moved, solved: new})
+        mine = [(origins, x) for (origins, _), x in zip(mine, nodes, strict=True)]
+        value = rebuild([value], {white: moved})[0]
+        white, added = new, added + logs
+    reader = AffineReader(white)
+    terms = [term for _, x in mine for term in reader.terms(x)]
+    return _integrated(unknown, white, value, reader, terms, mine, rest, added)
+
+
+def _integrated(
+    unknown: Unknown, white: Node, value: Node, reader: AffineReader, terms: Sequence[Term],
+    mine: Named, rest: Named, added: DimTensor,
+) -> tuple[Named, DenseNormal]:  # fmt: skip
+    core = [dim for dim in white.dims if any(dim not in reader.apart(t.affine) for t in terms)]
+    if len(core) > 1:
+        raise NotDense
+    row = [RenamedDim(dim, f"{dim.short} of {unknown.name}") for dim in core]
+    col = [RenamedDim(dim, f"{dim.short} of {unknown.name}'") for dim in core]
+    batch = without(white.dims, core)
+    precision, linear = _moments(reader, terms, batch, core, (*row, *col))
+    if core:
+        pair = [row[0], col[0]]
+        factor = cholesky(precision, pair)
+        scaled = solve_triangular(factor, linear, pair)
+        gain = 0.5 * (scaled * scaled).sum(col[0]) - log(diagonal(factor, pair)).sum(row[0])
+        gain = gain + HALF_LOG_2PI * length_of(core[0])
+    else:
+        factor = sqrt(precision)
+        scaled = linear / factor
+        gain = 0.5 * scaled * scaled - log(factor) + HALF_LOG_2PI
+    origins = frozenset[str]().union(*(o for o, _ in mine))
+    nothing = {white: zeros(white.dims).node}
+    left = [(o, substitute([x], nothing)[0]) for o, x in mine]
+    own = without(unknown.dims, batch)
+    cost = Cost((*batch, *own, *own), ())
+    step = DenseNormal(unknown, white, value, factor, scaled, (*core, *row, *col), cost)
+    gain = wrap(expand_node(gain.node, batch))
+    return [*rest, *left, (origins, gain.node), (origins, added.node)], step
+
+
+def _moments(
+    reader: AffineReader, terms: Sequence[Term], batch: Dims, core: Sequence[Dim], pair: Dims
+) -> tuple[DimTensor, DimTensor]:
+    """The precision over a pair of dims, and what is linear over its first one."""
+    white = reader.white
+    row, col = pair[: len(core)], pair[len(core) :]
+    unit: Any = constant(1.0, "float64")
+    for dim, new in zip(core, row, strict=True):
+        unit = where(equal(arange(dim), arange(new)), 1.0, 0.0).node
+    point, nothing = expand_node(unit, white.dims), zeros(white.dims).node
+    precision, linear = zeros((*batch, *pair)), zeros((*batch, *row))
+    for term in terms:
+        slope = wrap(substitute([reader.linear(term.affine)], {white: point})[0])
+        dims = without(term.dims, batch)
+        if term.power == 1:
+            linear = linear + _product(term.weight, slope, dims)
+            continue
+        base = wrap(substitute([term.affine], {white: nothing})[0])
+        scaled = 2.0 * term.weight * slope
+        linear = linear + _product(scaled, base, dims)
+        again = wrap(relabel_node(slope.node, *zip(row, col, strict=True)))
+        precision = precision - _product(scaled, again, dims)
+    return precision, linear
+
+
+def _product(one: DimTensor, other: DimTensor, dims: Dims) -> DimTensor:
+    """Summed over dims, which both may lack."""
+    alone = [dim for dim in dims if dim not in one.dims and dim not in other.dims]
+    found = dot(one, other, dims=without(dims, alone))
+    for dim in alone:
+        found = found * length_of(dim)
+    return found
+
+
+def _whitened(
+    nodes: Sequence[Node], white: Node, name: str
+) -> tuple[Node, Node, Node, DimTensor] | None:
+    """Where a vector is divided by the factor of its covariance: that node, independent numbers in
+    its place, the vector by them, and the logarithm of what volumes are multiplied by.
+    """
+    for node in toposort(nodes):
+        if node.kind != "apply" or node.attrs.name != "solve_triangular":
+            continue
+        factor, apart = node.inputs
+        (row, col), options = node.attrs.core_in[0], node.attrs.function.options
+        mean, batch = _mean(apart, white), without(white.dims, [row])
+        if mean is None or not options["lower"] or options["unit_diagonal"]:
+            continue
+        if not set(factor.dims) <= {*batch, row, col} or white in set(toposort([factor])):
+            continue
+        units = tensor(f"{name} in units", node.dims)
+        below = where(arange(row) >= arange(col), wrap(factor), 0.0)
+        moved = mean + dot(below, units, dims=[col])
+        logs = log(diagonal(wrap(factor), [row, col])).sum(row)
+        logs = wrap(expand_node(logs.node, batch))
+        return node, units.node, moved.node, logs.sum() if logs.dims else logs
+    return None
+
+
+def _mean(apart: Node, white: Node) -> Any:
+    """What is taken from a vector; None if that is not all that is done to it."""
+    if apart is white:
+        return 0.0
+    if apart.kind != "elemwise" or apart.attrs not in ("subtract", "add"):
+        return None
+    one, other = apart.inputs if apart.inputs[0] is white else apart.inputs[::-1]
+    if one is not white or white in set(toposort([other])) or set(apart.dims) != set(white.dims):
+        return None
+    if apart.attrs == "add":
+        return -wrap(other)
+    return wrap(other) if apart.inputs[0] is white else None
