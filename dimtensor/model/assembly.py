@@ -89,7 +89,7 @@ def _with_known_bounds(parameter: Parameter, before: dict[DimTensor, DimTensor])
     def replaced(bound: Any) -> Any:
         return substitute(bound, before) if hasattr(bound, "node") else bound
 
-    return Bounded(replaced(support.low), replaced(support.high))
+    return type(support)(replaced(support.low), replaced(support.high))
 
 
 def cut(flat: DimTensor, parameters: Sequence[Parameter]) -> list[DimTensor]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from dimtensor.compile.function import function as compile_function
 from dimtensor.dist.distribution import Distribution, TableDistribution
 from dimtensor.dist.supports import Bounded, Integers, Positive, Real, Support
 from dimtensor.dist.table import Range
@@ -16,9 +18,8 @@ from dimtensor.model.variables import Variable
 from dimtensor.tensor.inputs import data as make_data
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from dimtensor.model.model import Model
+    from dimtensor.model.observations import Observation
     from dimtensor.tensor.core import DimTensor
 
 
@@ -91,26 +92,38 @@ _MOVES = ("named", "expand", "relabel", "merge", "split", "index", "sort", "cast
 
 def _interval(node: Node, variables: Mapping[str, Variable]) -> _Interval | None:
     """The interval of an expression; None where it is not known."""
-    if node.kind == "rv":
-        source = variables.get(node.attrs.name)
-        ends = None if source is None else _ends(source.distribution.support)
-        if source is None or ends is None:
+    steps = []
+    while node.kind != "rv":
+        below = _operand(node)
+        if below is None:
             return None
-        return _Interval(source, True, *ends, source.distribution.discrete)
+        node, step = below
+        steps.append(step)
+    source = variables.get(node.attrs.name)
+    ends = None if source is None else _ends(source.distribution.support)
+    if source is None or ends is None:
+        return None
+    found: _Interval | None = _Interval(source, True, *ends, source.distribution.discrete)
+    for step in reversed(steps):
+        if found is not None:
+            found = step(found)
+    return found
+
+
+def _operand(node: Node) -> tuple[Node, Callable[[_Interval], _Interval | None]] | None:
+    """What an expression is computed from, if from nothing else, and how intervals follow."""
     if node.kind in _MOVES:
-        return _interval(node.inputs[0], variables)
+        return node.inputs[0], lambda x: x
     if node.kind != "elemwise":
         return None
     if len(node.inputs) == 1:
-        below = _interval(node.inputs[0], variables)
-        return None if below is None else _mapped(node.attrs, below)
+        return node.inputs[0], partial(_mapped, node.attrs)
     if len(node.inputs) == 2:
         for at in range(2):
             number = node.inputs[1 - at]
             if number.kind == "constant" and not number.dims:
-                below = _interval(node.inputs[at], variables)
                 value = float(number.attrs.value)
-                return None if below is None else _shifted(node.attrs, below, value, at == 0)
+                return node.inputs[at], partial(_shifted, node.attrs, value, at == 0)
     return None
 
 
@@ -134,7 +147,7 @@ def _log(x: float) -> float:
     return math.log(x) if x < math.inf else math.inf
 
 
-def _shifted(name: str, x: _Interval, value: float, first: bool) -> _Interval | None:
+def _shifted(name: str, value: float, first: bool, x: _Interval) -> _Interval | None:
     """What a sum or a product with a number makes of an interval."""
     if not math.isfinite(value):
         return None
@@ -173,7 +186,7 @@ def _fits(found: _Interval, allowed: Range) -> bool:
     return not (found.low < allowed.low or found.high > allowed.high)
 
 
-def check_inside(node: Node, d: Distribution, observed: xr.DataArray) -> None:
+def check_inside(node: Node, d: Distribution, known: Observation) -> None:
     """Check that observations can have been drawn.
 
     Raises
@@ -184,11 +197,14 @@ def check_inside(node: Node, d: Distribution, observed: xr.DataArray) -> None:
     support = d.support
     if not isinstance(d, TableDistribution) or node.categories is not None or support is None:
         return
-    values = observed.fillna(1.0) if bool(observed.isnull().any()) else observed
+    values = known.given if known.complete else known.array.fillna(1.0)
     answer = support.contains(make_data(values, dims=node.dims))
     if any(x.kind in ("rv", "input") for x in toposort([answer.node])):
         return  # its bounds are not known
-    inside = answer.eval()
+    (found,) = compile_function([], answer, "python").held()
+    if found.values.all():
+        return
+    inside, observed = found.labelled(found.values), known.array
     broken = ~inside & observed.notnull()
     if inside.dims != observed.dims and set(inside.dims) != set(observed.dims):
         return

@@ -65,18 +65,22 @@ def standard_of(d: Distribution, name: str) -> tuple[DimTensor, DimTensor, Distr
 Source = tuple[str, str]
 
 
-def sources_of(model: Model) -> dict[Source, xr.DataArray]:
-    """Values that models of one structure differ in."""
-    found: dict[Source, xr.DataArray] = {("data", name): x for name, x in model.data.items()}
-    for name, x in model.observed.items():
+def sources_of(model: Model) -> dict[Source, Any]:
+    """Values that models of one structure differ in, as ``dt.data`` takes them."""
+    found: dict[Source, Any] = {("data", name): x for name, x in model.data.items()}
+    for name, known in model.observed.plain.items():
         if _is_structure(model, name):
             continue
-        found["observed", name] = filled(model.variables[name].node, x)
+        node = model.variables[name].node
+        if known.complete and name not in model._kept:
+            labels = node.categories is not None
+            found["observed", name] = (known if labels else known.astype(node.dtype)).given
+            continue
+        x = known.array
+        found["observed", name] = filled(node, x)
         kept = x.notnull()
         if name in model._kept:
             kept = (kept & model._kept[name]).transpose(*x.dims)
-        elif bool(kept.all()):
-            continue
         found["kept", name] = kept
     return found
 
@@ -85,10 +89,11 @@ def _structure_of(model: Model) -> tuple:
     """What the log densities of models of the same outputs differ in beside values of data."""
     own = [
         (name, x.dims, x.shape, tuple(x.values.ravel().tolist()))
-        for name, x in model.observed.items()
+        for name in model.observed
         if _is_structure(model, name)
+        for x in [model.observed[name]]
     ]
-    summed = repr(sorted(model._marginal.items()))
+    summed = repr(sorted(model._marginal.items())), model._associative_scan
     return (model._noncentred, summed, frozenset(sources_of(model)), repr(own))
 
 

@@ -35,6 +35,8 @@ class ModelFunctions:
     ----------
     binding : Binding
         What the data tell of dims.
+    data_nodes : list of Node
+        Data that the model depends on.
     shared : dict
         What models that differ in data or deterministics have in common.
     """
@@ -47,6 +49,7 @@ class ModelFunctions:
         backend: str,
         replaced: Mapping[Node, Any] | None = None,
         shared: dict[str, Any] | None = None,
+        data_nodes: Sequence[Node] | None = None,
     ):
         self.assembly = assembly
         self.parameters = tuple(parameters)
@@ -57,7 +60,8 @@ class ModelFunctions:
         self._own: dict[str, CompiledFunction] = {}
         self._on_data: dict[str, CompiledFunction] = {}
         self._late: dict[str, list[Dim]] = {}
-        nodes = self.data_nodes
+        self._data: dict[str, set[Node]] = {}
+        nodes = self.data_nodes = self._find_data() if data_nodes is None else list(data_nodes)
         self.binding: Binding = bind_data(nodes, [x.dims for x in nodes], self.replaced)[0]
 
     def on_data(self, replaced: Mapping[Node, Any]) -> ModelFunctions:
@@ -69,8 +73,9 @@ class ModelFunctions:
             self.backend,
             {**self.replaced, **replaced},
             self.shared,
+            self.data_nodes,
         )
-        other._own = self._own
+        other._own, other._late, other._data = self._own, self._late, self._data
         return other
 
     def recording(self, deterministics: Mapping[str, DimTensor]) -> ModelFunctions:
@@ -84,9 +89,7 @@ class ModelFunctions:
             self.shared,
         )
 
-    @property
-    def data_nodes(self) -> list[Node]:
-        """Data that the model depends on."""
+    def _find_data(self) -> list[Node]:
         outputs = [self.assembly.value.node, *(x.node for x in self.deterministics.values())]
         for parameter in self.parameters:
             if isinstance(parameter.support, Bounded):
@@ -153,9 +156,13 @@ class ModelFunctions:
         return outputs
 
     def _data_of(self, kind: str) -> set[Node]:
-        outputs = self._outputs(kind)
-        many = outputs.values() if isinstance(outputs, dict) else outputs
-        return {leaf for leaf in leaves([x.node for x in many]) if leaf.kind == "data"}
+        found = self._data.get(kind)
+        if found is None:
+            outputs = self._outputs(kind)
+            many = outputs.values() if isinstance(outputs, dict) else outputs
+            data = {leaf for leaf in leaves([x.node for x in many]) if leaf.kind == "data"}
+            found = self._data[kind] = data
+        return found
 
     # -- dims whose length or labels come with data ----------------------------------------------
 

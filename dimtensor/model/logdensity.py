@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -20,19 +19,17 @@ from dimtensor.errors import (
     listing,
 )
 from dimtensor.graph import Node
-from dimtensor.model.assembly import FLAT, assemble
+from dimtensor.model.assembly import assemble
 from dimtensor.model.functions import ModelFunctions
 from dimtensor.model.parameters import check_complete, read_parameters
 from dimtensor.model.parts.bridging import Bridging
-from dimtensor.model.parts.expressions import Expressions
-from dimtensor.model.records import as_dataset, as_numbers, as_vectors, broadcast, check_names
-from dimtensor.model.terms import check_sums, check_terms, read_logp
+from dimtensor.model.parts.labelling import Labelling
+from dimtensor.model.records import as_numbers, check_names
+from dimtensor.model.terms import check_sums, read_logp
 from dimtensor.tensor.handle import wrap
 from dimtensor.values.data import as_mapping
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from dimtensor.backends import BackendName
     from dimtensor.dist.supports import Support
     from dimtensor.tensor.core import DimTensor
@@ -40,7 +37,7 @@ if TYPE_CHECKING:
 _FLOAT = np.dtype("float64")
 
 
-class LogDensity(Expressions, Bridging):
+class LogDensity(Labelling, Bridging):
     """The log density of a model as a function of one flat vector of real numbers.
 
     The elements of the vector are those of the parameters in the order of `supports`, each raveled
@@ -179,7 +176,8 @@ class LogDensity(Expressions, Bridging):
         self._value: Callable[[np.ndarray], Any] = self._first_value
 
     def _with(self, functions: ModelFunctions) -> LogDensity:
-        other = copy.copy(self)
+        other = object.__new__(type(self))  # copy.copy would make it anew, as pickle does
+        other.__dict__.update(self.__dict__)
         other.__dict__.pop("names", None)
         other._attach(functions)
         return other
@@ -203,6 +201,15 @@ class LogDensity(Expressions, Bridging):
         ------
         InputError
             If `x` has another shape.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> s = dt.scalar("s")
+        >>> density = dt.LogDensity(-s, {s: dt.positive}, backend="python")
+        >>> value, gradient = density.logp_and_grad(np.zeros(1))  # x - exp(x), Jacobian included
+        >>> value, gradient.tolist()
+        (-1.0, [0.0])
         """
         if type(x) is not np.ndarray or x.dtype is not _FLOAT or x.shape != self._shape or (
             not x.flags.carray
@@ -221,6 +228,14 @@ class LogDensity(Expressions, Bridging):
         Returns
         -------
         float
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> s = dt.scalar("s")
+        >>> density = dt.LogDensity(-s, {s: dt.positive}, backend="python")
+        >>> density.logp(np.zeros(1))
+        -1.0
         """
         return float(self._value(self._vector(x))[0])
 
@@ -244,151 +259,6 @@ class LogDensity(Expressions, Bridging):
     def _first_value(self, x: np.ndarray) -> Any:
         self._value = self.functions.positional("logp")
         return self._value(x)
-
-    # -- labelled values -------------------------------------------------------------------------
-
-    def flat_vector(self, x: Any) -> xr.DataArray:
-        """Flat vectors with a name for each axis; see :meth:`constrain`.
-
-        Parameters
-        ----------
-        x : array of shape (..., size) or DataArray
-
-        Returns
-        -------
-        DataArray
-            Its last dim is that of the elements; dims before it that have no name are numbered.
-        """
-        return as_vectors(x, self.size, FLAT)
-
-    def constrain(self, x: Any) -> xr.Dataset:
-        """Labelled values of parameters and deterministics.
-
-        Parameters
-        ----------
-        x : ndarray or DataArray
-            Vectors along the last axis. The leading axes of an array are called draw, or chain and
-            draw; a DataArray names its own.
-
-        Returns
-        -------
-        Dataset
-            Leading dims come first. Where two variables have different dims of one name (a dim and
-            a selection of it), the dim of the later one gets the name of the variable behind its
-            own.
-
-        Raises
-        ------
-        InputError
-            If the vectors have another length.
-        """
-        vectors = self.flat_vector(x)
-        leading = [dim for dim in vectors.dims if dim != FLAT]
-        kind = "constrain" if self.deterministics else "parameters"
-        return as_dataset(self.functions.labelled(kind, vectors), leading)
-
-    def log_terms(self, x: Any, names: Iterable[str] | None = None) -> xr.Dataset:
-        """Terms of the log density, element by element: what ArviZ calls a log likelihood.
-
-        Parameters
-        ----------
-        x : ndarray or DataArray
-            As for :meth:`constrain`.
-        names : iterable of str, optional
-            All terms by default.
-
-        Returns
-        -------
-        Dataset
-            Each term with its own dims, the leading ones first.
-
-        Raises
-        ------
-        InputError
-            If there is no term of a name.
-
-        Examples
-        --------
-        >>> import dimtensor as dt
-        >>> x, k = dt.scalar("x"), dt.Dim("k", coords=["a", "b"])
-        >>> y = dt.data([1.0, 3.0], dims=k)
-        >>> model = dt.LogDensity({"y": -((y - x) ** 2)}, {x: dt.real}, backend="python")
-        >>> model.log_terms([1.0])["y"].sel(k="b").item()
-        -4.0
-        """
-        wanted = list(self.terms) if names is None else list(names)
-        check_terms(self.terms, wanted)
-        vectors = self.flat_vector(x)
-        # a term may have the name of a parameter
-        recorded = {f"term {name}": self.terms[name] for name in wanted}
-        values = self.functions.recording(recorded).labelled("constrain", vectors)
-        found = {name: values[f"term {name}"].rename(name) for name in wanted}
-        return as_dataset(found, [dim for dim in vectors.dims if dim != FLAT])
-
-    def unconstrain(self, values: Mapping[Any, Any]) -> np.ndarray:
-        """The flat vector of values of the parameters.
-
-        Parameters
-        ----------
-        values : dict, Dataset or DataTree
-            Values by parameter or its name, labelled as for :func:`dimtensor.function`. Additional
-            dims batch; deterministics are passed over, and whatever else a Dataset holds.
-
-        Returns
-        -------
-        ndarray
-            Shape (..., size), additional dims leading in the order of their names.
-
-        Raises
-        ------
-        InputError
-            If a parameter is missing, something is no parameter, or a value lies outside of the
-            support of its parameter.
-        """
-        names = {parameter.name: at for at, parameter in enumerate(self.parameters)}
-        given: dict[int, Any] = {}
-        if hasattr(type(values), "data_vars"):
-            from dimtensor.interop.datasets import values_from
-
-            found = values_from(values, [p.tensor.node for p in self.parameters])
-            values = {node.name: value for node, value in found.items()}
-        for key in as_mapping(values, "values"):
-            name = key if isinstance(key, str) else node_of(key).name
-            if name in names:
-                given[names[name]] = values[key]
-            elif name not in self.deterministics:
-                raise InputError(
-                    build_message(
-                        f"the model has no parameter {name!r}{did_you_mean(name, list(names))}",
-                        [("parameters", listing(list(names)))],
-                    )
-                )
-        missing = [name for name, at in names.items() if at not in given]
-        if missing:
-            raise InputError(f"missing parameters: {', '.join(map(repr, missing))}")
-        ordered = [given[at] for at in range(len(names))]
-        flat, *aligned = self.functions.labelled("unconstrain", *ordered)
-        flat = flat.transpose(..., FLAT)
-        self._check_inside(flat, aligned)
-        return np.ascontiguousarray(flat.values)
-
-    def _check_inside(self, flat: xr.DataArray, aligned: list[xr.DataArray]) -> None:
-        """Check that values come back from the vector that was made of them, which is finite."""
-        again = self.functions.labelled("parameters", flat)
-        start = 0
-        for parameter, given in zip(self.parameters, aligned, strict=True):
-            stop = start + parameter.size(self.functions.binding)
-            finite = np.isfinite(flat.values[..., start:stop]).all()
-            back = again[parameter.name]
-            if not finite or not np.allclose(*broadcast(back, given), rtol=1e-6, atol=1e-9):
-                raise InputError(
-                    build_message(
-                        f"the value of {parameter.name!r} is outside of its support "
-                        f"{parameter.support}",
-                        [("value", listing(given.values.ravel()))],
-                    )
-                )
-            start = stop
 
     # -- other models ----------------------------------------------------------------------------
 
@@ -445,6 +315,15 @@ class LogDensity(Expressions, Bridging):
         Returns
         -------
         LogDensity
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> s = dt.scalar("s")
+        >>> density = dt.LogDensity(-s, {s: dt.positive}, backend="python")
+        >>> more = density.with_deterministics({"half": s / 2.0})
+        >>> more.constrain([0.0])["half"].item()
+        0.5
         """
         given = as_mapping(deterministics, "deterministics")
         added = {name: wrap(node_of(x)) for name, x in given.items()}

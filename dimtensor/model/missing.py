@@ -12,10 +12,12 @@ from dimtensor.errors import InputError, build_message, listing
 from dimtensor.graph import Node
 from dimtensor.graph.dtypes import is_float
 from dimtensor.graph.walk import toposort
-from dimtensor.model.predictive.generation import admitted
+from dimtensor.model.observations import Observation
+from dimtensor.model.predictive.generation import admitted, held
 from dimtensor.tensor.elementwise import where
 from dimtensor.tensor.inputs import data as make_data
 from dimtensor.tensor.inputs import tensor
+from dimtensor.values.labelled import is_dataarray, is_pandas
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -25,8 +27,8 @@ if TYPE_CHECKING:
 HOW = ("drop", "infer")
 
 
-def read_observation(node: Node, value: Any, missing: str | None) -> xr.DataArray:
-    """The values of a variable, checked and labelled.
+def read_observation(node: Node, value: Any, missing: str | None) -> Observation:
+    """The values of a variable, checked.
 
     Raises
     ------
@@ -38,11 +40,12 @@ def read_observation(node: Node, value: Any, missing: str | None) -> xr.DataArra
         raise InputError(f"observe: missing is {listing(HOW)} or None, not {missing!r}")
     whole = not is_float(node.dtype)
     found = _labels(node, value) if node.categories is not None else _numbers(node, value)
-    absent = found.isnull()
-    if bool(absent.any()) and missing is None:
+    incomplete = not found.complete
+    if incomplete and missing is None:
+        absent = found.array.isnull()
         raise InputError(
             build_message(
-                f"observations of {node.name!r} are missing: {int(absent.sum())} of {found.size}",
+                f"observations of {node.name!r} are missing: {int(absent.sum())} of {absent.size}",
                 [("at", listing(places(absent)))],
                 "observe(..., missing='drop') leaves them out of the density, missing='infer' "
                 "makes them parameters",
@@ -51,7 +54,7 @@ def read_observation(node: Node, value: Any, missing: str | None) -> xr.DataArra
     if node.categories is not None:
         return found
     finite = whole and node.attrs.law.of(node.inputs).support.high is not None
-    if missing == "infer" and bool(absent.any()) and not finite and (whole or not found.ndim):
+    if missing == "infer" and incomplete and not finite and (whole or not found.values.ndim):
         why = "is discrete, and no gradient tells where to move it" if whole else "has no dims"
         raise InputError(
             build_message(
@@ -65,13 +68,13 @@ def read_observation(node: Node, value: Any, missing: str | None) -> xr.DataArra
             raise InputError(
                 f"observations of {node.name!r} are whole numbers, not {broken[0].item():g}"
             )
-        if not bool(absent.any()):
+        if not incomplete:
             found = found.astype(node.dtype)
     return found
 
 
 def refuse_readers(
-    node: Node, value: xr.DataArray, readers: Mapping[str, Node], missing: str | None
+    node: Node, value: Observation, readers: Mapping[str, Node], missing: str | None
 ) -> None:
     """Refuse to leave values out that something else is computed from.
 
@@ -80,7 +83,7 @@ def refuse_readers(
     InputError
         With what reads them: at missing values it would read some other number.
     """
-    if missing != "drop" or not bool(value.isnull().any()):
+    if missing != "drop" or value.complete:
         return
     reading = [n for n, other in readers.items() if other is not node and node in toposort([other])]
     if reading:
@@ -88,25 +91,34 @@ def refuse_readers(
             build_message(
                 f"observe: missing values of {node.name!r} cannot be left out: other variables "
                 "depend on them",
-                [("read by", listing(reading)), ("missing at", listing(places(value.isnull())))],
+                [
+                    ("read by", listing(reading)),
+                    ("missing at", listing(places(value.array.isnull()))),
+                ],
                 "missing='infer' makes them unknowns",
             )
         )
 
 
-def _numbers(node: Node, value: Any) -> xr.DataArray:
+def _numbers(node: Node, value: Any) -> Observation:
     whole = not is_float(node.dtype)
-    return admitted(tensor(node.name, node.dims, "float64").node if whole else node, value)
+    return _read(tensor(node.name, node.dims, "float64").node if whole else node, value)
 
 
-def _labels(node: Node, value: Any) -> xr.DataArray:
+def _read(node: Node, value: Any) -> Observation:
+    """A value, labelled at once if it brings labels."""
+    plain = is_dataarray(value) or is_pandas(value) or hasattr(value, "node")
+    return Observation(admitted(node, value) if plain else held(node, value))
+
+
+def _labels(node: Node, value: Any) -> Observation:
     """Labels, or positions of what has none; NaN where one is missing."""
     plain, absent = _apart(value, first_of(node))
     if plain is None:
-        return admitted(node, value)
+        return _read(node, value)
     found = admitted(node, plain)
     where = admitted(tensor(node.name, node.dims, "float64").node, absent)
-    return found.astype(object).where(where.transpose(*found.dims) == 0)
+    return Observation(found.astype(object).where(where.transpose(*found.dims) == 0))
 
 
 def first_of(node: Node) -> Any:

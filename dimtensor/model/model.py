@@ -20,14 +20,15 @@ from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import NamedAttrs
 from dimtensor.graph.rebuilding.substitute import rebuild
 from dimtensor.model.checks import check_inside, check_ranges, described, unaffected
-from dimtensor.model.density import log_density, standard_of
+from dimtensor.model.density import log_density
 from dimtensor.model.inference.results import (
     with_known_groups,
 )
 from dimtensor.model.inference.sample import sample as sample_density
 from dimtensor.model.logdensity import LogDensity
 from dimtensor.model.missing import read_observation, refuse_readers
-from dimtensor.model.parts.evaluating import Evaluating
+from dimtensor.model.observations import Observations
+from dimtensor.model.parts.parametrising import Parametrising
 from dimtensor.model.predictive.generation import admitted
 from dimtensor.model.variables import Variable, find
 from dimtensor.tensor.constructors import full
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 
-class Model(Evaluating):
+class Model(Parametrising):
     """Random variables, and everything that they depend on.
 
     A model is a value: `observe`, `do`, `with_data` and the like give others. What it consists of
@@ -60,7 +61,7 @@ class Model(Evaluating):
     Attributes
     ----------
     outputs : tuple of DimTensor
-    observed : dict of str to DataArray
+    observed : mapping of str to DataArray
     data : dict of str to DataArray
     backend : str
 
@@ -118,11 +119,12 @@ class Model(Evaluating):
         self.backend: BackendName = check_backend(backend)
         self._set(tuple(wrap(node_of(x)) for x in outputs))
         self.data: dict[str, xr.DataArray] = {}
-        self.observed: dict[str, xr.DataArray] = {}
+        self.observed = Observations()
         self._missing: dict[str, str] = {}
         self._kept: dict[str, xr.DataArray] = {}
         self._noncentred: frozenset[str] = frozenset()
         self._marginal: dict[str, Any] = {}
+        self._associative_scan = False
         self._add_data(data)
 
     def _set(self, outputs: tuple[DimTensor, ...]) -> None:
@@ -162,6 +164,10 @@ class Model(Evaluating):
             raise InputError(f"the model has no {name!r}{did_you_mean(name, list(nodes))}")
         return wrap(nodes[name])
 
+    def _ipython_key_completions_(self) -> list[str]:
+        found = self._found
+        return [*found.variables, *found.named, *found.inputs]
+
     # -- other models ----------------------------------------------------------------------------
 
     def _copy(self) -> Model:
@@ -194,6 +200,15 @@ class Model(Evaluating):
         ------
         InputError
             If the model has no such data.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> from dimtensor import dist
+        >>> x = dt.data([1.0, 2.0], dims=dt.Dim("obs"), name="x")
+        >>> model = dt.Model(dt.rv("y", dist.Normal(x, 1.0)), backend="python")
+        >>> model.with_data(x=[1.0, 2.0, 4.0]).data["x"].sizes["obs"]
+        3
         """
         other = self._copy()
         other._add_data({**as_mapping(data, "data"), **by_name})
@@ -228,23 +243,32 @@ class Model(Evaluating):
         -----
         ModelWarning
             If nothing observed depends on a variable: its posterior is its prior.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> from dimtensor import dist
+        >>> mu = dt.rv("mu", dist.Normal(0.0, 10.0))
+        >>> y = dt.rv("y", dist.Normal(mu, 1.0), dims=dt.Dim("k", coords=["a", "b"]))
+        >>> fit = dt.Model(y, backend="python").observe({y: [1.0, 2.0]})
+        >>> list(fit.free), fit.observed["y"].sel(k="b").item()
+        (['mu'], 2.0)
         """
         other = self._copy()
-        observed, how = dict(self.observed), dict(self._missing)
+        observed, how = dict(self.observed.plain), dict(self._missing)
         other._marginal = dict(self._marginal)
         for key, value in {**as_mapping(values, "observations"), **by_name}.items():
             name = self._name(key, self.variables, "random variable")
             variable = self.variables[name]
-            observed[name] = read_observation(variable.node, value, missing)
+            known = observed[name] = read_observation(variable.node, value, missing)
             readers = {n: v.node for n, v in self.variables.items()} | self._found.named
-            refuse_readers(variable.node, observed[name], readers, missing)
-            check_inside(variable.node, variable.distribution, observed[name])
+            refuse_readers(variable.node, known, readers, missing)
+            check_inside(variable.node, variable.distribution, known)
             how[name] = missing or ""
             other._marginal.pop(name, None)
-            if missing == "infer" and self.variables[name].distribution.discrete:
-                if bool(observed[name].isnull().any()):
-                    other._marginal[name] = None
-        other.observed, other._missing = observed, how
+            if missing == "infer" and variable.distribution.discrete and not known.complete:
+                other._marginal[name] = None
+        other.observed, other._missing = Observations(observed), how
         alone = unaffected(self.variables, other.observed)
         if alone:
             warn(
@@ -317,54 +341,11 @@ class Model(Evaluating):
         other = self._copy()
         nodes = rebuild([x.node for x in self.outputs], {}, replace, nested=False)
         other._set(tuple(map(wrap, nodes)))
-        other.observed = {n: x for n, x in self.observed.items() if n in other.variables}
+        kept = {n: x for n, x in self.observed.plain.items() if n in other.variables}
+        other.observed = Observations(kept)
         other.data = {n: x for n, x in self.data.items() if n in other._found.inputs}
         other._noncentred = self._noncentred & set(other.variables)
         other._marginal = {n: x for n, x in self._marginal.items() if n in other.variables}
-        return other
-
-    def noncentred(self, *variables: Any) -> Model:
-        """The same model with another parametrisation of variables.
-
-        A variable with a location and a scale is sampled as the standardised one: its location and
-        scale times this one is what it is. The posterior is the same, and so are the names.
-
-        Parameters
-        ----------
-        *variables : DimTensor or str
-
-        Returns
-        -------
-        Model
-
-        Raises
-        ------
-        InputError
-            If there is no such variable.
-        GraphError
-            If its distribution has no location and scale.
-        """
-        other = self._copy()
-        names = {self._name(x, self.variables, "random variable") for x in variables}
-        for name in names:
-            standard_of(self.variables[name].distribution, name)
-        other._noncentred = self._noncentred | names
-        return other
-
-    def centred(self, *variables: Any) -> Model:
-        """The opposite of :meth:`noncentred`; of all variables where none are named.
-
-        Parameters
-        ----------
-        *variables : DimTensor or str
-
-        Returns
-        -------
-        Model
-        """
-        other = self._copy()
-        names = {self._name(x, self.variables, "random variable") for x in variables}
-        other._noncentred = self._noncentred - names if names else frozenset()
         return other
 
     # -- log densities ---------------------------------------------------------------------------
@@ -388,6 +369,17 @@ class Model(Evaluating):
             If a free variable is discrete, or the length of one is not known.
         InputError
             If an input has no value.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> from dimtensor import dist
+        >>> mu = dt.rv("mu", dist.Normal(0.0, 10.0))
+        >>> fit = dt.Model(dt.rv("y", dist.Normal(mu, 1.0)), backend="python").observe(y=1.0)
+        >>> fit.log_density()
+        <LogDensity of 1 unconstrained elements on python>
+          mu  real  {}  1
+          terms: mu, y
         """
         return self._density
 
@@ -482,11 +474,11 @@ class Model(Evaluating):
         return draw_model(self, path)
 
     def __repr__(self) -> str:
-        from dimtensor.display.generative import model_text
+        from dimtensor.display.cards.generative import model_text
 
         return model_text(self)
 
     def _repr_html_(self) -> str:
-        from dimtensor.display.generative import model_html
+        from dimtensor.display.cards.generative import model_html
 
         return model_html(self)

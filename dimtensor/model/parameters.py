@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dimtensor.compile.function import free_inputs
 from dimtensor.dims import Binding, Dim, Dims
 from dimtensor.dist.supports import Bounded, Support
@@ -20,10 +22,12 @@ from dimtensor.errors import (
 )
 from dimtensor.graph import Node
 from dimtensor.graph.dtypes import is_float
-from dimtensor.model.records import label_text
+from dimtensor.model.records import broadcast, label_text
 from dimtensor.tensor.handle import TensorHandle, wrap
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from dimtensor.tensor.core import DimTensor
 
 
@@ -258,3 +262,33 @@ def late_dims(dims: Sequence[Dim], carried: set[Dim]) -> list[Dim]:
         else:
             pending += dim.parents
     return list(found)
+
+
+def check_inverse(
+    parameters: Sequence[Parameter],
+    binding: Binding,
+    flat: xr.DataArray,
+    again: Mapping[str, xr.DataArray],
+    given: Sequence[xr.DataArray],
+) -> None:
+    """Check that values come back from the vector that was made of them, which is finite.
+
+    Raises
+    ------
+    InputError
+        Naming the parameter whose values do not.
+    """
+    start = 0
+    for parameter, value in zip(parameters, given, strict=True):
+        stop = start + parameter.size(binding)
+        finite = np.isfinite(flat.values[..., start:stop]).all()
+        back = again[parameter.name]
+        if not finite or not np.allclose(*broadcast(back, value), rtol=1e-6, atol=1e-9):
+            raise InputError(
+                build_message(
+                    f"the value of {parameter.name!r} is outside of its support "
+                    f"{parameter.support}",
+                    [("value", listing(value.values.ravel()))],
+                )
+            )
+        start = stop

@@ -122,7 +122,8 @@ def summed_terms(placed: Placed) -> Summed:
     """The terms of a model's log density without what is summed out of it."""
     terms = placed.terms()
     unknowns = unknowns_of(placed)
-    marginal = Marginal({name: x.node for name, x in terms.items()}, unknowns)
+    nodes = {name: x.node for name, x in terms.items()}
+    marginal = Marginal(nodes, unknowns, associative_scan=placed.model._associative_scan)
     found: dict[str, DimTensor] = {}
     refused: dict[str, str] = {}
     ahead: dict[str, DimTensor] = {}

@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dimtensor.backends.progress import wake_soon
 from dimtensor.compile.function import node_of
 from dimtensor.dims import Dims, canonical_dims, union, without
 from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.laws import law_of
+from dimtensor.dist.written import with_what_it_reads
 from dimtensor.errors import GraphError, InputError, build_message
 from dimtensor.graph import Node, make, toposort
 from dimtensor.graph.attrs import NamedAttrs, RandomAttrs
@@ -58,6 +60,7 @@ def rv(name: str, distribution: Distribution, dims: DimsLike = None) -> DimTenso
     >>> alpha.sizes
     {'county': 2}
     """
+    wake_soon()
     _check_name(name, "a random variable")
     if not isinstance(distribution, Distribution):
         raise InputError(
@@ -67,8 +70,9 @@ def rv(name: str, distribution: Distribution, dims: DimsLike = None) -> DimTenso
             )
         )
     what = f"the dims of {name!r}"
-    law, inputs = law_of(distribution)
     asked = canonical_dims(dims, what)
+    distribution = with_what_it_reads(distribution, asked)
+    law, inputs = law_of(distribution)
     carried = without(tuple(d for x in inputs for d in x.dims), law.hidden)
     more = without((*distribution.dims, *asked), carried)
     own = canonical_dims(dict.fromkeys(more), what)

@@ -71,28 +71,41 @@ def test_a_density_without_a_mode_is_said_to_have_none():
     with pytest.warns(dt.ModelWarning, match=r"did not end at a maximum(.|\n)*with a slope: '"):
         mode = fit.mode()
     assert not mode.attrs["converged"]
+    with (
+        pytest.warns(dt.ModelWarning, match="laplace: the search for the mode did not end at a"),
+        pytest.raises(dt.CheckError, match=r"laplace: the search ended at no maximum(.|\n)*noncen"),
+    ):
+        fit.laplace()
 
 
 def test_a_start_must_be_finite():
     x = dt.rv("x", dist.Normal(0.0, 1.0))
     y = dt.rv("y", dist.Normal(dt.log(x - 5.0), 1.0))
     fit = dt.Model(y, backend="python").observe({y: 0.0})
-    with pytest.raises(dt.CheckError, match="not finite where the search starts"):
+    with pytest.raises(dt.CheckError, match="mode: the log density is not finite where the"):
         fit.mode()
     # steps over the edge are taken back; x + log(x - 5) / (x - 5) = 0 at the mode
     x = float(fit.mode(initial={"x": 8.0})["x"])
     np.testing.assert_allclose(x + np.log(x - 5) / (x - 5), 0.0, atol=1e-4)
 
 
+@pytest.mark.parametrize("method", ["sample", "mode", "laplace", "pathfinder", "advi"])
+def test_something_is_unknown(method):
+    y = dt.rv("y", dist.Normal(0.0, 1.0), dims=dt.Dim("obs"))
+    fit = dt.Model(y, backend="python").observe({y: np.zeros(3)})
+    with pytest.raises(dt.InputError, match=r"nothing is unknown(.|\n)*parameters: none"):
+        getattr(fit, method)()
+
+
 def test_laplace_is_exact_for_a_normal_posterior():
     mean, covariance, evidence = normal_posterior()
-    tree = normal_model().laplace(20_000, seed=1)
+    tree = normal_model().laplace(5_000, seed=1)
     groups = {"posterior", "sample_stats", "unconstrained_posterior", "observed_data"}
     assert set(tree.children) == groups
     assert tree["posterior"]["theta"].dims == ("chain", "draw", "k")
     vectors = vectors_of(tree)
-    np.testing.assert_allclose(vectors.mean(axis=0), mean, atol=4.5 * np.sqrt(13 / 20_000))
-    np.testing.assert_allclose(np.cov(vectors.T), covariance, atol=0.1)
+    np.testing.assert_allclose(vectors.mean(axis=0), mean, atol=4.5 * np.sqrt(13 / 5_000))
+    np.testing.assert_allclose(np.cov(vectors.T), covariance, atol=0.2)
     attributes = tree["posterior"].attrs
     np.testing.assert_allclose(attributes["log_evidence"], evidence, rtol=1e-6)
     assert attributes["inference_method"] == "laplace"
@@ -102,9 +115,8 @@ def test_laplace_is_exact_for_a_normal_posterior():
     expected = stats.multivariate_normal(mean, covariance).logpdf(vectors)
     np.testing.assert_allclose(statistics["log_q"][0], expected, rtol=1e-4)
     np.testing.assert_allclose(statistics["lp"][0] - evidence, expected, rtol=1e-4)
-    xr.testing.assert_identical(
-        tree["posterior"]["mu"], normal_model().laplace(20_000, seed=1)["posterior"]["mu"]
-    )
+    few = [normal_model().laplace(50, seed=1)["posterior"]["mu"] for _ in range(2)]
+    xr.testing.assert_identical(*few)
 
 
 def test_laplace_is_made_where_samplers_move():
@@ -124,7 +136,7 @@ def test_a_flat_direction_is_named():
     y = dt.rv("y", dist.Normal(one + two + other, 1.0))
     fit = dt.Model(y, backend="python").observe({y: 1.0})
     with pytest.raises(
-        dt.CheckError, match=r"does not curve downwards(.|\n)*'(one|two)', '(one|two)'"
+        dt.CheckError, match=r"is flat along a direction(.|\n)*'(one|two)', '(one|two)'"
     ):
         fit.laplace()
 

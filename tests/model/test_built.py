@@ -62,6 +62,7 @@ STAYS = {
     "log of what is above one": lambda: dist.Normal(0, dt.log(dt.rv("s", dist.Pareto(1.0, 2.0)))),
     "bounded": lambda: dist.Bernoulli(0.5 * dt.rv("s", dist.Uniform(0, 2))),
     "a count": lambda: dist.Binomial(dt.rv("s", dist.Poisson(3.0)) + 1, 0.5),
+    "a quotient": lambda: dist.Bernoulli(1 / dt.rv("s", dist.Uniform(2, 3))),
 }
 
 
@@ -132,3 +133,14 @@ def test_a_name_is_used_once_and_a_dim_has_a_length():
     fit = model(dist.Normal(normal("x", dims=house).sum(), 1)).observe(y=1.0)
     with pytest.raises(dt.GraphError, match="length of dim 'house' of the parameter 'x' is known"):
         fit.log_density()
+
+
+def test_ranges_are_looked_for_through_deep_expressions():
+    x = dt.rv("deep", dist.Normal(0.0, 1.0))
+    for _ in range(3000):
+        x = x + 0.001
+    y = dt.rv("y", dist.Normal(0.0, dt.exp(x)))
+    assert list(dt.Model(y, backend="python").free) == ["deep", "y"]
+    z = dt.rv("z", dist.Normal(0.0, x))
+    with pytest.raises(dt.GraphError, match="sigma of 'z' is above 0, and what is computed from"):
+        dt.Model(z, backend="python")

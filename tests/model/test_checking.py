@@ -64,6 +64,7 @@ def test_a_right_model_is_calibrated_and_compiled_once():
     assert "mu  3 elements" in text
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_a_posterior_that_is_too_narrow_is_found():
     """Data have three times the spread that the fitted model knows of."""
@@ -167,6 +168,8 @@ def test_errors_of_processes_are_raised_here():
         run_all(workers.fail, None, [1, 2, 3], 2, "this")
     with pytest.raises(dt.InputError, match="cannot be sent to other processes"):
         run_all(lambda shared, argument: None, None, [1, 2], 2, "this")
+    with pytest.raises(dt.DimtensorError, match=r"(?s)this: a process ended.*exit status: 3"):
+        run_all(workers.end, None, [1, 2, 3], 2, "this")
 
 
 # -- cross-validation ------------------------------------------------------------------------------

@@ -127,3 +127,10 @@ def test_many_numbers_are_drawn_by_machine_code_and_are_the_same(posterior, monk
     interpreted = model("python")
     interpreted.predict(posterior, data, seed=1)
     assert [f.compiled.backend for f in interpreted._functions.values()] == ["python"]
+
+
+@pytest.mark.parametrize("other", [{"length": 4}, {}])
+def test_a_wider_dim_has_labels_where_the_dim_has_some(posterior, other):
+    """Elements without labels would be taken for the first ones."""
+    with pytest.raises(dt.DimError, match=r"cannot take the place of Dim\('group'"):
+        model().predict(posterior, NEW, dims={GROUP: dt.Dim("group", **other)}, seed=1)

@@ -101,3 +101,18 @@ def test_what_has_one_log_density_cannot_be_left_out_in_part():
     fit = dt.Model(y, backend="python").observe(y=[1.0, np.nan, 2.0], missing="drop")
     with pytest.raises(dt.GraphError, match="'y' cannot be left out along 'county'"):
         fit.log_density()
+
+
+def test_models_on_other_data_make_no_graph_again(monkeypatch):
+    fits = [model().observe(y=[1.0, 2.0])]
+    fits[0].log_density()
+
+    def fail(*arguments):
+        raise AssertionError("the gradient is made once more")
+
+    monkeypatch.setattr("dimtensor.model.logdensity.assemble", fail)
+    fits += [fits[0].observe(y=[3.0, -1.0]), fits[0].with_data(county_of=["b", "c"])]
+    alpha = np.array([0.5, -1.0, 2.0])
+    for fit, places, y in zip(fits, ("ab", "ab", "bc"), ([1, 2], [3, -1], [1, 2]), strict=True):
+        value = fit.log_density().logp(alpha)
+        np.testing.assert_allclose(value, expected(alpha, places, np.array(y, dtype=float)))

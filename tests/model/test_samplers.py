@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import signal
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -103,35 +106,79 @@ def _check_statistics(fit, post):
 
 @pytest.mark.slow
 @pytest.mark.compiled
-def test_blackjax_compiles_once_for_changed_data():
-    pytest.importorskip("blackjax")
-    from dimtensor.interop import blackjax as bridge
+@pytest.mark.parametrize(
+    ("sampler", "made_by"), [("blackjax", "_one_chain"), ("numpyro", "_program")]
+)
+def test_samplers_on_jax_compile_once_for_changed_data(sampler, made_by, monkeypatch):
+    pytest.importorskip(sampler)
+    bridge = importlib.import_module(f"dimtensor.interop.{sampler}")
 
     x = dt.data(np.zeros(3), dims=K, name="x")
     theta = dt.rv("theta", dist.Normal(0.0, 1.0))
     y = dt.rv("y", dist.Normal(theta + x, 1.0))
     fit = dt.Model(y).observe({y: np.zeros(3)})
-    options = {"tune": 100, "chains": 2, "seed": 1, "sampler": "blackjax", "report": False}
+    options = {"tune": 300, "chains": 2, "seed": 1, "sampler": sampler, "report": False}
     made = []
-    original = bridge._one_chain
+    original = getattr(bridge, made_by)
 
     def counted(*arguments):
         made.append(arguments)
         return original(*arguments)
 
-    bridge._one_chain = counted
-    try:
-        density = fit.log_density()
-        one = dt.sample(density, 400, **options)
-        two = dt.sample(density.with_data(x=np.full(3, 4.0)), 400, **options)
-    finally:
-        bridge._one_chain = original
+    monkeypatch.setattr(bridge, made_by, counted)
+    density = fit.log_density()
+    one = dt.sample(density, 1000, **options)
+    two = dt.sample(density.with_data(x=np.full(3, 4.0)), 1000, **options)
     assert len(made) == 1
     # the mean of theta is -3/4 of the shift
     np.testing.assert_allclose(one["posterior"]["theta"].mean(), 0.0, atol=0.15)
     np.testing.assert_allclose(two["posterior"]["theta"].mean(), -3.0, atol=0.15)
-    again = dt.sample(density, 400, **options)
+    again = dt.sample(density, 1000, **options)
     xr.testing.assert_identical(one["posterior"]["theta"], again["posterior"]["theta"])
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+@pytest.mark.parametrize("progress_bar", [True, False])
+@pytest.mark.parametrize("sampler", ["blackjax", "numpyro"])
+def test_samplers_on_jax_show_progress_and_can_be_interrupted(
+    sampler, progress_bar, capsys, monkeypatch
+):
+    pytest.importorskip(sampler)
+    from dimtensor.backends import progress
+    from dimtensor.interop import watching
+
+    x = dt.scalar("x")
+    density = dt.LogDensity(-0.5 * x**2, {x: dt.real}, "python")
+    options = {"tune": 30, "chains": 2, "seed": 1, "sampler": sampler, "report": False}
+    options["progress_bar"] = progress_bar
+    monkeypatch.setenv("DIMTENSOR_PROGRESS", "1")
+    with monkeypatch.context() as patch:
+        patch.setattr(progress, "PATIENCE", 0.0)
+        shown = dt.sample(density, 20, **options)
+    told = capsys.readouterr().err
+    assert ("dimtensor: sampling 2 chains: 0 of 50" in told) == progress_bar
+    assert ("sampling" in told) == progress_bar
+
+    steps = []
+
+    class Interrupting(dict):
+        def get(self, number):  # as somebody does it while the main thread waits
+            steps.append(number)
+            if len(steps) == 5:
+                signal.raise_signal(signal.SIGINT)
+            return super().get(number)
+
+    monkeypatch.setattr(watching, "_watched", Interrupting())
+    with pytest.raises(KeyboardInterrupt):
+        dt.sample(density, 50_000, **options)
+    count = len(steps)
+    assert 5 <= count < 5000  # it tells of every tenth step
+    assert "Traceback" not in capsys.readouterr().err
+    monkeypatch.undo()
+    again = dt.sample(density, 20, **options)
+    assert len(steps) == count  # the program has ended
+    xr.testing.assert_identical(shown["posterior"]["x"], again["posterior"]["x"])
 
 
 @pytest.mark.parametrize("sampler", ["blackjax", "numpyro"])

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.stats
 import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
 import dimtensor as dt
+from dimtensor import dist
 from dimtensor.dist.supports.along import SHORT
 from tests.backend_names import COMPILED
 from tests.effort import a_tenth
@@ -333,3 +335,43 @@ def test_supports_along_dims_are_called_with_dims_or_with_nothing():
         assert repr(support()) == repr(support)
     with pytest.raises(dt.InputError, match="the dims of rows and columns, or neither"):
         dt.cholesky_corr("row")
+
+
+@pytest.mark.parametrize("backend", ["python", *COMPILED])
+@pytest.mark.parametrize("case", ["both", "number above", "none below"])
+def test_some_elements_have_no_bound(case, backend):
+    """Of a normal distribution, each element with the map that its own bounds ask for."""
+    dim = dt.Dim("k", coords=["a", "b", "c", "d"])
+    low, high = np.array([-np.inf, 0.0, -1.0, -np.inf]), np.array([np.inf, np.inf, 1.0, 2.0])
+    lower, upper = dt.data(low, dims=dim), dt.data(high, dims=dim)
+    if case == "number above":
+        upper, high = 3.0, np.full(4, 3.0)
+    elif case == "none below":
+        lower, low = None, np.full(4, -np.inf)
+    x = dt.rv("x", dist.TruncatedNormal(0.5, 1.3, lower=lower, upper=upper), dims=dim)
+    y = dt.rv("y", dist.Normal(x, 1.0))
+    density = dt.Model(y, backend=backend).observe({y: np.zeros(4)}).log_density()
+    left, right = np.isfinite(low), np.isfinite(high)
+    a, width = np.where(left, low, 0.0), np.where(left & right, high, 1.0) - np.where(left, low, 0)
+
+    def by_hand(q):
+        s = 1 / (1 + np.exp(-q))
+        alone = np.where(left, a + np.exp(q), np.where(right, high - np.exp(q), q))
+        jacobian = np.where(left & right, np.log(width * s * (1 - s)), q * (left | right))
+        return np.where(left & right, a + width * s, alone), jacobian.sum()
+
+    def logp(q):
+        values, jacobian = by_hand(q)
+        prior = scipy.stats.truncnorm.logpdf(
+            values, (low - 0.5) / 1.3, (high - 0.5) / 1.3, 0.5, 1.3
+        )
+        return prior.sum() + jacobian + scipy.stats.norm.logpdf(values).sum()
+
+    q = np.array([0.1, 0.2, 0.3, -0.4])
+    value, slope = density.logp_and_grad(q)
+    found = density.constrain(q)
+    np.testing.assert_allclose(found["x"], by_hand(q)[0], rtol=1e-14)
+    np.testing.assert_allclose(density.unconstrain(found), q, rtol=1e-14)
+    np.testing.assert_allclose(value, logp(q), rtol=1e-13)
+    expected = [(logp(q + h) - logp(q - h)) / 2e-6 for h in 1e-6 * np.eye(4)]
+    np.testing.assert_allclose(slope, expected, rtol=1e-6)

@@ -97,6 +97,11 @@ class Calibration:
         edges = _edges(bins, self.highest)
         return self.simulations * np.diff(edges) / (self.highest + 1)
 
+    def _counted(self, name: Any, bins: int) -> np.ndarray:
+        """How many ranks of all elements are in each bin."""
+        counts = _counts(self.ranks[name], bins, self.highest)
+        return counts.transpose("bin", ...).values.reshape(bins, -1).sum(axis=1)
+
     def to_arviz(self) -> xr.DataTree:
         """Ranks from 0 to 1 in the group ``prior_sbc``, which ArviZ's ``plot_ecdf_pit`` reads."""
         import xarray as xr
@@ -148,6 +153,11 @@ class Calibration:
             elements = f"{p.size} element{'' if p.size == 1 else 's'}"
             lines.append(f"  {str(name).ljust(width)}  {elements.ljust(14)} p = {least:.3g}")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        from dimtensor.display.cards.results import calibration_html
+
+        return calibration_html(self)
 
 
 def _edges(bins: int, highest: int) -> np.ndarray:
@@ -232,7 +242,7 @@ def calibrate(
         data = drawn["prior_predictive"].to_dataset().isel(chain=0, draw=at, drop=True)
         truth = drawn["prior"].to_dataset()[names].isel(chain=0, draw=at, drop=True)
         arguments.append(({name: data[name] for name in outcomes}, truth, seed + 1 + at))
-    results, compiled = run_all(_one, shared, arguments, processes, "calibrate")
+    results, compiled = run_all(_one, shared, arguments, processes, "calibrate", "calibrating")
     found, diverged = zip(*results, strict=True)
     along = xr.DataArray(np.arange(n), dims="simulation", name="simulation")
     truth = drawn["prior"].to_dataset()[names].isel(chain=0, drop=True)

@@ -123,6 +123,18 @@ class CrossValidation:
             elpd_i=values,
         )
 
+    def _values_of(self, fold: int) -> np.ndarray:
+        """Log predictive densities of what a fold left out."""
+        along = str(self.folds.dims[0])
+        there = self.pointwise.isel({along: np.flatnonzero(self.folds.values == fold)})
+        values = np.concatenate([x.values.ravel() for x in there.data_vars.values()])
+        return values[~np.isnan(values)]
+
+    def _repr_html_(self) -> str:
+        from dimtensor.display.cards.results import cross_validation_html
+
+        return cross_validation_html(self)
+
     def __repr__(self) -> str:
         count = len(self._values)
         return (
@@ -216,7 +228,9 @@ def cross_validate(
     parts = _folds(units, folds, seed) if ahead is None else _future(length, ahead, first, groups)
     shared = (fit, along, names, draws, sampling)
     arguments = [(part, seed + 1 + at) for at, part in enumerate(parts)]
-    results, compiled = run_all(_one, shared, arguments, processes, "cross_validate")
+    results, compiled = run_all(
+        _one, shared, arguments, processes, "cross_validate", "cross-validating"
+    )
     pointwise = {name: xr.full_like(fit.observed[name], np.nan, dtype=float) for name in names}
     number = np.full(length, -1)
     for at, (part, (found, _, _)) in enumerate(zip(parts, results, strict=True)):

@@ -6,6 +6,7 @@ copy would lack. They do not run the caller's script, so that it needs no guard.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import queue
@@ -18,13 +19,20 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import IO, Any
 
 from dimtensor.backends import backend_of
+from dimtensor.backends.progress import Progress
 from dimtensor.compile.code import compilations
-from dimtensor.errors import InputError, build_message
+from dimtensor.errors import DimtensorError, InputError, build_message
 from dimtensor.settings import inherited, settings
 
 Task = Callable[[Any, Any], Any]
 _LENGTH = struct.Struct("<Q")
-_SERVE = "from dimtensor.model.checking.processes import serve; serve()"
+# seconds for a worker that answers no more
+_PATIENCE = 5.0
+# an interrupt is for the process that started them, which ends them: a terminal tells all
+_SERVE = (
+    "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); "
+    "from dimtensor.model.checking.processes import serve; serve()"
+)
 
 
 def run_all(
@@ -33,7 +41,7 @@ def run_all(
     arguments: Sequence[Any],
     processes: int | None,
     what: str,
-    progress: Callable[[int], None] | None = None,
+    doing: str | None = None,
 ) -> tuple[list[Any], int]:
     """Results of a task for each of its arguments, in their order, and how often was compiled.
 
@@ -48,27 +56,40 @@ def run_all(
         As many as there are processors by default; 1 stays in this process.
     what : str
         Whose tasks they are, for messages.
-    progress : callable, optional
-        Of the number of tasks that are done.
+    doing : str, optional
+        What is said to be going on, in the line that says how many tasks are done.
 
     Raises
     ------
     InputError
         If the number is below 1, or something cannot be sent to other processes.
+    DimtensorError
+        If a process ends before its task does.
     """
     number = _number(processes, what)
     number = min(number, len(arguments))
-    if number <= 1:
-        before = _compiled()
-        results = []
-        for at, argument in enumerate(arguments):
-            results.append(task(shared, argument))
-            if progress is not None:
+    with Progress(doing or what, len(arguments), wanted=doing is not None) as progress:
+        if number <= 1:
+            before = _compiled()
+            results = []
+            for at, argument in enumerate(arguments):
+                results.append(task(shared, argument))
                 progress(at + 1)
-        return results, _compiled() - before
+            return results, _compiled() - before
+        return _in_processes(task, shared, arguments, number, what, progress)
+
+
+def _in_processes(
+    task: Task,
+    shared: Any,
+    arguments: Sequence[Any],
+    number: int,
+    what: str,
+    progress: Callable[[int], None],
+) -> tuple[list[Any], int]:
     try:
         sent = pickle.dumps((task, shared))
-    except Exception as error:
+    except Exception as error:  # classes of the user's raise what they like
         raise InputError(
             build_message(
                 f"{what}: the model cannot be sent to other processes",
@@ -77,7 +98,7 @@ def run_all(
             )
         ) from error
     with tempfile.TemporaryDirectory(prefix="dimtensor-") as folder:
-        return _Pool(sent, number, folder, progress).run(arguments)
+        return _Pool(sent, number, folder, what, progress).run(arguments)
 
 
 def _compiled() -> int:
@@ -96,14 +117,15 @@ class _Pool:
     """Workers, each with a thread that hands it tasks."""
 
     def __init__(
-        self, sent: bytes, number: int, folder: str, progress: Callable[[int], None] | None
+        self, sent: bytes, number: int, folder: str, what: str, progress: Callable[[int], None]
     ):
-        self.sent, self.number, self.progress = sent, number, progress
+        self.sent, self.number, self.what, self.progress = sent, number, what, progress
         self.environment = _environment(folder)
         self.waiting: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
         self.results: dict[int, Any] = {}
         self.errors: list[BaseException] = []
         self.compilations = 0
+        self.workers: list[subprocess.Popen[bytes]] = []
         self._lock = threading.Lock()
 
     def run(self, arguments: Sequence[Any]) -> tuple[list[Any], int]:
@@ -113,13 +135,28 @@ class _Pool:
         threads = [
             threading.Thread(target=self._work, args=(at, first_done)) for at in range(self.number)
         ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        try:
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        except BaseException as error:
+            self._stop(error, first_done)
+            for thread in threads:
+                if thread.ident is not None:  # an interrupt may come before all are started
+                    thread.join()
+            raise
         if self.errors:
             raise self.errors[0]
         return [self.results[at] for at in range(len(arguments))], self.compilations
+
+    def _stop(self, error: BaseException, first_done: threading.Event) -> None:
+        """End all workers: those who wait for one read that it is gone."""
+        with self._lock:
+            self.errors.append(error)
+            for worker in self.workers:
+                worker.kill()
+        first_done.set()
 
     def _work(self, number: int, first_done: threading.Event) -> None:
         if number:  # what the first one compiles is there for all others
@@ -141,29 +178,54 @@ class _Pool:
             stdout=subprocess.PIPE,
             env=self.environment,
         ) as worker:
-            assert worker.stdin is not None
-            assert worker.stdout is not None
             try:
-                _write(worker.stdin, self.sent)
-                while not self.errors:
-                    try:
-                        at, argument = self.waiting.get_nowait()
-                    except queue.Empty:
-                        break
-                    _write(worker.stdin, pickle.dumps(argument))
-                    fine, result, compiled = pickle.loads(_read(worker.stdout))
-                    if not fine:
-                        raise result
-                    with self._lock:
-                        self.results[at] = result
-                        self.compilations += compiled
-                        if self.progress is not None:
-                            self.progress(len(self.results))
-                    first_done.set()
-                worker.stdin.close()
+                self._hand_out(worker, first_done)
+            except (EOFError, BrokenPipeError) as error:
+                raise self._ended(worker) from error
             except BaseException:
                 worker.kill()
                 raise
+
+    def _ended(self, worker: subprocess.Popen[bytes]) -> DimtensorError:
+        """The error of a worker that answers no more."""
+        assert worker.stdin is not None
+        with contextlib.suppress(OSError):  # there may be something left that was not read
+            worker.stdin.close()
+        try:
+            status: int | str = worker.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            worker.kill()
+            status = "none, it had to be ended"
+        return DimtensorError(
+            build_message(
+                f"{self.what}: a process ended before its task did",
+                [("exit status", status)],
+                "what it printed says why; processes=1 stays in this process",
+            )
+        )
+
+    def _hand_out(self, worker: subprocess.Popen[bytes], first_done: threading.Event) -> None:
+        assert worker.stdin is not None
+        assert worker.stdout is not None
+        with self._lock:
+            self.workers.append(worker)
+        _write(worker.stdin, self.sent)
+        while not self.errors:
+            try:
+                at, argument = self.waiting.get_nowait()
+            except queue.Empty:
+                break
+            _write(worker.stdin, pickle.dumps(argument))
+            fine, result, compiled = pickle.loads(_read(worker.stdout))
+            with self._lock:
+                if not fine:
+                    self.errors.append(result)
+                    break
+                self.results[at] = result
+                self.compilations += compiled
+                self.progress(len(self.results))
+            first_done.set()
+        worker.stdin.close()
 
 
 def _environment(folder: str) -> dict[str, str]:
@@ -186,9 +248,12 @@ def _write(stream: IO[bytes], content: bytes) -> None:
 def _read(stream: IO[bytes]) -> bytes:
     head = stream.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
-        raise EOFError("a worker process ended before its task did")
+        raise EOFError
     (length,) = _LENGTH.unpack(head)
-    return stream.read(length)
+    content = stream.read(length)
+    if len(content) < length:
+        raise EOFError
+    return content
 
 
 def serve() -> None:
@@ -208,7 +273,7 @@ def serve() -> None:
             try:
                 found = task(shared, argument)
                 answer = (True, found, _compiled() - before)
-            except Exception as error:
+            except Exception as error:  # it is raised where the task came from
                 answer = (False, error, 0)
             before = _compiled()
             _write(results, _answer(answer))
@@ -217,7 +282,7 @@ def serve() -> None:
 def _answer(answer: tuple[bool, Any, int]) -> bytes:
     try:
         return pickle.dumps(answer)
-    except Exception as error:
+    except Exception as error:  # classes of the user's raise what they like
         return pickle.dumps((False, RuntimeError(f"{answer[1]!r} ({error})"), 0))
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dimtensor.errors import CheckError, ModelWarning, build_message, listing, plain_repr, warn
+from dimtensor.errors import CheckError, ModelWarning, build_message, listing, warn
 
 if TYPE_CHECKING:
     from dimtensor.model.logdensity import LogDensity
@@ -75,8 +75,8 @@ class _Climb:
         return self.value + rise, 2 * rise * away / max(float(away @ away), 1e-300)
 
 
-def find_mode(density: LogDensity, start: np.ndarray) -> Mode:
-    """Climb from a point by L-BFGS.
+def find_mode(density: LogDensity, start: np.ndarray, what: str = "mode") -> Mode:
+    """Climb from a point by L-BFGS, for something that messages name.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def find_mode(density: LogDensity, start: np.ndarray) -> Mode:
     if climb.reached(start) is None:
         raise CheckError(
             build_message(
-                "mode: the log density is not finite where the search starts",
+                f"{what}: the log density is not finite where the search for the mode starts",
                 hint="start elsewhere with initial={...}",
             )
         )
@@ -114,7 +114,7 @@ def find_mode(density: LogDensity, start: np.ndarray) -> Mode:
         names = listing([density.names[at] for at in np.argsort(-gains) if gains[at] > _GAIN])
         warn(
             build_message(
-                "mode: the search did not end at a maximum",
+                f"{what}: the search for the mode did not end at a maximum",
                 [("reason", found.message), ("elements with a slope", names)],
                 "the density may have no maximum, as that of a spread and its effects has none; "
                 "try fit.noncentred(...), or start elsewhere with initial={...}",
@@ -160,7 +160,7 @@ def normal_at(density: LogDensity, mode: Mode) -> Normal:
     Raises
     ------
     CheckError
-        If the log density does not curve downwards in all directions.
+        If the log density is flat or rises along a direction: no normal distribution fits.
 
     References
     ----------
@@ -180,18 +180,38 @@ def normal_at(density: LogDensity, mode: Mode) -> Normal:
     precision = -(hessian + hessian.T) / 2
     values, vectors = np.linalg.eigh(precision)
     if size and not values[0] > _CURVED * values[-1]:
-        flattest = np.argsort(-abs(vectors[:, 0]))[:3]
-        raise CheckError(
-            build_message(
-                "laplace: the log density does not curve downwards at its mode",
-                [
-                    ("curvature of the flattest direction", plain_repr(float(-values[0]))),
-                    ("elements along it", listing([density.names[at] for at in flattest])),
-                ],
-                "their posterior may have no normal shape; sample it",
-            )
-        )
+        flat = mode.converged and abs(values[0]) <= _CURVED * abs(values[-1])
+        raise _no_normal(density, flat, float(-values[0]), vectors[:, 0])
     factor = np.linalg.cholesky(precision)
     log_det = 2 * np.log(np.diag(factor)).sum()
     evidence = mode.value + 0.5 * size * np.log(2 * np.pi) - 0.5 * log_det
     return Normal(x, factor, float(evidence))
+
+
+def _no_normal(
+    density: LogDensity, flat: bool, curvature: float, direction: np.ndarray
+) -> CheckError:
+    """Why no normal distribution fits, by the direction in which the log density curves least."""
+    elements = [density.names[at] for at in np.argsort(-abs(direction))[:3]]
+    if flat:
+        return CheckError(
+            build_message(
+                "laplace: the log density is flat along a direction at its mode, so that no normal "
+                "distribution fits",
+                [("elements along it", listing(elements))],
+                "neither data nor priors tell them apart: give them a narrower prior, or leave one "
+                "out",
+            )
+        )
+    return CheckError(
+        build_message(
+            "laplace: the search ended at no maximum: along a direction the log density does not "
+            "curve downwards, so that no normal distribution fits",
+            [
+                ("elements along it", listing(elements)),
+                ("its second derivative", f"{curvature:.3g}"),
+            ],
+            "another parametrisation may have a maximum, fit.noncentred(...), or another start, "
+            "initial={...}; sampling needs none",
+        )
+    )

@@ -70,7 +70,7 @@ def sample(
     seed : int, optional
         One is drawn where it is left out; it is among the attributes of the result.
     progress_bar : bool
-        Of nutpie and NumPyro.
+        Whether the progress is shown.
     extra : dict of str to DimTensor, optional
         More expressions to record, beside the model's deterministics.
     initial : dict or ndarray, optional
@@ -227,8 +227,27 @@ def check_whole(
             raise InputError(f"{what}: {name}={number} is below 1")
 
 
+def check_unknowns(model: LogDensity) -> None:
+    """Check that there is something to move.
+
+    Raises
+    ------
+    InputError
+        If there are no parameters, or all of them are empty.
+    """
+    if not model.size:
+        raise InputError(
+            build_message(
+                "nothing is unknown: the log density has no parameters with elements",
+                [("parameters", ", ".join(p.name for p in model.parameters) or "none")],
+                "draw() gives draws of what is not observed without a posterior",
+            )
+        )
+
+
 def start_of(model: LogDensity, initial: Any) -> np.ndarray:
     """The flat vector that a search or a chain starts at."""
+    check_unknowns(model)
     if initial is None:
         return model.initial_point
     start = model.unconstrain(initial) if isinstance(initial, Mapping) else initial

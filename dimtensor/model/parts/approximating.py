@@ -12,7 +12,7 @@ from dimtensor.model.density import log_density, raw_name
 from dimtensor.model.inference.approximate import Mode, find_mode, normal_at
 from dimtensor.model.inference.results import with_known_groups
 from dimtensor.model.inference.runs import Draws, Run, labelled
-from dimtensor.model.inference.sample import check_whole, start_of
+from dimtensor.model.inference.sample import check_unknowns, check_whole, start_of
 from dimtensor.model.logdensity import LogDensity
 from dimtensor.model.parts.summing import Summing
 
@@ -102,16 +102,32 @@ class Approximating(Summing):
         Raises
         ------
         CheckError
-            If the log density does not curve downwards at its mode.
+            If the log density is not finite where the search for the mode starts, or is flat or
+            rises along a direction where it ends: no normal distribution fits.
+
+        Warns
+        -----
+        ModelWarning
+            If no maximum is found.
 
         References
         ----------
         Tierney and Kadane 1986, "Accurate approximations for posterior moments and marginal
         densities", Journal of the American Statistical Association 81.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> from dimtensor import dist
+        >>> mu = dt.rv("mu", dist.Normal(0.0, 1.0))
+        >>> fit = dt.Model(dt.rv("y", dist.Normal(mu, 1.0)), backend="python").observe(y=1.0)
+        >>> post = fit.laplace(1000, seed=1)  # the posterior is normal, with mean and variance 1/2
+        >>> round(float(post["posterior"]["mu"].mean()), 1)
+        0.5
         """
         check_whole("laplace", {"draws": draws}, {"seed": seed})
         density = log_density(_model(self))
-        mode: Mode = find_mode(density, start_of(density, initial))
+        mode: Mode = find_mode(density, start_of(density, initial), "laplace")
         normal = normal_at(density, mode)
         seed = _some(seed)
         vectors, log_q = normal.draw(draws, seed)
@@ -158,6 +174,15 @@ class Approximating(Summing):
         ----------
         Zhang, Carpenter, Gelman and Vehtari 2022, "Pathfinder: Parallel quasi-Newton variational
         inference", Journal of Machine Learning Research 23.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> from dimtensor import dist
+        >>> mu = dt.rv("mu", dist.Normal(0.0, 10.0))
+        >>> fit = dt.Model(dt.rv("y", dist.Normal(mu, 1.0)), backend="jax").observe(y=1.0)
+        >>> dict(fit.pathfinder(4, paths=1, maxiter=5, seed=1)["posterior"]["mu"].sizes)
+        {'chain': 1, 'draw': 4}
         """
         from dimtensor.interop.blackjax_variational import pathfinder
 
@@ -224,6 +249,7 @@ class Approximating(Summing):
         if not isinstance(learning_rate, (int, float)) or not learning_rate > 0:
             raise InputError(f"advi: learning_rate is above 0, not {learning_rate!r}")
         density, seed = log_density(_model(self)), _some(seed)
+        check_unknowns(density)
         found = advi(density, draws, seed, steps, samples, float(learning_rate), bool(full_rank))
         method = "full-rank advi" if full_rank else "mean-field advi"
         tree = self._of_blackjax(density, found, method, seed)

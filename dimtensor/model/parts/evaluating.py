@@ -14,11 +14,26 @@ from dimtensor.model.records import as_dataset
 if TYPE_CHECKING:
     import xarray as xr
 
+    from dimtensor.display.plots import ModelPlots
     from dimtensor.model.model import Model
 
 
 class Evaluating(Approximating):
     """Log densities of :class:`dimtensor.Model`, by variable."""
+
+    @property
+    def plot(self) -> ModelPlots:
+        """ArviZ's plots of draws: ``fit.plot.trace(post)`` is ``arviz.plot_trace(post)``.
+
+        All functions ``plot_...`` of ArviZ are there; ``var_names`` may be tensors.
+
+        Returns
+        -------
+        ModelPlots
+        """
+        from dimtensor.display.plots import ModelPlots
+
+        return ModelPlots(cast("Model", self))
 
     def logp(self, point: Any) -> xr.Dataset:
         """Log densities by variable, element by element.
@@ -37,6 +52,16 @@ class Evaluating(Approximating):
         ------
         InputError
             If a value is missing.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> from dimtensor import dist
+        >>> mu = dt.rv("mu", dist.Normal(0.0, 1.0))
+        >>> fit = dt.Model(dt.rv("y", dist.Normal(mu, 1.0)), backend="python").observe(y=1.0)
+        >>> terms = fit.logp({"mu": 1.0})  # -log(2 pi) / 2, less 1 / 2 for mu
+        >>> round(terms["mu"].item(), 3), round(terms["y"].item(), 3)
+        (-1.419, -0.919)
         """
         return self._terms(point, list(self.variables))
 
@@ -65,6 +90,16 @@ class Evaluating(Approximating):
             If nothing is observed.
         GraphError
             If elements share what is summed out, and are not asked for one step ahead.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> from dimtensor import dist
+        >>> mu = dt.rv("mu", dist.Normal(0.0, 1.0))
+        >>> fit = dt.Model(dt.rv("y", dist.Normal(mu, 1.0)), backend="python").observe(y=1.0)
+        >>> post = fit.log_likelihood(fit.laplace(20, seed=1))
+        >>> dict(post["log_likelihood"]["y"].sizes)
+        {'chain': 1, 'draw': 20}
         """
         if not self.observed:
             raise InputError("log_likelihood: the model has no observations; model.observe({...})")
@@ -85,6 +120,15 @@ class Evaluating(Approximating):
         -------
         DataTree
             `post` with the group ``log_prior``.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> from dimtensor import dist
+        >>> mu = dt.rv("mu", dist.Normal(0.0, 1.0))
+        >>> fit = dt.Model(dt.rv("y", dist.Normal(mu, 1.0)), backend="python").observe(y=1.0)
+        >>> list(fit.log_prior(fit.laplace(20, seed=1))["log_prior"].data_vars)
+        ['mu']
         """
         found = self._terms(posterior_of(post), list(cast("Model", self).free))
         return extended(post, {"log_prior": with_leading(found, post)})

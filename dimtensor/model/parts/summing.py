@@ -22,12 +22,16 @@ class Summing(Drawing):
     """What :class:`dimtensor.Model` can do with discrete variables."""
 
     _marginal: dict[str, Any]
+    _associative_scan: bool
 
     @abstractmethod
     def _copy(self) -> Self: ...
 
     def marginalize(
-        self, *variables: Any, states: Mapping[Any, Sequence[int]] | None = None
+        self,
+        *variables: Any,
+        states: Mapping[Any, Sequence[int]] | None = None,
+        associative_scan: bool = False,
     ) -> Self:
         """The same model with discrete variables summed out of its log density.
 
@@ -38,6 +42,9 @@ class Summing(Drawing):
         *variables : DimTensor or str
         states : dict of DimTensor (or its name) to sequence of int, optional
             The values of variables that have no two bounds, such as counts.
+        associative_scan : bool, optional
+            Multiply the matrices of chains in pairs, with states³ numbers for each position, as
+            :func:`dimtensor.marginalize` does.
 
         Returns
         -------
@@ -74,6 +81,7 @@ class Summing(Drawing):
                 raise InputError(f"marginalize: {name!r} is observed, and has nothing to sum over")
             found[name] = chosen.get(name)
         other._marginal = found
+        other._associative_scan = self._associative_scan or associative_scan
         unknowns_of(_placed(other))
         return other
 

@@ -8,12 +8,13 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.backends import backend_of
+from dimtensor.backends.progress import Progress
 from dimtensor.dims import Dim
 from dimtensor.errors import InputError, build_message, did_you_mean, listing
 from dimtensor.graph import Node, toposort
 from dimtensor.model.inference.results import as_tree, extended, known_groups, posterior_of
 from dimtensor.model.predictive.generation import CHAIN, DRAW, Draws, as_input
-from dimtensor.model.predictive.new_labels import padded, widened
+from dimtensor.model.predictive.new_labels import known_positions, padded, widened
 from dimtensor.model.variables import Found, Variable
 from dimtensor.tensor.handle import TensorHandle, wrap
 from dimtensor.values.data import as_mapping
@@ -21,6 +22,7 @@ from dimtensor.values.data import as_mapping
 if TYPE_CHECKING:
     import xarray as xr
 
+    from dimtensor.model.observations import Observations
     from dimtensor.tensor.core import DimTensor
 
 
@@ -33,7 +35,7 @@ class Drawing(ABC):
 
     backend: str
     outputs: tuple[DimTensor, ...]
-    observed: dict[str, xr.DataArray]
+    observed: Observations
     data: dict[str, xr.DataArray]
     _found: Found
     _functions: dict[Any, Draws]
@@ -112,10 +114,21 @@ class Drawing(ABC):
         ------
         InputError
             If an input has no value, or a length is not known.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> from dimtensor import dist
+        >>> mu = dt.rv("mu", dist.Normal(0.0, 1.0))
+        >>> model = dt.Model(dt.rv("y", dist.Normal(mu, 1.0)), backend="python")
+        >>> drawn = model.draw(20, seed=1)
+        >>> list(drawn["prior"].data_vars), dict(drawn["prior_predictive"]["y"].sizes)
+        (['mu'], {'chain': 1, 'draw': 20})
         """
         predictive = {*self.observed, *(x.node.name for x in self.outputs if x.node.kind == "rv")}
         targets = {**{name: v.node for name, v in self.variables.items()}, **self._found.named}
-        found = self._draws(targets, {}, seed, {CHAIN: 1, DRAW: n, **(dims or {})}, {}, backend)
+        told = {CHAIN: 1, DRAW: n, **(dims or {})}
+        found = self._draws(targets, {}, seed, told, {}, {}, backend)
         prior = {name: x for name, x in found.items() if name not in predictive}
         outcome = {name: x for name, x in found.items() if name in predictive}
         groups = {"prior": prior, "prior_predictive": outcome}
@@ -145,8 +158,10 @@ class Drawing(ABC):
             What is drawn or computed: by default the outputs of the model.
         dims : dict of Dim to Dim, int or labels, optional
             A wider dim: elements with a known label keep their draws, others are drawn from their
-            distribution given the variables that it depends on. Or lengths or labels of dims that
-            no data tell.
+            distribution given the variables that it depends on. Where elements belong together
+            along the dim, as those of a series or a Gaussian process, they are drawn given the
+            known ones, too, which of an observed variable are its observations. Without labels
+            the first elements are the known ones. Or lengths or labels of dims that no data tell.
         backend : {"python", "numba", "jax"}, optional
             What the draws are compiled with. Left out, nothing is compiled for fewer than five
             million numbers; more are drawn by machine code, which is the same for all lengths,
@@ -164,6 +179,18 @@ class Drawing(ABC):
             If there is no seed, or an input has no value.
         LabelError
             If data have labels that a dim lacks.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> from dimtensor import dist
+        >>> x = dt.data([1.0, 2.0], dims=dt.Dim("obs"), name="x")
+        >>> slope = dt.rv("slope", dist.Normal(0.0, 1.0))
+        >>> model = dt.Model(dt.rv("y", dist.Normal(slope * x, 1.0)), backend="python")
+        >>> post = model.observe(y=[1.1, 1.9]).laplace(20, seed=1)
+        >>> new = model.predict(post, {"x": [1.0, 2.0, 3.0]}, seed=1)
+        >>> dict(new["predictions"]["y"].sizes)
+        {'chain': 1, 'draw': 20, 'obs': 3}
         """
         known = as_mapping(dims, "dims")
         wider = {old: new for old, new in known.items() if isinstance(new, Dim)}
@@ -174,7 +201,11 @@ class Drawing(ABC):
         # what depends on no variable that is given is drawn as often
         told |= {CHAIN: draws.sizes["chain"], DRAW: draws.sizes["draw"]}
         targets = model._targets(names)
-        found = model._draws(targets, draws, seed, told, wider, backend)
+        # observations that others along the wider dim follow from
+        begun = {name: x for name, x in self.observed.items() if name not in model.observed
+                 and not set(wider).isdisjoint(self.variables[name].distribution.event_dims)
+                 }  # fmt: skip
+        found = model._draws(targets, draws, seed, told, wider, begun, backend)
         sizes = {dim: draws.sizes[dim] for dim in ("chain", "draw") if dim in draws.sizes}
         new = bool(data or dims)
         group = "predictions" if new else "posterior_predictive"
@@ -200,6 +231,7 @@ class Drawing(ABC):
         seed: int | None,
         told: Mapping[Dim, Any],
         wider: Mapping[Dim, Dim],
+        begun: Mapping[str, xr.DataArray],
         backend: str | None,
     ) -> dict[str, xr.DataArray]:
         from dimtensor.interop.datasets import values_from
@@ -211,7 +243,9 @@ class Drawing(ABC):
             for name in self.observed
             if name in above and name not in targets and name not in given
         }
-        unknown = [name for name in fixed if bool(self.observed[name].isnull().any())]
+        begun = {name: x for name, x in begun.items() if name in above and name not in given}
+        known = {**{name: self.observed[name] for name in fixed}, **begun}
+        unknown = [name for name, x in known.items() if bool(x.isnull().any())]
         if unknown:
             raise InputError(
                 build_message(
@@ -219,22 +253,29 @@ class Drawing(ABC):
                     hint="predict these variables, too: names=[...]",
                 )
             )
-        labels = {new: draws.indexes[old.short] for old, new in wider.items()
-                  if old.short in draws.indexes}  # fmt: skip
+        grown = {name: known_positions(name, self.variables[name], x, wider)
+                 for name, x in {**{name: draws[name] for name in given}, **begun}.items()
+                 }  # fmt: skip
+        grown = {name: at for name, at in grown.items() if at}
         values: dict[Any, Any] = {**self.defaults, **{n: self.observed[n] for n in fixed}, **told}
         if backend is None:
             many = _numbers(targets.values(), values, draws) >= MANY
             backend = self.backend if many and backend_of(self.backend).native else "python"
-        key = (tuple(targets.items()), tuple(given), tuple(fixed), tuple(labels), backend,
-               tuple(tuple(x) for x in labels.values()))  # fmt: skip
+        key = (tuple(targets.items()), tuple(given), tuple(fixed), tuple(begun), backend,
+               tuple((name, *at.items()) for name, at in grown.items()))  # fmt: skip
         function = self._functions.get(key)
         if function is None:
-            function = self._functions[key] = Draws(targets, given, fixed, labels, backend)
+            function = self._functions[key] = Draws(targets, given, fixed, grown, begun, backend)
         if given:
             nodes = [x for x in function.inputs if x.name in given]
-            values |= {x.name: value for x, value in values_from(draws, nodes).items()}
-            values = padded(values, nodes, labels)
-        return function(values, seed)
+            values |= {
+                x.name: padded(self.variables[str(x.name)].node, value, grown.get(str(x.name), ()))
+                for x, value in values_from(draws, nodes).items()
+            }
+        for name, start in begun.items():
+            values[name] = padded(self.variables[name].node, start, grown[name])
+        with Progress(f"drawing {listing(list(targets), limit=3)}"):
+            return function(values, seed)
 
     @property
     def defaults(self) -> dict[str, xr.DataArray]:

@@ -10,16 +10,18 @@ import numpy as np
 from dimtensor.compile.function import CompiledFunction, free_inputs
 from dimtensor.compile.function import function as compile_function
 from dimtensor.dims import Dim, without
+from dimtensor.dist.given import Given
 from dimtensor.dist.laws import Law
 from dimtensor.errors import InputError, build_message
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.walk import LEAF_KINDS
 from dimtensor.model.variables import put
 from dimtensor.random import generator
+from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.elementwise import where
 from dimtensor.tensor.handle import wrap
-from dimtensor.tensor.inputs import data as make_data
 from dimtensor.tensor.inputs import tensor
+from dimtensor.values.outputs import Held
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -39,8 +41,10 @@ class Draws:
         Variables whose values come with a call, with the dims chain and draw.
     fixed : dict of str to Node
         What takes the place of other variables.
-    grown : dict of Dim to sequence
-        Dims along which only elements of some labels are given; others are drawn.
+    grown : dict of str to dict of Dim to tuple of int
+        Dims of variables along which only elements at some positions are given; others are drawn.
+    observed : collection of str
+        Variables of which observations are such elements.
     """
 
     def __init__(
@@ -48,10 +52,11 @@ class Draws:
         targets: Mapping[str, Node],
         given: Collection[str],
         fixed: Mapping[str, Node],
-        grown: Mapping[Dim, Sequence[Any]],
+        grown: Mapping[str, Mapping[Dim, tuple[int, ...]]],
+        observed: Collection[str],
         backend: str,
     ):
-        self.given, self.fixed, self.grown = given, fixed, grown
+        self.given, self.fixed, self.grown, self.observed = given, fixed, grown, observed
         self._rng = generator(SEED)
         nodes = put(list(targets.values()), self._chosen)
         self.inputs = free_inputs(nodes)
@@ -68,20 +73,30 @@ class Draws:
         assert node.name is not None
         if node.name in self.fixed:
             return self.fixed[node.name]
-        if node.name not in self.given:
+        if node.name not in self.given and node.name not in self.observed:
             return self._drawn(node, inputs)
-        known = tensor(node.name, (CHAIN, DRAW, *node.dims), node.dtype, node.categories)
-        for dim, labels in self.grown.items():
-            if dim in node.dims:
-                found = make_data(np.isin(np.asarray(dim.coords), labels), dims=dim)
-                known = where(found, known, wrap(self._drawn(node, inputs)))
-        return known.node
+        dims = (CHAIN, DRAW, *node.dims) if node.name in self.given else node.dims
+        known = tensor(node.name, dims, node.dtype, node.categories)
+        at = self.grown.get(node.name, {})
+        event = node.attrs.law.of(inputs).event_dims
+        within = {dim: there for dim, there in at.items() if dim in event}
+        value = known
+        if any(len(there) < len(dim) for dim, there in within.items()):
+            value = wrap(self._drawn(node, inputs, Given(known, within)))
+        for dim, there in at.items():
+            if dim not in within:
+                found = arange(dim).isin(list(there))
+                value = where(found, value, wrap(self._drawn(node, inputs)))
+        return value.node
 
-    def _drawn(self, node: Node, inputs: tuple[Node, ...]) -> Node:
+    def _drawn(self, node: Node, inputs: tuple[Node, ...], given: Given | None = None) -> Node:
         law: Law = node.attrs.law
         d = law.of(inputs)
         dims = without((*node.dims, CHAIN, DRAW), d.dims)
-        value, self._rng = d.draw(self._rng, dims)
+        if given is None:
+            value, self._rng = d.draw(self._rng, dims)
+        else:
+            value, self._rng = d._draw_given(self._rng, given, dims)
         return (value if node.categories is not None else value.astype(node.dtype)).node
 
     def __call__(self, values: Mapping[Any, Any], seed: int | None) -> dict[str, xr.DataArray]:
@@ -128,8 +143,14 @@ def late_roots(nodes: Sequence[Node]) -> list[Dim]:
 
 def admitted(node: Node, value: Any) -> xr.DataArray:
     """A value for an input, checked and labelled."""
+    found = held(node, value)
+    return found.labelled(found.values)
+
+
+def held(node: Node, value: Any) -> Held:
+    """A value for an input, checked; it is labelled later or never."""
     x = tensor(node.name, node.dims, node.dtype, node.categories)
-    if isinstance(value, (list, tuple)) and len(node.dims) == 1:
+    named = isinstance(value, tuple) and len(value) == 2 and np.ndim(value[1])  # dims and values
+    if isinstance(value, (list, tuple)) and len(node.dims) == 1 and not named:
         value = np.asarray(value)
-    result = compile_function([x], x, "python")(value)
-    return result
+    return compile_function([x], x, "python").held(value)[0]

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from dimtensor.dims import Dim
-from dimtensor.errors import DimError, build_message
+from dimtensor.errors import DimError, LabelError, build_message, listing
 from dimtensor.graph import Node
 from dimtensor.graph.rebuilding.substitute import rebuild, substitute
+from dimtensor.model.observations import Observations
 from dimtensor.model.predictive.generation import as_input
+from dimtensor.model.records import label_text
 from dimtensor.tensor.handle import wrap
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
     from dimtensor.model.predictive.drawing import Drawing
+    from dimtensor.model.variables import Variable
 
 
 def widened(model: Drawing, wider: Mapping[Dim, Dim]) -> Drawing:
@@ -26,7 +32,8 @@ def widened(model: Drawing, wider: Mapping[Dim, Dim]) -> Drawing:
     """
     used = {dim for v in model.variables.values() for dim in v.node.dims}
     for old, new in wider.items():
-        if old not in used or new.short != old.short or new.coords is None:
+        unlike = new.coords is None and (old.coords is not None or new.length is None)
+        if old not in used or new.short != old.short or unlike:
             raise DimError(
                 build_message(
                     f"predict: {new!r} cannot take the place of {old!r}",
@@ -47,17 +54,66 @@ def widened(model: Drawing, wider: Mapping[Dim, Dim]) -> Drawing:
     along = {new.short for new in wider.values()}
     other.data = {n: x for n, x in defaults.items() if n in inputs and not along & set(x.dims)}
     kept = {n: x for n, x in model.observed.items() if not along & set(x.dims)}
-    other.observed = kept
+    other.observed = Observations(kept)
     return other
 
 
-def padded(
-    values: Mapping[Any, Any], nodes: Sequence[Node], labels: Mapping[Dim, Any]
-) -> dict[Any, Any]:
-    """Values of inputs with zeros where a wider dim has labels that they lack."""
-    found = dict(values)
-    for node in nodes:
-        to = {dim.short: dim.coords for dim in node.dims if dim in labels}
-        if to:
-            found[node.name] = found[node.name].reindex(to, fill_value=0)
+def known_positions(
+    name: str, variable: Variable, values: xr.DataArray, wider: Mapping[Dim, Dim]
+) -> dict[Dim, tuple[int, ...]]:
+    """Where known elements of a variable are along its wider dims.
+
+    Elements without labels are the first ones.
+
+    Raises
+    ------
+    LabelError
+        If a dim along which elements belong together lacks labels of known elements, or these
+        have none.
+    """
+    import pandas as pd
+
+    found = {}
+    for new in wider.values():
+        if new not in variable.node.dims:
+            continue
+        unlabelled = new.short not in values.indexes
+        own = pd.RangeIndex(values.sizes[new.short]) if unlabelled else values.indexes[new.short]
+        at = _labels_of(new).get_indexer(own)
+        if unlabelled and (at < 0).any():
+            raise LabelError(
+                f"predict: {name!r} has no labels along {new.short} that tell which elements of "
+                "the wider dim are known"
+            )
+        if new in variable.distribution.event_dims and (at < 0).any():
+            raise LabelError(
+                build_message(
+                    f"predict: elements of {name!r} belong together along {new.short}, and the "
+                    "wider dim lacks labels of some that are known",
+                    [("lacks", listing([label_text(label) for label in own[at < 0]]))],
+                    f"dims={{{new.short}: dt.Dim({new.short!r}, coords=[*known, *more])}}",
+                )
+            )
+        found[new] = tuple(map(int, at[at >= 0]))
     return found
+
+
+def padded(node: Node, value: xr.DataArray, wider: Iterable[Dim]) -> xr.DataArray:
+    """Values with something where a wider dim has elements that they lack."""
+    import pandas as pd
+
+    to = {dim: _labels_of(dim) for dim in wider if dim in node.dims}
+    if not to:
+        return value
+    lacking = [dim for dim in to if dim.short not in value.indexes]
+    value = value.assign_coords({d.short: pd.RangeIndex(value.sizes[d.short]) for d in lacking})
+    filling = 0 if node.categories is None else _labels_of(node.categories)[0]
+    value = value.reindex({d.short: labels for d, labels in to.items()}, fill_value=filling)
+    return value.drop_vars([dim.short for dim in to if dim.coords is None])
+
+
+def _labels_of(dim: Dim) -> pd.Index:
+    """Labels of a dim, or its positions."""
+    import pandas as pd
+
+    return pd.RangeIndex(len(dim)) if dim.coords is None else pd.Index(list(dim.coords))

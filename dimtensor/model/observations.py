@@ -1,0 +1,98 @@
+"""Observations as a model keeps them: arrays, which are labelled where somebody asks for labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dimtensor.values.outputs import Held
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+class Observation:
+    """Values of one random variable, some of which may be missing.
+
+    Importing xarray takes longer than a small model's first gradient, and values that came without
+    labels need none of it.
+
+    Parameters
+    ----------
+    value : Held or DataArray
+    values : ndarray, optional
+        What stands in place of the values of `value`.
+    """
+
+    def __init__(self, value: Held | xr.DataArray, values: np.ndarray | None = None):
+        self._held = value if isinstance(value, Held) else None
+        if not isinstance(value, Held):
+            self.array = value  # in place of the property
+        elif values is not None:
+            self.values = values
+
+    @cached_property
+    def array(self) -> xr.DataArray:
+        assert self._held is not None
+        return self._held.labelled(self.values)
+
+    @cached_property
+    def values(self) -> np.ndarray:
+        return self.array.values if self._held is None else self._held.values
+
+    @cached_property
+    def absent(self) -> np.ndarray:
+        """Which values are missing."""
+        if self._held is None:
+            return self.array.isnull().values
+        if self.values.dtype.kind not in "fc":  # numbers or labels, none of which is missing
+            return np.zeros(self.values.shape, bool)
+        return np.isnan(self.values)
+
+    @property
+    def complete(self) -> bool:
+        return not self.absent.any()
+
+    @property
+    def given(self) -> Any:
+        """What ``dt.data`` takes."""
+        return self.array if self._held is None else (self._held.names, self.values)
+
+    def astype(self, dtype: str) -> Observation:
+        """The same values of another dtype."""
+        if self.values.dtype == np.dtype(dtype):
+            return self
+        if self._held is None:
+            return Observation(self.array.astype(dtype))
+        return Observation(self._held, self.values.astype(dtype))
+
+    def __reduce__(self) -> tuple:
+        return Observation, (self.array,)
+
+
+class Observations(Mapping[str, "xr.DataArray"]):
+    """Labelled observations by name; each is labelled when it is asked for first."""
+
+    def __init__(self, values: Mapping[str, Observation | xr.DataArray] | None = None):
+        self.plain = {
+            name: x if isinstance(x, Observation) else Observation(x)
+            for name, x in (values or {}).items()
+        }
+
+    def __getitem__(self, name: str) -> xr.DataArray:
+        return self.plain[name].array
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.plain
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.plain)
+
+    def __len__(self) -> int:
+        return len(self.plain)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
