@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dimtensor.dims import Coords, Dim
+from dimtensor.dims import Coords, Dim, dim_labels
 from dimtensor.errors import DimError, InputError, LabelError, build_message, listing
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import DataAttrs
@@ -108,7 +108,7 @@ def reindex(x: Any, indexers: Any = None, fill_value: Any = np.nan, **by_name: A
             raise DimError(
                 build_message(f"reindex: there is no dim {name!r}", [("dims", listing(side.names))])
             )
-        labels = new._labels() if isinstance(new, Dim) else Coords(new)
+        labels = dim_labels(new) if isinstance(new, Dim) else Coords(new)
         if labels is None:
             raise LabelError(f"reindex: {new!r} has no labels")
         wanted[name] = labels
@@ -160,7 +160,7 @@ class _Tensor:
         self._dims = {dim.short: dim for dim in node.dims}
         self.names = tuple(self._dims)
         found = {
-            name: data.get(dim) if dim._labels() is None else dim._labels()
+            name: data.get(dim) if dim_labels(dim) is None else dim_labels(dim)
             for name, dim in self._dims.items()
         }
         self.labels = {name: labels for name, labels in found.items() if labels is not None}
@@ -175,7 +175,7 @@ class _Tensor:
         for name, labels in self.labels.items():
             old = self._dims[name]
             dims = {dim for side in sides if (dim := side.dim(name)) is not None}
-            late = old._labels() is None and len(dims) == 1
+            late = dim_labels(old) is None and len(dims) == 1
             if late:
                 result = _relabel_data(result, old, joined[name], fill_value)
             elif len(dims) > 1 or not labels.same_labels(joined[name]):

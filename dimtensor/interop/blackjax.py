@@ -21,6 +21,7 @@ from dimtensor.interop.jax_samplers import (
     read_options,
     starts_of,
 )
+from dimtensor.interop.watching import tell_step, watch
 from dimtensor.model.inference.runs import Draws, Run, statistics_of
 
 if TYPE_CHECKING:
@@ -87,10 +88,7 @@ def sample(
     save_warmup: bool,
     options: Options,
 ) -> Run:
-    """Run BlackJAX's No-U-Turn sampler with Stan's windows of adaptation, all chains at once.
-
-    There is no progress bar: it would be a part of the program.
-    """
+    """Run BlackJAX's No-U-Turn sampler with Stan's windows of adaptation, all chains at once."""
     tune = TUNE if tune is None else tune
     jax = require("jax", "jax", NEEDS)
     blackjax = require("blackjax", "blackjax", NEEDS)
@@ -100,15 +98,17 @@ def sample(
         starts = starts_of(model, density, start, chains, seed)
         keys = jax.random.split(jax.random.key(seed), chains)
         key = ("blackjax", draws, tune, chains, save_warmup, options)
+        arguments = (keys, starts, *density.fixed)
 
         def make() -> Any:
             one = _one_chain(blackjax, density, draws, tune, save_warmup, options)
-            several = jax.vmap(one, in_axes=(0, 0, *[None] * len(density.fixed)))
-            return jax.jit(several).lower(keys, starts, *density.fixed).compile()
+            several = jax.vmap(one, in_axes=(None, 0, 0, *[None] * len(density.fixed)))
+            return jax.jit(several).lower(0, *arguments).compile()
 
         program = kept_program(model, density, key, make)
         started = time.perf_counter()
-        found = jax.tree.map(np.asarray, program(keys, starts, *density.fixed))
+        found = watch(program, arguments, tune + draws, f"{chains} chains", progress_bar)
+        found = jax.tree.map(np.asarray, found)
         seconds = time.perf_counter() - started
     after, warmup = (None if part is None else _draws(part, options.maxdepth) for part in found)
     assert after is not None
@@ -120,9 +120,17 @@ def sample(
 
 
 def _one_chain(
-    blackjax: Any, density: PureDensity, draws: int, tune: int, warmup: bool, options: Options
+    blackjax: Any,
+    density: PureDensity,
+    draws: int,
+    tune: int,
+    warmup: bool,
+    options: Options,
 ) -> Callable[..., Any]:
-    """The program of a chain: of a key, a start and the data, what is told of each draw."""
+    """The program of a chain: of the number of the run, a key, a start and the data.
+
+    It gives what is told of each draw.
+    """
     import jax
 
     def told(state: Any, info: Any, step_size: Any) -> dict[str, Any]:
@@ -138,10 +146,11 @@ def _one_chain(
             "step_size": step_size,
         }
 
-    def of_warmup(state: Any, info: Any, adaptation: Any) -> Any:
-        return told(state, info, adaptation.step_size) if warmup else None
+    def chain(number: Any, key: Any, start: Any, *fixed: Any) -> Any:
+        def of_warmup(state: Any, info: Any, adaptation: Any) -> Any:
+            tell_step(number, adaptation.ss_state.step)
+            return told(state, info, adaptation.step_size) if warmup else None
 
-    def chain(key: Any, start: Any, *fixed: Any) -> Any:
         def log_density(x: Any) -> Any:
             return density.function(x, *fixed)
 
@@ -157,11 +166,14 @@ def _one_chain(
         (state, parameters), before = adaptation.run(first, start, num_steps=tune)
         kernel = blackjax.nuts(log_density, **parameters)
 
-        def step(state: Any, key: Any) -> Any:
+        def step(state: Any, given: Any) -> Any:
+            at, key = given
+            tell_step(number, at)
             state, info = kernel.step(key, state)
             return state, told(state, info, parameters["step_size"])
 
-        _, after = jax.lax.scan(step, state, jax.random.split(second, draws))
+        steps = jax.numpy.arange(draws), jax.random.split(second, draws)
+        _, after = jax.lax.scan(step, state, steps)
         return after, before
 
     return chain

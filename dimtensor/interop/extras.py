@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
+import signal
 import sys
+import threading
+from collections.abc import Iterator
 from typing import Any
 
 from dimtensor.errors import MissingExtraError, build_message
 
 
 def require(module: str, extra: str, what: str) -> Any:
-    """Import an optional library.
+    """Import an optional library; an interruption waits until it is imported.
 
     Parameters
     ----------
@@ -32,7 +36,8 @@ def require(module: str, extra: str, what: str) -> Any:
     2
     """
     try:
-        return importlib.import_module(module)
+        with _interrupted_afterwards():
+            return importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name is not None and error.name.split(".")[0] != module.split(".")[0]:
             raise  # the library is there, something that it needs is not
@@ -56,6 +61,27 @@ def check_installed(module: str, extra: str, what: str) -> None:
         spec = None
     if spec is None:
         raise _missing(module, extra, what)
+
+
+@contextlib.contextmanager
+def _interrupted_afterwards() -> Iterator[None]:
+    """Hold an interruption back until the block is done.
+
+    Python keeps the submodules that were imported before an interruption and runs the package's
+    own module anew: what those had put into the package is missing for the rest of the process.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+    came: list[tuple[Any, ...]] = []
+    signal.signal(signal.SIGINT, lambda *arguments: came.append(arguments))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if came:
+            before(*came[0])
 
 
 def _missing(module: str, extra: str, what: str) -> MissingExtraError:

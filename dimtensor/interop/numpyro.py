@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,11 +14,14 @@ from dimtensor.interop.extras import require
 from dimtensor.interop.jax_samplers import (
     TUNE,
     Options,
+    PureDensity,
     check_cores,
+    kept_program,
     pure_density,
     read_options,
     starts_of,
 )
+from dimtensor.interop.watching import tell_step, watch
 from dimtensor.model.inference.runs import Draws, Run, statistics_of
 
 if TYPE_CHECKING:
@@ -57,40 +61,25 @@ def sample(
     tune = TUNE if tune is None else tune
     jax = require("jax", "jax", NEEDS)
     numpyro = require("numpyro", "numpyro", NEEDS)
-    from numpyro.infer import MCMC, NUTS
-
     check_cores(cores, "numpyro")
     with jax.enable_x64(True):
         density = pure_density(model)
-        starts = jax.numpy.asarray(starts_of(model, density, start, chains, seed))
+        starts = starts_of(model, density, start, chains, seed)
+        keys = jax.random.split(jax.random.key(seed), chains)
+        arguments = (keys, starts, *density.fixed)
 
-        def potential(x: Any) -> Any:
-            return -density.function(x, *density.fixed)
+        def make() -> Any:
+            program = _program(density, draws, tune, save_warmup, options)
+            return jax.jit(program).lower(0, *arguments).compile()
 
-        kernel = NUTS(
-            potential_fn=potential,
-            target_accept_prob=options.target_accept,
-            max_tree_depth=options.maxdepth,
-            dense_mass=options.dense_mass,
-        )
-        mcmc = MCMC(
-            kernel,
-            num_warmup=tune,
-            num_samples=draws,
-            num_chains=chains,
-            chain_method="vectorized",
-            progress_bar=progress_bar,
-        )
+        key = ("numpyro", draws, tune, chains, save_warmup, options)
+        program = kept_program(model, density, key, make)
         started = time.perf_counter()
-        init = starts if chains > 1 else starts[0]
-        key, warmup = jax.random.key(seed), None
-        if save_warmup:
-            mcmc.warmup(key, extra_fields=tuple(_TOLD), init_params=init, collect_warmup=True)
-            warmup = _draws(mcmc, options.maxdepth)
-            key = mcmc.post_warmup_state.rng_key
-        mcmc.run(key, extra_fields=tuple(_TOLD), init_params=init)
-        after = _draws(mcmc, options.maxdepth)
+        found = watch(program, arguments, tune + draws, f"{chains} chains", progress_bar)
+        found = jax.tree.map(lambda x: np.asarray(x).swapaxes(0, 1), found)
         seconds = time.perf_counter() - started
+    after, warmup = (None if part is None else _draws(part, options.maxdepth) for part in found)
+    assert after is not None
     attributes = {
         "inference_library": "numpyro",
         "inference_library_version": numpyro.__version__,
@@ -98,12 +87,48 @@ def sample(
     return Run(after, warmup, seconds, attributes)
 
 
-def _draws(mcmc: Any, maxdepth: int) -> Draws:
-    vectors = np.asarray(mcmc.get_samples(group_by_chain=True))
-    told = mcmc.get_extra_fields(group_by_chain=True)
-    found = {name: np.asarray(told[theirs]) for theirs, name in _TOLD.items()}
-    found["lp"] = -found["lp"]
+def _program(
+    density: PureDensity, draws: int, tune: int, warmup: bool, options: Options
+) -> Callable[..., Any]:
+    """The program of all chains: of the number of the run, keys, starts and the data.
+
+    It gives what is told of each draw.
+    """
+    import jax
+    from numpyro.infer import NUTS
+
+    told = attrgetter("z", *_TOLD)
+
+    def program(number: Any, keys: Any, starts: Any, *fixed: Any) -> Any:
+        kernel = NUTS(
+            potential_fn=lambda x: -density.function(x, *fixed),
+            target_accept_prob=options.target_accept,
+            max_tree_depth=options.maxdepth,
+            dense_mass=options.dense_mass,
+        )
+        state = kernel.init(keys, tune, init_params=starts)
+
+        def following(keep: bool) -> Callable[..., Any]:
+            def step(state: Any, at: Any) -> Any:
+                tell_step(number, at)
+                state = kernel.sample(state, (), {})
+                return state, told(state) if keep else None
+
+            return step
+
+        tuned, before = jax.lax.scan(following(warmup), state, jax.numpy.arange(tune))
+        _, after = jax.lax.scan(following(True), tuned, jax.numpy.arange(draws))
+        return after, before
+
+    return program
+
+
+def _draws(found: tuple[np.ndarray, ...], maxdepth: int) -> Draws:
+    vectors, *told = found
+    statistics = dict(zip(_TOLD.values(), told, strict=True))
+    statistics["lp"] = -statistics["lp"]
     # a tree of depth d has between 2**(d - 1) and 2**d - 1 steps, and all of them if it is whole
-    found["tree_depth"] = np.frexp(found["n_steps"].astype(float))[1]
-    found["reached_max_treedepth"] = (found["n_steps"] >= 2**maxdepth - 1) & ~found["diverging"]
-    return Draws(vectors, statistics_of(found))
+    statistics["tree_depth"] = np.frexp(statistics["n_steps"].astype(float))[1]
+    whole = statistics["n_steps"] >= 2**maxdepth - 1
+    statistics["reached_max_treedepth"] = whole & ~statistics["diverging"]
+    return Draws(vectors, statistics_of(statistics))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.backends import backend_of
+from dimtensor.backends.progress import Progress
 from dimtensor.errors import CheckError, InputError, build_message, did_you_mean
 from dimtensor.interop.callbacks import expand_callback, gradient_callback, table_of
 from dimtensor.interop.extras import require
@@ -81,27 +82,54 @@ def sample(
     if gradients:
         check_moved(model.names, gradients)
     started = time.perf_counter()
-    try:
-        tree = nutpie.sample(
+    with Progress("sampling", wanted=progress_bar) as progress:
+        tell = _told_to(progress, options.pop("progress_callback", None))
+        running = nutpie.sample(
             compiled,
             draws=draws,
             tune=tune,
             chains=chains,
             cores=cores,
             seed=seed,
-            progress_bar=progress_bar,
+            progress_bar=False,
+            progress_callback=tell,
             save_warmup=save_warmup,
+            blocking=False,
             **options,
         )
-    except RuntimeError as error:
-        if "initialization points failed" not in str(error):
-            raise
-        raise no_start(model, start, starting_points(start)) from error
+        tree = _finished(running, model, start)
     seconds = time.perf_counter() - started
     told = tree["sample_stats"].attrs
     known = {name: told[name] for name in _ATTRIBUTES if name in told}
     warmup = _draws(tree, "warmup_") if save_warmup else None
     return Run(_draws(tree, ""), warmup, seconds, {"inference_library": "nutpie", **known})
+
+
+def _told_to(progress: Progress, other: Callable[[Any], Any] | None) -> Callable[[Any], None]:
+    """What nutpie calls with the state of all chains, from a thread of its own."""
+
+    def tell(chains: Sequence[Any]) -> None:
+        progress.total = sum(chain.total_draws for chain in chains)
+        diverged = sum(chain.divergences for chain in chains)
+        note = f"{diverged:,} divergences" if diverged else ""
+        progress(sum(chain.finished_draws for chain in chains), note)
+        if other is not None:
+            other(chains)
+
+    return tell
+
+
+def _finished(running: Any, model: LogDensity, start: np.ndarray) -> xr.DataTree:
+    """The draws of a sampler that runs; it is stopped if the waiting for it is."""
+    try:
+        return running.wait()
+    except RuntimeError as error:
+        if "initialization points failed" not in str(error):
+            raise
+        raise no_start(model, start, starting_points(start)) from error
+    except BaseException:
+        running.cancel()
+        raise
 
 
 def _draws(tree: xr.DataTree, prefix: str) -> Draws:

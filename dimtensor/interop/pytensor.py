@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytensor.tensor as pt
 from pytensor.compile.aliasing import Supervisor, insert_deepcopy
+from pytensor.compile.builders import OpFromGraph
 from pytensor.compile.io import In, Out
 from pytensor.compile.mode import NUMBA, Mode, optdb
 from pytensor.compile.ops import DeepCopyOp, ViewOp
@@ -16,6 +17,7 @@ from pytensor.configdefaults import config
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.replace import clone_replace
+from pytensor.graph.rewriting.basic import GraphRewriter
 from pytensor.graph.rewriting.db import RewriteDatabaseQuery
 from pytensor.link.basic import JITLinker
 from pytensor.link.numba.linker import NumbaLinker
@@ -37,7 +39,26 @@ _INNER = "compile_inner_graph"
 # A graph that is linked by PyTensor has been simplified as the mode says, and is not once more:
 # what a mode leaves out (rewrites that forget lengths, say) stays out.
 _SIMPLIFIED = ("canonicalize", "stabilize", "specialize", "uncanonicalize")
-_EXCLUDED = ("inplace", "fusion", "cxx_only", "scan_reduce_trace_prealloc", _INNER)
+# The rewrite of repeated arrays that are repeated takes a length of 1 for another than 1 unless it
+# is a number by then, which needs what is left out about lengths.
+_EXCLUDED = (
+    *("inplace", "fusion", "cxx_only", "scan_reduce_trace_prealloc", _INNER),
+    "local_merge_alloc",
+)
+# the place of a rewrite before all that simplify
+_FIRST = 0.01
+
+
+class _Inlined(GraphRewriter):
+    """Opens graphs inside of operations, such as gradients of logsumexp are, to fuse them."""
+
+    def apply(self, fgraph: FunctionGraph) -> None:
+        while wrapped := [n for n in fgraph.toposort() if type(n.op) is OpFromGraph]:
+            for node in wrapped:
+                inner = node.op.fgraph.bind(node.inputs)
+                for old, new in zip(node.outputs, inner, strict=True):
+                    new = old.type.filter_variable(new)
+                    fgraph.replace(old, new, reason="inlined", import_missing=True)
 
 
 def pytensor_mode(strict: bool = False) -> Mode:
@@ -86,7 +107,9 @@ def pytensor_mode(strict: bool = False) -> Mode:
     >>> float(f([1.0, 2.0]))
     5.0
     """
-    query = RewriteDatabaseQuery(include=_INCLUDED, exclude=_EXCLUDED)
+    query = RewriteDatabaseQuery(
+        include=_INCLUDED, exclude=_EXCLUDED, extra_rewrites=[(_Inlined(), _FIRST)]
+    )
     return Mode(linker=LoopNestLinker(strict=strict), optimizer=query)
 
 
@@ -231,6 +254,10 @@ class _Border:
 
     def __init__(self, fgraph: FunctionGraph):
         from dimtensor.kernels.graph.canonical_forms import (
+            accumulated_as_asked,
+            composites_written_out,
+            empty_as_zeros,
+            positions_of_masks,
             softmax_written_out,
             solves_by_factors,
             split_as_slices,
@@ -255,9 +282,13 @@ class _Border:
         _rewrite_inner_graphs(self.graph)
         _promise_lengths_of_splits(self.graph)
         softmax_written_out(self.graph)
+        composites_written_out(self.graph)
+        positions_of_masks(self.graph)
+        empty_as_zeros(self.graph)
         solves_by_factors(self.graph)
         split_as_slices(self.graph)
         updates_once(self.graph)
+        accumulated_as_asked(self.graph)
         scalars = [at for at, v in enumerate(fgraph.inputs) if isinstance(v.type, ScalarType)]
         self.taken = _arrays_of(scalars) if scalars else None
         self.given = _results(self.graph.outputs, [distinct.index(v) for v in outputs])

@@ -14,6 +14,7 @@ import pytest
 import xarray as xr
 
 import dimtensor as dt
+from dimtensor.dims import dim_labels
 from dimtensor.interop.export.symbols import Lengths, labels_from_json, labels_to_json
 from tests.optional import jax
 
@@ -320,7 +321,7 @@ def test_operations_have_dims_and_lines_as_their_places(tmp_path):
 )
 def test_labels_survive_json(labels):
     dim = dt.Dim("k", coords=labels)
-    kept = dim._labels()
+    kept = dim_labels(dim)
     read = labels_from_json(json.loads(json.dumps(labels_to_json(kept, dim))))
     assert dt.Dim("k", coords=read) is dim
 
@@ -328,7 +329,7 @@ def test_labels_survive_json(labels):
 def test_labels_that_json_has_not_are_refused():
     dim = dt.Dim("k", coords=[frozenset([1]), frozenset([2])])
     with pytest.raises(dt.LabelError, match="cannot be written into a manifest"):
-        labels_to_json(dim._labels(), dim)
+        labels_to_json(dim_labels(dim), dim)
 
 
 def test_each_dim_has_a_symbol_of_its_own():

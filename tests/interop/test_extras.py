@@ -1,7 +1,8 @@
-"""What is said where an optional library is not installed."""
+"""What is said where an optional library is not installed, and how one is imported."""
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 
@@ -76,3 +77,27 @@ def test_a_library_that_lacks_one_of_its_own_is_not_called_missing(tmp_path, mon
     check_installed("broken_library", "jax", "this")
     with pytest.raises(MissingExtraError, match="this needs surely_not_installed"):
         check_installed("surely_not_installed", "jax", "this")
+
+
+@pytest.mark.parametrize("name", ["interrupted_package", "interrupted_package.part"])
+def test_an_interruption_waits_for_the_import(tmp_path, monkeypatch, name):
+    package = tmp_path / "interrupted_package"
+    package.mkdir()
+    (package / "__init__.py").write_text(
+        "from interrupted_package import part\nwhole = part.whole\n"
+    )
+    (package / "part.py").write_text(
+        "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nwhole = True\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt, match=r"^$"):
+            require(name, "sampling", "this test")
+        assert sys.modules["interrupted_package"].whole
+        assert require(name, "sampling", "this test").whole
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+        for module in ["interrupted_package", "interrupted_package.part"]:
+            sys.modules.pop(module, None)

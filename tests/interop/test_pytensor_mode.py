@@ -337,6 +337,7 @@ def test_sparse_matrices_are_pytensors(rng):
     assert nests(f).source is None
 
 
+@pytest.mark.slow
 @pytest.mark.falls_back  # PyTensor's own Scan
 def test_scan_runs_inside(rng):
     x, start = pt.vector("x"), pt.scalar("start")
@@ -604,6 +605,57 @@ def test_scalars_and_named_dims_cross_the_border(rng):
     np.testing.assert_allclose(summed, (left * right).sum(axis=0))
 
 
+def test_ranges_without_a_step():
+    """Of floats, and of integers, whose difference wraps around in NumPy, too."""
+    for dtype, ends in [
+        ("float32", [(0, 5), (-1.5, 2.25), (3, 1)]),
+        ("float64", [(0.2, 5.3), (0, 0)]),
+        ("int8", [(-100, 100), (5, 3)]),
+        ("uint8", [(2, 200), (5, 3)]),
+    ]:
+        first, last = pt.scalar("first", dtype=dtype), pt.scalar("last", dtype=dtype)
+        f = pytensor.function([first, last], pt.arange(first, last), mode=STRICT)
+        for pair in ends:
+            expected = np.arange(*[np.asarray(end, dtype) for end in pair])
+            np.testing.assert_array_equal(f(*[np.asarray(end, dtype) for end in pair]), expected)
+
+
+def test_sums_are_accumulated_in_the_dtype_that_is_asked_for():
+    """PyTensor's default for single precision is double precision: 1 is not lost beside 1e8."""
+    x = pt.fvector("x")
+    asked = [x.sum(), x.mean(), x.sum(dtype="float64"), x.prod(), x.sum(acc_dtype="float32")]
+    f = pytensor.function([x], asked, mode=STRICT)
+    found = f(np.array([1e8, 1, -1e8], "float32"))
+    assert [value.dtype.name for value in found] == [
+        "float32", "float32", "float64", "float32", "float32",
+    ]  # fmt: skip
+    np.testing.assert_allclose(found[:4], [1, 1 / 3, 1, -1e16], rtol=1e-6)
+    assert found[4] == 0
+    counts = pt.vector("counts", dtype="int8")
+    summed = pytensor.function([counts], counts.sum(dtype="int16", acc_dtype="int8"), mode=STRICT)
+    assert summed(np.array([100, 100], "int8")) == np.int8(-56)
+
+
+def test_a_grid_of_ranges():
+    """Arrays are repeated along axes that others have, one after the other."""
+    first, last, step = pt.dscalars("first", "last", "step")
+    grid = pt.mgrid[first:1:0.1, 1:last:1.0, 10:100:step]
+    found = pytensor.function([first, last, step], list(grid), mode=STRICT)(0, 10, 10.0)
+    for result, expected in zip(found, np.mgrid[0:1:0.1, 1:10:1.0, 10:100:10.0], strict=True):
+        np.testing.assert_allclose(result, expected, rtol=1e-12)
+
+
+@pytest.mark.falls_back
+@pytest.mark.parametrize(
+    ("sizes", "length"), [([5, -1], None), ([5, -1], 6), ([2, 3], 6), ([4, 3], 6)]
+)
+def test_a_split_that_does_not_fit_has_pytensors_error(sizes, length):
+    x = pt.tensor("x", dtype="float64", shape=(length,))
+    f = pytensor.function([x], pt.split(x, sizes), mode=LOOSE)
+    with pytest.raises(ValueError, match="Split sizes"):
+        f(np.arange(6.0))
+
+
 def test_nothing_is_registered():
     from pytensor.compile.mode import predefined_linkers, predefined_modes
 
@@ -652,3 +704,44 @@ assert np.isfinite(value) and np.isfinite(slope).all() and not compiled
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_graphs_inside_of_operations_are_opened(rng):
+    m, w = pt.matrix("m"), pt.vector("w")
+    total = pt.logsumexp(m + pt.special.log_softmax(w), axis=-1).sum()
+    f = agree(
+        [m, w], [total, *pt.grad(total, [m, w])], [rng.normal(size=(5, 3)), rng.normal(size=3)]
+    )
+    assert nests(f).native
+
+
+@pytest.mark.parametrize("exponent", [3.0, -3.0, 5.0])
+def test_powers_that_pytensor_fuses_are_written_out(exponent, rng):
+    x = pt.vector("x")
+    f = agree([x], [x**exponent, pt.sign(x) * pt.sqr(x) ** -1.5], [rng.normal(size=7)])
+    assert nests(f).native
+
+
+def test_known_masks_are_positions(rng):
+    x, m = pt.vector("x", shape=(4,)), pt.matrix("m")
+    mask, over = np.array([True, False, True, True]), np.array([[True, False], [False, True]])
+    chosen = x[mask]
+    f = agree(
+        [x, m],
+        [
+            chosen, x[~mask], m[over], m[:, np.array([False, True])],
+            pt.grad((chosen**2).sum(), x), x[mask].set(2.0), m[over].inc(m[over] * 3.0),
+            x[np.zeros(4, dtype=bool)].sum(),
+        ],
+        [rng.normal(size=4), rng.normal(size=(2, 2))],
+    )  # fmt: skip
+    assert nests(f).native
+    with pytest.raises(ValueError, match="does not fit the lengths"):
+        f(np.zeros(4), np.zeros((3, 2)))
+
+
+def test_arrays_that_are_filled_later_start_as_zeros():
+    x = pt.vector("x")
+    whole = pt.empty((x.shape[0] + 1,))
+    f = agree([x], [whole[0].set(1.0)[1:].set(x)], [np.array([2.0, 3.0])], [np.zeros(0)])
+    assert nests(f).native

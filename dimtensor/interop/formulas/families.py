@@ -1,0 +1,150 @@
+"""Distributions of responses, links of their means, and priors of what else they have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import dimtensor.dist as dist
+from dimtensor.errors import InputError, build_message, did_you_mean, listing
+from dimtensor.tensor.elementwise import exp, expm1, ndtr, reciprocal, sigmoid
+
+if TYPE_CHECKING:
+    from dimtensor.dist.distribution import Distribution
+    from dimtensor.tensor.core import DimTensor
+
+# from the linear predictor to the mean
+INVERSE_LINKS: dict[str, Callable[[Any], Any]] = {
+    "identity": lambda eta: eta,
+    "log": exp,
+    "logit": sigmoid,
+    "probit": ndtr,
+    "cloglog": lambda eta: -expm1(-exp(eta)),
+    "inverse": reciprocal,
+}
+
+
+class Family(NamedTuple):
+    """How a response is distributed around the linear predictor.
+
+    Attributes
+    ----------
+    link : str
+        The default one.
+    links : tuple of str
+        Those that it may have.
+    make : callable
+        The distribution, of the mean and the parameters by name.
+    priors : dict of str to callable
+        Default priors of these parameters, of the scale of the response.
+    by_logit : callable or None
+        The distribution by the linear predictor where the link is logit.
+    scaled : bool
+        Whether priors are in units of the response's standard deviation.
+    """
+
+    link: str
+    links: tuple[str, ...]
+    make: Callable[[Any, Mapping[str, Any]], Distribution]
+    priors: Mapping[str, Callable[[float], Distribution]] = {}
+    by_logit: Callable[[Any, Mapping[str, Any]], Distribution] | None = None
+    scaled: bool = False
+
+
+_REAL = ("identity", "log", "inverse")
+_POSITIVE = ("log", "identity", "inverse")
+_UNIT = ("logit", "probit", "cloglog")
+_HALF_CAUCHY = {"alpha": lambda scale: dist.HalfCauchy(1.0)}
+
+FAMILIES: dict[str, Family] = {
+    "gaussian": Family(
+        "identity",
+        _REAL,
+        lambda mu, p: dist.Normal(mu, p["sigma"]),
+        {"sigma": lambda scale: dist.HalfStudentT(4.0, scale)},
+        scaled=True,
+    ),
+    "t": Family(
+        "identity",
+        _REAL,
+        lambda mu, p: dist.StudentT(p["nu"], mu, p["sigma"]),
+        {
+            "sigma": lambda scale: dist.HalfStudentT(4.0, scale),
+            "nu": lambda scale: dist.Gamma(2.0, 0.1),
+        },
+        scaled=True,
+    ),
+    "bernoulli": Family(
+        "logit",
+        _UNIT,
+        lambda mu, p: dist.Bernoulli(mu),
+        by_logit=lambda eta, p: dist.Bernoulli(logit_p=eta),
+    ),
+    "binomial": Family(
+        "logit",
+        _UNIT,
+        lambda mu, p: dist.Binomial(p["trials"], mu),
+        by_logit=lambda eta, p: dist.Binomial(p["trials"], logit_p=eta),
+    ),
+    "poisson": Family("log", _POSITIVE, lambda mu, p: dist.Poisson(mu)),
+    "negativebinomial": Family(
+        "log", _POSITIVE, lambda mu, p: dist.NegativeBinomial(mu, p["alpha"]), _HALF_CAUCHY
+    ),
+    "gamma": Family(
+        "log", _POSITIVE, lambda mu, p: dist.Gamma(p["alpha"], p["alpha"] / mu), _HALF_CAUCHY
+    ),
+    "beta": Family(
+        "logit",
+        _UNIT,
+        lambda mu, p: dist.Beta(mu * p["kappa"], (1.0 - mu) * p["kappa"]),
+        {"kappa": lambda scale: dist.HalfCauchy(1.0)},
+    ),
+    "categorical": Family(
+        "softmax", ("softmax",), lambda logits, p: dist.Categorical(logits=logits, over=p["over"])
+    ),
+    "ordinal": Family(
+        "logit",
+        ("logit", "probit"),
+        lambda eta, p: dist.OrderedProbit(eta, p["threshold"], p["over"]),
+        {"threshold": lambda scale: dist.Normal(0.0, 2.0)},
+        by_logit=lambda eta, p: dist.OrderedLogistic(eta, p["threshold"], p["over"]),
+    ),
+}
+
+
+def family_of(name: str, link: str | None) -> tuple[Family, str]:
+    """A family, and its link.
+
+    Raises
+    ------
+    InputError
+        If there is none of the name, or it does not have this link.
+    """
+    if name not in FAMILIES:
+        guess = did_you_mean(name, list(FAMILIES)) if isinstance(name, str) else ""
+        raise InputError(
+            build_message(
+                f"from_formula: there is no family {name!r}{guess}",
+                [("families", listing(list(FAMILIES)))],
+            )
+        )
+    family = FAMILIES[name]
+    if link is not None and link not in family.links:
+        raise InputError(
+            build_message(
+                f"from_formula: the family {name} has no link {link!r}"
+                f"{did_you_mean(str(link), list(family.links))}",
+                [("links", listing(family.links))],
+            )
+        )
+    return family, link or family.link
+
+
+def response_of(
+    family: Family, link: str, eta: DimTensor, parameters: Mapping[str, Any]
+) -> Distribution:
+    """The distribution of the response, by its linear predictor."""
+    if link == "logit" and family.by_logit is not None:
+        return family.by_logit(eta, parameters)
+    labels = "over" in parameters
+    return family.make(eta if labels else INVERSE_LINKS[link](eta), parameters)

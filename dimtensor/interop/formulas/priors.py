@@ -1,0 +1,64 @@
+"""Default priors, by the scales of predictors and response."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+# standard deviations of the response that a standard deviation of a predictor may make
+STEP = 2.5
+
+
+class Scales:
+    """Scales of weakly informative priors.
+
+    A coefficient of a column x is Normal(0, 2.5 s / sd(x)), with s the standard deviation of the
+    response where the family has its units, else 1. The intercept is what the response has where
+    all predictors are 0: Normal(m, √((2.5 s)² + Σ (scale · mean(x))²)), with the mean m of the
+    response or 0. For probabilities by logit or probit they are Normal(0, 1 / sd(x)), 1 for
+    categorical predictors, and Normal(0, 1.5). Deviations of group-specific intercepts and slopes
+    are HalfNormal of the scale that a common one would have. These are Bambi's scales (T. Capretto
+    and others, Bambi: A simple interface for fitting Bayesian linear models in Python, Journal of
+    Statistical Software 103, 2022), for predictors that are not centred.
+    """
+
+    def __init__(self, family: str, link: str, scaled: bool, response: Any):
+        self.by_probability = family in ("bernoulli", "binomial") and link in ("logit", "probit")
+        self.mean, self.scale = 0.0, 1.0
+        if scaled:
+            self.mean, self.scale = float(np.mean(response)), float(_spread(response))
+        self._shift = 0.0
+
+    def slopes(self, columns: np.ndarray) -> np.ndarray:
+        """Scales of coefficients of columns."""
+        return STEP * self.scale / _spread(columns)
+
+    def common(self, columns: np.ndarray, kind: str, labelled: bool) -> np.ndarray:
+        """Scales of the coefficients of a common term, which the intercept is told of."""
+        if not self.by_probability:
+            found = self.slopes(columns)
+        elif labelled:
+            found = np.ones(columns.shape[1])
+        elif kind == "interaction":
+            found = np.full(columns.shape[1], 1 / _spread(columns.sum(axis=1)))
+        else:
+            found = 1 / _spread(columns)
+        self._shift += float((found**2 * columns.mean(axis=0) ** 2).sum())
+        return found
+
+    def intercept(self) -> tuple[float, float]:
+        """Mean and scale of the intercept; all common terms are told of before."""
+        if self.by_probability:
+            return 0.0, 1.5
+        return self.mean, self.varying()
+
+    def varying(self) -> float:
+        """The scale of the deviations of group-specific intercepts."""
+        return float(np.sqrt((STEP * self.scale) ** 2 + self._shift))
+
+
+def _spread(columns: np.ndarray) -> np.ndarray:
+    """Standard deviations of columns; 1 of those that are the same everywhere but for rounding."""
+    spread, size = columns.std(axis=0), np.abs(columns).max(axis=0)
+    return np.where(spread > 1e-12 * size, spread, 1.0)

@@ -1,0 +1,1 @@
+"""Models of PyMC: their dims, models and expressions, in both directions."""

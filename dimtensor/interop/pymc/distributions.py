@@ -1,0 +1,334 @@
+"""Random variables of PyTensor and PyMC as distributions: which one is which row."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytensor.tensor as pt
+from pytensor.graph.basic import Constant, Variable
+from pytensor.tensor.basic import Join, MakeVector
+from pytensor.tensor.elemwise import DimShuffle, Elemwise
+
+import dimtensor.dist as dist
+from dimtensor.dims import Dim, Dims
+from dimtensor.dist.distribution import Distribution
+from dimtensor.interop.pymc.expressions import Axes, Expressions, passed
+from dimtensor.tensor.handle import TensorHandle
+
+
+class UnknownLawError(Exception):
+    """A random variable that no row stands for."""
+
+
+def _half_normal(loc: Any, sigma: Any) -> Distribution:
+    _require(_is_number(loc, 0.0))
+    return dist.HalfNormal(sigma)
+
+
+def _lower_bounded(of: Callable[..., Distribution]) -> Callable[..., Distribution]:
+    """A distribution of positive numbers, whose first parameter is where it begins."""
+
+    def made(loc: Any, *rest: Any) -> Distribution:
+        _require(_is_number(loc, 0.0))
+        return of(*rest)
+
+    return made
+
+
+def _is_number(value: Any, number: float) -> bool:
+    return not isinstance(value, TensorHandle) and float(value) == number
+
+
+def _require(fits: bool) -> None:
+    if not fits:
+        raise UnknownLawError
+
+
+# by the class of the operation, of its parameters in order
+_OF_NUMBERS: dict[str, Callable[..., Distribution]] = {
+    "AsymmetricLaplaceRV": lambda b, kappa, mu: dist.AsymmetricLaplace(kappa, mu, b),
+    "BernoulliRV": dist.Bernoulli,
+    "BetaBinomialRV": dist.BetaBinomial,
+    "BetaClippedRV": dist.Beta,
+    "BetaRV": dist.Beta,
+    "BinomialRV": dist.Binomial,
+    "CauchyRV": dist.Cauchy,
+    "DiracDeltaRV": dist.DiracDelta,
+    "DiscreteUniformRV": dist.DiscreteUniform,
+    "DiscreteWeibullRV": dist.DiscreteWeibull,
+    "ExGaussianRV": dist.ExGaussian,
+    "ExponentialRV": lambda scale: dist.Exponential(scale=scale),
+    "FlatRV": dist.Flat,
+    "GammaRV": lambda alpha, scale: dist.Gamma(alpha, scale=scale),
+    "GeometricRV": dist.Geometric,
+    "GumbelRV": dist.Gumbel,
+    "HalfCauchyRV": dist.HalfCauchy,
+    "HalfFlatRV": dist.HalfFlat,
+    "HalfNormalRV": _lower_bounded(dist.HalfNormal),
+    "HalfStudentTRV": dist.HalfStudentT,
+    "HyperGeometricRV": lambda good, bad, n: dist.HyperGeometric(good + bad, good, n),
+    "InvGammaRV": dist.InverseGamma,
+    "KumaraswamyRV": dist.Kumaraswamy,
+    "LaplaceRV": dist.Laplace,
+    "LogNormalRV": dist.LogNormal,
+    "LogisticRV": dist.Logistic,
+    "MoyalRV": dist.Moyal,
+    "NegBinomialRV": lambda n, p: dist.NegativeBinomial(n=n, p=p),
+    "NormalRV": dist.Normal,
+    "ParetoRV": dist.Pareto,
+    "PoissonRV": dist.Poisson,
+    "PolyaGammaRV": dist.PolyaGamma,
+    "RiceRV": lambda b, sigma: dist.Rice(b=b, sigma=sigma),
+    "SkewNormalRV": dist.SkewNormal,
+    "SkewStudentTRV": dist.SkewStudentT,
+    "StudentTRV": dist.StudentT,
+    "TriangularRV": lambda lower, c, upper: dist.Triangular(lower, upper, c),
+    "TruncatedNormalRV": dist.TruncatedNormal,
+    "UniformRV": dist.Uniform,
+    "VonMisesRV": dist.VonMises,
+    "WaldRV": dist.Wald,
+    "WeibullBetaRV": dist.Weibull,
+}
+
+
+class Laws:
+    """The distributions of random variables of a positional graph.
+
+    Parameters
+    ----------
+    reader : Expressions
+        Reads parameters.
+    """
+
+    def __init__(self, reader: Expressions):
+        self._reader = reader
+
+    def of(self, variable: Any, axes: Axes, name: str) -> Distribution:
+        """The distribution of a random variable whose axes have some dims.
+
+        Raises
+        ------
+        UnknownLawError
+            If it is none that there is here.
+        """
+        variable = passed(variable)
+        node = variable.owner
+        if node is not None and isinstance(node.op, DimShuffle):
+            return self.of(node.inputs[0], _before(node, axes), name)
+        op = None if node is None else node.op
+        kind = type(op).__name__
+        if kind in _OF_NUMBERS:
+            params = op.dist_params(node)  # type: ignore[union-attr]
+            if kind == "BernoulliRV" and (odds := _log_odds(params[0])) is not None:
+                return dist.Bernoulli(logit_p=self._value(odds, axes))
+            return _OF_NUMBERS[kind](*[self._value(p, axes) for p in params])
+        if kind not in _METHODS:
+            raise UnknownLawError
+        return _METHODS[kind](self, node, axes, name)
+
+    def _value(self, parameter: Any, batch: Axes, core: Dims = ()) -> Any:
+        """A parameter: its last axes are the core ones, those before batch ones of the variable."""
+        alone = parameter.type.broadcastable
+        whole = (*batch, *core)
+        own = whole[len(whole) - len(alone) :] if alone else ()
+        for dim, one in zip(own, alone, strict=True):
+            if dim is None and not one:
+                raise UnknownLawError
+        ends = len(alone) - len(core)
+        axes = tuple(
+            None if one and at < ends else dim
+            for at, (dim, one) in enumerate(zip(own, alone, strict=True))
+        )
+        tensor = self._reader.read(parameter, axes)
+        node = tensor.node
+        return np.asarray(node.attrs.value).item() if node.kind == "constant" else tensor
+
+    def _dim_of(self, parameter: Any, name: str, taken: Sequence[Dim | None]) -> Dim:
+        """The dim of the last axis of a parameter."""
+        known = self._reader.axes_of(parameter)[-1]
+        if (
+            known is not None
+            and known not in taken
+            and known.name not in {dim.name for dim in taken if dim is not None}
+        ):
+            return known
+        return Dim(name, length=parameter.type.shape[-1])
+
+    # -- vectors -----------------------------------------------------------------------------------
+
+    def _categorical(self, node: Any, axes: Axes, name: str) -> Distribution:
+        (p,) = node.op.dist_params(node)
+        # a dim without labels: PyMC's values are positions
+        over = Dim(f"{name}_category", length=p.type.shape[-1])
+        return dist.Categorical(self._value(p, axes, (over,)), over=over)
+
+    def _mv_normal(self, node: Any, axes: Axes, name: str) -> Distribution:
+        mu, cov = node.op.dist_params(node)
+        batch, (event,) = _apart(axes, 1)
+        square = (event, event.rename())
+        return dist.MvNormal(self._value(mu, batch, (event,)), self._value(cov, batch, square))
+
+    def _mv_student_t(self, node: Any, axes: Axes, name: str) -> Distribution:
+        nu, mu, scale = node.op.dist_params(node)
+        batch, (event,) = _apart(axes, 1)
+        square = (event, event.rename())
+        return dist.MvStudentT(
+            self._value(nu, batch),
+            self._value(mu, batch, (event,)),
+            self._value(scale, batch, square),
+        )
+
+    def _dirichlet(self, node: Any, axes: Axes, name: str) -> Distribution:
+        (a,) = node.op.dist_params(node)
+        batch, event = _apart(axes, 1)
+        return dist.Dirichlet(self._value(a, batch, event), over=event[0])
+
+    def _multinomial(self, node: Any, axes: Axes, name: str) -> Distribution:
+        n, p = node.op.dist_params(node)
+        batch, event = _apart(axes, 1)
+        return dist.Multinomial(self._value(n, batch), self._value(p, batch, event), over=event[0])
+
+    def _dirichlet_multinomial(self, node: Any, axes: Axes, name: str) -> Distribution:
+        n, a = node.op.dist_params(node)
+        batch, event = _apart(axes, 1)
+        return dist.DirichletMultinomial(
+            self._value(n, batch), self._value(a, batch, event), over=event[0]
+        )
+
+    def _zero_sum_normal(self, node: Any, axes: Axes, name: str) -> Distribution:
+        sigma, _ = node.op.dist_params(node)
+        return dist.ZeroSumNormal(self._value(sigma, axes), over=_apart(axes, node.op.ndim_supp)[1])
+
+    def _random_walk(self, node: Any, axes: Axes, name: str) -> Distribution:
+        start, step, _ = node.inputs
+        at = len(axes) - node.op.ndim_supp
+        # steps and starts are drawn with the axis of time first
+        inner = (None, *axes[:at], *axes[at + 1 :])
+        first, later = self.of(start, inner, name), self.of(step, inner, name)
+        return dist.RandomWalk(later, over=axes[at], start=first)
+
+    # -- distributions of distributions ------------------------------------------------------------
+
+    def _mixture(self, node: Any, axes: Axes, name: str) -> Distribution:
+        _, weights, *parts = node.inputs
+        events = node.op.ndim_supp
+        batch, event = axes[: len(axes) - events], axes[len(axes) - events :]
+        if len(parts) == 2 and _is_zero(parts[0]) and not events:
+            psi = _share(weights)
+            if psi is not None:
+                return dist.zero_inflated(self.of(parts[1], axes, name), self._value(psi, batch))
+        over = self._dim_of(weights, f"{name}_component", axes)
+        w = self._value(weights, batch, (over,))
+        if len(parts) > 1:
+            return dist.mixture(w, [self.of(part, axes, name) for part in parts], over=over)
+        return dist.mixture(w, self.of(parts[0], (*batch, over, *event), name), over=over)
+
+    def _hurdle(self, node: Any, axes: Axes, name: str) -> Distribution:
+        _, weights, zero, rest = node.inputs
+        psi = _share(weights)
+        if psi is None or not _is_zero(zero):
+            raise UnknownLawError
+        rest = passed(rest)
+        if isinstance(rest.owner.op, _class_of("Truncated")):
+            rest, lower, upper = _base(rest.owner)
+            _require(_number(lower) == 1.0 and _number(upper) == math.inf)
+        return dist.hurdle(self.of(rest, axes, name), self._value(psi, axes))
+
+    def _censored(self, node: Any, axes: Axes, name: str) -> Distribution:
+        base, lower, upper = node.inputs
+        return dist.censored(self.of(base, axes, name), *self._bounds(lower, upper, axes))
+
+    def _truncated(self, node: Any, axes: Axes, name: str) -> Distribution:
+        base, lower, upper = _base(node)
+        return dist.truncated(self.of(base, axes, name), *self._bounds(lower, upper, axes))
+
+    def _bounds(self, lower: Any, upper: Any, axes: Axes) -> list[Any]:
+        return [
+            None if _number(bound) in (math.inf, -math.inf) else self._value(bound, axes)
+            for bound in (lower, upper)
+        ]
+
+
+_METHODS: dict[str, Callable[[Laws, Any, Axes, str], Distribution]] = {
+    "CategoricalRV": Laws._categorical,
+    "CensoredRV": Laws._censored,
+    "DirichletMultinomialRV": Laws._dirichlet_multinomial,
+    "DirichletRV": Laws._dirichlet,
+    "MixtureRV": Laws._mixture,
+    "MultinomialRV": Laws._multinomial,
+    "MvNormalRV": Laws._mv_normal,
+    "MvStudentTRV": Laws._mv_student_t,
+    "RandomWalkRV": Laws._random_walk,
+    "TruncatedRV": Laws._truncated,
+    "ZeroSumNormalRV": Laws._zero_sum_normal,
+    "_HurdleRV": Laws._hurdle,
+}
+
+
+def _apart(axes: Axes, events: int) -> tuple[Axes, Dims]:
+    """The dims of axes of independent elements, and those of elements that belong together."""
+    at = len(axes) - events
+    found = tuple(dim for dim in axes[at:] if dim is not None)
+    _require(len(found) == events)
+    return axes[:at], found
+
+
+def _before(node: Any, axes: Axes) -> Axes:
+    """The dims of axes before they were put into another order."""
+    inner: list[Dim | None] = [None] * node.inputs[0].type.ndim
+    for dim, at in zip(axes, node.op.new_order, strict=True):
+        if at != "x":
+            inner[at] = dim
+    return tuple(inner)
+
+
+def _class_of(name: str) -> Any:
+    """The class of operations of a distribution of PyMC."""
+    import pymc
+
+    return getattr(pymc, name).rv_type
+
+
+def _number(variable: Any) -> float | None:
+    """The value of a constant of one number."""
+    if not isinstance(variable, Constant) or variable.data.size != 1:
+        return None
+    return float(variable.data.reshape(()))
+
+
+def _is_zero(part: Any) -> bool:
+    part = passed(part)
+    node = part.owner
+    if node is None or not isinstance(node.op, _class_of("DiracDelta")):
+        return False
+    (c,) = node.op.dist_params(node)
+    while c.owner is not None and isinstance(c.owner.op, DimShuffle):
+        (c,) = c.owner.inputs
+    return _number(c) == 0.0
+
+
+def _share(weights: Any) -> Any:
+    """The second of two weights that are put together; None where they are not."""
+    if weights.owner is not None and isinstance(weights.owner.op, MakeVector):
+        return weights.owner.inputs[1]
+    if weights.owner is not None and isinstance(weights.owner.op, Join):
+        return weights.owner.inputs[-1][..., 0]
+    if isinstance(weights, Constant):
+        return pt.constant(weights.data[..., 1])
+    return None
+
+
+def _base(node: Any) -> tuple[Variable, Variable, Variable]:
+    """The distribution that is truncated, and its bounds."""
+    *inputs, lower, upper = node.inputs
+    return node.op.base_rv_op.make_node(*inputs).default_output(), lower, upper
+
+
+def _log_odds(p: Any) -> Any:
+    """What a probability is the logistic function of."""
+    if p.owner is None or not isinstance(p.owner.op, Elemwise):
+        return None
+    return p.owner.inputs[0] if p.owner.op.scalar_op == pt.sigmoid.scalar_op else None

@@ -1,0 +1,271 @@
+"""Densities and transforms of PyMC as they are, for random variables that no row stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from dimtensor.dims import Dim, Dims, sort_dims, without
+from dimtensor.dist.distribution import DimsLike, Distribution
+from dimtensor.dist.modifiers.wrappers import Wrapper
+from dimtensor.dist.supports import Support, real
+from dimtensor.graph import make
+from dimtensor.graph.attrs import ApplyAttrs
+from dimtensor.interop.pymc.expressions import Expressions
+from dimtensor.lower.lifted import LiftedGraph
+from dimtensor.tensor.elementwise import isfinite, where
+from dimtensor.tensor.handle import as_node, wrap
+from dimtensor.tensor.positional.apply import apply
+
+if TYPE_CHECKING:
+    from pytensor.graph.op import Op
+
+    from dimtensor.tensor.core import DimTensor
+
+
+class LiftedFunction:
+    """A positional graph of a value and tensors, compared by what it computes."""
+
+    def __init__(self, graph: LiftedGraph, dtypes: tuple[str, ...], name: str):
+        self.graph, self.dtypes, self.name = graph, dtypes, name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LiftedFunction) and self.graph == other.graph
+
+    def __hash__(self) -> int:
+        return hash(self.graph)
+
+    def __call__(
+        self,
+        output: int,
+        value: DimTensor,
+        axes: Dims,
+        parameters: Sequence[DimTensor],
+        cores: Sequence[Dims],
+        out: Dims,
+    ) -> DimTensor:
+        x = value.expand(axes).astype(self.dtypes[0])
+        nodes = (x.node, *(p.node for p in parameters))
+        dtype = self.graph.graph.outputs[output].type.dtype
+        attrs = ApplyAttrs(self.graph, (tuple(axes), *cores), tuple(out), dtype, output, self.name)
+        return wrap(make("apply", nodes, attrs))
+
+
+def lifted_function(
+    reader: Expressions, value: Any, outputs: Sequence[Any], name: str
+) -> tuple[LiftedFunction, list[DimTensor], tuple[Dims, ...]]:
+    """Outputs as a function of a value and of variables of the model; these, and their dims."""
+    sources, function = reader.lifted_inputs(outputs)
+    known = [reader.known[v] for v in sources if v is not value]
+    sources = [v for v in sources if v is not value]
+    stand_ins = [v.type() for v in sources]
+    found = function(*stand_ins)
+    inputs = [value, *stand_ins]
+    dtypes = tuple(v.type.dtype for v in inputs)
+    tensors, axes = [tensor for tensor, _ in known], tuple(own for _, own in known)
+    return LiftedFunction(LiftedGraph(inputs, found), dtypes, name), tensors, axes
+
+
+class LiftedDensity(Distribution):
+    """A distribution with PyMC's log density and draws.
+
+    Parameters
+    ----------
+    name : str
+    function : LiftedFunction
+    parameters : dict of str to DimTensor
+    cores : tuple of tuple of Dim
+        The dims of the parameters' axes.
+    axes : tuple of Dim
+        Those of a value.
+    out : tuple of Dim
+        Those of the log density.
+    support : Support
+    drawn : tuple
+        What draws, from a seed and tensors; these, and the dims of their axes.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        function: LiftedFunction,
+        parameters: Mapping[str, DimTensor],
+        cores: tuple[Dims, ...],
+        axes: Dims,
+        out: Dims,
+        support: Support,
+        drawn: tuple[Op, Sequence[DimTensor], tuple[Dims, ...]],
+    ):
+        self.name, self.function, self._given = name, function, dict(parameters)
+        self.cores, self.axes, self.out = cores, axes, out
+        self._support, self.discrete = support, support.discrete
+        self.drawn = drawn
+        self.event_dims = without(axes, out)
+        self._dims = sort_dims(axes)
+
+    @property
+    def parameters(self) -> Mapping[str, DimTensor]:
+        return self._given
+
+    @property
+    def dims(self) -> Dims:
+        return self._dims
+
+    @property
+    def support(self) -> Support:
+        return self._support
+
+    @property
+    def dtype(self) -> str:
+        return self.function.dtypes[0]
+
+    def knows(self, what: str) -> bool:
+        return False
+
+    def __repr__(self) -> str:
+        return f"{self.name}({', '.join(self._given)})"
+
+    def logp(self, x: Any) -> DimTensor:
+        value = wrap(as_node(x, self._nodes, f"a value of {self.name}"))
+        return self.function(0, value, self.axes, list(self._given.values()), self.cores, self.out)
+
+    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+        op, tensors, cores = self.drawn
+        batch = [without(x.dims, core) for x, core in zip(tensors, cores, strict=True)]
+        whole = (*self._draw_dims(dims), *(dim for own in batch for dim in own))
+        seed, rng = rng.integers(0, 2**62, dims=without(sort_dims(set(whole)), self.axes))
+        function = partial(_alone, op)
+        (found,) = apply(function, seed, *tensors, core_dims=[(), *cores], out_dims=[self.axes])
+        return found, rng
+
+
+def _alone(op: Op, *inputs: Any) -> list[Any]:
+    return [op(*inputs)]
+
+
+class LiftedSupport(Support):
+    """Where a transform of PyMC leads to, with that transform.
+
+    Parameters
+    ----------
+    name : str
+    forward, backward : LiftedFunction
+        The second one gives a value and the log Jacobian.
+    parameters : tuple of list of DimTensor
+        Those of each.
+    cores : tuple of tuple of tuple of Dim
+        The dims of their axes.
+    axes, free : tuple of Dim
+        The dims of a value, and of what leads to it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        forward: LiftedFunction,
+        backward: LiftedFunction,
+        parameters: tuple[list[DimTensor], list[DimTensor]],
+        cores: tuple[tuple[Dims, ...], tuple[Dims, ...]],
+        axes: Dims,
+        free: Dims,
+    ):
+        self.name, self.forward, self.backward = name, forward, backward
+        self.given, self.cores = parameters, cores
+        self.axes, self.free = axes, free
+
+    @property
+    def tensors(self) -> list[DimTensor]:
+        """The parameters."""
+        return [*self.given[0], *self.given[1]]
+
+    def free_dims(self, dims: Dims) -> Dims:
+        more = without(dims, self.axes)
+        return sort_dims((*more, *self.free))
+
+    def numbered(self, dims: Dims) -> Dims:
+        return without(self.free, self.axes)
+
+    def contains(self, y: DimTensor) -> DimTensor:
+        return isfinite(y)
+
+    def constrain(self, x: DimTensor) -> tuple[DimTensor, DimTensor | None]:
+        given, cores = self.given[1], self.cores[1]
+        y = self.backward(0, x, self.free, given, cores, self.axes)
+        return y, self.backward(1, x, self.free, given, cores, ()).sum()
+
+    def unconstrain(self, y: DimTensor) -> DimTensor:
+        return self.forward(0, y, self.axes, self.given[0], self.cores[0], self.free)
+
+
+class OtherSupport(Wrapper):
+    """A distribution whose values a transform of PyMC restricts; the density stays as it is."""
+
+    def __init__(self, base: Distribution, support: Support):
+        super().__init__(base.name, base, {})
+        self.event_dims, self.values = base.event_dims, support
+
+    @property
+    def parameters(self) -> Mapping[str, DimTensor]:
+        tensors = getattr(self.values, "tensors", [])
+        return {**self.base.parameters, **{f"support_{at}": x for at, x in enumerate(tensors)}}
+
+    @property
+    def categories(self) -> Dim | None:
+        return self.base.categories
+
+    @property
+    def dtype(self) -> str:
+        return self.base.dtype
+
+    @property
+    def support(self) -> Support:
+        return self.values
+
+    def __repr__(self) -> str:
+        return repr(self.base)
+
+    def logp(self, x: Any) -> DimTensor:
+        return self.base.logp(x)
+
+    def logcdf(self, x: Any) -> DimTensor:
+        return self.base.logcdf(x)
+
+    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+        return self.base.draw(rng, dims)
+
+
+class PotentialTerm(Distribution):
+    """A term of a log density that belongs to no variable: what ``pm.Potential`` adds.
+
+    It is the density of a number that is always seen to be 0.
+    """
+
+    name = "potential"
+
+    def __init__(self, term: DimTensor):
+        self.term = term
+        self._dims = term.dims
+
+    @property
+    def parameters(self) -> Mapping[str, DimTensor]:
+        return {"term": self.term}
+
+    @property
+    def dims(self) -> Dims:
+        return self._dims
+
+    @property
+    def support(self) -> Support:
+        return real
+
+    def knows(self, what: str) -> bool:
+        return False
+
+    def logp(self, x: Any) -> DimTensor:
+        return self.term
+
+    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+        # made of the term, which tells the lengths of its dims
+        nothing = where(isfinite(self.term), 0.0, 0.0)
+        return nothing.expand(self._draw_dims(dims)), rng

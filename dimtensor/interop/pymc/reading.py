@@ -1,0 +1,407 @@
+"""Models of PyMC as models of dimtensor."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytensor
+import pytensor.tensor as pt
+from pytensor.compile.mode import Mode
+from pytensor.compile.ops import ViewOp
+from pytensor.configdefaults import config
+from pytensor.graph.basic import Constant, equal_computations
+from pytensor.graph.fg import FunctionGraph
+from pytensor.graph.replace import clone_replace
+from pytensor.graph.traversal import ancestors, explicit_graph_inputs, io_toposort
+from pytensor.tensor.elemwise import CAReduce, DimShuffle
+
+from dimtensor.dims import Dim, Dims
+from dimtensor.dist.distribution import Distribution
+from dimtensor.dist.supports import Integers, Support, real
+from dimtensor.errors import (
+    GraphError,
+    InputError,
+    ModelWarning,
+    build_message,
+)
+from dimtensor.interop.extras import require
+from dimtensor.interop.pymc.coords import dims_of
+from dimtensor.interop.pymc.distributions import Laws, UnknownLawError
+from dimtensor.interop.pymc.drawing import drawn
+from dimtensor.interop.pymc.expressions import Expressions, passed
+from dimtensor.interop.pymc.lifted import (
+    LiftedDensity,
+    LiftedSupport,
+    OtherSupport,
+    PotentialTerm,
+    lifted_function,
+)
+from dimtensor.interop.pymc.stand_ins import lowered
+from dimtensor.model.model import Model
+from dimtensor.model.variables import named, rv
+from dimtensor.tensor.inputs import data
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from dimtensor.backends import BackendName
+    from dimtensor.tensor.core import DimTensor
+
+
+def from_pymc(model: Any, *, backend: BackendName = "numba") -> Model:
+    """A model of PyMC as one of dimtensor, with the same names, dims, labels and log density.
+
+    Variables get the distributions of :mod:`dimtensor.dist` that theirs are, and parameters are
+    translated into expressions over dims, where what PyMC computes position by position gets dims
+    from the variables that it meets. A variable whose distribution is not there has PyMC's own log
+    density, which is compiled as all else is, and draws of PyMC's own, one after the other.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        Its variables may be those of ``pymc`` and of ``pymc.dims``.
+    backend : {"numba", "jax", "python"}
+
+    Returns
+    -------
+    Model
+        Observed as the model is, with ``pm.Data`` as data. Axes without dims get those that PyMC
+        names in its results, ``x_dim_0`` and so on. A potential is a variable that is observed to
+        be 0.
+
+    Raises
+    ------
+    InputError
+        If it is no model, or has no variables.
+    GraphError
+        If a variable has no log density, is one of a minibatch, or is computed from random numbers
+        without a name. The message names it and its distribution.
+
+    Warns
+    -----
+    ModelWarning
+        Of variables with labels that are used along a dim with other labels, position by position.
+
+    Notes
+    -----
+    What depends on the value of discrete variables has to be summed out before sampling:
+    ``from_pymc(model).marginalize("z")``.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> import pymc as pm  # doctest: +SKIP
+    >>> with pm.Model(coords={"county": ["Aitkin", "Anoka"]}) as model:  # doctest: +SKIP
+    ...     mu = pm.Normal("mu", 0, 10)
+    ...     pm.Normal("y", mu, 1, observed=[1.0, 2.0], dims="county")
+    >>> dt.from_pymc(model).log_density().names  # doctest: +SKIP
+    ['mu']
+    """
+    require("pymc", "pymc", "from_pymc")
+    return _Reading(model).model(backend)
+
+
+class _Reading:
+    """A model of PyMC while it is read."""
+
+    def __init__(self, model: Any):
+        self.theirs = model
+        self.dims = dims_of(model)
+        self.reader = Expressions()
+        self.laws = Laws(self.reader)
+        self.outputs: list[DimTensor] = []
+        self.observed: dict[DimTensor, xr.DataArray] = {}
+        known = [*model.basic_RVs, *model.deterministics, *model.potentials]
+        if not known:
+            raise InputError("from_pymc: the model has no variables")
+        # a copy, whose named axes are lowered, with their variables in order
+        graph = FunctionGraph(outputs=known, clone=True, copy_inputs=False, copy_orphans=False)
+        self.variables = dict(zip(known, lowered(graph.outputs), strict=True))
+        self.used = set(ancestors(list(self.variables.values())))
+        self._lengths = self._lengths_of_axes()
+
+    def model(self, backend: BackendName) -> Model:
+        """The model, with its observations."""
+        self._add_data()
+        for theirs in self._in_order():
+            self._add(theirs)
+        found = Model(*self.outputs, backend=backend)
+        if not self.observed:
+            return found
+        with warnings.catch_warnings():
+            # values that are missing are variables that nothing observed depends on
+            warnings.filterwarnings("ignore", "nothing that is observed depends", ModelWarning)
+            return found.observe(self.observed)
+
+    def _in_order(self) -> list[Any]:
+        """The variables of the model, each after those that it depends on."""
+        outputs = list(self.variables.values())
+        inputs = list(explicit_graph_inputs(outputs))
+        place = {
+            v: at
+            for at, v in enumerate(v for node in io_toposort(inputs, outputs) for v in node.outputs)
+        }
+        return sorted(self.variables, key=lambda v: place.get(_drawn(self.variables[v]), -1))
+
+    # -- dims --------------------------------------------------------------------------------------
+
+    def _lengths_of_axes(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of variables, computed where they do not follow from types."""
+        found, unknown = {}, {}
+        named = {v.name: v for v in self.theirs.data_vars}
+        for theirs, variable in [*self.variables.items(), *((v, v) for v in named.values())]:
+            shape = variable.type.shape
+            if None in shape:
+                unknown[theirs.name] = pt.as_tensor(passed(variable).shape)
+            else:
+                found[theirs.name] = tuple(shape)
+        if unknown:
+            f = pytensor.function([], list(unknown.values()), mode=Mode("py", None))
+            values = zip(unknown, f(), strict=True)
+            found |= {name: tuple(map(int, shape)) for name, shape in values}
+        return found
+
+    def axes_of(self, name: str) -> Dims:
+        """The dims of a variable's axes, in order."""
+        given = self.theirs.named_vars_to_dims.get(name) or ()
+        lengths = self._lengths[name]
+        names = [*given, *[None] * (len(lengths) - len(given))]
+        found: list[Dim] = []
+        for at, (key, length) in enumerate(zip(names, lengths, strict=True)):
+            dim = Dim(f"{name}_dim_{at}", length=length) if key is None else self.dims[key]
+            found.append(dim if dim not in found else dim.rename())
+        return tuple(found)
+
+    def _axes_of_term(self, name: str, variable: Any) -> Dims:
+        """Dims of the axes of a potential: where it has none, those that it is computed along."""
+        if self.theirs.named_vars_to_dims.get(name):
+            return self.axes_of(name)
+        found: list[Dim] = []
+        for dim, other in zip(self.reader.axes_of(variable), self.axes_of(name), strict=True):
+            found.append(other if dim is None or dim in found else dim)
+        return tuple(found)
+
+    # -- variables ---------------------------------------------------------------------------------
+
+    def _add_data(self) -> None:
+        """Data of the model; the lengths of dims that no data of the graph has are fixed."""
+        used = [v for v in self.theirs.data_vars if v in self.used]
+        free = {key for v in used for key in self.theirs.named_vars_to_dims.get(v.name) or ()}
+        for key, dim in self.dims.items():
+            if dim.length is None and key not in free:
+                length = self.theirs.dim_lengths[key]
+                self.dims[key] = Dim(key, length=int(_value(length)))
+        for variable in used:
+            axes = self.axes_of(variable.name)
+            values = np.asarray(_value(variable))
+            self.reader.add(variable, data(values, dims=axes, name=variable.name), axes)
+
+    def _add(self, theirs: Any) -> None:
+        name, variable = theirs.name, self.variables[theirs]
+        if theirs in self.theirs.deterministics:
+            axes = self.axes_of(name)
+            found = named(name, self._read_new(variable, axes).expand(axes))
+            self.reader.add(variable, found, axes)
+        elif theirs in self.theirs.potentials:
+            axes = self._axes_of_term(name, variable)
+            # an element of each position, also where all are equal: they are added up
+            found = rv(name, PotentialTerm(self._read_new(variable, axes).expand(axes)))
+            self.observed[found] = _array(np.zeros([1] * len(found.dims)), found.dims)
+        else:
+            axes = self.axes_of(name)
+            found = rv(name, self._law(theirs, axes), dims=axes)
+            value = found.codes if found.node.categories is not None else found
+            self._add_drawn(variable, value, axes)
+            if theirs in self.theirs.observed_RVs:
+                values = np.asarray(_value(self.theirs.rvs_to_values[theirs]))
+                self.observed[found] = _array(values, axes)
+        self.outputs.append(found)
+
+    def _read_new(self, variable: Any, axes: Dims) -> DimTensor:
+        """A variable of the model by what it is computed from."""
+        alone = getattr(variable.type, "broadcastable", (False,) * len(axes))
+        own = tuple(
+            None if one and dim.length != 1 else dim for dim, one in zip(axes, alone, strict=True)
+        )
+        return self.reader.read(variable, own)
+
+    def _add_drawn(self, variable: Any, tensor: DimTensor, axes: Dims) -> None:
+        """A random variable, also beneath names and another order of its axes."""
+        self.reader.add(variable, tensor, axes)
+        inner = passed(variable)
+        self.reader.add(inner, tensor, axes)
+        while inner.owner is not None and isinstance(inner.owner.op, DimShuffle):
+            order = inner.owner.op.new_order
+            if "x" in order or len(order) != inner.owner.inputs[0].type.ndim:
+                break
+            axes = tuple(axes[order.index(at)] for at in range(len(order)))
+            inner = passed(inner.owner.inputs[0])
+            self.reader.add(inner, tensor, axes)
+
+    # -- distributions -----------------------------------------------------------------------------
+
+    def _law(self, theirs: Any, axes: Dims) -> Distribution:
+        name, variable = theirs.name, self.variables[theirs]
+        kind = _kind_of(variable)
+        if kind.startswith("Minibatch"):
+            why = "its log density is scaled by total_size"
+            raise self._refused(name, kind, why, "leave total_size out")
+        transform = self.theirs.rvs_to_transforms.get(theirs)
+        try:
+            found = self.laws.of(variable, axes, name)
+        except UnknownLawError:
+            if transform is None:
+                discrete = not variable.type.dtype.startswith("float")
+                support: Support = Integers() if discrete else real
+            else:
+                support = self._support(theirs, transform, axes)
+            return self._density(name, kind, variable, axes, support)
+        if transform is None or self._is_usual(theirs, transform):
+            return found
+        return OtherSupport(found, self._support(theirs, transform, axes))
+
+    def _is_usual(self, theirs: Any, transform: Any) -> bool:
+        """Whether a transform is the one that PyMC takes by itself."""
+        from pymc.distributions.transforms import _default_transform
+
+        if type(transform).__module__.startswith("pymc.dims"):
+            return True  # whose distributions have no other ones
+        inner = passed(self.variables[theirs])
+        usual = _default_transform(inner.owner.op, inner)
+        if type(usual) is not type(transform):
+            return False
+        # intervals have bounds of their own
+        value, inputs = self.theirs.rvs_to_values[theirs].type(), inner.owner.inputs
+        made = [each.backward(value, *inputs) for each in (usual, transform)]
+        return equal_computations(made[:1], made[1:])
+
+    def _density(
+        self, name: str, kind: str, variable: Any, axes: Dims, support: Support
+    ) -> LiftedDensity:
+        import pymc
+
+        inner = self._alone(variable)
+        value = inner.type()
+        try:
+            with _precise():
+                found = _with_infinities(pymc.logp(inner, value, warn_rvs=False))
+            batch = inner.type.ndim - inner.owner.op.ndim_supp
+            # some have an axis of length 1 in place of none
+            logp = found if found.type.ndim <= batch else found.sum(range(batch, found.type.ndim))
+            lifted = lifted_function(self.reader, value, [logp], f"logp_{name}")
+        except (NotImplementedError, RuntimeError, ValueError, GraphError) as error:
+            why = f"PyMC has no log density of it ({str(error).splitlines()[0]})"
+            hint = "give it one: pm.CustomDist(..., logp=...)"
+            raise self._refused(name, kind, why, hint) from error
+        function, tensors, cores = lifted
+        given = {t.name or f"parameter_{at}": t for at, t in enumerate(tensors)}
+        out = axes[: logp.type.ndim]
+        each = drawn(self.reader, inner)
+        return LiftedDensity(kind, function, given, cores, axes, out, support, each)
+
+    def _alone(self, variable: Any) -> Any:
+        """A random variable of which PyMC sees no others, whose graphs it would change."""
+        inner = passed(variable)
+        above = set(ancestors([inner], blockers=list(self.reader.known)))
+        stand_ins = {v: v.type() for v in self.reader.known if v in above and v.owner is not None}
+        for v, stand_in in stand_ins.items():
+            self.reader.add(stand_in, *self.reader.known[v])
+        (alone,) = clone_replace([inner], stand_ins)
+        return alone
+
+    def _support(self, theirs: Any, transform: Any, axes: Dims) -> LiftedSupport:
+        """Where a transform leads, as PyMC computes it."""
+        name, variable = theirs.name, passed(self.variables[theirs])
+        inputs = variable.owner.inputs
+        kind = self.theirs.rvs_to_values[theirs].type
+        x, y = kind(), variable.type()
+        with _precise():
+            backward = [transform.backward(x, *inputs), transform.log_jac_det(x, *inputs).sum()]
+            forward = [transform.forward(y, *inputs)]
+        back, back_given, back_cores = lifted_function(self.reader, x, backward, f"from_{name}")
+        there, there_given, there_cores = lifted_function(self.reader, y, forward, f"to_{name}")
+        shape = kind.shape
+        if None in shape:
+            drawn = transform.forward(variable, *inputs).shape
+            shape = pytensor.function([], drawn, mode=Mode("py", None))()
+        free = []
+        for at, n in enumerate(shape):
+            same = at < len(axes) and axes[at].length == n
+            free.append(axes[at] if same else Dim(f"{name}_free_{at}", length=int(n)))
+        return LiftedSupport(
+            transform.name or type(transform).__name__,
+            there,
+            back,
+            (there_given, back_given),
+            (there_cores, back_cores),
+            axes,
+            tuple(free),
+        )
+
+    def _refused(self, name: str, kind: str, why: str, hint: str) -> GraphError:
+        return GraphError(
+            build_message(
+                f"from_pymc: the variable {name!r} has no counterpart: {why}",
+                [("distribution", kind)],
+                hint,
+            )
+        )
+
+
+def _drawn(variable: Any) -> Any:
+    """A variable without names and another order of its axes."""
+    if variable.owner is not None and isinstance(variable.owner.op, ViewOp):
+        return variable  # an expression with a name
+    variable = passed(variable)
+    while variable.owner is not None and isinstance(variable.owner.op, DimShuffle):
+        variable = passed(variable.owner.inputs[0])
+    return variable
+
+
+def _kind_of(variable: Any) -> str:
+    """What the distribution of a variable is called."""
+    return type(_drawn(variable).owner.op).__name__.removesuffix("RV").strip("_")
+
+
+def _value(variable: Any) -> Any:
+    """The value of a variable that depends on no unknown."""
+    if isinstance(variable, Constant):
+        return variable.data
+    if hasattr(variable, "get_value"):
+        return variable.get_value()
+    return pytensor.function([], passed(variable), mode=Mode("py", None))()
+
+
+def _array(values: np.ndarray, dims: Sequence[Dim]) -> xr.DataArray:
+    """Values by the names of their dims."""
+    import xarray as xr
+
+    from dimtensor.values.labelled import axis_names
+
+    shape = tuple(
+        d.length if d.length is not None else n for d, n in zip(dims, values.shape, strict=True)
+    )
+    names = axis_names(tuple(dims))
+    return xr.DataArray(np.broadcast_to(values, shape), dims=[names[dim] for dim in dims])
+
+
+def _precise() -> AbstractContextManager[Any]:
+    """Numbers in as many bits as parameters have: by itself PyTensor takes log(2) in 16 bits."""
+    return config.change_flags(cast_policy="numpy+floatX")
+
+
+def _with_infinities(logp: Any) -> Any:
+    """A log density that is -inf, not an error, where parameters are out of their ranges."""
+    from pymc.logprob.utils import local_check_parameter_to_ninf_switch
+    from pytensor.graph.rewriting.basic import in2out
+
+    graph = FunctionGraph(outputs=[logp], clone=False)
+    in2out(local_check_parameter_to_ninf_switch).rewrite(graph)
+    for node in graph.toposort():  # sums of numbers along an axis, as in that of CAR
+        if isinstance(node.op, CAReduce) and not node.inputs[0].type.ndim:
+            graph.replace(node.outputs[0], node.inputs[0].astype(node.outputs[0].type.dtype))
+    return graph.outputs[0]

@@ -1,0 +1,384 @@
+"""Models of dimtensor as models of PyMC."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dimtensor.dims import Dim, Dims, without
+from dimtensor.dist.distribution import Distribution, TableDistribution
+from dimtensor.dist.laws import law_of
+from dimtensor.dist.parameters import float_dtype
+from dimtensor.dist.supports import Real
+from dimtensor.errors import GraphError, InputError, build_message, listing
+from dimtensor.graph import Node
+from dimtensor.interop.extras import require
+from dimtensor.interop.pymc.lifted import PotentialTerm
+from dimtensor.interop.pymc.transforms import support_transform
+from dimtensor.interop.tensors import tensor_of
+from dimtensor.model.model import Model
+from dimtensor.model.variables import put
+from dimtensor.random.generator import generator
+from dimtensor.tensor.evaluate import function
+from dimtensor.tensor.inputs import data as make_data
+from dimtensor.tensor.inputs import scalar, tensor
+from dimtensor.tensor.positional.border import from_shaped
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+# rows whose parameters PyMC calls by the same names
+_SAME = frozenset(
+    (
+        *("AsymmetricLaplace", "Bernoulli", "Beta", "BetaBinomial", "Binomial", "Cauchy"),
+        *("DiscreteUniform", "DiscreteWeibull", "ExGaussian", "Exponential", "Flat", "Gamma"),
+        *("Geometric", "Gumbel", "HalfCauchy", "HalfFlat", "HalfNormal", "HalfStudentT"),
+        *("HyperGeometric", "InverseGamma", "Kumaraswamy", "Laplace", "LogNormal", "Logistic"),
+        *("Moyal", "NegativeBinomial", "Normal", "Pareto", "Poisson", "Rice", "SkewNormal"),
+        *("SkewStudentT", "StudentT", "Triangular", "TruncatedNormal", "Uniform", "VonMises"),
+        *("Wald", "Weibull"),
+    )
+)
+_COUNTED = ("BetaBinomial", "Binomial", "DiscreteUniform", "HyperGeometric")
+_THEIR_NAMES = {"Cauchy": {"mu": "alpha", "sigma": "beta"}}
+
+
+def to_pymc(model: Model) -> Any:
+    """A model of dimtensor as one of PyMC, with the same names, coords and log density.
+
+    Distributions that PyMC has under the same name are PyMC's. All others are custom ones, whose
+    log density and draws are dimtensor's. Expressions are positional PyTensor graphs, as
+    `to_shaped` makes them.
+
+    Parameters
+    ----------
+    model : Model
+
+    Returns
+    -------
+    pymc.Model
+        With observations, named expressions as deterministics, and data that ``pm.set_data``
+        changes.
+
+    Raises
+    ------
+    InputError
+        If the model is none, or two dims have one name.
+    GraphError
+        If variables are summed out, observations are left out, or a length is not known.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> from dimtensor import dist
+    >>> county = dt.Dim("county", coords=["Aitkin", "Anoka"])
+    >>> mu = dt.rv("mu", dist.Normal(0, 10))
+    >>> y = dt.rv("y", dist.Normal(mu, 1), dims=county)
+    >>> fit = dt.Model(y).observe({y: [1.0, 2.0]})
+    >>> dt.to_pymc(fit).coords  # doctest: +SKIP
+    {'county': ('Aitkin', 'Anoka')}
+    """
+    require("pymc", "pymc", "to_pymc")
+    if not isinstance(model, Model):
+        raise InputError(f"to_pymc: a dt.Model is expected, not {type(model).__name__}")
+    return _Writing(model).model()
+
+
+class _Writing:
+    """A model while it is written."""
+
+    def __init__(self, model: Model):
+        self.ours = model
+        left_out = [name for name, how in model._missing.items() if how]
+        if model._marginal or left_out:
+            raise GraphError(
+                build_message(
+                    "to_pymc: the model has no counterpart in PyMC",
+                    [
+                        ("summed out", listing(list(model._marginal)) or "none"),
+                        ("missing values of", listing(left_out) or "none"),
+                    ],
+                    "write the model before marginalize(...), or with all observations",
+                )
+            )
+        self.names = self._names()
+        self.lengths = self._lengths()
+
+    def model(self) -> Any:
+        """The model of PyMC."""
+        import pymc as pm
+
+        found = self.ours._found
+        labelled = {name: d.coords for d, name in self.names.items() if d.coords is not None}
+        with pm.Model(coords=labelled) as made:
+            for dim, name in self.names.items():
+                if dim.coords is None:
+                    made.add_coord(name, length=self.lengths[dim])
+            variables = [v.node for v in found.variables.values()]
+            nodes = put([*variables, *found.named.values()], self._chosen)
+            for name, node in zip(found.named, nodes[len(found.variables) :], strict=True):
+                dims = node.dims
+                value = tensor_of(node).to_shaped(list(dims))
+                pm.Deterministic(name, value, dims=self._called(dims))
+        return made
+
+    # -- dims --------------------------------------------------------------------------------------
+
+    def _nodes(self) -> list[Node]:
+        found = self.ours._found
+        variables = [v.node for v in found.variables.values()]
+        return [*variables, *found.named.values(), *found.inputs.values()]
+
+    def _names(self) -> dict[Dim, str]:
+        names: dict[Dim, str] = {}
+        for node in self._nodes():
+            for dim in node.dims:
+                names.setdefault(dim, str(dim.name or dim.short))
+        double = [name for name in set(names.values()) if list(names.values()).count(name) > 1]
+        if double:
+            raise InputError(
+                build_message(
+                    "to_pymc: dims of a PyMC model are told apart by name",
+                    [("used twice", listing(double))],
+                    "rename one: dim.rename('other')",
+                )
+            )
+        return names
+
+    def _lengths(self) -> dict[Dim, int]:
+        known = {dim: dim.length for dim in self.names if dim.length is not None}
+        arrays = [*self.ours.observed.values(), *self.ours.data.values()]
+        for dim, name in self.names.items():
+            for array in arrays:
+                if dim not in known and name in array.sizes:
+                    known[dim] = array.sizes[name]
+        missing = [name for dim, name in self.names.items() if dim not in known]
+        if missing:
+            raise GraphError(
+                build_message(
+                    "to_pymc: the lengths of dims are not known",
+                    [("dims", listing(missing))],
+                    "give them coords or a length, or data and observations along them",
+                )
+            )
+        return known
+
+    def _called(self, dims: Dims) -> tuple[str, ...] | None:
+        return tuple(self.names[dim] for dim in dims) or None
+
+    # -- variables ---------------------------------------------------------------------------------
+
+    def _chosen(self, node: Node, inputs: tuple[Node, ...]) -> Node | None:
+        if node.kind != "rv":
+            return None if node.name is None else self._data(node)
+        d: Distribution = node.attrs.law.of(inputs)
+        name, dims = str(node.name), _ordered(node, d)
+        if isinstance(d, PotentialTerm):
+            import pymc as pm
+
+            term = d.term.expand(dims).to_shaped(list(dims))
+            pm.Potential(name, term, dims=self._called(dims))
+            return make_data(np.zeros([self.lengths[x] for x in dims]), dims).node
+        options: dict[str, Any] = {"dims": self._called(dims)}
+        if name in self.ours.observed:
+            options["observed"] = self._values(node, self.ours.observed[name], dims)
+        variable = self._variable(name, d, dims, options)
+        return from_shaped(variable, dims, categories=node.categories).node
+
+    def _values(self, node: Node, value: Any, dims: Dims) -> np.ndarray:
+        """Values as an array with its axes in an order, labels as positions."""
+        categories = node.categories
+        made = make_data(
+            value, node.dims, categories=categories, dtype=None if categories else node.dtype
+        )
+        attrs = made.node.attrs
+        found: np.ndarray = attrs.values.transpose([attrs.dims.index(dim) for dim in dims])
+        return found
+
+    def _data(self, node: Node) -> Node:
+        import pymc as pm
+
+        name = str(node.name)
+        if name in self.ours.data:
+            values = self._values(node, self.ours.data[name], node.dims)
+        elif node.kind == "data":
+            order = [node.attrs.dims.index(dim) for dim in node.dims]
+            values = node.attrs.values.transpose(order)
+        else:
+            raise InputError(f"to_pymc: the input {name!r} has no value: model.with_data(...)")
+        variable = pm.Data(name, values, dims=self._called(node.dims))
+        return from_shaped(variable, node.dims, categories=node.categories).node
+
+    # -- distributions -----------------------------------------------------------------------------
+
+    def _variable(self, name: str, d: Distribution, dims: Dims, options: dict[str, Any]) -> Any:
+        import pymc as pm
+
+        if isinstance(d, TableDistribution) and d.name in _SAME:
+            values = d._values(float_dtype(d._nodes))
+            theirs = _THEIR_NAMES.get(d.name, {})
+            given = {
+                theirs.get(key, key): _aligned(getattr(values, key), dims) for key in _names_of(d)
+            }
+            whole = {"n", "N", "k", "lower", "upper"} & set(given) if d.discrete else ()
+            given |= {key: given[key].astype("int64") for key in whole if d.name in _COUNTED}
+            return getattr(pm, d.name)(name, **given, **options)
+        return self._custom(name, d, dims, options)
+
+    def _custom(self, name: str, d: Distribution, dims: Dims, options: dict[str, Any]) -> Any:
+        """A variable whose density and draws are ours."""
+        import pymc as pm
+
+        law, nodes = law_of(d)
+        events = len(dims) - len(without(dims, d.event_dims))
+        batch = dims[: len(dims) - events]
+        axes = [(*[x for x in batch if x in n.dims], *without(n.dims, batch)) for n in nodes]
+        letters: dict[Dim, str] = {}
+        for dim in (*dims[len(batch) :], *(x for own in axes for x in without(own, batch))):
+            letters.setdefault(dim, f"d{len(letters)}")
+        cores = [[letters[x] for x in without(own, batch)] for own in axes]
+        out = [letters[x] for x in dims[len(batch) :]]
+        if out:  # a parameter that only tells the lengths of what belongs together
+            cores.append(out)
+        signature = f"{','.join(f'({",".join(c)})' for c in cores)}->({','.join(out)})"
+        kinds = [n.categories for n in nodes]
+
+        def distribution(parameters: Any) -> Distribution:
+            each = zip(parameters, axes, kinds, strict=False)
+            tensors = [_read(p, batch, own, kind) for p, own, kind in each]
+            return law.of([t.node for t in tensors])
+
+        def logp(value: Any, *parameters: Any) -> Any:
+            x = from_shaped(value, dims, categories=d.categories)
+            term = distribution(parameters).logp(x).expand(batch)
+            return term.to_shaped(list(batch))
+
+        draw = _Draw(law, [n.dtype for n in nodes], kinds, axes, dims, batch)
+        if "observed" not in options and not d.discrete and not isinstance(d.support, Real):
+            options["default_transform"] = support_transform(name, dims, distribution)
+            options["support_point"] = self._start(name, dims, distribution)
+        each = zip(nodes, axes, strict=True)
+        parameters = [_aligned(tensor_of(n), batch, without(own, batch)) for n, own in each]
+        if out:
+            parameters.append(np.zeros([self.lengths[x] for x in dims[len(batch) :]]))
+        return pm.CustomDist(
+            name,
+            *parameters,
+            logp=logp,
+            random=draw,
+            signature=signature,
+            dtype=d.dtype,
+            class_name=d.name.replace(" ", "_"),
+            **options,
+        )
+
+    def _start(
+        self, name: str, dims: Dims, distribution: Callable[[Any], Distribution]
+    ) -> Callable[..., Any]:
+        """Where PyMC's samplers begin: what zeros are mapped to."""
+        x = tensor(name, dims=dims)
+
+        def start(variable: Any, size: Any, *parameters: Any) -> Any:
+            import pytensor.tensor as pt
+
+            support = distribution(parameters).support.resolve(x)
+            free = support.free_dims(dims)
+            zeros = pt.zeros([self.lengths.get(dim, dim.length) for dim in free])
+            found, _ = support.constrain(from_shaped(zeros, free))
+            return found.expand(dims).to_shaped(list(dims))
+
+        return start
+
+
+def _ordered(node: Node, d: Distribution) -> Dims:
+    """The dims of a variable with those last along which elements belong together."""
+    return (*without(node.dims, d.event_dims), *[x for x in node.dims if x in d.event_dims])
+
+
+def _names_of(d: TableDistribution) -> tuple[str, ...]:
+    from dimtensor.dist.catalogue import TABLE
+
+    return TABLE[d.name].names
+
+
+def _aligned(x: Any, batch: Dims, core: Dims = ()) -> Any:
+    """A positional variable with an axis of length 1 for each batch dim that a tensor has not."""
+    own = [dim for dim in batch if dim in x.dims]
+    if x.node.categories is not None:
+        x = x.codes
+    variable = x.to_shaped([*own, *core])
+    if not own:
+        return variable
+    lead = [own.index(dim) if dim in own else "x" for dim in batch]
+    return variable.dimshuffle(*lead, *range(len(own), len(own) + len(core)))
+
+
+def _read(parameter: Any, batch: Dims, own: Dims, categories: Dim | None) -> DimTensor:
+    """What `_aligned` made as a tensor again."""
+    return from_shaped(parameter[_kept(parameter.ndim, batch, own)], own, categories=categories)
+
+
+def _kept(ndim: int, batch: Dims, own: Dims) -> tuple[Any, ...]:
+    """An index that leaves out the axes of batch dims that a tensor has not."""
+    lead = ndim - len(without(own, batch))
+    dims = batch[len(batch) - lead :] if lead else ()
+    return tuple(slice(None) if dim in own else 0 for dim in dims)
+
+
+class _Draw:
+    """Draws of a distribution, for PyMC's generators: arrays in, an array out."""
+
+    def __init__(
+        self,
+        law: Any,
+        dtypes: list[str],
+        categories: list[Dim | None],
+        axes: list[Dims],
+        dims: Dims,
+        batch: Dims,
+    ):
+        self.law, self.dims, self.batch, self.axes = law, dims, batch, axes
+        self.inputs = [
+            tensor(f"parameter_{at}", dims=own, dtype=None if of else dtype, categories=of)
+            for at, (own, dtype, of) in enumerate(zip(axes, dtypes, categories, strict=True))
+        ]
+        self._function: Callable[..., Any] | None = None
+
+    def __deepcopy__(self, memo: Any) -> _Draw:
+        return self
+
+    def __call__(self, *parameters: Any, rng: np.random.Generator, size: Any = None) -> np.ndarray:
+        arrays = [np.asarray(p) for p in parameters[: len(self.axes)]]
+        whole = tuple(size) if size is not None else None
+        more = len(whole) - len(self.batch) if whole is not None else 0
+        if more <= 0:
+            return self._one(arrays, rng)
+        found = []
+        for at in np.ndindex(*whole[:more]):  # type: ignore[index]
+            found.append(self._one([self._part(p, n, at) for n, p in enumerate(arrays)], rng))
+        drawn = np.stack(found)
+        return drawn.reshape(*whole[:more], *drawn.shape[1:])  # type: ignore[index]
+
+    def _part(self, array: np.ndarray, number: int, at: tuple[int, ...]) -> np.ndarray:
+        """The parameter of one of many draws."""
+        expected = len(self.batch) + len(without(self.axes[number], self.batch))
+        while array.ndim > expected:
+            place = at[len(at) - (array.ndim - expected)]
+            array = array[place if array.shape[0] > 1 else 0]
+        return array
+
+    def _one(self, arrays: list[np.ndarray], rng: np.random.Generator) -> np.ndarray:
+        if self._function is None:
+            seed = scalar("seed", dtype="int64")
+            d = self.law.of([x.node for x in self.inputs])
+            value, _ = d.draw(generator(seed), self.dims)
+            value = value.codes if value.node.categories is not None else value
+            self._function = function([*self.inputs, seed], value, backend="python")
+        given = []
+        for array, own in zip(arrays, self.axes, strict=True):
+            array = array[_kept(array.ndim, self.batch, own)]
+            given.append(([str(dim.name or dim.short) for dim in own], array) if own else array)
+        found = self._function(*given, int(rng.integers(2**62)))
+        return np.asarray(found.transpose(*[str(dim.name or dim.short) for dim in self.dims]))

@@ -1,0 +1,138 @@
+"""Long programs of JAX that tell how far they are, and end when somebody interrupts them."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+from dimtensor.backends.progress import Progress
+
+# seconds between two looks at a program; steps between two calls back, each of which takes longer
+# than a step of a small model
+_PATIENCE, _EVERY = 0.1, 10
+_numbers = itertools.count(1)
+_watched: dict[int, _Watch] = {}
+
+
+class _Watch:
+    """How many steps a program has taken, and whether it shall go on."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self.given_up = False
+
+
+class _GivenUp(Exception):
+    """What ends a program."""
+
+
+def tell_step(number: Any, at: Any) -> None:
+    """Tell of a step, inside of a traced program, by the number that it is called with.
+
+    Of every tenth, by a count that is the same for all chains: mapped over them it tells once.
+    """
+    _teller()(number, at)
+
+
+@cache
+def _teller() -> Callable[[Any, Any], Any]:
+    import jax
+
+    @jax.custom_batching.custom_vmap
+    def tell(number: Any, at: Any) -> Any:
+        # mapped as it stands, a condition would be chosen by, and its branch taken each time
+        jax.lax.cond(at % _EVERY == 0, lambda: jax.debug.callback(_step, number), lambda: None)
+        return at
+
+    @tell.def_vmap
+    def rule(size: int, mapped: list[bool], *given: Any) -> tuple[Any, bool]:
+        number, at = (x[0] if each else x for x, each in zip(given, mapped, strict=True))
+        return tell(number, at), False
+
+    return tell
+
+
+def _step(number: Any) -> None:
+    watch = _watched.get(int(number))
+    if watch is None:
+        return
+    if watch.given_up:
+        raise _GivenUp
+    watch.steps += _EVERY
+
+
+def watch(
+    program: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    total: int,
+    label: str,
+    wanted: bool,
+) -> Any:
+    """Call a program with a line that says how many steps it has taken.
+
+    It runs in a thread, so that this one hears of interruptions.
+
+    Parameters
+    ----------
+    program : callable
+        Of a number, with which it tells its steps, and the arguments.
+    arguments : tuple
+    total : int
+        Number of steps.
+    label : str
+    wanted : bool
+        Whether there is a line; without it the program can be interrupted, too.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If it is interrupted; the program has ended then.
+    """
+    import jax
+
+    number = next(_numbers)
+    state = _watched[number] = _Watch()
+    found: list[Any] = []
+    failed: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            with jax.enable_x64(True):  # each thread has its own flag
+                found.append(jax.block_until_ready(program(number, *arguments)))
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=work, name="dimtensor-samples", daemon=True)
+    thread.start()
+    try:
+        with Progress(f"sampling {label}", total, wanted=wanted) as progress:
+            while thread.is_alive():
+                thread.join(_PATIENCE)
+                progress(state.steps)
+    except BaseException:
+        with _silent():
+            state.given_up = True
+            thread.join()
+        raise
+    finally:
+        del _watched[number]
+    if failed:
+        raise failed[0]
+    return found[0]
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Without what JAX writes about a program that is given up."""
+    logger = logging.getLogger("jax")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)

@@ -1,0 +1,409 @@
+"""Models by formula against densities written with SciPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.stats as st
+import xarray as xr
+from scipy.special import expit, log_softmax
+
+import dimtensor as dt
+from dimtensor import dist
+
+pytest.importorskip("formulae")
+N = 24
+RNG = np.random.default_rng(7)
+TABLE = pd.DataFrame(
+    {
+        "y": RNG.normal(3.0, 2.0, N), "x": RNG.normal(1.0, 0.5, N), "z": RNG.normal(size=N),
+        "k": RNG.integers(0, 5, N), "n": 6, "u": RNG.uniform(0.1, 0.9, N),
+        "g": np.resize(list("abc"), N), "h": np.resize(["u", "u", "v"], N)[::-1],
+        "county": np.resize(["q", "p", "s", "r", "r"], N),
+    }
+)  # fmt: skip
+X, Y, S = TABLE["x"].to_numpy(), TABLE["y"].to_numpy(), float(np.std(TABLE["y"]))
+COUNTIES = ["p", "q", "r", "s"]
+OF = np.array([COUNTIES.index(c) for c in TABLE["county"]])
+
+
+def model(formula, family="gaussian", table=TABLE, **options):
+    return dt.from_formula(formula, table, family, backend="python", **options)
+
+
+def densities(fit, point):
+    """Sums of log densities by variable, of the variables themselves."""
+    found = fit.centred().logp(point)
+    return {name: float(np.sum(found[name])) for name in found}
+
+
+def half(value, scale):
+    return st.halfnorm(scale=scale).logpdf(value)
+
+
+def test_slopes_and_intercepts_of_groups():
+    fit = model("y ~ 1 + x + (1 + x | county)")
+    one, two = RNG.normal(size=4), RNG.normal(size=4)
+    point = {
+        "x": 0.5, "Intercept": 2.0, "sigma": 1.5, "1|county_sigma": 0.7, "x|county_sigma": 0.3,
+        "1|county": one, "x|county": two,
+    }  # fmt: skip
+    slope = 2.5 * S / X.std()
+    whole = np.sqrt((2.5 * S) ** 2 + slope**2 * X.mean() ** 2)
+    mean = 2.0 + 0.5 * X + one[OF] + two[OF] * X
+    expected = {
+        "x": st.norm(0, slope).logpdf(0.5),
+        "Intercept": st.norm(Y.mean(), whole).logpdf(2.0),
+        "sigma": np.log(2) + st.t(4, 0, S).logpdf(1.5),
+        "1|county_sigma": half(0.7, whole),
+        "x|county_sigma": half(0.3, slope),
+        "1|county": st.norm(0, 0.7).logpdf(one).sum(),
+        "x|county": st.norm(0, 0.3).logpdf(two).sum(),
+        "y": st.norm(mean, 1.5).logpdf(Y).sum(),
+    }
+    found = densities(fit, point)
+    assert set(found) == set(expected)
+    for name, value in expected.items():
+        np.testing.assert_allclose(found[name], value, rtol=1e-10, err_msg=name)
+    assert [str(label) for label in fit["1|county"].dims[0].coords] == COUNTIES
+    # group-specific terms are sampled standardised
+    assert "1|county_raw[p]" in fit.log_density().names
+
+
+def test_categorical_predictors_and_interactions():
+    fit = model("y ~ 1 + g + x:h + (0 + g | county)")
+    (levels,) = fit["g"].dims
+    assert levels.short == "g_dim"
+    assert list(levels.coords) == ["b", "c"]
+    (both,) = fit["x:h"].dims
+    assert list(both.coords) == ["u", "v"]
+    g, xh, own = np.array([1.0, -1.0]), np.array([0.2, 0.4]), RNG.normal(size=(4, 3))
+    point = {
+        "Intercept": 1.0, "g": g, "x:h": xh, "sigma": 2.0, "g|county_sigma": [0.5, 1.0, 2.0],
+        "g|county": (["county", "g|county_dim"], own),
+    }  # fmt: skip
+    is_g = np.array([(TABLE["g"] == level).to_numpy(float) for level in "abc"])
+    is_h = np.array([(TABLE["h"] == level).to_numpy(float) for level in "uv"])
+    mean = 1.0 + g @ is_g[1:] + xh @ (X * is_h) + (own[OF].T * is_g).sum(0)
+    found = densities(fit, point)
+    np.testing.assert_allclose(found["y"], st.norm(mean, 2.0).logpdf(Y).sum())
+    slopes = 2.5 * S / is_g[1:].std(axis=1)
+    np.testing.assert_allclose(found["g"], st.norm(0, slopes).logpdf(g).sum())
+    spread = half([0.5, 1.0, 2.0], 2.5 * S / is_g.std(axis=1)).sum()
+    np.testing.assert_allclose(found["g|county_sigma"], spread)
+    np.testing.assert_allclose(found["g|county"], st.norm(0, [0.5, 1.0, 2.0]).logpdf(own).sum())
+
+
+def test_numbers_inside_of_functions_and_offsets():
+    fit = model("y ~ 0 + I(x**2) + poly(x, 2) + offset(z) + (0 + x | county)")
+    q, r = np.linalg.qr(np.vander(X - X.mean(), 3, increasing=True))
+    poly = (q * np.sign(np.diag(r)))[:, 1:]
+    one = RNG.normal(size=4)
+    point = {"I(x ** 2)": 0.5, "poly(x, 2)": [1.0, -2.0], "sigma": 1.5, "x|county": one,
+             "x|county_sigma": 1.0}  # fmt: skip
+    mean = 0.5 * X**2 + poly @ [1.0, -2.0] + TABLE["z"] + one[OF] * X
+    np.testing.assert_allclose(densities(fit, point)["y"], st.norm(mean, 1.5).logpdf(Y).sum())
+    assert set(fit.free) == set(point)
+    post = posterior(**{name: ((), x) for name, x in point.items() if np.ndim(x) == 0},
+                     **{"poly(x, 2)": (("poly(x, 2)_dim",), [1.0, -2.0]),
+                        "x|county": (("county",), one)})  # fmt: skip
+    found = fit.predict(post, TABLE[3:5], seed=1, names="y_linear")["predictions"]["y_linear"]
+    np.testing.assert_allclose(found[0, 0], mean[3:5])
+
+
+@pytest.mark.parametrize(
+    ("formula", "family", "point"),
+    [
+        ("y ~ 1", "gaussian", {"Intercept": 1.0, "sigma": 2.0}),
+        ("k ~ 1", "poisson", {"Intercept": 1.0}),
+        ("p(k, n) ~ 1", "binomial", {"Intercept": 0.0}),
+        ("proportion(k, 6) ~ 1", "binomial", {"Intercept": 0.0}),
+        ("g ~ 1", "categorical", {"Intercept": [0.0, 0.0]}),
+        ("g ~ 1", "ordinal", {"threshold": [np.log(0.5), np.log(2.0)]}),
+    ],
+)
+def test_nothing_but_an_intercept(formula, family, point):
+    fit = model(formula, family)
+    assert set(fit.free) == set(point)
+    name = str(fit.outputs[0].node.name)
+    expected = {
+        "gaussian": lambda: st.norm(1, 2).logpdf(Y),
+        "poisson": lambda: st.poisson(np.e).logpmf(K),
+        "binomial": lambda: st.binom(6, 0.5).logpmf(K),
+    }.get(family, lambda: np.full(N, -np.log(3)))()
+    np.testing.assert_allclose(densities(fit, point)[name], expected.sum())
+    rows = pd.DataFrame({"n": [1, 2, 3, 4]})
+    drawn = fit.predict(fit.draw(5, seed=1)["prior"].to_dataset(), rows, seed=1)
+    assert drawn["predictions"][name].sizes == {"chain": 1, "draw": 5, "obs": 4}
+
+
+def test_predictors_that_are_the_same_everywhere():
+    for family, response, slope in (("bernoulli", "h['u']", 1.0), ("gaussian", "y", 2.5 * S)):
+        fit = model(f"{response} ~ c + n:c", family, TABLE.assign(c=0.1))
+        found = fit.logp({"Intercept": 0.0, "c": 0.0, "n:c": 0.0} | dict.fromkeys(
+            {"sigma"} & set(fit.free), 1.0))  # fmt: skip
+        np.testing.assert_allclose(found["c"], st.norm(0, slope).logpdf(0.0))
+        np.testing.assert_allclose(found["n:c"], st.norm(0, slope).logpdf(0.0))
+    fit = model("y ~ x", table=TABLE[:1])
+    found = fit.logp({"Intercept": Y[0], "x": 0.0, "sigma": 1.0})
+    np.testing.assert_allclose(found["x"], st.norm(0, 2.5).logpdf(0.0))
+
+
+def test_functions_of_the_caller():
+    def half(x):
+        return x / 2
+
+    fit = dt.from_formula("y ~ 0 + half(x)", TABLE, backend="python")
+    found = densities(fit, {"half(x)": 3.0, "sigma": 1.0})
+    np.testing.assert_allclose(found["y"], st.norm(1.5 * X, 1.0).logpdf(Y).sum())
+
+
+K, U = TABLE["k"].to_numpy(), TABLE["u"].to_numpy()
+ETA = 0.3 + 0.4 * X
+MU = np.exp(ETA)
+FAMILIES = {
+    "t": ("y", {"sigma": 1.2, "nu": 5.0}, lambda: st.t(5.0, ETA, 1.2).logpdf(Y)),
+    "bernoulli": (
+        "h['u']", {}, lambda: st.bernoulli(expit(ETA)).logpmf((TABLE["h"] == "u").astype(int))
+    ),
+    "binomial": ("p(k, n)", {}, lambda: st.binom(6, expit(ETA)).logpmf(K)),
+    "poisson": ("k", {}, lambda: st.poisson(MU).logpmf(K)),
+    "negativebinomial": ("k", {"alpha": 2.0}, lambda: st.nbinom(2.0, 2.0 / (2.0 + MU)).logpmf(K)),
+    "gamma": ("u", {"alpha": 3.0}, lambda: st.gamma(3.0, scale=MU / 3.0).logpdf(U)),
+    "beta": (
+        "u", {"kappa": 4.0}, lambda: st.beta(4 * expit(ETA), 4 * (1 - expit(ETA))).logpdf(U)
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_families(family):
+    response, parameters, expected = FAMILIES[family]
+    fit = model(f"{response} ~ x", family)
+    found = densities(fit, {"Intercept": 0.3, "x": 0.4, **parameters})
+    name = str(fit.outputs[0].node.name)
+    assert name == {"h['u']": "h", "p(k, n)": "k"}.get(response, response)
+    np.testing.assert_allclose(found[name], expected().sum(), rtol=1e-10)
+    if family in ("bernoulli", "binomial"):
+        np.testing.assert_allclose(found["x"], st.norm(0, 1 / X.std()).logpdf(0.4))
+        np.testing.assert_allclose(found["Intercept"], st.norm(0, 1.5).logpdf(0.3))
+
+
+@pytest.mark.parametrize(
+    ("family", "link", "mean"),
+    [
+        ("bernoulli", "probit", st.norm.cdf(ETA)),
+        ("bernoulli", "cloglog", 1 - np.exp(-MU)),
+        ("poisson", "identity", ETA),
+        ("poisson", "inverse", 1 / ETA),
+    ],
+)
+def test_links(family, link, mean):
+    fit = model("h['u'] ~ x" if family == "bernoulli" else "k ~ x", family, link=link)
+    point = {"Intercept": 0.3, "x": 0.4}
+    if family == "bernoulli":
+        expected = st.bernoulli(mean).logpmf((TABLE["h"] == "u").astype(int)).sum()
+        np.testing.assert_allclose(densities(fit, point)["h"], expected, rtol=1e-10)
+    else:
+        np.testing.assert_allclose(densities(fit, point)["k"], st.poisson(mean).logpmf(K).sum())
+
+
+def test_labels_against_the_first_one():
+    fit = model("g ~ x", "categorical")
+    point = {"Intercept": [0.3, -0.2], "x": [0.4, 1.0]}
+    eta = np.array([0.0 * X, 0.3 + 0.4 * X, -0.2 + 1.0 * X])
+    at = np.array(["abc".index(label) for label in TABLE["g"]])
+    expected = log_softmax(eta, axis=0)[at, np.arange(N)].sum()
+    np.testing.assert_allclose(densities(fit, point)["g"], expected)
+    assert list(fit["x"].dims[0].coords) == ["b", "c"]
+
+
+@pytest.mark.parametrize(("link", "cdf"), [("logit", expit), ("probit", st.norm.cdf)])
+def test_labels_in_order(link, cdf):
+    table = TABLE.assign(g=pd.Categorical(TABLE["g"], ["c", "a", "b"]))
+    fit = model("g ~ 1 + x", "ordinal", table, link=link)
+    point = {"x": 0.4, "threshold": [-0.5, 0.7]}
+    up_to = np.array([0 * X, cdf(-0.5 - 0.4 * X), cdf(0.7 - 0.4 * X), 1 + 0 * X])
+    at = np.array(["cab".index(label) for label in TABLE["g"]])
+    expected = np.log(np.diff(up_to, axis=0)[at, np.arange(N)]).sum()
+    found = densities(fit, point)
+    np.testing.assert_allclose(found["g"], expected)
+    drawn = fit.draw(200, seed=1)["prior"]["threshold"]
+    assert (drawn.diff("threshold_dim") > 0).all()
+
+
+# -- predictions -----------------------------------------------------------------------------------
+
+
+def posterior(**values):
+    """The same draw often."""
+    return xr.Dataset(
+        {
+            name: (("chain", "draw", *dims), np.broadcast_to(x, (1, 4000, *np.shape(x))))
+            for name, (dims, x) in values.items()
+        },
+        {"county": COUNTIES},
+    )
+
+
+def test_new_rows_and_new_groups():
+    fit = model("y ~ 1 + x + g + (1 + x | county)")
+    one, two = np.array([1.0, 2.0, 3.0, 4.0]), np.array([0.1, 0.2, 0.3, 0.4])
+    post = posterior(
+        **{"x": ((), 0.5), "Intercept": ((), 2.0), "sigma": ((), 0.01), "g": (("g_dim",), [5, 7]),
+           "1|county_sigma": ((), 3.0), "x|county_sigma": ((), 0.5),
+           "1|county": (("county",), one), "x|county": (("county",), two)}
+    )  # fmt: skip
+    rows = pl.DataFrame(
+        {
+            "county": ["r", "NEW", "p"],
+            "x": [1.0, 2.0, -1.0],
+            "g": ["a", "c", "b"],
+            "more": [0, 0, 0],
+        }
+    )
+    y = fit.predict(post, rows, seed=1)["predictions"]["y"].transpose("chain", "draw", "obs")[0]
+    mean, spread = y.mean("draw").values, y.std("draw").values
+    np.testing.assert_allclose(mean[[0, 2]], [2.0 + 0.5 + 3.0 + 0.3, 2.0 - 0.5 + 5 + 1.0 - 0.1],
+                               atol=0.001)  # fmt: skip
+    np.testing.assert_allclose(mean[1], 2.0 + 1.0 + 7.0, atol=5 * np.sqrt(10 / 4000))
+    # 3² + (0.5 · 2)² of a new group
+    np.testing.assert_allclose(spread[1], np.sqrt(10.0), rtol=0.06)
+
+
+def test_new_rows_of_functions_that_remember_the_table():
+    fit = model("y ~ 0 + scale(x) + np.exp(z) + (1 | g:h)")
+    groups = list(fit["1|g:h"].dims[0].coords)
+    post = posterior(**{"scale(x)": ((), 2.0), "np.exp(z)": ((), 0.5), "sigma": ((), 0.001),
+                        "1|g:h": (("g:h",), np.arange(float(len(groups))))})  # fmt: skip
+    post = post.assign_coords({"g:h": groups})
+    rows = pd.DataFrame({"x": [1.5], "z": [0.3], "g": [TABLE["g"][0]], "h": [TABLE["h"][0]]})
+    found = fit.predict(post, rows, seed=1)["predictions"]["y"]
+    expected = (
+        2 * (1.5 - X.mean()) / X.std()
+        + 0.5 * np.exp(0.3)
+        + groups.index(f"{TABLE['g'][0]}:{TABLE['h'][0]}")
+    )
+    np.testing.assert_allclose(found.mean(), expected, atol=0.001)
+
+
+def test_tables_of_other_libraries_make_the_same_model():
+    formula = "y ~ 1 + x + g + (1 | county)"
+    one, two = model(formula), model(formula, table=pl.from_pandas(TABLE.drop(columns="h")))
+    vector = np.linspace(-1, 1, one.log_density().size)
+    assert one.log_density().names == two.log_density().names
+    assert one.log_density().logp(vector) == two.log_density().logp(vector)
+
+
+def test_other_priors():
+    priors = {"x": dist.Laplace(0.0, 2.0), "1|county": dist.StudentT(3.0, 0.0, 1.0)}
+    fit = model("y ~ x + (1 | county)", priors=priors)
+    assert set(fit.free) == {"x", "Intercept", "1|county", "sigma"}
+    one = np.array([1.0, 2.0, 3.0, 4.0])
+    found = densities(fit, {"x": 1.0, "Intercept": 0.0, "sigma": 1.0, "1|county": one})
+    np.testing.assert_allclose(found["x"], st.laplace(0, 2).logpdf(1.0))
+    np.testing.assert_allclose(found["1|county"], st.t(3).logpdf(one).sum())
+
+
+def test_a_group_that_is_a_predictor_too():
+    fit = model("y ~ county + (1 | county)")
+    assert fit["1|county"].dims[0].short == "county_group"
+    assert fit.draw(3, seed=1)["prior"]["1|county"].sizes["county_group"] == 4
+
+
+@pytest.mark.parametrize("name", ["obs", "chain", "draw"])
+def test_groups_that_are_named_like_dims_that_there_are(name):
+    fit = model(f"y ~ 1 + (1 | {name})", table=TABLE.assign(**{name: TABLE["county"]}))
+    post = posterior(**{"Intercept": ((), 1.0), f"1|{name}_sigma": ((), 0.01), "sigma": ((), 0.01),
+                        f"1|{name}": ((f"{name}_group",), [1.0, 2.0, 3.0, 4.0])})  # fmt: skip
+    post = post.assign_coords({f"{name}_group": COUNTIES})
+    rows = pd.DataFrame({name: ["s", "other"]})
+    found = fit.predict(post, rows, seed=1)["predictions"]["y"]
+    np.testing.assert_allclose(found.mean(["chain", "draw"]), [5.0, 1.0], atol=0.01)
+
+
+@pytest.mark.parametrize("given", [{"length": N}, {"coords": range(100, 100 + N)}])
+def test_other_rows_of_a_dim_with_a_length(given):
+    fit = model("y ~ 0 + x", obs=dt.Dim("row", **given))
+    post = posterior(x=((), 2.0), sigma=((), 0.01))
+    for rows in ([1.0, 3.0], []):
+        found = fit.predict(post, pd.DataFrame({"x": rows}, dtype=float), seed=1)["predictions"]
+        np.testing.assert_allclose(
+            found["y"].mean(["chain", "draw"]), 2 * np.array(rows), atol=0.01
+        )
+
+
+@pytest.mark.parametrize(
+    ("act", "error", "message"),
+    [
+        (lambda: model("k ~ x", "poison"), dt.InputError, r"'poison' \(did you mean 'poisson'"),
+        (lambda: model("y ~ x", link="logit"), dt.InputError, "gaussian has no link 'logit'"),
+        (lambda: model("y ~ xx"), dt.InputError, "no column 'xx'"),
+        (lambda: model("y ~ (x"), dt.InputError, r"formula 'y ~ \(x' cannot be read"),
+        (lambda: model("x"), dt.InputError, "has no response"),
+        (lambda: model("g ~ x", "poisson"), dt.InputError, "'g' has levels, and the family"),
+        (lambda: model("k ~ x", "binomial"), dt.InputError, r"is p\(successes, trials\)"),
+        (
+            lambda: model("y ~ x", priors={"xs": dist.Normal(0.0, 1.0)}),
+            dt.InputError,
+            "no variable 'xs' to have a prior",
+        ),
+        (lambda: model("y ~ x", priors={"x": 1.0}), dt.InputError, "the prior of 'x' is a dist"),
+        (
+            lambda: model("y ~ x", table=TABLE.assign(x=TABLE["x"].where(TABLE["x"] > 1))),
+            dt.InputError,
+            rf"column 'x' of the table lacks values\n  missing: {(X <= 1).sum()} of {N}",
+        ),
+        (
+            lambda: model("y ~ x + np.exp(x)", table=TABLE.assign(x=[-np.inf, *X[1:]])),
+            dt.InputError,
+            r"term 'x' is infinite, or no number.*\n  rows: 1 of 24",
+        ),
+        (lambda: model("h ~ x"), dt.InputError, "'h' has levels, and the family gaussian"),
+        (
+            lambda: model("g ~ x", "ordinal", TABLE[TABLE["g"] == "b"]),
+            dt.InputError,
+            "response 'g' has one level.*\n  level: 'b'",
+        ),
+        (
+            lambda: model("y ~ C(k)").predict(
+                posterior(sigma=((), 1.0)), pd.DataFrame({"k": [9]}), seed=1
+            ),
+            dt.InputError,
+            r"'C\(k\)' is not told by the table\n  it says: The levels \(9\)",
+        ),
+        (lambda: model("y ~ x", table=[1, 2]), dt.InputError, "reads a table of pandas"),
+        (
+            lambda: model("y ~ g").predict(
+                posterior(sigma=((), 1.0)), pd.DataFrame({"g": ["a", "d"]}), seed=1
+            ),
+            dt.LabelError,
+            "predictor 'g' has levels in the new rows",
+        ),
+    ],
+)
+def test_mistakes(act, error, message):
+    with pytest.raises(error, match=message):
+        act()
+
+
+def test_a_regression_that_was_pickled():
+    import pickle
+
+    fit = pickle.loads(pickle.dumps(model("y ~ x")))
+    post = posterior(x=((), 0.5), Intercept=((), 2.0), sigma=((), 0.01))
+    found = fit.predict(post, {"x_data": [1.0]}, seed=1)["predictions"]["y"]
+    np.testing.assert_allclose(found.mean(), 2.5, atol=0.01)
+    with pytest.raises(dt.InputError, match="has forgotten its formula"):
+        fit.predict(post, pd.DataFrame({"x": [1.0]}), seed=1)
+
+
+@pytest.mark.compiled
+def test_it_samples():
+    fit = dt.from_formula("y ~ 1 + x + (1 | county)", TABLE)
+    post = fit.sample(90, tune=300, chains=2, seed=1, progress_bar=False, report=False)
+    assert post["posterior"]["1|county"].sizes["county"] == 4
+    ols = np.linalg.lstsq(np.c_[np.ones(N), X], Y, rcond=None)[0]
+    np.testing.assert_allclose(post["posterior"]["x"].mean(), ols[1], atol=1.5)

@@ -1,0 +1,276 @@
+"""Models of PyMC as models of dimtensor."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import dimtensor as dt
+from dimtensor import dist
+
+pm = pytest.importorskip("pymc")
+
+from tests.interop.with_pymc.agreement import check_agreement, expected_of, with_axes  # noqa: E402
+from tests.interop.with_pymc.models import MODELS  # noqa: E402
+
+# of PyTensor to PyMC
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:RandomVariable Ops will stop:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:Calling a RandomVariable without:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS:UserWarning"),
+]
+
+# PyMC moves through other vectors: simplexes without a logarithm of ratios, discrete variables
+OTHER_VECTORS = {
+    "coal_mining", "gaussian_mixture", "latent_mixture", "mixture_of_families", "multinomial",
+    "named_dims_of_two",
+}  # fmt: skip
+ROTATED = {"zero_sum"}
+# a few that take a second each; all of them are slow
+QUICK = {"radon_centred", "coal_mining_missing", "potential", "custom"}
+CASES = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in MODELS]
+
+
+def read(theirs):
+    return dt.from_pymc(theirs, backend="python")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_log_densities_of_the_gallery(name):
+    theirs = MODELS[name]()
+    ours = read(theirs)
+    check_agreement(theirs, ours, name not in OTHER_VECTORS, name in ROTATED)
+
+
+def test_names_dims_labels_and_distributions():
+    ours = read(MODELS["radon_centred"]())
+    house, county = ours["y"].dims[0], ours["a"].dims[0]
+    assert county == dt.Dim("county", coords=["AITKIN", "ANOKA", "BECKER"])
+    assert house.name == "house"
+    assert list(house.coords) == list(range(7))
+    laws = {name: v.distribution.name for name, v in ours.variables.items()}
+    assert laws == {
+        "mu": "Normal", "tau": "HalfNormal", "a": "Normal", "b": "Normal", "sigma": "Exponential",
+        "y": "Normal",
+    }  # fmt: skip
+    assert set(ours.data) | set(ours._found.inputs) == {"county_at", "floor"}
+    assert list(ours.observed) == ["y"]
+    # what was positional is an expression over dims
+    mean = ours.variables["y"].distribution.parameters["mu"]
+    a, b = ours["a"], ours["b"]
+    assert mean is a.isel(county=ours["county_at"]) + b * ours["floor"]
+
+
+def test_axes_without_dims_have_the_names_of_results():
+    with pm.Model() as theirs:
+        x = pm.Normal("x", 0, 1, shape=(2, 3))
+        pm.Deterministic("total", x.sum(axis=1))
+    ours = read(theirs)
+    assert ours["x"].sizes == {"x_dim_0": 2, "x_dim_1": 3}
+    assert ours["total"].sizes == {"total_dim_0": 2}
+
+
+def test_new_data_and_predictions():
+    theirs = MODELS["regression"]()
+    ours = read(theirs)
+    post = ours.laplace(draws=5, seed=1)
+    assert dict(post["posterior"]["slopes"].sizes) == {"chain": 1, "draw": 5, "predictor": 2}
+    assert list(post["posterior"]["slopes"]["predictor"].values) == ["age", "height"]
+    assert list(post["observed_data"]) == ["y"]
+    found = ours.predict(post, seed=1)["posterior_predictive"]["y"]
+    assert dict(found.sizes) == {"chain": 1, "draw": 5, "person": 6}
+    twice = ours.with_data(x=2.0 * ours["x"].eval())
+    assert not np.allclose(twice.laplace(draws=5, seed=1)["posterior"]["slopes"].mean(),
+                           post["posterior"]["slopes"].mean())  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "summed"), [("coal_mining", "switchpoint"), ("latent_mixture", "z")]
+)
+def test_discrete_variables_are_summed_out(name, summed):
+    theirs = MODELS[name]()
+    ours = read(theirs)
+    expected = expected_of(theirs)
+    values = with_axes(theirs, expected.values)
+    axes, start = values.pop(summed)
+    free = ours.marginalize(summed)
+    total = sum(float(x.sum()) for x in free.logp(values).values())
+    levels = range(1851, 1861) if name == "coal_mining" else range(2)
+    logps = []
+    for each in np.array(np.meshgrid(*[levels] * start.size)).reshape(start.size, -1).T:
+        point = {**values, summed: (axes, each.reshape(start.shape))}
+        logps.append(sum(float(x.sum()) for x in ours.logp(point).values()))
+    np.testing.assert_allclose(total, np.logaddexp.reduce(logps), rtol=1e-12)
+
+
+def test_labels_that_meet_others_by_position_are_told():
+    with pm.Model(coords={"county": ["A", "B"], "lake": ["C", "D"]}) as theirs:
+        a = pm.Normal("a", 0, 1, dims="county")
+        b = pm.Normal("b", 0, 1, dims="lake")
+        pm.Normal("y", a + b, 1, observed=[1.0, 2.0], dims="county")
+    with pytest.warns(dt.ModelWarning, match="'b' has the dim lake and is used along county"):
+        ours = dt.from_pymc(theirs, backend="python")
+    check_agreement(theirs, ours, unconstrained=True)
+
+
+def test_a_variable_without_a_row_is_drawn_by_pymc():
+    with pm.Model(coords={"k": range(3)}) as theirs:
+        mu = pm.Normal("mu", 0.0, 1.0)
+
+        def dist(mu, size):
+            return pm.math.exp(pm.Normal.dist(mu, 0.5, size=size))
+
+        pm.CustomDist("y", mu, dist=dist, observed=[1.0, 2.0, 3.0], dims="k")
+    ours = read(theirs)
+    check_agreement(theirs, ours, unconstrained=True)
+    logs = np.log(ours.draw(2000, seed=1)["prior_predictive"]["y"].transpose("draw", "k", ...))
+    assert len(np.unique(logs)) == logs.size
+    # the elements of a draw share mu
+    expected = np.eye(3) * 0.25 + 1.0
+    np.testing.assert_allclose(np.cov(logs.values[..., 0].T), expected, atol=0.15)
+    post = xr.Dataset({"mu": (("chain", "draw"), [[-5.0] * 40, [5.0] * 40])})
+    found = np.log(ours.predict(post, seed=1)["posterior_predictive"]["y"])
+    assert found.sizes == {"chain": 2, "draw": 40, "k": 3}
+    np.testing.assert_allclose(found.mean(["draw", "k"]), [-5.0, 5.0], atol=0.25)
+    again = ours.predict(post, seed=1)["posterior_predictive"]["y"]
+    np.testing.assert_array_equal(np.log(again), found)
+
+
+def test_a_density_without_draws_says_so():
+    ours = read(MODELS["custom"]())
+    assert ours.log_density().names == ["mu"]
+    with pytest.raises(NotImplementedError, match="Attempted to run random on the CustomDist"):
+        ours.draw(2, seed=1)
+
+
+def test_the_table_has_classes_of_pymc():
+    from dimtensor.interop.pymc.distributions import _METHODS, _OF_NUMBERS
+
+    known = set()
+    for name, module in list(sys.modules.items()):
+        if name.startswith(("pymc.distributions", "pytensor.tensor.random")):
+            known.update(vars(module))
+    assert known.issuperset([*_OF_NUMBERS, *_METHODS])
+
+
+def test_draws_of_a_potential_have_its_lengths():
+    with pm.Model() as theirs:
+        x = pm.Normal("x", shape=3)
+        pm.Potential("each", -(x**2))
+    drawn = read(theirs).draw(2, seed=1)
+    assert drawn["prior_predictive"]["each"].shape == (1, 2, 3)
+    assert not drawn["prior_predictive"]["each"].any()
+
+
+def test_what_has_no_counterpart_is_refused_by_name():
+    with pm.Model() as theirs:
+        x = pm.Normal("x")
+        pm.Normal("y", x, 1, observed=np.zeros(5), total_size=50)
+    with pytest.raises(dt.GraphError, match=r"(?s)the variable 'y' has no counterpart.*total_size"):
+        dt.from_pymc(theirs)
+    with pm.Model() as theirs:
+        pm.Normal("y", pm.Normal.dist(0, 1), 1)
+    with pytest.raises(dt.GraphError, match="draws random numbers"):
+        dt.from_pymc(theirs)
+    with pm.Model() as theirs:
+        pm.Simulator("s", lambda rng, size: rng.normal(size=size), observed=np.zeros(2))
+    with pytest.raises(dt.GraphError, match=r"(?s)the variable 's' has no counterpart.*Simulator"):
+        dt.from_pymc(theirs)
+    with pytest.raises(dt.InputError, match="has no variables"):
+        dt.from_pymc(pm.Model())
+    with pytest.raises(dt.InputError, match=r"a pymc\.Model is expected, not dict"):
+        dt.from_pymc({})
+
+
+@pytest.mark.compiled
+@pytest.mark.slow
+def test_samples_have_the_groups_and_coords_of_pymc():
+    theirs = MODELS["eight_schools"]()
+    ours = dt.from_pymc(theirs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dt.SamplingWarning)  # a centred funnel and few draws
+        post = ours.sample(50, tune=100, chains=2, seed=1, log_likelihood=True, progress_bar=False)
+    for name in ("mu", "tau", "theta"):
+        assert post["posterior"][name].sizes["chain"] == 2
+    assert list(post["posterior"]["theta"]["school"].values) == list("ABCDEFGH")
+    assert post["log_likelihood"]["obs"].dims == ("chain", "draw", "school")
+    np.testing.assert_array_equal(post["observed_data"]["obs"][:2], [28.0, 8.0])
+
+
+# a distribution of PyMC and where it is compared
+LAWS = {
+    "AsymmetricLaplace": ({"kappa": 1.5, "mu": 0.2, "b": 0.7}, [-1.0, 0.5, 2.0]),
+    "Bernoulli": ({"p": 0.3}, [0, 1]),
+    "Beta": ({"alpha": 2.0, "beta": 3.0}, [0.2, 0.9]),
+    "BetaBinomial": ({"n": 9, "alpha": 2.0, "beta": 3.0}, [0, 4, 9]),
+    "Binomial": ({"n": 9, "p": 0.3}, [0, 4, 9]),
+    "Cauchy": ({"alpha": 0.5, "beta": 2.0}, [-1.0, 3.0]),
+    "ChiSquared": ({"nu": 3.0}, [0.5, 4.0]),
+    "DiscreteUniform": ({"lower": -2, "upper": 4}, [-2, 0, 4]),
+    "DiscreteWeibull": ({"q": 0.8, "beta": 1.3}, [0, 3]),
+    "ExGaussian": ({"mu": 0.5, "sigma": 0.8, "nu": 1.2}, [-1.0, 2.0]),
+    "Exponential": ({"lam": 1.7}, [0.1, 2.0]),
+    "Gamma": ({"alpha": 2.0, "beta": 3.0}, [0.1, 2.0]),
+    "Geometric": ({"p": 0.3}, [1, 4]),
+    "Gumbel": ({"mu": 0.5, "beta": 0.8}, [-1.0, 2.0]),
+    "HalfCauchy": ({"beta": 2.0}, [0.1, 4.0]),
+    "HalfNormal": ({"sigma": 2.0}, [0.1, 4.0]),
+    "HalfStudentT": ({"nu": 3.0, "sigma": 2.0}, [0.1, 4.0]),
+    "HyperGeometric": ({"N": 30, "k": 12, "n": 9}, [0, 4, 9]),
+    "InverseGamma": ({"alpha": 2.0, "beta": 3.0}, [0.1, 4.0]),
+    "Kumaraswamy": ({"a": 2.0, "b": 3.0}, [0.1, 0.8]),
+    "Laplace": ({"mu": 0.5, "b": 2.0}, [-1.0, 4.0]),
+    "LogNormal": ({"mu": 0.5, "sigma": 2.0}, [0.1, 4.0]),
+    "Logistic": ({"mu": 0.5, "s": 2.0}, [-1.0, 4.0]),
+    "LogitNormal": ({"mu": 0.5, "sigma": 2.0}, [0.1, 0.8]),
+    "Moyal": ({"mu": 0.5, "sigma": 2.0}, [-1.0, 4.0]),
+    "NegativeBinomial": ({"mu": 3.0, "alpha": 2.0}, [0, 4]),
+    "Normal": ({"mu": 0.5, "tau": 2.0}, [-1.0, 4.0]),
+    "Pareto": ({"alpha": 2.0, "m": 1.5}, [1.6, 4.0]),
+    "Poisson": ({"mu": 3.0}, [0, 4]),
+    "Rice": ({"nu": 1.0, "sigma": 2.0}, [0.1, 4.0]),
+    "SkewNormal": ({"mu": 0.5, "sigma": 2.0, "alpha": 3.0}, [-1.0, 4.0]),
+    "SkewStudentT": ({"a": 2.0, "b": 3.0, "mu": 0.5, "sigma": 2.0}, [-1.0, 4.0]),
+    "StudentT": ({"nu": 3.0, "mu": 0.5, "sigma": 2.0}, [-1.0, 4.0]),
+    "Triangular": ({"lower": -1.0, "c": 0.5, "upper": 2.0}, [-0.5, 1.5]),
+    "TruncatedNormal": ({"mu": 0.5, "sigma": 2.0, "lower": 0.0, "upper": 3.0}, [0.5, 2.5]),
+    "Uniform": ({"lower": -1.0, "upper": 2.5}, [-0.5, 1.5]),
+    "VonMises": ({"mu": 0.5, "kappa": 2.0}, [-1.0, 3.0]),
+    "Wald": ({"mu": 0.5, "lam": 2.0, "alpha": 0.1}, [0.2, 3.0]),
+    "Weibull": ({"alpha": 1.5, "beta": 2.0}, [0.2, 3.0]),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LAWS)
+def test_rows_stand_for_distributions(name):
+    import pytensor
+
+    from dimtensor.interop.pymc.distributions import Laws, UnknownLawError
+    from dimtensor.interop.pymc.expressions import Expressions
+    from tests.interop.with_pymc.agreement import MODE
+
+    given, values = LAWS[name]
+    given = {key: np.asarray(value, dtype="float64") for key, value in given.items()}
+    if name in ("BetaBinomial", "Binomial", "HyperGeometric", "DiscreteUniform"):
+        given |= {
+            k: v.astype("int64") for k, v in given.items() if k in ("n", "N", "k", "lower", "upper")
+        }
+    k = dt.Dim("k", length=len(values))
+    with pytensor.config.change_flags(cast_policy="numpy+floatX"):
+        theirs = getattr(pm, name).dist(**given, shape=len(values))
+    with pytensor.config.change_flags(cast_policy="numpy+floatX"):
+        expected = pytensor.function([], pm.logp(theirs, np.array(values)), mode=MODE)()
+    if name == "LogitNormal":  # in PyMC it is a function of another variable
+        with pytest.raises(UnknownLawError):
+            Laws(Expressions()).of(theirs, (k,), "x")
+        return
+    ours = Laws(Expressions()).of(theirs, (k,), "x")
+    assert ours.name == name or name == "ChiSquared"
+    found = ours.logp(dt.data(values, dims=k)).eval(backend="python")
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+    assert isinstance(ours, dist.Distribution)

@@ -1,0 +1,123 @@
+"""Models of dimtensor as models of PyMC."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dimtensor as dt
+from dimtensor import dist
+
+pm = pytest.importorskip("pymc")
+
+from tests.interop.with_pymc.agreement import check_agreement  # noqa: E402
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:RandomVariable Ops will stop:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:Calling a RandomVariable without:DeprecationWarning"),
+]
+
+COUNTY = dt.Dim("county", coords=["A", "B", "C"])
+HOUSE = dt.Dim("house")
+K = dt.Dim("k", length=3)
+
+
+def radon():
+    county_of = dt.tensor("county_of", dims=HOUSE, categories=COUNTY)
+    floor = dt.tensor("floor", dims=HOUSE)
+    mu, spread = dt.rv("mu", dist.Normal(0, 10)), dt.rv("spread", dist.HalfNormal(1))
+    alpha = dt.rv("alpha", dist.Normal(mu, spread), dims=COUNTY)
+    slope, sigma = dt.rv("slope", dist.Normal(0, 1)), dt.rv("sigma", dist.Exponential(1))
+    mean = dt.named("mean", alpha.sel(county=county_of) + slope * floor)
+    y = dt.rv("y", dist.StudentT(4.0, mean, sigma))
+    where = ["A", "C", "B", "A"]
+    model = dt.Model(y, data={county_of: where, floor: [0.0, 1.0, 0.0, 0.0]}, backend="python")
+    return model.observe({y: [1.0, 0.5, 2.0, 1.2]})
+
+
+def custom():
+    """Distributions that PyMC has not, or under other parameters, with supports along dims."""
+    time = dt.Dim("time", length=4)
+    p = dt.rv("p", dist.Dirichlet(dt.data([1.0, 2.0, 3.0], dims=K), over=K))
+    cuts = dt.rv("cuts", dist.ordered(dist.Normal(0.0, 2.0), over=K))
+    walk = dt.rv("walk", dist.GaussianRandomWalk(0.0, 0.5, over=time, start=dist.Normal(0, 1)))
+    low = dt.rv("low", dist.Beta(2.0, 2.0))
+    bounded = dt.rv("bounded", dist.truncated(dist.Normal(low, 1.0), 0.0, 3.0), dims=COUNTY)
+    total = dt.named("total", (p * cuts).sum(K) + walk)
+    y = dt.rv("y", dist.SkewNormal(total, 1.0, 2.0))
+    z = dt.rv("z", dist.Logistic(bounded, 1.0))
+    model = dt.Model(y, z, backend="python")
+    return model.observe({y: [0.1, 0.2, -0.3, 1.0], z: [0.0, 1.0, 2.0]})
+
+
+def counts():
+    p = dt.rv("p", dist.Beta(2.0, 3.0), dims=COUNTY)
+    rate = dt.rv("rate", dist.Gamma(2.0, 1.0))
+    y = dt.rv("y", dist.Binomial(10, p))
+    w = dt.rv("w", dist.zero_inflated(dist.Poisson(rate), p))
+    answer = dt.rv("answer", dist.Categorical(dt.softmax(p, COUNTY), over=COUNTY), dims=K)
+    model = dt.Model(y, w, answer, backend="python")
+    return model.observe({y: [3, 4, 5], w: [0, 2, 1], answer: ["A", "C", "B"]})
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        radon,
+        pytest.param(custom, marks=pytest.mark.slow),
+        pytest.param(counts, marks=pytest.mark.slow),
+    ],
+)
+def test_log_densities_agree(build):
+    ours = build()
+    theirs = dt.to_pymc(ours)
+    check_agreement(theirs, ours, unconstrained=True)
+
+
+def test_names_dims_coords_and_data():
+    theirs = dt.to_pymc(radon())
+    assert theirs.coords["county"] == ("A", "B", "C")
+    assert theirs.named_vars_to_dims == {
+        "alpha": ("county",), "y": ("house",), "mean": ("house",), "county_of": ("house",),
+        "floor": ("house",),
+    }  # fmt: skip
+    assert {v.name for v in theirs.free_RVs} == {"mu", "spread", "alpha", "slope", "sigma"}
+    assert [v.name for v in theirs.deterministics] == ["mean"]
+    assert theirs["county_of"].get_value().tolist() == [0, 2, 1, 0]
+    back = dt.from_pymc(theirs, backend="python")
+    assert set(back.variables) == set(radon().variables)
+
+
+@pytest.mark.slow
+def test_predictions_are_drawn_by_pymc():
+    theirs = dt.to_pymc(custom())
+    with theirs:
+        prior = pm.sample_prior_predictive(
+            40, random_seed=1, compile_kwargs={"mode": "FAST_COMPILE"}
+        )
+    group = prior["prior"] if "prior" in prior.children else prior.prior
+    assert np.allclose(group["p"].sum("k"), 1.0)
+    assert (np.diff(group["cuts"].values) > 0).all()
+    assert (group["bounded"] >= 0).all()
+    assert (group["bounded"] <= 3).all()
+    assert prior["prior_predictive"]["y"].shape == (1, 40, 4)
+    assert len(np.unique(group["walk"].values)) == 160
+
+
+def test_what_cannot_be_written_is_told():
+    z = dt.rv("z", dist.Categorical(dt.data([0.3, 0.7, 0.0], dims=K), over=K))
+    mu = dt.rv("mu", dist.Normal(0.0, 1.0), dims=K)
+    y = dt.rv("y", dist.Normal(mu.isel(k=z.codes), 1.0))
+    summed = dt.Model(y, backend="python").observe({y: 1.0}).marginalize(z)
+    with pytest.raises(dt.GraphError, match="summed out: 'z'"):
+        dt.to_pymc(summed)
+    one, other = dt.Dim("same", length=2), dt.Dim("same", length=3)
+    x = dt.rv("x", dist.Normal(0, 1), dims=one)
+    w = dt.rv("w", dist.Normal(0, 1), dims=other)
+    with pytest.raises(dt.InputError, match="used twice: 'same'"):
+        dt.to_pymc(dt.Model(x, w))
+    late = dt.rv("late", dist.Normal(0, 1), dims=HOUSE)
+    with pytest.raises(dt.GraphError, match="lengths of dims are not known"):
+        dt.to_pymc(dt.Model(late))
+    with pytest.raises(dt.InputError, match=r"a dt\.Model is expected, not dict"):
+        dt.to_pymc({})
