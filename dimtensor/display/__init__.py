@@ -10,6 +10,7 @@ from dimtensor.display.html import (
     styled,
     table,
     tensor_html,
+    tensor_latex,
 )
 from dimtensor.display.text import dim_text_long, tensor_text
 
@@ -24,5 +25,6 @@ __all__ = [
     "styled",
     "table",
     "tensor_html",
+    "tensor_latex",
     "tensor_text",
 ]

@@ -17,7 +17,7 @@ from dimtensor.graph.printing.words import Words, words_of
 
 _ELLIPSIS = "…"
 # the precedence of operators between two operands, and before one: as in Python
-_PRECEDENCE = {
+PRECEDENCE = {
     "==": 1, "!=": 1, "<": 1, "<=": 1, ">": 1, ">=": 1, "|": 2, "^": 3, "&": 4,
     "+": 5, "-": 5, "*": 6, "/": 6, "//": 6, "%": 6, "**": 8,
 }  # fmt: skip
@@ -26,14 +26,14 @@ _TERMS = 8
 _OPERANDS = 5
 
 
-class _Operand(NamedTuple):
+class Operand(NamedTuple):
     """A place in a text for a node; what binds less tightly than this goes into parentheses."""
 
     node: Node
     binding: int
 
 
-_Parts = list["str | _Operand"]
+Parts = list["str | Operand"]
 
 
 def formula(node: Node, width: int = 150) -> str:
@@ -49,14 +49,14 @@ def formula(node: Node, width: int = 150) -> str:
     --------
     >>> import dimtensor as dt
     >>> country = dt.Dim("country", coords=["Italy", "Kenya"])
-    >>> a, b = dt.tensor("a", dims=country), dt.scalar("b")
-    >>> x = a.sel(country="Kenya") * (b + 1)
+    >>> wage, rise = dt.tensor("wage", dims=country), dt.scalar("rise")
+    >>> x = wage.sel(country="Kenya") * (rise + 1)
     >>> formula(x.node)
-    "a[country='Kenya'] * (b + 1)"
-    >>> formula(x.node, width=20)
-    '… * (b + 1)'
+    "wage[country='Kenya'] * (rise + 1)"
+    >>> formula(x.node, width=22)
+    '… * (rise + 1)'
     """
-    return _short(_shown(node), width)[0]
+    return _whole(_shown(node), width)
 
 
 def _shown(node: Node) -> Node:
@@ -66,27 +66,43 @@ def _shown(node: Node) -> Node:
 def formula_lines(node: Node, width: int = 76) -> list[str]:
     """The expression of a node in a few lines: of a long sum, one for each of its terms."""
     node = _shown(node)
+    if node.kind in ("rv", "named"):
+        return [_whole(node, 2 * width)]
     whole = _full(node, 2 * width)
-    terms = _terms(node, "add") if node.kind == "elemwise" and node.attrs == "add" else [node]
+    terms = terms_of(node, "add") if node.kind == "elemwise" and node.attrs == "add" else [node]
     if whole is not None or len(terms) == 1:
         return [_short(node, 2 * width)[0]]
-    lines = [_enclosed(*_short(term, width - 4), _PRECEDENCE["+"]) for term in terms[:_TERMS]]
+    lines = [_enclosed(*_short(term, width - 4), PRECEDENCE["+"]) for term in terms[:_TERMS]]
     return [lines[0], *(f"+ {line}" for line in lines[1:])] + ["+ …"] * (len(terms) > _TERMS)
+
+
+def _whole(node: Node, width: int) -> str:
+    """An expression; of a variable or a name, which stand for themselves, what they are."""
+    if node.kind == "rv":
+        return f"{node.name} ~ {node.attrs.law.of(node.inputs)!r}"
+    if node.kind == "named":
+        return f"{node.name} = {_short(node.inputs[0], width)[0]}"
+    return _short(node, width)[0]
 
 
 def _full(node: Node, limit: int) -> tuple[str, int] | None:
     """The whole text and how tightly it binds, None where it is longer than the limit."""
-    parts, binding = _parts(node)
+    parts, binding = parts_of(node)
+    # every operand has a character, so that what is left falls with the depth
+    left = limit - sum(len(part) if isinstance(part, str) else 1 for part in parts)
     text = ""
     for part in parts:
-        if isinstance(part, _Operand):
-            inner = _full(part.node, limit - len(text)) if len(text) < limit else None
+        if left < 0:
+            return None
+        if isinstance(part, Operand):
+            inner = _full(part.node, left + 1)
             if inner is None:
                 return None
-            text += _enclosed(*inner, part.binding)
+            written = _enclosed(*inner, part.binding)
+            text, left = text + written, left + 1 - len(written)
         else:
             text += part
-    return None if len(text) > limit else (text, binding)
+    return None if left < 0 else (text, binding)
 
 
 def _short(node: Node, budget: int) -> tuple[str, int]:
@@ -94,8 +110,8 @@ def _short(node: Node, budget: int) -> tuple[str, int]:
     whole = _full(node, budget)
     if whole is not None:
         return whole
-    parts, binding = _parts(node)
-    places = [at for at, part in enumerate(parts) if isinstance(part, _Operand)]
+    parts, binding = parts_of(node)
+    places = [at for at, part in enumerate(parts) if isinstance(part, Operand)]
     left = budget - sum(len(part) for part in parts if isinstance(part, str))
     if left < len(places) or not places:
         return _ELLIPSIS, _ATOM
@@ -103,18 +119,27 @@ def _short(node: Node, budget: int) -> tuple[str, int]:
     fitting = {at: _full(parts[at].node, left) for at in places}  # type: ignore[union-attr]
     # short operands first: what they do not need is left for the long ones
     for count, at in enumerate(sorted(places, key=lambda at: _length(fitting[at]))):
-        operand: _Operand = parts[at]  # type: ignore[assignment]
+        operand: Operand = parts[at]  # type: ignore[assignment]
         share = left // (len(places) - count)
         found = fitting[at]
         if found is None or len(found[0]) > share:
-            found = _short(operand.node, share)
+            found = _short(operand.node, share - 2 * _is_enclosed(operand))
         texts[at] = _enclosed(*found, operand.binding)
         left -= len(texts[at])
     return "".join(texts), binding
 
 
+def text_within(node: Node, limit: int) -> float:
+    """The length of the whole text of a node; infinite where it is above the limit."""
+    return _length(_full(node, limit))
+
+
 def _length(found: tuple[str, int] | None) -> float:
     return float("inf") if found is None else len(found[0])
+
+
+def _is_enclosed(operand: Operand) -> bool:
+    return parts_of(operand.node)[1] < operand.binding
 
 
 def _enclosed(text: str, own: int, needed: int) -> str:
@@ -124,8 +149,9 @@ def _enclosed(text: str, own: int, needed: int) -> str:
 # -- the parts of each kind of node ----------------------------------------------------------------
 
 
-def _parts(node: Node) -> tuple[_Parts, int]:
-    if node.kind in ("input", "data", "shaped"):
+def parts_of(node: Node) -> tuple[Parts, int]:
+    """Texts and operands that an expression is written with, and how tightly the whole binds."""
+    if node.kind in ("input", "data", "shaped", "rv", "named"):
         return [node.name or f"<{node.kind}>"], _ATOM
     if node.kind == "constant":
         return _number(node)
@@ -143,23 +169,23 @@ def _parts(node: Node) -> tuple[_Parts, int]:
         mode, items = node.attrs
         x, value, *indexers = node.inputs
         place = _index(x, items, indexers)
-        return [f"{mode}(", *place, ", ", _Operand(value, _ANY), ")"], _ATOM
+        return [f"{mode}(", *place, ", ", Operand(value, _ANY), ")"], _ATOM
     if node.kind == "positions":
         return [f"arange({node.attrs.short})"], _ATOM
     if node.kind == "expand" and node.inputs[0].kind == "constant":
         return [_filled(node)], _ATOM
     if node.kind == "relabel" and all(old.short == new.short for old, new in node.attrs.pairs):
-        return _parts(node.inputs[0])
+        return parts_of(node.inputs[0])
     if node.kind == "shown" and node.attrs.name == "gradient":
         return _gradient(node), _ATOM
     return _function(node), _ATOM
 
 
-def _written(words: Words) -> _Parts:
+def _written(words: Words) -> Parts:
     """A call as it was written."""
-    parts: _Parts = []
+    parts: Parts = []
     for role, x in words.operands[:_OPERANDS]:
-        parts += [f", {role}=" if role else ", ", _Operand(x, _ANY)]
+        parts += [f", {role}=" if role else ", ", Operand(x, _ANY)]
     if len(words.operands) > _OPERANDS:
         parts.append(f", {_ELLIPSIS}")
     for key, value in words.options:
@@ -185,38 +211,38 @@ def _option(value: Any) -> str:
     return plain_repr(value)
 
 
-def _call(name: str, parts: _Parts) -> _Parts:
+def _call(name: str, parts: Parts) -> Parts:
     if not parts:
         return [f"{name}()"]
     assert isinstance(parts[0], str)
     return [f"{name}({parts[0][2:]}", *parts[1:], ")"]
 
 
-def _number(node: Node) -> tuple[_Parts, int]:
+def _number(node: Node) -> tuple[Parts, int]:
     value = node.attrs.value.item()
     text = f"{value:.6g}" if isinstance(value, float) else constant_text(node)
     return [text], _UNARY if text.startswith("-") else _ATOM
 
 
-def _operation(node: Node, sign: str) -> tuple[_Parts, int]:
+def _operation(node: Node, sign: str) -> tuple[Parts, int]:
     if len(node.inputs) == 1:
-        return [sign, _Operand(node.inputs[0], _UNARY)], _UNARY
-    binding = _PRECEDENCE[sign]
+        return [sign, Operand(node.inputs[0], _UNARY)], _UNARY
+    binding = PRECEDENCE[sign]
     if node.attrs in ("add", "multiply"):
-        parts: _Parts = []
-        terms = _terms(node, node.attrs)
+        parts: Parts = []
+        terms = terms_of(node, node.attrs)
         for term in terms[:_TERMS]:
-            parts += [f" {sign} ", _Operand(term, binding)]
+            parts += [f" {sign} ", Operand(term, binding)]
         return parts[1:] + ([f" {sign} {_ELLIPSIS}"] if len(terms) > _TERMS else []), binding
     left, right = node.inputs
     if binding == 1:  # a < b < c means something else
-        return [_Operand(left, 2), f" {sign} ", _Operand(right, 2)], binding
+        return [Operand(left, 2), f" {sign} ", Operand(right, 2)], binding
     if node.attrs == "power":
-        return [_Operand(left, binding + 1), sign, _Operand(right, binding)], binding
-    return [_Operand(left, binding), f" {sign} ", _Operand(right, binding + 1)], binding
+        return [Operand(left, binding + 1), sign, Operand(right, binding)], binding
+    return [Operand(left, binding), f" {sign} ", Operand(right, binding + 1)], binding
 
 
-def _terms(node: Node, name: str) -> list[Node]:
+def terms_of(node: Node, name: str) -> list[Node]:
     """The terms of a sum of sums or the factors of a product, not many more than are shown."""
     found: list[Node] = []
     stack = [node]
@@ -242,8 +268,8 @@ def _filled(node: Node) -> str:
     return f"full({dims}, {text})"
 
 
-def _index(x: Node, items: Sequence[Any], indexers: Sequence[Node]) -> _Parts:
-    parts: _Parts = []
+def _index(x: Node, items: Sequence[Any], indexers: Sequence[Node]) -> Parts:
+    parts: Parts = []
     for item in items:
         parts.append(f"{', ' if parts else '['}{item.dim.short}=")
         if item.kind in ("tensor", "mask"):
@@ -251,25 +277,25 @@ def _index(x: Node, items: Sequence[Any], indexers: Sequence[Node]) -> _Parts:
             if indexer.kind == "label_position":  # a label whose position comes with the data
                 parts.append(late_labels_text(indexer))
             else:
-                parts.append(_Operand(indexer, _ANY))
+                parts.append(Operand(indexer, _ANY))
         else:
             parts.append(where_text(item))
-    return [_Operand(x, _ATOM), *parts, "]"]
+    return [Operand(x, _ATOM), *parts, "]"]
 
 
-def _gradient(node: Node) -> _Parts:
-    parts: _Parts = ["grad("]
+def _gradient(node: Node) -> Parts:
+    parts: Parts = ["grad("]
     for role, x in zip(node.attrs.roles, node.inputs, strict=True):
         if role != "cotangent":
-            parts += [f"{role}=" if role not in ("", "wrt") else "", _Operand(x, _ANY), ", "]
+            parts += [f"{role}=" if role not in ("", "wrt") else "", Operand(x, _ANY), ", "]
     return [*parts[:-1], ")"]
 
 
-def _function(node: Node) -> _Parts:
+def _function(node: Node) -> Parts:
     call = call_of(node)
-    parts: _Parts = []
+    parts: Parts = []
     for role, x in call.operands[:_OPERANDS]:
-        parts += [f", {role}=" if role else ", ", _Operand(x, _ANY)]
+        parts += [f", {role}=" if role else ", ", Operand(x, _ANY)]
     if len(call.operands) > _OPERANDS:
         parts.append(f", {_ELLIPSIS}")
     options = call.options

@@ -12,7 +12,8 @@ from dimtensor.dims import Dim, NamedDim
 from dimtensor.dims.dim import AnonymousDim
 from dimtensor.display.formula import formula_lines
 from dimtensor.display.peek import dim_row, glance_text, values_text
-from dimtensor.display.text import sizes_text, used_leaves
+from dimtensor.display.style import STYLE
+from dimtensor.display.text import in_place_of_errors, sizes_text, used_leaves
 from dimtensor.graph import Node
 from dimtensor.graph.printing.printer import graph_text
 from dimtensor.traversal import reached
@@ -23,30 +24,6 @@ if TYPE_CHECKING:
 # labels that a table unfolds to, and nodes up to which a graph is printed into the page
 _MOST_LABELS = 100
 _MOST_NODES = 300
-
-_STYLE = """
-.dt-repr {font-size: 13px; line-height: 1.5; color: inherit; max-width: 60em;}
-.dt-repr .dt-head {
-  border-bottom: 1px solid rgba(128,128,128,.4); padding: 2px 0 5px; margin-bottom: 4px;}
-.dt-repr .dt-kind, .dt-repr .dt-soft {opacity: .65;}
-.dt-repr .dt-name {font-weight: 600;}
-.dt-repr summary {cursor: pointer; padding: 1px 0;}
-.dt-repr pre, .dt-repr .dt-mono {
-  font-family: var(--jp-code-font-family, ui-monospace, Menlo, Consolas, monospace) !important;}
-.dt-repr pre {
-  margin: 2px 0 6px 1.2em; padding: 0; border: none; background: none; color: inherit;
-  font-size: 12px; line-height: 1.45; overflow-x: auto; white-space: pre;}
-.dt-repr pre.dt-wrap {white-space: pre-wrap; overflow-wrap: anywhere;}
-.dt-repr .dt-table {margin: 2px 0 6px 1.2em; overflow-x: auto;}
-.dt-repr .dt-table table {
-  width: auto !important; margin: 0 !important; table-layout: auto !important;
-  border-collapse: collapse; font-size: 12px; border: none;}
-.dt-repr .dt-table tr {background: none !important;}
-.dt-repr .dt-table td, .dt-repr .dt-table th {
-  text-align: left !important; vertical-align: top !important; white-space: nowrap;
-  padding: 1px 14px 1px 0 !important; border: none; background: none; color: inherit;}
-.dt-repr .dt-table th {font-weight: 400; opacity: .65;}
-"""
 
 
 class Html(str):
@@ -96,7 +73,7 @@ def card(head: Iterable[str | Html], sections: Iterable[Section]) -> str:
     line = " ".join(_text(part) for part in head)
     body = "".join(_section(section) for section in sections)
     return (
-        f'<div class="dt-repr"><style>{_STYLE}</style><div class="dt-head">{line}</div>{body}</div>'
+        f'<div class="dt-repr"><style>{STYLE}</style><div class="dt-head">{line}</div>{body}</div>'
     )
 
 
@@ -124,26 +101,23 @@ def preformatted(text: str, wrapped: bool = False) -> Html:
     return Html(f"<pre{' class=dt-wrap' if wrapped else ''}>{escape(text)}</pre>")
 
 
+def scrolled(body: Html) -> Html:
+    """What may be wider than the page, in a box of its own."""
+    return Html(f'<div class="dt-scroll">{body}</div>')
+
+
 def _text(part: str | Html) -> str:
     return part if isinstance(part, Html) else escape(str(part))
 
 
 def styled(text: str, style: str) -> Html:
-    """A piece of text in one of the styles: kind, soft, name, mono."""
+    """A piece of text in one of the styles: kind, soft, name, mono, narrow."""
     return Html(f'<span class="dt-{style}">{escape(text)}</span>')
 
 
 def never_raises(function: Callable[[Any], str]) -> Callable[[Any], str]:
-    """A repr that raises hides the object that is being debugged: its text is shown instead."""
-
-    @functools.wraps(function)
-    def shown(x: Any) -> str:
-        try:
-            return function(x)
-        except Exception:
-            return f"<pre>{escape(repr(x))}</pre>"
-
-    return shown
+    """A card, or the text of the object where there is none."""
+    return in_place_of_errors(lambda x, _: f"<pre>{escape(repr(x))}</pre>")(function)
 
 
 # -- dims ------------------------------------------------------------------------------------------
@@ -154,14 +128,17 @@ def dims_table(dims: Sequence[Dim], node: Node | None = None) -> Html:
     rows = []
     for dim in dims:
         row = dim_row(dim, node)
-        labels = styled(" ".join(row.labels), "mono")
-        if "…" in row.labels:
-            labels = Html(
-                f"<details><summary>{labels}</summary>{preformatted(_many_labels(dim, node))}"
-                "</details>"
-            )
+        labels = folded(row.labels, functools.partial(_many_labels, dim, node))
         rows.append([styled(row.name, "name"), row.length, labels, styled(row.note, "soft")])
     return table(rows)
+
+
+def folded(labels: Sequence[str], many: Callable[[], str]) -> Html:
+    """A few labels, which unfold to many where some are left out."""
+    shown = Html(f'<span class="dt-mono dt-narrow">{escape(" ".join(labels))}</span>')
+    if "…" not in labels:
+        return shown
+    return Html(f"<details><summary>{shown}</summary>{preformatted(many())}</details>")
 
 
 def _many_labels(dim: Dim, node: Node | None) -> str:
@@ -202,7 +179,8 @@ def _sections(node: Node) -> Iterable[Section]:
     if node.kind == "data":
         yield Section("Values", preformatted(values_text(node)))
     elif node.inputs or node.kind not in ("input", "shaped"):
-        yield Section("Expression", preformatted("\n".join(formula_lines(node, 96)), wrapped=True))
+        lines = preformatted("\n".join(formula_lines(node, 96)), wrapped=True)
+        yield Section("Expression", Html(_typeset(node) + lines))
         values = glance_text(node)
         if values is not None:
             yield Section("Values", preformatted(values))
@@ -214,6 +192,24 @@ def _sections(node: Node) -> Iterable[Section]:
     text = _graph(node) if node.inputs else None
     if text is not None:
         yield Section("Graph", preformatted(text), unfolded=False)
+
+
+def _typeset(node: Node) -> Html:
+    from dimtensor.display.typeset import mathml
+
+    return scrolled(Html(mathml(node)))
+
+
+def _no_latex(x: Any, error: Exception) -> str | None:
+    return None  # there is the text
+
+
+@in_place_of_errors(_no_latex)
+def tensor_latex(x: Any) -> str | None:
+    """The expression of a computed tensor, for pages that are made with LaTeX."""
+    from dimtensor.display.typeset import latex
+
+    return f"$\\displaystyle {latex(x.node)}$" if x.node.inputs else None
 
 
 def _graph(node: Node) -> str | None:

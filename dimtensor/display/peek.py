@@ -11,7 +11,7 @@ import numpy as np
 from dimtensor.dims import Coords, Dim, NamedDim, ProductDim, RenamedDim, SelDim
 from dimtensor.dims.dim import AnonymousDim
 from dimtensor.dims.selection import Positions, Slice
-from dimtensor.errors import listing, plain_repr
+from dimtensor.errors import clipped, listing, plain_repr
 from dimtensor.graph import Node
 from dimtensor.graph.attrs import IndexItem
 from dimtensor.graph.printing.text import dim_text
@@ -111,6 +111,16 @@ def labels_at(dim: Dim, positions: np.ndarray) -> Sequence[Any] | None:
     return None
 
 
+def dim_labels(dim: Dim, node: Node | None, most: int) -> Sequence[Any] | np.ndarray | None:
+    """All labels of a dim, or those that data say; None where there are none or too many."""
+    length, told = _said_by_data(dim, node)
+    if told is not None:
+        return told.values if length is not None and length <= most else None
+    if dim.length is None or dim.length > most:
+        return None
+    return labels_at(dim, np.arange(dim.length))
+
+
 def where_text(item: IndexItem) -> str:
     """A static selection, by label where the dim has labels."""
     dim: Dim = item.dim
@@ -137,7 +147,7 @@ def label_repr(label: Any) -> str:
     """A label as one would write it; a combination of labels as a tuple."""
     if isinstance(label, tuple):
         return f"({', '.join(map(label_repr, label))})"
-    return plain_repr(label)
+    return clipped(plain_repr(label))
 
 
 def glance_text(node: Node) -> str | None:
@@ -146,7 +156,7 @@ def glance_text(node: Node) -> str | None:
 
     try:
         found = glance(node)
-    except Exception:  # a check that fails, a length that nothing tells; a repr raises nothing
+    except Exception:  # whatever fails where data meet checks, and the user's own functions
         return None
     return None if found is None else array_text(found.values)
 

@@ -15,22 +15,32 @@ from dimtensor.graph import Node
 from dimtensor.graph.walk import LEAF_KINDS
 from dimtensor.traversal import reached
 
+type _Decorator[T] = Callable[[Callable[[Any], T]], Callable[[Any], T]]
+
 _WIDTH = 80
 # inputs of an expression are looked for among so many nodes
 _MOST_NODES = 20_000
 
 
-def never_raises(function: Callable[[Any], str]) -> Callable[[Any], str]:
-    """A repr that raises hides the object that is being debugged."""
+def in_place_of_errors[T](instead: Callable[[Any, Exception], T]) -> _Decorator[T]:
+    """A repr that raises hides the object that is being debugged: something else is shown."""
 
-    @functools.wraps(function)
-    def shown(x: Any) -> str:
-        try:
-            return function(x)
-        except Exception as error:
-            return f"<{type(x).__name__} (no repr: {type(error).__name__})>"
+    def decorated(function: Callable[[Any], T]) -> Callable[[Any], T]:
+        @functools.wraps(function)
+        def shown(x: Any) -> T:
+            try:
+                return function(x)
+            except Exception as error:  # whatever it is, of a broken object too
+                return instead(x, error)
 
-    return shown
+        return shown
+
+    return decorated
+
+
+never_raises = in_place_of_errors(
+    lambda x, error: f"<{type(x).__name__} (no repr: {type(error).__name__})>"
+)
 
 
 @never_raises

@@ -156,6 +156,28 @@ def test_a_deep_graph_has_a_formula():
     assert calls.number < 60 * 40_000  # for each node
 
 
+DEEP = {
+    "quotients": lambda x: x / (x + 1),
+    "powers": lambda x: x**2,
+    "differences": lambda x: x - x.mean(),
+    "products": lambda x: x * dt.sin(x),
+    "choices": lambda x: dt.where(x > 0, x, -x),
+}
+
+
+@pytest.mark.parametrize("deeper", DEEP)
+def test_a_graph_that_is_deep_to_the_left_has_a_formula(deeper):
+    x = dt.tensor("x", dims=AGE)
+    for _ in range(3_000):
+        x = DEEP[deeper](x)
+    with counted_calls() as calls:
+        text = formula(x.node)
+    assert "…" in text
+    assert len(text) <= 150
+    assert calls.number < 60 * 9_000  # for each node
+    assert "no repr" not in repr(x)
+
+
 def test_the_terms_of_a_long_sum_are_lines():
     # in a process of its own: terms are written in the order in which they were made first
     code = "from tests.graph.test_printer import hierarchical; print(repr(hierarchical()['logp']))"
@@ -254,6 +276,15 @@ def test_values_of_large_data_are_shown_quickly():
         assert "..." in repr(x)
         assert "..." in labels._repr_html_()
     assert calls.number < 2_000
+
+
+def test_a_very_long_label_is_shown_in_part():
+    dim = dt.Dim("k", coords=["x" * 20_000, "b"])
+    x = dt.tensor("x", dims=dim).sel(k="x" * 20_000)
+    values = dt.data([1.0, 2.0], dims=dim)
+    for shown in (dim, x, values, values * 2.0, dt.tensor("y", dims=dim) * 2.0):
+        assert len(repr(shown)) < 1_000
+        assert len(shown._repr_html_()) < 20_000
 
 
 def test_lines_of_labels_fit():

@@ -1,0 +1,1 @@
+"""Cards of models, distributions and what checks of models find."""

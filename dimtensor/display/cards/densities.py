@@ -1,0 +1,165 @@
+"""Densities of distributions, drawn small."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from html import escape
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from dimtensor.caches import bounded, clears
+from dimtensor.dims import Dim
+from dimtensor.display.html import Html
+from dimtensor.errors import DimtensorError
+from dimtensor.tensor.evaluate import function
+from dimtensor.tensor.inputs import tensor
+from dimtensor.tensor.values import is_soon_computed
+
+if TYPE_CHECKING:
+    from dimtensor.dist.distribution import Distribution
+    from dimtensor.graph import Node
+
+_POINTS = 121
+_MOST_BARS = 60
+_DRAWS = 400
+_TAIL = 0.01
+# a density below so much of the highest one is not worth the room
+_VISIBLE = 0.01
+# times the mean
+_HIGHEST = 12.0
+
+
+class Curve(NamedTuple):
+    """A density at some places.
+
+    Attributes
+    ----------
+    x, y : ndarray
+    discrete : bool
+        Whether there is nothing between the places.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    discrete: bool
+
+
+# those whose parameters are computed from data go with them
+_of_data: WeakKeyDictionary[Node, Curve | None] = WeakKeyDictionary()
+clears(_of_data.clear)
+
+
+def curve_of(node: Node) -> Curve | None:
+    """The density of a random variable of one number, if its parameters are known; else None."""
+    law, inputs = node.attrs.law, node.inputs
+    if all(x.kind == "constant" for x in inputs):
+        return _of_numbers(law, inputs)
+    if node not in _of_data:
+        _of_data[node] = curve(law.of(inputs))
+    return _of_data[node]
+
+
+@bounded(256)
+def _of_numbers(law: Any, inputs: tuple[Node, ...]) -> Curve | None:
+    return curve(law.of(inputs))
+
+
+def curve(d: Distribution) -> Curve | None:
+    """The density of a distribution of one number whose parameters are known; None of others."""
+    if d.dims or d.event_dims or not all(is_soon_computed(x.node) for x in d.parameters.values()):
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            return _drawn(d)
+    except DimtensorError:  # no formula, no draws, parameters out of range: one picture less
+        return None
+
+
+def _drawn(d: Distribution) -> Curve | None:
+    density = _density(d)
+    if d.categories is not None:
+        length = d.categories.length
+        if length is None or length > _MOST_BARS:
+            return None
+        labels = d.categories.coords
+        places = np.arange(length)
+        return Curve(places, density(places if labels is None else np.asarray(labels)), True)
+    low, high = _bulk(d)
+    if not (np.isfinite(low) and np.isfinite(high)):
+        return None
+    if d.discrete:
+        step = max(1, math.ceil((high - low) / _MOST_BARS))
+        whole = np.arange(math.floor(low), math.ceil(high) + 1, step)
+        return Curve(whole, density(whole), True)
+    for _ in range(3):  # long tails leave the bulk little room at first
+        room = 0.04 * (high - low)
+        x = np.linspace(low - room, high + room, _POINTS)
+        y = density(x)
+        # where it is infinite, or nearly so, the picture ends
+        y = np.minimum(y, _HIGHEST * y[np.isfinite(y)].mean())
+        seen = x[y > _VISIBLE * y.max()]
+        if not seen.size:  # it is zero, or cannot be told, everywhere
+            return None
+        low, high = seen.min(), seen.max()
+    return Curve(x, y, False)
+
+
+def _bulk(d: Distribution) -> tuple[float, float]:
+    """Bounds of what is likely: quantiles, or those of draws."""
+    along = Dim("place")
+    if d.knows("icdf"):
+        q = tensor("q", dims=along)
+        low, high = function([q], d.icdf(q), "python")(np.array([_TAIL, 1 - _TAIL])).values
+        if np.isfinite(low) and np.isfinite(high) and low < high:
+            return float(low), float(high)
+    from dimtensor.random import generator
+
+    drawn, _ = d.draw(generator(0), dims=Dim("draw", length=_DRAWS))
+    low, high = np.quantile(function([], drawn, "python")().values, [_TAIL, 1 - _TAIL])
+    return float(low), float(high)
+
+
+def _density(d: Distribution) -> Callable[[np.ndarray], np.ndarray]:
+    x = tensor("x", dims=Dim("place"), dtype=d.dtype, categories=d.categories)
+    logp = function([x], d.logp(x), "python")
+
+    def density(places: np.ndarray) -> np.ndarray:
+        y = np.exp(logp(places).values)
+        return np.where(np.isnan(y), 0.0, y)
+
+    return density
+
+
+# -- pictures --------------------------------------------------------------------------------------
+
+
+def sparkline(found: Curve, width: float = 84.0, height: float = 20.0) -> Html:
+    """A curve as a small picture, its range as the title that one sees on pointing at it."""
+    x, y, discrete = found
+    top = y.max() if y.max() > 0 else 1.0
+    bars = len(x) if discrete else 0
+    across = (x - x[0]) / ((x[-1] - x[0]) or 1.0)
+    left = (width - 2) / bars / 2 if bars else 0.0
+    places = 1 + left + across * (width - 2 - 2 * left)
+    heights = (height - 2) * (1 - y / top) + 1
+    if discrete:
+        thick = min(0.08 * width, 0.8 * (width - 2) / max(bars, 1))
+        body = "".join(
+            f'<rect x="{at - thick / 2:.1f}" y="{level:.1f}" width="{thick:.1f}" '
+            f'height="{height - level:.1f}"/>'
+            for at, level in zip(places, heights, strict=True)
+        )
+    else:
+        line = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(places, heights, strict=True))
+        area = f"{places[0]:.1f},{height} {line} {places[-1]:.1f},{height}"
+        body = f'<polygon points="{area}" fill-opacity=".3"/>'
+        body += f'<polyline points="{line}" fill="none" stroke="currentColor"/>'
+    title = f"from {x[0]:.3g} to {x[-1]:.3g}"
+    return Html(
+        f'<svg class="dt-density" role="img" width="{width:.0f}" height="{height:.0f}" '
+        f'fill="currentColor" viewBox="0 0 {width:g} {height:g}">'
+        f"<title>{escape(title)}</title>{body}</svg>"
+    )

@@ -1,0 +1,228 @@
+"""Reprs of generative models: their picture, and tables of variables, dims and data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dimtensor.dims import Dim
+from dimtensor.display.cards.densities import curve_of, sparkline
+from dimtensor.display.html import (
+    Html,
+    Section,
+    card,
+    folded,
+    never_raises,
+    scrolled,
+    styled,
+    table,
+)
+from dimtensor.display.peek import dim_row, label_repr
+from dimtensor.display.pictures.inline import model_svg
+from dimtensor.display.pictures.plates import plan_of
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from dimtensor.graph import Node
+    from dimtensor.model.model import Model
+
+_HEADER = ("variable", "dims", "support", "distribution", "role")
+# a picture of more boxes is none, and a table of more rows folds
+_MOST_BOXES, _FEW_ROWS = 60, 12
+_EDGE = (3, 2)
+_MOST_LABELS = 100
+
+
+def model_text(model: Model) -> str:
+    """A line for each random variable, and what is named."""
+    rows = _rows(model)
+    widths = [max(len(row[at]) for row in [_HEADER, *rows]) for at in range(len(_HEADER))]
+    lines = [f"<Model of {_summary(model)}>"]
+    for row in [_HEADER, *rows]:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        lines.append("  " + "  ".join(cells).rstrip())
+    if model._found.named:
+        lines.append(f"  named: {', '.join(model._found.named)}")
+    if model._found.inputs:
+        lines.append(f"  data: {', '.join(_with_dims(x) for x in model._found.inputs.values())}")
+    return "\n".join(lines)
+
+
+@never_raises
+def model_html(model: Model) -> str:
+    """A card: the picture with a plate for each dim, variables with their densities, dims, data."""
+    return card([styled("Model", "kind"), _summary(model)], _sections(model))
+
+
+def _sections(model: Model) -> Iterator[Section]:
+    arrays = _arrays(model)
+    plan = plan_of(model)
+    if len(plan.boxes) <= _MOST_BOXES:
+        yield Section("Picture", scrolled(Html(model_svg(plan))))
+    rows = _variables(model, arrays)
+    header = ("variable", "dims", "density", "distribution", "support", "role")
+    few = len(rows) <= 2 * _FEW_ROWS
+    yield Section("Random variables", table(rows, header), few, len(rows))
+    dims = _dims(model)
+    if dims:
+        rows = [_dim_row(dim, arrays) for dim in dims]
+        yield Section("Dims", table(rows), len(rows) <= _FEW_ROWS, len(rows))
+    named = model._found.named
+    if named:
+        rows = [
+            [styled(name, "name"), _sizes(node, arrays), styled(node.dtype, "soft")]
+            for name, node in named.items()
+        ]
+        yield Section("Named", table(rows), len(named) <= _FEW_ROWS, len(named))
+    rows = _data(model, arrays)
+    if rows:
+        header = ("data", "dims", "type", "missing", "values", "")
+        yield Section("Data", table(rows, header), len(rows) <= _FEW_ROWS, len(rows))
+
+
+def _summary(model: Model) -> str:
+    count = len(model.variables)
+    observed = f", {len(model.observed)} observed" if model.observed else ""
+    return f"{count} random variable{'' if count == 1 else 's'}{observed}"
+
+
+def _rows(model: Model) -> list[tuple[str, ...]]:
+    return [
+        (
+            name,
+            _names(v.node),
+            str(v.distribution.support),
+            repr(v.distribution),
+            _role(model, name),
+        )
+        for name, v in model.variables.items()
+    ]
+
+
+def _names(node: Node) -> str:
+    return "{" + ", ".join(dim.short for dim in node.dims) + "}"
+
+
+def _role(model: Model, name: str) -> str:
+    role = "observed" if name in model.observed else "free"
+    role = "summed out" if name in model._marginal else role
+    return f"{role}, noncentred" if name in model._noncentred else role
+
+
+def _with_dims(node: Node) -> str:
+    return f"{node.name}{{{', '.join(dim.short for dim in node.dims)}}}"
+
+
+def _variables(model: Model, arrays: Mapping[str, Any]) -> list[list[str | Html]]:
+    rows: list[list[str | Html]] = []
+    for name, v in model.variables.items():
+        found = curve_of(v.node)
+        rows.append(
+            [
+                styled(name, "name"),
+                _sizes(v.node, arrays),
+                sparkline(found) if found is not None else "",
+                styled(repr(v.distribution), "narrow"),
+                str(v.distribution.support),
+                styled(_role(model, name), "soft"),
+            ]
+        )
+    return rows
+
+
+# -- dims and data ---------------------------------------------------------------------------------
+
+
+def _arrays(model: Model) -> dict[str, xr.DataArray]:
+    """What is known of data and observations, by name."""
+    return {**model.defaults, **model.observed}
+
+
+def _dims(model: Model) -> list[Dim]:
+    found: dict[Dim, None] = {}
+    nodes = [v.node for v in model.variables.values()]
+    for node in (*nodes, *model._found.named.values(), *model._found.inputs.values()):
+        found |= dict.fromkeys(node.dims)
+    return list(found)
+
+
+def _told(dim: Dim, arrays: Mapping[str, xr.DataArray]) -> tuple[int | None, Any]:
+    """Length and labels of a dim that come with data."""
+    sizes = [x for x in arrays.values() if dim.short in x.dims]
+    labels = next((x.indexes[dim.short] for x in sizes if dim.short in x.indexes), None)
+    return (sizes[0].sizes[dim.short] if sizes else None), labels
+
+
+def _sizes(node: Node, arrays: Mapping[str, xr.DataArray]) -> str:
+    lengths = [dim.length if dim.length is not None else _told(dim, arrays)[0] for dim in node.dims]
+    known = ["?" if length is None else str(length) for length in lengths]
+    shown = ", ".join(f"{dim.short}: {n}" for dim, n in zip(node.dims, known, strict=True))
+    return f"({shown})" if shown else ""
+
+
+def _dim_row(dim: Dim, arrays: Mapping[str, xr.DataArray]) -> list[str | Html]:
+    length, late = _told(dim, arrays)
+    if dim.length is None and length is not None:
+        labels = _first(late, *_EDGE) if late is not None else []
+        many = _first(late, _MOST_LABELS, _MOST_LABELS) if late is not None else []
+        note = "with the data" if labels else "with the data, no labels"
+        return [styled(dim.short, "name"), str(length), _folded(labels, many), styled(note, "soft")]
+    row = dim_row(dim)
+    many = dim_row(dim, head=_MOST_LABELS, tail=_MOST_LABELS).labels
+    return [
+        styled(row.name, "name"),
+        row.length,
+        _folded(row.labels, many),
+        styled(row.note, "soft"),
+    ]
+
+
+def _first(labels: Any, head: int, tail: int) -> list[str]:
+    if len(labels) <= head + tail + 1:
+        return [label_repr(label) for label in labels]
+    first, last = labels[:head], labels[-tail:]
+    return [*map(label_repr, first), "…", *map(label_repr, last)]
+
+
+def _folded(labels: list[str], many: list[str]) -> Html:
+    return folded(labels, lambda: "\n".join(many))
+
+
+def _data(model: Model, arrays: Mapping[str, xr.DataArray]) -> list[list[str | Html]]:
+    rows: list[list[str | Html]] = []
+    nodes: dict[str, Node] = {**model._found.inputs}
+    nodes |= {name: model.variables[name].node for name in model.observed}
+    for name, node in nodes.items():
+        array = arrays.get(name)
+        kind = "labels of " + node.categories.short if node.categories is not None else node.dtype
+        role = "observed" if name in model.observed else "" if array is not None else "not given"
+        missing = int(array.isnull().sum()) if array is not None else 0
+        how = model._missing.get(name, "")
+        rows.append(
+            [
+                styled(name, "name"),
+                _sizes(node, arrays),
+                styled(kind, "soft"),
+                f"{missing} of {array.size}{_how(how)}" if array is not None and missing else "",
+                _range(array),
+                styled(role, "soft"),
+            ]
+        )
+    return rows
+
+
+def _how(how: str) -> str:
+    return {"drop": ", left out", "infer": ", inferred"}.get(how, "")
+
+
+def _range(array: xr.DataArray | None) -> str:
+    """The value, or the bounds of all values."""
+    if array is None or not array.size or array.dtype.kind not in "biuf":
+        return ""
+    if array.ndim == 0:
+        return f"{array.item():.6g}"
+    values = array.values[~np.isnan(array.values)] if array.dtype.kind == "f" else array.values
+    return f"{values.min():.4g} to {values.max():.4g}" if values.size else ""

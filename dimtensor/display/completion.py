@@ -1,0 +1,362 @@
+"""Tab completion in IPython and notebooks: names of dims, labels, variables and inputs.
+
+IPython completes what an object has as attributes; what a call takes depends on the tensor that it
+is a method of. A matcher, which IPython asks beside its own, reads the code before the cursor. Of
+that code nothing is called: names are looked up, attributes, and items of dicts and lists.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dimtensor.compile.function import CompiledFunction
+from dimtensor.dims import Dim
+from dimtensor.display.peek import dim_labels
+from dimtensor.errors import plain_repr
+from dimtensor.graph import Node
+from dimtensor.model.model import Model
+from dimtensor.tensor.handle import TensorHandle
+
+_CLOSING = {")": "(", "]": "[", "}": "{"}
+# labels that are offered at most, and that are looked through
+_OFFERED, _SEARCHED = 300, 200_000
+# methods whose values are labels, and arguments that are dims
+_BY_LABEL = frozenset({"sel", "drop_sel", "reindex", "interp"})
+_DIMS = frozenset({"dim", "dims", "old", "over", "indexers", "names", "labels", "key"})
+_EXPRESSION = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[[^\[\]]*\])*\s*$")
+_KEYWORD = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*")
+_COMPARED = re.compile(r"([A-Za-z_][\w.]*)\s*[=!]=\s*$")
+
+
+class Offer(NamedTuple):
+    """What may stand at the cursor.
+
+    Attributes
+    ----------
+    texts : list of str
+    fragment : str
+        The text before the cursor that one of them takes the place of.
+    """
+
+    texts: list[str]
+    fragment: str
+
+
+class _Place(NamedTuple):
+    """Where the cursor is.
+
+    Attributes
+    ----------
+    brackets : list of (str, int)
+        Those that are open, with their positions.
+    string : int or None
+        Where the string began that it is in.
+    commas : list of int
+        Where the parts begin that it is in, of the line and of each of the brackets.
+    """
+
+    brackets: list[tuple[str, int]]
+    string: int | None
+    commas: list[int]
+
+
+def offer(code: str, namespace: Mapping[str, Any]) -> Offer | None:
+    """What may stand behind some code; None where dimtensor has nothing to say.
+
+    Parameters
+    ----------
+    code : str
+        Up to the cursor.
+    namespace : dict of str to object
+        The user's variables.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> x = dt.tensor("x", dims=dt.Dim("country", coords=["Italy", "Kenya"]))
+    >>> offer("x.sel(co", {"x": x})
+    Offer(texts=['country='], fragment='co')
+    >>> offer("x.sel(country='It", {"x": x}).texts
+    ['Italy']
+    """
+    place = _place_in(code)
+    if not place.brackets:
+        return _compared(code, place, namespace)
+    typed = code[place.string + 1 :] if place.string is not None else None
+    before = code[place.commas[-1] : place.string]
+    kinds = [kind for kind, _ in place.brackets]
+    # brackets within the arguments of the call: a dict, or a list of names
+    depth = 1
+    while depth < len(kinds) and kinds[-depth] != "(" and depth < 3:
+        depth += 1
+    opened, at = place.brackets[-depth]
+    inner = kinds[len(kinds) - depth + 1 :]
+    called = _EXPRESSION.search(code[:at])
+    if called is None or (opened == "{"):
+        return _compared(code, place, namespace)
+    if called.group() == "slice":
+        return offer(code[: called.start()] + code[place.commas[-1] :], namespace)
+    argument = code[place.commas[-depth] : place.brackets[-depth + 1][1]] if inner else before
+    receiver, method = _receiver(called.group().strip(), namespace, opened)
+    if isinstance(receiver, TensorHandle):
+        found = _of_tensor(receiver.node, method, inner, argument, before, typed)
+    elif isinstance(receiver, Model):
+        found = _of_model(receiver, method, inner, argument, typed)
+    elif isinstance(receiver, CompiledFunction) and method in ("", "with_data") and not inner:
+        sources = receiver._code.inputs if not method else receiver._data_nodes
+        names = [x.name for x in sources if isinstance(x, Node | Dim) and x.name]
+        found = _keywords(names, argument, typed)
+    else:
+        found = None
+    return found if found is not None else _compared(code, place, namespace)
+
+
+def _place_in(code: str) -> _Place:
+    brackets: list[tuple[str, int]] = []
+    commas = [0]
+    string, quote, at = None, "", 0
+    while at < len(code):
+        character = code[at]
+        if string is not None:
+            if character == "\\":
+                at += 1
+            elif code.startswith(quote, at):
+                at += len(quote) - 1
+                string = None
+        elif character in "'\"":
+            quote = character * 3 if code.startswith(character * 3, at) else character
+            at += len(quote) - 1
+            string = at
+        elif character == "#":
+            end = code.find("\n", at)
+            at = len(code) if end < 0 else end
+        elif character in "([{":
+            brackets.append((character, at))
+            commas.append(at + 1)
+        elif character in _CLOSING:
+            if brackets and brackets[-1][0] == _CLOSING[character]:
+                brackets.pop()
+                commas.pop()
+        elif character == ",":
+            commas[-1] = at + 1
+        elif character == "\n" and not brackets:
+            commas[-1] = at + 1
+        at += 1
+    return _Place(brackets, string, commas)
+
+
+def _receiver(text: str, namespace: Mapping[str, Any], opened: str) -> tuple[Any, str]:
+    """The object whose method is called, and the name of the method; empty for its own call."""
+    whole = _value(text, namespace)
+    if opened == "[":
+        return whole, "[]"
+    if isinstance(whole, CompiledFunction):
+        return whole, ""
+    start, _, method = text.rpartition(".")
+    return (_value(start, namespace), method) if start else (None, "")
+
+
+def _value(text: str, namespace: Mapping[str, Any]) -> Any:
+    """What a name, attributes and items of it stand for; None where that would take a call."""
+    try:
+        return _looked_up(ast.parse(text, mode="eval").body, namespace)
+    except Exception:  # half a line, a name that is not there, what the user's classes raise
+        return None
+
+
+def _looked_up(tree: ast.expr, namespace: Mapping[str, Any]) -> Any:
+    if isinstance(tree, ast.Name):
+        return namespace[tree.id]
+    if isinstance(tree, ast.Attribute):
+        owner = _looked_up(tree.value, namespace)
+        kind = inspect.getattr_static(type(owner), tree.attr, None)
+        if isinstance(kind, property):  # it would be computed
+            return None
+        return getattr(owner, tree.attr)
+    if isinstance(tree, ast.Subscript) and isinstance(tree.slice, ast.Constant):
+        owner = _looked_up(tree.value, namespace)
+        # items of others are computed, and those that lack may be made
+        if isinstance(owner, dict):
+            return dict.get(owner, tree.slice.value)
+        return owner[tree.slice.value] if type(owner) in (list, tuple) else None
+    raise ValueError
+
+
+# -- calls -----------------------------------------------------------------------------------------
+
+
+def _of_tensor(
+    node: Node, method: str, inner: list[str], argument: str, before: str, typed: str | None
+) -> Offer | None:
+    dims = {dim.short: dim for dim in node.dims}
+    if method == "[]":
+        return _words(dims, typed) if inner == ["{"] and ":" not in before else None
+    function = inspect.getattr_static(TensorHandle._class, method, None)
+    if not inspect.isfunction(function):
+        return None
+    parameters = inspect.signature(function).parameters.values()
+    by_name = any(one.kind is one.VAR_KEYWORD for one in parameters)
+    takes_dims = by_name or any(one.name in _DIMS for one in parameters)
+    keyword = _KEYWORD.match(argument)
+    if inner[:1] == ["{"]:
+        key = re.match(r"\s*['\"]?([^'\":]+)['\"]?\s*:", before)
+        if key is not None:
+            return _labels(dims.get(key.group(1).strip()), node, method, before, typed)
+        return _words(dims, typed) if takes_dims else None
+    if keyword is not None and keyword.group(1) in dims and by_name:
+        return _labels(dims[keyword.group(1)], node, method, before, typed)
+    if keyword is not None:
+        return _words(dims, typed) if keyword.group(1) in _DIMS else None
+    if typed is not None:
+        return _words(dims, typed) if takes_dims else None
+    return _keywords(dims, argument, typed) if by_name and not inner else None
+
+
+def _of_model(
+    model: Model, method: str, inner: list[str], argument: str, typed: str | None
+) -> Offer | None:
+    found = model._found
+    known: dict[str, Iterable[str]] = {
+        "observe": found.variables,
+        "do": [*found.variables, *found.named],
+        "with_data": found.inputs,
+    }
+    names: Iterable[str]
+    if method in known:
+        names = known[method]
+        if not inner and typed is None:
+            return _keywords(names, argument, typed)
+        return _words(names, typed) if inner == ["{"] and ":" not in argument else None
+    if method in ("noncentred", "centred", "marginalize", "plot"):
+        return _words(found.variables, typed)
+    keyword = _KEYWORD.match(argument)
+    if method == "predict" and keyword is not None and keyword.group(1) == "names":
+        return _words([*found.variables, *found.named], typed)
+    return None
+
+
+def _compared(code: str, place: _Place, namespace: Mapping[str, Any]) -> Offer | None:
+    """Labels that a tensor of labels is compared with."""
+    if place.string is None:
+        return None
+    start = place.string
+    while start > 0 and code[start - 1] == code[start]:
+        start -= 1
+    compared = _COMPARED.search(code[:start])
+    tensor = _value(compared.group(1), namespace) if compared is not None else None
+    if not isinstance(tensor, TensorHandle) or tensor.node.categories is None:
+        return None
+    return _labels(tensor.node.categories, None, "sel", "", code[place.string + 1 :])
+
+
+# -- texts -----------------------------------------------------------------------------------------
+
+
+def _keywords(names: Iterable[str], argument: str, typed: str | None) -> Offer | None:
+    fragment = argument.strip()
+    if typed is not None or (fragment and not fragment.isidentifier()):
+        return None
+    fitting = [f"{name}=" for name in names if name.isidentifier() and name.startswith(fragment)]
+    return Offer(fitting, fragment)
+
+
+def _words(names: Iterable[str], typed: str | None) -> Offer | None:
+    """Names in quotation marks."""
+    if typed is None:
+        return None
+    return Offer([name for name in names if name.startswith(typed)], typed)
+
+
+def _labels(
+    dim: Dim | None, node: Node | None, method: str, before: str, typed: str | None
+) -> Offer | None:
+    if dim is None or method not in _BY_LABEL:
+        return None
+    labels = dim_labels(dim, node, _SEARCHED)
+    if labels is None:
+        return None
+    if typed is None:
+        fragment = re.split(r"[=:\[,]", before)[-1].lstrip()
+        return Offer(_fitting(labels, fragment, lambda label: _written(label)), fragment)
+    return Offer(_fitting(labels, typed, str, (str, np.datetime64)), typed)
+
+
+def _written(label: Any) -> str:
+    return repr(str(label)) if isinstance(label, np.datetime64) else plain_repr(label)
+
+
+def _fitting(
+    labels: Iterable[Any], start: str, text: Callable[[Any], str], kinds: tuple[type, ...] = ()
+) -> list[str]:
+    found: dict[str, None] = {}
+    for label in labels:
+        if kinds and not isinstance(label, kinds):
+            continue
+        shown = _day(text(label))
+        if shown.startswith(start):
+            found[shown] = None
+        if len(found) == _OFFERED:
+            break
+    return list(found)
+
+
+def _day(text: str) -> str:
+    """A date without a time that is midnight."""
+    return re.sub(r"T00:00:00(\.0+)?", "", text)
+
+
+# -- IPython ---------------------------------------------------------------------------------------
+
+
+def _matcher(context: Any, namespace: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
+    from IPython.core.completer import SimpleCompletion
+
+    lines = context.full_text.split("\n")[: context.cursor_line]
+    code = "\n".join([*lines, context.text_until_cursor])
+    try:
+        found = offer(code, namespace())
+    except Exception:  # whatever happens, the user goes on typing
+        found = None
+    if found is None or not found.texts:
+        return {"completions": [], "suppress": False}
+    kind = "param" if found.texts[0].endswith("=") else "value"
+    return {
+        "completions": [SimpleCompletion(text=text, type=kind) for text in found.texts],
+        "matched_fragment": found.fragment,
+        # within quotation marks nothing else is meant; beside keywords there are values
+        "suppress": kind == "value",
+    }
+
+
+class Matcher:
+    """What IPython's completer asks: the second version of its interface."""
+
+    matcher_api_version = 2
+    matcher_identifier = "dimtensor"
+    matcher_priority = 1_000
+
+    def __init__(self, shell: Any):
+        self._shell = shell
+        self.__qualname__ = "dimtensor"
+
+    def __call__(self, context: Any) -> dict[str, Any]:
+        return _matcher(context, lambda: self._shell.user_ns)
+
+
+def install(shell: Any) -> None:
+    """Let a shell complete names of dims and labels; twice is as good as once."""
+    matchers = getattr(getattr(shell, "Completer", None), "custom_matchers", None)
+    if matchers is not None and not any(isinstance(one, Matcher) for one in matchers):
+        matchers.append(Matcher(shell))
+
+
+def remove(shell: Any) -> None:
+    """The opposite of :func:`install`."""
+    matchers = getattr(getattr(shell, "Completer", None), "custom_matchers", [])
+    matchers[:] = [one for one in matchers if not isinstance(one, Matcher)]
