@@ -10,7 +10,9 @@ import dimtensor as dt
 
 HERE = Path(__file__).parent
 LOOPS = ("garch", "arma", "hmm", "kalman", "ode", "newton", "rnn")
-COMPARED = ("radon", "normal", "effect", "glm", "mixture", "gp", *LOOPS)
+COMPARED = ("radon", "normal", "effect", "glm", "mixture", "gp", "rolling", *LOOPS)
+# what is compared in the short tests too: numba needs seconds for most of the loops by hand
+QUICK = ("radon", "effect", "rolling")
 
 
 @pytest.fixture
@@ -25,7 +27,7 @@ def results_of(run, prepared):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("case", COMPARED)
+@pytest.mark.parametrize("case", QUICK)
 def test_the_problem_of_dimtensor_is_that_of_hand(case, run):
     module = importlib.import_module(f"cases.{case}")
     n = min(module.SIZES)
@@ -43,8 +45,14 @@ def test_all_contenders_agree(case, run):
     n = min(module.SIZES)
     problem = module.problem(n)
     expected = results_of(run, module.hand(problem))
-    for who in ("dimtensor_numba", "dimtensor_jax", "pytensor"):
-        results = results_of(run, getattr(module, who)(problem))
+    contenders = {
+        "dimtensor": lambda: module._dimtensor(problem, "python"),
+        "dimtensor_numba": lambda: module.dimtensor_numba(problem),
+        "dimtensor_jax": lambda: module.dimtensor_jax(problem),
+        "pytensor": lambda: module.pytensor(problem),
+    }
+    for who, prepared in contenders.items():
+        results = results_of(run, prepared())
         run.check_agreement(case, n, who, results, expected)
 
 
@@ -129,3 +137,16 @@ def test_programs_that_are_simplified_compute_the_same(number, run):
         assert found.after < 0.55 * found.before
     assert found.after <= found.before
     assert set(dt.inputs_of(outputs)) == set(inputs)
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of PyTensor to PyMC
+@pytest.mark.parametrize("name", ["rugby", "mixture", "survival"])
+def test_models_of_pymc_have_one_density_in_both_modes(name, run):
+    pytest.importorskip("pymc")
+    density = importlib.import_module("cases.pymc_mode").density
+    ours, x = density(name, dt.pytensor_mode(strict=True))
+    theirs, _ = density(name, "FAST_COMPILE")
+    for one, other in zip(ours(x), theirs(x), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-9)

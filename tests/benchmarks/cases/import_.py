@@ -7,6 +7,8 @@ import sys
 ROUNDS = 9
 STATEMENTS = {
     "dimtensor": "import dimtensor",
+    "numpy": "import numpy",
+    "first tensor": "import dimtensor as dt; dt.scalar('x')",
     "pytensor": "import pytensor.tensor",
     "jax": "import jax.numpy",
 }

@@ -2,24 +2,33 @@
 
     {"case": "posterior", "model": "radon", "who": "dimtensor", "state": "warm", "draws": 1000,
      "import_s": 1.1, "posterior_s": 4.2, "sample_s": 2.1, "cpu_s": 6.0, "ess": 1250,
-     "ess_per_s": 595.0, "ratio": 0.4, "cpu_ratio": 0.4}
+     "ess_per_s": 595.0, "ess_per_cpu_s": 208.0, "ratio": 0.4, "cpu_ratio": 0.4}
 
 ``draws`` are those of each of four chains, after as many for tuning. ``posterior_s`` passes from
 the first import until the draws are there with their names, ``sample_s`` of it in the sampler
 alone; ``cpu_s`` are seconds of the processor of all threads, to which a busy machine adds less.
-``ess`` is the least effective number of draws of all elements, ``ess_per_s`` by ``sample_s``;
-``ratio`` and ``cpu_ratio`` are ``posterior_s`` and ``cpu_s`` by those of PyMC in the same state.
-Cold processes have empty caches of compiled code, warm ones those that a first one left.
+``ess`` is the least effective number of draws of all elements, ``ess_per_s`` by ``sample_s``,
+``ess_per_cpu_s`` by ``cpu_s``; ``ratio`` and ``cpu_ratio`` are ``posterior_s`` and ``cpu_s`` by
+those of PyMC in the same state. Cold processes have empty caches of compiled code, warm ones those
+that a first one left.
 
-PyMC and dimtensor sample with nutpie. Who is not installed is left out, and a line says so. The
-posterior means of all are found to agree before lines are printed. ``BENCH_DRAWS=100`` and
-``BENCH_MODELS=radon,series`` make it shorter.
+Who needs more than ``BENCH_LIMIT`` seconds of the processor (1,200) is stopped, a line says so, and
+it tries again with a quarter of the draws. Effective draws by second compare at unequal draws;
+ratios of seconds do not, and are left out then. ``BENCH_DRAWS=1000,pymc:250``
+says from the start who takes fewer.
+
+PyMC and dimtensor sample with nutpie. NumPyro's ``sample_s`` is that of a second run, compiled;
+where the first takes more than two minutes it is that one. Who is not installed is left out, and a
+line says so. The posterior means of all are found to agree before lines are printed.
+``BENCH_DRAWS=100``, ``BENCH_MODELS=radon,series``, ``BENCH_STATES=cold`` and
+``BENCH_WHO=dimtensor`` make it shorter.
 """
 
 import importlib
 import importlib.util
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -28,11 +37,14 @@ from pathlib import Path
 
 import numpy as np
 
-WHO = ("pymc", "dimtensor", "numpyro")
+WHO = tuple(os.environ.get("BENCH_WHO", "pymc,dimtensor,numpyro").split(","))
 NEEDED = {"pymc": ("pymc", "nutpie"), "dimtensor": ("nutpie",), "numpyro": ("numpyro",)}
-STATES = ("cold", "warm")
+STATES = tuple(os.environ.get("BENCH_STATES", "cold,warm").split(","))
 CHAINS = 4
-DRAWS = int(os.environ.get("BENCH_DRAWS", "1000"))
+DRAWS, *_FEWER = os.environ.get("BENCH_DRAWS", "1000").split(",")
+FEWER = dict(text.split(":") for text in _FEWER)
+LIMIT = int(os.environ.get("BENCH_LIMIT", "1200"))
+LONG = 120  # seconds, after which nothing is run a second time
 HERE = Path(__file__).parent.parent
 
 
@@ -76,7 +88,9 @@ def once(who, model, draws):
     imported = time.perf_counter()
     post, sampling, sampler = _sample(who, getattr(texts, who)(model, p), draws)
     seconds, busy = time.perf_counter() - started, time.process_time() - busy
-    if sampler is not None:  # once more, compiled
+    if sampler is not None and seconds > LONG:
+        sampling = seconds - (imported - started)
+    elif sampler is not None:  # once more, compiled
         import jax
 
         again = time.perf_counter()
@@ -112,13 +126,21 @@ def _check(model, who, found, expected):
             raise AssertionError(f"{name} of {model} is {mean} by {who}, and {other} by others")
 
 
-def _run(who, model, folder):
+def _run(who, model, folder, draws):
+    """What ``once`` prints; None where it takes too long."""
     environment = importlib.import_module("run").environment(folder)
     for name in ("NPROC", "XLA_FLAGS"):  # chains run on all cores
         environment.pop(name)
-    program = f"from cases.posterior import once; once({who!r}, {model!r}, {DRAWS})"
-    output = subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True, text=True,
-                            env=environment, cwd=HERE, stdout=subprocess.PIPE).stdout  # fmt: skip
+    limit = f"import resource; resource.setrlimit(resource.RLIMIT_CPU, ({LIMIT}, {LIMIT}))"
+    program = f"{limit}; from cases.posterior import once; once({who!r}, {model!r}, {draws})"
+    try:
+        output = subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True,
+                                text=True, env=environment, cwd=HERE,
+                                stdout=subprocess.PIPE).stdout  # fmt: skip
+    except subprocess.CalledProcessError as error:
+        if -error.returncode not in (signal.SIGXCPU, signal.SIGKILL):
+            raise
+        return None
     return json.loads(output.strip().splitlines()[-1])
 
 
@@ -135,24 +157,38 @@ def measure():
     for model in asked:
         expected, reference = None, {}
         for who in filter(installed, WHO):
+            draws = int(FEWER.get(who, DRAWS))
             with tempfile.TemporaryDirectory() as folder:
                 for state in STATES:
-                    imported, seconds, sampling, busy, ess, means = _run(who, model, folder)
+                    while (found := _run(who, model, folder, draws)) is None:
+                        yield {"case": "posterior", "model": model, "who": who, "state": state,
+                               "draws": draws, "skipped": f"more than {LIMIT} s"}  # fmt: skip
+                        draws //= 4
+                    means = found[-1]
                     expected = expected or means
                     _check(model, who, means, expected)
-                    first = reference.setdefault(state, (seconds, busy))
-                    yield {
-                        "case": "posterior",
-                        "model": model,
-                        "who": who,
-                        "state": state,
-                        "draws": DRAWS,
-                        "import_s": round(imported, 2),
-                        "posterior_s": round(seconds, 2),
-                        "sample_s": round(sampling, 2),
-                        "cpu_s": round(busy, 2),
-                        "ess": round(ess),
-                        "ess_per_s": round(ess / sampling, 1),
-                        "ratio": round(seconds / first[0], 2),
-                        "cpu_ratio": round(busy / first[1], 2),
-                    }
+                    first = reference.setdefault(state, (draws, *found))
+                    yield _line(model, who, state, draws, found, first)
+
+
+def _line(model, who, state, draws, found, first):
+    imported, seconds, sampling, busy, ess, _ = found
+    line = {
+        "case": "posterior",
+        "model": model,
+        "who": who,
+        "state": state,
+        "draws": draws,
+        "import_s": round(imported, 2),
+        "posterior_s": round(seconds, 2),
+        "sample_s": round(sampling, 2),
+        "cpu_s": round(busy, 2),
+        "ess": round(ess),
+        "ess_per_s": round(ess / sampling, 1),
+        "ess_per_cpu_s": round(ess / busy, 2),
+    }
+    others, _, other_seconds, _, other_busy, *_ = first
+    if draws == others:
+        line |= {"ratio": round(seconds / other_seconds, 2),
+                 "cpu_ratio": round(busy / other_busy, 2)}  # fmt: skip
+    return line

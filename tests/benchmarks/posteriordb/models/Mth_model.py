@@ -1,0 +1,20 @@
+"""Capture and recapture: chances by occasion and by individual."""
+
+import dimtensor as dt
+from dimtensor import dist
+
+POSTERIORS = ("Mth_data-Mth_model",)
+
+
+def model(data, backend="numba"):
+    individual = dt.Dim("individual", length=data["M"])
+    occasion = dt.Dim("occasion", coords=range(1, data["T"] + 1))
+    omega = dt.rv("omega", dist.Uniform(0, 1))
+    mean_p = dt.rv("mean_p", dist.Uniform(0, 1), dims=occasion)
+    sigma = dt.rv("sigma", dist.Uniform(0, 5))
+    raw = dt.rv("eps_raw", dist.Normal(0, 1), dims=individual)
+    chance = dt.sigmoid(dt.logit(mean_p) + sigma * raw)
+    present = dt.rv("present", dist.Bernoulli(omega), dims=individual)
+    seen = dt.rv("seen", dist.Bernoulli(present * chance), dims=[individual, occasion])
+    fit = dt.Model(seen, backend=backend).observe({seen: (("individual", "occasion"), data["y"])})
+    return fit.marginalize(present)

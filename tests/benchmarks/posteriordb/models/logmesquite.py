@@ -1,0 +1,29 @@
+"""Weights of mesquite bushes by their measures, in logarithms."""
+
+import numpy as np
+
+import dimtensor as dt
+from dimtensor import dist
+from tests.benchmarks.posteriordb.models._regression import columns, linear
+
+POSTERIORS = ("mesquite-logmesquite",)
+
+
+def model(data, backend="numba"):
+    bush = dt.Dim("bush")
+    names = ("diam1", "diam2", "canopy_height", "total_height", "density", "group")
+    diam1, diam2, canopy_height, total_height, density, group = columns(data, names, bush)
+    sigma = dt.rv("sigma", dist.HalfFlat())
+    mean = linear(
+        {
+            "intercept": 1.0,
+            "log_diam1": dt.log(diam1),
+            "log_diam2": dt.log(diam2),
+            "log_canopy_height": dt.log(canopy_height),
+            "log_total_height": dt.log(total_height),
+            "log_density": dt.log(density),
+            "group": group,
+        }
+    )
+    log_weight = dt.rv("log_weight", dist.Normal(mean, sigma))
+    return dt.Model(log_weight, backend=backend).observe({log_weight: np.log(data["weight"])})

@@ -1,0 +1,16 @@
+"""Radon in houses: a level for each county, unrelated, and a difference by floor."""
+
+import dimtensor as dt
+from dimtensor import dist
+from tests.benchmarks.posteriordb.models._radon import houses
+
+POSTERIORS = ("radon_mn-radon_county_intercept", "radon_all-radon_county_intercept")
+
+
+def model(data, backend="numba"):
+    county, county_of, floor = houses(data)
+    alpha = dt.rv("alpha", dist.Normal(0, 10), dims=county)
+    beta = dt.rv("beta", dist.Normal(0, 10))
+    sigma = dt.rv("sigma_y", dist.HalfNormal(1))
+    y = dt.rv("log_radon", dist.Normal(alpha.sel(county=county_of) + beta * floor, sigma))
+    return dt.Model(y, backend=backend).observe({y: data["log_radon"]})

@@ -1,0 +1,18 @@
+"""Radon in houses: a level for each county, from a common distribution."""
+
+import dimtensor as dt
+from dimtensor import dist
+from tests.benchmarks.posteriordb.models._radon import centred, houses
+
+POSTERIORS = (
+    "radon_mn-radon_partially_pooled_centered",
+    "radon_all-radon_partially_pooled_centered",
+)
+
+
+def model(data, backend="numba"):
+    county, county_of, _ = houses(data)
+    alpha = centred("alpha", county)
+    sigma = dt.rv("sigma_y", dist.HalfNormal(1))
+    y = dt.rv("log_radon", dist.Normal(alpha.sel(county=county_of), sigma))
+    return dt.Model(y, backend=backend).observe({y: data["log_radon"]})

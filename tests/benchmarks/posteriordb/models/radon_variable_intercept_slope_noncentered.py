@@ -1,0 +1,22 @@
+"""Radon in houses: levels and differences by floor that vary with the county; not centred."""
+
+import dimtensor as dt
+from dimtensor import dist
+from tests.benchmarks.posteriordb.models._radon import houses, noncentred
+
+POSTERIORS = (
+    "radon_mn-radon_variable_intercept_slope_noncentered",
+    "radon_all-radon_variable_intercept_slope_noncentered",
+)
+
+
+def model(data, backend="numba"):
+    county, county_of, floor = houses(data)
+    alpha = noncentred("alpha", county)
+    beta = noncentred("beta", county)
+    sigma = dt.rv("sigma_y", dist.HalfNormal(1))
+    y = dt.rv(
+        "log_radon",
+        dist.Normal(alpha.sel(county=county_of) + beta.sel(county=county_of) * floor, sigma),
+    )
+    return dt.Model(y, backend=backend).observe({y: data["log_radon"]})

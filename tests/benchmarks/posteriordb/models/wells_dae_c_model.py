@@ -1,0 +1,25 @@
+"""Households that switch to another well: centred distance and arsenic interact; education."""
+
+import dimtensor as dt
+from dimtensor import dist
+from tests.benchmarks.posteriordb.models._regression import columns, linear
+
+POSTERIORS = ("wells_data-wells_dae_c_model",)
+
+
+def model(data, backend="numba"):
+    household = dt.Dim("household")
+    distance, arsenic, education = columns(data, ("dist", "arsenic", "educ"), household)
+    far = (distance - distance.mean()) / 100
+    poison = arsenic - arsenic.mean()
+    alpha = dt.rv("alpha", dist.Flat())
+    logit_p = alpha + linear(
+        {
+            "distance": far,
+            "arsenic": poison,
+            "distance:arsenic": far * poison,
+            "education": education / 4,
+        }
+    )
+    switched = dt.rv("switched", dist.Bernoulli(logit_p=logit_p))
+    return dt.Model(switched, backend=backend).observe({switched: data["switched"]})
