@@ -12,28 +12,46 @@ sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 logging.getLogger("pytensor.configparser").setLevel(logging.WARNING)
 
 project = "dimtensor"
-author = "the dimtensor developers"
+author = copyright = "the dimtensor developers"
 version = release = installed_version("dimtensor")
 
 extensions = [
     "generated",  # docs/_ext: the op table and the API reference
-    "myst_parser",
+    "executed",  # docs/_ext: Python blocks are cells
+    "myst_nb",
+    "sphinx_copybutton",
+    "sphinx_design",
     "sphinx.ext.autodoc",
     "sphinx.ext.mathjax",
     "sphinx.ext.napoleon",
 ]
-exclude_patterns = ["_build"]
-source_suffix = {".md": "markdown"}
+exclude_patterns = ["_build", "race/*.md"]
+source_suffix = {".md": "myst-nb"}
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
+
+# What a page's blocks print and give is shown as it is; an error or a warning stops the build.
+nb_execution_mode = "auto"
+nb_execution_in_temp = True
+nb_execution_raise_on_error = True
+nb_execution_timeout = 120
+nb_merge_streams = True
+nb_output_stderr = "remove-warn"
+# IPython's lexer of tracebacks knows no "…"
+suppress_warnings = ["misc.highlighting_failure"]
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
 
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 autodoc_typehints = "none"  # the docstrings say types, with dims and shapes
 autodoc_member_order = "bysource"
-autodoc_default_options = {"members": True}
+toc_object_entries_show_parents = "hide"
 
 html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["docs.css"]
 html_title = f"dimtensor {release}"
-html_theme_options = {"source_directory": "docs/"}
+html_theme_options = {"top_of_page_buttons": []}
+html_show_sourcelink = False

@@ -1,16 +1,16 @@
 """Fills pages from the package: the op table, the distributions and the API reference.
 
-A page asks for its part with a line that holds only ``@op-table@``, ``@distributions@`` or
-``@api@``. They are made when the page is read, so they cannot differ from the code that is
-documented.
+A page asks for its part with a line that holds only ``@op-table@``, ``@distributions@``,
+``@rules@`` or ``@reference@``. They are made when the page is read, so they cannot differ from
+the code that is documented.
 """
 
 from __future__ import annotations
 
-import importlib
-import inspect
 from collections.abc import Callable
+from functools import partial
 
+from reference import MARKER, TOPICS, reference
 from sphinx.application import Sphinx
 
 KINDS = {
@@ -109,27 +109,6 @@ def _drawn(row: object) -> str:
     )
 
 
-def api() -> str:
-    """Every public name, under the summary line of the module that defines it."""
-    import dimtensor
-
-    groups: dict[str, list[str]] = {}
-    for name, value in vars(dimtensor).items():
-        if name.startswith("_") or inspect.ismodule(value):
-            continue
-        module = getattr(value, "__module__", None) or ""
-        if not module.startswith("dimtensor"):
-            module = "dimtensor"  # a constant: the façade is all that it has
-        groups.setdefault(module, []).append(name)
-    lines = []
-    for module in sorted(groups, key=_place):
-        lines += [f"## {_title(module)}", "", "```{eval-rst}"]
-        for name in sorted(groups[module], key=str.lower):
-            lines += [*_entry(name, getattr(dimtensor, name)), ""]
-        lines += ["```", ""]
-    return "\n".join(lines)
-
-
 def rules() -> str:
     """The rules of rewriting by cost."""
     import dimtensor.saturation.driver  # noqa: F401
@@ -141,40 +120,11 @@ def rules() -> str:
     return "\n".join(lines)
 
 
-def _place(module: str) -> tuple[int, str]:
-    order = ["tensor", "dims", "compile", "dist", "model", "graph", "interop", "display", "errors"]
-    layer = module.split(".")[1] if "." in module else ""
-    return (order.index(layer) if layer in order else len(order), module)
-
-
-def _title(module: str) -> str:
-    doc = inspect.getdoc(importlib.import_module(module)) or module
-    return doc.splitlines()[0].split(":")[0].rstrip(".")
-
-
-def _entry(name: str, value: object) -> list[str]:
-    path = f"dimtensor.{name}"
-    if inspect.isclass(value):
-        lines = [f".. autoclass:: {path}", "   :members:"]
-        if _has_hidden_parts(value):
-            lines.append("   :inherited-members:")
-        return lines
-    return [f".. autofunction:: {path}" if callable(value) else f".. autodata:: {path}"]
-
-
-def _has_hidden_parts(cls: type) -> bool:
-    """Whether a class inherits methods that are documented nowhere else: those of mixins."""
-    import dimtensor
-
-    parts = [base for base in cls.__mro__[1:] if base.__module__.startswith("dimtensor")]
-    return any(getattr(dimtensor, part.__name__, None) is not part for part in parts)
-
-
 MAKERS: dict[str, tuple[str, Callable[[], str]]] = {
     "ops": ("@op-table@", op_table),
     "distributions": ("@distributions@", distributions),
-    "api": ("@api@", api),
     "simplify": ("@rules@", rules),
+    **{f"api/{topic}": (MARKER, partial(reference, topic)) for topic in TOPICS},
 }
 
 

@@ -29,7 +29,9 @@ def test_modules_that_a_page_names_exist(page: Path) -> None:
     for module in _MODULE.findall(page.read_text()):
         folder, name = module.rsplit("/", 1)
         found = [
-            path for top in ("dimtensor", "tests", "tools") for path in (ROOT / top).rglob(name)
+            path
+            for top in ("dimtensor", "docs", "tests", "tools")
+            for path in (ROOT / top).rglob(name)
         ]
         assert any(path.parent.as_posix().endswith(f"/{folder}") for path in found), module
 

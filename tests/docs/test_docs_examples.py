@@ -2,36 +2,101 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+GALLERY = sorted(set((ROOT / "docs" / "gallery").glob("*.md")) - {ROOT / "docs/gallery/index.md"})
 SKIP = "# not run"
 # what pages need beside the package and JAX
 NEEDED = {"export.md": "flatbuffers"}
 _BLOCK = re.compile(
-    r"^(?P<fence>`{3,})python[^\n]*\n(?P<code>.*?)^(?P=fence)[ \t]*$", re.MULTILINE | re.DOTALL
+    r"^(?P<fence>`{3,})python(?P<info>[^\n]*)\n(?P<code>.*?)^(?P=fence)[ \t]*$"
+    r"|^<!-- check\s(?P<check>.*?)\s-->$",
+    re.MULTILINE | re.DOTALL,
 )
 
 
-def blocks(text: str) -> list[tuple[int, str]]:
-    """Line number and code of the blocks that are to run."""
-    return [
-        (text.count("\n", 0, match.start("code")), match["code"])
-        for match in _BLOCK.finditer(text)
-        if not match["code"].startswith(SKIP)
-    ]
+class Block(NamedTuple):
+    """Code of a page: what readers see, or a comment that says what it must give."""
+
+    line: int
+    code: str
+    raises: str = ""
+    is_check: bool = False
+
+
+def blocks(text: str) -> list[Block]:
+    """The blocks that are to run, and the checks between them."""
+    found = []
+    for match in _BLOCK.finditer(text):
+        if match["check"]:
+            line = text.count("\n", 0, match.start("check"))
+            found.append(Block(line, match["check"], is_check=True))
+        elif not match["code"].startswith(SKIP):
+            raises = re.search(r"raises=(\w+)", match["info"])
+            line = text.count("\n", 0, match.start("code"))
+            found.append(Block(line, match["code"], raises[1] if raises else ""))
+    return found
 
 
 def run_page(text: str, filename: str) -> dict[str, object]:
-    """Run a page's blocks in one namespace; tracebacks show the page's own line numbers."""
+    """Run a page's blocks in one namespace; tracebacks show the page's own line numbers.
+
+    ``_`` is the value of a block's last expression, for the checks: a condition, or statements.
+    """
     namespace: dict[str, object] = {"__name__": "__page__"}
-    for line, code in blocks(text):
-        exec(compile("\n" * line + code, filename, "exec"), namespace)
+    for block in blocks(text):
+        if block.is_check:
+            check(block, filename, namespace)
+        elif block.raises:
+            with pytest.raises(Exception, match=r".") as failure:
+                run(block, filename, namespace)
+            assert block.raises in {each.__name__ for each in failure.type.__mro__}, filename
+        else:
+            namespace["_"] = run(block, filename, namespace)
     return namespace
+
+
+def run(block: Block, filename: str, namespace: dict[str, object]) -> object:
+    """Run a block, and give the value of its last expression."""
+    tree = ast.parse("\n" * block.line + block.code, filename)
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, filename, "exec"), namespace)
+    if last is None:
+        return None
+    return eval(compile(ast.Expression(last.value), filename, "eval"), namespace)
+
+
+def check(block: Block, filename: str, namespace: dict[str, object]) -> None:
+    """A check fails at its line of the page."""
+    code = "\n" * block.line + block.code
+    try:
+        holds = compile(f"{code}\n", filename, "eval")
+    except SyntaxError:
+        exec(compile(code, filename, "exec"), namespace)
+    else:
+        held = eval(holds, namespace)  # a call of `np.testing` gives None
+        assert held is None or held, f"{filename}:{block.line + 1}: {block.code}"
+
+
+def run_in(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page is read from the root of the repository, writes nothing into it, and shows nothing."""
+    (folder / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(folder)
+    if "pyplot" not in page.read_text():
+        run_page(page.read_text(), str(page))
+        return
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("agg")
+    pyplot.close("all")  # those of other tests
+    monkeypatch.setattr(pyplot, "show", lambda: pyplot.close("all"))
+    run_page(page.read_text(), str(page))
 
 
 @pytest.mark.compiled
@@ -46,10 +111,34 @@ def run_page(text: str, filename: str) -> dict[str, object]:
 def test_page_runs(page, tmp_path, monkeypatch):
     if page.name in NEEDED:
         pytest.importorskip(NEEDED[page.name])
-    # a page is read from the root of the repository, and writes nothing into it
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
-    monkeypatch.chdir(tmp_path)
-    run_page(page.read_text(), str(page))
+    run_in(page, tmp_path, monkeypatch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", GALLERY, ids=lambda page: page.stem)
+def test_an_analysis_of_the_gallery_runs(page, tmp_path, monkeypatch):
+    pytest.importorskip("nutpie")
+    run_in(page, tmp_path, monkeypatch)
+
+
+def test_the_gallery_has_ten_analyses_with_the_same_parts():
+    assert len(GALLERY) >= 10
+    for page in GALLERY:
+        text = page.read_text()
+        titles = re.findall(r"^## (.*)$", text, re.M)
+        assert titles[:2] == ["The data", "The model"], page.name
+        assert {"The posterior", "Does the model fit?", "A prediction"} <= {*titles}, page.name
+        assert re.search(r"^fit$", text, re.M), f"{page.name} does not show its model"
+        assert "<!-- check" in text, page.name
+        assert f":link: {page.stem}\n" in (page.parent / "index.md").read_text()
+
+
+@pytest.mark.parametrize("page", [*PAGES, *GALLERY], ids=lambda page: page.stem)
+def test_a_page_shows_values_and_does_not_assert_them(page):
+    shown = [block for block in blocks(page.read_text()) if not block.is_check]
+    for block in shown:
+        tree = ast.parse(block.code)
+        assert not any(isinstance(each, ast.Assert) for each in ast.walk(tree)), block.line
 
 
 def test_pages_are_found():
@@ -75,8 +164,26 @@ exit
 b = a
 {fence}
 """
-    assert [code for _, code in blocks(page)] == ["a = 1\n", "b = a\n"]
+    assert [block.code for block in blocks(page)] == ["a = 1\n", "b = a\n"]
     assert run_page(page, "page.md")["b"] == 1
+
+
+def test_checks_see_what_a_block_gave():
+    page = "```python\na = 1\na + 1\n```\n\n<!-- check _ == 2 -->\n"
+    assert run_page(page, "page.md")["_"] == 2
+    with pytest.raises(AssertionError, match=r"page\.md:6: _ == 3"):
+        run_page(page.replace("== 2", "== 3"), "page.md")
+    with pytest.raises(AssertionError, match="not there"):
+        run_page(page.replace("_ == 2", "assert _ == 3, 'not there'"), "page.md")
+
+
+def test_errors_that_are_shown_are_raised():
+    page = "```python raises=LookupError\n{}['a']\n```\n"
+    run_page(page, "page.md")
+    with pytest.raises(AssertionError, match=r"page\.md"):
+        run_page(page.replace("Lookup", "Type"), "page.md")
+    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+        run_page(page.replace("{}['a']", "{}"), "page.md")
 
 
 def test_a_failing_block_names_its_page_and_line():

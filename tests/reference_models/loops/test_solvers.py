@@ -107,8 +107,10 @@ def test_gradients_of_the_steps_are_those_of_jax(backend):
 
 @pytest.mark.parametrize(
     ("options", "rtol"),
-    [({"method": "rk4", "steps": 40}, 1e-7), ({"rtol": 1e-9, "atol": 1e-10}, 1e-6)],
-    ids=["rk4", "dopri5"],
+    [
+        pytest.param({"method": "rk4", "steps": 40}, 1e-7, marks=pytest.mark.slow, id="rk4"),
+        pytest.param({"rtol": 1e-9, "atol": 1e-10}, 1e-6, id="dopri5"),
+    ],
 )
 def test_ode_agrees_with_scipy_and_with_the_loop(options, rtol):
     rates, start = named_rates()

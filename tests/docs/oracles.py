@@ -1,0 +1,203 @@
+"""Posteriors of the gallery without dimtensor: by sums over grids, or the maximum by SciPy.
+
+Each function reads the data of a page and has its model, written out in NumPy.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy import optimize, special, stats
+from scipy.integrate import odeint
+
+DATA = Path(__file__).parents[2] / "examples" / "data"
+
+
+def means(log_weights: np.ndarray, *grids: np.ndarray) -> list[float]:
+    """Means of values on a grid, by logarithms of weights."""
+    weights = np.exp(log_weights - log_weights.max())
+    weights /= weights.sum()
+    return [float((weights * grid).sum()) for grid in grids]
+
+
+def middles(low: float, high: float, number: int) -> np.ndarray:
+    """The middles of so many equal parts of an interval."""
+    return low + (high - low) * (np.arange(number) + 0.5) / number
+
+
+def hospitals() -> list[float]:
+    """Rates: given centre and spread the effects of hospitals are independent, in one dim each."""
+    table = pd.read_csv(DATA / "surgical.csv")
+    center, spread = np.meshgrid(middles(-4.0, -1.2, 60), middles(0.0, 2.4, 80), indexing="ij")
+    effect = middles(-7.0, 1.0, 400)
+    log_weights = stats.norm.logpdf(center, -2.5, 1.0) + stats.norm.logpdf(spread)
+    among = stats.norm.pdf(effect, center[..., None], spread[..., None])
+    rate, rates = special.expit(effect), []
+    for n, k in zip(table["operations"], table["deaths"], strict=True):
+        likely = among * stats.binom.pmf(k, n, rate)
+        total = likely.sum(-1)
+        log_weights += np.log(total)
+        rates.append(likely @ rate / total)
+    return means(log_weights, *rates)
+
+
+def rats() -> list[float]:
+    """Means and spreads of levels and slopes, and the noise.
+
+    Ages around 22 days sum to zero: levels, slopes and residuals of each rat by least squares are
+    independent and say all about the model, where the noise is given.
+    """
+    table = pd.read_csv(DATA / "rats.csv", index_col="rat").to_numpy(float)
+    age = np.array([-14.0, -7.0, 0.0, 7.0, 14.0])
+    slope, level = table @ age / (age @ age), table.mean(1)
+    residual = table - level[:, None] - slope[:, None] * age
+    noise = middles(4.0, 9.0, 50)
+    squares, free = (residual**2).sum(), len(table) * (len(age) - 2)
+    log_weights = -free * np.log(noise) - squares / (2 * noise**2) + stats.norm.logpdf(noise / 20.0)
+
+    def line(found, mu, spread, own):
+        """Log weights by noise; means of the mean and of the spread, given the noise."""
+        mu, spread, own = mu[:, None, None], spread[None, :, None], noise**2 / own
+        scale = np.sqrt(spread**2 + own)
+        n, around = len(found), (found**2).sum() - 2 * mu * found.sum() + len(found) * mu**2
+        return -n * np.log(scale) - around / (2 * scale**2), mu, spread
+
+    levels, mu, spread = line(level, middles(225.0, 260.0, 70), middles(5.0, 30.0, 70), len(age))
+    levels = levels + stats.norm.logpdf(mu, 240.0, 50.0) + stats.norm.logpdf(spread / 30.0)
+    slopes, rate, differ = line(slope, middles(5.6, 6.8, 60), middles(0.0, 1.2, 60), age @ age)
+    slopes = slopes + stats.norm.logpdf(rate, 6.0, 3.0) + stats.norm.logpdf(differ / 2.0)
+    of_levels, of_slopes = (special.logsumexp(x, axis=(0, 1)) for x in (levels, slopes))
+    found = means(levels + log_weights + of_slopes, mu, spread)
+    found += means(slopes + log_weights + of_levels, rate, differ)
+    return found + means(log_weights + of_levels + of_slopes, noise)
+
+
+def dugongs() -> list[float]:
+    """Full length, gap, shrinkage and noise, by a grid of all four."""
+    table = pd.read_csv(DATA / "dugongs.csv")
+    age, length = table["age"].to_numpy(), table["length"].to_numpy()
+    axes = (
+        middles(2.4, 3.1, 70),
+        middles(0.7, 1.3, 50),
+        middles(0.75, 0.97, 60),
+        middles(0.06, 0.17, 40),
+    )
+    full, gap, shrink, noise = np.meshgrid(*axes, indexing="ij", sparse=True)
+    squares = np.zeros(np.broadcast_shapes(full.shape, gap.shape, shrink.shape))
+    for x, y in zip(age, length, strict=True):
+        squares = squares + (y - full + gap * shrink**x) ** 2
+    log_weights = -len(age) * np.log(noise) - squares / (2 * noise**2)
+    log_weights = log_weights + stats.norm.logpdf(full, 2.5, 1.0)
+    log_weights = log_weights + stats.norm.logpdf(gap / 2.0) + stats.norm.logpdf(noise / 0.5)
+    return means(log_weights, full, gap, shrink, noise)
+
+
+def dippers() -> list[float]:
+    """Survival in floods and in usual years, and the probability to be seen."""
+    table = pd.read_csv(DATA / "dippers.csv")
+    grids = np.meshgrid(*[middles(0.25, 0.99, 74)] * 3, indexing="ij", sparse=True)
+    flood, usual, sight = grids
+    log_weights = np.zeros(np.broadcast_shapes(*(grid.shape for grid in grids)))
+    for released, rows in table.groupby("released"):
+        missed = 1.0  # alive, and not seen since
+        never = 1.0
+        for year in range(released + 1, 1988):
+            lives = flood if year in (1983, 1984) else usual
+            seen = missed * lives * sight
+            missed = missed * lives * (1.0 - sight)
+            never = never - seen
+            log_weights = log_weights + rows["birds"][rows["next_seen"] == year].sum() * np.log(
+                seen
+            )
+        log_weights = log_weights + rows["birds"][rows["next_seen"].isna()].sum() * np.log(never)
+    return means(log_weights, flood, usual, sight)
+
+
+def belts() -> list[float]:
+    """Effects of law and price: normal where drift and noise are given, which are on a grid."""
+    table = pd.read_csv(DATA / "uk_drivers.csv")
+    y, n = np.log(table["drivers"].to_numpy()), len(table)
+    design = np.column_stack([table["belts"], table["log_petrol"]])
+    months = np.arange(n) % 12
+    # effects of months with a sum of zero: independent ones, minus their mean
+    season = 0.2**2 * (np.equal.outer(months, months) - 1 / 12)
+    steps = np.minimum.outer(np.arange(n), np.arange(n))  # of the walk, which both have in common
+    around = 1.0 + season + design @ design.T
+    log_weights, law, price = [], [], []
+    for drift in middles(0.0, 0.05, 24):
+        for noise in middles(0.03, 0.1, 24):
+            scale = around + drift**2 * steps + noise**2 * np.eye(n)
+            factor = np.linalg.cholesky(scale)
+            z = np.linalg.solve(factor, y - 7.0)
+            prior = stats.norm.logpdf(drift / 0.1) + stats.norm.logpdf(noise / 0.2)
+            log_weights.append(prior - 0.5 * z @ z - np.log(np.diag(factor)).sum())
+            effects = design.T @ np.linalg.solve(factor.T, z)
+            law.append(effects[0])
+            price.append(effects[1])
+    return means(np.array(log_weights), np.array(law), np.array(price))
+
+
+def eruptions() -> tuple[float, np.ndarray]:
+    """The share of short eruptions and means by kind and measure, where the likelihood is highest.
+
+    Found by expectation and maximisation of a mixture of two pairs of independent normals.
+    """
+    table = pd.read_csv(DATA / "old_faithful.csv").to_numpy()
+    share, mean = 0.5, np.array([[2.0, 55.0], [4.5, 80.0]])
+    spread = np.array([[0.5, 5.0], [0.5, 5.0]])
+    for _ in range(200):
+        log_p = stats.norm.logpdf(table[:, None], mean, spread).sum(-1)
+        short = special.expit(special.logit(share) + log_p[:, 0] - log_p[:, 1])
+        chance = np.column_stack([short, 1.0 - short])
+        share, total = short.mean(), chance.sum(0)[:, None]
+        mean = chance.T @ table / total
+        spread = np.sqrt(np.einsum("ik,ikm->km", chance, (table[:, None] - mean) ** 2) / total)
+    return float(share), mean
+
+
+def earthquakes() -> np.ndarray:
+    """The rates of three states where the likelihood is highest, by Baum and Welch's algorithm."""
+    counts = pd.read_csv(DATA / "earthquakes.csv")["count"].to_numpy()
+    rates, move = np.array([12.0, 20.0, 30.0]), np.full((3, 3), 0.1) + 0.7 * np.eye(3)
+    n = len(counts)
+    for _ in range(500):
+        likely = stats.poisson.pmf(counts[:, None], rates)
+        forward, back = np.empty((n, 3)), np.ones((n, 3))
+        before = np.full(3, 1 / 3)
+        for t in range(n):
+            forward[t] = before * likely[t]
+            forward[t] /= forward[t].sum()
+            before = forward[t] @ move
+        for t in range(n - 2, -1, -1):
+            back[t] = move @ (likely[t + 1] * back[t + 1])
+            back[t] /= back[t].sum()
+        chance = forward * back
+        chance /= chance.sum(1, keepdims=True)
+        pairs = forward[:-1, :, None] * move * (likely[1:] * back[1:])[:, None]
+        pairs = (pairs / pairs.sum((1, 2), keepdims=True)).sum(0)
+        move = pairs / pairs.sum(1, keepdims=True)
+        rates = counts @ chance / chance.sum(0)
+    return rates
+
+
+def lynx() -> np.ndarray:
+    """Birth, eaten, hunger and food where the density of the parameters' logarithms is highest."""
+    table = pd.read_csv(DATA / "lynx_hare.csv")
+    seen = np.log(table[["hare", "lynx"]].to_numpy())
+    centre = np.log([0.5, 0.03, 0.8, 0.03, 10.0, 10.0, np.exp(-1.0), np.exp(-1.0)])
+    widths = np.array([0.5, 0.5, 0.5, 0.5, 1.0, 1.0, 1.0, 1.0])
+
+    def change(state, _, birth, eaten, hunger, food):
+        hares, lynxes = state
+        return hares * (birth - eaten * lynxes), lynxes * (food * hares - hunger)
+
+    def cost(x):
+        *rates, hares, lynxes = np.exp(x[:6])
+        path = odeint(change, [hares, lynxes], np.arange(len(seen)), tuple(rates), rtol=1e-9)
+        errors = stats.norm.logpdf(seen, np.log(path), np.exp(x[6:]))
+        return -errors.sum() - stats.norm.logpdf(x, centre, widths).sum()
+
+    start = np.log([0.5, 0.025, 0.8, 0.025, 30.0, 5.0, 0.25, 0.25])
+    return np.exp(optimize.minimize(cost, start, method="BFGS").x[:4])
