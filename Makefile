@@ -5,6 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 CASE ?=
+POSTERIORDB ?=
+MODELS ?=
 
 # The extras that the demo and the development targets need.
 DEMO_EXTRAS := sampling,viz
@@ -22,7 +24,7 @@ LOWEST_TESTS := tests/kernels/native/test_native.py tests/backends tests/interop
 	tests/compile/test_levels.py tests/compile/test_backends.py \
 	tests/model/test_sampling.py tests/model/test_backends.py tests/dims tests/display
 
-.PHONY: help demo test slow lowest suite lint format docs bench clean
+.PHONY: help demo test slow lowest suite lint format docs bench race clean
 
 help:
 	@echo "make demo     sample the radon model of examples/radon.py"
@@ -33,6 +35,7 @@ help:
 	@echo "make lint     ruff, typos, mypy"
 	@echo "make format   let ruff mend what it can"
 	@echo "make docs     build the documentation into docs/_build/html"
+	@echo "make race     our models of posteriordb beside Stan's, POSTERIORDB=/path/to/a/copy (MODELS=arK,dogs)"
 	@echo "make bench    run the benchmarks, or one with CASE=name"
 	@echo "make clean    remove .venv and everything built"
 	@echo "Set PYTHON=/path/to/python for a Python that is not on the PATH."
@@ -69,11 +72,15 @@ format: $(DEV_READY)
 	$(BIN)/ruff format
 
 docs: $(DEV_READY)
-	$(BIN)/python -m sphinx -T -q -W --keep-going -b html docs docs/_build/html
+	$(BIN)/python -m sphinx -j $(WORKERS) -T -q -W --keep-going -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 bench: $(DEV_READY)
 	$(BIN)/python tests/benchmarks/run.py $(CASE)
+
+race: $(DEV_READY)
+	$(call install,race)
+	$(BIN)/python -m tests.benchmarks.posteriordb.race --posteriordb "$(POSTERIORDB)" --models "$(MODELS)"
 
 clean:
 	rm -rf $(VENV) $(LOWEST) build dist docs/_build .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -59,8 +59,12 @@ def unregistered(name, text):
     return found
 
 
-# tables that are filled when modules are imported
-TABLES = ("dimtensor.ops.derivatives.rules", "dimtensor.ops.derivatives.scalars.elementwise")
+# tables that are filled when modules are imported, and one of programs that run
+TABLES = (
+    "dimtensor.interop.watching",
+    "dimtensor.ops.derivatives.rules",
+    "dimtensor.ops.derivatives.scalars.elementwise",
+)
 
 
 @pytest.mark.parametrize("look", [unbounded, unregistered])

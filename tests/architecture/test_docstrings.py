@@ -21,12 +21,6 @@ import pytest
 import dimtensor as dt
 from dimtensor import dist, linalg, random, testing
 
-# What is not there, by name: entries go and none comes.
-# Pathfinder is compiled for many seconds; tests of the model run it.
-LACKING: dict[str, set[str]] = {
-    "Approximating.pathfinder": {"Examples"},
-}
-
 NAMESPACES: tuple[ModuleType, ...] = (dt, linalg, random, dist, testing)
 # of a class that is not called: its constructor takes anything, to say so
 _REST = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -143,9 +137,7 @@ def raises(function: Callable[..., Any]) -> bool:
 
 def test_docstrings_have_their_sections():
     found = {one.name: gaps for one in public() if (gaps := lacking(one))}
-    unknown = {name: gaps for name, gaps in found.items() if gaps != LACKING.get(name)}
-    assert not unknown, unknown
-    assert not LACKING.keys() - found.keys(), "documented by now: take them off the list"
+    assert not found, found
 
 
 def test_much_is_public():

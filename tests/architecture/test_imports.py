@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import subprocess
 import sys
 import textwrap
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -36,6 +38,7 @@ HEAVY = (
     "nutpie",
     "pandas",
     "pymc",
+    "pytensor",
     "pytest",
     "scipy",
     "xarray",
@@ -60,6 +63,15 @@ def test_no_module_is_in_an_import_cycle(imports):
 
 def test_dims_and_graph_do_without_pytensor(imports):
     assert pytensor_violations(imports) == []
+
+
+def test_only_what_is_above_it_asks_the_facade():
+    """`from dimtensor import dist` asks for all public names, of which the module may be one."""
+    asked = re.compile(r"^from dimtensor import", re.MULTILINE)
+    found = [name for name, path in modules_of(PACKAGE).items() if asked.search(path.read_text())]
+    assert [name for name in found if not name.startswith("dimtensor.testing.")] == [
+        "dimtensor.public"
+    ]
 
 
 def test_modules_and_functions_keep_their_budget():
@@ -219,19 +231,61 @@ def test_a_crowded_package_is_found(tmp_path):
 # -- what an import loads ----------------------------------------------------------------------
 
 
-def loaded_by(statement: str) -> list[str]:
-    """Which of the heavy libraries a fresh interpreter has after a statement."""
+def loaded_by(statement: str, of: Sequence[str] = HEAVY) -> list[str]:
+    """Which of some libraries, the heavy ones, a fresh interpreter has after a statement."""
     script = f"import json, sys\n{statement}\nprint(json.dumps(sorted(sys.modules)))"
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stderr
     modules = json.loads(done.stdout.splitlines()[-1])
-    return [name for name in HEAVY if name in modules]
+    return [name for name in of if name in modules]
 
 
 def test_importing_dimtensor_loads_no_heavy_library():
-    assert loaded_by("import dimtensor") == []
+    assert loaded_by("import dimtensor as dt; dt.Dim('a', coords=[1]), dt.DimError") == []
+
+
+def test_the_first_tensor_loads_pytensor_alone():
+    assert loaded_by("import dimtensor as dt; dt.scalar('x') + 1") == ["pytensor"]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "from dimtensor.dist import Normal; Normal(0, 1); import dimtensor as dt",
+        "from dimtensor.tensor.inputs import scalar; scalar('x') + 1; import dimtensor as dt",
+        "from dimtensor import *; import dimtensor as dt; assert tensor is dt.tensor",
+        "import dimtensor as dt; 'exp' in dir(dt)",
+    ],
+)
+def test_names_are_the_same_whatever_is_imported_first(statement):
+    same = "assert dt.tensor is dt.public.tensor and dt.real is dt.public.real"
+    assert loaded_by(f"{statement}; {same}; dt.linalg.inv, dt.fft.rfft, dt.dist.Normal") == [
+        "pytensor"
+    ]
+
+
+def test_a_model_of_arrays_is_evaluated_without_labels():
+    model = """
+import numpy as np, dimtensor as dt
+from dimtensor import dist
+obs, kind = dt.Dim("obs", length=3), dt.Dim("kind", coords=["a", "b"])
+mu = dt.rv("mu", dist.Normal(0, 1), dims=kind)
+one = dt.rv("one", dist.Normal(mu.isel(kind=dt.data([0, 1, 0], dims=obs)), 1), dims=obs)
+count = dt.rv("count", dist.Poisson(dt.exp(mu)), dims=kind)
+seen = {one: np.zeros(3), count: [1, 2]}
+density = dt.Model(one, count, backend="python").observe(seen).log_density()
+density.logp_and_grad(np.zeros(2))
+"""
+    assert not {"pandas", "xarray"} & {*loaded_by(model)}
+
+
+def test_loading_machine_code_takes_nothing_that_makes_it():
+    load = "from dimtensor.backends.numba.stored import load\nimport dimtensor.kernels.native.code"
+    makers = ["dimtensor.kernels.native.translate", "dimtensor.kernels.ir.nodes"]
+    assert loaded_by(load, makers) == []
+    assert loaded_by("import dimtensor.kernels.native.translate", makers) == makers
 
 
 def test_a_heavy_library_would_be_seen():

@@ -5,6 +5,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import get_args
 
+import pytest
+
 import dimtensor as dt
 from dimtensor.backends import BACKENDS, BackendName
 
@@ -13,9 +15,14 @@ ROOT = Path(__file__).parents[2]
 
 def test_completion_shows_no_modules_of_the_inside():
     modules = {name for name in dir(dt) if isinstance(getattr(dt, name), ModuleType)}
-    assert modules == {"dist", "linalg", "random"}
+    assert modules == {"dist", "fft", "linalg", "random"}
     assert {"Dim", "tensor", "function", "rewrite", "exp"} <= {*dir(dt)}
     assert not [name for name in dir(dt) if name.startswith("_")]
+
+
+def test_what_is_not_there_is_an_error():
+    with pytest.raises(AttributeError, match="module 'dimtensor' has no attribute 'tensr'"):
+        _ = dt.tensr
 
 
 def test_type_checkers_know_the_backends():

@@ -70,6 +70,7 @@ def test_an_empty_environment():
         keep_memory=False,
         verify=False,
         progress=None,
+        completion=True,
         full_traceback=False,
     )
 
@@ -95,6 +96,7 @@ def test_an_empty_environment():
         ("PROGRESS", "0", "progress", False),
         ("PROGRESS", "1", "progress", True),
         ("PROGRESS", "2", "progress", None),
+        ("COMPLETION", "0", "completion", False),
         ("TRACEBACK", "full", "full_traceback", True),
     ],
 )
