@@ -375,3 +375,30 @@ def test_some_elements_have_no_bound(case, backend):
     np.testing.assert_allclose(value, logp(q), rtol=1e-13)
     expected = [(logp(q + h) - logp(q - h)) / 2e-6 for h in 1e-6 * np.eye(4)]
     np.testing.assert_allclose(slope, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("backend", ["python", *COMPILED])
+def test_a_parameter_bounds_some_elements_of_another(backend):
+    dim = dt.Dim("k", length=3)
+    s, x = dt.scalar("s"), dt.tensor("x", dims=dim)
+    limit = dt.where(dt.data([True, False, True], dims=dim), dt.exp(s), np.inf)
+    density = dt.LogDensity(
+        {"s": -(s**2), "x": -x}, {s: dt.real, x: dt.bounded(0.0, limit)}, backend=backend
+    )
+    q = np.array([0.1, 0.2, 0.3, -0.4])
+    high, unit = np.exp(0.1), 1 / (1 + np.exp(-q[[1, 3]]))
+    first, last = high * unit
+    np.testing.assert_allclose(density.constrain(q)["x"], [first, np.exp(0.3), last], rtol=1e-14)
+    jacobian = np.log(high * unit * (1 - unit)).sum() + 0.3
+    expected = -(0.1**2) - first - np.exp(0.3) - last + jacobian
+    np.testing.assert_allclose(density.logp(q), expected, rtol=1e-13)
+
+
+def test_bounds_over_a_dim_without_length_are_resolved():
+    dim = dt.Dim("k")
+    x = dt.tensor("x", dims=dim)
+    terms = {"x": -x * dt.data([2.0, 3.0], dims=dim)}
+    density = dt.LogDensity(terms, {x: dt.bounded(dt.zeros(dim), None)}, backend="python")
+    q = np.array([0.1, -0.2])
+    expected = -2 * np.exp(0.1) - 3 * np.exp(-0.2) + q.sum()
+    np.testing.assert_allclose(density.logp(q), expected, rtol=1e-14)

@@ -19,10 +19,13 @@ import numpy as np
 from dimtensor.dims import Dim, Dims, find_dim
 from dimtensor.errors import DimError, InputError, build_message
 from dimtensor.graph.dtypes import is_float
+from dimtensor.graph.forms import known_length
+from dimtensor.graph.node import Node
 from dimtensor.tensor.elementwise import equal, exp, floor, isfinite, log, sigmoid, softplus, where
 from dimtensor.tensor.elementwise import real as real_part
-from dimtensor.tensor.evaluate import inputs_of
-from dimtensor.tensor.handle import TensorHandle
+from dimtensor.tensor.handle import TensorHandle, wrap
+from dimtensor.tensor.values import has_values
+from dimtensor.traversal import reached
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -258,7 +261,7 @@ class Bounded(Support):
                         ],
                     )
                 )
-        if any(not inputs_of(b) and np.isinf(b.values).any() for b in self.tensors):
+        if any(_may_be_infinite(bound.node) for bound in self.tensors):
             return _BoundedByElement(self.low, self.high, self.name)
         return self
 
@@ -284,6 +287,23 @@ class Bounded(Support):
         if self.low is None:
             return log(self.high - y)
         return log(y - self.low) - log(self.high - y)
+
+
+def _may_be_infinite(bound: Node) -> bool:
+    """Whether elements of a bound are, or depend on, infinities or tensors of other graphs.
+
+    Inputs over dims are parameters, which are finite.
+    """
+    nodes = list(reached([bound], lambda x: x.inputs))
+    with_length = {dim for x in nodes if x.kind == "data" for dim in x.dims}
+    if has_values(bound) and all(
+        dim in with_length or known_length(dim) is not None for x in nodes for dim in x.dims
+    ):
+        return bool(np.isinf(wrap(bound).values).any())
+    return any(
+        x.kind == "shaped" or (x.kind in ("data", "constant") and np.isinf(wrap(x).values).any())
+        for x in nodes
+    )
 
 
 class _BoundedByElement(Bounded):

@@ -43,9 +43,12 @@ def custom():
     walk = dt.rv("walk", dist.GaussianRandomWalk(0.0, 0.5, over=time, start=dist.Normal(0, 1)))
     low = dt.rv("low", dist.Beta(2.0, 2.0))
     bounded = dt.rv("bounded", dist.truncated(dist.Normal(low, 1.0), 0.0, 3.0), dims=COUNTY)
+    lower = dt.data([-np.inf, 0.0, -1.0], dims=COUNTY)
+    upper = dt.data([np.inf, np.inf, 1.0], dims=COUNTY)
+    some = dt.rv("some", dist.truncated(dist.Normal(low, 1.0), lower, upper))
     total = dt.named("total", (p * cuts).sum(K) + walk)
     y = dt.rv("y", dist.SkewNormal(total, 1.0, 2.0))
-    z = dt.rv("z", dist.Logistic(bounded, 1.0))
+    z = dt.rv("z", dist.Logistic(bounded + some, 1.0))
     model = dt.Model(y, z, backend="python")
     return model.observe({y: [0.1, 0.2, -0.3, 1.0], z: [0.0, 1.0, 2.0]})
 
