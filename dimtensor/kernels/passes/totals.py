@@ -25,7 +25,7 @@ from dimtensor.kernels.ir.nodes import (
     Var,
 )
 
-BLOCK = 2048
+BLOCK = 1024
 _WIDE = "float64"
 NARROW = ("float32",)
 ROUNDED = (_WIDE, *NARROW)
