@@ -45,6 +45,16 @@ def pytest_configure() -> None:
     import dimtensor  # noqa: F401
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Collect no garbage while tests are collected: all that is made stays."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 def pytest_collection_finish() -> None:
     """Look no more, whenever garbage is collected, at what lives as long as the process.
 

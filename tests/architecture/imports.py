@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.architecture.sources import tree
+
 LAYERS = (
     "errors",
     "settings",
@@ -78,9 +80,10 @@ def imports_of(package: Path) -> list[Import]:
     modules = modules_of(package)
     found = []
     for name, path in modules.items():
-        tree = ast.parse(path.read_text(), filename=str(path))
         is_package = path.name == "__init__.py"
-        for node, lazy, typing_only in _statements(tree, lazy=False, typing_only=False):
+        for node, lazy, typing_only in _statements(
+            tree(path.read_text()), lazy=False, typing_only=False
+        ):
             found += [
                 Import(name, target, node.lineno, lazy, typing_only)
                 for target in _targets(node, name, is_package, modules)
@@ -100,8 +103,8 @@ def _statements(
                 yield from _statements(block, lazy=lazy, typing_only=True)
             block = ast.Module(child.orelse, [])
             yield from _statements(block, lazy=lazy, typing_only=typing_only)
-        else:
-            inside = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+        elif isinstance(child, (ast.stmt, ast.excepthandler, ast.match_case)):
+            inside = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef))
             yield from _statements(child, lazy=lazy or inside, typing_only=typing_only)
 
 

@@ -13,6 +13,7 @@ import dimtensor
 from dimtensor.backends import BACKENDS, backend_of, compile_positional
 from dimtensor.errors import GraphError
 from tests.architecture.imports import modules_of
+from tests.architecture.sources import nodes
 from tests.backend_names import BACKENDS as ALL_BACKENDS
 
 PACKAGE = Path(dimtensor.__file__).parent
@@ -22,8 +23,7 @@ def names_compared(text):
     """Lines that compare something with the name of a backend."""
     return [
         node.lineno
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, (ast.Compare, ast.MatchValue))
+        for node in nodes(text, ast.Compare, ast.MatchValue)
         for part in ast.walk(node)
         if isinstance(part, ast.Constant) and part.value in BACKENDS
     ]

@@ -13,6 +13,7 @@ import pytest
 import dimtensor
 import dimtensor as dt
 from tests.architecture.imports import modules_of
+from tests.architecture.sources import tree
 
 PACKAGE = Path(dimtensor.__file__).parent
 
@@ -31,7 +32,7 @@ OWN = ("dimtensor.caches", "dimtensor.settings")
 def unbounded(name, text):
     """Functions at the top of a module or class that keep what they gave without a bound."""
     found = []
-    for node in ast.parse(text).body:
+    for node in tree(text).body:
         for function in [node, *(node.body if isinstance(node, ast.ClassDef) else ())]:
             decorators = getattr(function, "decorator_list", [])
             kept = {ast.unparse(each).split("(")[0].split(".")[-1] for each in decorators}
@@ -46,7 +47,7 @@ def unbounded(name, text):
 def unregistered(name, text):
     """Containers at the top of a module that something is put into, and nothing empties."""
     found = []
-    for node in ast.parse(text).body:
+    for node in tree(text).body:
         target = node.target if isinstance(node, ast.AnnAssign) else None
         if not isinstance(target, ast.Name) or not target.id.startswith("_"):
             continue

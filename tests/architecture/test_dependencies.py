@@ -12,6 +12,7 @@ import pytest
 
 import dimtensor
 from tests.architecture.imports import imports_of
+from tests.architecture.sources import nodes
 
 ROOT = Path(dimtensor.__file__).parent.parent
 PYPROJECT = ROOT / "pyproject.toml"
@@ -66,7 +67,7 @@ def test_what_tests_and_examples_import_is_declared():
     ]
     assert len(files) > 100
     for path in files:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path.read_text(), ast.Import, ast.ImportFrom):
             modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and not node.level:
                 modules = [node.module]

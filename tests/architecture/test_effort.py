@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests import effort
+from tests.architecture.sources import nodes
 
 TESTS = Path(__file__).parents[1]
 
@@ -16,7 +17,7 @@ def own_numbers(text):
     """Lines that ask hypothesis for settings, whose profiles and numbers are elsewhere."""
     return [
         node.lineno
-        for node in ast.walk(ast.parse(text))
+        for node in nodes(text, ast.keyword, ast.ImportFrom, ast.Import)
         if (isinstance(node, ast.keyword) and node.arg == "max_examples")
         or (
             isinstance(node, ast.ImportFrom)

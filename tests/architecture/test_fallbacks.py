@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from dimtensor.kernels.native.values import OutOfScope
+from tests.architecture.sources import nodes
 
 TESTS = Path(__file__).parent.parent
 ROOT = TESTS.parent
@@ -44,9 +45,9 @@ FALLS_BACK = {
 
 def marked(path: Path) -> list[str]:
     """Tests of a file that are marked with `falls_back`, whole or for some parameters."""
-    tree = ast.parse(path.read_text())
-    uses = [n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr == "falls_back"]
-    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
+    text = path.read_text()
+    uses = [each for each in nodes(text, ast.Attribute) if each.attr == "falls_back"]
+    functions = nodes(text, ast.FunctionDef) if uses else []
     inside = {
         use: f.name for f in functions for d in f.decorator_list for use in ast.walk(d)
         if use in uses

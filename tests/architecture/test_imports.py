@@ -22,6 +22,7 @@ from tests.architecture.imports import (
     modules_of,
     pytensor_violations,
 )
+from tests.architecture.sources import nodes
 
 PACKAGE = Path(dimtensor.__file__).parent
 
@@ -97,8 +98,7 @@ def over_budget(path: Path) -> list[str]:
     text = path.read_text()
     found = [
         f"{path.name}:{node.lineno} {node.name} has {length} lines"
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        for node in nodes(text, ast.FunctionDef, ast.AsyncFunctionDef)
         if (length := lines_of_code(node)) > 80
     ]
     length = len(text.splitlines())

@@ -9,6 +9,7 @@ import pytest
 
 import dimtensor
 from tests.architecture.imports import modules_of
+from tests.architecture.sources import nodes, tree
 
 PACKAGE = Path(dimtensor.__file__).parent
 KERNELS = "dimtensor.kernels"
@@ -31,13 +32,10 @@ def kernel_modules():
 def readers(name, text):
     """Modules of regular expressions and of syntax trees that a module imports unasked."""
     found = []
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            names = [each.name for each in node.names]
-            names.append(getattr(node, "module", None) or "")
-            found += [
-                f"{name} imports {r}" for r in READERS if r in names and name not in READERS[r]
-            ]
+    for node in nodes(text, ast.Import, ast.ImportFrom):
+        names = [each.name for each in node.names]
+        names.append(getattr(node, "module", None) or "")
+        found += [f"{name} imports {r}" for r in READERS if r in names and name not in READERS[r]]
     return found
 
 
@@ -51,7 +49,7 @@ def upward(name, text):
     if own not in ORDER:
         return []
     found = []
-    for node in ast.parse(text).body:
+    for node in tree(text).body:
         module = getattr(node, "module", None) or ""
         other = module.removeprefix(KERNELS + ".").split(".")[0] if KERNELS in module else own
         if other in ORDER and ORDER.index(other) > ORDER.index(own):
@@ -61,7 +59,7 @@ def upward(name, text):
 
 def questions(name, text):
     """Calls that ask text what kind of thing it stands for."""
-    attributes = [n.attr for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Attribute)]
+    attributes = [each.attr for each in nodes(text, ast.Attribute)]
     return [f"{name} asks {each}" for each in attributes if each in _ASKED]
 
 

@@ -12,6 +12,7 @@ import pytest
 import dimtensor
 from dimtensor.settings import VARIABLES, Settings, settings
 from tests.architecture.imports import modules_of
+from tests.architecture.sources import nodes
 
 PACKAGE = Path(dimtensor.__file__).parent
 # what the platform says of its folders is no setting of ours
@@ -20,21 +21,22 @@ PLATFORM = {"LOCALAPPDATA", "XDG_CACHE_HOME"}
 
 def read_from_the_environment(text):
     """What the source of a module reads from the environment."""
-    tree = ast.parse(text)
-    found = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv", "environb"):
+    found = [
+        f"line {node.lineno}"
+        for node in nodes(text, ast.Attribute)
+        if node.attr in ("environ", "getenv", "environb")
+    ]
+    for node in nodes(text, ast.ImportFrom):
+        names = {alias.name for alias in node.names}
+        if node.module == "os" and names & {"environ", "getenv"}:
             found.append(f"line {node.lineno}")
-        elif isinstance(node, ast.ImportFrom) and node.module == "os":
-            names = {alias.name for alias in node.names}
-            found += [f"line {node.lineno}"] * bool(names & {"environ", "getenv"})
     allowed = [
         node.args[0].value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call)
-        and ast.unparse(node.func) == "os.environ.get"
+        for node in nodes(text, ast.Call)
+        if node.args
         and isinstance(node.args[0], ast.Constant)
         and node.args[0].value in PLATFORM
+        and ast.unparse(node.func) == "os.environ.get"
     ]
     return found[len(allowed) :]
 

@@ -15,6 +15,7 @@ import pytest
 
 import dimtensor
 from tests.architecture.imports import modules_of
+from tests.architecture.sources import nodes
 
 PACKAGE = Path(dimtensor.__file__).parent
 LIBRARIES = ("pytensor", "numba", "jax", "nutpie", "llvmlite", "numpy", "scipy", "xarray", "pandas")
@@ -120,8 +121,8 @@ def test_nutpie_takes_what_it_is_given():
     source = (PACKAGE / "interop" / "nutpie.py").read_text()
     given = [
         {keyword.arg for keyword in node.keywords}
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "CompiledPyMCModel"
+        for node in nodes(source, ast.Call)
+        if ast.unparse(node.func) == "CompiledPyMCModel"
     ]
     assert given
     assert set().union(*given) <= taken
@@ -136,25 +137,21 @@ def foreign_names(modules):
 
     ``x._name`` is foreign if nothing of the package has this name.
     """
-    trees = {name: ast.parse(text) for name, text in modules.items()}
     own = {"_replace", "_asdict", "_fields", "_make", "_getframe"}  # of Python itself
-    for tree in trees.values():
-        for node in ast.walk(tree):
-            if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-                own.add(node.name)
-            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                own.add(node.id)
-            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-                if ast.unparse(node.value) in ("self", "cls"):
-                    own.add(node.attr)
-            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+    for text in modules.values():
+        own.update(node.name for node in nodes(text, ast.FunctionDef, ast.ClassDef))
+        own.update(node.id for node in nodes(text, ast.Name) if isinstance(node.ctx, ast.Store))
+        for node in nodes(text, ast.Attribute):
+            if isinstance(node.ctx, ast.Store) and ast.unparse(node.value) in ("self", "cls"):
+                own.add(node.attr)
+        for node in nodes(text, ast.Constant):
+            if isinstance(node.value, str):
                 own.add(node.value)  # slots
     found = {}
-    for name, tree in trees.items():
-        used = set()
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Attribute) and is_private(node.attr) and node.attr not in own:
-                used.add(node.attr)
+    for name, text in modules.items():
+        attributes = {node.attr for node in nodes(text, ast.Attribute)}
+        used = {each for each in attributes if is_private(each) and each not in own}
+        for node in nodes(text, ast.Import, ast.ImportFrom):
             for module, names in imported(node):
                 if module.split(".")[0] in LIBRARIES:
                     parts = [*module.split("."), *names]
@@ -196,13 +193,13 @@ def rewrite_names():
     found = dict.fromkeys([*mode._INCLUDED, *mode._EXCLUDED, *mode._SIMPLIFIED], "interop/pytensor")
     asking = {"including", "excluding", "requiring", "RewriteDatabaseQuery", "get_mode"}
     for name, path in modules_of(PACKAGE).items():
-        tree = ast.parse(path.read_text())
-        for node in ast.walk(tree):
+        for node in nodes(path.read_text(), ast.Call, ast.Assign):
             strings: list[ast.AST] = []
-            if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in asking:
+            if isinstance(node, ast.Assign):
+                if isinstance(node.targets[0], ast.Name) and node.targets[0].id == "UNWANTED":
+                    strings = [node.value]
+            elif getattr(node.func, "attr", getattr(node.func, "id", "")) in asking:
                 strings = [*node.args, *(keyword.value for keyword in node.keywords)]
-            elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "UNWANTED":
-                strings = [node.value]
             for part in strings:
                 for each in ast.walk(part):
                     if isinstance(each, ast.Constant) and isinstance(each.value, str):
