@@ -129,7 +129,79 @@ def beside_each_other(rng):
     return Joint(terms, [f], np.zeros(n * m), covariance, np.eye(n * m), 0.0, 0.6, y.ravel())
 
 
-MAKERS = [process, in_groups, beside_a_mean, regression, beside_each_other]
+def spread(rng, n):
+    """A covariance."""
+    root = rng.normal(size=(n, n))
+    return root @ root.T + np.eye(n)
+
+
+def pair(values, dim):
+    return dt.data(values, dims=[dim, dim.rename()])
+
+
+def matrix(rng):
+    """A normal matrix of which parts are seen."""
+    n, m = 3, 2
+    t, i = dt.Dim("t", length=n), dt.Dim("i", length=m)
+    x, rows, cols = dt.tensor("x", dims=[t, i]), spread(rng, n), spread(rng, m)
+    mean, y, there = rng.normal(size=(m, n)), rng.normal(size=(m, n)), rng.random((m, n)) < 0.7
+    prior = dist.MatrixNormal(dt.data(mean, dims=[i, t]), SCALE**2 * pair(rows, t), pair(cols, i))
+    seen = dist.Normal(2.0 * x, 0.6).logp(dt.data(y, dims=[i, t]))
+    terms = {"x": prior.logp(x), "y": dt.where(dt.data(there, dims=[i, t]), seen, 0.0)}
+
+    def covariance(scale):
+        return np.kron(cols, scale**2 * rows)
+
+    design = 2.0 * np.eye(n * m)[there.ravel()]
+    return Joint(terms, [x], mean.ravel(), covariance, design, 0.0, 0.6, y[there])
+
+
+def neighbours(rng):
+    """Neighbours that are alike, around a mean that is unknown; some are seen often."""
+    n, m = 5, 8
+    k, o = dt.Dim("k", length=n), dt.Dim("o", length=m)
+    x, center = dt.tensor("x", dims=k), dt.tensor("center")
+    weights = np.triu(rng.integers(0, 2, (n, n)), 1) + np.eye(n, k=1)
+    weights = weights + weights.T
+    of, y = rng.integers(0, n, m), rng.normal(size=m)
+    prior = dist.CAR(center, pair(weights, k), 0.6, SCALE)
+    terms = {
+        "center": dist.Normal(-0.2, 0.5).logp(center),
+        "x": prior.logp(x),
+        "y": dist.Normal(x.sel(k=dt.data(of, dims=o, categories=k)), 0.5).logp(dt.data(y, dims=o)),
+    }
+
+    def covariance(scale):
+        whole = np.full((n + 1, n + 1), 0.25)
+        whole[:n, :n] += np.linalg.inv(scale * (np.diag(weights.sum(1)) - 0.6 * weights))
+        return whole
+
+    design = np.column_stack([np.eye(n)[of], np.zeros(m)])
+    return Joint(terms, [x, center], np.full(n + 1, -0.2), covariance, design, 0.0, 0.5, y)
+
+
+def slopes_of_groups(rng):
+    """Intercepts and slopes of groups, which are correlated."""
+    n, m = 3, 9
+    g, k, o = dt.Dim("g", length=n), dt.Dim("k", length=2), dt.Dim("o", length=m)
+    b, cov = dt.tensor("b", dims=[g, k]), spread(rng, 2)
+    of, x, y = rng.integers(0, n, m), rng.normal(size=(m, 2)), rng.normal(size=m)
+    prior = dist.MvNormal(dt.data([0.4, -1.0], dims=k), SCALE * pair(cov, k))
+    mine = b.sel(g=dt.data(of, dims=o, categories=g))
+    mean = dt.dot(mine, dt.data(x, dims=[o, k]), dims=k)
+    terms = {"b": prior.logp(b), "y": dist.Normal(mean, 0.4).logp(dt.data(y, dims=o))}
+
+    def covariance(scale):
+        return np.kron(np.eye(n), scale * cov)
+
+    design = np.zeros((m, n, 2))
+    design[np.arange(m), of] = x
+    center = np.tile([0.4, -1.0], n)
+    return Joint(terms, [b], center, covariance, design.reshape(m, -1), 0.0, 0.4, y)
+
+
+MAKERS = [process, in_groups, beside_a_mean, regression, beside_each_other, matrix, neighbours,
+          slopes_of_groups]  # fmt: skip
 
 
 def check(made, seed, backend="python"):
@@ -149,7 +221,7 @@ def test_the_integral_is_a_dense_normal_density(made, seed):
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("backend", ["numba", "jax"])
-@pytest.mark.parametrize("made", [process, in_groups])
+@pytest.mark.parametrize("made", [process, in_groups, matrix])
 def test_the_integral_on_compiled_backends(made, backend):
     check(made, 3, backend)
 
@@ -299,24 +371,68 @@ def test_what_is_no_normal_density_of_a_vector():
         dt.marginalize({"y": dist.Normal(many.sum(), 1.0).logp(0.5)}, many)
 
 
-@pytest.mark.parametrize(
-    "mean_of",
-    [
-        lambda f: f + 0.5 * f.sum(G),
-        lambda f: f + 0.5 * dt.lag(f, G, fill_value=0.0),
-        lambda f: f + 0.5 * f.relabel(G, H),
-        lambda f: f + 0.5 * f.roll(g=1),
-    ],
-    ids=["sum", "lag", "relabel", "roll"],
-)
-def test_vectors_that_means_mix_are_refused(mean_of):
-    """Each vector is integrated out by itself, which is wrong where a mean is of several."""
+@pytest.mark.parametrize("how", ["sum", "lag", "relabel", "roll"])
+def test_vectors_that_means_mix_are_one_vector(how):
+    """They are normal over the product of the dims."""
+    rng = np.random.default_rng(6)
     part = dt.Dim("part", length=3)
-    cov = dt.data(np.eye(3) + 0.5, dims=[part, part.rename()])
-    f = dt.rv("f", dist.MvNormal(dt.zeros(part), cov), dims=[G])
-    mean = mean_of(f)
-    y = dt.rv("y", dist.Normal(mean, 0.7))
-    seen = np.zeros([dim.length for dim in mean.dims])
-    fit = dt.Model(y, backend="python").observe({y: ([d.short for d in mean.dims], seen)})
-    with pytest.raises(dt.GraphError, match="marginalize: 'f' is continuous, and a term is no"):
-        fit.marginalize(f).log_density()
+    cov = spread(rng, 3)
+    f = dt.rv("f", dist.MvNormal(dt.data([0.3, 0.0, -1.0], dims=part), pair(cov, part)), dims=[G])
+    mean, across = {
+        "sum": (f + 0.5 * f.sum(G), np.eye(2) + 0.5),
+        "lag": (f + 0.5 * dt.lag(f, G, fill_value=0.0), np.eye(2) + 0.5 * np.eye(2, k=-1)),
+        "relabel": (
+            f + 0.5 * f.relabel(G, H),
+            np.eye(2).repeat(2, axis=0) + 0.5 * np.tile(np.eye(2), (2, 1)),
+        ),
+        "roll": (f + 0.5 * f.roll(g=1), np.array([[1.0, 0.5], [0.5, 1.0]])),
+    }[how]
+    order = [dim for dim in (G, H, part) if dim in mean.dims]
+    y, seen = dt.rv("y", dist.Normal(mean, 0.7)), rng.normal(size=[d.length for d in order])
+    fit = dt.Model(y, backend="python").observe({y: ([d.short for d in order], seen)})
+    fit = fit.marginalize(f)
+    assert fit.elimination == "f: a Cholesky factor, g (2) × part (3) × g (2) × part (3)"
+    design = np.kron(across, np.eye(3))
+    center, prior = np.tile([0.3, 0.0, -1.0], 2), np.kron(np.eye(2), cov)
+    whole = design @ prior @ design.T + 0.49 * np.eye(seen.size)
+    expected = stats.multivariate_normal.logpdf(seen.ravel(), design @ center, whole)
+    assert fit.log_density().logp(np.zeros(0)) == pytest.approx(expected, rel=1e-11)
+    best = fit.recover(xr.Dataset(coords={"chain": [0], "draw": [0]}), how="most probable")
+    error = seen.ravel() - design @ center
+    moved = center + prior @ design.T @ np.linalg.solve(whole, error)
+    found = best["posterior"]["f"].transpose(..., "g", "part").values
+    np.testing.assert_allclose(found.ravel(), moved, rtol=1e-9)
+
+
+def test_neighbours_whose_differences_are_normal():
+    """The intrinsic autoregression has no covariance, but with what is seen of it there is one."""
+    n, rng = 4, np.random.default_rng(7)
+    k = dt.Dim("k", length=n)
+    weights = np.eye(n, k=1) + np.eye(n, k=-1)
+    x, y = dt.tensor("x", dims=k), rng.normal(size=n)
+    prior = dist.ICAR(pair(weights, k), 0.7, zero_sum=0.1)
+    seen = dist.Normal(x, 0.5).logp(dt.data(y, dims=k))
+    found = float(dt.marginalize({"x": prior.logp(x), "y": seen}, x).eval())
+    precision = (np.diag(weights.sum(1)) - weights) / 0.49 + np.full((n, n), 1 / 0.4**2)
+    precision += 4.0 * np.eye(n)
+    expected = stats.norm.logpdf(y, 0.0, 0.5).sum() - 0.5 * np.log(2 * np.pi) - np.log(0.4)
+    expected += 8.0 * y @ np.linalg.solve(precision, y)
+    expected -= 0.5 * np.linalg.slogdet(precision / (2 * np.pi))[1]
+    assert found == pytest.approx(expected, rel=1e-11)
+
+
+def test_a_matrix_of_a_length_that_comes_with_the_data():
+    t, i = dt.Dim("t"), dt.Dim("i", length=2)
+    f, y, at = dt.tensor("f", dims=[t, i]), dt.tensor("y", dims=[t, i]), dt.tensor("at", dims=t)
+    after = t.rename()
+    rows = dt.exp(-abs(at - at.relabel(t, after)))
+    prior = dist.MatrixNormal(0.0, rows, pair([[1.0, 0.4], [0.4, 2.0]], i))
+    logp = dt.marginalize({"f": prior.logp(f), "y": dist.Normal(f, 0.5).logp(y)}, f)
+    g = dt.function([at, y], logp, backend="python")
+    for n in (1, 3):
+        where, seen = np.arange(n) ** 1.5, np.cos(np.arange(2.0 * n)).reshape(n, 2)
+        whole = np.kron(np.exp(-np.sqrt(distances(where))), [[1.0, 0.4], [0.4, 2.0]])
+        whole += 0.25 * np.eye(2 * n)
+        expected = stats.multivariate_normal.logpdf(seen.ravel(), np.zeros(2 * n), whole)
+        seen = xr.DataArray(seen, dims=["t", "i"])
+        assert float(g(where, seen)) == pytest.approx(expected, rel=1e-10)

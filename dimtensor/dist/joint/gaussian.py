@@ -23,7 +23,6 @@ from dimtensor.tensor.elementwise import (
     square,
     where,
 )
-from dimtensor.tensor.handle import wrap
 from dimtensor.tensor.linalg.contract import dot
 from dimtensor.tensor.linalg.decompositions import cholesky
 from dimtensor.tensor.linalg.equations import diagonal, inv, slogdet, solve, solve_triangular
@@ -450,8 +449,7 @@ class ICAR(VectorDistribution):
         pairs = (p["W"] * apart).sum([self.row, self.col]) / (4.0 * square(p["sigma"]))
         wide = self.zero_sum * count_of((self.row,))
         total = x.sum(self.row) / wide
-        width = wrap(total.node) * 0.0 + wide
-        return -pairs - 0.5 * square(total) - HALF_LOG_2PI - log(width)
+        return -pairs - 0.5 * square(total) - HALF_LOG_2PI - log(wide)
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         """Not defined: the density is improper, its integral is infinite.

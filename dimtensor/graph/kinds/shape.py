@@ -136,6 +136,9 @@ class _OfProduct(_Moving[ProductDim]):
         for number, factor in enumerate(node.attrs.factors):
             yield factor, f"factor {number}"
 
+    def keeps_apart(self, node: Node, at: int, dim: Dim) -> bool:
+        return True  # the product is on one side, its factors are on the other
+
     def call(self, node: Node, ref: DimRef) -> Call:
         assert self.spoken is not None
         return Call(self.spoken, by_position(node.inputs), [("", ref(node.attrs))])

@@ -1,4 +1,4 @@
-"""Log densities as sums of affine expressions in a vector, and of squares of such."""
+"""Log densities as sums of affine expressions in a vector, and of products of two of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dimtensor.dims import Dim, Dims, without
+from dimtensor.dims import Dim, Dims, union, without
 from dimtensor.graph import Node, make, toposort
 from dimtensor.graph.node import KINDS
 from dimtensor.graph.rebuilding.substitute import expand_node
@@ -16,6 +16,8 @@ from dimtensor.tensor.handle import constant, wrap
 # what moves elements, or adds them up
 LINEAR = ("index", "relabel", "expand", "cast", "check", "concat", "dot", "merge", "split", "stack",
           "named")  # fmt: skip
+# of those what keeps each element
+KEEPING = ("relabel", "expand", "cast", "check", "merge", "split", "named")
 
 
 class NotDense(Exception):
@@ -28,12 +30,21 @@ class NotDense(Exception):
 
 @dataclass(frozen=True)
 class Term:
-    """A number times an affine expression, or times its square, summed over dims."""
+    """A number times an affine expression, or times two of them, summed over dims.
 
-    power: int
+    Attributes
+    ----------
+    weight : DimTensor
+    affine : Node
+    dims : tuple of Dim
+    other : Node, optional
+        The second one; of a square it is the first one again.
+    """
+
     weight: Any
     affine: Node
     dims: Dims
+    other: Node | None = None
 
 
 class AffineReader:
@@ -119,7 +130,7 @@ class AffineReader:
             return make(node.kind, moved, node.attrs)
         if node.kind not in LINEAR or sum(on) != 1 or (node.kind != "dot" and not on[0]):
             return None
-        if own and (node.kind in ("expand", "cast", "check", "named") or _is_turned(node, on)):
+        if own and (node.kind in KEEPING or _is_turned(node, on)):
             self._own.add(node)
         return make(node.kind, moved, node.attrs)
 
@@ -155,7 +166,7 @@ class AffineReader:
         if not self._depends[node]:
             return []
         if node in self._linear:
-            return [Term(1, wrap(constant(1.0, "float64")), node, node.dims)]
+            return [Term(wrap(constant(1.0, "float64")), node, node.dims)]
         return self._terms[node]
 
     def _terms_of(self, node: Node) -> list[Term]:
@@ -167,13 +178,14 @@ class AffineReader:
             if any(on[1:]):
                 raise NotDense(node)
             return self._over(node, self._summands(inputs[0]), inputs[0])
+        if node.kind == "dot":
+            return self._product(node, on)
         if node.kind != "elemwise":
             raise NotDense(node)
         square = name == "square" or (name == "power" and _is_two(inputs[1]))
-        if (square or (name == "multiply" and inputs[0] is inputs[1])) and inputs[
-            0
-        ] in self._linear:
-            return [Term(2, wrap(constant(1.0, "float64")), inputs[0], node.dims)]
+        pair = (inputs[0], inputs[0]) if square else inputs if name == "multiply" else ()
+        if pair and all(x in self._linear for x in pair):
+            return [Term(wrap(constant(1.0, "float64")), pair[0], node.dims, pair[1])]
         if name in ("add", "subtract", "negative"):
             found = []
             for at, x in enumerate(inputs):
@@ -192,6 +204,17 @@ class AffineReader:
             return self._masked(node)
         raise NotDense(node)
 
+    def _product(self, node: Node, on: Sequence[bool]) -> list[Term]:
+        """Two affine expressions and what is known, multiplied and summed over dims."""
+        pair = [x for x, dependent in zip(node.inputs, on, strict=True) if dependent]
+        if len(pair) != 2 or not all(x in self._linear for x in pair):
+            raise NotDense(node)
+        weight: Any = wrap(constant(1.0, "float64"))
+        for x, dependent in zip(node.inputs, on, strict=True):
+            weight = weight if dependent else weight * wrap(x)
+        dims = union([x.dims for x in node.inputs], "dot")
+        return [Term(weight, pair[0], dims, pair[1])]
+
     def _over(self, node: Node, terms: Sequence[Term], operand: Node) -> list[Term]:
         """Terms of an operand, which are repeated along the dims that it lacks."""
         more = without(node.dims, operand.dims)
@@ -207,12 +230,17 @@ class AffineReader:
             branches, (condition, make("elemwise", (condition,), "logical_not")), strict=True
         ):
             for term in self._over(node, self._summands(branch), branch):
-                affine = make("elemwise", (holds, term.affine, zero), "where")
-                weight = make("elemwise", (holds, term.weight.node, zero), "where")
                 self._depends[holds] = False
-                self._visit(affine)
+                affine = self._where(holds, term.affine, zero)
+                other = None if term.other is None else self._where(holds, term.other, zero)
+                weight = make("elemwise", (holds, term.weight.node, zero), "where")
                 dims = (*term.dims, *without(affine.dims, term.dims))
-                found.append(Term(term.power, wrap(weight), affine, dims))
+                found.append(Term(wrap(weight), affine, dims, other))
+        return found
+
+    def _where(self, holds: Node, affine: Node, zero: Node) -> Node:
+        found = make("elemwise", (holds, affine, zero), "where")
+        self._visit(found)
         return found
 
 

@@ -1,8 +1,9 @@
 """Normal vectors whose elements depend on each other in no order: by a Cholesky factor.
 
-Of a vector x that the density reads in squares of affine expressions, a + A x each, the precision
+Of a vector x that the density reads in products of affine expressions, a + A x each, the precision
 is the sum of A'A in their scales. A vector with a covariance is first written as a mean and a
-factor times independent normal numbers, so that nothing is divided by a small covariance.
+factor times independent normal numbers, so that nothing is divided by a small covariance. Elements
+that depend on each other along several dims are a vector over the product of the dims.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dimtensor.dims import Dim, Dims, RenamedDim, without
-from dimtensor.graph import Node, toposort
+from dimtensor.dims import Dim, Dims, ProductDim, RenamedDim, without
+from dimtensor.graph import Node, make, toposort
 from dimtensor.graph.rebuilding.substitute import (
     expand_node,
     rebuild,
@@ -119,10 +120,15 @@ def _squares_of(named: Named, unknown: Unknown) -> list[Node]:
     reader, found = AffineReader(unknown.node), []
     for _, x in named:
         try:
-            found += [t.affine for t in reader.terms(x) if t.power == 2 and reader.is_own(t.affine)]
+            found += [t.affine for t in reader.terms(x) if _holds_all(reader, t)]
         except NotDense:
             continue
     return found
+
+
+def _holds_all(reader: AffineReader, term: Term) -> bool:
+    """Whether a term has a square of each element of the vector."""
+    return term.other is not None and all(map(reader.is_own, (term.affine, term.other)))
 
 
 def _without(named: Named, unknown: Unknown, whitened: bool) -> tuple[Named, DenseNormal]:
@@ -139,18 +145,39 @@ def _without(named: Named, unknown: Unknown, whitened: bool) -> tuple[Named, Den
         mine = [(origins, x) for (origins, _), x in zip(mine, nodes, strict=True)]
         value = rebuild([value], {white: moved})[0]
         white, added = new, added + logs
+    core = _together(white, mine)
+    if len(core) > 1:
+        whole, moved = _over_product(white, core, unknown.name)
+        nodes = rebuild([x for _, x in mine], {white: moved})
+        mine = [(origins, x) for (origins, _), x in zip(mine, nodes, strict=True)]
+        value, white = rebuild([value], {white: moved})[0], whole
+        core = _together(white, mine)
+    return _integrated(unknown, white, value, core, mine, rest, added)
+
+
+def _together(white: Node, mine: Named) -> list[Dim]:
+    """The dims along which elements of a vector depend on each other."""
     reader = AffineReader(white)
     terms = [term for _, x in mine for term in reader.terms(x)]
-    return _integrated(unknown, white, value, reader, terms, mine, rest, added)
+    sides = [x for t in terms for x in (t.affine, t.other) if x is not None]
+    return [dim for dim in white.dims if any(dim not in reader.apart(x) for x in sides)]
+
+
+def _over_product(white: Node, core: Sequence[Dim], name: str) -> tuple[Node, Node]:
+    """A vector over the product of dims, and the one over the dims by it."""
+    factors = {dim: RenamedDim(dim, f"{n} {dim.short}") for n, dim in enumerate(core)}
+    product = ProductDim(factors.values(), f"all of {name}")
+    whole = tensor(f"{name} in a row", (*without(white.dims, core), product), white.dtype).node
+    apart = make("split", (whole,), product)
+    return whole, relabel_node(apart, *((new, old) for old, new in factors.items()))
 
 
 def _integrated(
-    unknown: Unknown, white: Node, value: Node, reader: AffineReader, terms: Sequence[Term],
+    unknown: Unknown, white: Node, value: Node, core: Sequence[Dim],
     mine: Named, rest: Named, added: DimTensor,
 ) -> tuple[Named, DenseNormal]:  # fmt: skip
-    core = [dim for dim in white.dims if any(dim not in reader.apart(t.affine) for t in terms)]
-    if len(core) > 1:
-        raise NotDense
+    reader = AffineReader(white)
+    terms = [term for _, x in mine for term in reader.terms(x)]
     row = [RenamedDim(dim, f"{dim.short} of {unknown.name}") for dim in core]
     col = [RenamedDim(dim, f"{dim.short} of {unknown.name}'") for dim in core]
     batch = without(white.dims, core)
@@ -186,17 +213,26 @@ def _moments(
         unit = where(equal(arange(dim), arange(new)), 1.0, 0.0).node
     point, nothing = expand_node(unit, white.dims), zeros(white.dims).node
     precision, linear = zeros((*batch, *pair)), zeros((*batch, *row))
+
+    def parts(affine: Node) -> tuple[DimTensor, DimTensor]:
+        """What is linear in each element, and the rest."""
+        slope = substitute([reader.linear(affine)], {white: point})[0]
+        return wrap(slope), wrap(substitute([affine], {white: nothing})[0])
+
     for term in terms:
-        slope = wrap(substitute([reader.linear(term.affine)], {white: point})[0])
+        slope, base = parts(term.affine)
         dims = without(term.dims, batch)
-        if term.power == 1:
+        if term.other is None:
             linear = linear + _product(term.weight, slope, dims)
             continue
-        base = wrap(substitute([term.affine], {white: nothing})[0])
-        scaled = 2.0 * term.weight * slope
-        linear = linear + _product(scaled, base, dims)
-        again = wrap(relabel_node(slope.node, *zip(row, col, strict=True)))
-        precision = precision - _product(scaled, again, dims)
+        pairs = [(slope, parts(term.other)), (parts(term.other)[0], (slope, base))]
+        if term.other is term.affine:
+            pairs = [(2.0 * slope, (slope, base))]
+        for one, (other, offset) in pairs:
+            scaled = term.weight * one
+            linear = linear + _product(scaled, offset, dims)
+            again = wrap(relabel_node(other.node, *zip(row, col, strict=True)))
+            precision = precision - _product(scaled, again, dims)
     return precision, linear
 
 
