@@ -39,6 +39,12 @@ _LOG = (
     0.666666666666667, 0.3999999999989924, 0.2857142862609589, 0.2222221111514416,
     0.18182890556695602, 0.1533167403016786, 0.1461703754879165,
 )  # fmt: skip
+# the same, for |s| < 1 / 3
+_LOG_FAR = (
+    0.6666666666666666, 0.40000000000014585, 0.2857142856710876, 0.22222222717427864,
+    0.18181789436132859, 0.15385570064958623, 0.13314144209654935, 0.12001072809590713,
+    0.08800738486144674, 0.1616404561194353,
+)  # fmt: skip
 # (tanh(x) - x) / x**3 by powers of x**2, for |x| < 0.55
 _TANH = (
     -0.3333333333333333, 0.1333333333333259, -0.053968253967286016, 0.021869488486976747,
@@ -47,7 +53,7 @@ _TANH = (
 )  # fmt: skip
 _NAMES = {
     "exp": ("exp",), "log": ("log",), "log1p": ("log", "log1p"), "tanh": ("exp", "tanh"),
-    "i0e": ("i0e",), "i1e": ("i1e",),
+    "i0e": ("i0e",), "i1e": ("i1e",), "log1p_unit": ("log1p_unit",),
 }  # fmt: skip
 # A module with more calls than these has one copy of each function, which they call: compiling it
 # takes a fraction, running it up to a quarter more. Calls of numbers count twice, since LLVM writes
@@ -94,7 +100,7 @@ def with_calls_or_copies(text: str) -> str:
     return text.replace(_COPIED, _CALLED)
 
 
-_OURS = r"[^@\n]*@dimtensor\.(exp|log|log1p|tanh|i0e|i1e)([.(])"
+_OURS = r"[^@\n]*@dimtensor\.(exp|log|log1p|log1p_unit|tanh|i0e|i1e)([.(])"
 _CALLS, _DEFINED = re.compile(" = call " + _OURS), re.compile("\ndefine internal " + _OURS)
 
 
@@ -278,6 +284,21 @@ _LOG1P_TEXT = [
     "ret double %result",
 ]
 
+# of numbers from 0 to 1, without a power of 2 to be taken out and put back; nan goes through
+_LOG1P_UNIT_TEXT = [
+    "%two = fadd double %x, <2.0>",
+    "%s = fdiv double %x, %two",
+    "%z = fmul double %s, %s",
+    *_polynomial("%h", "%z", _LOG_FAR),
+    "%half.x = fmul double %x, <0.5>",
+    "%half = fmul double %half.x, %x",
+    _fma("%inner", "%z", "%h", "%half"),
+    "%minus = fneg double %s",
+    _fma("%less", "%minus", "%inner", "%half"),
+    "%result = fsub double %x, %less",
+    "ret double %result",
+]
+
 _TANH_TEXT = [
     "%a = call double @llvm.fabs.f64(double %x)",
     # 1 - 2 / (exp(2 a) + 1), which loses digits where it is small
@@ -298,5 +319,6 @@ _TANH_TEXT = [
 
 _TEXTS = {
     "tanh": _TANH_TEXT, "exp": _EXP_TEXT, "log": _LOG_TEXT, "log1p": _LOG1P_TEXT,
+    "log1p_unit": _LOG1P_UNIT_TEXT,
     **bessel.texts(_polynomial),
 }  # fmt: skip

@@ -15,7 +15,7 @@ from pytensor.scalar import math as m
 
 from dimtensor.kernels.ir.errors import NotNative
 from dimtensor.kernels.native.builder import Builder
-from dimtensor.kernels.native.functions.elementary import vectorisable
+from dimtensor.kernels.native.functions.elementary import has_vectors, vectorisable
 from dimtensor.kernels.native.functions.special import integer_power, polygamma, trigamma
 from dimtensor.kernels.native.values import (
     BOOL,
@@ -317,9 +317,12 @@ def _softplus(b: Builder, x: list[Value], out: Scalar) -> Value:
     What is lost in the sum is added to the logarithm.
     """
     v, more, size, inverse = _of_size(b, x[0], out)
-    lost = b.arithmetic("-", size, b.arithmetic("-", more, constant(1.0, out)))
-    log = float_function(b, "log", more)
-    log = b.arithmetic("+", log, b.arithmetic("*", lost, inverse))
+    if b.depth and out.name == F64.name and has_vectors("log1p_unit"):
+        log = float_function(b, "log1p_unit", size)
+    else:
+        lost = b.arithmetic("-", size, b.arithmetic("-", more, constant(1.0, out)))
+        log = float_function(b, "log", more)
+        log = b.arithmetic("+", log, b.arithmetic("*", lost, inverse))
     zero = constant(0.0, out)
     above = b.select(b.compare("<", v, zero), zero, v)
     return b.arithmetic("+", above, log)
