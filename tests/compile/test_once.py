@@ -91,6 +91,30 @@ def test_binomial_coefficients():
     assert float(f(0.3)[1]) == pytest.approx(13 / 0.3 - (27 - 13) / 0.7, rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("values", "is_kept"),
+    [(COUNTS, True), (COUNTS.astype("int32"), False), (COUNTS > 2, False)],
+    ids=["long", "short", "bool"],
+)
+def test_long_integers_become_floats_once(values, is_kept):
+    obs, slope = dt.Dim("obs"), dt.scalar("slope")
+    k, y = dt.data(values, dims=obs, name="k"), dt.data(EXPOSED, dims=obs, name="y")
+    loss = dt.exp(slope * k - y).sum()
+    f = dt.function([slope], [loss, dt.grad(loss, slope)])
+    assert ("float64(" in f.source) != is_kept
+    terms = np.exp(0.2 * values - EXPOSED)
+    np.testing.assert_allclose(f(0.2), [terms.sum(), (values * terms).sum()], rtol=1e-14)
+
+
+def test_masks_that_become_floats_are_kept():
+    obs, slope = dt.Dim("obs"), dt.scalar("slope")
+    k, y = dt.data(COUNTS, dims=obs, name="k"), dt.data(EXPOSED, dims=obs, name="y")
+    loss = dt.exp(slope * (k == 4).astype("float64") - y).sum()
+    f = dt.function([slope], [loss])
+    assert "float64(" not in f.source
+    np.testing.assert_allclose(f(0.2), [np.exp(0.2 * (COUNTS == 4) - EXPOSED).sum()], rtol=1e-14)
+
+
 def test_log_density(poisson):
     (rate,), (logp, _), expected = poisson
     model = dt.LogDensity(logp, {rate: dt.real})

@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
-from pytensor.scalar.basic import ScalarType
+from pytensor.scalar.basic import Cast, ScalarType
 from pytensor.tensor.basic import Alloc
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.shape import Shape, Shape_i, SpecifyShape
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor
 from pytensor.tensor.type import TensorType
 
+from dimtensor.graph.dtypes import is_inexact
 from dimtensor.kernels.plan.axis_lengths import Axis
 from dimtensor.kernels.plan.plan import Plan
 from dimtensor.ops.facts import facts_of
@@ -26,6 +27,8 @@ from dimtensor.ops.facts import facts_of
 # Sums or products: what costs less per element is sooner computed again than read.
 _WORTH = 3
 _GATHER = 2
+# Casts to floats: of long integers half a dozen instructions for a vector, before AVX-512.
+_FROM = {"int64": _WORTH, "uint64": _WORTH, "bool": 2}
 # An array of so many elements is small, whatever it is made of.
 _SMALL = 4096
 
@@ -162,7 +165,7 @@ class _Chooser:
         costs = [self._costs.get(v, 0) for v in node.inputs]
         if node in self._plan.inline:
             if isinstance(op, Elemwise):
-                cost = sum(costs) + facts_of(op.scalar_op).cost
+                cost = sum(costs) + _cost(node)
             elif isinstance(op, AdvancedSubtensor):
                 cost = _GATHER + sum(costs[1:])
             elif isinstance(op, DimShuffle):
@@ -195,6 +198,14 @@ class _Chooser:
             return True
         classes = _classes(self._plan, variable)
         return any(classes <= other for other in self._sizes)
+
+
+def _cost(node: Apply) -> int:
+    """What an elementwise operation costs beside its operands."""
+    kind, (x, *_) = node.op.scalar_op, node.inputs
+    if isinstance(kind, Cast) and is_inexact(node.outputs[0].type.dtype):
+        return _FROM.get(x.type.dtype, 1)
+    return facts_of(kind).cost
 
 
 def _follows(node: Apply, known: Collection[Variable]) -> bool:
