@@ -19,12 +19,14 @@ from dimtensor.errors import NotNativeWarning
 from dimtensor.kernels.emit.emitter import Emitter
 from dimtensor.kernels.graph.canonical_forms import (
     products_as_reductions,
+    reductions_before_new_axes,
     solves_by_factors,
     split_as_slices,
     updates_once,
 )
 from dimtensor.kernels.graph.lag_gradients import first_of_padded
 from dimtensor.kernels.graph.once import split_once
+from dimtensor.kernels.graph.short_axes import write_out_short_axes
 from dimtensor.kernels.graph.sums import factor_sums
 from dimtensor.kernels.graph.trace_sums import absorb_sums
 from dimtensor.kernels.graph.views import drop_views
@@ -183,6 +185,7 @@ def _rewrite(graph: FunctionGraph) -> None:
     products_as_reductions(graph)
     factor_sums(graph)
     rewrite(graph)
+    reductions_before_new_axes(graph)
     with_core_shapes(graph)
 
 
@@ -211,6 +214,7 @@ def compile_kernel(
     started = time.perf_counter()
     graph = rewritten(inputs, outputs, allow, given)
     split = None if given is None else split_once(graph, graph.inputs[given:])
+    write_out_short_axes(graph)
     stats = {"rewrite": time.perf_counter() - started}
     if split is None:
         return kernel_of(graph, stats=stats)

@@ -25,7 +25,7 @@ from pytensor.tensor.subtensor import (
     indices_from_subtensor,
 )
 
-from dimtensor.kernels.plan.axis_lengths import constant_int
+from dimtensor.kernels.plan.axis_lengths import constant_int, kept_axes
 
 
 def split_as_slices(graph: FunctionGraph) -> None:
@@ -96,6 +96,28 @@ def accumulated_as_asked(graph: FunctionGraph) -> None:
         reduced = node.op.clone(dtype=dtype, acc_dtype=dtype)(pt.cast(x, dtype))
         taken = out.type.filter_variable(pt.cast(reduced, out.type.dtype))
         graph.replace(out, taken, reason="accumulated_as_asked", import_missing=True)
+
+
+def reductions_before_new_axes(graph: FunctionGraph) -> None:
+    """Reduce arrays before they get axes of length 1, which are added to the result instead.
+
+    What gets such axes is stored, since most of what reads it repeats it along them.
+    """
+    for node in graph.toposort():
+        shuffle = node.inputs[0].owner if isinstance(node.op, CAReduce) else None
+        if shuffle is None or not isinstance(shuffle.op, DimShuffle):
+            continue
+        order, (x,), (out,) = shuffle.op.new_order, shuffle.inputs, node.outputs
+        kept = kept_axes(node)
+        own = [source for source in order if source != "x"]
+        if "x" not in order or own != list(range(x.type.ndim)):
+            continue
+        reduced = [order[axis] for axis in range(len(order)) if axis not in kept]
+        new = node.op.clone(axis=[axis for axis in reduced if axis != "x"])(x)
+        left = iter(range(new.type.ndim))
+        new = new.dimshuffle(*("x" if order[axis] == "x" else next(left) for axis in kept))
+        if out.type.is_super(new.type):
+            graph.replace(out, new, reason="reductions_before_new_axes", import_missing=True)
 
 
 def updates_once(graph: FunctionGraph) -> None:

@@ -1,0 +1,261 @@
+"""Short axes written out: an array with a short axis as so many arrays without it.
+
+A sum over four components for each of many observations is a loop in a loop, whose elements are
+stored by one loop nest and read by another. Written as the sum of four vectors it is one expression
+of an element: what value and gradient need of an observation stays in registers.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from functools import reduce
+from typing import NamedTuple
+
+import pytensor.tensor as pt
+from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.graph.fg import FunctionGraph
+from pytensor.scalar.basic import AND, OR, Add, Mul, ScalarMaximum, ScalarMinimum
+from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
+from pytensor.tensor.type import TensorType
+
+from dimtensor.kernels.plan.axis_lengths import kept_axes
+
+# axes of up to so many positions are written out, if that makes no more than so many operations
+MOST_POSITIONS = 8
+MOST_OPERATIONS = 1_000
+
+_FOLDS = {
+    Add: pt.add,
+    Mul: pt.mul,
+    ScalarMaximum: pt.maximum,
+    ScalarMinimum: pt.minimum,
+    AND: pt.bitwise_and,
+    OR: pt.bitwise_or,
+}
+# of single precision sums and products are taken in double precision, as in loops
+_WIDER = {"float32": "float64"}
+
+
+def write_out_short_axes(graph: FunctionGraph) -> None:
+    """Write out axes that are short and reduced over, where all else is long.
+
+    Parameters
+    ----------
+    graph : FunctionGraph
+        It is changed.
+
+    Notes
+    -----
+    An array is written out where everything that reads it is an operation on elements or a
+    reduction, and leads to one over its short axis. Those of inputs, and of what is computed by
+    other operations, are read element by element.
+
+    Sums and products over a short axis are taken from its first position to its last.
+
+    Examples
+    --------
+    >>> x, b = pt.matrix("x", shape=(None, 2)), pt.vector("b", shape=(2,))
+    >>> graph = FunctionGraph([x, b], [pt.exp((x * b).sum(axis=1))], clone=False)
+    >>> write_out_short_axes(graph)
+    >>> sorted({node.outputs[0].type.ndim for node in graph.toposort()})  # no matrix is left
+    [0, 1]
+    """
+    chosen = _Region(graph).chosen()
+    if chosen is None:
+        return
+    parts = _Parts(chosen.inside)
+    for node in chosen.ends:
+        out = node.outputs[0]
+        new = out.type.filter_variable(parts.joined(node))
+        parts.replaced[out] = new
+        graph.replace(out, new, reason="short_axes", import_missing=True)
+
+
+class _Chosen(NamedTuple):
+    """What is written out, and the reductions of it whose results are arrays as before."""
+
+    inside: set[Variable]
+    ends: list[Apply]
+
+
+def _short_axes(variable: Variable) -> tuple[int, ...]:
+    """The short axes of an array that has a long one as well."""
+    if not isinstance(variable.type, TensorType):
+        return ()
+    shape = variable.type.shape
+    short = tuple(k for k, n in enumerate(shape) if n is not None and 1 < n <= MOST_POSITIONS)
+    has_long = any(n is None or n > MOST_POSITIONS for n in shape)
+    count = math.prod(n or 1 for k, n in enumerate(shape) if k in short)
+    return short if has_long and count <= MOST_POSITIONS else ()
+
+
+def _is_reduction(node: Apply) -> bool:
+    return isinstance(node.op, CAReduce) and type(node.op.scalar_op) in _FOLDS
+
+
+class _Region:
+    """Finds what is written out of a graph."""
+
+    def __init__(self, graph: FunctionGraph):
+        self._graph = graph
+        self._nodes = list(graph.toposort())
+
+    def chosen(self) -> _Chosen | None:
+        inside: set[Variable] = set()
+        for variables, nodes in self._components(self._candidates()):
+            reduces = any(_is_over_short_alone(node) for node in nodes)
+            if reduces and sum(map(_count, variables)) <= MOST_OPERATIONS:
+                inside |= variables
+        ends = [
+            node
+            for node in self._nodes
+            if _is_reduction(node) and node.inputs[0] in inside and node.outputs[0] not in inside
+        ]
+        return _Chosen(inside, ends) if ends else None
+
+    def _candidates(self) -> set[Variable]:
+        """Arrays with short axes that only operations on elements and reductions read."""
+        outputs = set(self._graph.outputs)
+        found: set[Variable] = set()
+        for node in reversed(self._nodes):
+            out = node.outputs[0]
+            if not (_is_elementwise(node) or _is_reduction(node)) or not _short_axes(out):
+                continue
+            readers = [reader for reader, _ in self._graph.clients[out]]
+            if out not in outputs and all(_reads_parts(reader, found) for reader in readers):
+                found.add(out)
+        return found
+
+    def _components(self, candidates: set[Variable]) -> list[tuple[set[Variable], list[Apply]]]:
+        """Candidates that operations connect, and these operations."""
+        root = {v: v for v in candidates}
+
+        def find(v: Variable) -> Variable:
+            while root[v] is not v:
+                root[v] = v = root[root[v]]
+            return v
+
+        touched: list[tuple[Variable, Apply]] = []
+        for node in self._nodes:
+            near = [v for v in (*node.inputs, *node.outputs) if v in candidates]
+            for v in near[1:]:
+                root[find(v)] = find(near[0])
+            if near:
+                touched.append((near[0], node))
+        found: dict[Variable, tuple[set[Variable], list[Apply]]] = {}
+        for v in candidates:
+            found.setdefault(find(v), (set(), []))[0].add(v)
+        for v, node in touched:
+            found[find(v)][1].append(node)
+        return list(found.values())
+
+
+def _is_elementwise(node: Apply) -> bool:
+    if isinstance(node.op, Elemwise):
+        return len(node.outputs) == 1
+    return isinstance(node.op, DimShuffle)
+
+
+def _reads_parts(reader: Apply | str, found: set[Variable]) -> bool:
+    """Whether what reads an array can read its parts."""
+    if not isinstance(reader, Apply):
+        return False
+    out = reader.outputs[0]
+    return out in found or (_is_reduction(reader) and not _short_axes(out))
+
+
+def _is_over_short_alone(node: Apply) -> bool:
+    """Whether a reduction over a short axis keeps a long one."""
+    if not _is_reduction(node):
+        return False
+    x, kept = node.inputs[0], kept_axes(node)
+    short = _short_axes(x)
+    lengths = [x.type.shape[axis] for axis in kept if axis not in short]
+    return any(axis not in kept for axis in short) and any(n != 1 for n in lengths)
+
+
+def _count(variable: Variable) -> int:
+    """How many parts an array has."""
+    return math.prod(variable.type.shape[axis] for axis in _short_axes(variable))
+
+
+class _Parts:
+    """Arrays without their short axes, at positions of these."""
+
+    def __init__(self, inside: set[Variable]):
+        self._inside = inside
+        self._known: dict[tuple[Variable, frozenset[tuple[int, int]]], Variable] = {}
+        self.replaced: dict[Variable, Variable] = {}
+
+    def joined(self, node: Apply) -> Variable:
+        """The result of a reduction, as an array."""
+        out = node.outputs[0]
+        kept = [k for k, axis in enumerate(kept_axes(node)) if axis in _short_axes(node.inputs[0])]
+        if not kept:
+            return self._reduced(node, {})
+        shape = [out.type.shape[axis] for axis in kept]
+        places = itertools.product(*map(range, shape))
+        parts = [self._reduced(node, dict(zip(kept, at, strict=True))) for at in places]
+        numbers = [part.dimshuffle(()) for part in parts]  # what is left of their axes is 1 long
+        vector = pt.stack(numbers)
+        return vector if out.type.ndim == 1 else vector.reshape(out.type.shape)
+
+    def part(self, variable: Variable, at: Mapping[int, int]) -> Variable:
+        """An array without some axes, at positions of them."""
+        variable = self.replaced.get(variable, variable)
+        if not at:
+            return variable
+        key = variable, frozenset(at.items())
+        if key not in self._known:
+            self._known[key] = self._part(variable, at)
+        return self._known[key]
+
+    def _part(self, variable: Variable, at: Mapping[int, int]) -> Variable:
+        node = variable.owner
+        if node is not None and isinstance(node.op, DimShuffle):
+            return self._moved(node, at)
+        if variable in self._inside:
+            if _is_reduction(node):
+                return self._reduced(node, at)
+            return node.op(*(self._operand(operand, at) for operand in node.inputs))
+        if isinstance(variable, Constant):
+            return pt.constant(variable.data[_entries(variable, at)])
+        return variable[_entries(variable, at)]
+
+    def _operand(self, operand: Variable, at: Mapping[int, int]) -> Variable:
+        """A part of what may be repeated along some of the axes."""
+        shape = operand.type.shape
+        return self.part(operand, {k: 0 if shape[k] == 1 else where for k, where in at.items()})
+
+    def _moved(self, node: Apply, at: Mapping[int, int]) -> Variable:
+        (x,), order = node.inputs, node.op.new_order
+        taken = {order[axis]: where for axis, where in at.items() if order[axis] != "x"}
+        left = [axis for axis in range(x.type.ndim) if axis not in taken]
+        kept = [source for axis, source in enumerate(order) if axis not in at]
+        part = self.part(x, taken)
+        return part.dimshuffle(*("x" if each == "x" else left.index(each) for each in kept))
+
+    def _reduced(self, node: Apply, at: Mapping[int, int]) -> Variable:
+        """A reduction at positions of the short axes that it keeps."""
+        (x,), (out,) = node.inputs, node.outputs
+        kept, short = kept_axes(node), _short_axes(x)
+        here = {kept[axis]: where for axis, where in at.items()}
+        over = [axis for axis in short if axis not in kept]
+        dtype = str(out.type.dtype)
+        if type(node.op.scalar_op) in (Add, Mul):
+            dtype = _WIDER.get(dtype, dtype)
+        places = itertools.product(*(range(x.type.shape[axis]) for axis in over))
+        parts = [self.part(x, here | dict(zip(over, each, strict=True))) for each in places]
+        total = reduce(_FOLDS[type(node.op.scalar_op)], (pt.cast(each, dtype) for each in parts))
+        left = [axis for axis in range(x.type.ndim) if axis not in over and axis not in here]
+        axes = [number for number, axis in enumerate(left) if axis not in kept]
+        if axes:
+            wide = {} if node.op.dtype is None else {"dtype": dtype, "acc_dtype": dtype}
+            total = node.op.clone(axis=axes, **wide)(total)
+        return pt.cast(total, out.type.dtype)
+
+
+def _entries(variable: Variable, at: Mapping[int, int]) -> tuple[int | slice, ...]:
+    return tuple(at.get(axis, slice(None)) for axis in range(variable.type.ndim))
