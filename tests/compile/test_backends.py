@@ -164,6 +164,7 @@ def test_jax_compiles_for_every_set_of_lengths():
         np.testing.assert_array_equal(plain(x)[1], 2 * x)
 
 
+@pytest.mark.slow
 def test_jax_keeps_the_flag_of_the_process():
     pytest.importorskip("jax")
     code = """

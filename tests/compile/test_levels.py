@@ -97,6 +97,7 @@ def test_numba_raises_where_a_check_fails():
         checked.numba(W0)
 
 
+@pytest.mark.slow
 def test_numba_calls_lapack(rng):
     rows = dt.Dim("rows", length=4)
     columns = rows.rename()

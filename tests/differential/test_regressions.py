@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dimtensor as dt
-from tests.backend_names import BACKENDS, COMPILED
+from tests.backend_names import LONG_JAX, LONG_JAX_COMPILED
 
 NUMBA = [pytest.param("numba", marks=pytest.mark.compiled)]
 K = dt.Dim("k", length=3)
@@ -39,7 +39,7 @@ def loss_of_slice(length: int) -> tuple[Any, Any, Any]:
     return -(last**2).sum(), captured, flat
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG_JAX)
 @pytest.mark.parametrize("length", [1, 8, 9, 40])
 def test_gradient_by_a_slice_that_a_loop_captures(length: int, backend: str) -> None:
     """The last state is 1.75 times the slice, so the gradient is -2 * 1.75**2 times it."""
@@ -52,7 +52,7 @@ def test_gradient_by_a_slice_that_a_loop_captures(length: int, backend: str) -> 
     np.testing.assert_allclose(by_flat, expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG_JAX)
 def test_gradient_by_an_intermediate_over_a_late_dim(backend: str) -> None:
     late = dt.Dim("late")
     given = dt.tensor("given", dims=late)
@@ -76,7 +76,7 @@ def _ancestors(a: Any) -> Any:
     return a, dt.sin(a)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG_JAX)
 @pytest.mark.parametrize(
     ("arm", "slope"),
     [
@@ -90,13 +90,13 @@ def test_an_output_of_an_arm_is_an_ancestor_of_another(arm: Any, slope: Any, bac
     np.testing.assert_allclose(found, slope(0.9), rtol=1e-12)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG_JAX)
 def test_hessian_of_a_conditional(backend: str) -> None:
     found = dt.if_else(x > 0, lambda a: a**3, lambda a: a, x)
     np.testing.assert_allclose(value(dt.hessian(found, x), {x: 0.9}, backend), 5.4, rtol=1e-12)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG_JAX)
 def test_forward_mode_of_a_loop_with_a_conditional(backend: str) -> None:
     """Four steps of s -> s**2 + s * v while s < 2, else s / 2."""
 
@@ -137,7 +137,7 @@ def test_tangents_that_equal_one_another(name: str) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
 
 
-@pytest.mark.parametrize("backend", COMPILED)
+@pytest.mark.parametrize("backend", LONG_JAX_COMPILED)
 def test_equal_tangents_compiled(backend: str) -> None:
     assert value(dt.jvp(s + r, [s, r], [1.0, 1.0]), {s: 1.3, r: 0.4}, backend) == 2.0
 
@@ -153,7 +153,7 @@ def test_forward_mode_of_an_update_in_a_loop() -> None:
 # -- late dims -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG_JAX)
 def test_every_second_of_a_late_dim_from_the_end(backend: str) -> None:
     late = dt.Dim("late")
     given = dt.tensor("given", dims=late)
@@ -204,7 +204,7 @@ def _cumprod_hessian(point: np.ndarray) -> np.ndarray:
     return np.array([[0, 1 + c, b], [1 + c, 0, a], [b, a, 0]])
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG_JAX)
 @pytest.mark.parametrize("point", [[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [2.0, 1.5, -0.5]])
 def test_hessian_of_cumprod(point: list[float], backend: str) -> None:
     found = value(dt.hessian(v.cumprod("k").sum(), v), {v: point}, backend)
@@ -238,14 +238,14 @@ def test_second_derivatives_of_a_product(kind: str) -> None:
 # -- derivatives where something underflows --------------------------------------------------------
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG_JAX)
 def test_gradient_of_a_root_of_what_underflows(backend: str) -> None:
     """sqrt(2 exp(-x)) is sqrt(2) exp(-x / 2), whose derivative at 2000 is 0 within rounding."""
     found = value(dt.grad(dt.sqrt(2.0 * dt.exp(-x)), x), {x: 2000.0}, backend)
     assert found == 0.0
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG_JAX)
 def test_gradient_of_a_selection_beside_an_infinity(backend: str) -> None:
     found = dt.grad(dt.where(x > 0, dt.log(x), 2.0 * x), x)
     assert value(found, {x: 0.0}, backend) == 2.0
@@ -265,7 +265,7 @@ _FOLDED: dict[str, Callable[[Any, Any, Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG_JAX)
 @pytest.mark.parametrize("name", _FOLDED)
 def test_nothing_is_folded_away(name: str, backend: str) -> None:
     one = np.array([np.nan, np.inf, 0.0, 1.0, -np.inf, 1e300])
@@ -278,7 +278,7 @@ def test_nothing_is_folded_away(name: str, backend: str) -> None:
     np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG_JAX)
 def test_kahans_sum_keeps_its_correction(backend: str) -> None:
     n = dt.Dim("n", length=1000)
     given = dt.tensor("given", dims=n)
@@ -293,7 +293,7 @@ def test_kahans_sum_keeps_its_correction(backend: str) -> None:
     assert float(value(total, {given: np.ones(1000)}, backend)) == 1e16 + 1000
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG_JAX)
 def test_factors_of_a_late_square_matrix_are_square(backend: str) -> None:
     """The dim of the columns of Q is as long as the late dim: R is solved and factored again."""
     late = dt.Dim("late")
@@ -314,7 +314,7 @@ def test_factors_of_a_late_square_matrix_are_square(backend: str) -> None:
 # -- second derivatives at zero --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG_JAX)
 def test_hessian_of_a_variance_of_equal_numbers(backend: str) -> None:
     """Two over n, without what the mean takes away."""
     equal = {v: np.full(3, -0.5)}
@@ -322,7 +322,7 @@ def test_hessian_of_a_variance_of_equal_numbers(backend: str) -> None:
     np.testing.assert_allclose(value(dt.hessian(v.var(), v), equal, backend), expected, atol=1e-15)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG_JAX)
 def test_second_derivatives_by_way_of_a_cotangent_that_cancels(backend: str) -> None:
     """The middle of three equal numbers has the gradient 0, and not so where one of them moves.
 
@@ -341,7 +341,7 @@ def test_second_derivatives_by_way_of_a_cotangent_that_cancels(backend: str) -> 
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG_JAX)
 def test_mixed_derivative_of_a_power_at_exponent_zero(backend: str) -> None:
     """Of x**y it is x**(y - 1) (1 + y log(x))."""
     point = {x: 2.0, y: 0.0}
@@ -352,7 +352,7 @@ def test_mixed_derivative_of_a_power_at_exponent_zero(backend: str) -> None:
 # -- conditionals by element -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG_JAX)
 @pytest.mark.parametrize("how", ["inc", "set"])
 def test_updates_by_a_captured_value_where_a_condition_has_dims(how: str, backend: str) -> None:
     """The value is guarded by the condition and so gets its dim, which what is updated lacks."""
@@ -370,7 +370,7 @@ def test_updates_by_a_captured_value_where_a_condition_has_dims(how: str, backen
     np.testing.assert_allclose(value(dt.grad(loss, z), point, backend), slopes, rtol=1e-14)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG_JAX)
 def test_hessians_beside_infinities_that_are_not_used(backend: str) -> None:
     """Of x² log(x) at one element, where others are zero or negative: 2 log(x) + 3 there."""
     element = (v * dt.log(v) * v).isel(k=1)
@@ -387,7 +387,7 @@ def test_hessians_beside_infinities_that_are_not_used(backend: str) -> None:
 # -- lengths ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG_JAX)
 def test_gradients_by_slices_of_length_one(backend: str) -> None:
     """Of a vector whose gradient is asked for besides."""
     flat, one, nine = dt.Dim("flat", length=19), dt.Dim("one", length=1), dt.Dim("nine", length=9)
@@ -408,7 +408,7 @@ def test_gradients_by_slices_of_length_one(backend: str) -> None:
         np.testing.assert_allclose(result.values.reshape(wanted.shape), wanted, rtol=1e-12)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG_JAX)
 def test_hessians_of_products_over_no_elements(backend: str) -> None:
     a, two = dt.Dim("a"), dt.Dim("two", length=2)
     given, z = dt.tensor("given", dims=a), dt.tensor("z", dims=two)
@@ -421,7 +421,7 @@ def test_hessians_of_products_over_no_elements(backend: str) -> None:
 # -- integers and sums -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG_JAX)
 @pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64"])
 def test_smallest_integers(dtype: str, backend: str) -> None:
     least = np.iinfo(dtype).min
@@ -435,7 +435,7 @@ def test_smallest_integers(dtype: str, backend: str) -> None:
 
 
 @pytest.mark.usefixtures("optimised_code")
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG_JAX)
 @pytest.mark.parametrize("kind", ["sum", "mean"])
 def test_float32_sums_are_as_accurate_as_those_of_numpy(kind: str, backend: str) -> None:
     n = dt.Dim("n", length=10**7)

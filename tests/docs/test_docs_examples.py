@@ -15,6 +15,8 @@ GALLERY = sorted(set((ROOT / "docs" / "gallery").glob("*.md")) - {ROOT / "docs/g
 SKIP = "# not run"
 # what pages need beside the package and JAX
 NEEDED = {"export.md": "flatbuffers"}
+# samples with several samplers of JAX
+LONG = ("from-jax.md",)
 _BLOCK = re.compile(
     r"^(?P<fence>`{3,})python(?P<info>[^\n]*)\n(?P<code>.*?)^(?P=fence)[ \t]*$"
     r"|^<!-- check\s(?P<check>.*?)\s-->$",
@@ -103,7 +105,11 @@ def run_in(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page, id=str(page.relative_to(ROOT)))
+        pytest.param(
+            page,
+            id=str(page.relative_to(ROOT)),
+            marks=[pytest.mark.slow] if page.name in LONG else [],
+        )
         for page in PAGES
         if page.exists() and blocks(page.read_text())
     ],

@@ -42,6 +42,7 @@ def run(folder, factor="2.0", **settings):
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.slow
 def test_the_next_process_compiles_nothing(tmp_path):
     first, second = run(tmp_path), run(tmp_path)
     assert (first["hits"], first["misses"]) == (0, 1)

@@ -12,6 +12,7 @@ from dimtensor import dist
 from dimtensor.marginal.frontend import read_unknowns
 from dimtensor.marginal.recovery import positions
 from dimtensor.random import generator
+from tests.backend_names import LONG_JAX_COMPILED
 
 SCALE = dt.scalar("scale")
 G, H = dt.Dim("g", length=2), dt.Dim("h", length=2)
@@ -220,7 +221,7 @@ def test_the_integral_is_a_dense_normal_density(made, seed):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("backend", ["numba", "jax"])
+@pytest.mark.parametrize("backend", LONG_JAX_COMPILED)
 @pytest.mark.parametrize("made", [process, in_groups, matrix])
 def test_the_integral_on_compiled_backends(made, backend):
     check(made, 3, backend)

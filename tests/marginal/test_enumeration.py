@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import dimtensor as dt
+from tests.backend_names import LONG_JAX_COMPILED
 from tests.marginal.programs import THETA, Program, program, trees
 
 
@@ -39,7 +40,7 @@ def test_values_and_slopes_of_many_more(seed):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("backend", ["numba", "jax"])
+@pytest.mark.parametrize("backend", LONG_JAX_COMPILED)
 @pytest.mark.parametrize("seed", [0, 1, 2, 4])
 def test_values_and_slopes_on_compiled_backends(seed, backend):
     check(seed, backend)
@@ -52,6 +53,6 @@ def test_products_of_pairs(seed):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("backend", ["numba", "jax"])
+@pytest.mark.parametrize("backend", LONG_JAX_COMPILED)
 def test_products_of_pairs_on_compiled_backends(backend):
     check(4, backend, associative_scan=True)

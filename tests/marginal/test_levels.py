@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import dimtensor as dt
+from tests.backend_names import LONG_JAX_COMPILED
 from tests.marginal.programs import THETA, program
 
 NEVER = -np.inf
@@ -137,7 +138,7 @@ def test_probabilities_of_any_size(made, seed):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("backend", ["numba", "jax"])
+@pytest.mark.parametrize("backend", LONG_JAX_COMPILED)
 @pytest.mark.parametrize("made", [left_to_right, revived, tiny_moves])
 @pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning")
 def test_probabilities_of_any_size_on_compiled_backends(made, backend):

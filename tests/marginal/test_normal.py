@@ -12,6 +12,7 @@ from dimtensor import dist
 from dimtensor.marginal.frontend import read_unknowns
 from dimtensor.marginal.recovery import positions
 from dimtensor.random import generator
+from tests.backend_names import LONG_JAX_COMPILED
 
 SCALE = dt.scalar("scale")
 
@@ -262,7 +263,7 @@ def test_the_integral_is_that_of_a_dense_normal(name, seed):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("backend", ["numba", "jax"])
+@pytest.mark.parametrize("backend", LONG_JAX_COMPILED)
 @pytest.mark.parametrize(
     "name", ["groups", "trend", pytest.param("vector", marks=pytest.mark.slow)]
 )

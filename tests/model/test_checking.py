@@ -54,13 +54,13 @@ def test_ranks_are_those_of_the_truth_among_draws(monkeypatch):
 @pytest.mark.compiled
 def test_a_right_model_is_calibrated_and_compiled_once():
     before = compilations["numba"]
-    found = dt.calibrate(normal_mean(), 60, seed=1, processes=1, **SMALL)
+    found = dt.calibrate(normal_mean(), 20, seed=1, processes=1, **SMALL)
     assert compilations["numba"] - before == found.compilations == 1
     assert (found.p_values["mu"] > 0.001).all()
     assert found.ranks["mu"].max() <= 19
     assert list(found.ranks["k"].values) == ["a", "b", "c"]
     text = repr(found)
-    assert text.startswith("<Calibration of 60 posteriors, ranks 0 to 19, ")
+    assert text.startswith("<Calibration of 20 posteriors, ranks 0 to 19, ")
     assert "mu  3 elements" in text
 
 
@@ -122,6 +122,7 @@ def test_arviz_draws_ranks(rng):
     assert az.plot_ecdf_pit(tree) is not None
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_processes_compile_once_and_give_the_same():
     model = normal_mean()

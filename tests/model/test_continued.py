@@ -8,7 +8,7 @@ import xarray as xr
 
 import dimtensor as dt
 from dimtensor import dist
-from tests.backend_names import BACKENDS
+from tests.backend_names import LONG_JAX
 
 N = 20_000
 OLD, NEW = ["a", "b", "c"], ["a", "b", "c", "d", "e"]
@@ -61,7 +61,7 @@ def conditional(mean, cov, seen):
     return mean[n:] + gain @ (seen - mean[:n]), cov[n:, n:] - gain @ cov[:n, n:]
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG_JAX)
 def test_a_noisy_function_at_new_points(backend):
     x = dt.data(AT[:3], dims=TIME, name="at")
     d = dist.GP(kernel, TIME, at=x, mean=2.0 * x, jitter=0.1)
@@ -160,7 +160,7 @@ FORECASTS = {
 
 
 @pytest.mark.parametrize("name", FORECASTS)
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG_JAX)
 def test_forecasts(name, backend):
     make, mean, cov = FORECASTS[name]
     check_moments(goes_on(make(), backend=backend), mean, cov)

@@ -10,6 +10,7 @@ from scipy import stats
 import dimtensor as dt
 from dimtensor import dist
 from dimtensor.compile.code import compilations
+from tests.backend_names import LONG_JAX_COMPILED
 
 HOUSE = dt.Dim("house")
 COUNTY = dt.Dim("county", coords=["a", "b", "c"])
@@ -34,7 +35,7 @@ def counted(backend):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("backend", ["numba", "jax"])
+@pytest.mark.parametrize("backend", LONG_JAX_COMPILED)
 def test_refits_with_changed_data_compile_once(backend, rng):
     base = model(backend)
     alpha = np.array([0.5, -1.0, 2.0])

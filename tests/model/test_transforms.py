@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import dimtensor as dt
 from dimtensor import dist
 from dimtensor.dist.supports.along import SHORT
-from tests.backend_names import COMPILED
+from tests.backend_names import LONG_JAX, LONG_JAX_COMPILED
 from tests.effort import a_tenth
 from tests.model import oracles
 
@@ -237,7 +237,7 @@ def test_round_trip_of_any_length_and_place(data):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("backend", COMPILED)
+@pytest.mark.parametrize("backend", LONG_JAX_COMPILED)
 def test_all_transforms_compiled(backend, rng):
     tensors = {name: dt.tensor(name, dims=dims) for name, (_, dims, _, _) in CASES.items()}
     logp = sum((y**2).sum() for y in tensors.values())
@@ -337,7 +337,7 @@ def test_supports_along_dims_are_called_with_dims_or_with_nothing():
         dt.cholesky_corr("row")
 
 
-@pytest.mark.parametrize("backend", ["python", *COMPILED])
+@pytest.mark.parametrize("backend", LONG_JAX)
 @pytest.mark.parametrize("case", ["both", "number above", "none below"])
 def test_some_elements_have_no_bound(case, backend):
     """Of a normal distribution, each element with the map that its own bounds ask for."""
@@ -377,7 +377,7 @@ def test_some_elements_have_no_bound(case, backend):
     np.testing.assert_allclose(slope, expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize("backend", ["python", *COMPILED])
+@pytest.mark.parametrize("backend", LONG_JAX)
 def test_a_parameter_bounds_some_elements_of_another(backend):
     dim = dt.Dim("k", length=3)
     s, x = dt.scalar("s"), dt.tensor("x", dims=dim)

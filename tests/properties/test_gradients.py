@@ -159,6 +159,7 @@ def _known(choose: Choose, name: str | None) -> DimSpec:
     return dim_spec(choose, name, low=1, known=True)
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize("seed", range(4))
 def test_gradient_is_that_of_jax(seed: int) -> None:

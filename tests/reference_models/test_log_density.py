@@ -19,7 +19,7 @@ CASES = [
     ("python", "nojacobian"),
     ("python", "jacobian"),
     pytest.param(("numba", "jacobian"), marks=pytest.mark.compiled),
-    pytest.param(("jax", "jacobian"), marks=pytest.mark.compiled),
+    pytest.param(("jax", "jacobian"), marks=[pytest.mark.compiled, pytest.mark.slow]),
 ]
 # Parameters that are not listed are real.
 SUPPORTS = {

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dimtensor as dt
-from tests.backend_names import BACKENDS
+from tests.backend_names import LONG_JAX
 from tests.reference_models import programs
 from tests.reference_models.reference import (
     PROGRAMS,
@@ -56,7 +56,7 @@ def _pulled_back(name, values, gradients):
     return np.concatenate(parts)
 
 
-@pytest.fixture(scope="module", params=BACKENDS)
+@pytest.fixture(scope="module", params=LONG_JAX)
 def backend(request):
     return request.param
 

@@ -14,7 +14,7 @@ import xarray as xr
 
 import dimtensor as dt
 from dimtensor.testing.differences import assert_gradient
-from tests.backend_names import BACKENDS, COMPILED
+from tests.backend_names import LONG_JAX, LONG_JAX_COMPILED
 
 COUNTRY = dt.Dim("country", coords=["Italy", "Kenya", "USA"])
 ACROSS = COUNTRY.rename()
@@ -385,7 +385,7 @@ def right_hand_side(rng):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("backend", COMPILED)
+@pytest.mark.parametrize("backend", LONG_JAX_COMPILED)
 def test_compiled_backends_agree_with_the_interpreter(backend, general, positive, right_hand_side):
     arguments = (general, positive, positive, right_hand_side)
     expected = everything("python")(*arguments)
@@ -395,7 +395,7 @@ def test_compiled_backends_agree_with_the_interpreter(backend, general, positive
         xr.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG_JAX)
 def test_what_does_not_exist_is_not_finite_and_spoils_no_other(
     backend, general, positive, right_hand_side
 ):
@@ -557,7 +557,7 @@ def log_density(y, cov):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("backend", COMPILED)
+@pytest.mark.parametrize("backend", LONG_JAX_COMPILED)
 def test_a_multivariate_normal_and_its_gradient(backend, positive, rng):
     y = dt.tensor("y", dims=[GROUP, COUNTRY])
     right = labelled(rng.normal(size=(2, 3)), [GROUP, COUNTRY])
@@ -574,6 +574,7 @@ def test_a_multivariate_normal_and_its_gradient(backend, positive, rng):
         np.testing.assert_allclose(curve.isel(group=at).transpose(*SQUARE), lower, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_gradients_are_those_of_jax(general, positive):
     import jax

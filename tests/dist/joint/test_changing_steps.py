@@ -8,7 +8,7 @@ import scipy.stats as st
 
 import dimtensor as dt
 from dimtensor import dist
-from tests.backend_names import COMPILED
+from tests.backend_names import LONG_JAX_COMPILED
 
 T, B, N = dt.Dim("t", length=5), dt.Dim("b", length=2), dt.Dim("n", length=6000)
 K = dt.Dim("k", coords=["a", "b"])
@@ -112,7 +112,7 @@ def test_a_walk_around_a_walk_in_a_model():
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("backend", COMPILED)
+@pytest.mark.parametrize("backend", LONG_JAX_COMPILED)
 def test_compiled(backend):
     mu, sigma, x = (dt.tensor(name, dims=T) for name in ("mu", "sigma", "x"))
     logp = dist.GaussianRandomWalk(mu, sigma, over=T, start=START).logp(x)

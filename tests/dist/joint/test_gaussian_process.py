@@ -8,7 +8,7 @@ import scipy.stats as st
 
 import dimtensor as dt
 from dimtensor import dist
-from tests.backend_names import COMPILED
+from tests.backend_names import LONG_JAX_COMPILED
 
 OBS, OTHER = dt.Dim("obs", length=5), dt.Dim("other", length=5)
 AT = np.array([0.0, 0.5, 1.0, 2.0, 4.0])
@@ -114,7 +114,7 @@ def test_mistakes(make, error, message):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("backend", COMPILED)
+@pytest.mark.parametrize("backend", LONG_JAX_COMPILED)
 def test_compiled(backend):
     scale, x = dt.scalar("scale"), dt.tensor("x", dims=OBS)
     d = dist.GP(lambda a, b: kernel(a, b, scale), OBS, at=POINTS, jitter=0.2)

@@ -8,7 +8,7 @@ import scipy.stats as st
 
 import dimtensor as dt
 from dimtensor import dist
-from tests.backend_names import BACKENDS, COMPILED
+from tests.backend_names import LONG_JAX, LONG_JAX_COMPILED
 from tests.dist.test_rows import NumPyDraws
 
 X = dt.Dim("x")
@@ -342,7 +342,7 @@ def test_quantiles_of_mixtures(rng):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("backend", COMPILED)
+@pytest.mark.parametrize("backend", LONG_JAX_COMPILED)
 def test_draws_by_bisection_compiled(backend, rng):
     n = dt.Dim("n", length=500)
     cut = dist.truncated(dist.Poisson(1.3), lower=1)
@@ -354,7 +354,7 @@ def test_draws_by_bisection_compiled(backend, rng):
 
 @pytest.mark.slow
 @pytest.mark.compiled
-@pytest.mark.parametrize("backend", COMPILED)
+@pytest.mark.parametrize("backend", LONG_JAX_COMPILED)
 def test_draws_by_rejection_compiled(backend):
     n, seed = dt.Dim("n", length=500), dt.scalar("seed", dtype="int64")
     value, _ = dist.hurdle(dist.BetaBinomial(6, 1.0, 2.0), 1.0).draw(
@@ -364,7 +364,7 @@ def test_draws_by_rejection_compiled(backend):
     assert (drawn > 0).all()
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG_JAX)
 def test_single_elements_are_not_censored(backend):
     k = dt.Dim("k", length=4)
     low, high = [-1.0, -np.inf, 0.0, -np.inf], [np.inf, 1.0, 2.0, np.inf]
@@ -383,7 +383,7 @@ def test_single_elements_are_not_censored(backend):
     np.testing.assert_allclose(slope, difference, rtol=1e-7)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG_JAX)
 def test_single_elements_are_not_truncated(backend):
     k = dt.Dim("k", length=4)
     low, high = np.array([-1.0, -np.inf, 0.0, -np.inf]), np.array([np.inf, 1.0, 2.0, np.inf])

@@ -8,6 +8,7 @@ import xarray as xr
 
 import dimtensor as dt
 from dimtensor import dist
+from tests.backend_names import LONG_JAX_COMPILED
 
 G, OBS = dt.Dim("g", coords=["a", "b"]), dt.Dim("obs")
 TIME = dt.Dim("time", length=4)
@@ -57,7 +58,7 @@ def test_a_model_knows_what_functions_read():
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("backend", ["numba", "jax"])
+@pytest.mark.parametrize("backend", LONG_JAX_COMPILED)
 def test_gradients_by_what_functions_read(backend):
     density = model(backend).observe(y=Y).log_density()
     flat = np.array([0.3, 0.7, -0.2])

@@ -10,7 +10,7 @@ import scipy.stats as st
 
 import dimtensor as dt
 from dimtensor import dist
-from tests.backend_names import COMPILED
+from tests.backend_names import LONG_JAX
 from tests.dist.test_rows import NumPyDraws
 
 T = dt.Dim("t", length=6)
@@ -50,7 +50,7 @@ def test_the_density_is_a_product_of_those_of_the_elements():
     np.testing.assert_allclose(d.logp(dt.data(X, dims=T)).eval(), wanted)
 
 
-@pytest.mark.parametrize("backend", ["python", *COMPILED])
+@pytest.mark.parametrize("backend", LONG_JAX)
 def test_states_get_the_dims_of_the_elements_and_gradients(backend, request):
     if backend != "python":
         request.applymarker(pytest.mark.compiled)

@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 
 import dimtensor as dt
 from dimtensor.testing.differences import assert_gradient
-from tests.backend_names import BACKENDS
+from tests.backend_names import LONG_JAX
 from tests.optional import jax, jnp
 
 # -- Lotka and Volterra ----------------------------------------------------------------------------
@@ -92,7 +92,7 @@ def expected_of_jax():
         return jax.value_and_grad(loss, (0, 1))(jnp.array(RATES), jnp.array(START))
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG_JAX)
 def test_gradients_of_the_steps_are_those_of_jax(backend):
     rates, start = named_rates()
     prey, predators = path_by_scan(rates, tuple(start), 4)
@@ -138,7 +138,7 @@ def kepler(mean, eccentricity, most, **options):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG_JAX)
 def test_newton_and_the_implicit_function_theorem(backend):
     """E - e sin(E) = M: dE/dM = 1 / (1 - e cos(E)) and dE/de = sin(E) / (1 - e cos(E))."""
     orbit = dt.Dim("orbit", length=5)

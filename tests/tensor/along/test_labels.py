@@ -8,7 +8,7 @@ import pytest
 import xarray as xr
 
 import dimtensor as dt
-from tests.backend_names import BACKENDS
+from tests.backend_names import LONG_JAX
 
 T = dt.Dim("t", coords=[0.0, 1.0, 1.5, 4.0, 5.0, 7.0])
 SITE = dt.Dim("site", coords=["a", "b"])
@@ -40,7 +40,7 @@ def test_interpolation_of_missing_elements_is_xarrays(options):
     same(x.interpolate_na("t", **options), FRAME.interpolate_na("t", **options))
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG_JAX)
 @pytest.mark.parametrize("n", [0, 1, 6])
 def test_filling_inputs_of_any_length_and_its_gradient(backend, n):
     t = dt.Dim("t")
@@ -171,7 +171,7 @@ def test_positions_of_labels_are_not_reckoned_with(ask):
     ask(labels.codes)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG_JAX)
 @pytest.mark.parametrize("method", ["linear", "nearest"])
 def test_values_between_labels_at_numbers_of_a_tensor(method, backend):
     rng = np.random.default_rng(4)

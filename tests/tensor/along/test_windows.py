@@ -8,7 +8,7 @@ import pytest
 import xarray as xr
 
 import dimtensor as dt
-from tests.backend_names import BACKENDS
+from tests.backend_names import LONG_JAX
 
 DAYS = pd.date_range("2021-01-01", periods=9)
 DAY, SITE = dt.Dim("day", coords=DAYS), dt.Dim("site", coords=["a", "b"])
@@ -126,7 +126,7 @@ def test_windows_themselves():
     assert windows.eval().transpose("k", "back").values.tolist() == [[0, 0], [0, 1], [1, 2], [2, 3]]
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG_JAX)
 def test_rolling_for_lengths_that_come_late_and_its_gradient(backend):
     t = dt.Dim("t")
     x = dt.tensor("x", dims=t)
@@ -211,7 +211,7 @@ def test_blocks_keep_nan_unless_they_are_skipped():
     assert x.coarsen(k=2, boundary="pad").sum().values[1] == 3.0
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG_JAX)
 def test_blocks_of_a_length_that_comes_late(backend):
     t = dt.Dim("t")
     x = dt.tensor("x", dims=t)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dimtensor as dt
-from tests.backend_names import COMPILED
+from tests.backend_names import LONG_JAX_COMPILED
 from tests.effort import a_fiftieth, a_tenth, a_twentieth
 from tests.optional import jax, jnp
 from tests.tensor.control.bodies import Body, K, Loop, Unrolled, bodies
@@ -316,7 +316,7 @@ def test_many_gradients_by_an_inverse():
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("backend", COMPILED)
+@pytest.mark.parametrize("backend", LONG_JAX_COMPILED)
 def test_compiled(backend):
     @a_fiftieth
     @given(bodies(), st.sampled_from([2, 5]), seeds)
@@ -329,7 +329,7 @@ def test_compiled(backend):
 
 @pytest.mark.fuzz
 @pytest.mark.compiled
-@pytest.mark.parametrize("backend", COMPILED)
+@pytest.mark.parametrize("backend", LONG_JAX_COMPILED)
 def test_many_compiled(backend):
     @a_fiftieth
     @given(bodies(), st.sampled_from([0, 1, 2, 5]), KNOWN, seeds)

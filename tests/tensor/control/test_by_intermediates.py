@@ -10,7 +10,7 @@ from pytensor.raise_op import CheckAndRaise
 import dimtensor as dt
 from dimtensor.ops.loop import build_scan
 from dimtensor.ops.loop.spec import StepGraph
-from tests.backend_names import BACKENDS
+from tests.backend_names import LONG_JAX
 
 STEPS = 3
 LENGTHS = [1, 8, 9, 40, None]
@@ -46,7 +46,7 @@ def expected(role: str, y: np.ndarray) -> np.ndarray:
     return -2 * factor**2 * y
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG_JAX)
 @pytest.mark.parametrize("role", ["captured", "carried", "sequence"])
 def test_gradients_by_what_a_loop_takes(role, backend):
     for length in LENGTHS:
@@ -64,7 +64,7 @@ def test_gradients_by_what_a_loop_takes(role, backend):
             )  # fmt: skip
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG_JAX)
 def test_second_derivatives_by_a_slice_that_a_loop_captures(backend):
     c, day = dt.Dim("c", length=9), dt.Dim("day", length=STEPS)
     x, y = given("slice", 9, c)

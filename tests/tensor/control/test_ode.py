@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 
 import dimtensor as dt
 from dimtensor.testing.differences import assert_gradient
-from tests.backend_names import BACKENDS
+from tests.backend_names import LONG_JAX
 
 TIME = dt.Dim("time", length=5)
 TIMES = np.array([0.0, 0.5, 2.0, 2.5, 6.0])
@@ -98,7 +98,7 @@ def test_a_system_along_a_dim_and_a_batch_of_it(rng):
         np.testing.assert_allclose(batched[at], single.eval({one: value}), rtol=1e-12)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG_JAX)
 @pytest.mark.parametrize("n", [0, 1, 3])
 def test_states_along_a_late_dim(backend, n):
     """Steps within steps, whose states lie in a trace that is made as long as the data."""
@@ -135,8 +135,9 @@ def test_mistakes():
         dt.ode(lambda t, y: (y, y), 1.0, t)
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
-@pytest.mark.parametrize("backend", ["numba", pytest.param("jax", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("backend", ["numba", "jax"])
 def test_gradients_do_not_wait_for_steps_that_are_not_made(backend):
     """Nothing is as long as `max_steps`: a gradient reads the steps that ran, the last first."""
     t, rates = dt.data(TIMES, dims=TIME), list(RATES)

@@ -7,12 +7,8 @@ from pytensor.graph.traversal import ancestors
 
 import dimtensor as dt
 from dimtensor.ops.positions import Inhabited
+from tests.backend_names import LONG_JAX
 
-BACKENDS = [
-    "python",
-    pytest.param("numba", marks=pytest.mark.compiled),
-    pytest.param("jax", marks=pytest.mark.compiled),
-]
 K, T, M = dt.Dim("k"), dt.Dim("t"), dt.Dim("m")
 x = dt.tensor("x", dims=T)
 table = dt.tensor("table", dims=[T, M])
@@ -45,7 +41,7 @@ READERS = {
 EMPTY = {"x": [], "table": xr.DataArray(np.zeros((0, 2)), dims=["t", "m"]), "w": [1.0, 2.0]}
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG_JAX)
 @pytest.mark.parametrize("reader", READERS)
 def test_nothing_is_read_of_an_empty_dim(reader, backend):
     result = READERS[reader]()
@@ -59,7 +55,7 @@ def test_nothing_is_read_of_an_empty_dim(reader, backend):
     assert not found.any()
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG_JAX)
 def test_the_check_that_was_written_for_it_speaks_first(backend):
     checked = dt.check(dt.length(T) > 0, "there are no observations", x)
     f = dt.function([x, at], checked.isel(t=kept), backend=backend)
@@ -69,7 +65,7 @@ def test_the_check_that_was_written_for_it_speaks_first(backend):
 
 
 # what is kept of [0.5, 2.0] has one element
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG_JAX)
 @pytest.mark.parametrize(
     ("result", "expected"),
     [
@@ -88,7 +84,7 @@ def test_positions_among_what_a_mask_keeps_are_checked(result, expected, backend
             f(x=[0.5, 2.0], at=[position])
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG_JAX)
 @pytest.mark.parametrize(
     ("result", "position", "expected"),
     [
@@ -109,7 +105,7 @@ def test_written_positions_among_what_a_mask_keeps_are_checked(result, position,
             f(x=too_short)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG_JAX)
 def test_positions_that_a_mask_leaves_out_may_be_anything(backend):
     f = dt.function([x, at], x.isel(t=at.isel(k=at < 100)), backend=backend)
     assert f(x=[3.0, 4.0], at=[1, 10**6]).values.tolist() == [4.0]
@@ -118,7 +114,7 @@ def test_positions_that_a_mask_leaves_out_may_be_anything(backend):
 first = dt.floor(zero).astype("int64")
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG_JAX)
 @pytest.mark.parametrize(
     "needs_elements",
     [
@@ -143,7 +139,7 @@ def test_an_arm_that_is_not_taken_needs_no_elements(needs_elements, backend):
     assert float(f(x=[3.0], flag=True, zero=0.5)[0]) in (1.0, 3.0, 6.0)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG_JAX)
 def test_no_steps_need_no_elements(backend):
     chosen = dt.reduce(lambda s, p: dt.sin(s) + x.isel(t=p), zero, kept, over=k)
     f = dt.function([x, at, zero], chosen, backend=backend)

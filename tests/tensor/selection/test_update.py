@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 import dimtensor as dt
-from tests.backend_names import BACKENDS, COMPILED
+from tests.backend_names import LONG_JAX, LONG_JAX_COMPILED
 
 K = dt.Dim("k", coords=["a", "b", "c", "d"])
 T = dt.Dim("t", length=3)
@@ -96,7 +96,7 @@ def stays(at: np.ndarray, values: np.ndarray, in_step: bool) -> tuple[np.ndarray
     return whole, counts
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", LONG_JAX)
 @pytest.mark.parametrize("late", [False, True], ids=["fixed", "late"])
 @pytest.mark.parametrize("case", AGAIN)
 def test_the_last_of_several_values_stays_and_has_the_derivative(case, late, backend) -> None:
@@ -199,7 +199,7 @@ def test_batch_of_groups() -> None:
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("backend", COMPILED)
+@pytest.mark.parametrize("backend", LONG_JAX_COMPILED)
 def test_updates_whose_lengths_follow_from_values(backend: str) -> None:
     """JAX cannot jit these; both backends run them."""
     y, mask = dt.tensor("y", dims=OBS), dt.tensor("mask", dims=OBS, dtype="bool")
