@@ -183,6 +183,18 @@ def _reshaping():
     return pytensor.function([x, lengths], x.reshape(lengths, ndim=2), mode=STRICT)
 
 
+def test_a_reshape_to_lengths_of_fewer_bytes():
+    """One that is -1 becomes a quotient of lengths, which has eight."""
+    x, lengths = pt.matrix("x"), pt.ivector("lengths")
+    f = pytensor.function([x, lengths], x.reshape(lengths, ndim=2), mode=STRICT)
+    values = np.arange(12.0).reshape(3, 4)
+    for asked in [(2, -1), (-1, 6), (12, 1)]:
+        found = f(values, np.array(asked, "int32"))
+        np.testing.assert_array_equal(found, values.reshape(asked))
+    with pytest.raises(ValueError, match="keeps the number of elements"):
+        f(values, np.array([-1, 5], "int32"))
+
+
 def test_a_reshape_to_four_lengths_of_run_time():
     x, lengths = pt.vector("x"), [pt.lscalar(name) for name in "abcd"]
     f = pytensor.function([x, *lengths], x.reshape(lengths) * 2, mode=STRICT)

@@ -163,18 +163,18 @@ class Expressions:
         b.branch(condition, then, otherwise)
         b.begin(then)
         first = self.number(body)
-        slot = b.slot(first.type.llvm, align=first.type.size)
-        b.write(f"store {first.type.llvm} {first.text}, ptr {slot}, align {first.type.size}")
+        slot = other = b.slot(first.type.memory, align=first.type.size)
+        b.store(slot, first)
         b.jump(done)
         b.begin(otherwise)
         second = self.number(orelse)
-        if second.type != first.type:
-            raise NotNative("a conditional of two types")
-        b.write(f"store {first.type.llvm} {second.text}, ptr {slot}, align {first.type.size}")
+        if second.type != first.type:  # the type that can hold both is known only now
+            other = b.slot(second.type.memory, align=second.type.size)
+        b.store(other, second)
         b.jump(done)
         b.begin(done)
-        text = b.let(f"load {first.type.llvm}, ptr {slot}, align {first.type.size}")
-        return Value(text, first.type)
+        result = b.load(slot, first.type)
+        return result if other is slot else b.select(condition, result, b.load(other, second.type))
 
     def _choice(self, node: ir.Op) -> Value:
         """One of some numbers."""
