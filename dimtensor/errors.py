@@ -179,6 +179,8 @@ def did_you_mean(word: object, known: Sequence[str]) -> str:
     --------
     >>> did_you_mean("ibm", ["IBM", "GE"])
     " (did you mean 'IBM'?)"
+    >>> did_you_mean("random_seed", ["draws", "seed"])
+    " (did you mean 'seed'?)"
     """
     import difflib
 
@@ -190,6 +192,9 @@ def did_you_mean(word: object, known: Sequence[str]) -> str:
         if not close:
             alike = difflib.get_close_matches(word.casefold(), list(folded), n=1)
             close = [folded[name] for name in alike]
+        if not close:  # one word of several
+            words = word.casefold().split("_")
+            close = [folded[name] for name in words if name in folded and len(name) > 2]
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 

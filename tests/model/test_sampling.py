@@ -303,6 +303,7 @@ def test_missing_data_that_are_passed_over_are_no_matter():
             {"sead": 1},
             r"no option 'sead' \(did you mean 'seed'\?\)\n  options: draws, sampler",
         ),
+        ({"random_seed": 1}, r"no option 'random_seed' \(did you mean 'seed'\?\)"),
         ({"max_depth": 9}, r"no option 'max_depth' \(did you mean 'maxdepth'\?\)"),
         ({"nonsense_of_mine": 1}, r"no option 'nonsense_of_mine'\n"),
         ({"target_accept": "high"}, "does not take target_accept='high'"),
