@@ -173,7 +173,9 @@ def host_side(outputs: Sequence[Node]) -> dict[str, Any]:
         "indexed": indexed_leaves(outputs),
         "requirements": length_requirements(outputs),
         "relabelled": relabelled_dims(nodes),
-        "static": not any(has_run_time_length(dim) for node in nodes for dim in _dims_within(node)),
+        "static": not any(
+            map(has_run_time_length, {dim for node in nodes for dim in _dims_within(node)})
+        ),
     }
 
 

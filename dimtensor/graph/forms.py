@@ -10,7 +10,7 @@ A form is made of numbers, texts and tuples; of :class:`~dimtensor.dims.Dim` and
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
@@ -192,17 +192,24 @@ def plain(value: Any) -> Any:
 # -- parts -----------------------------------------------------------------------------------------
 
 
-def parts(form: Any, place: int = 0) -> Iterator[tuple[int, Any]]:
+def parts(form: Any, place: int = 0) -> list[tuple[int, Any]]:
     """Dims, nodes and arguments in a form, each with its place; unordered ones share it."""
-    if isinstance(form, (Dim, Node, Chosen, Place, Cut)):
-        yield place, form
-        if isinstance(form, Chosen):
-            yield place, form.dim
-        elif isinstance(form, Cut):
-            yield place, form.dim
-    elif type(form) is Unordered:
-        for part in form:
-            yield from parts(part, 31 * place + 1)
-    elif type(form) is tuple:
+    found: list[tuple[int, Any]] = []
+    _add_parts(form, place, found)
+    return found
+
+
+def _add_parts(form: Any, place: int, found: list[tuple[int, Any]]) -> None:
+    kind = type(form)
+    if kind is str:
+        return
+    if kind is tuple:
         for number, part in enumerate(form, start=2):
-            yield from parts(part, 31 * place + number)
+            _add_parts(part, 31 * place + number, found)
+    elif kind is Unordered:
+        for part in form:
+            _add_parts(part, 31 * place + 1, found)
+    elif isinstance(form, (Dim, Node, Place, Cut, Chosen)):
+        found.append((place, form))
+        if isinstance(form, (Chosen, Cut)):
+            found.append((place, form.dim))

@@ -15,18 +15,22 @@ def toposort(outputs: Iterable[Node], stop: Collection[Node] = ()) -> list[Node]
     order: list[Node] = []
     seen: set[Node] = set()
     for output in outputs:
-        stack: list[tuple[Node, int]] = [(output, 0)]
-        while stack:
-            node, at = stack.pop()
-            if node in seen:
-                continue
-            if at < len(node.inputs) and node not in stop:
-                stack.append((node, at + 1))
-                if node.inputs[at] not in seen:
-                    stack.append((node.inputs[at], 0))
-            else:
+        path: list[Node] = []  # from an output, and beside it what is left of the inputs of each
+        todo = [iter((output,))]
+        while todo:
+            for node in todo[-1]:
+                if node in seen:
+                    continue
                 seen.add(node)
+                if node.inputs and node not in stop:
+                    path.append(node)
+                    todo.append(iter(node.inputs))
+                    break
                 order.append(node)
+            else:
+                todo.pop()
+                if path:
+                    order.append(path.pop())
     return order
 
 

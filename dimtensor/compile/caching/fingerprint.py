@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import heapq
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -112,6 +113,7 @@ class _DimForms(dict[Dim, tuple]):
     def __init__(self, masks: set[Node]):
         super().__init__()
         self._masks = masks
+        self._masked: dict[Dim, bool] = {}
 
     def __missing__(self, dim: Dim) -> tuple:
         form = self[dim] = dim_form(dim, self._masks)
@@ -126,6 +128,13 @@ class _DimForms(dict[Dim, tuple]):
             yield from self.with_parents(parent)
         yield dim
 
+    def has_mask(self, dim: Dim) -> bool:
+        """Whether the form of a dim refers to a mask."""
+        known = self._masked.get(dim)
+        if known is None:
+            known = self._masked[dim] = any(True for _ in self.masks(dim))
+        return known
+
     def masks(self, dim: Dim) -> Iterator[Node]:
         """The masks that the form of a dim refers to."""
         form = self[dim]
@@ -139,6 +148,10 @@ class _DimForms(dict[Dim, tuple]):
         while self[dim][0] != "plain" and isinstance(dim, DerivedDim) and dim.named_as_parent:
             (dim,) = dim.parents
         return dim
+
+
+# a node, the place in it where a node or dim is used, that node or dim, and the table of its colour
+_Use = tuple[Node, int, Any, dict[Any, int]]
 
 
 class _Colours:
@@ -188,42 +201,54 @@ class _Colours:
 
     def of(self, form: Any) -> int:
         """The colour of a form: equal in every process."""
-        if type(form) is Unordered:
-            return hash((1, *sorted(map(self.of, form))))
-        if isinstance(form, str):
+        kind = type(form)
+        if kind is str:
             return _text(form)
-        if isinstance(form, Node):
+        if kind is Node:
             return self._colour_node(form)
+        if kind is tuple:
+            return hash((4, *map(self.of, form)))
+        if kind is Unordered:
+            return hash((1, *sorted(map(self.of, form))))
         if isinstance(form, Dim):
             return self.dim(form)
         if isinstance(form, Chosen):
             return hash((2, self.dim(form.dim)))
         if isinstance(form, (Place, Cut)):
             return 3
-        if type(form) is tuple:
-            return hash((4, *map(self.of, form)))
-        return form if type(form) is int else _text(repr(form))
+        return form if kind is int else _text(repr(form))
 
-    def _uses(self, nodes: Sequence[Node]) -> list[tuple[Node, int, Any]]:
-        found = []
+    def _uses(self, nodes: Sequence[Node]) -> list[_Use]:
+        found: list[_Use] = []
+        used: dict[Dim, None] = {}
         for node in nodes:
             for place, part in self._parts[node]:
-                if isinstance(part, (Dim, Node)):
-                    found.append((node, place, part))
-            found += [(node, -at, dim) for at, dim in enumerate(self._plan.sort(node.dims), 1)]
+                if type(part) is Node:
+                    found.append((node, place, part, self.nodes))
+                elif isinstance(part, Dim):
+                    used[part] = None
+                    found.append((node, place, part, self.dims))
+            for at, dim in enumerate(self._plan.sort(node.dims), 1):
+                used[dim] = None
+                found.append((node, -at, dim, self.dims))
             if node.categories is not None:
-                found.append((node, 0, node.categories))
+                used[node.categories] = None
+                found.append((node, 0, node.categories, self.dims))
+        for dim in used:
+            self.dim(dim)
         return found
 
-    def _refine(self, uses: Sequence[tuple[Node, int, Any]]) -> None:
-        heard: dict[Any, list[int]] = {}
-        for node, place, part in uses:
-            own = self.nodes[part] if isinstance(part, Node) else self.dim(part)
-            heard.setdefault(part, []).append(hash((place, self.nodes[node])))
-            heard.setdefault(node, []).append(hash((place, own)))
-        for one, colours in heard.items():
-            table: Any = self.nodes if isinstance(one, Node) else self.dims
-            table[one] = hash((table[one], *sorted(colours)))
+    def _refine(self, uses: Sequence[_Use]) -> None:
+        heard_by: tuple[dict[Any, list[int]], ...] = (defaultdict(list), defaultdict(list))
+        of_nodes, of_dims = heard_by
+        for node, place, part, table in uses:
+            heard = of_nodes if table is self.nodes else of_dims
+            heard[part].append(hash((place, self.nodes[node])))
+            of_nodes[node].append(hash((place, table[part])))
+        tables: tuple[dict[Any, int], ...] = (self.nodes, self.dims)
+        for table, all_heard in zip(tables, heard_by, strict=True):
+            for one, colours in all_heard.items():
+                table[one] = hash((table[one], *sorted(colours)))
 
 
 @bounded(4096)
@@ -303,19 +328,23 @@ class _Writer:
                 stack += [(one, False) for one in reversed(below) if one not in self.numbers]
 
     def _below(self, node: Node) -> Iterator[Node]:
-        for dim in sorted(self.dims_of[node], key=self._dim_key):
+        masked = [dim for dim in self.dims_of[node] if self.dim_forms.has_mask(dim)]
+        for dim in sorted(masked, key=self._dim_key):
             yield from self.dim_forms.masks(dim)
         yield from self._nodes_in(self.forms[node])
 
-    def _nodes_in(self, form: Any) -> Iterator[Node]:
-        if isinstance(form, Node):
-            yield form
-        elif type(form) is Unordered:
-            for part in sorted(form, key=self._part_key):
-                yield from self._nodes_in(part)
-        elif type(form) is tuple:
-            for part in form:
-                yield from self._nodes_in(part)
+    def _nodes_in(self, form: Any) -> list[Node]:
+        if type(form) is Unordered:
+            form = sorted(form, key=self._part_key)
+        elif type(form) is not tuple:
+            return [form] if type(form) is Node else []
+        found: list[Node] = []
+        for part in form:
+            if type(part) is Node:
+                found.append(part)
+            elif isinstance(part, tuple):
+                found += self._nodes_in(part)
+        return found
 
     def _part_key(self, part: Any) -> tuple:
         first = part[0] if type(part) is tuple else part
@@ -335,7 +364,8 @@ class _Writer:
         found: dict[Dim, None] = {}
         sources = [(source,) for source in self.inputs if isinstance(source, Dim)]
         for dims in (*sources, *(self.dims_of[node] for node in self.nodes)):
-            for dim in sorted(dims, key=self._dim_key):
+            new = [dim for dim in dims if dim not in found]
+            for dim in sorted(new, key=self._dim_key):
                 for one in self.dim_forms.with_parents(dim):
                     found[one] = None
         pairs: list[tuple[Dim, Dim]] = []
@@ -356,12 +386,15 @@ class _Writer:
         return (self._written(self.forms[node]), dims, node.dtype, categories)
 
     def _written(self, form: Any) -> Any:
+        kind = type(form)
+        if kind is str:
+            return form
+        if kind is tuple:
+            return tuple(map(self._written, form))
+        if kind is Unordered:
+            return tuple(self._written(part) for part in sorted(form, key=self._number))
         if isinstance(form, (Dim, Node, Chosen, Place, Cut)):
             return self._ref(form)
-        if type(form) is Unordered:
-            return tuple(self._written(part) for part in sorted(form, key=self._number))
-        if type(form) is tuple:
-            return tuple(map(self._written, form))
         return form
 
     def _number(self, part: Any) -> int:
@@ -391,14 +424,12 @@ class _Writer:
 
         It depends on how lengths compare; those of other dims need not compare in the same way.
         """
-        pairs: list[tuple[Dim, Dim]] = []
-        met: dict[Dim, None] = {}
+        met: dict[Dims, None] = {}
         for node in self.nodes:
             for dims in _dims_beside(node, self.parts[node]):
-                axes = self.plan.sort(dims)
-                met.update(dict.fromkeys(axes))
-                pairs += pairwise(axes)
-        used = sorted(met, key=self.numbers.__getitem__)
+                met[self.plan.sort(dims)] = None
+        pairs = [pair for axes in met for pair in pairwise(axes)]
+        used = sorted({dim for axes in met for dim in axes}, key=self.numbers.__getitem__)
         return [self.numbers[dim] for dim in _first_that_fits(used, pairs)]
 
 

@@ -46,6 +46,7 @@ class AxisOrder:
 
     def __init__(self, ranks: Mapping[Dim, tuple], cost: int = 0):
         self._ranks = dict(ranks)
+        self._sorted: dict[Dims, Dims] = {}  # a graph has few different sets of dims
         self.cost = cost
 
     @classmethod
@@ -63,7 +64,11 @@ class AxisOrder:
 
     def sort(self, dims: Iterable[Dim]) -> Dims:
         """Dims in the order of their axes."""
-        return tuple(sorted(dims, key=self.key))
+        given = tuple(dims)
+        known = self._sorted.get(given)
+        if known is None:
+            known = self._sorted[given] = tuple(sorted(given, key=self.key))
+        return known
 
     def __str__(self) -> str:
         return " < ".join(dim.short for dim in self.sort(self._ranks))
