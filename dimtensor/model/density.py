@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from dimtensor.dims import Dim, Dims
 from dimtensor.dist.catalogue import TABLE
@@ -257,15 +257,25 @@ def _new_density(model: Model, jacobian: bool) -> tuple[LogDensity, dict[Source,
     return density, placed.sources
 
 
-def evaluate_terms(model: Model, point: Any, names: list[str], ahead: bool = False) -> xr.Dataset:
-    """Terms of variables at a point, or at many; of elements given those before if `ahead`."""
+# a term is of each element, of each given those before it, or of those that belong together
+Which = Literal["elements", "ahead", "groups"]
+
+
+def evaluate_terms(
+    model: Model, point: Any, names: list[str], which: Which = "elements"
+) -> xr.Dataset:
+    """Terms of variables at a point, or at many."""
     from dimtensor.model.records import as_dataset
 
     placed = Placed(model, noncentred=False)
     if placed.summed:
         summed = summed_terms(placed)
-        everything = set(names) == set(model.variables)
-        wanted = summed.terms if everything else summed.of(names, ahead)
+        if which == "groups":
+            wanted = summed.groups(names)
+        elif set(names) == set(model.variables):
+            wanted = summed.terms
+        else:
+            wanted = summed.of(names, which == "ahead")
     else:
         wanted = {name: placed._term(name, model.variables[name]) for name in names}
     if isinstance(point, Mapping) and not hasattr(type(point), "data_vars"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 HOW = ("draws", "probabilities", "most probable")
+# a bound is computed for so many states together of what it depends on
+MOST_BOUNDS = 10_000
+# what reads the elements beside it alone
+_BESIDE = ("input", "data", "constant", "elemwise", "cast", "named", "check")
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,8 @@ class Summed:
     ahead : dict of str to DimTensor
         Log densities of elements of variables along a chain, given those before.
     steps : str
+    together : dict of str to tuple of str
+        Which variables a term is the log density of.
     """
 
     terms: dict[str, DimTensor]
@@ -52,6 +59,7 @@ class Summed:
     steps: str
     ahead: dict[str, DimTensor]
     not_ahead: dict[str, str]
+    together: dict[str, tuple[str, ...]]
 
     def of(self, names: Sequence[str], ahead: bool = False) -> dict[str, DimTensor]:
         """Terms of variables by themselves, or of elements given those before.
@@ -70,7 +78,7 @@ class Summed:
                     f"there is no log density of each element of {name!r} given those before it: "
                     f"{self.not_ahead[name]}"
                 )
-            hint = "log_density() and logp() have the sum of all of them"
+            hint = "grouped=True is that of those which share it, together"
             if name in self.ahead:
                 hint += "; one_step_ahead=True is that of each element given those before it"
             raise GraphError(
@@ -81,6 +89,26 @@ class Summed:
             )
         return {name: found[name] for name in names if name in found}
 
+    def groups(self, names: Sequence[str]) -> dict[str, DimTensor]:
+        """Terms of variables, in which those that share what is summed out are together.
+
+        Raises
+        ------
+        GraphError
+            If one has a log density together with others than these.
+        """
+        found = {}
+        for label, members in self.together.items():
+            others = [name for name in members if name not in names]
+            if others and len(others) < len(members):
+                raise GraphError(
+                    f"there is no log density of {listing(sorted({*members} - {*others}))} by "
+                    f"themselves: what is summed out depends on {listing(others)}, too"
+                )
+            if not others:
+                found[label] = self.terms[label]
+        return found
+
 
 def unknowns_of(placed: Placed) -> list[Unknown]:
     """The variables of a model that are summed out, and their states.
@@ -90,30 +118,43 @@ def unknowns_of(placed: Placed) -> list[Unknown]:
     InputError
         If nothing says which values one may have.
     """
-    found = []
+    found: list[Unknown] = []
     for name, node in placed.summed.items():
         states = placed.model._marginal.get(name)
         counted = node.categories is None and node.dtype != "bool" and not is_float(node.dtype)
         if states is None and counted:
-            states = known_states(placed.distributions[name].support)
+            states = known_states(placed.distributions[name].support, found)
         found.append(unknown_of(node, name, states))
     return found
 
 
-def known_states(support: Any) -> range | None:
-    """All values in a support with two bounds; None where it has not."""
+def known_states(support: Any, known: Sequence[Unknown] = ()) -> range | None:
+    """All values in a support with two bounds; None where it has not.
+
+    Bounds may depend on unknowns whose states are known.
+    """
     if not isinstance(support, Integers):
         return None
-    low, high = _number(support.low, False), _number(support.high, True)
+    low, high = _number(support.low, False, known), _number(support.high, True, known)
     return None if low is None or high is None else range(low, high + 1)
 
 
-def _number(bound: Any, largest: bool) -> int | None:
+def _number(bound: Any, largest: bool, known: Sequence[Unknown]) -> int | None:
     """The widest bound of all elements."""
     if not isinstance(bound, TensorHandle):
         return None if bound is None else int(bound)
-    if free_inputs([bound.node]) or any(x.kind == "rv" for x in toposort([bound.node])):
+    inputs = free_inputs([bound.node])
+    read = [unknown for unknown in known if unknown.node in inputs]
+    nodes = toposort([bound.node])
+    if len(read) < len(inputs) or any(x.kind == "rv" for x in nodes):
         return None
+    if read:
+        ways = math.prod(int(unknown.states.length or 0) for unknown in read)
+        if ways > MOST_BOUNDS or any(x.kind not in _BESIDE for x in nodes):
+            return None  # elements of other positions may have other states
+        each = {u.node: u.value(u.named_states(0)) for u in read}
+        (node,) = rebuild([bound.node], {x: value.node for x, value in each.items()})
+        bound = wrap(node)
     values = wrap(bound.node).eval().values
     return int(values.max() if largest else values.min()) if values.size else 0
 
@@ -128,18 +169,19 @@ def summed_terms(placed: Placed) -> Summed:
     refused: dict[str, str] = {}
     ahead: dict[str, DimTensor] = {}
     not_ahead: dict[str, str] = {}
+    together: dict[str, tuple[str, ...]] = {}
     # of what is observed in part the known values have a density
     hidden = {unknown.name for unknown in unknowns} - set(placed.model.observed)
     for origins, parts in _together(marginal.parts):
         names = sorted(origins - hidden)
         if not origins & {unknown.name for unknown in unknowns}:
             (name,) = names
-            found[name] = terms[name]
+            found[name], together[name] = terms[name], (name,)
             continue
         observed = [name for name in names if name in placed.model.observed]
         reason = _why_not(placed, names, observed, parts)
         if not reason:
-            found[names[0]] = _sum(parts)
+            found[names[0]], together[names[0]] = _sum(parts), (names[0],)
             continue
         refused |= dict.fromkeys(names, reason)
         for name in observed:
@@ -149,8 +191,8 @@ def summed_terms(placed: Placed) -> Summed:
             else:
                 ahead[name] = given
         label = names[0] if len(names) == 1 else " and ".join(names or sorted(origins))
-        found[label] = _sum(parts)
-    return Summed(found, refused, marginal.text, ahead, not_ahead)
+        found[label], together[label] = _sum(parts), tuple(names)
+    return Summed(found, refused, marginal.text, ahead, not_ahead, together)
 
 
 def _why_not(

@@ -161,7 +161,9 @@ def step_rows(
 ) -> tuple[list[Row], list[tuple[Lag, Row]]]:
     """The rows after a position, and those of what was integrated out."""
     left, trace = list(rows), []
-    for lag in (Lag(u, chain.orders[u]) for u in chain.eliminated):
+    # rows of older elements depend on later ones: those that are left keep a sure row each
+    oldest = sorted((Lag(u, chain.orders[u]) for u in chain.eliminated), key=lambda lag: -lag.by)
+    for lag in oldest:
         row, left = solved(left, lag, terms)
         trace.append((lag, row))
     found = triangle(chain, left, 1, terms)

@@ -26,6 +26,8 @@ from dimtensor.errors import (
 )
 from dimtensor.graph import toposort
 from dimtensor.model.checking.processes import check_numbers, options_without, run_all
+from dimtensor.model.density import Placed, Which
+from dimtensor.model.summed import summed_terms
 from dimtensor.tensor.handle import TensorHandle
 
 if TYPE_CHECKING:
@@ -144,6 +146,23 @@ class CrossValidation:
         )
 
 
+class _Which(NamedTuple):
+    """What has a log density of its own: elements, or groups of them along a dim."""
+
+    terms: Which
+    dim: str
+    places: np.ndarray | None  # the label of the group of each position that is left out
+
+    def positions(self, predicted: np.ndarray, example: xr.DataArray) -> np.ndarray:
+        """Positions of what is predicted along the dim."""
+        if self.places is None:
+            return predicted
+        places, labels = self.places[predicted], example.coords.get(self.dim)
+        if labels is None:
+            return np.unique(places)
+        return np.flatnonzero(np.isin(labels.values, places))
+
+
 class _Fold(NamedTuple):
     """Positions along a dim: what is known, and what is predicted."""
 
@@ -166,7 +185,8 @@ def cross_validate(
     """Fit a model to parts of its observations, and look at how it predicts the others.
 
     What is left out is masked in the log density, which is compiled once: the model keeps all of
-    its parameters, those of a time or a group that is left out, too.
+    its parameters, those of a time or a group that is left out, too. Observations that share what
+    was summed out are left out together, and have one log predictive density.
 
     Parameters
     ----------
@@ -226,22 +246,25 @@ def cross_validate(
     length = {fit.observed[name].sizes[along] for name in names}.pop()
     units = np.arange(length) if groups is None else groups
     parts = _folds(units, folds, seed) if ahead is None else _future(length, ahead, first, groups)
-    shared = (fit, along, names, draws, sampling)
+    which = _which(fit, along, over, groups, names)
+    shared = (fit, along, names, which, draws, sampling)
     arguments = [(part, seed + 1 + at) for at, part in enumerate(parts)]
     results, compiled = run_all(
         _one, shared, arguments, processes, "cross_validate", "cross-validating"
     )
-    pointwise = {name: xr.full_like(fit.observed[name], np.nan, dtype=float) for name in names}
-    number = np.full(length, -1)
+    pointwise = {name: xr.full_like(x, np.nan, dtype=float) for name, x in results[0][0].items()}
+    example = next(iter(pointwise.values()))
+    number = np.full(example.sizes[which.dim], -1)
     for at, (part, (found, _, _)) in enumerate(zip(parts, results, strict=True)):
-        number[part.predicted] = at
+        places = which.positions(part.predicted, example)
+        number[places] = at
         for name, values in found.items():
-            pointwise[name][{along: part.predicted}] = values.isel({along: part.predicted})
-    labels = pointwise[names[0]].coords.get(along)
-    coords = None if labels is None else {along: labels}
+            pointwise[name][{which.dim: places}] = values.isel({which.dim: places})
+    labels = example.coords.get(which.dim)
+    coords = None if labels is None else {which.dim: labels}
     return CrossValidation(
         xr.Dataset(pointwise),
-        xr.DataArray(number, coords, along, along if groups is None else _name_of(over)),
+        xr.DataArray(number, coords, which.dim, along if groups is None else _name_of(over)),
         results[0][2],
         xr.DataArray([diverged for _, diverged, _ in results], dims="fold"),
         compiled,
@@ -298,6 +321,37 @@ def _check(fit: Model, names: list[str]) -> None:
                 )
 
 
+def _which(
+    fit: Model, along: str, over: Any, groups: np.ndarray | None, names: list[str]
+) -> _Which:
+    """What is predicted: elements, or where they share what is summed out, all that do."""
+    placed = Placed(fit, noncentred=False)
+    if not placed.summed:
+        return _Which("elements", along, None)
+    summed = summed_terms(placed)
+    if not summed.refused.keys() & set(names):
+        return _Which("elements", along, None)
+    found = summed.groups(names)
+    dims = [{dim.short for dim in term.dims} for term in found.values()]
+    if groups is None and all(along in one for one in dims):
+        return _Which("groups", along, None)
+    if groups is not None:
+        name = fit._name(over, fit._found.inputs, "data")
+        of = fit._found.inputs[name].categories
+        if of is not None and all(of.short in one for one in dims):
+            return _Which("groups", of.short, fit.defaults[name].values)
+    apart = listing(sorted(set[str]().union(*dims))) if found else ""
+    raise GraphError(
+        build_message(
+            f"cross_validate: observations share what is summed out along {along!r}, and have one "
+            + (f"log density for each position along {apart}" if apart else "log density in all"),
+            hint=f"leave out along {apart}, or by data that tell the position along it"
+            if apart
+            else "there is nothing that could be left out",
+        )
+    )
+
+
 def _folds(units: np.ndarray, folds: int, seed: int) -> list[_Fold]:
     """Units in random parts of nearly equal size."""
     check_numbers("cross_validate", folds=folds)
@@ -336,7 +390,7 @@ def _one(shared: Any, argument: Any) -> tuple[Mapping[str, xr.DataArray], int, i
     import xarray as xr
     from scipy.special import logsumexp
 
-    fit, along, names, draws, options = shared
+    fit, along, names, which, draws, options = shared
     part, seed = argument
     kept = {}
     for name in names:
@@ -350,11 +404,16 @@ def _one(shared: Any, argument: Any) -> tuple[Mapping[str, xr.DataArray], int, i
             draws, seed=seed, progress_bar=False, report=False, unconstrained=False, cores=None
             if options.get("sampler", "nutpie") != "nutpie" else 1, **options,
         )  # fmt: skip
-    terms = fit._terms(post["posterior"].to_dataset(), names)
-    found = {}
-    for name in names:
-        values = terms[name].transpose("chain", "draw", *fit.observed[name].dims)
-        total = values.sizes["chain"] * values.sizes["draw"]
+    terms = fit._terms(post["posterior"].to_dataset(), names, which.terms)
+    total, found = post["posterior"].sizes["chain"] * post["posterior"].sizes["draw"], {}
+    for name, values in terms.items():
+        dims = [dim for dim in values.dims if dim not in ("chain", "draw")]
+        if which.terms == "elements":
+            dims = list(fit.observed[name].dims)
+        values = values.transpose("chain", "draw", *dims)
         mean = logsumexp(values.values, axis=(0, 1)) - math.log(total)
-        found[name] = fit.observed[name].copy(data=mean).where(fit.observed[name].notnull())
+        if which.terms == "elements":
+            found[name] = fit.observed[name].copy(data=mean).where(fit.observed[name].notnull())
+        else:
+            found[name] = values.isel(chain=0, draw=0, drop=True).copy(data=mean)
     return found, int(post["sample_stats"]["diverging"].sum()), total

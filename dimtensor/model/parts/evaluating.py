@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from dimtensor.errors import InputError
-from dimtensor.model.density import evaluate_terms
+from dimtensor.model.density import Which, evaluate_terms
 from dimtensor.model.inference.results import LEADING, extended, posterior_of, with_leading
 from dimtensor.model.missing import left
 from dimtensor.model.parts.approximating import Approximating
@@ -65,10 +65,12 @@ class Evaluating(Approximating):
         """
         return self._terms(point, list(self.variables))
 
-    def _terms(self, point: Any, names: list[str], ahead: bool = False) -> xr.Dataset:
-        return evaluate_terms(cast("Model", self), point, names, ahead)
+    def _terms(self, point: Any, names: list[str], which: Which = "elements") -> xr.Dataset:
+        return evaluate_terms(cast("Model", self), point, names, which)
 
-    def log_likelihood(self, post: Any, *, one_step_ahead: bool = False) -> xr.DataTree:
+    def log_likelihood(
+        self, post: Any, *, one_step_ahead: bool = False, grouped: bool = False
+    ) -> xr.DataTree:
         """Log densities of what is observed for each draw, element by element.
 
         Parameters
@@ -78,6 +80,10 @@ class Evaluating(Approximating):
         one_step_ahead : bool, optional
             Where a chain is summed out, elements of what depends on it are not independent of each
             other. With this the log density of each is that given all elements before it.
+        grouped : bool, optional
+            Elements that share what is summed out have one log density, those of a subject or of
+            a whole chain, and variables that share it do, under all of their names. It is that of
+            groups that are left out as a whole.
 
         Returns
         -------
@@ -89,7 +95,8 @@ class Evaluating(Approximating):
         InputError
             If nothing is observed.
         GraphError
-            If elements share what is summed out, and are not asked for one step ahead.
+            If elements share what is summed out, and are asked for neither one step ahead nor in
+            groups.
 
         Examples
         --------
@@ -103,10 +110,20 @@ class Evaluating(Approximating):
         """
         if not self.observed:
             raise InputError("log_likelihood: the model has no observations; model.observe({...})")
-        found = self._terms(posterior_of(post), list(self.observed), one_step_ahead)
-        kept = {name: left(found[name], x) for name, x in self.observed.items()}
+        if one_step_ahead and grouped:
+            raise InputError("log_likelihood: elements one step ahead are in no groups")
+        which: Which = "ahead" if one_step_ahead else "groups" if grouped else "elements"
+        found = self._terms(posterior_of(post), list(self.observed), which)
+        kept = {str(name): self._known(str(name), x) for name, x in found.items()}
         found = as_dataset(kept, LEADING)
         return extended(post, {"log_likelihood": with_leading(found, post)})
+
+    def _known(self, name: str, values: xr.DataArray) -> xr.DataArray:
+        """Something of each observation without those that are missing."""
+        observed = self.observed.get(name)
+        if observed is None or not set(observed.dims) <= set(values.dims):
+            return values  # of groups
+        return left(values, observed)
 
     def log_prior(self, post: Any) -> xr.DataTree:
         """Log densities of the free variables for each draw; as :meth:`log_likelihood`.

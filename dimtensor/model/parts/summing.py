@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from dimtensor.errors import InputError, listing
+from dimtensor.errors import InputError, ModelWarning, build_message, listing, warn
+from dimtensor.graph import toposort
 from dimtensor.model.density import Placed
 from dimtensor.model.inference.results import LEADING, extended, posterior_of, with_leading
 from dimtensor.model.predictive.drawing import Drawing
@@ -84,6 +85,29 @@ class Summing(Drawing):
         other._associative_scan = self._associative_scan or associative_scan
         unknowns_of(_placed(other))
         return other
+
+    def _tell_drawn_anew(self, targets: Iterable[str], draws: Any, new: bool) -> None:
+        nodes = {name: v.node for name, v in self.variables.items()} | self._found.named
+        above = {x.name for x in toposort([nodes[name] for name in targets if name in nodes])}
+        lacking = [name for name in self._marginal if name in above and name not in draws]
+        # along a dim that gets its length from new data elements are others
+        lacking = [name for name in lacking if name not in self.observed and name not in targets
+                   and not (new and any(dim.length is None for dim in nodes[name].dims))
+                   ]  # fmt: skip
+        if not lacking or not self.observed:
+            return
+        shared = summed_terms(_placed(self)).refused
+        readers = toposort([self.variables[name].node for name in shared if name in self.observed])
+        told = [name for name in lacking if nodes[name] in readers]
+        if told:
+            warn(
+                build_message(
+                    f"predict: {listing(told)} was summed out, and the draws have no values of it: "
+                    "it is drawn as that of new elements, whatever was observed",
+                    hint="predict(fit.recover(post, seed=1), ...) takes it given the observations",
+                ),
+                ModelWarning,
+            )
 
     @property
     def elimination(self) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.backends import backend_of
 from dimtensor.backends.progress import Progress
 from dimtensor.dims import Dim
-from dimtensor.errors import InputError, build_message, did_you_mean, listing
+from dimtensor.errors import DimError, InputError, build_message, did_you_mean, listing
 from dimtensor.graph import Node, toposort
 from dimtensor.model.inference.results import as_tree, extended, known_groups, posterior_of
 from dimtensor.model.predictive.generation import CHAIN, DRAW, Draws, as_input
@@ -127,6 +127,7 @@ class Drawing(ABC):
         """
         predictive = {*self.observed, *(x.node.name for x in self.outputs if x.node.kind == "rv")}
         targets = {**{name: v.node for name, v in self.variables.items()}, **self._found.named}
+        _check_told(dims or {}, targets)
         told = {CHAIN: 1, DRAW: n, **(dims or {})}
         found = self._draws(targets, {}, seed, told, {}, {}, backend)
         prior = {name: x for name, x in found.items() if name not in predictive}
@@ -150,7 +151,8 @@ class Drawing(ABC):
         Parameters
         ----------
         post : DataTree or Dataset
-            Draws with the dims chain and draw. Variables that it lacks are drawn.
+            Draws with the dims chain and draw. Variables that it lacks are drawn; those that were
+            summed out are in it after :meth:`recover`.
         data : dict of DimTensor (or its name) to value, optional
             Other values of inputs, of other lengths and labels.
         seed : int
@@ -179,6 +181,13 @@ class Drawing(ABC):
             If there is no seed, or an input has no value.
         LabelError
             If data have labels that a dim lacks.
+        DimError
+            If a dim has another length than that asked for, or draws have another one than data.
+
+        Warns
+        -----
+        ModelWarning
+            If observations share what was summed out, and the draws lack it.
 
         Examples
         --------
@@ -201,6 +210,9 @@ class Drawing(ABC):
         # what depends on no variable that is given is drawn as often
         told |= {CHAIN: draws.sizes["chain"], DRAW: draws.sizes["draw"]}
         targets = model._targets(names)
+        _check_told(told, targets)
+        model._check_lengths(targets, draws, wider)
+        self._tell_drawn_anew(targets, draws, bool(data))
         # observations that others along the wider dim follow from
         begun = {name: x for name, x in self.observed.items() if name not in model.observed
                  and not set(wider).isdisjoint(self.variables[name].distribution.event_dims)
@@ -215,6 +227,31 @@ class Drawing(ABC):
             groups = {"predictions_constant_data": constant} if constant is not None else {}
         tree = as_tree({group: (found, sizes)}, groups)
         return extended(post, {name: tree[name].to_dataset() for name in tree.children})
+
+    def _check_lengths(
+        self, targets: Mapping[str, Node], draws: Any, wider: Mapping[Dim, Dim]
+    ) -> None:
+        """Raise where draws of a variable have another length than the data of the model."""
+        above = {x.name for x in toposort(list(targets.values())) if x.kind == "rv"}
+        for name in (name for name in self.variables if name in above and name in draws):
+            for dim in self.variables[name].node.dims:
+                own = draws[name].sizes.get(dim.short)
+                if own is None or dim.length is not None or dim in wider:
+                    continue
+                for other, x in self.data.items():
+                    if dim in self._found.inputs[other].dims and x.sizes[dim.short] != own:
+                        raise DimError(
+                            build_message(
+                                f"predict: {name!r} has {own} elements along {dim.short!r} in the "
+                                f"draws, and {other!r} has {x.sizes[dim.short]}",
+                                hint=f"of draws without it, post['posterior'].drop_vars({name!r}), "
+                                "new elements are drawn",
+                            )
+                        )
+
+    @abstractmethod
+    def _tell_drawn_anew(self, targets: Iterable[str], draws: Any, new: bool) -> None:
+        """Warn of variables that are drawn although observations tell them."""
 
     def _targets(self, names: Iterable[Any] | None) -> dict[str, Node]:
         known = {**{n: v.node for n, v in self.variables.items()}, **self._found.named}
@@ -286,6 +323,20 @@ class Drawing(ABC):
             if node.kind == "data" and name not in self.data
         }
         return {**own, **self.data}
+
+
+def _check_told(told: Mapping[Dim, Any], targets: Mapping[str, Node]) -> None:
+    """Raise where a length is asked for that a dim has not."""
+    for dim, value in told.items():
+        length = value if isinstance(value, int) else len(value)
+        if dim.length is not None and dim.length != length:
+            raise DimError(
+                build_message(
+                    f"dims: {dim.short!r} has the length {dim.length}, not {length}",
+                    [("variables", listing([n for n, x in targets.items() if dim in x.dims]))],
+                    f"predict takes a wider dim: dims={{{dim.short}: dt.Dim({dim.short!r}, ...)}}",
+                )
+            )
 
 
 def _numbers(targets: Iterable[Node], values: Mapping[Any, Any], draws: Any) -> int:
