@@ -38,9 +38,10 @@ def captured_by(
     Notes
     -----
     What does not depend on the inner variables is captured whole: it is computed once, and a
-    derivative with respect to it finds it. Scalar constants stay inside. So do indices and shapes:
-    they are made where they are used. And so do checks that a step makes, and what is
-    made of them: they must not fail where no step runs.
+    derivative with respect to it finds it. Constant numbers stay inside, with axes or without: a
+    step in which the exponent 2 is known multiplies. So do indices and shapes: they are made where
+    they are used. And so do checks that a step makes, and what is made of them: they must not fail
+    where no step runs.
     """
     nodes = io_toposort([*inner, *whole], list(outputs))
     inside = set(inner)
@@ -79,16 +80,20 @@ def _is_index(variable: Variable) -> bool:
 
 
 def _is_small_constant(variable: Variable) -> bool:
-    """Whether a variable is a constant, or a number computed from constants."""
+    """Whether a variable is a constant, or one number that is computed from constants."""
     return all(map(_is_small, reached([variable], inputs_of)))
 
 
 def _is_small(variable: Variable) -> bool:
     if not isinstance(variable, Constant):
-        return variable.owner is not None and getattr(variable.type, "ndim", 1) == 0
-    return (
-        not isinstance(variable.type, TensorType) or variable.data.ndim == 0 or is_lengths(variable)
+        return variable.owner is not None and _is_one_number(variable)
+    return not isinstance(variable.type, TensorType) or (
+        variable.data.size == 1 or is_lengths(variable)
     )
+
+
+def _is_one_number(variable: Variable) -> bool:
+    return all(length == 1 for length in getattr(variable.type, "shape", (None,)))
 
 
 def is_lengths(constant: Constant) -> bool:
