@@ -112,6 +112,8 @@ def _stopping(op: Scan, body: Callable[..., Any], given: Any, length: Any) -> tu
     elements = [jax.ShapeDtypeStruct(x.shape[1:], x.dtype) for x in given.sequences]
     shapes = jax.eval_shape(body, *states, *elements, *given.captured)[n:m]
     traces = tuple(jnp.zeros((length, *x.shape), x.dtype) for x in shapes)
+    if length == 0:  # there is no element that a step could be traced with
+        return (*states, *traces, jnp.zeros((), jnp.int32))
 
     def goes_on(carry: Any) -> Any:
         done, go, *_ = carry

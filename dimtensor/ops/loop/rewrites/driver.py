@@ -70,6 +70,8 @@ def rewrite_loops(
     if rewrite_body is None:
         rewrite_body = rewrite_inner
     MergeOptimizer().rewrite(graph)
+    while share_steps(graph):
+        pass
     save_for_gradients(graph)
     for _ in range(_MOST_ROUNDS):
         MergeOptimizer().rewrite(graph)

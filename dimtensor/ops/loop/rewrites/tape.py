@@ -8,18 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from itertools import islice
+from typing import Any
 
 from pytensor.gradient import DisconnectedGrad
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.traversal import ancestors, io_toposort
+from pytensor.scalar.basic import Sub
 from pytensor.tensor.basic import Alloc
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.random.op import RandomVariable
+from pytensor.tensor.subtensor import Subtensor
 from pytensor.tensor.type import TensorType
 
 from dimtensor.ops.facts import CALL, facts_of
 from dimtensor.ops.graphs import inputs_of, replace_variables
+from dimtensor.ops.loop.capture import converted
 from dimtensor.ops.loop.node import Given, ScanGraph, Trace
 from dimtensor.ops.loop.op import Scan
 from dimtensor.traversal import reached
@@ -45,16 +49,61 @@ def save_for_gradients(graph: FunctionGraph) -> bool:
 
 def _made_before(node: Apply) -> list[Apply]:
     """Loops over the same steps, in the other direction, whose traces a loop reads."""
+    if node.op.stops:
+        return _stopped_before(node)
     found: dict[Apply, None] = {}
     for sequence in node.op.split_inputs(node.inputs).sequences:
         source = sequence.owner
-        if source is None or not isinstance(source.op, Scan) or source.op.stops or node.op.stops:
+        if source is None or not isinstance(source.op, Scan) or source.op.stops:
             continue
         if source.op.reverse != node.op.reverse and not source.op.inner_rewritten:
             same = source.inputs[0] is node.inputs[0]
             if same or (_key(source.inputs[0]) == _key(node.inputs[0])):
                 found[source] = None
     return list(found)
+
+
+def _stopped_before(node: Apply) -> list[Apply]:
+    """The loop that stopped and whose steps a loop goes back, from the last one that ran."""
+    if not node.op.derivative:
+        return []
+    for start in node.op.split_inputs(node.inputs).states:
+        made = start.owner
+        if made is None or not (
+            isinstance(made.op, Elemwise) and isinstance(made.op.scalar_op, Sub)
+        ):
+            continue
+        for number in made.inputs:
+            source = number.owner
+            if source is None or not isinstance(source.op, Scan) or source.op.inner_rewritten:
+                continue
+            if number is source.op.split_outputs(source.outputs).n_done:
+                return [source]
+    return []
+
+
+def _read_by_number(before: ScanGraph, after: ScanGraph) -> tuple[dict[Variable, Variable], Any]:
+    """What a step back reads of traces at the number of the step, and that number.
+
+    A counter starts at the last step that ran; a bound keeps it from leaving the traces.
+    """
+    traced = {out: trace.element for trace in before.traces for out in trace.outputs}
+    traces = {x.variable: traced[x.outside] for x in after.captured if x.outside in traced}
+    counters = {
+        state.variable
+        for state in after.states
+        if state.init.owner is not None and before.n_done in state.init.owner.inputs
+    }
+    found: dict[Variable, Variable] = {}
+    number: Any = None
+    for node in io_toposort(after.inner, after.outputs):
+        if not isinstance(node.op, Subtensor) or node.op.idx_list != (0,):
+            continue
+        trace, index = node.inputs
+        bounded = inputs_of(index)[0] if inputs_of(index) else index
+        if trace in traces and inputs_of(bounded) and inputs_of(bounded)[0] in counters:
+            found[node.outputs[0]], number = traces[trace], bounded
+    return found, number
 
 
 def _key(variable: Variable) -> Hashable:
@@ -76,7 +125,8 @@ def _written(variable: Variable) -> Hashable:
 
 def _save(graph: FunctionGraph, source: Apply, node: Apply) -> bool:
     before, after = ScanGraph(source), ScanGraph(node)
-    known = _known(before, after)
+    read, number = _read_by_number(before, after) if before.go_on is not None else ({}, None)
+    known = _known(before, after, read)
     saved = _worth_saving(before, after, known)
     if not saved:
         return False
@@ -84,33 +134,43 @@ def _save(graph: FunctionGraph, source: Apply, node: Apply) -> bool:
     for variable in saved:
         element = known[variable]
         stand_ins[variable] = TensorType(element.type.dtype, (None, *element.type.shape))()
-        before.traces.append(Trace(element, [stand_ins[variable]]))
+        # only steps that ran are read
+        before.traces.append(Trace(element, [stand_ins[variable]], is_open=number is not None))
     replace = before.build()
     replace_variables(graph, replace)
     for part in (*after.elements, *after.captured):
         part.outside = replace.get(part.outside, part.outside)
     for state in after.states:
         state.init = replace.get(state.init, state.init)
-    elements = {variable: variable.type() for variable in saved}
-    after.substitute(dict(elements))
-    after.elements += [Given(replace[stand_ins[v]], elements[v]) for v in saved]
+    if number is None:
+        elements = {variable: variable.type() for variable in saved}
+        after.elements += [Given(replace[stand_ins[v]], elements[v]) for v in saved]
+    else:
+        traces = {variable: replace[stand_ins[variable]].type() for variable in saved}
+        elements = {v: converted(trace[number], v.type) for v, trace in traces.items()}
+        after.captured += [Given(replace[stand_ins[v]], trace) for v, trace in traces.items()]
+    after.substitute(elements)
     replace_variables(graph, after.build())
     return True
 
 
-def _known(before: ScanGraph, after: ScanGraph) -> dict[Variable, Variable]:
+def _known(
+    before: ScanGraph, after: ScanGraph, read: dict[Variable, Variable]
+) -> dict[Variable, Variable]:
     """Variables of the loop that goes back, and what they are in the loop before."""
     given: dict[Hashable, Variable] = {
         out: trace.element for trace in before.traces for out in trace.outputs
     }
+    # a trace that is captured is no element of it
+    traces = set(given) if before.go_on is not None else set()
     # equal ones, which were not merged yet, have one key
     same = {part.variable: _key(part.outside) for part in (*before.elements, *before.captured)}
     given |= {key: variable for variable, key in same.items()}
     known = {
         part.variable: given[_key(part.outside)]
         for part in (*after.elements, *after.captured)
-        if _key(part.outside) in given
-    }
+        if _key(part.outside) in given and part.outside not in traces
+    } | read
 
     def key_of(node: Apply, inputs: Sequence[Variable]) -> Hashable:
         return node.op, tuple(same[v] if v in same else _key(v) for v in inputs)
