@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -143,9 +145,15 @@ def _classical(slope: Slope, start: Any, end: Any, y: Leaves, steps: int) -> Lea
 
 def _moved(y: Leaves, h: Any, weights: Sequence[float], slopes: Sequence[Leaves]) -> Leaves:
     """The state after a step in the direction of a weighted sum of slopes."""
+    return [x + h * total for x, total in zip(y, _weighted(weights, slopes), strict=True)]
+
+
+def _weighted(weights: Sequence[float], slopes: Sequence[Leaves]) -> Leaves:
+    """A weighted sum of slopes."""
+    terms = [(w, k) for w, k in zip(weights, slopes, strict=True) if w]
     return [
-        x + h * sum(w * k[at] for w, k in zip(weights, slopes, strict=True) if w)
-        for at, x in enumerate(y)
+        functools.reduce(operator.add, (w * k[at] for w, k in terms))
+        for at in range(len(slopes[0]))
     ]
 
 
@@ -164,11 +172,15 @@ class _Control:
 
     def norm(self, errors: Leaves, scales: Leaves) -> Any:
         """Root mean square of errors relative to what is allowed."""
-        parts = [(e / s) ** 2 for e, s in zip(errors, scales, strict=True)]
-        count = sum(_size(s) for s in scales)
-        total = sum(part.sum() for part in parts) / count
-        positive = total > 0  # the square root has no derivative at zero
-        return stop_gradient(where(positive, sqrt(where(positive, total, 1.0)), 0.0))
+        return sqrt(self.mean_square(errors, scales))
+
+    def mean_square(self, errors: Leaves, scales: Leaves) -> Any:
+        """Of errors relative to what is allowed; a constant to derivatives."""
+        parts = [
+            (stop_gradient(e) / stop_gradient(s)) ** 2 for e, s in zip(errors, scales, strict=True)
+        ]
+        total = functools.reduce(operator.add, (part.sum() for part in parts))
+        return total / sum(_size(s) for s in scales)
 
     def first_length(self, t: Any, end: Any, y: Leaves, slopes: Leaves) -> Any:
         scales = [self.atol + self.rtol * abs(x) for x in y]
@@ -209,16 +221,17 @@ class _Control:
         for node, weights in zip(_NODES, _STAGES, strict=True):
             moved = _moved(y, h, weights, slopes)
             slopes.append(self.slope(t + node * h, moved))
-        errors = _moved([x * 0 for x in y], h, _ERROR, slopes)
+        errors = [h * total for total in _weighted(_ERROR, slopes)]
         scales = [
             self.atol + self.rtol * maximum(abs(a), abs(b)) for a, b in zip(y, moved, strict=True)
         ]
-        error = self.norm(errors, scales)
-        fine = error <= 1
-        factor = _SAFETY * where(error > 0, error, 1e-10) ** (-1 / 5)
+        square = self.mean_square(errors, scales)
+        fine = square <= 1
+        # the error, which is of order 5, to the power of -1/5
+        factor = _SAFETY * where(square > 0, square, 1e-20) ** (-1 / 10)
         factor = minimum(maximum(factor, _SMALLEST), where(fine, _LARGEST, 1.0))
         # nan or inf: the step was much too long
-        factor = where(error < np.inf, factor, _SMALLEST)
+        factor = where(square < np.inf, factor, _SMALLEST)
         # a step that was cut short at a time says nothing about longer ones that fit
         longer = maximum(stop_gradient(abs(h)) * factor, where(fine & last, length, 0.0))
         return (
