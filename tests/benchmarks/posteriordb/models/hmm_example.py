@@ -1,7 +1,4 @@
-"""A hidden Markov model of two states with normal outputs.
-
-The distribution of each observation given those before it is a mixture over the state.
-"""
+"""A hidden Markov model of two states with normal outputs, whose means are in order."""
 
 import dimtensor as dt
 from dimtensor import dist
@@ -18,13 +15,7 @@ def model(data, backend="numba"):
     prior = dist.custom(lambda x: means.logp(x).sum(state), dt.positive_ordered, event_dims=state)
     mu = dt.rv("mu", prior)
     theta = dt.rv("theta", dist.Dirichlet(dt.ones(following), over=following), dims=state)
-
-    def step(belief, mu, theta):
-        def after(y):
-            seen = (dt.log(belief) + dist.Normal(mu, 1).logp(y)).softmax(state)
-            return (seen * theta).sum(state).relabel(following, state)
-
-        return dist.mixture(belief, dist.Normal(mu, 1), over=state), after
-
-    y = dt.rv("y", dist.Series(step, dt.full(state, 0.5), over=time, mu=mu, theta=theta))
-    return dt.Model(y, backend=backend).observe({y: data["y"]})
+    # the first state is as likely as the other one
+    z = dt.rv("z", dist.MarkovChain(dt.full(state, 0.5), theta, over=time))
+    y = dt.rv("y", dist.Normal(mu.sel(state=z), 1))
+    return dt.Model(y, backend=backend).observe({y: data["y"]}).marginalize(z)
