@@ -25,6 +25,7 @@ from dimtensor.dist.joint.outcomes import StickBreaking as StickBreaking
 from dimtensor.dist.modifiers.mixtures import custom as custom
 from dimtensor.dist.modifiers.mixtures import mixture as mixture
 from dimtensor.dist.modifiers.transformations import transformed as transformed
+from dimtensor.dist.modifiers.weights import weighted as weighted
 from dimtensor.dist.modifiers.wrappers import censored as censored
 from dimtensor.dist.modifiers.wrappers import hurdle as hurdle
 from dimtensor.dist.modifiers.wrappers import truncated as truncated

@@ -9,6 +9,7 @@ import numpy as np
 import pytensor
 import pytensor.tensor as pt
 from pytensor.compile.mode import Mode
+from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Apply
 from pytensor.graph.fg import FrozenFunctionGraph
 from pytensor.graph.op import Op
@@ -57,8 +58,11 @@ class Drawn(Op):
 def drawn(reader: Expressions, variable: Any) -> tuple[Drawn, list[Any], tuple[Dims, ...]]:
     """Draws of a random variable as an operation; the tensors it takes after a seed; their dims."""
     above = set(ancestors([variable], blockers=list(reader.known)))
-    sources = [v for v in reader.known if v in above]
     rngs = [v for v in above if isinstance(v.type, RandomGeneratorType) and v.owner is None]
+    for v in above:
+        if isinstance(v, SharedVariable) and v not in rngs and v not in reader.known:
+            reader.add_shared(v)
+    sources = [v for v in reader.known if v in above]
     tensors, cores = [], []
     replaced = {v: v.type() for v in rngs}
     inputs = list(replaced.values())

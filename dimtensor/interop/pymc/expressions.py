@@ -48,6 +48,9 @@ from dimtensor.upstream.pytensor import xtensor_class
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
+# the operation that says how much the density of its input counts
+SCALED = "MinibatchRandomVariable"
+
 # a dim per axis; None for one of length 1 along which a variable is repeated
 Axes = tuple[Dim | None, ...]
 Rule = Callable[["Expressions", Any, Axes], Any]
@@ -98,7 +101,7 @@ class Expressions:
         if isinstance(variable, Constant):
             return _constant(np.asarray(variable.data), axes)
         if isinstance(variable, SharedVariable):
-            self._add_shared(variable)
+            self.add_shared(variable)
             return self._known(variable, axes)
         if variable.owner is not None and _passes(variable.owner.op):
             return self.read(variable.owner.inputs[0], axes)
@@ -141,7 +144,8 @@ class Expressions:
             ModelWarning,
         )
 
-    def _add_shared(self, variable: SharedVariable) -> None:
+    def add_shared(self, variable: SharedVariable) -> None:
+        """Take the value that a variable has now."""
         values = np.asarray(variable.get_value())
         axes = tuple(Dim(length=n) for n in values.shape)
         self.add(variable, data(values, dims=axes), axes)
@@ -204,7 +208,7 @@ class Expressions:
                 continue
             seen.add(variable)
             if isinstance(variable, SharedVariable) and variable not in self.known:
-                self._add_shared(variable)
+                self.add_shared(variable)
             if variable in self.known:
                 found[variable] = None
             elif variable.owner is not None:
@@ -286,6 +290,8 @@ def _stands_for(found: DimTensor, variable: Any) -> bool:
 
 def _passes(op: Op) -> bool:
     """Whether an operation gives the elements of its first input."""
+    if type(op).__name__ == SCALED:
+        return True
     names = ("TensorFromXTensor", "XTensorFromTensor")
     passing = (ViewOp, DeepCopyOp, SpecifyShape, TensorFromScalar, ScalarFromTensor)
     return isinstance(op, (*passing, *(xtensor_class("basic", name) for name in names)))

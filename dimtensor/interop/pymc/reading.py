@@ -12,27 +12,26 @@ import pytensor
 import pytensor.tensor as pt
 from pytensor.compile.mode import Mode
 from pytensor.compile.ops import ViewOp
+from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.configdefaults import config
 from pytensor.graph.basic import Constant, equal_computations
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import ancestors, explicit_graph_inputs, io_toposort
 from pytensor.tensor.elemwise import CAReduce, DimShuffle
+from pytensor.tensor.type_other import NoneConst
 
 from dimtensor.dims import Dim, Dims
 from dimtensor.dist.distribution import Distribution
+from dimtensor.dist.modifiers.weights import weighted
 from dimtensor.dist.supports import Integers, Support, real
-from dimtensor.errors import (
-    GraphError,
-    InputError,
-    ModelWarning,
-    build_message,
-)
+from dimtensor.errors import GraphError, InputError, ModelWarning, build_message
+from dimtensor.graph.dtypes import is_float
 from dimtensor.interop.extras import require
 from dimtensor.interop.pymc.coords import dims_of
 from dimtensor.interop.pymc.distributions import Laws, UnknownLawError
 from dimtensor.interop.pymc.drawing import drawn
-from dimtensor.interop.pymc.expressions import Expressions, passed
+from dimtensor.interop.pymc.expressions import SCALED, Expressions, passed
 from dimtensor.interop.pymc.lifted import (
     LiftedDensity,
     LiftedSupport,
@@ -43,6 +42,7 @@ from dimtensor.interop.pymc.lifted import (
 from dimtensor.interop.pymc.stand_ins import lowered
 from dimtensor.model.model import Model
 from dimtensor.model.variables import named, rv
+from dimtensor.tensor.constructors import length
 from dimtensor.tensor.inputs import data
 
 if TYPE_CHECKING:
@@ -71,15 +71,15 @@ def from_pymc(model: Any, *, backend: BackendName = "numba") -> Model:
     Model
         Observed as the model is, with ``pm.Data`` as data. Axes without dims get those that PyMC
         names in its results, ``x_dim_0`` and so on. A potential is a variable that is observed to
-        be 0.
+        be 0. Minibatches are read as the whole that they are chosen from.
 
     Raises
     ------
     InputError
         If it is no model, or has no variables.
     GraphError
-        If a variable has no log density, is one of a minibatch, or is computed from random numbers
-        without a name. The message names it and its distribution.
+        If a variable has no log density, or is computed from random numbers without a name. The
+        message names it and its distribution.
 
     Warns
     -----
@@ -115,11 +115,14 @@ class _Reading:
         self.laws = Laws(self.reader)
         self.outputs: list[DimTensor] = []
         self.observed: dict[DimTensor, xr.DataArray] = {}
+        self.incomplete: dict[str, tuple[DimTensor, xr.DataArray]] = {}
         known = [*model.basic_RVs, *model.deterministics, *model.potentials]
         if not known:
             raise InputError("from_pymc: the model has no variables")
         # a copy, whose named axes are lowered, with their variables in order
-        graph = FunctionGraph(outputs=known, clone=True, copy_inputs=False, copy_orphans=False)
+        graph = FunctionGraph(
+            outputs=_of_whole_data(known), clone=True, copy_inputs=False, copy_orphans=False
+        )
         self.variables = dict(zip(known, lowered(graph.outputs), strict=True))
         self.used = set(ancestors(list(self.variables.values())))
         self._lengths = self._lengths_of_axes()
@@ -130,12 +133,15 @@ class _Reading:
         for theirs in self._in_order():
             self._add(theirs)
         found = Model(*self.outputs, backend=backend)
-        if not self.observed:
-            return found
         with warnings.catch_warnings():
             # values that are missing are variables that nothing observed depends on
             warnings.filterwarnings("ignore", "nothing that is observed depends", ModelWarning)
-            return found.observe(self.observed)
+            found = found.observe(self.observed) if self.observed else found
+            for x, values in self.incomplete.values():
+                # discrete ones are summed out: they have no gradient
+                whole = not is_float(x.node.dtype)
+                found = found.observe({x: values}, missing="drop" if whole else "infer")
+        return found
 
     def _in_order(self) -> list[Any]:
         """The variables of the model, each after those that it depends on."""
@@ -171,8 +177,8 @@ class _Reading:
         lengths = self._lengths[name]
         names = [*given, *[None] * (len(lengths) - len(given))]
         found: list[Dim] = []
-        for at, (key, length) in enumerate(zip(names, lengths, strict=True)):
-            dim = Dim(f"{name}_dim_{at}", length=length) if key is None else self.dims[key]
+        for at, (key, n) in enumerate(zip(names, lengths, strict=True)):
+            dim = Dim(f"{name}_dim_{at}", length=n) if key is None else self.dims[key]
             found.append(dim if dim not in found else dim.rename())
         return tuple(found)
 
@@ -193,8 +199,10 @@ class _Reading:
         free = {key for v in used for key in self.theirs.named_vars_to_dims.get(v.name) or ()}
         for key, dim in self.dims.items():
             if dim.length is None and key not in free:
-                length = self.theirs.dim_lengths[key]
-                self.dims[key] = Dim(key, length=int(_value(length)))
+                self.dims[key] = Dim(key, length=int(_value(self.theirs.dim_lengths[key])))
+        for key, known in self.theirs.dim_lengths.items():
+            if isinstance(known, SharedVariable):
+                self.reader.add(known, length(self.dims[key]), ())
         for variable in used:
             axes = self.axes_of(variable.name)
             values = np.asarray(_value(variable))
@@ -202,7 +210,12 @@ class _Reading:
 
     def _add(self, theirs: Any) -> None:
         name, variable = theirs.name, self.variables[theirs]
-        if theirs in self.theirs.deterministics:
+        if name in self.incomplete:  # the deterministic that puts both parts together
+            found = self.incomplete[name][0]
+            self.reader.add(variable, found, self.axes_of(name))
+        elif _is_part(variable):
+            found = self._add_incomplete(theirs)
+        elif theirs in self.theirs.deterministics:
             axes = self.axes_of(name)
             found = named(name, self._read_new(variable, axes).expand(axes))
             self.reader.add(variable, found, axes)
@@ -217,9 +230,31 @@ class _Reading:
             value = found.codes if found.node.categories is not None else found
             self._add_drawn(variable, value, axes)
             if theirs in self.theirs.observed_RVs:
-                values = np.asarray(_value(self.theirs.rvs_to_values[theirs]))
+                (seen,) = _of_whole_data([self.theirs.rvs_to_values[theirs]])
+                values = np.asarray(_value(seen))
                 self.observed[found] = _array(values, axes)
-        self.outputs.append(found)
+        if all(found is not x for x in self.outputs):
+            self.outputs.append(found)
+
+    def _add_incomplete(self, theirs: Any) -> DimTensor:
+        """A variable of which PyMC has the observed part and the missing one as two."""
+        name = theirs.name.removesuffix("_observed").removesuffix("_unobserved")
+        if name in self.incomplete:
+            return self.incomplete[name][0]
+        whole, mask = self.variables[theirs].owner.inputs
+        parts = [self.theirs[f"{name}_{part}"] for part in ("observed", "unobserved")]
+        transform = self.theirs.rvs_to_transforms.get(parts[1])
+        if transform is not None and not self._is_usual(parts[1], transform):
+            why = "its missing values have a transform of their own"
+            raise self._refused(name, _kind_of(whole), why, "leave transform out")
+        axes = self.axes_of(name)
+        found = rv(name, self._law_of_whole(name, whole, axes), dims=axes)
+        self._add_drawn(whole, found.codes if found.node.categories is not None else found, axes)
+        absent = np.asarray(_value(mask))
+        values = np.full(absent.shape, np.nan)
+        values[~absent] = _value(self.theirs.rvs_to_values[parts[0]])
+        self.incomplete[name] = (found, _array(values, axes))
+        return found
 
     def _read_new(self, variable: Any, axes: Dims) -> DimTensor:
         """A variable of the model by what it is computed from."""
@@ -245,24 +280,40 @@ class _Reading:
     # -- distributions -----------------------------------------------------------------------------
 
     def _law(self, theirs: Any, axes: Dims) -> Distribution:
+        found = self._unscaled(theirs, axes)
+        weight: Any = 1.0
+        for total, dim in zip(_totals(self.variables[theirs]), axes, strict=False):
+            if NoneConst.equals(total):
+                continue
+            whole: Any = self.reader.read(total, ())
+            if isinstance(total, Constant):
+                whole = float(total.data)
+            weight = weight * (whole / (length(dim) if dim.length is None else dim.length))
+        return found if isinstance(weight, float) and weight == 1.0 else weighted(found, weight)
+
+    def _unscaled(self, theirs: Any, axes: Dims) -> Distribution:
+        """The distribution of a variable of which none counts more than once."""
         name, variable = theirs.name, self.variables[theirs]
-        kind = _kind_of(variable)
-        if kind.startswith("Minibatch"):
-            why = "its log density is scaled by total_size"
-            raise self._refused(name, kind, why, "leave total_size out")
         transform = self.theirs.rvs_to_transforms.get(theirs)
+        kind = self.theirs.rvs_to_values[theirs].type
         try:
             found = self.laws.of(variable, axes, name)
         except UnknownLawError:
-            if transform is None:
-                discrete = not variable.type.dtype.startswith("float")
-                support: Support = Integers() if discrete else real
-            else:
-                support = self._support(theirs, transform, axes)
-            return self._density(name, kind, variable, axes, support)
+            return self._density(name, variable, axes, transform, kind)
         if transform is None or self._is_usual(theirs, transform):
             return found
-        return OtherSupport(found, self._support(theirs, transform, axes))
+        return OtherSupport(found, self._support(name, variable, axes, transform, kind))
+
+    def _law_of_whole(self, name: str, variable: Any, axes: Dims) -> Distribution:
+        """The distribution of a variable of which a part is missing."""
+        from pymc.distributions.transforms import _default_transform
+
+        try:
+            return self.laws.of(variable, axes, name)
+        except UnknownLawError:
+            inner = passed(variable)
+            usual = _default_transform(inner.owner.op, inner)
+            return self._density(name, variable, axes, usual, inner.type)
 
     def _is_usual(self, theirs: Any, transform: Any) -> bool:
         """Whether a transform is the one that PyMC takes by itself."""
@@ -280,10 +331,13 @@ class _Reading:
         return equal_computations(made[:1], made[1:])
 
     def _density(
-        self, name: str, kind: str, variable: Any, axes: Dims, support: Support
+        self, name: str, variable: Any, axes: Dims, transform: Any, value_type: Any
     ) -> LiftedDensity:
         import pymc
 
+        kind, support = _kind_of(variable), _plain_support(variable)
+        if transform is not None:
+            support = self._support(name, variable, axes, transform, value_type)
         inner = self._alone(variable)
         value = inner.type()
         try:
@@ -313,11 +367,12 @@ class _Reading:
         (alone,) = clone_replace([inner], stand_ins)
         return alone
 
-    def _support(self, theirs: Any, transform: Any, axes: Dims) -> LiftedSupport:
-        """Where a transform leads, as PyMC computes it."""
-        name, variable = theirs.name, passed(self.variables[theirs])
+    def _support(
+        self, name: str, variable: Any, axes: Dims, transform: Any, kind: Any
+    ) -> LiftedSupport:
+        """Where a transform leads, as PyMC computes it, from values of a type."""
+        variable = passed(variable)
         inputs = variable.owner.inputs
-        kind = self.theirs.rvs_to_values[theirs].type
         x, y = kind(), variable.type()
         with _precise():
             backward = [transform.backward(x, *inputs), transform.log_jac_det(x, *inputs).sum()]
@@ -350,6 +405,34 @@ class _Reading:
                 hint,
             )
         )
+
+
+def _of_whole_data(outputs: list[Any]) -> list[Any]:
+    """Graphs with the data that minibatches are chosen from in place of them."""
+    from pymc.data import MinibatchOp
+
+    found = {v for v in ancestors(outputs) if v.owner is not None}
+    chosen = {
+        v: v.owner.inputs[v.owner.outputs.index(v)]
+        for v in found
+        if isinstance(v.owner.op, MinibatchOp)
+    }
+    return clone_replace(outputs, chosen, rebuild_strict=False) if chosen else outputs
+
+
+def _totals(variable: Any) -> list[Any]:
+    """How many elements there are along each axis, of which a variable has a sample."""
+    node = variable.owner
+    return list(node.inputs[1:]) if type(node.op).__name__ == SCALED else []
+
+
+def _is_part(variable: Any) -> bool:
+    """Whether it is the observed or the missing part of a variable."""
+    return variable.owner is not None and type(variable.owner.op).__name__ == "PartialObservedRV"
+
+
+def _plain_support(variable: Any) -> Support:
+    return real if variable.type.dtype.startswith("float") else Integers()
 
 
 def _drawn(variable: Any) -> Any:

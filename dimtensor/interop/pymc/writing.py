@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from dimtensor.dims import Dim, Dims, without
 from dimtensor.dist.distribution import Distribution, TableDistribution
 from dimtensor.dist.laws import law_of
+from dimtensor.dist.modifiers.weights import weighted
 from dimtensor.dist.parameters import float_dtype
 from dimtensor.dist.supports import Real
 from dimtensor.errors import GraphError, InputError, build_message, listing
@@ -18,6 +20,8 @@ from dimtensor.interop.extras import require
 from dimtensor.interop.pymc.lifted import PotentialTerm
 from dimtensor.interop.pymc.transforms import support_transform
 from dimtensor.interop.tensors import tensor_of
+from dimtensor.model.density import raw_name, standard_of
+from dimtensor.model.missing import filled
 from dimtensor.model.model import Model
 from dimtensor.model.variables import put
 from dimtensor.random.generator import generator
@@ -67,7 +71,7 @@ def to_pymc(model: Model) -> Any:
     InputError
         If the model is none, or two dims have one name.
     GraphError
-        If variables are summed out, observations are left out, or a length is not known.
+        If variables are summed out, parts of vectors are left out, or a length is not known.
 
     Examples
     --------
@@ -91,16 +95,12 @@ class _Writing:
 
     def __init__(self, model: Model):
         self.ours = model
-        left_out = [name for name, how in model._missing.items() if how]
-        if model._marginal or left_out:
+        if model._marginal:
             raise GraphError(
                 build_message(
-                    "to_pymc: the model has no counterpart in PyMC",
-                    [
-                        ("summed out", listing(list(model._marginal)) or "none"),
-                        ("missing values of", listing(left_out) or "none"),
-                    ],
-                    "write the model before marginalize(...), or with all observations",
+                    "to_pymc: PyMC has no counterpart of variables that are summed out",
+                    [("summed out", listing(list(model._marginal)))],
+                    "write the model before marginalize(...)",
                 )
             )
         self.names = self._names()
@@ -181,11 +181,48 @@ class _Writing:
             term = d.term.expand(dims).to_shaped(list(dims))
             pm.Potential(name, term, dims=self._called(dims))
             return make_data(np.zeros([self.lengths[x] for x in dims]), dims).node
+        if name in self.ours._noncentred and name not in self.ours.observed:
+            return self._noncentred(name, d, dims)
         options: dict[str, Any] = {"dims": self._called(dims)}
         if name in self.ours.observed:
-            options["observed"] = self._values(node, self.ours.observed[name], dims)
-        variable = self._variable(name, d, dims, options)
+            observed = self.ours.observed[name]
+            absent = observed.isnull()
+            if absent.any() and self.ours._missing[name] == "drop":
+                d = self._left_out(node, d, absent)
+            values = self._values(node, filled(node, observed), dims)
+            if absent.any() and self.ours._missing[name] == "infer":
+                order = [self.names[dim] for dim in dims]
+                values = np.ma.masked_array(values, absent.transpose(*order).values)
+            options["observed"] = values
+        with warnings.catch_warnings():
+            # what is missing is asked to be inferred
+            warnings.filterwarnings("ignore", "Data in .* contains missing values")
+            variable = self._variable(name, d, dims, options)
         return from_shaped(variable, dims, categories=node.categories).node
+
+    def _noncentred(self, name: str, d: Distribution, dims: Dims) -> Node:
+        """A variable that follows from the standardised one, which PyMC samples."""
+        import pymc as pm
+
+        location, scale, standard = standard_of(d, name)
+        raw = self._variable(raw_name(name), standard, dims, {"dims": self._called(dims)})
+        value = (location + scale * from_shaped(raw, dims)).to_shaped(list(dims))
+        made = pm.Deterministic(name, value, dims=self._called(dims))
+        return from_shaped(made, dims).node
+
+    def _left_out(self, node: Node, d: Distribution, absent: Any) -> Distribution:
+        """A distribution of which missing values do not count."""
+        if d.event_dims:
+            raise GraphError(
+                build_message(
+                    f"to_pymc: observations of {node.name!r} cannot be left out along "
+                    f"{listing([dim.short for dim in d.event_dims])}: there they have one log "
+                    "density together",
+                    [(str(node.name), repr(d))],
+                    "observe(..., missing='infer') makes them unknowns",
+                )
+            )
+        return weighted(d, make_data((~absent).astype("float64"), node.dims))
 
     def _values(self, node: Node, value: Any, dims: Dims) -> np.ndarray:
         """Values as an array with its axes in an order, labels as positions."""

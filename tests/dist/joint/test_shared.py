@@ -73,6 +73,16 @@ def test_a_parameter_that_differs_along_an_event(what):
         DIFFERENT[what]()
 
 
+def test_weights_of_vectors():
+    weights = dt.data([1.0, 2.0], dims=B)
+    vectors = dist.MvNormal(0.0, dt.eye(B))
+    with pytest.raises(dt.DimError, match="weight of weighted may not differ along b, whose"):
+        dist.weighted(vectors, weights)
+    x = dt.data([[0.5, 1.0], [2.0, 0.0]], dims=[LAG, B])
+    found = dist.weighted(vectors, dt.data([0.0, 3.0], dims=LAG)).logp(x).eval()
+    np.testing.assert_allclose(found, [0.0, 3 * st.multivariate_normal([0, 0]).logpdf([2.0, 0.0])])
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [

@@ -417,3 +417,33 @@ def test_draws_where_single_elements_are_not_truncated():
     np.testing.assert_allclose(
         counts.logp(dt.data([1, 2, 3], dims=k)).eval(), whole.logpmf([1, 2, 3]) - np.log(mass)
     )
+
+
+def test_weights_multiply_log_densities_and_nothing_else():
+    base, weights = dist.Normal(0.5, 2.0), np.array([0.0, 1.0, 2.5])
+    d = dist.weighted(base, dt.data(weights, dims=K))
+    x, oracle = np.array([-1.0, 0.3, 4.0]), st.norm(0.5, 2.0)
+    np.testing.assert_allclose(d.logp(dt.data(x, dims=K)).eval(), weights * oracle.logpdf(x))
+    np.testing.assert_allclose(d.cdf(dt.data(x, dims=K)).eval(), oracle.cdf(x))
+    np.testing.assert_allclose(d.icdf(0.3).item(), oracle.ppf(0.3))
+    assert (d.mean().item(), d.std().item(), d.dims) == (0.5, 2.0, (K,))
+    draw = dt.Dim("draw", length=4000)
+    values = d.draw(dt.random.generator(1), dims=draw)[0].eval().transpose("k", "draw").values
+    assert min(st.kstest(each, oracle.cdf).pvalue for each in values) > 1e-3
+    with pytest.raises(dt.InputError, match="weight of weighted is 0 or above"):
+        dist.weighted(base, -1.0)
+    with pytest.raises(dt.InputError, match="weighted takes a distribution"):
+        dist.weighted(2.0, 1.0)
+
+
+def test_an_observation_of_weight_three_is_three_observations():
+    def fit(of, values):
+        mu, obs = dt.rv("mu", dist.Normal(0.0, 3.0)), dt.Dim("obs", length=len(values))
+        y = dt.rv("y", of(dist.Normal(mu, 1.5), obs), dims=obs)
+        return dt.Model(y, backend="python").observe({y: values}).log_density()
+
+    once = fit(lambda d, obs: dist.weighted(d, dt.data([3.0, 1.0], dims=obs)), [0.5, 2.0])
+    thrice = fit(lambda d, obs: d, [0.5, 0.5, 0.5, 2.0])
+    point = np.array([0.7])
+    for one, other in zip(once.logp_and_grad(point), thrice.logp_and_grad(point), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)

@@ -168,11 +168,6 @@ def test_draws_of_a_potential_have_its_lengths():
 
 def test_what_has_no_counterpart_is_refused_by_name():
     with pm.Model() as theirs:
-        x = pm.Normal("x")
-        pm.Normal("y", x, 1, observed=np.zeros(5), total_size=50)
-    with pytest.raises(dt.GraphError, match=r"(?s)the variable 'y' has no counterpart.*total_size"):
-        dt.from_pymc(theirs)
-    with pm.Model() as theirs:
         pm.Normal("y", pm.Normal.dist(0, 1), 1)
     with pytest.raises(dt.GraphError, match="draws random numbers"):
         dt.from_pymc(theirs)
@@ -184,6 +179,125 @@ def test_what_has_no_counterpart_is_refused_by_name():
         dt.from_pymc(pm.Model())
     with pytest.raises(dt.InputError, match=r"a pymc\.Model is expected, not dict"):
         dt.from_pymc({})
+
+
+def test_total_size_weighs_observations():
+    rng = np.random.default_rng(1)
+    with pm.Model(coords={"obs": range(5), "k": list("abc")}) as theirs:
+        b, s = pm.Normal("b", dims="k"), pm.HalfNormal("s")
+        given = {"observed": rng.normal(size=(5, 3)), "dims": ("obs", "k")}
+        pm.Normal("y", b, s, total_size=(50, ...), **given)
+        pm.Poisson("c", pm.math.exp(b), observed=rng.poisson(2, (5, 3)), total_size=(50, 7))
+        pm.MvNormal("v", b, np.eye(3), total_size=20, **given)
+        shown = rng.normal(size=5)
+        pm.CustomDist("w", b[0], logp=lambda x, m: -((x - m) ** 4), observed=shown, total_size=20)
+        open_ = pm.Data("open", rng.normal(size=4), dims="new")
+        pm.Normal("o", open_ * b[1], 1, observed=open_ + 1, dims="new", total_size=40)
+    ours = read(theirs)
+    check_agreement(theirs, ours, unconstrained=True)
+    laws = {name: v.distribution.name for name, v in ours.variables.items()}
+    assert {name for name, law in laws.items() if law == "weighted"} == set("ycvwo")
+
+
+def test_minibatches_are_read_as_the_whole_that_they_are_of():
+    x, y = np.random.default_rng(1).normal(size=(2, 60))
+
+    def build(of_batches):
+        with pm.Model() as theirs:
+            at, seen = pm.Minibatch(x, y, batch_size=7) if of_batches else (x, y)
+            mean = pm.Normal("b") * at
+            pm.Normal("y", mean, pm.HalfNormal("s"), observed=seen, total_size=600)
+        return theirs
+
+    ours = read(build(True))
+    assert ours["y"].sizes == {"y_dim_0": 60}
+    check_agreement(build(False), ours, unconstrained=True)
+
+
+MISSING = np.array([[1.0, np.nan, 2.0], [0.0, 1.0, 1.0], [np.nan, np.nan, 3.0]])
+
+
+def _partly(build):
+    coords = {"row": list("abc"), "k": list("xyz")}
+    with warnings.catch_warnings(), pm.Model(coords=coords) as theirs:
+        warnings.simplefilter("ignore", pm.exceptions.ImputationWarning)
+        build()
+    return theirs
+
+
+def partly_seen_vectors():
+    mu = pm.Normal("mu", 0, 1, dims="k")
+    y = pm.MvNormal("y", mu, np.eye(3) + 0.3, observed=MISSING, dims=("row", "k"))
+    pm.Normal("z", y.sum(), 1, observed=3.0)
+
+
+def partly_seen_mixture():
+    mu = pm.Normal("mu", 0, 1, dims="k")
+    pm.NormalMixture("y", np.ones(3) / 3, mu, 1, observed=MISSING, dims=("row", "k"))
+
+
+def partly_seen_walk():
+    start = pm.Normal.dist(0, 1)
+    seen = np.array([0.0, 1.0, np.nan])
+    pm.GaussianRandomWalk("y", 0, pm.HalfNormal("s"), init_dist=start, observed=seen, dims="k")
+
+
+def partly_seen_function():
+    def dist(s, size):
+        return pm.math.exp(pm.Normal.dist(0, s, size=size))
+
+    s = pm.HalfNormal("s")
+    pm.CustomDist("y", s, dist=dist, observed=MISSING + 1, dims=("row", "k"))
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        partly_seen_vectors,
+        pytest.param(partly_seen_mixture, marks=pytest.mark.slow),
+        pytest.param(partly_seen_walk, marks=pytest.mark.slow),
+        pytest.param(partly_seen_function, marks=pytest.mark.slow),
+    ],
+)
+def test_observations_that_are_partly_missing(build):
+    theirs = _partly(build)
+    ours = read(theirs)
+    expected = expected_of(theirs, with_gradient=True)
+    values = with_axes(theirs, expected.values)
+    _, missing = values.pop("y_unobserved")
+    # PyMC's are in the order of the axes, ours in that of the names of the dims
+    absent = np.argwhere(np.isnan(MISSING if len(missing) == 3 else MISSING[:1]))
+    values["y_missing"] = missing[sorted(range(len(absent)), key=lambda at: [*absent[at]][::-1])]
+    total = sum(float(x.sum()) for x in ours.logp(values).values())
+    np.testing.assert_allclose(total, expected.logp, rtol=1e-10)
+    density = ours.log_density()
+    value, gradient = density.logp_and_grad(density.unconstrain(values))
+    np.testing.assert_allclose(value, expected.logp_of_unconstrained, rtol=1e-10)
+    np.testing.assert_allclose(np.sort(gradient), np.sort(expected.gradient), rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.slow
+def test_counts_that_are_missing_are_summed_out():
+    counts = np.ma.masked_array([3, 0, 2], [False, True, False])
+
+    def build(seen, dims):
+        rate = pm.Gamma("rate", 2, 1)
+        pm.ZeroInflatedPoisson("y", psi=0.3, mu=rate, observed=seen, dims=dims)
+
+    ours = read(_partly(lambda: build(counts, "k")))
+    assert np.isnan(ours.observed["y"].sel(k="y"))
+    # what is summed over all values is 1
+    check_agreement(_partly(lambda: build(counts.compressed(), None)), ours, unconstrained=True)
+
+
+def test_missing_values_with_a_transform_of_their_own_are_refused():
+    def build():
+        upper = pm.distributions.transforms.Interval(-9, 9)
+        pm.MvNormal("y", np.zeros(3), np.eye(3), observed=MISSING, transform=upper)
+
+    theirs = _partly(build)
+    with pytest.raises(dt.GraphError, match="its missing values have a transform of their own"):
+        read(theirs)
 
 
 @pytest.mark.compiled

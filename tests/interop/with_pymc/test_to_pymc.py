@@ -10,7 +10,7 @@ from dimtensor import dist
 
 pm = pytest.importorskip("pymc")
 
-from tests.interop.with_pymc.agreement import check_agreement  # noqa: E402
+from tests.interop.with_pymc.agreement import check_agreement, expected_of  # noqa: E402
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:RandomVariable Ops will stop:DeprecationWarning"),
@@ -107,6 +107,76 @@ def test_predictions_are_drawn_by_pymc():
     assert len(np.unique(group["walk"].values)) == 160
 
 
+def test_every_kind_comes_back_with_its_density():
+    """Densities are PyMC's own there: what is read has variables for the lengths of dims."""
+    theirs = dt.to_pymc(weighted_and_censored())
+    check_agreement(theirs, dt.from_pymc(theirs, backend="python"), unconstrained=True)
+
+
+def weighted_and_censored():
+    mu, s = dt.rv("mu", dist.Normal(0, 1)), dt.rv("s", dist.HalfNormal(1))
+    y = dt.rv("y", dist.censored(dist.Normal(mu, s), -1.0, 1.0), dims=COUNTY)
+    w = dt.rv("w", dist.weighted(dist.Poisson(s), dt.data([0.5, 2.0, 3.0], dims=K)))
+    return dt.Model(y, w, backend="python").observe({y: [-1.0, 0.2, 1.0], w: [0, 1, 2]})
+
+
+def discrete():
+    p = dt.rv("p", dist.Dirichlet(dt.ones(K), over=K))
+    z = dt.rv("z", dist.Categorical(p, over=K), dims=COUNTY)
+    n = dt.rv("n", dist.Poisson(3.0), dims=COUNTY)
+    y = dt.rv("y", dist.Normal(z.codes * 1.0, 1.0))
+    k = dt.rv("k", dist.Binomial(n + 1, 0.5))
+    return dt.Model(y, k, backend="python").observe({y: [0.0, 2.0, 1.0], k: [1, 0, 0]})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("build", [custom, counts, discrete])
+def test_other_kinds_come_back_too(build):
+    ours = build()
+    theirs = dt.to_pymc(ours)
+    for one in (ours, dt.from_pymc(theirs, backend="python")):
+        check_agreement(theirs, one, unconstrained=build is not discrete)
+
+
+def partly_seen(missing):
+    mu, s = dt.rv("mu", dist.Normal(0, 1)), dt.rv("s", dist.HalfNormal(1))
+    y = dt.rv("y", dist.Normal(mu, s), dims=COUNTY)
+    model = dt.Model(y, backend="python")
+    return model.observe({y: [1.0, np.nan, 2.0]}, missing=missing)
+
+
+def test_missing_values_that_are_left_out():
+    ours = partly_seen("drop")
+    theirs = dt.to_pymc(ours)
+    check_agreement(theirs, ours, unconstrained=True)
+    assert theirs.named_vars_to_dims["y"] == ("county",)
+
+
+def test_missing_values_that_are_inferred():
+    ours = partly_seen("infer")
+    theirs = dt.to_pymc(ours)
+    assert {v.name for v in theirs.free_RVs} == {"mu", "s", "y_unobserved"}
+    expected = expected_of(theirs, with_gradient=True)
+    values = {**expected.values, "y_missing": expected.values["y_unobserved"]}
+    del values["y_unobserved"]
+    density = ours.log_density()
+    value, gradient = density.logp_and_grad(density.unconstrain(values))
+    np.testing.assert_allclose(value, expected.logp_of_unconstrained, rtol=1e-10)
+    np.testing.assert_allclose(np.sort(gradient), np.sort(expected.gradient), rtol=1e-9)
+
+
+def test_what_is_sampled_noncentred_is_so_there():
+    ours = radon().noncentred("alpha")
+    theirs = dt.to_pymc(ours)
+    assert {v.name for v in theirs.free_RVs} == {"mu", "spread", "alpha_raw", "slope", "sigma"}
+    assert {v.name for v in theirs.deterministics} == {"alpha", "mean"}
+    expected = expected_of(theirs, with_gradient=True)
+    density = ours.log_density()
+    value, gradient = density.logp_and_grad(density.unconstrain(expected.values))
+    np.testing.assert_allclose(value, expected.logp_of_unconstrained, rtol=1e-10)
+    np.testing.assert_allclose(np.sort(gradient), np.sort(expected.gradient), rtol=1e-8)
+
+
 def test_what_cannot_be_written_is_told():
     z = dt.rv("z", dist.Categorical(dt.data([0.3, 0.7, 0.0], dims=K), over=K))
     mu = dt.rv("mu", dist.Normal(0.0, 1.0), dims=K)
@@ -114,6 +184,11 @@ def test_what_cannot_be_written_is_told():
     summed = dt.Model(y, backend="python").observe({y: 1.0}).marginalize(z)
     with pytest.raises(dt.GraphError, match="summed out: 'z'"):
         dt.to_pymc(summed)
+    p = dt.rv("p", dist.Dirichlet(dt.ones(K), over=K))
+    both = dt.rv("both", dist.MvNormal(p, dt.eye(K)))
+    seen = dt.Model(both, backend="python").observe({both: [0.1, np.nan, 0.2]}, missing="drop")
+    with pytest.raises(dt.GraphError, match="'both' cannot be left out along 'k'"):
+        dt.to_pymc(seen)
     one, other = dt.Dim("same", length=2), dt.Dim("same", length=3)
     x = dt.rv("x", dist.Normal(0, 1), dims=one)
     w = dt.rv("w", dist.Normal(0, 1), dims=other)

@@ -1,0 +1,88 @@
+"""Distributions whose observations count more than once, or less."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dimtensor.dims import Dim
+from dimtensor.dist.distribution import DimsLike, Distribution
+from dimtensor.dist.joint.vectors import check_shared
+from dimtensor.dist.modifiers.wrappers import Wrapper, as_distribution, as_parameter
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+
+class Weighted(Wrapper):
+    """A distribution whose log density is multiplied by a number; all else is as it was."""
+
+    def __init__(self, base: Distribution, weight: Any):
+        as_distribution(base, "weighted")
+        self.weight = as_parameter(weight, "not negative", "weight of weighted")
+        check_shared("weight of weighted", self.weight, base.event_dims)
+        super().__init__("weighted", base, {"weight": self.weight})
+        self.event_dims = base.event_dims
+
+    @property
+    def categories(self) -> Dim | None:
+        return self.base.categories
+
+    @property
+    def dtype(self) -> str:
+        return self.base.dtype
+
+    def logp(self, x: Any) -> DimTensor:
+        return self.weight * self.base.logp(x)
+
+    def logcdf(self, x: Any) -> DimTensor:
+        return self.base.logcdf(x)
+
+    def logsf(self, x: Any) -> DimTensor:
+        return self.base.logsf(x)
+
+    def icdf(self, q: Any) -> DimTensor:
+        return self.base.icdf(q)
+
+    def mean(self) -> DimTensor:
+        return self.base.mean()
+
+    def variance(self) -> DimTensor:
+        return self.base.variance()
+
+    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+        return self.base.draw(rng, self._draw_dims(dims))
+
+
+def weighted(d: Distribution, weight: Any) -> Weighted:
+    """A distribution whose log density is multiplied by a number.
+
+    An observation of weight 3 counts as three equal ones, one of weight 0 not at all.
+    Probabilities, moments and draws are those of `d`: a weight says how much is known, not what is
+    drawn.
+
+    Parameters
+    ----------
+    d : Distribution
+    weight : number or DimTensor
+        0 or above; with dims, a weight for each element. For a sample of n out of a whole of N,
+        ``N / dt.length(obs)``.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If a known weight is negative.
+    DimError
+        If the weight has a dim along which elements of `d` belong together.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> d = dist.Normal(0.0, 1.0)
+    >>> dist.weighted(d, 3.0).logp(0.5).item() == 3 * d.logp(0.5).item()
+    True
+    """
+    return Weighted(d, weight)
