@@ -29,11 +29,11 @@ def _dispatch() -> Any:
         from pytensor.link.jax.dispatch import jax_funcify
     finally:
         jax.config.update("jax_enable_x64", found[0])
-    _register_ops(jax_funcify)
+    register_ops(jax_funcify)
     return jax_funcify
 
 
-def _register_ops(jax_funcify: Any) -> None:
+def register_ops(jax_funcify: Any) -> None:
     """Teach PyTensor's dispatcher, which is the process's, the ops that are ours, and no others."""
     from dimtensor.backends.jax import loops, series
     from dimtensor.ops.group import GroupPosition

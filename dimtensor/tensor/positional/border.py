@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytensor.tensor as pt
 
+from dimtensor.backends.linkers import teach_linkers
 from dimtensor.dims import Dim, Dims, as_dim_tuple, canonical_dims, in_order
 from dimtensor.errors import DimError, GraphError, build_message
 from dimtensor.graph import Node, make
@@ -54,6 +55,7 @@ def to_shaped(node: Node, order: Dims) -> Any:
     GraphError
         If labels would have to be looked up when data arrives, which only ``dt.function`` does.
     """
+    teach_linkers()
     lowering = Lowering([node], _ORDER, input_variable)
     (variable,) = lowering.run()
     if lowering.hidden:

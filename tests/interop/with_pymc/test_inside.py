@@ -91,6 +91,26 @@ def test_samplers_of_pymc_run_a_loop(sampler):
     check(post["posterior"]["rho"].values)
 
 
+@pytest.mark.slow
+def test_blackjax_takes_the_log_density_that_pymc_gives_it():
+    """What is left where PyMC's own call of it fails."""
+    blackjax, jax = pytest.importorskip("blackjax"), pytest.importorskip("jax")
+    from pymc.sampling.jax import get_jaxified_logp
+
+    with jax.enable_x64(True):
+        density = get_jaxified_logp(filtered())
+        warm, run = jax.random.split(jax.random.PRNGKey(1))
+        warmup = blackjax.window_adaptation(blackjax.nuts, density)
+        (state, tuned), _ = warmup.run(warm, [np.array(0.0)], num_steps=200)
+        step = blackjax.nuts(density, **tuned).step
+
+        def one(state, key):
+            state, _ = step(key, state)
+            return state, state.position[0]
+
+        check(np.asarray(jax.lax.scan(one, state, jax.random.split(run, 400))[1]))
+
+
 @pytest.mark.compiled
 @pytest.mark.slow
 @pytest.mark.parametrize("sampler", ["blackjax", "numpyro"])

@@ -1,0 +1,68 @@
+"""PyTensor's own linkers and our operations: they learn them once they are imported themselves."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from dimtensor.upstream.imports import after_import
+
+
+@cache
+def teach_linkers() -> None:
+    """Let graphs with our operations be compiled by PyTensor's linkers for JAX and for numba.
+
+    A positional graph that has left dimtensor is compiled by whoever has it, PyMC's samplers for
+    one. Without this, JAX refuses it, and numba runs loops in Python.
+    """
+    after_import("pytensor.link.jax.dispatch", _teach_jax)
+    after_import("pytensor.link.numba.dispatch", _teach_numba)
+
+
+def _teach_jax() -> None:
+    from pytensor.link.jax.dispatch import jax_funcify
+
+    from dimtensor.backends.jax import register_ops
+
+    register_ops(jax_funcify)
+
+
+def _teach_numba() -> None:
+    from pytensor.link.numba.dispatch.basic import register_funcify_and_cache_key
+
+    from dimtensor.ops.loop.op import Loop, Scan
+
+    for op_type in (Scan, Loop):
+        register_funcify_and_cache_key(op_type)(_numba_function)
+
+
+def _numba_function(op: Any, node: Any, **kwargs: Any) -> tuple[Any, None]:
+    """A loop as a function of numba's; None in the place of what would tell it from others."""
+    import numba
+    from pytensor.link.numba.dispatch.basic import generate_fallback_impl
+
+    from dimtensor.kernels.compiler import compile_kernel
+    from dimtensor.kernels.plan import UnsupportedGraph
+
+    inputs = [v.type() for v in node.inputs]
+    try:
+        kernel = compile_kernel(inputs, op.make_node(*inputs).outputs)
+    except (UnsupportedGraph, NotImplementedError):
+        return generate_fallback_impl(op, node=node, **kwargs), None
+    constants = {f"c{at}": array for at, array in enumerate(kernel.constants)}
+    given = [f"x{at}" for at in range(len(inputs))]
+    results = [
+        f"np.asarray(found[{at}])" if v.type.ndim == 0 else f"found[{at}]"
+        for at, v in enumerate(node.outputs)
+    ]
+    whole = f"({', '.join(results)})"  # a single result stands alone
+    text = f"""
+def loop({", ".join(given)}):
+    found = kernel({", ".join([*given, *constants])})
+    return {whole}
+"""
+    namespace: dict[str, Any] = {"np": np, "kernel": kernel.function, **constants}
+    exec(text, namespace)
+    return numba.njit(namespace["loop"], error_model="numpy"), None

@@ -1,0 +1,89 @@
+"""PyTensor's own linkers compile graphs with our loops."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytensor
+import pytest
+
+import dimtensor as dt
+from dimtensor.upstream.imports import after_import
+
+TIME = dt.Dim("time", length=5)
+PROGRAM = """
+import sys
+import numpy as np
+import pytensor
+import dimtensor as dt
+
+time = dt.Dim("time", length=5)
+rho = dt.scalar("rho")
+_, path = dt.scan(lambda x, z: (rho * x + z,) * 2, dt.data(1.0), dt.ones(time), over=time)
+_, total = dt.while_loop(lambda s: s[1] < 9.0, lambda s: (s[0], s[0] + s[1]), (rho, rho), 50)
+outputs = [path.to_shaped([time]), total.to_shaped([])]
+(given,) = {v for out in outputs for v in pytensor.graph.traversal.explicit_graph_inputs([out])}
+assert "pytensor.link.jax.dispatch" not in sys.modules
+f = pytensor.function([given], outputs, mode="JAX")
+found = f(0.5)
+np.testing.assert_allclose(found[0], [1.5, 1.75, 1.875, 1.9375, 1.96875])
+assert found[1] == 9.0
+"""
+
+
+@pytest.mark.slow
+def test_jax_learns_loops_when_it_is_imported_later():
+    pytest.importorskip("jax")
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", PROGRAM], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.compiled
+@pytest.mark.slow
+def test_numba_runs_loops_without_python():
+    rho = dt.scalar("rho")
+    z = dt.data(np.arange(5.0), dims=TIME)
+    last, path = dt.scan(lambda x, z: (dt.tanh(rho * x + z),) * 2, dt.data(1.0), z, over=TIME)
+    slope = dt.grad(path.sum() + last, rho)
+    outputs = [path.to_shaped([TIME]), last.to_shaped([]), slope.to_shaped([])]
+    (given,) = pytensor.graph.traversal.explicit_graph_inputs(outputs[:1])
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "Numba will use object mode")
+        f = pytensor.function([given], outputs, mode="NUMBA")
+
+    def expected(rho):
+        x, found = 1.0, []
+        for each in range(5):
+            x = np.tanh(rho * x + each)
+            found.append(x)
+        return np.array(found)
+
+    found = f(0.3)
+    np.testing.assert_allclose(found[0], expected(0.3), rtol=1e-12)
+    np.testing.assert_allclose(found[1], expected(0.3)[-1], rtol=1e-12)
+    above, below = (expected(0.3 + h) for h in (1e-6, -1e-6))
+    wanted = ((above - below).sum() + (above - below)[-1]) / 2e-6
+    np.testing.assert_allclose(found[2], wanted, rtol=1e-7)
+
+
+def test_something_is_done_when_a_module_is_imported(tmp_path, monkeypatch):
+    name, done = "module_that_is_imported_late", []
+    (tmp_path / f"{name}.py").write_text("x = 3\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    after_import(name, lambda: done.append(sys.modules[name].x))
+    assert done == []
+    module = importlib.import_module(name)
+    assert done == [3]
+    assert type(module.__spec__.loader).__name__ == "SourceFileLoader"
+    importlib.reload(module)
+    assert done == [3]
+    after_import(name, lambda: done.append("at once"))
+    assert done == [3, "at once"]
+    assert not any(getattr(finder, "name", None) == name for finder in sys.meta_path)
+    monkeypatch.delitem(sys.modules, name)
