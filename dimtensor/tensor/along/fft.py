@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import Dim, only_dim
+from dimtensor.dims import Dim, dim_labels, only_dim
 from dimtensor.errors import DimError, InputError, LabelError, build_message, did_you_mean
 from dimtensor.graph.dtypes import is_complex
 from dimtensor.graph.printing.words import say
@@ -278,7 +278,7 @@ def _frequencies(along: Dim, half: bool, unit: str, what: str) -> Dim:
     if not n:
         raise DimError(f"{what}: {along.title} has no positions")
     step = 1.0
-    if along._labels() is not None and n > 1:
+    if dim_labels(along) is not None and n > 1:
         places = coordinate(along, what, unit=unit)
         steps = np.diff(places)
         step = float((places[-1] - places[0]) / (n - 1))
