@@ -89,6 +89,7 @@ def test_it_maps_over_shards(parts):
             np.testing.assert_allclose(other[at], one, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_second_derivatives_pass_through_updates():
     """The derivative of an update through positions is a look-up, and that of a slice a pad."""
     dim, at = dt.Dim("dim", length=7), dt.Dim("at", length=3)

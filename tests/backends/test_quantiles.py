@@ -45,6 +45,7 @@ def test_of_beta():
     np.testing.assert_allclose(found, wanted, rtol=3e-8, atol=1e-290)
 
 
+@pytest.mark.slow
 def test_of_single_precision():
     k, p = np.float32([0.3, 2.0, 90.0])[:, None], np.float32([1e-6, 0.2, 0.6, 0.99])
     for name, arrays in (("gammaincinv", (k, p)), ("betaincinv", (k, k[::-1], p))):

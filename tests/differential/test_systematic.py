@@ -45,7 +45,15 @@ def test_operation(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("outer", "inner"),
-    [pytest.param(*pair, marks=marked(KNOWN_PAIRS, pair), id=" of ".join(pair)) for pair in PAIRS],
+    [
+        pytest.param(
+            *pair,
+            # steps of a Runge-Kutta method, each of a loop, by all derivatives: seconds of each
+            marks=[*marked(KNOWN_PAIRS, pair), *[pytest.mark.slow] * (pair[0] == "ode")],
+            id=" of ".join(pair),
+        )
+        for pair in PAIRS
+    ],
 )
 def test_pair(outer: str, inner: str) -> None:
     seed = PAIRS.index((outer, inner))

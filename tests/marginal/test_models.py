@@ -5,6 +5,7 @@ Expected values are sums over all values of the variables, written with NumPy an
 
 from __future__ import annotations
 
+import functools
 import itertools
 import pickle
 
@@ -456,6 +457,7 @@ def factorial():
 SIZES, ADDED = np.array([1.0, 2.0, 4.0]), np.array([0.5, 3.2, 6.0, 4.4])
 
 
+@functools.cache
 def factorial_paths(stay):
     move = np.log([[stay, 1 - stay], [1 - stay, stay]])
     found = {}

@@ -123,10 +123,10 @@ def test_laplace_is_made_where_samplers_move():
     """The logarithm of a gamma variable with shape 7 and rate 3: mode log(7/3), precision 7."""
     rate = dt.rv("rate", dist.Gamma(3.0, 2.0))
     y = dt.rv("y", dist.Poisson(rate))
-    tree = dt.Model(y, backend="python").observe({y: 4}).laplace(5000, seed=1)
+    tree = dt.Model(y, backend="python").observe({y: 4}).laplace(2000, seed=1)
     logs = np.log(tree["posterior"]["rate"].values)
-    np.testing.assert_allclose(logs.mean(), np.log(7 / 3), atol=4.5 / np.sqrt(7 * 5000))
-    np.testing.assert_allclose(logs.std(), 7**-0.5, rtol=0.05)
+    np.testing.assert_allclose(logs.mean(), np.log(7 / 3), atol=4.5 / np.sqrt(7 * 2000))
+    np.testing.assert_allclose(logs.std(), 7**-0.5, rtol=0.07)
     np.testing.assert_allclose(tree["unconstrained_posterior"]["rate"], logs)
 
 

@@ -97,6 +97,7 @@ def test_results_are_not_overwritten_by_the_next_call(model, rng):
     assert first.tolist() == kept.tolist()
 
 
+@pytest.mark.slow
 def test_a_pure_jax_function(rng):
     jax = pytest.importorskip("jax")
     model = build("numba")
