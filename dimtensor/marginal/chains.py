@@ -27,7 +27,9 @@ from dimtensor.marginal.unknowns import (
     end_of,
 )
 from dimtensor.tensor.constructors import arange, zeros
+from dimtensor.tensor.constructors import length as length_of
 from dimtensor.tensor.control.loops import scan
+from dimtensor.tensor.elementwise import log, where
 from dimtensor.tensor.handle import wrap
 
 if TYPE_CHECKING:
@@ -82,7 +84,11 @@ class Piece:
             return self.node if self.dim is None and position == self.head else None
         if self.dim not in self.node.dims:
             return self.node
-        return wrap(self.node).isel({self.dim: position - self.head}).node
+        at, x = position - self.head, wrap(self.node)
+        if self.dim.length is not None:
+            return x.isel({self.dim: at}).node
+        there = x.isel({self.dim: slice(at, at + 1)})  # nothing if the dim ends before
+        return there.sum(without(there.dims, self.node.dims) or (self.dim,)).node
 
     def along(self, following: Dim, start: int) -> Node:
         """What it says from a position on, with the dim of the loop."""
@@ -187,6 +193,12 @@ def initial(chain: Chain, merge: Merge) -> tuple[DimTensor, list[tuple[Lag, Node
                 moved = [(lag_dim(lag), lag_dim(Lag(lag.unknown, lag.by + order - position)))
                          for lag in piece.lags]  # fmt: skip
                 tables.append(relabel_node(node, *(m for m in moved if m[0] in node.dims)))
+        if chain.dim.length is None:  # states of a position that is not there are summed to one
+            there = length_of(chain.dim) > position
+            for u in chain.eliminated:
+                own = lag_dim(Lag(u, order - position))
+                weight = where(there, 0.0, -log(length_of(own)))
+                tables.append(expand_node(weight.node, (own,)))
     older = [Lag(u, by) for u in chain.eliminated for by in range(chain.orders[u] + 1, order + 1)]
     for lag in older:  # each has its states, even where no piece reads them
         tables.append(zeros(lag_dim(lag)).node)

@@ -463,3 +463,17 @@ def test_groups_that_are_left_out():
         assert float(found.pointwise["y"].sel(person=name)) == pytest.approx(expected, abs=0.08)
     with pytest.raises(dt.GraphError, match=r"along 'row', and(.|\n)*leave out along 'person'"):
         dt.cross_validate(fit, row, folds=3, seed=1, processes=1)
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["known", "late"])
+def test_a_chain_of_no_elements_is_summed_out(known):
+    time = dt.Dim("time", length=0) if known else dt.Dim("time")
+    kind = dt.Dim("kind", coords=["a", "b", "c"])
+    move = dt.data(np.full((3, 3), 1 / 3), dims=[kind, kind.rename("to")])
+    z = dt.rv("z", dist.MarkovChain(dt.data([0.2, 0.3, 0.5], dims=kind), move, over=time))
+    level = dt.rv("level", dist.Normal(0.0, 1.0), dims=kind)
+    y = dt.rv("y", dist.Normal(level.sel(kind=z), 1.0))
+    fit = dt.Model(y, backend="python").observe({y: np.zeros(0)}).marginalize(z).log_density()
+    value, slope = fit.logp_and_grad(np.array([0.1, 0.2, 0.3]))
+    assert value == pytest.approx(stats.norm.logpdf([0.1, 0.2, 0.3]).sum(), rel=1e-12)
+    np.testing.assert_allclose(slope, [-0.1, -0.2, -0.3], rtol=1e-12)

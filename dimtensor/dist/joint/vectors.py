@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, Dims, SelDim, find_dim, sort_dims, union, without
@@ -199,8 +199,18 @@ def count_of(dims: Dims) -> Any:
 
 
 def first_of(x: DimTensor, dim: Dim) -> DimTensor:
-    """The element at the first position of a dim."""
-    return x.isel({dim: 0})
+    """The element at the first position of a dim; 0 where it has none."""
+    return sum_over_first(x, dim, lambda first: first)
+
+
+def sum_over_first(x: DimTensor, dim: Dim, of: Callable[[DimTensor], DimTensor]) -> DimTensor:
+    """Something of the element at the first position of a dim; 0 where it has none."""
+    if dim.length:
+        return of(x.isel({dim: 0}))
+    first = x.isel({dim: slice(None, 1)})
+    found = of(first)
+    own = [d for d in without(first.dims, x.dims) or (dim,) if d in found.dims]
+    return found.sum(own) if own else found
 
 
 def later_than(x: DimTensor, dim: Dim, lag: int, by: int = 0) -> DimTensor:

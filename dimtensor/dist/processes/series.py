@@ -17,6 +17,7 @@ from dimtensor.dist.joint.vectors import (
     first_of,
     later_than,
     positions_support,
+    sum_over_first,
 )
 from dimtensor.dist.laws import law_of
 from dimtensor.dist.modifiers.wrappers import as_distribution
@@ -94,8 +95,11 @@ class RandomWalk(VectorDistribution):
         x, _ = self._with(x)
         steps = later_than(x, self.over, 1) - later_than(x, self.over, 1, by=1)
         along = [dim for dim in steps.dims if dim not in x.dims] or [self.over]
-        first = self._all(self.start, self.start.logp(first_of(x, self.over)))
-        return first + self._all(self.step, _later(self.step, self.over).logp(steps)).sum(along)
+        first = sum_over_first(
+            x, self.over, lambda one: self._all(self.start, self.start.logp(one))
+        )
+        later = self._all(self.step, _later(self.step, self.over).logp(steps))
+        return first + later.sum([dim for dim in along if dim in later.dims])
 
     def _all(self, part: Distribution, value: DimTensor) -> DimTensor:
         """The sum over elements of the event that are independent ones of a part."""
@@ -326,7 +330,8 @@ class MarkovChain(VectorDistribution):
     def logp(self, x: Any) -> DimTensor:
         x = as_positions(x, self.labels, self.name)
         p = self._values
-        first = log(p["start"]).isel({self.labels: first_of(x, self.over)})
+        start = log(p["start"])
+        first = sum_over_first(x, self.over, lambda one: start.isel({self.labels: one}))
         before, after = later_than(x, self.over, 1, by=1), later_than(x, self.over, 1)
         logs = log(p["move"])
         logs = later_than(logs, self.over, 1) if self.over in logs.dims else logs

@@ -10,7 +10,7 @@ from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.formulas import HALF_LOG_2PI
 from dimtensor.dist.given import Given, known_or, known_start
 from dimtensor.dist.joint.gaussian import MvNormal, MvStudentT
-from dimtensor.dist.joint.vectors import VectorDistribution, first_of, later_than
+from dimtensor.dist.joint.vectors import VectorDistribution, first_of, later_than, sum_over_first
 from dimtensor.dist.modifiers.wrappers import as_distribution
 from dimtensor.dist.processes.series import RandomWalk, series_dim
 from dimtensor.dist.supports import real
@@ -188,7 +188,7 @@ class EulerMaruyama(VectorDistribution):
         along = [dim for dim in after.dims if dim not in x.dims] or [self.over]
         # a diffusion without dims counts for every step
         terms = -0.5 * square(z) - log(sigma) - HALF_LOG_2PI
-        return self.start.logp(first_of(x, self.over)) + terms.sum(along)
+        return sum_over_first(x, self.over, self.start.logp) + terms.sum(along)
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         return self._path(rng, dims, ())

@@ -186,3 +186,44 @@ def test_a_predicted_series_is_longer_than_the_observed_one():
 def test_mistakes(make, message):
     with pytest.raises(dt.DimtensorError, match=message):
         make()
+
+
+def series_of_nothing(over):
+    """One of each kind, and what a value of no elements is."""
+    kind, start = dt.Dim("kind", coords=["a", "b"]), dist.Normal(0.0, 1.0)
+    share = dt.data([0.5, 0.5], dims=kind)
+    move = dt.data([[0.9, 0.1], [0.2, 0.8]], dims=[kind, kind.rename("to")])
+    rho = dt.data([0.5], dims=dt.Dim("lag", length=1))
+    return {
+        "chain": dist.MarkovChain(share, move, over=over),
+        "walk": dist.GaussianRandomWalk(0.0, 1.0, over=over, start=start),
+        "autoregression": dist.AR(rho, 1.0, over=over, start=start),
+        "garch": dist.GARCH11(0.1, 0.1, 0.1, 1.0, over=over),
+        "diffusion": dist.EulerMaruyama(lambda x: (-x, 1.0), 0.1, over=over, start=start),
+        "series": dist.Series(lambda s: (dist.Normal(s, 1.0), lambda v: v), 0.0, over=over),
+    }
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["known", "late"])
+@pytest.mark.parametrize("name", list(series_of_nothing(T)))
+def test_a_series_of_no_elements_has_the_density_one(name, known):
+    over = dt.Dim("t", length=0) if known else dt.Dim("t")
+    d = series_of_nothing(over)[name]
+    x = dt.tensor("x", dims=over, categories=d.labels if name == "chain" else None)
+    nothing = np.array([], dtype="U1" if name == "chain" else float)
+    assert float(dt.function([x], d.logp(x), backend="python")(nothing)) == 0.0
+    model = dt.Model(dt.rv("x", d), backend="python")
+    drawn = model.draw(2, seed=1, dims={} if known else {over: 0})["prior_predictive"]["x"]
+    assert drawn.sizes == {"chain": 1, "draw": 2, "t": 0}
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("backend", ["numba", "jax"])
+def test_a_chain_of_no_elements_on_compiled_backends(backend):
+    over = dt.Dim("t")
+    d = series_of_nothing(over)["chain"]
+    x = dt.tensor("x", dims=over, categories=d.labels)
+    f = dt.function([x], d.logp(x), backend=backend)
+    assert float(f(np.array([], dtype="U1"))) == 0.0
+    wanted = np.log(0.5 * 0.1 * 0.8)
+    assert float(f(np.array(["a", "b", "b"]))) == pytest.approx(wanted, rel=1e-12)
