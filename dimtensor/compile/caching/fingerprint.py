@@ -294,6 +294,7 @@ class _Writer:
         lengths = self._lengths(arguments)
         form = {
             "dims": dims,
+            "names": self._names(),
             "nodes": entries,
             "inputs": [self._ref(source) for source in self.inputs],
             "data": [self._ref(node) for node in (*data, *late)],
@@ -356,11 +357,7 @@ class _Writer:
         return (self.colours.dim(dim), dim.sort_key)
 
     def _number_dims(self) -> list[Dim]:
-        """Dims in the order in which they occur, the factors of products in theirs.
-
-        What is computed of a product depends on the order of its factors, which is that of their
-        names.
-        """
+        """Dims in the order in which they occur, those that a dim is made of before it."""
         found: dict[Dim, None] = {}
         sources = [(source,) for source in self.inputs if isinstance(source, Dim)]
         for dims in (*sources, *(self.dims_of[node] for node in self.nodes)):
@@ -368,15 +365,23 @@ class _Writer:
             for dim in sorted(new, key=self._dim_key):
                 for one in self.dim_forms.with_parents(dim):
                     found[one] = None
-        pairs: list[tuple[Dim, Dim]] = []
-        for dim in found:
-            parents = self.dim_forms.parents(dim)
-            pairs += [(parent, dim) for parent in parents]
-            if self.dim_forms[dim][0] == "product":
-                pairs += pairwise(map(self.dim_forms.named_by, parents))
+        pairs = [(parent, dim) for dim in found for parent in self.dim_forms.parents(dim)]
         order = _first_that_fits(list(found), pairs)
         self.numbers.update((dim, number) for number, dim in enumerate(order))
         return order
+
+    def _names(self) -> list[int]:
+        """Places of the dims in an order by name in which the factors of products are in theirs.
+
+        What is computed of a product depends on that order. It may be another one than that of the
+        numbers: a factor may be another one renamed, with a name that is before it.
+        """
+        pairs: list[tuple[Dim, Dim]] = []
+        for dim in self.dims:
+            if self.dim_forms[dim][0] == "product":
+                pairs += pairwise(map(self.dim_forms.named_by, self.dim_forms.parents(dim)))
+        place = {dim: at for at, dim in enumerate(_first_that_fits(self.dims, pairs))}
+        return [place[dim] for dim in self.dims]
 
     # -- what is written ---------------------------------------------------------------------------
 

@@ -107,7 +107,8 @@ class _Reader:
     def _dim(self, number: int) -> Dim:
         dim = self._dims.get(number)
         if dim is None:
-            dim = self._dims[number] = self._make_dim(f"d{number:06d}", *self._form["dims"][number])
+            name = f"d{self._form['names'][number]:06d}"
+            dim = self._dims[number] = self._make_dim(name, *self._form["dims"][number])
         return dim
 
     def _make_dim(self, name: str, kind: str, *rest: Any) -> Dim:

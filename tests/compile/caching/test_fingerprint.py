@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import xarray as xr
 from hypothesis import given
 
 import dimtensor as dt
@@ -75,6 +76,36 @@ def test_rebuilt_programs_compute_the_same(from_descriptions: list[int]) -> None
 
     run()
     assert from_descriptions[0] > 0.97 * tried
+
+
+def _turned(other: str) -> tuple[list[Any], Any]:
+    """A table over a dim and the same dim with another name, as one long vector."""
+    trait = dt.Dim("trait", length=20)
+    w, x = dt.tensor("w", dims=[trait, trait.rename(other)]), dt.tensor("x", dims=trait)
+    return [w, x], (w * x).ravel()
+
+
+@pytest.mark.parametrize("other", ["again", "zenith"])
+def test_products_of_a_dim_and_itself_renamed(other: str, from_descriptions: list[int]) -> None:
+    """A name that is before that of the dim it renames is no reason not to keep code."""
+    (w, x), vector = _turned(other)
+    f = dt.function([w, x], [vector], backend="python")
+    table, factors = np.arange(400.0).reshape(20, 20), np.arange(1.0, 21.0)
+    expected = table * factors[:, None]  # over trait, then the other
+    expected = expected.T if other < "trait" else expected
+    found = f(xr.DataArray(table, dims=["trait", other]), factors)[0]
+    np.testing.assert_array_equal(np.asarray(found), expected.ravel())
+    assert from_descriptions == [1]
+
+
+def test_the_order_of_factors_is_described() -> None:
+    def of(other: str) -> str:
+        inputs, vector = _turned(other)
+        return fingerprint(inputs, [vector])
+
+    assert of("again") == of("other")
+    assert of("zenith") == of("years")
+    assert of("again") != of("zenith")
 
 
 @a_third
