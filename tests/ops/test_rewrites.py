@@ -139,6 +139,16 @@ EXAMPLES: dict[str, Callable[[], Variable | list[Variable]]] = {
     "logistic": lambda: [1.0 / (1.0 + pt.exp(x)), pt.exp(x) / (1.0 + pt.exp(x))],
     "logistic_in_product": lambda: y / (1.0 + pt.exp(x)) * pt.exp(x),
     "one_minus_logistic": lambda: 1.0 - pt.sigmoid(x),
+    "function_of_choice": lambda: [
+        pt.log(pt.switch(on, np.float64(1.0), s)), 2.0 - pt.switch(on, s, -s),
+        s / pt.switch(on, np.float64(0.0), s * 2.0),
+    ],
+    "choice_in_its_own_arm": lambda: [
+        pt.switch(on & (x > 1.0), y / pt.switch(on, x, 2.0), 0.0),
+        pt.switch(~on, x, y * pt.switch(on & (x > y), y, s)),
+        pt.switch(on | (x > y), x + y, -pt.switch(x > y, x, y)),
+    ],
+    "choice_of_choice": lambda: pt.switch(on, pt.switch(x > 0.0, x / y, 0.0), 0.0),
     "log_of_sum_of_exp": lambda: pt.log(pt.exp(fixed[:, None] + np.zeros((1, 3))).sum(axis=1)),
 }  # fmt: skip
 BY_NAME = {one.name: one for one in RULES}

@@ -7,6 +7,7 @@ those that do more say so. None is registered with PyTensor.
 from dimtensor.ops.rewrites import (  # noqa: F401
     arithmetic,
     batches,
+    choices,
     reductions,
     selections,
     stable,

@@ -1,0 +1,147 @@
+"""Rewrites of choices: functions of them, and what their conditions tell about their arms."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+import pytensor.tensor as pt
+from pytensor.graph.basic import Apply, Variable
+from pytensor.scalar.basic import AND, OR, Invert, Switch
+from pytensor.tensor.elemwise import Elemwise
+
+from dimtensor.ops.facts import facts_of
+from dimtensor.ops.rewrites.table import rule, scalar_op
+
+if TYPE_CHECKING:
+    from dimtensor.ops.rewrites.driver import Rewriting
+
+# how far into the arms of a selection is looked
+_MOST_SEEN = 24
+
+
+def _is_choice(variable: Variable) -> bool:
+    return isinstance(scalar_op(variable), Switch)
+
+
+def _long(variables: Collection[Variable]) -> set[int]:
+    """Axes along which one of some variables is longer than 1."""
+    return {axis for v in variables for axis, length in enumerate(v.type.shape) if length != 1}
+
+
+@rule(Elemwise)
+def function_of_choice(node: Apply, rw: Rewriting) -> Variable | None:
+    """A function of a choice between two numbers for each element is a choice between two values:
+    it is computed twice, and not for each element.
+    """
+    if isinstance(node.op.scalar_op, Switch) or len(node.outputs) != 1:
+        return None
+    chosen = [at for at, v in enumerate(node.inputs) if _is_choice(v)]
+    if len(chosen) != 1:
+        return None
+    (at,) = chosen
+    x, out = node.inputs[at], node.outputs[0]
+    condition, *arms = x.owner.inputs
+    if any(arm.type.dtype != x.type.dtype for arm in arms):
+        return None
+    others = [v for k, v in enumerate(node.inputs) if k != at]
+    if not _long([*arms, *others]) < _long([out]):
+        return None
+    values = [node.op(*node.inputs[:at], arm, *node.inputs[at + 1 :]) for arm in arms]
+    new = pt.switch(condition, *values)
+    return new if new.type.dtype == out.type.dtype else None
+
+
+@rule(Switch)
+def choice_in_its_own_arm(node: Apply, rw: Rewriting) -> Variable | None:
+    """In an arm, what is chosen by the same condition is chosen already."""
+    condition, *arms = node.inputs
+    if condition.type.dtype != "bool":
+        return None
+    new = [
+        _settled(arm, _implied(condition, value))
+        for arm, value in zip(arms, (True, False), strict=True)
+    ]
+    if all(a is b for a, b in zip(new, arms, strict=True)):
+        return None
+    return pt.switch(condition, *new)
+
+
+def _implied(condition: Variable, value: bool) -> dict[Variable, bool]:
+    """Conditions whose values follow from that of one."""
+    found: dict[Variable, bool] = {}
+    stack = [(condition, value)]
+    while stack and len(found) < _MOST_SEEN:
+        c, v = stack.pop()
+        if c in found or c.type.dtype != "bool":
+            continue
+        found[c] = v
+        kind = scalar_op(c)
+        if isinstance(kind, Invert):
+            stack.append((c.owner.inputs[0], not v))
+        elif isinstance(kind, AND if v else OR):
+            stack += [(part, v) for part in c.owner.inputs]
+    return found
+
+
+def _value(condition: Variable, known: dict[Variable, bool]) -> bool | None:
+    """What a condition is, if that follows."""
+    if condition in known:
+        return known[condition]
+    kind = scalar_op(condition)
+    if isinstance(kind, Invert):
+        inner = known.get(condition.owner.inputs[0])
+        return None if inner is None else not inner
+    if isinstance(kind, (AND, OR)):
+        decides = isinstance(kind, OR)
+        parts = [known.get(part) for part in condition.owner.inputs]
+        if decides in parts:
+            return decides
+        return None if None in parts else not decides
+    return None
+
+
+def _settled(arm: Variable, known: dict[Variable, bool]) -> Variable:
+    """An arm in which choices by known conditions are made.
+
+    Library functions are left as they are: what they are computed of elsewhere may be the same.
+    """
+    seen: dict[Variable, Variable] = {}
+
+    def settled(v: Variable) -> Variable:
+        if v in seen or len(seen) >= _MOST_SEEN:
+            return seen.get(v, v)
+        seen[v] = v
+        node = v.owner
+        if node is None or not isinstance(node.op, Elemwise) or len(node.outputs) != 1:
+            return v
+        if not facts_of(node.op.scalar_op).is_cheap:
+            return v
+        inputs = node.inputs
+        if _is_choice(v):
+            value = _value(inputs[0], known)
+            if value is not None:
+                inner = inputs[1] if value else inputs[2]
+                if inner.type.dtype == v.type.dtype:
+                    seen[v] = settled(inner)
+                    return seen[v]
+        new = [settled(x) for x in inputs]
+        if any(a is not b for a, b in zip(new, inputs, strict=True)):
+            made = node.op(*new)
+            if made.type.dtype == v.type.dtype:
+                seen[v] = made
+        return seen[v]
+
+    return settled(arm)
+
+
+@rule(Switch)
+def choice_of_choice(node: Apply, rw: Rewriting) -> Variable | None:
+    """A choice whose one arm chooses again, with the same other arm, is one by both conditions."""
+    condition, then, otherwise = node.inputs
+    if condition.type.dtype != "bool" or not _is_choice(then):
+        return None
+    inner, value, other = then.owner.inputs
+    if other is not otherwise or inner.type.dtype != "bool" or value.type.dtype != then.type.dtype:
+        return None
+    return pt.switch(pt.and_(condition, inner), value, otherwise)
