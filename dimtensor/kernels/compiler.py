@@ -26,7 +26,7 @@ from dimtensor.kernels.graph.canonical_forms import (
 )
 from dimtensor.kernels.graph.lag_gradients import first_of_padded
 from dimtensor.kernels.graph.once import split_once
-from dimtensor.kernels.graph.short_axes import write_out_short_axes
+from dimtensor.kernels.graph.short_axes import write_out_short_axes, write_out_short_products
 from dimtensor.kernels.graph.sums import factor_sums
 from dimtensor.kernels.graph.trace_sums import absorb_sums
 from dimtensor.kernels.graph.views import drop_views
@@ -183,6 +183,7 @@ def _rewrite(graph: FunctionGraph) -> None:
     updates_once(graph)
     first_of_padded(graph)
     products_as_reductions(graph)
+    write_out_short_products(graph)
     factor_sums(graph)
     rewrite(graph)
     reductions_before_new_axes(graph)

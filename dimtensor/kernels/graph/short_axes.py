@@ -17,14 +17,21 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.scalar.basic import AND, OR, Add, Mul, ScalarMaximum, ScalarMinimum
+from pytensor.tensor.basic import Alloc, Join
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
+from pytensor.tensor.math import Sum
 from pytensor.tensor.type import TensorType
 
 from dimtensor.kernels.plan.axis_lengths import kept_axes
+from dimtensor.ops.facts import facts_of
+from dimtensor.ops.rewrites import rewrite
 
 # axes of up to so many positions are written out, if that makes no more than so many operations
 MOST_POSITIONS = 8
 MOST_OPERATIONS = 1_000
+# of products that are summed; they are cheap
+MOST_ROWS = 16
+MOST_PRODUCTS = 128
 
 _FOLDS = {
     Add: pt.add,
@@ -73,6 +80,76 @@ def write_out_short_axes(graph: FunctionGraph) -> None:
         graph.replace(out, new, reason="short_axes", import_missing=True)
 
 
+def write_out_short_products(graph: FunctionGraph) -> None:
+    """Write out sums of products along, or beside, a short axis, before they give up factors.
+
+    Of a regression on a few predictors, ``sum(b[:, None] * x, axis=0)`` becomes ``b[0] * x[0] +
+    b[1] * x[1]``, and ``sum(d / s * x, axis=1)`` a vector of two sums, out of which the divisions
+    can be taken. Rows of an array that was joined of some are what it was joined of.
+
+    Parameters
+    ----------
+    graph : FunctionGraph
+        It is changed.
+
+    Notes
+    -----
+    Only what is read row by row in memory is written out, and only where an element is cheap, since
+    other sums may read the same elements. What is left is for `write_out_short_axes`.
+    """
+    changed = False
+    for node in graph.toposort():
+        out = node.outputs[0]
+        if not isinstance(node.op, Sum) or out.type.ndim != 1 or out.type.dtype != "float64":
+            continue
+        inside = _cheap_rows(node.inputs[0])
+        if inside:
+            new = out.type.filter_variable(_Parts(inside, MOST_ROWS).joined(node))
+            graph.replace(out, new, reason="short_products", import_missing=True)
+            changed = True
+    if changed:
+        rewrite(graph)
+
+
+def _cheap_rows(x: Variable) -> set[Variable]:
+    """What the rows of a matrix are computed of, down to rows in memory; none if they are not."""
+    inside: set[Variable] = set()
+    short = _short_axes(x, MOST_ROWS)
+    if (
+        x.type.ndim != 2
+        or len(short) != 1
+        or not isinstance(getattr(x.owner, "op", None), Elemwise)
+    ):
+        return inside
+    stack = [(x, short[0])]
+    while stack:
+        v, axis = stack.pop()
+        node = v.owner
+        if v in inside or isinstance(v, Constant) or v.type.shape[axis] == 1:
+            continue
+        if node is not None and isinstance(node.op, Elemwise) and len(node.outputs) == 1:
+            inside.add(v)
+            if not facts_of(node.op.scalar_op).is_cheap:
+                return set()
+            stack += [(operand, axis) for operand in node.inputs]
+        elif node is not None and isinstance(node.op, DimShuffle):
+            source = node.op.new_order[axis]
+            stack += [] if source == "x" else [(node.inputs[0], source)]
+        elif _joins(v, axis):
+            stack += [(part, axis) for part in node.inputs]
+        elif v.type.ndim > 1 and axis == v.type.ndim - 1:
+            return set()  # columns
+    return inside if len(inside) * x.type.shape[short[0]] <= MOST_PRODUCTS else set()
+
+
+def _joins(variable: Variable, axis: int) -> bool:
+    """Whether a variable is made of pieces of known lengths along an axis."""
+    node = variable.owner
+    if node is None or not isinstance(node.op, Join) or node.op.axis % variable.type.ndim != axis:
+        return False
+    return all(piece.type.shape[axis] is not None for piece in node.inputs)
+
+
 class _Chosen(NamedTuple):
     """What is written out, and the reductions of it whose results are arrays as before."""
 
@@ -80,15 +157,15 @@ class _Chosen(NamedTuple):
     ends: list[Apply]
 
 
-def _short_axes(variable: Variable) -> tuple[int, ...]:
+def _short_axes(variable: Variable, most: int = MOST_POSITIONS) -> tuple[int, ...]:
     """The short axes of an array that has a long one as well."""
     if not isinstance(variable.type, TensorType):
         return ()
     shape = variable.type.shape
-    short = tuple(k for k, n in enumerate(shape) if n is not None and 1 < n <= MOST_POSITIONS)
-    has_long = any(n is None or n > MOST_POSITIONS for n in shape)
+    short = tuple(k for k, n in enumerate(shape) if n is not None and 1 < n <= most)
+    has_long = any(n is None or n > most for n in shape)
     count = math.prod(n or 1 for k, n in enumerate(shape) if k in short)
-    return short if has_long and count <= MOST_POSITIONS else ()
+    return short if has_long and count <= most else ()
 
 
 def _is_reduction(node: Apply) -> bool:
@@ -184,15 +261,20 @@ def _count(variable: Variable) -> int:
 class _Parts:
     """Arrays without their short axes, at positions of these."""
 
-    def __init__(self, inside: set[Variable]):
+    def __init__(self, inside: set[Variable], most: int = MOST_POSITIONS):
         self._inside = inside
+        self._most = most
         self._known: dict[tuple[Variable, frozenset[tuple[int, int]]], Variable] = {}
         self.replaced: dict[Variable, Variable] = {}
 
     def joined(self, node: Apply) -> Variable:
         """The result of a reduction, as an array."""
         out = node.outputs[0]
-        kept = [k for k, axis in enumerate(kept_axes(node)) if axis in _short_axes(node.inputs[0])]
+        kept = [
+            k
+            for k, axis in enumerate(kept_axes(node))
+            if axis in _short_axes(node.inputs[0], self._most)
+        ]
         if not kept:
             return self._reduced(node, {})
         shape = [out.type.shape[axis] for axis in kept]
@@ -220,6 +302,11 @@ class _Parts:
             if _is_reduction(node):
                 return self._reduced(node, at)
             return node.op(*(self._operand(operand, at) for operand in node.inputs))
+        for axis in at:
+            if _joins(variable, axis):
+                return self._piece(node, axis, at)
+        if node is not None and isinstance(node.op, Alloc):
+            return self._repeated(node, at)
         if isinstance(variable, Constant):
             return pt.constant(variable.data[_entries(variable, at)])
         return variable[_entries(variable, at)]
@@ -237,10 +324,30 @@ class _Parts:
         part = self.part(x, taken)
         return part.dimshuffle(*("x" if each == "x" else left.index(each) for each in kept))
 
+    def _repeated(self, node: Apply, at: Mapping[int, int]) -> Variable:
+        """A part of what is repeated, repeated."""
+        value, *lengths = node.inputs
+        gap = len(lengths) - value.type.ndim
+        part = self._operand(
+            value, {axis - gap: where for axis, where in at.items() if axis >= gap}
+        )
+        left = [length for axis, length in enumerate(lengths) if axis not in at]
+        return pt.alloc(part, *left) if left else part
+
+    def _piece(self, node: Apply, axis: int, at: Mapping[int, int]) -> Variable:
+        """A part of the one of some joined arrays that it is in."""
+        where = at[axis]
+        for piece in node.inputs:
+            length = piece.type.shape[axis]
+            if where < length:
+                break
+            where -= length
+        return self.part(piece, {**at, axis: where})
+
     def _reduced(self, node: Apply, at: Mapping[int, int]) -> Variable:
         """A reduction at positions of the short axes that it keeps."""
         (x,), (out,) = node.inputs, node.outputs
-        kept, short = kept_axes(node), _short_axes(x)
+        kept, short = kept_axes(node), _short_axes(x, self._most)
         here = {kept[axis]: where for axis, where in at.items()}
         over = [axis for axis in short if axis not in kept]
         dtype = str(out.type.dtype)
