@@ -13,7 +13,7 @@ from typing import Any
 from pytensor.gradient import DisconnectedGrad
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
-from pytensor.graph.traversal import ancestors, io_toposort
+from pytensor.graph.traversal import io_toposort
 from pytensor.scalar.basic import Sub
 from pytensor.tensor.basic import Alloc
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
@@ -202,12 +202,15 @@ def _worth_saving(
         if not any(out in known for out in node.outputs):
             needed.update((v, None) for v in node.inputs if v in known and v.owner is not None)
     needed.update((v, None) for v in after.outputs if v in known and v.owner is not None)
+    for node in io_toposort(before.inner, [known[v] for v in needed]):
+        if not moving.isdisjoint(node.inputs):
+            moving.update(node.outputs)
     order = {out: at for at, node in enumerate(nodes) for out in node.outputs}
     saved: list[Variable] = []
     for variable in sorted(needed, key=order.__getitem__):
         if not isinstance(variable.type, TensorType):
             continue
-        if moving.isdisjoint(ancestors([known[variable]])):
+        if known[variable] not in moving:
             continue  # the same in every step
         if _operations(variable, set(saved)) > _LEAST:
             smaller = _of_fewer_axes(variable)
