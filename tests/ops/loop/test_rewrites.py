@@ -230,6 +230,7 @@ def test_a_graph_without_loops_is_left_alone():
     assert len(graph.apply_nodes) == before
 
 
+@pytest.mark.slow
 def test_what_a_gradient_reads_is_found_in_long_bodies():
     """Operands are read twice: a walk along all paths would not end, or be too deep."""
 

@@ -105,10 +105,11 @@ def test_gradients_of_the_steps_are_those_of_jax(backend):
     np.testing.assert_allclose(found[1:], np.concatenate(gradients), rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "rtol"),
     [
-        pytest.param({"method": "rk4", "steps": 40}, 1e-7, marks=pytest.mark.slow, id="rk4"),
+        pytest.param({"method": "rk4", "steps": 40}, 1e-7, id="rk4"),
         pytest.param({"rtol": 1e-9, "atol": 1e-10}, 1e-6, id="dopri5"),
     ],
 )
