@@ -69,25 +69,26 @@ def factor_sums(graph: FunctionGraph) -> None:
 def _add_before_summing(graph: FunctionGraph) -> None:
     """Turn a sum of many sums over the same elements into one sum of sums of elements.
 
-    The gradient by what many operations read is such a sum. Each of its sums has an accumulator,
-    and variables for what its blocks lose: many of them are most of a loop. A few are left as they
-    are, since each can be added up in the loop that computes its elements.
+    The gradient by what many operations read is such a sum, perhaps of multiples. Each of its sums
+    has an accumulator, and variables for what its blocks lose: many of them are most of a loop. A
+    few are left as they are, since each can be added up in the loop that computes its elements.
     """
     many = [node for node in graph.toposort() if _adds_many(node)]
     extents = Extents(graph) if many else None
     for node in many:
         assert extents is not None
-        alike: dict[Any, list[tuple[int, Apply]]] = {}
+        alike: dict[Any, list[tuple[int, Variable]]] = {}
         for at, variable in enumerate(node.inputs):
-            summed = _only_sum(graph, variable)
+            number, total = _multiple(graph, variable)
+            summed = _only_sum(graph, total)
             if summed is not None:
-                shuffle = None if variable.owner is summed else variable.owner.op
+                shuffle = None if total.owner is summed else total.owner.op
                 key = (summed.op, shuffle, *extents.of(summed.inputs[0]))
-                alike.setdefault(key, []).append((at, summed))
+                alike.setdefault(key, []).append((at, _times(number, summed.inputs[0])))
         inputs = dict(enumerate(node.inputs))
         for (op, shuffle, *_), members in alike.items():
             if len(members) >= _MANY_SUMS:
-                total = op(pt.add(*(summed.inputs[0] for _, summed in members)))
+                total = op(pt.add(*(elements for _, elements in members)))
                 for at, _ in members:
                     del inputs[at]
                 inputs[members[0][0]] = total if shuffle is None else shuffle(total)
@@ -102,6 +103,32 @@ def _add_before_summing(graph: FunctionGraph) -> None:
 def _adds_many(node: Apply) -> bool:
     is_sum = isinstance(node.op, Elemwise) and type(node.op.scalar_op) is Add
     return is_sum and len(node.inputs) >= _MANY_SUMS and node.outputs[0].type.dtype == "float64"
+
+
+def _multiple(graph: FunctionGraph, variable: Variable) -> tuple[float, Variable]:
+    """A number and what it multiplies; 1 where there is none, or something else reads the product.
+
+    Other factors stay before their sums, on which they may depend.
+    """
+    kind = _scalar_op(variable)
+    if kind in (Neg, Mul) and len(graph.clients[variable]) == 1:
+        *factors, last = variable.owner.inputs
+        if kind is Neg:
+            return -1.0, last
+        if len(factors) == 1:
+            for number, other in ((_number(factors[0]), last), (_number(last), factors[0])):
+                if number is not None and math.isfinite(number):
+                    return number, other
+    return 1.0, variable
+
+
+def _times(number: float, variable: Variable) -> Variable:
+    if number == 1.0:
+        return variable
+    if number == -1.0:
+        return pt.neg(variable)
+    constant = np.full((1,) * variable.type.ndim, number, dtype=variable.type.dtype)
+    return pt.mul(pt.constant(constant), variable)
 
 
 def _only_sum(graph: FunctionGraph, variable: Variable) -> Apply | None:

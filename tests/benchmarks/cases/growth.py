@@ -1,10 +1,11 @@
 """Seconds that compiling takes of a value and its gradient, as expressions grow.
 
-The expressions are ``s = tanh(s * c) + v``, so many times, of numbers and of vectors; and ``wide``
-ones, sums of so many terms ``tanh(v * (c + k))``. ``n`` is the number of nodes that were written,
-without those of the gradient. Each size has a process that finds nothing compiled (``cold_s``) and
-a second one that finds the code (``warm_s``): seconds of the processor from the first tensor to the
-first result, after imports and a first small function, so that a busy machine disturbs them little.
+The expressions are ``s = tanh(s * c) + v``, so many times, of numbers and of vectors; ``wide``
+ones, sums of so many terms ``tanh(v * (c + k))``; and polynomials, ``s = s * v + c * k``. ``n`` is
+the number of nodes that were written, without those of the gradient. Each size has a process that
+finds nothing compiled (``cold_s``) and a second one that finds the code (``warm_s``): seconds of
+the processor from the first tensor to the first result, after imports and a first small function,
+so that a busy machine disturbs them little.
 ``jit_s`` is the share of LLVM. ``exponent`` and ``warm_exponent`` say how they grow from the size
 before: 1 is linear.
 """
@@ -24,8 +25,9 @@ STEPS = {
     "number": (33, 100, 333, 1000, 3333),
     "vector": (33, 100, 333, 1000),
     "wide": (25, 75, 250),
+    "polynomial": (30, 100, 300),
 }
-NODES = {"number": 3, "vector": 3, "wide": 4}
+NODES = {"number": 3, "vector": 3, "wide": 4, "polynomial": 3}
 
 
 def outputs(kind: str, n: int):
@@ -37,8 +39,8 @@ def outputs(kind: str, n: int):
         state = sum(dt.tanh(v * (c + float(k))) for k in range(n))
     else:
         state = v
-        for _ in range(n):
-            state = dt.tanh(state * c) + v
+        for k in range(n):
+            state = state * v + c * float(k) if kind == "polynomial" else dt.tanh(state * c) + v
     total = state if kind == "number" else state.sum()
     return [v, c], [total, *dt.grad(total, [v, c])]
 

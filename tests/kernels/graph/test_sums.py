@@ -183,6 +183,29 @@ def test_a_sum_of_many_sums_is_one():
     assert sum("+=" in line for line in loops(source)) <= 6
 
 
+def test_a_sum_of_many_multiples_of_sums_is_one():
+    numbers = [3.0, -1.0, 0.5, 7.0, 0.0, 1.0, -2.0, 4.0]
+    terms = [pt.exp(-(x - c) * (k + 1.0)) for k in range(8)]
+    sums = [t.sum() for t in terms]
+    multiples = [-t if n == -1.0 else n * t for n, t in zip(numbers, sums, strict=True)]
+    rows = pt.add(*(n * pt.sqrt(k + m * m).sum(axis=1)[:, None] for k, n in enumerate(numbers)))
+    (found, found_rows), source = run([pt.add(*multiples, s), rows])
+    expected = S + sum(n * np.exp(-D * (k + 1.0)).sum() for k, n in enumerate(numbers))
+    np.testing.assert_allclose(found, expected, rtol=1e-13)
+    wanted = sum(n * np.sqrt(k + M * M).sum(1, keepdims=True) for k, n in enumerate(numbers))
+    np.testing.assert_allclose(found_rows, wanted, rtol=1e-13)
+    assert sum("+=" in line for line in loops(source)) <= 4
+
+
+def test_a_sum_whose_multiple_is_asked_for_too_stays_apart():
+    sums = [pt.exp(-x * float(k)).sum() for k in range(1, 10)]
+    multiple = 5.0 * sums[0]
+    found, _ = run([pt.add(multiple, *sums[1:]), multiple])
+    np.testing.assert_allclose(found[1], 5 * np.exp(-X).sum(), rtol=1e-14)
+    expected = 5 * np.exp(-X).sum() + sum(np.exp(-k * X).sum() for k in range(2, 10))
+    np.testing.assert_allclose(found[0], expected, rtol=1e-14)
+
+
 def test_sums_over_elements_that_may_be_of_another_number_stay_apart():
     vectors = [pt.dvector(f"v{k}") for k in range(8)]
     total = pt.add(*(pt.exp(v).sum() for v in vectors))
