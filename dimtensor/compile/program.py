@@ -170,8 +170,8 @@ def host_side(outputs: Sequence[Node]) -> dict[str, Any]:
     """Checks of a call before code runs, and whether lengths depend on values."""
     nodes = with_regions(toposort(outputs))
     return {
-        "indexed": indexed_leaves(outputs),
-        "requirements": length_requirements(outputs),
+        "indexed": indexed_leaves(outputs) if any(map(_looks_up, nodes)) else [],
+        "requirements": length_requirements(outputs) if any(map(_asks, nodes)) else [],
         "relabelled": relabelled_dims(nodes),
         "static": not any(
             map(has_run_time_length, {dim for node in nodes for dim in _dims_within(node)})
@@ -245,6 +245,16 @@ def masks_for_labels(outputs: Sequence[Node]) -> list[Node]:
     """The masks that the labels of outputs depend on."""
     keys = [key for node in outputs for dim in node.dims for key in mask_keys(dim)]
     return list(dict.fromkeys(keys))
+
+
+def _looks_up(node: Node) -> bool:
+    selected = kind_of(node).selected(node)
+    return selected is not None and bool(selected.looked_up())
+
+
+def _asks(node: Node) -> bool:
+    """Whether a node needs lengths that come with the data."""
+    return any(True for _ in kind_of(node).requirements(node))
 
 
 def _dims_within(node: Node) -> Iterator[Dim]:

@@ -69,6 +69,7 @@ _NOT_OF_BOOLS = ("left_shift", "right_shift")
 
 
 @bounded(4096)
+@bounded(4096)
 def result_dtype(rule: str, dtypes: tuple[str, ...], name: str) -> str:
     """Dtype of the result of an op.
 

@@ -150,8 +150,8 @@ class _DimForms(dict[Dim, tuple]):
         return dim
 
 
-# a node, the place in it where a node or dim is used, that node or dim, and the table of its colour
-_Use = tuple[Node, int, Any, dict[Any, int]]
+# where nodes are used, and where dims: by which node, at which place in it
+_Uses = tuple[list[tuple[Node, int, Node]], list[tuple[Node, int, Dim]]]
 
 
 class _Colours:
@@ -218,37 +218,37 @@ class _Colours:
             return 3
         return form if kind is int else _text(repr(form))
 
-    def _uses(self, nodes: Sequence[Node]) -> list[_Use]:
-        found: list[_Use] = []
-        used: dict[Dim, None] = {}
+    def _uses(self, nodes: Sequence[Node]) -> _Uses:
+        of_nodes: list[tuple[Node, int, Node]] = []
+        of_dims: list[tuple[Node, int, Dim]] = []
         for node in nodes:
             for place, part in self._parts[node]:
                 if type(part) is Node:
-                    found.append((node, place, part, self.nodes))
+                    of_nodes.append((node, place, part))
                 elif isinstance(part, Dim):
-                    used[part] = None
-                    found.append((node, place, part, self.dims))
-            for at, dim in enumerate(self._plan.sort(node.dims), 1):
-                used[dim] = None
-                found.append((node, -at, dim, self.dims))
+                    of_dims.append((node, place, part))
+            of_dims += [(node, -at, dim) for at, dim in enumerate(self._plan.sort(node.dims), 1)]
             if node.categories is not None:
-                used[node.categories] = None
-                found.append((node, 0, node.categories, self.dims))
-        for dim in used:
+                of_dims.append((node, 0, node.categories))
+        for dim in {dim for *_, dim in of_dims}:
             self.dim(dim)
-        return found
+        return of_nodes, of_dims
 
-    def _refine(self, uses: Sequence[_Use]) -> None:
-        heard_by: tuple[dict[Any, list[int]], ...] = (defaultdict(list), defaultdict(list))
-        of_nodes, of_dims = heard_by
-        for node, place, part, table in uses:
-            heard = of_nodes if table is self.nodes else of_dims
-            heard[part].append(hash((place, self.nodes[node])))
-            of_nodes[node].append(hash((place, table[part])))
-        tables: tuple[dict[Any, int], ...] = (self.nodes, self.dims)
-        for table, all_heard in zip(tables, heard_by, strict=True):
-            for one, colours in all_heard.items():
-                table[one] = hash((table[one], *sorted(colours)))
+    def _refine(self, uses: _Uses) -> None:
+        nodes, dims = self.nodes, self.dims
+        by_nodes: dict[Node, list[int]] = defaultdict(list)
+        by_dims: dict[Dim, list[int]] = defaultdict(list)
+        of_nodes, of_dims = uses
+        for node, place, used in of_nodes:
+            by_nodes[used].append(hash((place, nodes[node])))
+            by_nodes[node].append(hash((place, nodes[used])))
+        for node, place, dim in of_dims:
+            by_dims[dim].append(hash((place, nodes[node])))
+            by_nodes[node].append(hash((place, dims[dim])))
+        for node, heard in by_nodes.items():
+            nodes[node] = hash((nodes[node], *sorted(heard)))
+        for dim, heard in by_dims.items():
+            dims[dim] = hash((dims[dim], *sorted(heard)))
 
 
 @bounded(4096)

@@ -35,9 +35,9 @@ class Elemwise(_Elementwise[str]):
         row = TABLE[attrs]
         if len(inputs) != row.arity:
             raise DimError(f"{attrs} takes {row.arity} operands, not {len(inputs)}")
-        if len(inputs) == 1:
-            (x,) = inputs
-            dims = x.dims
+        sets = [x.dims for x in inputs if x.dims]
+        if all(dims == sets[0] for dims in sets[1:]):
+            dims = sets[0] if sets else ()
         else:
             dims = union([x.dims for x in inputs], attrs, lambda: list(map(describe, inputs)))
         _check_numbers(row, inputs)
@@ -88,7 +88,10 @@ def _check_numbers(row: OpRow, inputs: tuple[Node, ...]) -> None:
 
 
 def _categories(inputs: Sequence[Node], name: str) -> Dim | None:
-    if all(x.categories is None for x in inputs):
+    for x in inputs:
+        if x.categories is not None:
+            break
+    else:
         return None
     require_label_op(name, inputs)
     operands = inputs[1:] if name == "where" else inputs
