@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from dimtensor.dims import Dim
 from dimtensor.errors import DimError, InputError
 from dimtensor.graph.infer import describe
 from dimtensor.tensor.check import check
-from dimtensor.tensor.control.loops import cumulate, lag
+from dimtensor.tensor.control.loops import cumulate, lag, scan
 from dimtensor.tensor.control.pytree import flatten, leaves_like, unflatten
 from dimtensor.tensor.control.while_loops import fori_loop, while_loop
 from dimtensor.tensor.elementwise import maximum, minimum, sqrt, stop_gradient, where
@@ -33,6 +33,11 @@ _STAGES = (
     (9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656),
     (35 / 384, 0.0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84),
 )
+# Hairer, Nørsett and Wanner (1993), program DOPRI5: what makes the path within a step of order 4
+_WITHIN = (
+    -12715105075 / 11282082432, 0.0, 87487479700 / 32700410799, -10690763975 / 1880347072,
+    701980252875 / 199316789632, -1453857185 / 822651844, 69997945 / 29380423,
+)  # fmt: skip
 _ERROR = (71 / 57600, 0.0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40)
 # Hairer, Nørsett and Wanner (1993), section II.4
 _SAFETY, _SMALLEST, _LARGEST = 0.9, 0.2, 10.0
@@ -79,14 +84,15 @@ def ode(
     Raises
     ------
     CheckError
-        At the call, if `max_steps` are not enough.
+        At the call, if `max_steps` are not enough, or times are out of order.
 
     Notes
     -----
     Dormand and Prince (1980), *A family of embedded Runge-Kutta formulae*. The length of steps is
     controlled, and the first one chosen, as in section II.4 of Hairer, Nørsett and Wanner (1993),
-    *Solving Ordinary Differential Equations I*. Gradients are those of the steps that were taken,
-    their lengths held fixed.
+    *Solving Ordinary Differential Equations I*. Steps end where they end: at the times between, the
+    solution is a polynomial of order 4 (section II.6). Gradients are those of the steps that were
+    taken, their lengths held fixed.
 
     Examples
     --------
@@ -165,10 +171,20 @@ class _Control:
         self.rtol, self.atol, self.max_steps = rtol, atol, max_steps
 
     def solve(self, start: Leaves, times: Any, over: Dim) -> Leaves:
-        first = times.isel({over: 0})
+        first, end = times.isel({over: 0}), times.isel({over: -1})
+        forward = where(end < first, -1.0, 1.0)
+        before = lag(times, over, 1, first)
+        ordered = (forward * (times - before) >= 0).all()
+        message = f"{_NAME}: times increase or decrease from the first one to the last"
+        times = check(ordered, message, times)
         slopes = self.slope(first, start)
-        length = self.first_length(first, times.isel({over: -1}), start, slopes)
-        return _along_grid(self.advance, (start, slopes, length), times, over)[0]
+        length = self.first_length(first, end, start, slopes)
+        none = [x * 0.0 for x in start]
+        state = _Reached(first, start, slopes, first, start, slopes, none, length)
+        return scan(
+            lambda state, t: self.advance(_Reached(*state), t, end, forward),
+            tuple(state), times, over=over,
+        )[1]  # fmt: skip
 
     def norm(self, errors: Leaves, scales: Leaves) -> Any:
         """Root mean square of errors relative to what is allowed."""
@@ -198,22 +214,23 @@ class _Control:
         )
         return stop_gradient(minimum(100 * guess, better))
 
-    def advance(self, start: Any, end: Any, state: Any) -> Any:
-        """The state at the next time, and the slope there and the length of the next step."""
-        y, slopes, length = state
-        (_t, *after), finished = while_loop(
-            lambda s: s[0] != end,
-            lambda s: self.step(s, end),
-            (start, y, slopes, length),
+    def advance(self, state: _Reached, t: Any, end: Any, forward: Any) -> tuple[Any, Leaves]:
+        """What is reached with the first step that goes as far as a time; and the state then."""
+        (*found,), finished = while_loop(
+            lambda s: forward * (t - s[0]) > 0,
+            lambda s: tuple(self.step(_Reached(*s), end)),
+            tuple(state),
             self.max_steps,
             return_finished=True,
         )
-        y, slopes, length = after
         message = f"{_NAME}: {self.max_steps} steps are not enough between two times"
-        return y, slopes, check(finished, message, length)
+        reached = _Reached(*found)
+        reached = reached._replace(t=check(finished, message, reached.t))
+        return tuple(reached), reached.at(t)
 
-    def step(self, state: Any, end: Any) -> Any:
-        t, y, first, length = state
+    def step(self, state: _Reached, end: Any) -> _Reached:
+        """A step further; the same with a shorter length if the error was too large."""
+        t, y, first, length = state.t, state.y, state.slopes, state.length
         rest = end - t
         last = length >= abs(rest)
         h = where(last, rest, where(rest < 0, -length, length))
@@ -232,14 +249,43 @@ class _Control:
         factor = minimum(maximum(factor, _SMALLEST), where(fine, _LARGEST, 1.0))
         # nan or inf: the step was much too long
         factor = where(square < np.inf, factor, _SMALLEST)
-        # a step that was cut short at a time says nothing about longer ones that fit
-        longer = maximum(stop_gradient(abs(h)) * factor, where(fine & last, length, 0.0))
-        return (
-            where(fine, where(last, end, t + h), t),
-            [where(fine, b, a) for a, b in zip(y, moved, strict=True)],
-            [where(fine, b, a) for a, b in zip(first, slopes[-1], strict=True)],
-            where(fine & last, longer, stop_gradient(abs(h)) * factor),
-        )
+        within = [h * total for total in _weighted(_WITHIN, slopes)]
+        after = _Reached(
+            where(last, end, t + h), moved, slopes[-1], t, y, first, within,
+            stop_gradient(abs(h)) * factor,
+        )  # fmt: skip
+        kept = state._replace(length=after.length)
+        pairs = zip(flatten(tuple(after))[0], flatten(tuple(kept))[0], strict=True)
+        return _Reached(*unflatten(flatten(tuple(after))[1], [where(fine, *x) for x in pairs]))
+
+
+class _Reached(NamedTuple):
+    """How far the solution is known: the last step, and the length of the next one."""
+
+    t: Any
+    y: Leaves
+    slopes: Leaves
+    before: Any
+    y_before: Leaves
+    slopes_before: Leaves
+    within: Leaves
+    length: Any
+
+    def at(self, t: Any) -> Leaves:
+        """The solution at a time within the last step."""
+        h = self.t - self.before
+        none = h == 0
+        part = where(none, 0.0, (t - self.before) / where(none, 1.0, h))
+        rest = 1.0 - part
+        found = []
+        for a, b, f, g, c in zip(
+            self.y_before, self.y, self.slopes_before, self.slopes, self.within, strict=True
+        ):
+            change = b - a
+            bent = h * f - change
+            turned = change - h * g - bent
+            found.append(a + part * (change + rest * (bent + part * (turned + rest * c))))
+        return found
 
 
 def _size(x: Any) -> Any:

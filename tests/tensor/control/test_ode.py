@@ -119,6 +119,58 @@ def test_states_along_a_late_dim(backend, n):
     assert float(found[3]) == pytest.approx(n * (growth - 1).sum() + 5, rel=1e-6)
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_steps_do_not_depend_on_the_times_between(turned):
+    """The path between two steps is interpolated, so that many times cost no more steps."""
+    few, many = dt.Dim("few", length=2), dt.Dim("many", length=97)
+    end = -6.0 if turned else 6.0
+    times = np.linspace(0.0, end, 97)
+    start = {"u": 3.0, "v": 1.0}
+    last = dt.ode(prey_and_predators, start, dt.data([0.0, end], dims=few), rtol=1e-6)["u"]
+    path = dt.ode(prey_and_predators, start, dt.data(times, dims=many), rtol=1e-6)["u"]
+    found = dt.evaluate([last, path], RATES)
+    assert float(found[0][-1]) == float(found[1][-1])
+    np.testing.assert_allclose(found[1], by_scipy(times)[0], rtol=2e-5)
+
+
+@pytest.mark.parametrize(
+    ("backend", "lengths"),
+    [
+        ("python", (1, 9)),
+        *(
+            pytest.param(name, (1, 2, 8, 9, 40), marks=[pytest.mark.slow, pytest.mark.compiled])
+            for name in ("numba", "jax")
+        ),
+    ],
+)
+def test_times_of_any_number_and_their_gradients(backend, lengths):
+    over = dt.Dim("over")
+    rate, t = dt.scalar("rate"), dt.tensor("t", dims=over)
+    y = dt.ode(lambda t, y: -rate * y, 2.0, t, rtol=1e-5, max_steps=30)
+    f = dt.function([rate, t], [y, *dt.grad(y.sum(), [rate, t])], backend)
+    for n in lengths:
+        times = np.sort(np.random.default_rng(n).uniform(0.5, 3.0, n))
+        path, by_rate, by_time = (np.asarray(x) for x in f(0.7, times))
+        exact = 2.0 * np.exp(-0.7 * (times - times[0]))
+        np.testing.assert_allclose(path, exact, rtol=1e-4)
+        expected = -((times - times[0]) * exact).sum()
+        np.testing.assert_allclose(by_rate, expected, rtol=1e-3, atol=1e-12)
+        np.testing.assert_allclose(by_time[1:], -0.7 * exact[1:], rtol=1e-3)
+    # times that are given twice, and what is not finite
+    path = np.asarray(f(0.7, np.array([0.0, 1.0, 1.0, 1.0, 2.0]))[0])
+    np.testing.assert_allclose(path, 2.0 * np.exp(-0.7 * np.array([0, 1, 1, 1, 2])), rtol=1e-4)
+    for value in (np.nan, np.inf):
+        with pytest.raises(dt.CheckError, match="30 steps are not enough"):
+            f(value, np.array([0.0, 1.0]))
+
+
+@pytest.mark.parametrize("times", [[0.0, 1.0, 0.5, 2.0], [0.0, 2.0, 3.0, 1.0], [0.0, np.nan, 2.0]])
+def test_times_out_of_order_are_an_error(times):
+    t = dt.data(times, dims=dt.Dim("at", length=len(times)))
+    with pytest.raises(dt.CheckError, match="times increase or decrease from the first one"):
+        dt.ode(lambda t, y: -y, 1.0, t, max_steps=10).eval()
+
+
 def test_too_few_steps_are_an_error():
     t = dt.data(TIMES, dims=TIME)
     with pytest.raises(dt.CheckError, match="3 steps are not enough"):
