@@ -334,6 +334,16 @@ def groupby_unknown_values():
 
 
 @building
+def groupby_a_name():
+    X.groupby("country")
+
+
+@building
+def outputs_in_a_dict_in_a_list():
+    dt.evaluate([X, {"a": X}])
+
+
+@building
 def groupby_over_two_dims():
     LATE.groupby(dt.tensor("g", dims=[OBS, AGE], categories=COUNTRY))
 

@@ -8,6 +8,7 @@ import pytest
 import xarray as xr
 
 import dimtensor as dt
+from tests.backend_names import BACKENDS
 
 OBS = dt.Dim("obs")
 X = dt.tensor("x", dims=OBS)
@@ -155,3 +156,14 @@ def test_late_labels_are_told_apart() -> None:
     dates = xr.DataArray([1.0, 2.0], dims="obs", coords={"obs": pd.to_datetime(["2020", "2021"])})
     found = X.sel(obs=["2021-01-01", "2020-01-01"]).eval({X: dates})
     xr.testing.assert_identical(found, dates[::-1].rename("x") if found.name else dates[::-1])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_late_labels_of_0_and_1_are_not_bools(backend: str):
+    array = xr.DataArray([5.0, 7.0], dims="obs", coords={"obs": [0, 1]})
+    function = dt.function([X], [X * 2.0, X.sel(obs=1)], backend)
+    double, one = function(array)
+    xr.testing.assert_identical(double, 2.0 * array)
+    assert float(one) == 7.0
+    with pytest.raises(dt.LabelError, match="has no label True"):
+        dt.function([X], X.sel(obs=True), backend)(array)
