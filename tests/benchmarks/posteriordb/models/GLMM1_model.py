@@ -13,5 +13,5 @@ def model(data, backend="numba"):
     mu = dt.rv("mu_alpha", dist.Normal(0, 10))
     spread = dt.rv("sd_alpha", dist.Uniform(0, 5))
     alpha = dt.rv("alpha", dist.Normal(mu, spread), dims=site)
-    count = dt.rv("count", dist.Poisson(dt.exp(alpha.sel(site=site_of))))
+    count = dt.rv("count", dist.Poisson(dt.exp(alpha).sel(site=site_of)))
     return dt.Model(count, backend=backend).observe({count: data["obs"]})
