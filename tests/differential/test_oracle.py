@@ -57,7 +57,7 @@ def compare(program: Program) -> None:
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2)), 3])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 3))])
 def test_random_program(seed: int) -> None:
     compare(random_program(Seeded(seed)))
 

@@ -43,13 +43,17 @@ def test_operation(name: str) -> None:
     check(op_program(name))
 
 
+def is_long(pair: tuple[str, str]) -> bool:
+    """Whether the long tests alone have a pair: steps of Runge-Kutta methods take seconds."""
+    return pair[0] == "ode" or PAIRS.index(pair) % 3 > 0
+
+
 @pytest.mark.parametrize(
     ("outer", "inner"),
     [
         pytest.param(
             *pair,
-            # steps of a Runge-Kutta method, each of a loop, by all derivatives: seconds of each
-            marks=[*marked(KNOWN_PAIRS, pair), *[pytest.mark.slow] * (pair[0] == "ode")],
+            marks=[*marked(KNOWN_PAIRS, pair), *[pytest.mark.slow] * is_long(pair)],
             id=" of ".join(pair),
         )
         for pair in PAIRS

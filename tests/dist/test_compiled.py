@@ -25,7 +25,7 @@ GROUPS = [ROWS[start : start + GROUP] for start in range(0, len(ROWS), GROUP)]
 
 def _case(backend: str, group: list[Row]) -> Any:
     """A row takes a second to compile: most of them are left to the long tests."""
-    late = group is not GROUPS[0] and (backend == "jax" or group is not GROUPS[-1])
+    late = backend == "jax" or not any(group is each for each in (GROUPS[0], GROUPS[-1]))
     name = f"{backend}, {group[0].name} to {group[-1].name}"
     return pytest.param(backend, group, marks=[pytest.mark.slow] if late else [], id=name)
 

@@ -102,6 +102,7 @@ def test_the_model_of_pymc_has_the_same_log_density():
     np.testing.assert_allclose(ours["total"], logp(point), rtol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_the_model_of_numpyro_has_the_same_log_density():
     pytest.importorskip("numpyro")

@@ -123,6 +123,7 @@ def test_integers_divided_by_zero_and_negative_powers(backend: str):
         f(np.array([7, -7, 0]), np.array([0, 2, -1]))
 
 
+@pytest.mark.slow
 def test_gradients_as_jax_computes_them(rng: np.random.Generator):
     """Where jax.numpy has the function, JAX's own derivative of it is a second oracle."""
     import jax
@@ -207,8 +208,8 @@ HOSTED = {
 }
 
 
-# inverses that JAX takes seconds to compile; gammainccinv stands for them in every run
-LATE = ("gammaincinv", "betaincinv")
+# inverses that JAX takes seconds to compile
+LATE = ("gammaincinv", "gammainccinv", "betaincinv")
 
 
 @pytest.mark.parametrize(
