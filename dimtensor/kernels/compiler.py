@@ -20,6 +20,7 @@ from dimtensor.kernels.emit.emitter import Emitter
 from dimtensor.kernels.graph.canonical_forms import (
     products_as_reductions,
     reductions_before_new_axes,
+    reshapes_before_transposes,
     solves_by_factors,
     split_as_slices,
     updates_once,
@@ -187,6 +188,7 @@ def _rewrite(graph: FunctionGraph) -> None:
     factor_sums(graph)
     rewrite(graph)
     reductions_before_new_axes(graph)
+    reshapes_before_transposes(graph)
     with_core_shapes(graph)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from typing import Any
@@ -15,7 +16,7 @@ from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.linalg import Cholesky, CholeskySolve, Solve, SolveTriangular
 from pytensor.tensor.math import ProdWithoutZeros
-from pytensor.tensor.shape import Shape, Shape_i
+from pytensor.tensor.shape import Reshape, Shape, Shape_i
 from pytensor.tensor.special import LogSoftmax, Softmax
 from pytensor.tensor.subtensor import (
     AdvancedIncSubtensor,
@@ -118,6 +119,42 @@ def reductions_before_new_axes(graph: FunctionGraph) -> None:
         new = new.dimshuffle(*("x" if order[axis] == "x" else next(left) for axis in kept))
         if out.type.is_super(new.type):
             graph.replace(out, new, reason="reductions_before_new_axes", import_missing=True)
+
+
+def reshapes_before_transposes(graph: FunctionGraph) -> None:
+    """Make matrices of arrays before they are transposed: a product takes a matrix either way.
+
+    The axes that make rows, and those that make columns, follow each other in the array too.
+    """
+    for node in graph.toposort():
+        shuffle = node.inputs[0].owner if isinstance(node.op, Reshape) else None
+        out = node.outputs[0]
+        if shuffle is None or not isinstance(shuffle.op, DimShuffle) or out.type.ndim != 2:
+            continue
+        order, x = shuffle.op.new_order, shuffle.inputs[0]
+        ndim = x.type.ndim
+        for rows in range(1, ndim):
+            turned = [*range(ndim - rows, ndim), *range(ndim - rows)]
+            if list(order) != turned or not _are_rows(shuffle.outputs[0], rows, out):
+                continue
+            lengths = [x.shape[0] if n is None else n for n in out.type.shape[::-1]]
+            new = out.type.filter_variable(x.reshape(lengths, ndim=2).T)
+            graph.replace(out, new, reason="reshapes_before_transposes", import_missing=True)
+            break
+
+
+def _are_rows(x: Variable, count: int, matrix: Variable) -> bool:
+    """Whether the first axes of an array, of known lengths, are the rows of a matrix made of it.
+
+    Its columns are all other axes, which are known too, or one.
+    """
+    lengths, (rows, columns) = x.type.shape, matrix.type.shape
+    known, others = lengths[:count], lengths[count:]
+    if rows is None or None in known or math.prod(known) != rows:
+        return False
+    if len(others) == 1:
+        return columns == others[0]
+    return columns is not None and None not in others
 
 
 def updates_once(graph: FunctionGraph) -> None:
