@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -22,8 +22,6 @@ from dimtensor.model.inference.starts import check_moved, no_start, starting_poi
 from dimtensor.model.records import label_text
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from dimtensor.model.logdensity import LogDensity
 
 # nutpie's own name of the dim of unconstrained elements in the statistics
@@ -36,7 +34,14 @@ _STATISTICS = {
     "maxdepth_reached": "reached_max_treedepth",
     "mean_tree_accept": "acceptance_rate",
 }
-_ATTRIBUTES = ("inference_library_version", "inference_library_settings")
+# how names of statistics begin that have an element for each parameter, and what asks for them
+_LONGER = {
+    "gradient": "store_gradient",
+    "unconstrained_draw": "store_unconstrained",
+    "mass_matrix": "store_mass_matrix",
+    "divergence": "store_divergences",
+    "transform": "store_transformed",
+}
 # what would change the kind of what comes back, and what to do in its place
 _INSTEAD = {
     "blocking": "it waits for the draws; nutpie.sample(model.to_nutpie(), blocking=False) does not",
@@ -74,6 +79,8 @@ def sample(
     Compared with :func:`to_nutpie` one function less is compiled.
     """
     nutpie = require("nutpie", "sampling", "dt.sample")
+    from dimtensor.upstream.nutpie import settings_text
+
     compiled = _compiled(model, start, _Record(model, flat=True))
     gradients = []
     for at in range(2):
@@ -95,14 +102,16 @@ def sample(
             progress_callback=tell,
             save_warmup=save_warmup,
             blocking=False,
+            return_raw_trace=True,
             **options,
         )
-        tree = _finished(running, model, start)
+        vectors, told = _finished(running, model, start).get_arrow_trace()
     seconds = time.perf_counter() - started
-    told = tree["sample_stats"].attrs
-    known = {name: told[name] for name in _ATTRIBUTES if name in told}
-    warmup = _draws(tree, "warmup_") if save_warmup else None
-    return Run(_draws(tree, ""), warmup, seconds, {"inference_library": "nutpie", **known})
+    known = {"inference_library": "nutpie", "inference_library_version": nutpie.__version__}
+    settings = settings_text(running)
+    known |= {} if settings is None else {"inference_library_settings": settings}
+    found, warmup = _draws(vectors, told, model.names, {name for name, x in options.items() if x})
+    return Run(found, warmup if save_warmup else None, seconds, known)
 
 
 def _told_to(progress: Progress, other: Callable[[Any], Any] | None) -> Callable[[Any], None]:
@@ -119,8 +128,8 @@ def _told_to(progress: Progress, other: Callable[[Any], Any] | None) -> Callable
     return tell
 
 
-def _finished(running: Any, model: LogDensity, start: np.ndarray) -> xr.DataTree:
-    """The draws of a sampler that runs; it is stopped if the waiting for it is."""
+def _finished(running: Any, model: LogDensity, start: np.ndarray) -> Any:
+    """The trace of a sampler that runs; it is stopped if the waiting for it is."""
     try:
         return running.wait()
     except RuntimeError as error:
@@ -132,14 +141,55 @@ def _finished(running: Any, model: LogDensity, start: np.ndarray) -> xr.DataTree
         raise
 
 
-def _draws(tree: xr.DataTree, prefix: str) -> Draws:
-    vectors = tree[f"{prefix}posterior"][_VECTOR].transpose("chain", "draw", FLAT)
-    found = tree[f"{prefix}sample_stats"].to_dataset()
-    found = found.rename({old: new for old, new in _STATISTICS.items() if old in found})
-    plain = {str(name): x.values for name, x in found.items() if x.dims == ("chain", "draw")}
-    longer = found[[name for name in found if name not in plain]]
-    longer = longer.drop_vars(["chain", "draw"], errors="ignore")
-    return Draws(vectors.values, statistics_of(plain).assign(longer))
+def _draws(
+    vectors: Sequence[Any], statistics: Sequence[Any], names: Sequence[str], asked: Collection[str]
+) -> tuple[Draws, Draws]:
+    """Draws and those of tuning, from a table for each chain.
+
+    nutpie makes a DataTree of them, which takes longer than to draw from a small model.
+    """
+    tuned = int(_column(statistics[0], "tuning").sum())
+    found = []
+    for rows in (slice(tuned, None), slice(None, tuned)):
+        plain, longer = {}, {}
+        for name in statistics[0].column_names:
+            if name in ("chain", "draw"):
+                continue
+            if b"shape" not in statistics[0].column(name).field.metadata:
+                parts = [_column(table, name, rows) for table in statistics]
+                plain[_STATISTICS.get(name, name)] = np.stack(parts)
+            elif all(
+                option in asked for start, option in _LONGER.items() if name.startswith(start)
+            ):
+                longer[name] = np.stack([_column(table, name, rows) for table in statistics])
+        flat = np.stack([_column(table, _VECTOR, rows) for table in vectors])
+        told = statistics_of(plain)
+        if longer:
+            dims = ("chain", "draw", _STATISTICS_DIM)
+            told = told.assign({name: (dims, x) for name, x in longer.items()})
+            told = told.assign_coords({_STATISTICS_DIM: np.asarray(names, dtype=object)})
+        found.append(Draws(flat, told))
+    return found[0], found[1]
+
+
+def _column(table: Any, name: str, rows: slice = slice(None)) -> np.ndarray:
+    """A column of a table of nutpie, with its vectors as rows; NaN, 0 or None where it has none."""
+    import pyarrow
+
+    own = table.column(name)
+    shape, column = own.field.metadata.get(b"shape"), pyarrow.array(own)[rows]
+    if shape is None:
+        if column.null_count and pyarrow.types.is_integer(column.type):
+            column = column.fill_null(0)
+        return column.to_numpy(zero_copy_only=False)
+    length = int(shape)
+    if not column.null_count:
+        return column.flatten().to_numpy().reshape(len(column), length)
+    found = np.full((len(column), length), np.nan)
+    found[column.is_valid().to_numpy(zero_copy_only=False)] = (
+        column.flatten().to_numpy().reshape(-1, length)
+    )
+    return found
 
 
 def prepared(options: Mapping[str, Any], own: Sequence[str]) -> Callable[..., Run]:

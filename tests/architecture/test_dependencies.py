@@ -19,8 +19,8 @@ PYPROJECT = ROOT / "pyproject.toml"
 pytestmark = pytest.mark.skipif(not PYPROJECT.is_file(), reason="this is an installed package")
 
 OWN = {"dimtensor", "tests", "tools", "cases", "shapes", "conftest", "probabilistic", "run"}
-# JAX brings the one, BlackJAX the other
-WITH_ANOTHER = {"jaxlib": "jax", "optax": "blackjax"}
+# what JAX, BlackJAX and nutpie bring
+WITH_ANOTHER = {"jaxlib": "jax", "optax": "blackjax", "pyarrow": "nutpie"}
 # IPython is asked where it runs already; mpmath prints numbers anew; pymc-extras is timed beside us
 # where it is installed, and asks for an earlier PyMC than ours
 NOT_NEEDED = {"IPython", "mpmath", "pymc_extras"}

@@ -348,3 +348,38 @@ def test_a_missing_library_is_named_with_its_extra(monkeypatch, module, extra, u
         use(model)
     with pytest.raises(ImportError, match="is not installed"):
         use(model)
+
+
+NAMES = {"logp": "lp", "depth": "tree_depth", "maxdepth_reached": "reached_max_treedepth",
+         "mean_tree_accept": "acceptance_rate"}  # fmt: skip
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"store_divergences": True}, {"store_gradient": True, "store_mass_matrix": True}],
+)
+def test_draws_and_statistics_are_those_that_nutpie_reads(options):
+    """Tables of nutpie are read here; it reads the same ones where it samples by itself."""
+    import nutpie
+
+    # the funnel, which diverges
+    width, x = dt.scalar("width"), dt.tensor("x", dims=COUNTRY)
+    logp = -((width / 3) ** 2) / 2 - 0.5 * (x**2).sum() * dt.exp(-width) - 1.5 * width
+    model = dt.LogDensity(logp, {width: dt.real, x: dt.real})
+    chosen = {"draws": 40, "tune": 30, "chains": 2, "save_warmup": True, **QUIET, **options}
+    expected = nutpie.sample(model.to_nutpie(), **chosen)
+    found = dt.sample(model, report=False, **chosen)
+    for prefix in ("", "warmup_"):
+        draws = expected[f"{prefix}posterior"].to_dataset()
+        for name, values in draws.items():
+            np.testing.assert_array_equal(found[f"{prefix}posterior"][name], values)
+        wanted = expected[f"{prefix}sample_stats"].to_dataset()
+        wanted = wanted.rename({old: new for old, new in NAMES.items() if old in wanted})
+        own = found[f"{prefix}sample_stats"].to_dataset()
+        assert set(own.data_vars) == set(wanted.data_vars)
+        for name, values in wanted.items():
+            assert own[name].variable.equals(values.variable), name
+    assert found["sample_stats"].attrs["inference_library_version"] == nutpie.__version__
+    settings = expected["sample_stats"].attrs["inference_library_settings"]
+    assert found["sample_stats"].attrs["inference_library_settings"] == settings
