@@ -44,6 +44,7 @@ MODULES = (
     "tensor/linalg/test_products.py",
     "tensor/linalg/test_solvers/test_general.py",
     "tensor/linalg/test_solvers/test_lstsq.py",
+    "tensor/linalg/test_solvers/test_triangular.py",
     "tensor/linalg/test_summary.py",
     "tensor/random/test_basic.py",
     "tensor/test_basic.py",
