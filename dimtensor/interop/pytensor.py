@@ -193,8 +193,7 @@ class LoopNests:
         if kernel.native is not None:
             self.native = True
             dtypes = [v.type.dtype for v in border.graph.inputs]
-            function = _of_any_layout(kernel.native.bind(kernel.constants), dtypes)
-            return self._guarded(function, border)
+            return self._guarded(kernel.native.bind(kernel.constants), border, dtypes)
         return self._first_call(kernel.function, kernel.constants, border)
 
     def _first_call(
@@ -216,15 +215,27 @@ class LoopNests:
 
         return first
 
-    def _guarded(self, function: Callable[..., Any], border: _Border) -> Callable[..., Any]:
-        """The kernel, and PyTensor's function for arguments that do not fit it."""
+    def _guarded(
+        self, function: Callable[..., Any], border: _Border, dtypes: Sequence[str] | None = None
+    ) -> Callable[..., Any]:
+        """The kernel, and PyTensor's function for arguments that do not fit it.
+
+        Machine code, of which the dtypes are told, takes arrays as they mostly are: contiguous and
+        aligned. Others are copied.
+        """
         from dimtensor.kernels.emit.guards import UNFIT
 
         taken, given = border.taken, border.given
 
         def run(*values: Any) -> Any:
+            arrays = values if taken is None else taken(values)
             try:
-                results = function(*(values if taken is None else taken(values)))
+                try:
+                    results = function(*arrays)
+                except TypeError:
+                    if dtypes is None:
+                        raise
+                    results = function(*map(_plain, arrays, dtypes))
             except ValueError as error:
                 if self._strict or error.args != (UNFIT,):
                     raise
@@ -367,20 +378,8 @@ def _arrays_of(scalars: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any
     return taken
 
 
-def _of_any_layout(function: Callable[..., Any], dtypes: Sequence[str]) -> Callable[..., Any]:
-    """Machine code takes arrays as they mostly are: contiguous and aligned. Others are copied."""
-
-    def run(*arrays: Any) -> Any:
-        try:
-            return function(*arrays)
-        except TypeError:
-            plain = [
-                np.require(array, dtype, ("C", "A"))
-                for array, dtype in zip(arrays, dtypes, strict=True)
-            ]
-        return function(*plain)
-
-    return run
+def _plain(array: Any, dtype: str) -> np.ndarray:
+    return np.require(array, dtype, ("C", "A"))
 
 
 def _results(

@@ -757,3 +757,26 @@ def test_arrays_that_are_filled_later_start_as_zeros():
     whole = pt.empty((x.shape[0] + 1,))
     f = agree([x], [whole[0].set(1.0)[1:].set(x)], [np.array([2.0, 3.0])], [np.zeros(0)])
     assert nests(f).native
+
+
+def test_the_gradient_of_a_look_up_goes_through_its_observations_once(rng):
+    """What it adds to, the gradient of a prior, is computed later than the likelihood."""
+    x, at = pt.tensor("x", shape=(5,)), pt.tensor("at", shape=(40,), dtype="int64")
+    y, spread = rng.normal(size=40), pt.dscalar("spread")
+    rest = (y - x[at]) / spread
+    value = -0.5 * (rest**2).sum() - 0.5 * ((x - spread) ** 2).sum()
+    f = pytensor.function([x, at, spread], [value, *pt.grad(value, [x, spread])], mode=LOOSE)
+    # one loop looks at the positions, and one does all else
+    assert f.vm.jit_fn.source.count("range(40)") == 2
+    values, places = rng.normal(size=5), rng.integers(0, 5, 40)
+    found = f(values, places, 1.7)
+    rests = (y - values[places]) / 1.7
+    slopes = np.bincount(places, rests / 1.7, 5) - (values - 1.7)
+    of_spread = (rests**2).sum() / 1.7 + (values - 1.7).sum()
+    wanted = [-0.5 * (rests**2).sum() - 0.5 * ((values - 1.7) ** 2).sum(), slopes, of_spread]
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+    from_the_end = f(values, places - 5, 1.7)  # by PyTensor's function
+    np.testing.assert_allclose(from_the_end[1], slopes, rtol=1e-12)
+    with pytest.raises(IndexError):
+        f(values, places + 5, 1.7)

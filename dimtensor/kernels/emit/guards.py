@@ -243,10 +243,10 @@ class GuardedEmitter(Emitter):
         return True
 
     def _guard_positions(self, index: Variable, length: Expression, wraps: bool) -> None:
-        key = (index, length, wraps)
-        if key in self._ranges:
+        # that none is negative was looked at with all else
+        if not self._ranges.isdisjoint({(index, length, wraps), (index, length, False)}):
             return
-        self._ranges.add(key)
+        self._ranges.add((index, length, wraps))
         if isinstance(index, Constant):
             positions = np.asarray(index.data)
             if positions.size:

@@ -320,8 +320,54 @@ class Plan:
                     group.tasks.append(task)
                     group.reads |= reads
                     return number
+            if task.kind == "scatter" and self._wait(task, earliest, reads):
+                return len(self.groups) - 1
         self.groups.append(Group([task], task.space, set(reads)))
         return len(self.groups) - 1
+
+    def _wait(self, task: Task, earliest: int, reads: set[Variable]) -> bool:
+        """Put a scatter into an earlier loop, which waits for what the scatter adds to.
+
+        The gradient of a look-up is added to that of a prior: what is added is computed in the loop
+        of the likelihood, which comes first.
+        """
+        for number in reversed(range(earliest)):
+            group = self.groups[number]
+            if group.is_call or not group.reads & reads:
+                continue
+            if sorted(map(_key, group.space)) != sorted(map(_key, task.space)):
+                continue
+            made = {v for v, at in self._ready.items() if at == number + 1}
+            later = [t for other in self.groups[number + 1 :] for t in other.tasks]
+            if any(not made.isdisjoint(self._needed(each)) for each in (task, *later)):
+                continue
+            self.groups.append(self.groups.pop(number))
+            for v, at in self._ready.items():
+                if at > number:
+                    self._ready[v] = len(self.groups) if at == number + 1 else at - 1
+            for place, other in enumerate(self.groups):
+                for each in other.tasks:
+                    each.group = place
+            self._behind = {}
+            group.tasks.append(task)
+            group.reads |= reads
+            return True
+        return False
+
+    def _needed(self, task: Task) -> set[Variable]:
+        """What groups compute, and inputs, that a task reads."""
+        found, stack = set(), self._sources(task)
+        seen: set[Variable] = set()
+        while stack:
+            v = stack.pop()
+            if v in seen:
+                continue
+            seen.add(v)
+            if v in self._ready:
+                found.add(v)
+            elif v.owner is not None:
+                stack.extend(v.owner.inputs)
+        return found
 
 
 def _key(item: tuple[Axis, int]) -> tuple[int, int, int]:
