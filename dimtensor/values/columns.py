@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,13 +46,7 @@ def read_column(series: nw.Series, name: str, source: str) -> tuple[Any, Dim | N
             return series.cast(nw.Float64).fill_null(float("nan")).to_numpy(), None
         return numbers, None
     if gaps:
-        raise LabelError(
-            build_message(
-                f"{source} lacks {gaps} {'label' if gaps == 1 else 'labels'}",
-                [("rows", listing(np.flatnonzero(series.is_null().to_numpy())))],
-                "leave these rows out, or fill in a label that says so",
-            )
-        )
+        raise _lacking(series.is_null().to_numpy(), source)
     if dtype.is_temporal():
         dates = series.to_numpy()
         zone = getattr(dtype, "time_zone", None)
@@ -71,6 +66,17 @@ def read_column(series: nw.Series, name: str, source: str) -> tuple[Any, Dim | N
 
         return _sorted_labels(pd.PeriodIndex(values), name)
     raise InputError(f"{source} holds {dtype}, no numbers, labels or dates")
+
+
+def _lacking(absent: np.ndarray, source: str) -> LabelError:
+    rows = np.flatnonzero(absent)
+    return LabelError(
+        build_message(
+            f"{source} lacks {len(rows)} {'label' if len(rows) == 1 else 'labels'}",
+            [("rows", listing(rows))],
+            "leave these rows out, or fill in a label that says so",
+        )
+    )
 
 
 def _check_floats(series: nw.Series, source: str) -> None:
@@ -95,13 +101,20 @@ def as_column(value: Any, name: str | None, source: str) -> tuple[Any, Dim | Non
     kind = _kind(type(value))
     if kind == "pandas":
         categories = getattr(value.dtype, "categories", None)
-        if categories is None or name is None or not hasattr(value.dtype, "ordered"):
+        if categories is None or not hasattr(value.dtype, "ordered"):
+            return value, None
+        absent = value.isna().to_numpy()
+        if absent.any():
+            raise _lacking(absent, source)
+        if name is None:
             return value, None
         return value, Dim(name, coords=Coords(categories))
-    if kind != "arrow":
+    if kind not in ("arrow", "array"):
         return value, None
     import narwhals.stable.v2 as nw
 
+    if kind == "array":
+        value = sys.modules["pyarrow"].chunked_array([value])  # whose array it is
     try:
         series = nw.from_native(value, series_only=True)
     except TypeError:
@@ -113,11 +126,13 @@ def as_column(value: Any, name: str | None, source: str) -> tuple[Any, Dim | Non
 
 @bounded(256)
 def _kind(kind: type) -> str:
-    """Whether it is a class of columns of pandas or of Arrow."""
+    """Whether it is a class of columns of pandas, of Arrow, or of arrays of pyarrow."""
     if kind.__module__.startswith("pandas"):
         return "pandas" if hasattr(kind, "to_frame") else ""
     if hasattr(kind, "columns") or hasattr(kind, "column_names"):
         return ""
+    if kind.__module__.startswith("pyarrow") and hasattr(kind, "type"):
+        return "arrow" if hasattr(kind, "chunks") else "array"
     return "arrow" if hasattr(kind, "__arrow_c_stream__") else ""
 
 

@@ -251,3 +251,25 @@ def test_integers_that_are_no_floats_are_not_rounded_for_a_gap(library):
     assert dt.frame(table([2**60 + 1, 1]), dims=OBS)["id"].values.tolist() == [2**60 + 1, 1]
     with pytest.raises(dt.InputError, match=r"'id' has gaps(.|\n)*integers: 1152921504606846977"):
         dt.frame(table([2**60 + 1, None, 1]), dims=OBS)
+
+
+def test_arrays_of_pyarrow_are_columns():
+    pa = pytest.importorskip("pyarrow")
+    row = dt.Dim("row")
+    words = pa.array(["b", "a", "b"]).dictionary_encode()
+    for each in (words, pa.chunked_array([words])):
+        found = dt.data(each, dims=row, name="word")
+        assert found.categories.coords.tolist() == ["b", "a"]
+        assert found.values.tolist() == ["b", "a", "b"]
+    np.testing.assert_array_equal(dt.data(pa.array([1, None, 3]), dims=row).values, [1, np.nan, 3])
+    with pytest.raises(dt.InputError, match=r"data holds List\(Int64\), no numbers, labels or"):
+        dt.data(pa.array([[1], [2]]), dims=row)
+    with pytest.raises(dt.LabelError, match=r"(?s)data 'word' lacks 1 label.*rows: 1"):
+        dt.data(pa.array(["a", None]).dictionary_encode(), dims=row, name="word")
+
+
+@pytest.mark.parametrize("name", [None, "word"])
+def test_a_missing_label_in_a_categorical_is_told(name):
+    column = pd.Series(pd.Categorical(["a", None, "b", None]))
+    with pytest.raises(dt.LabelError, match=r"(?s)lacks 2 labels.*rows: 1, 3"):
+        dt.data(column, dims=dt.Dim("row"), name=name)

@@ -8,6 +8,7 @@ import numpy as np
 
 from dimtensor.dims import Coords, Dim, dim_labels
 from dimtensor.errors import LabelError
+from dimtensor.graph.rebuilding.substitute import relabel_node
 from dimtensor.tensor.along.coordinates import coordinate
 from dimtensor.tensor.along.statistics import searchsorted
 from dimtensor.tensor.handle import TensorHandle, as_node, elemwise, wrap
@@ -65,6 +66,8 @@ def _between_at(x: DimTensor, along: Dim, wanted: DimTensor, method: str) -> Dim
             "give them as labels: x.interp({dim: dates})"
         )
     order = np.argsort(places, kind="stable")
+    if method == "cubic":
+        return _on_spline(x, along, wanted, places)
     rank = Dim(f"{along.short}:sorted", length=len(places))
     ordered = wrap(x.isel({along: data(order, dims=rank)}).node)
     sorted_places = data(places[order], dims=rank)
@@ -90,6 +93,8 @@ def _between_at(x: DimTensor, along: Dim, wanted: DimTensor, method: str) -> Dim
 def _between(x: DimTensor, along: Dim, target: Dim, method: str) -> DimTensor:
     places = _places(along)
     wanted = coordinate(target, "interp", like=dim_labels(along))
+    if method == "cubic":
+        return _of_spline(x, along, target, places, wanted)
     order = np.argsort(places, kind="stable")
     rank = np.clip(np.searchsorted(places[order], wanted, side="right") - 1, 0, len(places) - 1)
     low, high = order[rank], order[np.minimum(rank + 1, len(places) - 1)]
@@ -104,3 +109,46 @@ def _between(x: DimTensor, along: Dim, target: Dim, method: str) -> DimTensor:
         exact = data(share == 0, dims=target)  # and not a NaN of the next label's times 0
         value = elemwise("where", exact, below, value)
     return elemwise("where", data(outside, dims=target), np.nan, value)
+
+
+def _spline(along: Dim, places: np.ndarray) -> Any:
+    """The spline through 1 at one label and 0 at all others, for each label.
+
+    Splines are linear in the values that they go through.
+    """
+    from scipy.interpolate import CubicSpline
+
+    if len(places) < 4:
+        raise LabelError(
+            f"interp: a cubic spline has four labels or more, {along.title} has {len(places)}"
+        )
+    order = np.argsort(places)
+    return CubicSpline(places[order], np.eye(len(places))[order], extrapolate=False)
+
+
+def _of_spline(
+    x: DimTensor, along: Dim, target: Dim, places: np.ndarray, wanted: np.ndarray
+) -> DimTensor:
+    if target is along:
+        return x
+    weights = _spline(along, places)(wanted)
+    known = along.rename(f"{along.short}:known")  # the name is that of the target
+    x = wrap(relabel_node(x.node, (along, known)))
+    return (x * data(weights, dims=[target, known]).astype(x.dtype)).sum(known)
+
+
+def _on_spline(x: DimTensor, along: Dim, wanted: DimTensor, places: np.ndarray) -> DimTensor:
+    """A spline at computed numbers: the polynomial of the piece that each lies in."""
+    spline = _spline(along, places)
+    piece = Dim(f"{along.short}:piece", length=len(places) - 1)
+    starts = data(spline.x[:-1], dims=piece)
+    last = len(places) - 2
+    at = searchsorted(starts, wanted, piece, side="right") - 1
+    at = elemwise("minimum", elemwise("maximum", at, 0), last)
+    step = (wanted - starts.isel({piece: at})).astype(x.dtype)
+    value: Any = 0.0
+    for coefficients in spline.c:
+        each = (x * data(coefficients, dims=[piece, along]).astype(x.dtype)).sum(along)
+        value = value * step + each.isel({piece: at})
+    outside = elemwise("less", wanted, places.min()) | elemwise("greater", wanted, places.max())
+    return elemwise("where", outside | elemwise("isnan", wanted), np.nan, value)

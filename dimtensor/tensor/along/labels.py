@@ -125,7 +125,8 @@ class LabelMixin(TensorHandle):
         coords : dict of Dim or str to Dim, labels or DimTensor, optional
             New labels along dims; one label takes the dim away. A tensor of numbers, which may be
             computed, puts its own dims in the place of the dim.
-        method : {"linear", "nearest"}
+        method : {"linear", "nearest", "cubic"}
+            ``"cubic"`` is a spline through all elements, one of which that is NaN makes all NaN.
         **by_name
 
         Returns
@@ -138,7 +139,8 @@ class LabelMixin(TensorHandle):
         DimError
             If a dim is not there.
         LabelError
-            If labels are not known, or no numbers and no dates, or there are none.
+            If labels are not known, or no numbers and no dates, or there are none; for a cubic
+            spline, fewer than four.
 
         Examples
         --------
@@ -147,8 +149,9 @@ class LabelMixin(TensorHandle):
         >>> x.interp(t=[0.5, 1.5]).values.tolist(), x.interp(t=0.25).item()
         ([0.5, 2.0], 0.25)
         """
-        if method not in ("linear", "nearest"):
-            raise InputError(f"interp: the method is 'linear' or 'nearest', not {method!r}")
+        if method not in ("linear", "nearest", "cubic"):
+            methods = "'linear', 'nearest' or 'cubic'"
+            raise InputError(f"interp: the method is {methods}, not {method!r}")
         result = wrap(require_float(self.node))
         for key, new in gathered(coords, by_name, "interp", "labels").items():
             result = interpolated(result, find_dim(result.dims, key, "interp"), new, method)

@@ -11,9 +11,10 @@ from dimtensor.errors import DimError, InputError, build_message
 from dimtensor.graph.dtypes import is_inexact
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.along.coordinates import coordinate
-from dimtensor.tensor.constructors import length, zeros
+from dimtensor.tensor.constructors import eye, length, zeros
 from dimtensor.tensor.handle import TensorHandle, as_node, elemwise, require_float, wrap
 from dimtensor.tensor.inputs import data
+from dimtensor.tensor.linalg.equations import solve
 from dimtensor.tensor.reductions.basic import DimKey
 from dimtensor.tensor.reductions.order_statistics import with_an_element
 
@@ -297,7 +298,7 @@ class StatisticsMixin(TensorHandle):
             mean = mean / x.count(along).astype(x.dtype)
         return say(elemwise("where", elemwise("isnan", x), np.nan, mean), "rank", self, along=along)
 
-    def polyfit(self, dim: Dim | str, deg: int) -> DimTensor:
+    def polyfit(self, dim: Dim | str, deg: int, *, skipna: bool = False) -> DimTensor:
         """Coefficients of the polynomial of the labels of a dim that is closest by least squares.
 
         Parameters
@@ -307,12 +308,15 @@ class StatisticsMixin(TensorHandle):
             xarray.
         deg : int
             The degree.
+        skipna : bool
+            Leave out elements that are NaN, each series its own. By default a series with one has
+            NaN as coefficients.
 
         Returns
         -------
         DimTensor
             Along a dim ``degree`` with the labels ``deg``, …, 0. :func:`polyval` evaluates it. NaN
-            where an element is missing: ``x.dropna(dim)`` leaves it out.
+            where no more elements are left than the degree says.
 
         Raises
         ------
@@ -341,8 +345,32 @@ class StatisticsMixin(TensorHandle):
         weights = np.linalg.pinv(design / scale) / scale[:, None]
         degree = Dim("degree", coords=list(range(deg, -1, -1)))
         x = wrap(require_float(self.node))
+        if skipna:
+            fitted = _fitted_to_present(x, design / scale, degree, along)
+            fitted = fitted / data(scale, dims=degree).astype(x.dtype)
+            return say(fitted, "polyfit", self, along=along, deg=deg, skipna=True)
         fitted = (x * data(weights, dims=[degree, along]).astype(x.dtype)).sum(along)
         return say(fitted, "polyfit", self, along=along, deg=deg)
+
+
+def _fitted_to_present(x: DimTensor, design: np.ndarray, degree: Dim, along: Dim) -> DimTensor:
+    """Coefficients of the columns of a design, by least squares of the elements that are there.
+
+    The columns are made orthonormal first: then the normal equations of most of the rows are nearly
+    those of all, which are solved as they are.
+    """
+    basis, triangle = np.linalg.qr(design)
+    row, col = (Dim(f"{degree.short}:{end}", length=len(degree)) for end in ("row", "col"))
+    there = elemwise("logical_not", elemwise("isnan", x))
+    rows, cols = (data(basis, dims=[along, end]).astype(x.dtype) for end in (row, col))
+    known = elemwise("where", there, x, 0.0)
+    left = elemwise("where", there, rows * cols, 0.0).sum(along)
+    enough = there.sum(along) > len(degree) - 1
+    # where too few are left, any equations that have a solution
+    left = elemwise("where", enough, left, eye(row, col).astype(x.dtype))
+    found = solve(left, (rows * known).sum(along), dims=[row, col], assume_a="pos")
+    back = data(np.linalg.inv(triangle), dims=[degree, col]).astype(x.dtype)
+    return elemwise("where", enough, (back * found).sum(col), np.nan)
 
 
 def _apart(dim: Dim) -> Dim:

@@ -136,7 +136,7 @@ def test_leaving_labels_out_and_looking_for_values():
         (lambda: x.isel(t=[0]).differentiate("t"), "has 1 labels, two are needed"),
         (lambda: dt.data([1.0], dims=dt.time("d", "2021-01-01", periods=1)).integrate("d", "days"),
          "there is no unit 'days'"),
-        (lambda: x.interp(t=1, method="cubic"), "'linear' or 'nearest', not 'cubic'"),
+        (lambda: x.interp(t=1, method="akima"), "'linear', 'nearest' or 'cubic', not 'akima'"),
         (lambda: x.interp(site=1), "the labels of dim 'site' are no numbers"),
         (lambda: dt.tensor("y", dims=dt.Dim("k")).sortby("k"), "sortby: the labels of dim 'k'"),
         (lambda: x.sortby(x), "a key has one dim, not 2"),
@@ -247,3 +247,32 @@ def test_several_keys_sort_one_after_the_other():
             )
     with pytest.raises(dt.InputError, match="of several keys all are labels or data"):
         x.sortby(["c", dt.tensor("key", dims=x.dims[1])])
+
+
+@pytest.mark.parametrize("labels", [[0.0, 1.0, 2.5, 3.0, 7.0], [3.0, -1.0, 0.5, 10.0, 4.0]])
+def test_cubic_splines_are_xarrays(labels, rng):
+    frame = xr.DataArray(rng.normal(size=(5, 2)), {"u": labels, "k": ["a", "b"]}, ["u", "k"])
+    wanted = [-2.0, min(labels), 0.7, 2.9, 3.0, max(labels), 12.0]
+    expected = frame.interp(u=wanted, method="cubic")
+    y = dt.data(frame)
+    same(y.interp(u=wanted, method="cubic"), expected)
+    place = dt.Dim("place", length=len(wanted))
+    found = y.interp(u=dt.data(wanted, dims=place), method="cubic").eval()
+    np.testing.assert_allclose(found.transpose("place", "k"), expected, rtol=1e-9, atol=1e-12)
+    same(y.interp(u=0.7, method="cubic"), expected.isel(u=2, drop=True))
+    same(y.interp(u=labels, method="cubic"), frame)
+
+
+def test_the_slope_of_a_spline_at_a_computed_number(rng):
+    places, values = np.array([0.0, 1.0, 2.5, 3.0, 7.0]), rng.normal(size=5)
+    from scipy.interpolate import CubicSpline
+
+    at, u = dt.scalar("at"), dt.Dim("u", coords=places)
+    value = dt.data(values, dims=u).interp(u=at, method="cubic")
+    f = dt.function([at], [value, dt.grad(value, at)], backend="python")
+    oracle = CubicSpline(places, values)
+    for each in (0.3, 1.0, 6.2):
+        np.testing.assert_allclose(f(each), [oracle(each), oracle(each, 1)], rtol=1e-9)
+    short = dt.data([1.0, 2.0, 3.0], dims=dt.Dim("u", coords=[0, 1, 2]))
+    with pytest.raises(dt.LabelError, match="four labels or more, dim 'u' has 3"):
+        short.interp(u=0.5, method="cubic")

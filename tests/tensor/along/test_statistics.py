@@ -163,3 +163,17 @@ def test_intervals_of_equal_length_are_those_of_pandas():
         x.groupby_bins(dt.tensor("g", dims=T), 3)
     with pytest.raises(dt.DimError, match="the groups have one dim"):
         x.groupby_bins(x, [0, 1])
+
+
+@pytest.mark.parametrize("deg", [0, 1, 3])
+def test_polynomials_of_what_is_not_missing_are_xarrays(deg, rng):
+    values = rng.normal(size=(7, 4)) + np.arange(7.0)[:, None] ** 2
+    values[[0, 3, 5], [0, 0, 1]] = np.nan
+    values[:, 3] = np.nan
+    labels = [10.0, 11, 13, 14, 18, 19, 25]
+    frame = xr.DataArray(values, {"u": labels, "k": list("abcd")}, ["u", "k"])
+    expected = frame.isel(k=slice(3)).polyfit("u", deg, skipna=True).polyfit_coefficients
+    found = dt.data(frame).polyfit("u", deg, skipna=True).eval().transpose("degree", "k")
+    np.testing.assert_allclose(found.isel(k=slice(3)), expected, rtol=1e-7, atol=1e-7)
+    assert np.isnan(found.isel(k=3)).all()
+    assert not np.isfinite(dt.data(frame).polyfit("u", deg).eval().isel(k=0)).any()
