@@ -28,6 +28,7 @@ _CYCLES = {
     "second": (0, 59),
     "week": (1, 53),
 }
+PARTS = ("year", *_CYCLES)
 
 
 class CalendarParts:

@@ -80,6 +80,11 @@ _INSTEAD = {
     "to_zarr": "x.eval({input: value}) is a DataArray, which has to_zarr",
     "to_index": "labels belong to dims: dim.coords",
     "pipe": "function(x)",
+    # pandas'
+    "ewm": "x.rolling_exp({dim: span}).mean()",
+    "iloc": "x.isel(dim=positions)",
+    "agg": "x.mean(dim), x.sum(dim) and the like, one by one",
+    "describe": "x.mean(dim), x.std(dim), x.quantile([0.25, 0.5, 0.75], dim)",
     "query": "x.where(condition), or x[mask] of a tensor of bools",
     "drop": "x.drop_sel(dim=labels)",
     "drop_vars": "labels belong to dims: x.relabel(old, dt.Dim(name)) leaves them behind",

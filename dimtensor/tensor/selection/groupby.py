@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from dimtensor.dims import Coords, Dim, dim_set
+from dimtensor.dims import Coords, Dim, dim_set, find_dim
+from dimtensor.dims.calendar import PARTS
 from dimtensor.errors import (
     DimError,
     InputError,
@@ -39,6 +40,7 @@ _REDUCTIONS = (
 _FILLED = "x.reindex(day=dates) or x.interp(day=dates) puts x on more dates, and ffill fills in"
 _INSTEAD = {
     "prod": "of positive numbers, dt.exp(dt.log(x).groupby(labels).sum())",
+    "agg": "groupby(labels).mean(), .sum() and the like, one by one",
     "apply": "groupby(labels).map(function) calls it with the groups",
     "reduce": "groupby(labels).map(function) calls it with the groups",
     **dict.fromkeys(("ffill", "bfill", "pad", "nearest", "interpolate", "asfreq"), _FILLED),
@@ -81,8 +83,19 @@ class GroupBy:
         DimError
             If the labels do not have exactly one dim of the tensor.
         """
+        if isinstance(labels, str) and "." in labels:
+            labels = _part_of_dates(x, *labels.split(".", 1))
         if isinstance(labels, (Dim, str)):
             raise _no_labels(x, labels)
+        if isinstance(labels, (list, tuple)) and any(isinstance(k, TensorHandle) for k in labels):
+            raise LabelError(
+                build_message(
+                    f"groupby takes one tensor of labels, not {len(labels)}",
+                    [("dims of x", dim_set(x.dims))],
+                    "dates are grouped by year and month with x.resample(dim='MS'); of other "
+                    "labels make one column of both before dt.data or dt.frame",
+                )
+            )
         if categories is not None and not isinstance(categories, Dim):
             raise DimError(
                 build_message(
@@ -379,6 +392,19 @@ def _no_labels(x: DimTensor, given: Dim | str) -> LabelError:
             hint,
         )
     )
+
+
+def _part_of_dates(x: DimTensor, name: str, part: str) -> Any:
+    """A calendar part of a dim, both by name: ``"day.month"``."""
+    dim = find_dim(x.dims, name, "groupby")
+    if part not in PARTS:
+        raise LabelError(
+            build_message(
+                f"groupby: dates have no part {part!r}{did_you_mean(part, PARTS)}",
+                [("parts", listing(PARTS, len(PARTS)))],
+            )
+        )
+    return getattr(dim, part)
 
 
 def _nothing_left(squares: DimTensor) -> DimTensor:

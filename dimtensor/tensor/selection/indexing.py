@@ -355,7 +355,8 @@ class IndexingMixin(TensorHandle):
         Parameters
         ----------
         labels : DimTensor
-            A tensor of labels (``dt.data(..., categories=country)``) over one dim of this tensor.
+            A tensor of labels (``dt.data(..., categories=country)``) over one dim of this tensor. A
+            calendar part of a dim of dates may be given by name: ``"day.month"``.
         categories : Dim, optional
             The dim of the groups, by default that of the labels. Data that are not labels of a
             dim are grouped by their values, and the groups are a new dim named like the data.

@@ -163,3 +163,32 @@ K = dt.Dim("k", length=3)
 def test_what_is_refused(ask, message):
     with pytest.raises(dt.DimtensorError, match=message):
         ask()
+
+
+@pytest.mark.parametrize("part", ["year", "month", "dayofweek", "week"])
+def test_parts_of_dates_are_groups_by_name(part):
+    dates = pd.date_range("2020-12-20", periods=40)
+    values = np.arange(40.0) ** 2
+    x = dt.data(values, dims=dt.Dim("day", coords=dates))
+    found = x.groupby(f"day.{part}").mean().dropna(part).eval()
+    series = pd.Series(values, dates)
+    name = "day_of_week" if part == "dayofweek" else part
+    key = dates.isocalendar()["week"] if part == "week" else getattr(dates, name)
+    expected = series.groupby(np.asarray(key)).mean()
+    np.testing.assert_allclose(found, expected)
+    assert found[part].values.tolist() == expected.index.tolist()
+
+
+def test_what_is_no_part_of_dates_is_told():
+    x = dt.data(np.zeros(3), dims=dt.time("day", start="2021-01-01", periods=3))
+    with pytest.raises(dt.LabelError, match=r"no part 'mnth' \(did you mean 'month'\?\)"):
+        x.groupby("day.mnth")
+    with pytest.raises(dt.DimError, match=r"there is no dim 'dya' \(did you mean 'day'\?\)"):
+        x.groupby("dya.month")
+    day = x.dims[0]
+    with pytest.raises(dt.LabelError, match=r"(?s)one tensor of labels, not 2.*resample\(dim='MS"):
+        x.groupby([day.year, day.month])
+    with pytest.raises(AttributeError, match=r"groups have no 'agg'(?s:.*)mean\(\), \.sum\(\)"):
+        x.groupby("day.month").agg("mean")
+    with pytest.raises(AttributeError, match=r"(?s)no \.ewm.*x\.rolling_exp"):
+        x.ewm(span=3)
