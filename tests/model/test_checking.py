@@ -52,15 +52,16 @@ def test_ranks_are_those_of_the_truth_among_draws(monkeypatch):
 
 
 @pytest.mark.compiled
-def test_a_right_model_is_calibrated_and_compiled_once():
+@pytest.mark.parametrize("posteriors", [20, pytest.param(60, marks=pytest.mark.slow)])
+def test_a_right_model_is_calibrated_and_compiled_once(posteriors):
     before = compilations["numba"]
-    found = dt.calibrate(normal_mean(), 20, seed=1, processes=1, **SMALL)
+    found = dt.calibrate(normal_mean(), posteriors, seed=1, processes=1, **SMALL)
     assert compilations["numba"] - before == found.compilations == 1
     assert (found.p_values["mu"] > 0.001).all()
     assert found.ranks["mu"].max() <= 19
     assert list(found.ranks["k"].values) == ["a", "b", "c"]
     text = repr(found)
-    assert text.startswith("<Calibration of 20 posteriors, ranks 0 to 19, ")
+    assert text.startswith(f"<Calibration of {posteriors} posteriors, ranks 0 to 19, ")
     assert "mu  3 elements" in text
 
 

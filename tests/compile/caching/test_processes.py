@@ -201,6 +201,23 @@ def test_every_layer_that_makes_code_is_looked_at() -> None:
     assert all((package / name).exists() for name in versions.LAYERS)
 
 
+@pytest.mark.parametrize("what", ["a feature more", "a feature less", "a name"])
+def test_another_processor_is_another_environment(what: str, monkeypatch) -> None:
+    """Of machines that share a folder, each finds what was made for processors like its own."""
+    import llvmlite.binding as llvm
+
+    here, features = versions.environment.__wrapped__(), llvm.get_host_cpu_features()
+    assert versions.environment.__wrapped__() == here
+    if what == "a name":
+        monkeypatch.setattr(llvm, "get_host_cpu_name", lambda: "another")
+    else:
+        wanted = what.endswith("less")
+        changed = next(name for name in sorted(features) if features[name] == wanted)
+        features[changed] = not wanted
+        monkeypatch.setattr(llvm, "get_host_cpu_features", lambda: features)
+    assert versions.environment.__wrapped__() != here
+
+
 def test_edited_sources_are_another_environment(tmp_path: Path) -> None:
     (tmp_path / "lower").mkdir()
     for module in (name for name in versions.LAYERS if name.endswith(".py")):
