@@ -201,13 +201,13 @@ def _why_not(
     """Why a sum is no log density of one observed variable; empty if it is."""
     if len(names) != 1 or not observed:
         return f"what is summed out depends on {listing(names)} together"
-    dims = placed.values[names[0]].dims
-    for part in parts:
-        if set(part.dims) != set(dims):
-            along = ", ".join(dim.short for dim in part.dims)
-            each = f"for each position along {along}" if along else "for all of them"
-            return f"its elements share what is summed out, and there is one density {each}"
-    return ""
+    dims = set(placed.values[names[0]].dims)
+    if all(set(part.dims) == dims for part in parts):
+        return ""
+    apart = [dim for dim in parts[0].dims if all(dim in part.dims for part in parts)]
+    along = ", ".join(dim.short for dim in apart)
+    each = f"for each position along {along}" if along else "for all of them"
+    return f"its elements share what is summed out, and there is one density {each}"
 
 
 def _sum(parts: Sequence[Factor]) -> DimTensor:

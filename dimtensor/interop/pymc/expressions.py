@@ -48,9 +48,6 @@ from dimtensor.upstream.pytensor import xtensor_class
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
-# the operation that says how much the density of its input counts
-SCALED = "MinibatchRandomVariable"
-
 # a dim per axis; None for one of length 1 along which a variable is repeated
 Axes = tuple[Dim | None, ...]
 Rule = Callable[["Expressions", Any, Axes], Any]
@@ -288,9 +285,16 @@ def _stands_for(found: DimTensor, variable: Any) -> bool:
 # -- rules -----------------------------------------------------------------------------------------
 
 
+def is_scaled(op: Op) -> bool:
+    """Whether an operation says how much the density of its input counts."""
+    from pymc.variational.minibatch_rv import MinibatchRandomVariable
+
+    return isinstance(op, MinibatchRandomVariable)
+
+
 def _passes(op: Op) -> bool:
     """Whether an operation gives the elements of its first input."""
-    if type(op).__name__ == SCALED:
+    if is_scaled(op):
         return True
     names = ("TensorFromXTensor", "XTensorFromTensor")
     passing = (ViewOp, DeepCopyOp, SpecifyShape, TensorFromScalar, ScalarFromTensor)

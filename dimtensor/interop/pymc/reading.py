@@ -31,7 +31,7 @@ from dimtensor.interop.extras import require
 from dimtensor.interop.pymc.coords import dims_of
 from dimtensor.interop.pymc.distributions import Laws, UnknownLawError
 from dimtensor.interop.pymc.drawing import drawn
-from dimtensor.interop.pymc.expressions import SCALED, Expressions, passed
+from dimtensor.interop.pymc.expressions import Expressions, is_scaled, passed
 from dimtensor.interop.pymc.lifted import (
     LiftedDensity,
     LiftedSupport,
@@ -423,12 +423,14 @@ def _of_whole_data(outputs: list[Any]) -> list[Any]:
 def _totals(variable: Any) -> list[Any]:
     """How many elements there are along each axis, of which a variable has a sample."""
     node = variable.owner
-    return list(node.inputs[1:]) if type(node.op).__name__ == SCALED else []
+    return list(node.inputs[1:]) if is_scaled(node.op) else []
 
 
 def _is_part(variable: Any) -> bool:
     """Whether it is the observed or the missing part of a variable."""
-    return variable.owner is not None and type(variable.owner.op).__name__ == "PartialObservedRV"
+    from pymc.distributions.distribution import PartialObservedRV
+
+    return variable.owner is not None and isinstance(variable.owner.op, PartialObservedRV)
 
 
 def _plain_support(variable: Any) -> Support:
