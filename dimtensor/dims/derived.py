@@ -28,6 +28,8 @@ from dimtensor.dims.selection import (
 from dimtensor.errors import DimError, build_message
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from dimtensor.dims.binding import Binding
 
 
@@ -342,7 +344,7 @@ class ProductDim(DerivedDim):
         combined[:] = list(itertools.product(*values))
         return Coords(combined)
 
-    def to_index(self):
+    def to_index(self) -> pd.MultiIndex:
         """Labels as a pandas MultiIndex with one level per factor.
 
         Returns

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import uuid
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from dimtensor.dims.coords import Coords
 from dimtensor.errors import DimError, LabelError, build_message, listing, plain_repr
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from dimtensor.dims.binding import Binding
 
 _interned: weakref.WeakValueDictionary[tuple, Dim] = weakref.WeakValueDictionary()
@@ -222,7 +224,7 @@ class Dim(CalendarParts):
             raise LabelError(f"{self!r} has no labels to look {plain_repr(label)} up in")
         return label in labels
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         labels = self._labels()
         if labels is None:
             raise LabelError(f"{self!r} has no labels to iterate over")
@@ -295,7 +297,7 @@ class Dim(CalendarParts):
 
         return RenamedDim(self, name)
 
-    def to_index(self):
+    def to_index(self) -> pd.Index:
         """Labels as a pandas Index (a MultiIndex for a ProductDim); positions if there are none.
 
         Returns

@@ -318,12 +318,12 @@ def _python_code(model: LogDensity, starting_points: Callable, record: _Record) 
     expand: Callable[[np.ndarray], dict[str, np.ndarray]]
     if record.flat:
 
-        def expand(x):
+        def expand(x: np.ndarray) -> dict[str, np.ndarray]:
             return {_VECTOR: np.array(x)}
     else:
         everything = model.functions.positional("record")
 
-        def expand(x):
+        def expand(x: np.ndarray) -> dict[str, np.ndarray]:
             return record.split(np.asarray(everything(np.array(x))[0]))
 
     return from_pyfunc(

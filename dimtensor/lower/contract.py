@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
@@ -168,7 +169,7 @@ def _grouped(
     return pt.reshape(moved, shape, ndim=len(shape))
 
 
-def _joint_length(ctx: Lowering, dims: Dims):
+def _joint_length(ctx: Lowering, dims: Dims) -> Any:
     lengths = ctx.shape(dims)
     static = [length for length in lengths if isinstance(length, int)]
     result = math.prod(static)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
@@ -52,19 +53,21 @@ class GroupPosition(Op):
             raise TypeError(f"groups are integers, not {codes.type.dtype}")
         return Apply(self, [x, codes, groups], [pt.vector(dtype="int64", shape=groups.type.shape)])
 
-    def perform(self, node: Apply, inputs, output_storage) -> None:
+    def perform(
+        self, node: Apply, inputs: Sequence[np.ndarray], output_storage: list[list[Any]]
+    ) -> None:
         x, codes, groups = inputs
         output_storage[0][0] = group_position(self.which, x, codes, len(groups))
 
-    def infer_shape(self, node, shapes):
+    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
         return [shapes[2]]
 
-    def pullback(self, inputs, outputs, cotangents):
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
         from pytensor.gradient import DisconnectedType
 
         return [DisconnectedType()() for _ in inputs]
 
-    def connection_pattern(self, node):
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[False], [False], [False]]
 
 

@@ -43,7 +43,7 @@ def _or_nan(perform: Callable[[], None], outputs: Sequence[list], shapes: Sequen
 class Solve(WithRules, PytensorSolve):
     """Solution of ``a @ x = b`` for shapes (n, n) and (n,) or (n, k); nan for a singular `a`."""
 
-    def perform(self, node, inputs, outputs):
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], outputs: list[list[Any]]) -> None:
         shape, dtype = inputs[1].shape, node.outputs[0].type.dtype
         _or_nan(
             lambda: super(Solve, self).perform(node, inputs, outputs), outputs, [shape], [dtype]
@@ -57,7 +57,7 @@ class Inverse(WithRules, MatrixInverse):
 
     gufunc_spec = None  # numpy.linalg.inv raises for a whole batch
 
-    def perform(self, node, inputs, outputs):
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], outputs: list[list[Any]]) -> None:
         shape, dtype = inputs[0].shape, node.outputs[0].type.dtype
         _or_nan(
             lambda: super(Inverse, self).perform(node, inputs, outputs), outputs, [shape], [dtype]
@@ -81,7 +81,7 @@ class Eigh(WithRules, PytensorEigh):
 
     gufunc_signature = "(m,m)->(m),(m,m)"
 
-    def perform(self, node, inputs, outputs):
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], outputs: list[list[Any]]) -> None:
         n = inputs[0].shape[0]
         dtypes = [o.type.dtype for o in node.outputs]
         _or_nan(
@@ -99,7 +99,7 @@ class SVD(WithRules, PytensorSVD):
                  overwrite_a: bool = False):  # fmt: skip
         super().__init__(full_matrices, compute_uv, overwrite_a)
 
-    def make_node(self, x):
+    def make_node(self, x: Any) -> Apply:
         """Outputs have the lengths that are known, which JAX asks of what is made of them."""
         node = super().make_node(x)
         m, n = node.inputs[0].type.shape
@@ -113,7 +113,7 @@ class SVD(WithRules, PytensorSVD):
         ]
         return Apply(self, node.inputs, outputs)
 
-    def perform(self, node, inputs, outputs):
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], outputs: list[list[Any]]) -> None:
         m, n = inputs[0].shape
         k = min(m, n)
         dtypes = [o.type.dtype for o in node.outputs]
@@ -136,13 +136,13 @@ class CholeskyGradient(WithRules, Op):
     __props__ = ()
     gufunc_signature = "(m,m),(m,m)->(m,m)"
 
-    def make_node(self, factor, cotangent):
+    def make_node(self, factor: Any, cotangent: Any) -> Apply:
         factor, cotangent = (pt.as_tensor_variable(v) for v in (factor, cotangent))
         if not factor.type.ndim == cotangent.type.ndim == 2:
             raise TypeError("CholeskyGradient takes two matrices")
         return Apply(self, [factor, cotangent], [factor.type()])
 
-    def perform(self, node, inputs, outputs):
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], outputs: list[list[Any]]) -> None:
         factor, cotangent = inputs
         shape, dtype = factor.shape, node.outputs[0].type.dtype
         _or_nan(
@@ -152,7 +152,7 @@ class CholeskyGradient(WithRules, Op):
             [dtype],
         )
 
-    def infer_shape(self, node, shapes):
+    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
         return [shapes[0]]
 
 

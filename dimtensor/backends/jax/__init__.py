@@ -6,11 +6,14 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dimtensor.backends import numba, python
 from dimtensor.backends.base import Allowed, Executable
 from dimtensor.backends.jax.call import HostCall, place
+
+if TYPE_CHECKING:
+    from pytensor.graph.op import Op
 
 
 @cache
@@ -43,11 +46,11 @@ def register_ops(jax_funcify: Any) -> None:
     series.register(jax_funcify)
 
     @jax_funcify.register(CholeskyGradient)
-    def cholesky_gradient(op, **kwargs):
+    def cholesky_gradient(op: Op, **kwargs: Any) -> Callable[..., Any]:
         import jax.numpy as jnp
         from jax.scipy.linalg import solve_triangular
 
-        def find(factor, cotangent):
+        def find(factor: Any, cotangent: Any) -> Any:
             low = jnp.tril(factor.T @ jnp.tril(cotangent))
             found = low + jnp.tril(low, -1).T
             for _ in range(2):  # with the transpose of a symmetric matrix in between
@@ -57,11 +60,11 @@ def register_ops(jax_funcify: Any) -> None:
         return find
 
     @jax_funcify.register(GroupPosition)
-    def group_position(op, **kwargs):
+    def group_position(op: Op, **kwargs: Any) -> Callable[..., Any]:
         import jax
         import jax.numpy as jnp
 
-        def find(x, codes, groups):
+        def find(x: Any, codes: Any, groups: Any) -> Any:
             n, n_groups = x.shape[0], groups.shape[0]
             positions = jnp.arange(n)
             inside = (codes >= 0) & (codes < n_groups)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from dimtensor.dist.formulas import (
     EULER,
@@ -37,28 +38,28 @@ LOCATION = "mu: real = 0 | location"
 SCALE = "sigma: positive = 1 | scale"
 
 
-def _cauchy_logcdf(z, p):
+def _cauchy_logcdf(z: Any, p: Any) -> Any:
     # left of -1 the difference 1/2 + arctan(z)/π would cancel
     left = z < -1.0
     tail = arctan(-1.0 / where(left, z, -1.0)) / math.pi
     return where(left, log(tail), log(0.5 + arctan(where(left, 0.0, z)) / math.pi))
 
 
-def _cauchy_icdf(q, p):
+def _cauchy_icdf(q: Any, p: Any) -> Any:
     low = q < 0.25
     return where(low, -1.0 / tan(math.pi * where(low, q, 0.25)), tan(math.pi * (q - 0.5)))
 
 
-def _laplace_logcdf(z, p):
+def _laplace_logcdf(z: Any, p: Any) -> Any:
     return by_sides(lambda z: z - LOG_2, lambda z: log1p(-0.5 * exp(-z)), z)
 
 
-def _laplace_icdf(q, p):
+def _laplace_icdf(q: Any, p: Any) -> Any:
     low = q < 0.5
     return where(low, log(2.0 * where(low, q, 0.5)), -log(2.0 * (1.0 - where(low, 0.5, q))))
 
 
-def _gumbel_logsf(z, p):
+def _gumbel_logsf(z: Any, p: Any) -> Any:
     return log1mexp(-exp(-z))
 
 

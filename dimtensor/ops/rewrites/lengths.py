@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytensor.tensor as pt
-from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.tensor.basic import Alloc, ARange, Join, MakeVector
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.extra_ops import CumOp
@@ -86,7 +86,7 @@ def _of_range(start: Variable, stop: Variable, step: Variable) -> Variable | Non
     return pt.maximum(pt.cast(stop, "int64"), 0)
 
 
-def _selected(node, axis: int) -> tuple[Variable, int] | None:
+def _selected(node: Apply, axis: int) -> tuple[Variable, int] | None:
     """The length of an axis that is taken in full, or reversed."""
     out = 0
     entries = [*node.op.idx_list]
@@ -101,7 +101,7 @@ def _selected(node, axis: int) -> tuple[Variable, int] | None:
     return None
 
 
-def _is_one_step(node, step: int | None) -> bool:
+def _is_one_step(node: Apply, step: int | None) -> bool:
     """Whether a step, which is the number of an operand, is to the next or the last position."""
     if step is None:
         return True
