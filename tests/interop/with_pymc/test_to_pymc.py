@@ -125,8 +125,8 @@ def discrete():
     z = dt.rv("z", dist.Categorical(p, over=K), dims=COUNTY)
     n = dt.rv("n", dist.Poisson(3.0), dims=COUNTY)
     y = dt.rv("y", dist.Normal(z.codes * 1.0, 1.0))
-    k = dt.rv("k", dist.Binomial(n + 1, 0.5))
-    return dt.Model(y, k, backend="python").observe({y: [0.0, 2.0, 1.0], k: [1, 0, 0]})
+    hits = dt.rv("hits", dist.Binomial(n + 1, 0.5))
+    return dt.Model(y, hits, backend="python").observe({y: [0.0, 2.0, 1.0], hits: [1, 0, 0]})
 
 
 @pytest.mark.slow
