@@ -155,10 +155,10 @@ def _translate(node: Any) -> Callable[..., Any]:
 
 
 def _rewrite(graph: Any) -> None:
-    """Rewrite a graph, or the body of a loop."""
-    from dimtensor.ops.rewrites import rewrite
+    """Rewrite a graph, or the body of a loop, of which JAX may take derivatives."""
+    from dimtensor.ops.rewrites import RULES, rewrite
 
-    rewrite(graph)
+    rewrite(graph, [one for one in RULES if one.differentiable])
     _drop_errors(graph)
 
 

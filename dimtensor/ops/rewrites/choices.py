@@ -29,7 +29,7 @@ def _long(variables: Collection[Variable]) -> set[int]:
     return {axis for v in variables for axis, length in enumerate(v.type.shape) if length != 1}
 
 
-@rule(Elemwise)
+@rule(Elemwise, differentiable=False)
 def function_of_choice(node: Apply, rw: Rewriting) -> Variable | None:
     """A function of a choice between two numbers for each element is a choice between two values:
     it is computed twice, and not for each element.
@@ -52,7 +52,7 @@ def function_of_choice(node: Apply, rw: Rewriting) -> Variable | None:
     return new if new.type.dtype == out.type.dtype else None
 
 
-@rule(Switch)
+@rule(Switch, differentiable=False)
 def choice_in_its_own_arm(node: Apply, rw: Rewriting) -> Variable | None:
     """In an arm, what is chosen by the same condition is chosen already."""
     condition, *arms = node.inputs

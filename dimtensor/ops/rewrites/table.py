@@ -37,6 +37,9 @@ class Rule(NamedTuple):
         digits. In reductions: the terms are added up in another order.
     text : str
         What it does, and why.
+    differentiable : bool
+        Whether derivatives of what it makes are those of what was there. Where a guard is taken
+        away, or both values of a choice are computed, zero times infinity may come in.
     """
 
     name: str
@@ -44,18 +47,20 @@ class Rule(NamedTuple):
     function: Apply1
     kind: str
     text: str
+    differentiable: bool = True
 
 
 RULES: list[Rule] = []
 
 
-def rule(*on: type, kind: str = EXACT) -> Callable[[Apply1], Apply1]:
+def rule(*on: type, kind: str = EXACT, differentiable: bool = True) -> Callable[[Apply1], Apply1]:
     """Put a function into the table, under its name and with its docstring."""
 
     def register(function: Apply1) -> Apply1:
         text = inspect.getdoc(function)
         assert text is not None
-        RULES.append(Rule(function.__name__.strip("_"), on, function, kind, text))
+        name = function.__name__.strip("_")
+        RULES.append(Rule(name, on, function, kind, text, differentiable))
         return function
 
     return register
