@@ -126,3 +126,19 @@ def test_32_bits_leave_the_filters_of_warnings_alone(parts):
     with jax.enable_x64(False):
         f.raw(*point, *f.fixed)
     assert warnings.filters == before
+
+
+def test_guards_against_infinite_derivatives_stay():
+    """JAX differentiates what it is given: slopes need choices that values can do without."""
+    k = dt.Dim("k", length=3)
+    p, a, b = dt.tensor("p", dims=k), dt.scalar("a"), dt.scalar("b")
+    is_there = p > 0
+    inverse = dt.where(is_there, 1.0 / dt.where(is_there, p, 1.0), 0.0)
+    either = dt.log(dt.where(p < 2, a, b))  # which is a everywhere
+    f = dt.function([p, a, b], (inverse + either).sum(), backend="jax").positional
+    with jax.enable_x64(True):
+        arrays = [jnp.asarray(x) for x in ([0.0, 0.5, 0.25], 2.0, 0.0)]
+        found = jax.grad(density(f), argnums=(0, 1, 2))(*arrays)
+    expected = [0.0, -4.0, -16.0], 3 / 2, 0.0
+    for slope, wanted in zip(found, expected, strict=True):
+        np.testing.assert_allclose(slope, wanted, rtol=1e-15)
