@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -238,7 +239,7 @@ class _Reading:
 
     def _add_incomplete(self, theirs: Any) -> DimTensor:
         """A variable of which PyMC has the observed part and the missing one as two."""
-        name = theirs.name.removesuffix("_observed").removesuffix("_unobserved")
+        name = re.sub("_(un)?observed$", "", theirs.name)
         if name in self.incomplete:
             return self.incomplete[name][0]
         whole, mask = self.variables[theirs].owner.inputs

@@ -14,7 +14,7 @@ from pytensor.gradient import DisconnectedGrad
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.traversal import io_toposort
-from pytensor.scalar.basic import Sub
+from pytensor.scalar.basic import ScalarMaximum, ScalarMinimum, Sub
 from pytensor.tensor.basic import Alloc
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.random.op import RandomVariable
@@ -101,9 +101,15 @@ def _read_by_number(before: ScanGraph, after: ScanGraph) -> tuple[dict[Variable,
             continue
         trace, index = node.inputs
         bounded = inputs_of(index)[0] if inputs_of(index) else index
-        if trace in traces and inputs_of(bounded) and inputs_of(bounded)[0] in counters:
+        if trace in traces and _is_bounded(bounded) and inputs_of(bounded)[0] in counters:
             found[node.outputs[0]], number = traces[trace], bounded
     return found, number
+
+
+def _is_bounded(variable: Variable) -> bool:
+    """Whether a number is kept below or above another one."""
+    kind = getattr(getattr(variable.owner, "op", None), "scalar_op", None)
+    return isinstance(kind, (ScalarMaximum, ScalarMinimum))
 
 
 def _key(variable: Variable) -> Hashable:
