@@ -40,15 +40,15 @@ class _Waiting(MetaPathFinder):
         sys.meta_path.remove(self)
         found = importlib.util.find_spec(fullname)
         if found is not None and found.loader is not None:
-            found.loader = _Followed(found.loader, self.then)
+            found.loader = _Followed(found.loader, self)
         return found
 
 
 class _Followed(Loader):
     """A module's own loader, and what is done after it."""
 
-    def __init__(self, loader: Loader, then: Callable[[], None]):
-        self.loader, self.then = loader, then
+    def __init__(self, loader: Loader, waiting: _Waiting):
+        self.loader, self.waiting = loader, waiting
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         return self.loader.create_module(spec)
@@ -56,5 +56,9 @@ class _Followed(Loader):
     def exec_module(self, module: ModuleType) -> None:
         if module.__spec__ is not None:
             module.__spec__.loader = module.__loader__ = self.loader
-        self.loader.exec_module(module)
-        self.then()
+        try:
+            self.loader.exec_module(module)
+        except BaseException:
+            sys.meta_path.insert(0, self.waiting)  # an import that failed may be tried again
+            raise
+        self.waiting.then()

@@ -87,3 +87,17 @@ def test_something_is_done_when_a_module_is_imported(tmp_path, monkeypatch):
     assert done == [3, "at once"]
     assert not any(getattr(finder, "name", None) == name for finder in sys.meta_path)
     monkeypatch.delitem(sys.modules, name)
+
+
+def test_an_import_that_failed_is_waited_for_again(tmp_path, monkeypatch):
+    name, done = "failing_at_first", []
+    (tmp_path / f"{name}.py").write_text("import os\nx = 1 / int(os.environ['DIVISOR'])\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    after_import(name, lambda: done.append(sys.modules[name].x))
+    monkeypatch.setenv("DIVISOR", "0")
+    with pytest.raises(ZeroDivisionError, match="division by zero"):
+        importlib.import_module(name)
+    monkeypatch.setenv("DIVISOR", "2")
+    assert importlib.import_module(name).x == 0.5
+    assert done == [0.5]
+    monkeypatch.delitem(sys.modules, name)
