@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from dimtensor.errors import GraphError, build_message
 from dimtensor.graph.dtypes import is_complex, is_float, is_inexact
@@ -13,7 +13,7 @@ from dimtensor.graph.regions import DERIVATIVES, LoopAttrs, regions_of, split_in
 from dimtensor.graph.walk import toposort
 
 # outputs with the leaves that they have been checked for
-_Checked = set[tuple[Node, frozenset[Node]]]
+_Checked = set[tuple[tuple[Node, ...], frozenset[Node]]]
 
 
 def check_differentiable(y: Node, wrt: Sequence[Node], backward: bool = True) -> None:
@@ -31,19 +31,18 @@ def check_differentiable(y: Node, wrt: Sequence[Node], backward: bool = True) ->
     GraphError
         Naming the op and its operand.
     """
-    _check(y, frozenset(wrt), backward, set())
+    _check((y,), frozenset(wrt), backward, set())
 
 
-def _check(y: Node, wrt: frozenset[Node], backward: bool, checked: _Checked) -> None:
-    if (y, wrt) in checked:  # a body may be met in many others
+def _check(
+    outputs: tuple[Node, ...], wrt: frozenset[Node], backward: bool, checked: _Checked
+) -> None:
+    if (outputs, wrt) in checked:  # a body may be met in many others
         return
-    checked.add((y, wrt))
-    order = toposort([y])
-    depends: set[Node] = set()
-    for node in order:
-        if node in wrt or (_passes(node) and any(x in depends for x in node.inputs)):
-            depends.add(node)
-    reached = {y}
+    checked.add((outputs, wrt))
+    order = toposort(outputs)
+    depends = _depending(order, wrt)
+    reached = set(outputs)
     for node in reversed(order):
         if node not in reached or node not in depends or node in wrt:
             continue
@@ -96,13 +95,13 @@ def _check_regions(node: Node, depends: set[Node], backward: bool, checked: _Che
         (region,) = regions_of(node)
         pairs = zip(region.bound, node.inputs, strict=False)
         leaves = frozenset(x for x, of in pairs if of in depends)
-        _check(region.outputs[0], leaves, backward, checked)
+        _check(region.outputs[:1], leaves, backward, checked)
         return
     if node.kind == "cond":
         moved = [x in depends for x in node.inputs[1:]]
         for region in regions_of(node):
             leaves = frozenset(x for x, moves in zip(region.bound, moved, strict=True) if moves)
-            _check(region.outputs[node.attrs.output], leaves, backward, checked)
+            _check((region.outputs[node.attrs.output],), leaves, backward, checked)
         return
     attrs: LoopAttrs = node.attrs
     if backward and attrs.over is None and not attrs.counted and not attrs.inverse:
@@ -117,23 +116,23 @@ def _check_regions(node: Node, depends: set[Node], backward: bool, checked: _Che
     given = split_inputs(attrs, node.inputs)
     inputs = (*given.init, *given.sequences, *given.captured)
     moving = {b for b, x in zip(attrs.region.bound, inputs, strict=True) if x in depends}
+    order = toposort(attrs.next_states)
     while True:
-        moved_on = set(moving)
-        for state, after in zip(attrs.region.bound, attrs.next_states, strict=False):
-            if _depends(after, moving):
-                moved_on.add(state)
+        depending = _depending(order, moving)
+        states = zip(attrs.region.bound, attrs.next_states, strict=False)
+        moved_on = moving | {state for state, after in states if after in depending}
         if moved_on == moving:
             break
         moving = moved_on
     wrt = frozenset(x for x in moving if is_float(x.dtype))
-    for output in (*attrs.next_states, *attrs.traced):
-        if is_float(output.dtype):
-            _check(output, wrt, backward, checked)
+    moved = (*attrs.next_states, *attrs.traced)
+    _check(tuple(x for x in moved if is_float(x.dtype)), wrt, backward, checked)
 
 
-def _depends(y: Node, leaves: set[Node]) -> bool:
-    found = set(leaves)
-    for node in toposort([y]):
-        if node in found or (_passes(node) and any(x in found for x in node.inputs)):
+def _depending(order: Sequence[Node], leaves: Collection[Node]) -> set[Node]:
+    """Those of nodes in topological order that small changes of the leaves change."""
+    found: set[Node] = set()
+    for node in order:
+        if node in leaves or (_passes(node) and any(x in found for x in node.inputs)):
             found.add(node)
-    return y in found
+    return found
