@@ -178,17 +178,17 @@ def test_sums_are_as_accurate_as_numpys(dtype, shape):
     for data in (np.full(shape, 0.1, dtype), rng.random(shape).astype(dtype)):
         total, mean, squares, *sums = call(data)
         exact = math.fsum(data.ravel().astype(float))
-        assert abs(total - exact) <= 16 * epsilon * exact
-        assert abs(mean - exact / data.size) <= 17 * epsilon * exact / data.size
+        assert abs(total - exact) <= 24 * epsilon * exact
+        assert abs(mean - exact / data.size) <= 25 * epsilon * exact / data.size
         exact = math.fsum((data.astype(float) ** 2).ravel())
-        assert abs(squares - exact) <= 17 * epsilon * exact
+        assert abs(squares - exact) <= 25 * epsilon * exact
         for axis, found in enumerate(sums):
             many = dtype == "float64" and data.shape[axis] > 3 and axis != data.ndim - 1
             if many:  # NumPy adds up rows one after the other as well
                 np.testing.assert_allclose(found, data.sum(axis), rtol=1e-9)
                 continue
             exact = np.sum(data.astype(np.longdouble), axis=axis)
-            assert np.all(abs(found - exact) <= 16 * epsilon * exact)
+            assert np.all(abs(found - exact) <= 24 * epsilon * exact)
 
 
 def test_sums_of_groups_in_single_precision():
