@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dimtensor.display.html import Section, card, never_raises, nodes_table, styled, table
+from dimtensor.display.html import (
+    Section,
+    card,
+    never_raises,
+    nodes_table,
+    preformatted,
+    styled,
+    table,
+)
 
 if TYPE_CHECKING:
     from dimtensor.model.logdensity import LogDensity
@@ -20,6 +28,8 @@ def model_text(model: LogDensity) -> str:
         lines.append("  " + "  ".join(texts).rstrip())
     lines += [f"  terms: {', '.join(model.terms)}"] if model.terms else []
     lines += [f"  recorded: {', '.join(model.deterministics)}"] if model.deterministics else []
+    distinct = model.functions.rows
+    lines += [] if distinct is None else [f"  rows: {distinct.text}"]
     return "\n".join(lines)
 
 
@@ -36,6 +46,8 @@ def model_html(model: LogDensity) -> str:
     data = model.functions.data_nodes
     if data:
         sections.append(Section("Data", nodes_table(data), len(data) <= 6, len(data)))
+    if model.functions.rows is not None:
+        sections.append(Section("Rows", preformatted(model.functions.rows.text)))
     head = [styled("LogDensity", "kind"), _summary(model)]
     return card(head, sections)
 

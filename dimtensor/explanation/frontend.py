@@ -150,12 +150,15 @@ def _told(nodes: Sequence[Node]) -> Binding:
 
 def _of_density(density: LogDensity, backend: str | None) -> _Asked:
     functions = density.functions
-    parts = functions.assembly
+    parts = functions.computed
     late = functions._late_of("logp_and_grad")
     binding = functions.binding.copy()
     (flat,) = parts.flat.dims
     if flat.length is None:
         binding.add_length(flat, density.size, "the parameters")
+    if functions.rows is not None:
+        for dim, length in functions.rows.lengths.items():
+            binding.add_length(dim, length, "distinct rows")
     return _Asked(
         "a log density",
         [parts.flat.node, *late],

@@ -37,12 +37,18 @@ class Assembly:
         The log density of the vector.
     gradient : DimTensor
         With respect to the vector.
+    logp : DimTensor
+        The log density of the parameters, without Jacobians.
+    jacobian : bool
+        Whether the log Jacobians of transforms are part of `value`.
     """
 
     flat: DimTensor
     constrained: dict[DimTensor, DimTensor]
     value: DimTensor
     gradient: DimTensor
+    logp: DimTensor
+    jacobian: bool
 
 
 def assemble(logp: DimTensor, parameters: Sequence[Parameter], jacobian: bool) -> Assembly:
@@ -68,7 +74,7 @@ def assemble(logp: DimTensor, parameters: Sequence[Parameter], jacobian: bool) -
         for log_jacobian in log_jacobians:
             value = value + log_jacobian
     gradient = join(grad(value, pieces)) if pieces else zeros(flat.dims)
-    return Assembly(flat, constrained, value, gradient)
+    return Assembly(flat, constrained, value, gradient, logp, jacobian)
 
 
 def _with_known_bounds(parameter: Parameter, before: dict[DimTensor, DimTensor]) -> Support:

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dimtensor.backends import backend_of
 from dimtensor.compile.function import CompiledFunction, function
-from dimtensor.dims import Binding, Dim
+from dimtensor.dims import Dim
 from dimtensor.dist.supports import Bounded
 from dimtensor.graph import Node, leaves
-from dimtensor.model.assembly import Assembly, inverse, join
+from dimtensor.model.assembly import Assembly, assemble, inverse, join
 from dimtensor.model.parameters import Parameter, late_dims
+from dimtensor.model.rows.chosen import Known, OverRows, RowValues, over_distinct_rows
 from dimtensor.tensor.graphs.substitution import substitute
+from dimtensor.tensor.handle import wrap
 from dimtensor.values.data import bind_data
 
 if TYPE_CHECKING:
     from dimtensor.backends.numba.c_function import CFunction
     from dimtensor.tensor.core import DimTensor
 
-NUMERIC = ("logp", "logp_and_grad", "logp_on_jax", "record")
+DENSITIES = ("logp", "logp_and_grad", "logp_on_jax")
+NUMERIC = (*DENSITIES, "record")
 
 
 class ModelFunctions:
@@ -35,6 +40,11 @@ class ModelFunctions:
     ----------
     binding : Binding
         What the data tell of dims.
+    computed : Assembly
+        What the numeric functions of the log density compute: the same, with sums over distinct
+        rows of data where the first data have few.
+    rows : RowValues or None
+        The distinct rows of these data.
     data_nodes : list of Node
         Data that the model depends on.
     shared : dict
@@ -62,7 +72,7 @@ class ModelFunctions:
         self._late: dict[str, list[Dim]] = {}
         self._data: dict[str, set[Node]] = {}
         nodes = self.data_nodes = self._find_data() if data_nodes is None else list(data_nodes)
-        self.binding: Binding = bind_data(nodes, [x.dims for x in nodes], self.replaced)[0]
+        self.binding, self._arrays = bind_data(nodes, [x.dims for x in nodes], self.replaced)
 
     def on_data(self, replaced: Mapping[Node, Any]) -> ModelFunctions:
         """The same functions on other data."""
@@ -96,18 +106,54 @@ class ModelFunctions:
                 outputs += [bound.node for bound in parameter.support.tensors]
         return [leaf for leaf in leaves(outputs) if leaf.kind == "data"]
 
+    # -- distinct rows ---------------------------------------------------------------------------
+
+    @property
+    def computed(self) -> Assembly:
+        found = self._over_rows
+        return self.assembly if found is None else found[1]
+
+    @property
+    def rows(self) -> RowValues | None:
+        return self._rows(self.backend)
+
+    def _rows(self, backend: str) -> RowValues | None:
+        found = self._over_rows
+        if found is None:
+            return None
+        return found[0].values(self._known, backend_of(backend).specialises)
+
+    @cached_property
+    def _known(self) -> Known:
+        arrays = dict(zip(self.data_nodes, self._arrays, strict=True))
+        return Known(arrays, self.binding, self.replaced)
+
+    @property
+    def _over_rows(self) -> tuple[OverRows, Assembly] | None:
+        """Decided with the first data, so that others need no other code."""
+        if "rows" not in self.shared:
+            parts = self.assembly
+            found = over_distinct_rows(parts.logp.node, self._known)
+            self.shared["rows"] = None if found is None else (
+                found, assemble(wrap(found.expression), self.parameters, parts.jacobian)
+            )  # fmt: skip
+        return self.shared["rows"]
+
     # -- functions -------------------------------------------------------------------------------
 
     def get(self, kind: str) -> CompiledFunction:
         """One of the functions, on the model's data."""
         ready = self._on_data.get(kind)
         if ready is None:
-            functions = self.shared if kind in NUMERIC[:3] else self._own
+            functions = self.shared if kind in DENSITIES else self._own
             ready = functions.get(kind)
             if ready is None:
                 ready = functions[kind] = self._build(kind)
             own = self._data_of(kind)
             replaced = {node: value for node, value in self.replaced.items() if node in own}
+            rows = None if kind not in DENSITIES else self._rows(ready.backend)
+            if rows is not None:
+                replaced |= {node: x for node, x in rows.values.items() if node in own}
             if replaced:
                 ready = ready.with_data(replaced)
             self._on_data[kind] = ready
@@ -140,7 +186,7 @@ class ModelFunctions:
         return function([*inputs, *self._late_of(kind)], self._outputs(kind), backend)
 
     def _outputs(self, kind: str) -> Any:
-        parts = self.assembly
+        parts = self.computed if kind in DENSITIES else self.assembly
         if kind in ("logp", "logp_on_jax"):
             return [parts.value]
         if kind == "logp_and_grad":

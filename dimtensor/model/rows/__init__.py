@@ -1,0 +1,1 @@
+"""Equal rows of data, which a log density computes once."""
