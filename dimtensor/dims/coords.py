@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dimtensor.dims.labels import (
+    TIMES,
     digest,
     family,
     family_of,
@@ -22,10 +23,8 @@ from dimtensor.dims.labels import (
 )
 from dimtensor.errors import LabelError, build_message, did_you_mean, listing, plain_repr
 
-_OTHER_KIND = "the labels are of another kind"
 _OBJECTS = ("object", "period")
 _MANY = 10_000  # labels on both sides from which pandas, slow to import, is faster than a dict
-_TIMES = ("datetime", "timedelta", "zoned", "period")
 
 
 class Coords:
@@ -301,7 +300,7 @@ class Coords:
         )
 
     def _read_by_pandas(self, label: Any) -> bool:
-        if self.family in _TIMES:
+        if self.family in TIMES:
             return isinstance(label, str) or (
                 self.family == "period" and family(label) == "datetime"
             )
@@ -336,7 +335,7 @@ class Coords:
     def positions(self, labels: Any, dim: str = "the dim") -> np.ndarray:
         """Positions of many labels; all the unknown ones are named together."""
         wanted = labels if isinstance(labels, Coords) else Coords(labels)
-        if self.family in _TIMES and wanted.family == "string":
+        if self.family in TIMES and wanted.family == "string":
             found = self.find(self._parsed(wanted))
         else:
             found = self.find(wanted)
@@ -416,36 +415,6 @@ class Coords:
             return f" (did you mean the string {str(label)!r}?)"
         return ""
 
-    def slice_positions(self, selection: slice, dim: str = "the dim") -> slice | np.ndarray:
-        """Positions of a slice by label, both ends included, as pandas and xarray have it.
-
-        They are an array where dates in no order are sliced by parts of dates.
-        """
-        if selection.start is None and selection.stop is None:
-            return selection
-        start, stop = python_label(selection.start), python_label(selection.stop)
-        try:
-            self._require_ends((start, stop))
-            found = self.index.slice_indexer(start, stop, selection.step)
-        except (LookupError, TypeError, ValueError, OverflowError) as fault:
-            error = _OTHER_KIND if isinstance(fault, TypeError) else fault
-            raise LabelError(
-                build_message(
-                    f"cannot slice {dim} from {plain_repr(start)} to {plain_repr(stop)}: {error}",
-                    [("labels", listing(self.values))],
-                )
-            ) from None
-        if isinstance(found, np.ndarray) and found.dtype == bool:
-            return np.flatnonzero(found)
-        return found
-
-    def _require_ends(self, ends: Iterable[Any]) -> None:
-        """Refuse ends of another kind than the labels: pandas finds places for some of them."""
-        kinds = {family(end) for end in ends if end is not None}
-        known = {self.family, "string"} if self.family in _TIMES else {self.family}
-        if self.extension is None and self.family != "object" and not kinds <= known:
-            raise TypeError(_OTHER_KIND)
-
     def nearest(
         self,
         labels: Any,
@@ -455,7 +424,7 @@ class Coords:
     ) -> np.ndarray:
         """Positions by ``method`` (``nearest``, ``pad``, ``backfill``), as in xarray."""
         wanted = Coords(labels)
-        if self.family in _TIMES and wanted.family == "string":
+        if self.family in TIMES and wanted.family == "string":
             wanted = self._parsed(wanted)
         try:
             found = self.index.get_indexer(wanted.index, method=method, tolerance=tolerance)

@@ -24,6 +24,8 @@ _NANOSECONDS: dict[str, Any] = {
 }  # fmt: skip
 _EPOCH = datetime.datetime(1970, 1, 1)
 _FAMILY_OF: dict[type, str] = {str: "string", int: "number", float: "number", bool: "bool"}
+# families of labels of which a string is a part or a rounding
+TIMES = ("datetime", "timedelta", "zoned", "period")
 _EXTENSIONS = ("DatetimeTZDtype", "PeriodDtype", "IntervalDtype")
 
 

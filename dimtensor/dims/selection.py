@@ -12,6 +12,7 @@ import numpy as np
 from dimtensor.dims.coords import Coords
 from dimtensor.dims.dim import Dim
 from dimtensor.dims.labels import Labels
+from dimtensor.dims.slices import slice_positions
 from dimtensor.errors import (
     DimError,
     DtypeError,
@@ -196,7 +197,7 @@ class LateSlice(Selection):
         """
         selection = slice(self.start, self.stop, self.step)
         if labels is not None:
-            taken = labels.slice_positions(selection, title)
+            taken = slice_positions(labels, selection, title)
             if not isinstance(taken, slice):
                 raise LabelError(
                     f"{title} has labels in no order, so a slice from {plain_repr(self.start)} to "
@@ -324,6 +325,14 @@ def normalise_selection(parent: Dim, selection: Any) -> Selection:
 
 def _normalise_slice(parent: Dim, selection: slice, length: int | None) -> Slice:
     given = (selection.start, selection.stop, selection.step)
+    if any(hasattr(end, "known_values") and end.known_values() is None for end in given):
+        raise DtypeError(
+            build_message(
+                f"a slice along {parent.title} ends at a number that is computed: its length would "
+                "not be known before",
+                hint=f"keep positions by a mask: x.isel({parent.short}=dt.index(dim) < n)",
+            )
+        )
     try:
         start, stop, by = (None if end is None else operator.index(end) for end in given)
     except TypeError:
@@ -381,7 +390,7 @@ def resolve_labels(parent: Dim, labels: Any) -> Selection:
             return Slice(None, None, 1)
         if known is None:
             return LateSlice(*Labels((labels.start, labels.stop, labels.step)))
-        return normalise_selection(parent, known.slice_positions(labels, parent.title))
+        return normalise_selection(parent, slice_positions(known, labels, parent.title))
     if isinstance(labels, str):
         raise LabelError(f"several labels of {parent.title} are a list, not the string {labels!r}")
     if known is not None:

@@ -1,0 +1,56 @@
+"""Slices by label: both ends included, as pandas and xarray have it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from dimtensor.dims.coords import Coords
+from dimtensor.dims.labels import TIMES, family, python_label
+from dimtensor.errors import LabelError, build_message, listing, plain_repr
+
+_OTHER_KIND = "the labels are of another kind"
+
+
+def slice_positions(coords: Coords, selection: slice, dim: str = "the dim") -> slice | np.ndarray:
+    """Positions of a slice by label.
+
+    They are an array where dates in no order are sliced by parts of dates.
+    """
+    if selection.start is None and selection.stop is None:
+        return selection
+    start, stop = python_label(selection.start), python_label(selection.stop)
+    try:
+        _require_ends(coords, (start, stop))
+        if coords.family in TIMES and not coords.index.is_monotonic_increasing:
+            if all(end is None or isinstance(end, str) for end in (start, stop)):
+                return _between(coords.index, start, stop, selection.step)
+        found = coords.index.slice_indexer(start, stop, selection.step)
+    except (LookupError, TypeError, ValueError, OverflowError) as fault:
+        error = _OTHER_KIND if isinstance(fault, TypeError) else fault
+        raise LabelError(
+            build_message(
+                f"cannot slice {dim} from {plain_repr(start)} to {plain_repr(stop)}: {error}",
+                [("labels", listing(coords.values))],
+            )
+        ) from None
+    if isinstance(found, np.ndarray) and found.dtype == bool:
+        return np.flatnonzero(found)
+    return found
+
+
+def _between(index: Any, start: str | None, stop: str | None, step: int | None) -> np.ndarray:
+    """Positions of the dates between parts of dates, wherever they lie, in their order."""
+    order = np.argsort(index, kind="stable")
+    found = order[index[order].slice_indexer(start, stop)]
+    return np.sort(found)[::step]
+
+
+def _require_ends(coords: Coords, ends: Iterable[Any]) -> None:
+    """Refuse ends of another kind than the labels: pandas finds places for some of them."""
+    kinds = {family(end) for end in ends if end is not None}
+    known = {coords.family, "string"} if coords.family in TIMES else {coords.family}
+    if coords.extension is None and coords.family != "object" and not kinds <= known:
+        raise TypeError(_OTHER_KIND)
