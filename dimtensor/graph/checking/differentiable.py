@@ -125,8 +125,8 @@ def _check_regions(node: Node, depends: set[Node], backward: bool, checked: _Che
             break
         moving = moved_on
     wrt = frozenset(x for x in moving if is_float(x.dtype))
-    moved = (*attrs.next_states, *attrs.traced)
-    _check(tuple(x for x in moved if is_float(x.dtype)), wrt, backward, checked)
+    outputs = (*attrs.next_states, *attrs.traced)
+    _check(tuple(x for x in outputs if is_float(x.dtype)), wrt, backward, checked)
 
 
 def _depending(order: Sequence[Node], leaves: Collection[Node]) -> set[Node]:
