@@ -225,9 +225,10 @@ def test_a_table_shows_what_is_in_it():
         (lambda t: dt.frame(t, dims=dt.Dim("price")), "column 'price' has the name of the dim"),
         (lambda t: dt.frame(t, OBS, {"conty": OBS}), "the table has no columns 'conty'"),
         (lambda t: dt.frame(t, dims=OBS)["prize"], "no column 'prize' \\(did you mean 'price'"),
-        (lambda t: dt.frame(t.assign(county=["a", None, "b", "c"]), dims=OBS),
+        (lambda t: dt.frame(t.assign(county=["a", None, "b", "c"]), dims=OBS).county,
          "column 'county' lacks 1 label\n  rows: 1"),
-        (lambda t: dt.frame(t.assign(price=[1j] * 3 + [[2]]), dims=OBS), "column 'price' holds"),
+        (lambda t: dt.frame(t.assign(price=[1j] * 3 + [[2]]), dims=OBS)["price"],
+         "column 'price' holds"),
         (lambda t: dt.frame(t.set_axis([*"abcda"], axis=1), dims=OBS), "another one has: 'a'"),
         (lambda t: dt.frame(t.set_axis(range(5), axis=1), dims=OBS), "name of a column is a"),
     ],
@@ -235,6 +236,29 @@ def test_a_table_shows_what_is_in_it():
 def test_what_is_refused(ask, message):
     with pytest.raises(dt.DimtensorError, match=message):
         ask(pd.DataFrame(ROWS))
+
+
+def test_a_column_that_cannot_be_data_spoils_no_other():
+    seen = pd.to_datetime(["2020-01-01", None])
+    table = pd.DataFrame({"price": [1.0, 2.0], "seen": seen, "odd": [object(), 1]})
+    found = dt.frame(table, dims=dt.Dim("row"))
+    assert found.price.values.tolist() == [1.0, 2.0]
+    assert list(found) == ["price", "seen", "odd"]
+    assert "  seen   column 'seen' lacks 1 label" in repr(found).splitlines()
+    for _ in range(2):
+        with pytest.raises(dt.LabelError, match="column 'seen' lacks 1 label\n  rows: 1"):
+            found.seen
+        with pytest.raises(dt.InputError, match="column 'odd' holds"):
+            found["odd"]
+    site, year = ["a", "a", "b", "b"], [1, 2, 1, 2]
+    by_index = pd.DataFrame({"n": [1.0, 2.0, 3.0, 4.0], "w": ["u", None, "v", "u"]})
+    by_index.index = pd.MultiIndex.from_arrays([site, year], names=["site", "year"])
+    grid = dt.frame(by_index)
+    assert grid.n.sel(site="b", year=1).item() == 3.0
+    with pytest.raises(dt.LabelError, match="column 'w' lacks 1 label"):
+        grid.w
+    with pytest.raises(dt.LabelError, match="lacks 1 label"):
+        dt.frame(table, OBS, {"seen": dt.Dim("seen", coords=seen[:1])})
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
@@ -250,7 +274,7 @@ def test_integers_that_are_no_floats_are_not_rounded_for_a_gap(library):
     np.testing.assert_array_equal(found.values, [2.0**53, np.nan, -(2.0**53)])
     assert dt.frame(table([2**60 + 1, 1]), dims=OBS)["id"].values.tolist() == [2**60 + 1, 1]
     with pytest.raises(dt.InputError, match=r"'id' has gaps(.|\n)*integers: 1152921504606846977"):
-        dt.frame(table([2**60 + 1, None, 1]), dims=OBS)
+        dt.frame(table([2**60 + 1, None, 1]), dims=OBS)["id"]
 
 
 def test_arrays_of_pyarrow_are_columns():

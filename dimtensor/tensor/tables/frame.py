@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from dimtensor.dims import Coords, Dim, Dims, as_dim_tuple, dim_set
 from dimtensor.errors import (
     DimError,
+    DimtensorError,
     InputError,
     LabelError,
     build_message,
@@ -31,7 +33,8 @@ class Frame(Mapping[str, Any]):
     """The columns of a table as tensors by name, made by :func:`frame`.
 
     ``table["price"]`` or ``table.price`` is a column; a column of labels has its dim in
-    ``table.county.categories``.
+    ``table.county.categories``. A column that cannot be data, because a label is missing for one,
+    is an error when it is asked for, so tables may have columns that nobody uses.
 
     Attributes
     ----------
@@ -39,13 +42,13 @@ class Frame(Mapping[str, Any]):
         Those of the rows.
     """
 
-    def __init__(self, columns: Mapping[str, DimTensor], dims: Dims):
+    def __init__(self, columns: Mapping[str, DimTensor | DimtensorError], dims: Dims):
         self._columns = dict(columns)
         self.dims = dims
 
     def __getitem__(self, name: str) -> DimTensor:
         try:
-            return self._columns[name]
+            return _read(self._columns[name])
         except KeyError:
             guess = did_you_mean(name, list(self)) if isinstance(name, str) else ""
             raise InputError(
@@ -57,7 +60,7 @@ class Frame(Mapping[str, Any]):
     def __getattr__(self, name: str) -> DimTensor:
         columns = self.__dict__.get("_columns", {})
         if name in columns:
-            return columns[name]
+            return _read(columns[name])
         raise AttributeError(f"the table has no column {name!r}", name=name, obj=self)
 
     def __iter__(self) -> Iterator[str]:
@@ -75,10 +78,27 @@ class Frame(Mapping[str, Any]):
     def __repr__(self) -> str:
         width = max((len(name) for name in self), default=0)
         lines = [f"<Frame {dim_set(self.dims)}, {len(self)} columns>"]
-        for name, column in self.items():
-            what = f"labels of {column.categories!r}" if column.categories else column.dtype
+        for name, column in self._columns.items():
+            if isinstance(column, Exception):
+                what = str(column).split(": ", 1)[-1].splitlines()[0]
+            else:
+                what = f"labels of {column.categories!r}" if column.categories else column.dtype
             lines.append(f"  {name:<{width}}  {what}")
         return "\n".join(lines)
+
+
+def _read(column: DimTensor | DimtensorError) -> DimTensor:
+    if isinstance(column, Exception):
+        raise column.with_traceback(None)
+    return column
+
+
+def _or_error(read: Callable[[], DimTensor]) -> DimTensor | DimtensorError:
+    """A column, or the error that it will be."""
+    try:
+        return read()
+    except DimtensorError as error:
+        return error
 
 
 def frame(
@@ -115,7 +135,8 @@ def frame(
     DimError
         If nothing says which dim the rows are, it has another length, or a column is named like it.
     LabelError
-        If a label is missing, or no label of its dim.
+        If a label of `categories` is no label of its dim, or missing. Of other columns, when one
+        is asked for in which a label is missing.
 
     Examples
     --------
@@ -142,11 +163,12 @@ def frame(
         return _by_index(table, known)
     row = _row_dim(dims, len(rows))
     labels = _index_labels(table, row)
-    columns = {}
+    columns: dict[str, DimTensor | DimtensorError] = {}
     for name in rows.columns:
         if name == row.name:
             raise DimError(f"frame: column {name!r} has the name of the dim of the rows")
-        columns[name] = _column(rows[name], name, row, labels, known.get(name))
+        read = partial(_column, rows[name], name, row, labels, known.get(name))
+        columns[name] = read() if name in known else _or_error(read)
     return Frame(columns, (row,))
 
 
@@ -254,8 +276,8 @@ def _grid(table: Any, names: list[str], known: Mapping[str, Dim]) -> Frame:
     shape = tuple(len(dim) for dim in levels)
     places = tuple(np.asarray(codes) for codes in table.index.codes)
     whole = len(table) == int(np.prod(shape))
-    columns: dict[str, DimTensor] = {}
-    for name in rows.columns:
+
+    def column(name: str) -> DimTensor:
         values, found = read_column(rows[name], name, f"frame: column {name!r}")
         dim = known.get(name) or found
         if dim is not None:
@@ -270,5 +292,10 @@ def _grid(table: Any, names: list[str], known: Mapping[str, Dim]) -> Frame:
         else:
             grid = np.full(shape, np.nan)
         grid[places] = values
-        columns[name] = wrap(data(grid, dims=levels, name=name, categories=dim).node)
+        return wrap(data(grid, dims=levels, name=name, categories=dim).node)
+
+    columns = {
+        name: column(name) if name in known else _or_error(partial(column, name))
+        for name in rows.columns
+    }
     return Frame(columns, tuple(levels))
