@@ -146,10 +146,11 @@ def plain_repr(item: object) -> str:
     if type(item) is tuple:
         parts = ", ".join(map(plain_repr, item))
         return f"({parts},)" if len(item) == 1 else f"({parts})"
-    if hasattr(item, "dtype") and getattr(item, "ndim", None) == 0:
-        if item.dtype.kind == "m":
+    kind = getattr(getattr(item, "dtype", None), "kind", None)
+    if kind is not None and getattr(item, "ndim", None) == 0:
+        if kind == "m":
             return _span(item)
-        if item.dtype.kind == "M":
+        if kind == "M":
             return (
                 str(item)
                 .removesuffix(".000000000")

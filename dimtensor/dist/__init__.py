@@ -43,3 +43,9 @@ from dimtensor.dist.processes.volatility import GARCH11 as GARCH11
 from dimtensor.dist.processes.volatility import EulerMaruyama as EulerMaruyama
 from dimtensor.dist.processes.volatility import MvGaussianRandomWalk as MvGaussianRandomWalk
 from dimtensor.dist.processes.volatility import MvStudentTRandomWalk as MvStudentTRandomWalk
+
+
+def __dir__() -> list[str]:
+    """What is public: no modules of the inside."""
+    ours = (name for name, x in globals().items() if hasattr(x, "__module__"))
+    return sorted(name for name in ours if not name.startswith("_"))

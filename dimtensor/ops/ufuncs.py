@@ -85,11 +85,15 @@ def _logaddexp2(x: Variable, y: Variable) -> Variable:
 
 
 def _ldexp(x: Variable, exponent: Variable) -> Variable:
-    """A number times a power of two, in steps of which none overflows before the product does."""
+    """A number times a power of two, in steps of which none overflows before the product does.
+
+    Powers are exact on every backend where ``exp2`` is not on JAX.
+    """
     exponent = pt.minimum(pt.maximum(exponent, _like(-3300, x)), _like(3300, x))
     third = pt.trunc(exponent / _like(3, x))
-    step = pt.exp2(third)
-    return x * step * step * pt.exp2(exponent - third - third)
+    two = _like(2, x)
+    step = pt.pow(two, third)
+    return x * step * step * pt.pow(two, exponent - third - third)
 
 
 def _left_shift(x: Variable, n: Variable) -> Variable:

@@ -25,6 +25,7 @@ _INSTEAD = {
     "reshape": "x.ravel([dims]) merges dims, x.unravel(dim) splits them again, and x.relabel(old, "
     "new) puts a dim in the place of another",
     "flatten": "x.ravel([dims]) merges dims",
+    "T": _NO_ORDER,
     "mT": _NO_ORDER,
     "swapaxes": _NO_ORDER,
     "moveaxis": _NO_ORDER,

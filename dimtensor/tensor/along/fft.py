@@ -297,3 +297,8 @@ def _target(along: Dim, to: Dim | str | None, n: int | None) -> Dim:
     if isinstance(to, Dim):
         return to
     return Dim(re.sub("^r?freq_", "", along.short) if to is None else to, length=n)
+
+
+def __dir__() -> list[str]:
+    """What is public."""
+    return __all__

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import Dim, dim_set, find_dim, without
-from dimtensor.errors import DimError, InputError, build_message
+from dimtensor.dims import Coords, Dim, dim_labels, dim_set, find_dim, without
+from dimtensor.errors import DimError, InputError, LabelError, build_message
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.along.coordinates import coordinate
 from dimtensor.tensor.along.places import nearest_to, positive_integer
@@ -223,7 +223,8 @@ class MissingMixin(TensorHandle):
         Parameters
         ----------
         other : DimTensor, DataArray or number
-            With dims of this tensor.
+            With dims of this tensor. A dim may have other labels: then the result has those of
+            both, in ascending order, as in xarray.
 
         Returns
         -------
@@ -233,6 +234,8 @@ class MissingMixin(TensorHandle):
         ------
         DimError
             If it has other dims.
+        LabelError
+            If a dim is another one of the same name, and labels of one of them are not known.
 
         Examples
         --------
@@ -241,16 +244,45 @@ class MissingMixin(TensorHandle):
         >>> x = dt.data([1.0, np.nan], dims=k)
         >>> x.combine_first(dt.data([7.0, 8.0], dims=k)).values.tolist()
         [1.0, 8.0]
+        >>> a = dt.data([1.0, 2.0], dims=dt.Dim("year", coords=[2020, 2021]))
+        >>> b = dt.data([7.0, 8.0], dims=dt.Dim("year", coords=[2021, 2022]))
+        >>> a.combine_first(b).values.tolist()
+        [1.0, 2.0, 8.0]
         """
-        node = as_node(other, [self.node], "combine_first")
-        foreign = without(node.dims, self.dims)
+        left = wrap(self.node)
+        if isinstance(other, TensorHandle):
+            left, other = _on_all_labels(left, wrap(other.node))
+        node = as_node(other, [left.node], "combine_first")
+        foreign = without(node.dims, left.dims)
         if foreign:
             raise DimError(
                 build_message(
                     f"combine_first: the other tensor has {dim_set(foreign)}, this one has not",
-                    [("dims", dim_set(self.dims)), ("of the other", dim_set(node.dims))],
-                    "bring it to these labels with other.reindex(dim)",
+                    [("dims", dim_set(left.dims)), ("of the other", dim_set(node.dims))],
+                    "x.expand(dim) repeats elements along a dim",
                 )
             )
-        missing = elemwise("isnan", self)
-        return say(elemwise("where", missing, wrap(node), self), "combine_first", self, node)
+        missing = elemwise("isnan", left)
+        return say(elemwise("where", missing, wrap(node), left), "combine_first", self, node)
+
+
+def _on_all_labels(x: DimTensor, y: DimTensor) -> tuple[DimTensor, DimTensor]:
+    """Both on the labels of both along dims that have one name and are not one dim."""
+    names = {dim.name: dim for dim in x.dims if dim.name is not None}
+    for own in y.dims:
+        dim = names.get(own.name or "")
+        if dim is None or dim is own:
+            continue
+        labels = [dim_labels(each) for each in (dim, own)]
+        if labels[0] is None or labels[1] is None:
+            raise LabelError(
+                build_message(
+                    f"combine_first: two different dims are named {own.name!r}, and the labels of "
+                    "one are not known",
+                    [("this one", repr(dim)), ("the other", repr(own))],
+                )
+            )
+        both = labels[0].index.union(labels[1].index)
+        target = Dim(own.name, coords=Coords(both))
+        x, y = x.reindex(target), y.reindex(target)
+    return x, y

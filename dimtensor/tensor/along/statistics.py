@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import Dim, Dims, SortedDim, dim_set, find_dim, find_dims, only_dim, without
+from dimtensor.dims import (
+    Dim,
+    Dims,
+    SortedDim,
+    dim_labels,
+    dim_set,
+    find_dim,
+    find_dims,
+    only_dim,
+    without,
+)
 from dimtensor.errors import DimError, InputError, build_message
 from dimtensor.graph.dtypes import is_inexact
 from dimtensor.graph.printing.words import say
@@ -335,9 +345,12 @@ class StatisticsMixin(TensorHandle):
         [2.0, 1.0]
         """
         along = find_dim(self.dims, dim, "polyfit")
-        places = coordinate(along, "polyfit")
-        if along.coords is not None and along.coords.dtype.kind in "mM":
-            places = along.coords.astype("M8[ns]").astype(np.int64).astype(float)
+        places = coordinate(
+            along, "polyfit", f"relabel('{along.short}', dt.Dim(name, coords=range(n)))"
+        )
+        labels = dim_labels(along)
+        if labels is not None and labels.family != "number":
+            places = np.asarray(labels.index.as_unit("ns").asi8, dtype=float)
         if not isinstance(deg, int) or deg < 0 or len(places) <= deg:
             raise InputError(f"polyfit: degree {deg!r} of {len(places)} labels along {along.title}")
         design = np.vander(places, deg + 1)

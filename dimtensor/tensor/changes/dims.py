@@ -256,11 +256,6 @@ class ShapeMixin(TensorHandle):
             )
         )
 
-    @property
-    def T(self) -> NoReturn:
-        """Not defined; see :meth:`transpose`."""
-        self.transpose()
-
     def ravel(self, dims: Any = None, name: str | None = None) -> DimTensor:
         """Merge dims into their product.
 

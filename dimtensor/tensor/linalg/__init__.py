@@ -28,3 +28,9 @@ from dimtensor.tensor.linalg.equations import solve_triangular as solve_triangul
 from dimtensor.tensor.linalg.equations import trace as trace
 from dimtensor.tensor.linalg.kronecker import kron as kron
 from dimtensor.tensor.linalg.kronecker import solve_kron as solve_kron
+
+
+def __dir__() -> list[str]:
+    """What is public: no modules of the inside."""
+    ours = (name for name, x in globals().items() if hasattr(x, "__module__"))
+    return sorted(name for name in ours if not name.startswith("_"))

@@ -9,7 +9,7 @@ import numpy as np
 
 from dimtensor.dims import Dim, ProductDim, dim_set, find_dim
 from dimtensor.dims.selection import normalise_selection
-from dimtensor.errors import DimError, DtypeError, build_message
+from dimtensor.errors import DimError, DtypeError, InputError, build_message
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import UpdateAttrs
 from dimtensor.graph.infer import describe
@@ -303,7 +303,7 @@ class IndexingMixin(TensorHandle):
         [1, 2]
         """
         given = gathered(indexers, by_name, "head")
-        return self.isel({key: slice(None, n) for key, n in given.items()})
+        return self.isel({key: slice(None, _number(n, "head")) for key, n in given.items()})
 
     def tail(self, indexers: Indexers = None, **by_name: int) -> DimTensor:
         """The last positions along dims: ``x.tail(time=3)``.
@@ -325,7 +325,12 @@ class IndexingMixin(TensorHandle):
         [2, 3]
         """
         given = gathered(indexers, by_name, "tail")
-        return self.isel({key: slice(-n, None) if n else slice(0, 0) for key, n in given.items()})
+        return self.isel(
+            {
+                key: slice(-n, None) if _number(n, "tail") else slice(0, 0)
+                for key, n in given.items()
+            }
+        )
 
     def thin(self, indexers: Indexers = None, **by_name: int) -> DimTensor:
         """Every n-th position along dims: ``x.thin(draw=10)``.
@@ -413,3 +418,10 @@ class IndexingMixin(TensorHandle):
 
             check_positions(self.node.attrs.values, dim.length, dim, f"data {self.name!r}")
         return wrap(make("codes", (self.node,), dim))
+
+
+def _number(n: Any, what: str) -> Any:
+    """A number of positions, which is not negative; what is no integer a slice refuses."""
+    if isinstance(n, (int, np.integer)) and n < 0:
+        raise InputError(f"{what} takes a number of positions of at least 0, not {n}")
+    return n
