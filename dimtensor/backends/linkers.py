@@ -15,7 +15,7 @@ def teach_linkers() -> None:
     """Let graphs with our operations be compiled by PyTensor's linkers for JAX and for numba.
 
     A positional graph that has left dimtensor is compiled by whoever has it, PyMC's samplers for
-    one. Without this, JAX refuses it, and numba runs loops in Python.
+    one. Without this, JAX refuses it, and numba runs our operations in Python.
     """
     after_import("pytensor.link.jax.dispatch", _teach_jax)
     after_import("pytensor.link.numba.dispatch", _teach_numba)
@@ -32,14 +32,19 @@ def _teach_jax() -> None:
 def _teach_numba() -> None:
     from pytensor.link.numba.dispatch.basic import register_funcify_and_cache_key
 
+    from dimtensor.ops.group import GroupPosition
+    from dimtensor.ops.linalg import CholeskyGradient
+    from dimtensor.ops.loop.conditional import Conditional
     from dimtensor.ops.loop.op import Loop, Scan
+    from dimtensor.ops.series import DFT, Convolve, FromHalf, RealDFT
 
-    for op_type in (Scan, Loop):
+    loops = (Scan, Loop, Conditional)
+    for op_type in (*loops, GroupPosition, CholeskyGradient, Convolve, DFT, FromHalf, RealDFT):
         register_funcify_and_cache_key(op_type)(_numba_function)
 
 
 def _numba_function(op: Any, node: Any, **kwargs: Any) -> tuple[Any, None]:
-    """A loop as a function of numba's; None in the place of what would tell it from others."""
+    """A node as a function of numba's; None in the place of what would tell it from others."""
     import numba
     from pytensor.link.numba.dispatch.basic import generate_fallback_impl
 
@@ -59,10 +64,10 @@ def _numba_function(op: Any, node: Any, **kwargs: Any) -> tuple[Any, None]:
     ]
     whole = f"({', '.join(results)})"  # a single result stands alone
     text = f"""
-def loop({", ".join(given)}):
+def run({", ".join(given)}):
     found = kernel({", ".join([*given, *constants])})
     return {whole}
 """
     namespace: dict[str, Any] = {"np": np, "kernel": kernel.function, **constants}
     exec(text, namespace)
-    return numba.njit(namespace["loop"], error_model="numpy"), None
+    return numba.njit(namespace["run"], error_model="numpy"), None

@@ -168,10 +168,23 @@ class Placed:
             raw = tensor(raw_name(name), node.dims, node.dtype)
             self.parameters[name] = raw
             value = location + scale * raw
+            self._refuse_hidden(name, value)
         else:
             value = self.parameters[name] = tensor(name, node.dims, node.dtype)
         self.values[name] = value
         return value.node
+
+    def _refuse_hidden(self, name: str, value: DimTensor) -> None:
+        """Refuse a value that is computed from what is summed out: no draw of it follows."""
+        read = [n for n, x in self.summed.items() if x in toposort([value.node])]
+        if read:
+            raise GraphError(
+                build_message(
+                    f"noncentred: the place of {name!r} depends on {listing(read)}, which is "
+                    "summed out",
+                    hint="leave it as it is: its own values are sampled",
+                )
+            )
 
     def _source(self, key: Source, dims: Dims, dtype: str, categories: Dim | None) -> DimTensor:
         kind, name = key

@@ -6,15 +6,18 @@ import importlib
 import subprocess
 import sys
 import warnings
+from contextlib import nullcontext
 
 import numpy as np
 import pytensor
+import pytensor.tensor as pt
 import pytest
 
 import dimtensor as dt
 from dimtensor.upstream.imports import after_import
 
 TIME = dt.Dim("time", length=5)
+SPACE = dt.Dim("space", length=6)
 PROGRAM = """
 import sys
 import numpy as np
@@ -70,6 +73,53 @@ def test_numba_runs_loops_without_python():
     above, below = (expected(0.3 + h) for h in (1e-6, -1e-6))
     wanted = ((above - below).sum() + (above - below)[-1]) / 2e-6
     np.testing.assert_allclose(found[2], wanted, rtol=1e-7)
+
+
+def operations(x):
+    """What is made of operations of ours that are no loops."""
+    group_of = dt.data([0, 1, 0, 2, 1, 2], dims=SPACE, categories=dt.Dim("group", length=3))
+    weights = dt.data([1.0, 2.0], dims=dt.Dim("weight", length=2))
+    return {
+        "condition": dt.if_else(x.sum() > 2.0, lambda: (x**2).sum(), lambda: (x**3).sum()),
+        "groups": x.groupby(group_of).max().sum(),
+        "dft": (dt.abs(dt.fft.fft(x)) ** 4).sum(),
+        "half": (dt.abs(dt.fft.rfft(x)) ** 3).sum(),
+        "convolution": (dt.convolve(x, weights, SPACE) ** 2).sum(),
+    }
+
+
+def expected_operations(x):
+    return [
+        (x**2).sum() if x.sum() > 2.0 else (x**3).sum(),
+        max(x[0], x[2]) + max(x[1], x[4]) + max(x[3], x[5]),
+        (np.abs(np.fft.fft(x)) ** 4).sum(),
+        (np.abs(np.fft.rfft(x)) ** 3).sum(),
+        (np.convolve(x, [1.0, 2.0]) ** 2).sum(),
+    ]
+
+
+@pytest.mark.compiled
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["NUMBA", "JAX"])
+def test_other_operations_run_without_python(mode):
+    exact = pytest.importorskip("jax").enable_x64(True) if mode == "JAX" else nullcontext()
+    given = pt.tensor("x", shape=(6,), dtype="float64")
+    values = [v.to_shaped([]) for v in operations(dt.from_shaped(given, [SPACE])).values()]
+    with warnings.catch_warnings(), exact:
+        warnings.filterwarnings("error", "Numba will use object mode")
+        warnings.filterwarnings("ignore", "Skipping Assert")  # of JAX, which has none
+        slopes = [pytensor.grad(v, given) for v in values]
+        f = pytensor.function([given], [*values, *slopes], mode=mode)
+        for x in (np.array([0.3, -1.2, 2.0, 0.7, -0.4, 1.1]), np.linspace(-1.0, 0.5, 6)):
+            found = f(x)
+            wanted = np.array(expected_operations(x))
+            np.testing.assert_allclose(found[: len(values)], wanted, rtol=1e-12)
+            steps = 1e-6 * np.eye(6)
+            each = [
+                np.subtract(expected_operations(x + h), expected_operations(x - h)) for h in steps
+            ]
+            numeric = np.transpose(each) / 2e-6
+            np.testing.assert_allclose(found[len(values) :], numeric, rtol=1e-6, atol=1e-6)
 
 
 def test_something_is_done_when_a_module_is_imported(tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from pytensor.graph.basic import Apply
@@ -20,12 +21,22 @@ def register(jax_funcify: Any, translate: Callable[[Apply], Callable[..., Any]])
     def function_of(graph: Any) -> Callable[..., tuple[Any, ...]]:
         return graph_function(graph.unfreeze(), translate)
 
-    def conditional(op: Conditional, **kwargs: Any) -> Callable[..., Any]:
+    def conditional(op: Conditional) -> Callable[..., Any]:
         return _conditional(function_of(op.then_branch), function_of(op.else_branch))
 
-    jax_funcify.register(Scan)(lambda op, **kwargs: _scan(op, function_of(op.body)))
-    jax_funcify.register(Loop)(lambda op, **kwargs: _loop(op, function_of(op.body)))
-    jax_funcify.register(Conditional)(conditional)
+    makers: list[tuple[type, Callable[[Any], Callable[..., Any]]]] = [
+        (Scan, lambda op: _scan(op, function_of(op.body))),
+        (Loop, lambda op: _loop(op, function_of(op.body))),
+        (Conditional, conditional),
+    ]
+    for op_type, make in makers:
+        jax_funcify.register(op_type)(partial(_made, make))
+
+
+def _made(make: Callable[[Any], Callable[..., Any]], op: Any, node: Apply, **kwargs: Any) -> Any:
+    """What runs a node: PyTensor's linker takes a single result without a tuple around it."""
+    run = make(op)
+    return run if len(node.outputs) > 1 else lambda *inputs: run(*inputs)[0]
 
 
 def _conditional(

@@ -10,6 +10,7 @@ import numpy as np
 
 from dimtensor.dims import Dim, Dims, without
 from dimtensor.dist.distribution import Distribution, TableDistribution
+from dimtensor.dist.joint.outcomes import Categorical
 from dimtensor.dist.laws import law_of
 from dimtensor.dist.modifiers.weights import weighted
 from dimtensor.dist.parameters import float_dtype
@@ -18,14 +19,17 @@ from dimtensor.errors import GraphError, InputError, build_message, listing
 from dimtensor.graph import Node
 from dimtensor.interop.extras import require
 from dimtensor.interop.pymc.lifted import PotentialTerm
+from dimtensor.interop.pymc.summed import Potentials
 from dimtensor.interop.pymc.transforms import support_transform
 from dimtensor.interop.tensors import tensor_of
 from dimtensor.model.density import raw_name, standard_of
-from dimtensor.model.missing import filled
+from dimtensor.model.missing import filled, missing_name
 from dimtensor.model.model import Model
 from dimtensor.model.variables import put
 from dimtensor.random.generator import generator
+from dimtensor.tensor.elementwise import equal, where
 from dimtensor.tensor.evaluate import function
+from dimtensor.tensor.functions import softmax
 from dimtensor.tensor.inputs import data as make_data
 from dimtensor.tensor.inputs import scalar, tensor
 from dimtensor.tensor.positional.border import from_shaped
@@ -54,7 +58,9 @@ def to_pymc(model: Model) -> Any:
 
     Distributions that PyMC has under the same name are PyMC's. All others are custom ones, whose
     log density and draws are dimtensor's. Expressions are positional PyTensor graphs, as
-    `to_shaped` makes them.
+    `to_shaped` makes them. Variables that are summed out are absent: what is left of their
+    densities, and of those that read them, are potentials. :meth:`Model.recover` of `model` takes
+    PyMC's draws.
 
     Parameters
     ----------
@@ -71,7 +77,8 @@ def to_pymc(model: Model) -> Any:
     InputError
         If the model is none, or two dims have one name.
     GraphError
-        If variables are summed out, parts of vectors are left out, or a length is not known.
+        If parts of vectors are left out, a length is not known, or the bounds of a variable depend
+        on what is summed out.
 
     Examples
     --------
@@ -95,14 +102,7 @@ class _Writing:
 
     def __init__(self, model: Model):
         self.ours = model
-        if model._marginal:
-            raise GraphError(
-                build_message(
-                    "to_pymc: PyMC has no counterpart of variables that are summed out",
-                    [("summed out", listing(list(model._marginal)))],
-                    "write the model before marginalize(...)",
-                )
-            )
+        self.summed = Potentials(model) if model._marginal else None
         self.names = self._names()
         self.lengths = self._lengths()
 
@@ -119,10 +119,18 @@ class _Writing:
             variables = [v.node for v in found.variables.values()]
             nodes = put([*variables, *found.named.values()], self._chosen)
             for name, node in zip(found.named, nodes[len(found.variables) :], strict=True):
-                dims = node.dims
-                value = tensor_of(node).to_shaped(list(dims))
-                pm.Deterministic(name, value, dims=self._called(dims))
+                if self.summed is None or not self.summed.reads(node):
+                    self._record(name, node, node.dims)
+            for name, term in self.summed.terms().items() if self.summed else ():
+                dims = self._called(term.dims) if self.names.keys() >= set(term.dims) else None
+                pm.Potential(name, term.to_shaped(list(term.dims)), dims=dims)
         return made
+
+    def _record(self, name: str, node: Node, dims: Dims) -> Any:
+        import pymc as pm
+
+        value = tensor_of(node).to_shaped(list(dims))
+        return pm.Deterministic(name, value, dims=self._called(dims))
 
     # -- dims --------------------------------------------------------------------------------------
 
@@ -175,6 +183,13 @@ class _Writing:
             return None if node.name is None else self._data(node)
         d: Distribution = node.attrs.law.of(inputs)
         name, dims = str(node.name), _ordered(node, d)
+        if self.summed is not None and name in self.ours._marginal:
+            return self.summed.unknown(name)
+        if self.summed is not None and name in self.summed.touched:
+            if name in self.ours.observed:
+                return self._seen(self.summed, node, d)
+            if name not in self.ours._noncentred:
+                d, dims = self.summed.spread(name, d), node.dims
         if isinstance(d, PotentialTerm):
             import pymc as pm
 
@@ -198,16 +213,52 @@ class _Writing:
             # what is missing is asked to be inferred
             warnings.filterwarnings("ignore", "Data in .* contains missing values")
             variable = self._variable(name, d, dims, options)
-        return from_shaped(variable, dims, categories=node.categories).node
+        variable = _inside(variable, None if "observed" in options else node.categories)
+        whole = from_shaped(variable, dims, categories=node.categories)
+        if self.summed is not None and name not in self.ours.observed:
+            self.summed.write(name, whole.node)
+        elif self.summed is not None and self.ours._missing.get(name) == "infer":
+            _, unknown = self.summed.observed(name)
+            if unknown is not None:
+                part = self._missing_of(whole, node, unknown)
+                self.summed.write(missing_name(name), part.node)
+        return whole.node
+
+    def _missing_of(self, whole: DimTensor, node: Node, unknown: DimTensor) -> DimTensor:
+        """The missing values of a variable, of the whole of it."""
+        flat = whole if len(node.dims) == 1 else whole.ravel()
+        part = flat.isel({flat.dims[0]: np.flatnonzero(self._absent(node))})
+        return part if part.dims == unknown.dims else part.relabel(part.dims[0], unknown.dims[0])
+
+    def _absent(self, node: Node) -> np.ndarray:
+        observed = self.ours.observed[str(node.name)]
+        found: np.ndarray = observed.isnull().transpose(*[d.short for d in node.dims]).values
+        return found
+
+    def _seen(self, summed: Potentials, node: Node, d: Distribution) -> Node:
+        """The values of a variable whose density a potential has; missing ones are unknowns."""
+        import pymc as pm
+
+        values, unknown = summed.observed(str(node.name))
+        if unknown is not None:
+            name, (dim,) = missing_name(str(node.name)), unknown.dims
+            self.names[dim], self.lengths[dim] = f"{name}_dim_0", int(self._absent(node).sum())
+            pm.modelcontext(None).add_coord(self.names[dim], length=self.lengths[dim])
+            options = {"dims": self._called(unknown.dims)}
+            variable = self._variable(name, summed.spread(name, d), unknown.dims, options)
+            summed.write(name, from_shaped(variable, unknown.dims).node)
+        return summed.put(values).node
 
     def _noncentred(self, name: str, d: Distribution, dims: Dims) -> Node:
         """A variable that follows from the standardised one, which PyMC samples."""
-        import pymc as pm
-
         location, scale, standard = standard_of(d, name)
-        raw = self._variable(raw_name(name), standard, dims, {"dims": self._called(dims)})
-        value = (location + scale * from_shaped(raw, dims)).to_shaped(list(dims))
-        made = pm.Deterministic(name, value, dims=self._called(dims))
+        if self.summed is not None and name in self.summed.touched:
+            standard = self.summed.spread(name, standard)
+        variable = self._variable(raw_name(name), standard, dims, {"dims": self._called(dims)})
+        raw = from_shaped(variable, dims)
+        if self.summed is not None:
+            self.summed.write(name, raw.node)
+        made = self._record(name, (location + scale * raw).node, dims)
         return from_shaped(made, dims).node
 
     def _left_out(self, node: Node, d: Distribution, absent: Any) -> Distribution:
@@ -246,7 +297,10 @@ class _Writing:
         else:
             raise InputError(f"to_pymc: the input {name!r} has no value: model.with_data(...)")
         variable = pm.Data(name, values, dims=self._called(node.dims))
-        return from_shaped(variable, node.dims, categories=node.categories).node
+        written = from_shaped(variable, node.dims, categories=node.categories).node
+        if self.summed is not None:
+            self.summed.write_data(name, node, written)
+        return written
 
     # -- distributions -----------------------------------------------------------------------------
 
@@ -262,6 +316,11 @@ class _Writing:
             whole = {"n", "N", "k", "lower", "upper"} & set(given) if d.discrete else ()
             given |= {key: given[key].astype("int64") for key in whole if d.name in _COUNTED}
             return getattr(pm, d.name)(name, **given, **options)
+        known = d.parameters
+        if isinstance(d, Categorical) and ("p" in known or "observed" not in options):
+            # PyMC draws it from its conditional probabilities
+            p = known["p"] if "p" in known else softmax(known["logits"], d.over)
+            return pm.Categorical(name, p=_aligned(p, dims, (d.over,)), **options)
         return self._custom(name, d, dims, options)
 
     def _custom(self, name: str, d: Distribution, dims: Dims, options: dict[str, Any]) -> Any:
@@ -288,8 +347,11 @@ class _Writing:
             return law.of([t.node for t in tensors])
 
         def logp(value: Any, *parameters: Any) -> Any:
-            x = from_shaped(value, dims, categories=d.categories)
+            x = from_shaped(_inside(value, d.categories), dims, categories=d.categories)
             term = distribution(parameters).logp(x).expand(batch)
+            if d.categories is not None:  # PyMC's steps go elsewhere, too
+                stayed = equal(x.codes, from_shaped(value, dims))
+                term = where(stayed.all(without(dims, batch)), term, -np.inf)
             return term.to_shaped(list(batch))
 
         draw = _Draw(law, [n.dtype for n in nodes], kinds, axes, dims, batch)
@@ -332,6 +394,13 @@ class _Writing:
 def _ordered(node: Node, d: Distribution) -> Dims:
     """The dims of a variable with those last along which elements belong together."""
     return (*without(node.dims, d.event_dims), *[x for x in node.dims if x in d.event_dims])
+
+
+def _inside(positions: Any, categories: Dim | None) -> Any:
+    """Positions of labels; PyMC's steps try some that there are not, whose density is 0."""
+    if categories is None or categories.length is None:
+        return positions
+    return positions.clip(0, categories.length - 1)
 
 
 def _names_of(d: TableDistribution) -> tuple[str, ...]:
