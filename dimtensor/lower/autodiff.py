@@ -29,6 +29,7 @@ from dimtensor.lower.loops import RegionLowering
 from dimtensor.ops.batching import over_batch
 from dimtensor.ops.derivatives import pull, push
 from dimtensor.ops.derivatives.flow import number, zeros
+from dimtensor.ops.derivatives.scalars.poles import stand_ins
 from dimtensor.ops.graphs import replaced
 
 
@@ -48,7 +49,7 @@ class _Function(NamedTuple):
     def of(cls, ctx: Lowering, node: Node, inputs: Sequence[Variable]) -> _Function:
         attrs: DerivativeAttrs = node.attrs
         given = split_derivative(attrs, inputs)
-        fresh = [value.type() for value in given.wrt]
+        fresh = stand_ins(given.wrt, given.wrt)
         known = dict(zip(attrs.region.bound, node.inputs, strict=False))
         inner = RegionLowering(ctx, attrs.region, [*fresh, *given.captured], known)
         (y,) = inner.run()

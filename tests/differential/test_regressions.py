@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import dimtensor as dt
-from tests.backend_names import LONG_JAX, LONG_JAX_COMPILED
+from tests.backend_names import COMPILED, LONG_JAX, LONG_JAX_COMPILED
 
 NUMBA = [pytest.param("numba", marks=pytest.mark.compiled)]
+LONG = ["python", *(pytest.param(*p.values, marks=[*p.marks, pytest.mark.slow]) for p in COMPILED)]
 K = dt.Dim("k", length=3)
 T = dt.Dim("t", length=4)
 x, y, s, r = (dt.scalar(name) for name in "xysr")
@@ -385,6 +386,45 @@ def test_hessians_beside_infinities_that_are_not_used(backend: str) -> None:
 
 
 # -- lengths ---------------------------------------------------------------------------------------
+
+
+T2 = dt.Dim("t", length=2)
+
+
+def _powers(v: Any) -> tuple[Any, Any]:
+    """The third power of the logarithm: a state that becomes infinite as it starts so."""
+    last = dt.reduce(lambda s, e: s * e, dt.log(v), dt.log(v) * dt.ones(T2), over=T2)
+    return last, lambda p: np.log(p) ** 3
+
+
+def _traced(v: Any) -> tuple[Any, Any]:
+    """Products with a captured vector that is infinite, traced: sums of powers of log(v)."""
+    logs = dt.log(v)
+    trace = dt.cumulate(lambda s, _: s * logs + 1.0, dt.ones(K), over=T2)
+    return trace.sum(T2), lambda p: 2 + 2 * np.log(p) + np.log(p) ** 2
+
+
+def _conditional(v: Any) -> tuple[Any, Any]:
+    squared = dt.if_else(v.sum() > 0, lambda a: a * a, lambda a: a, dt.log(v))
+    return squared, lambda p: np.log(p) ** 2
+
+
+@pytest.mark.parametrize("backend", LONG)
+@pytest.mark.parametrize("made", [_powers, _traced, _conditional])
+def test_derivatives_beside_infinities_in_loops_that_are_not_used(made: Any, backend: str) -> None:
+    state, function = made(v)
+    cost = dt.sin(state).isel(k=1)
+    at, h = 1.3, 1e-4
+    near = [np.sin(function(np.longdouble(at) + k * h)) for k in (-2, -1, 0, 1, 2)]
+    slope = (near[0] - 8 * near[1] + 8 * near[3] - near[4]) / (12 * h)
+    curve = (-near[0] + 16 * near[1] - 30 * near[2] + 16 * near[3] - near[4]) / (12 * h * h)
+    wanted = np.array([0.0, 1.0, 0.0])
+    asked = [dt.grad(cost, v), dt.jvp(cost, v, dt.ones(K)), dt.hessian(cost, v)]
+    found = dt.evaluate(asked, {v: np.array([0.0, at, 0.0])}, backend=backend)
+    np.testing.assert_allclose(found[0].values, float(slope) * wanted, rtol=1e-9)
+    np.testing.assert_allclose(found[1].values, float(slope), rtol=1e-9)
+    hessian = float(curve) * np.outer(wanted, wanted)
+    np.testing.assert_allclose(found[2].values, hessian, rtol=1e-6)
 
 
 @pytest.mark.parametrize("backend", LONG_JAX)

@@ -297,6 +297,7 @@ def test_second_derivatives_where_a_first_one_is_zero():
 
 
 l1 = float(np.log(1.3))
+COLUMNS = np.arange(9.0).reshape(3, 3) + 1  # the second row sums to 15
 UNUSED: dict[str, tuple[Any, list, list]] = {
     # of w at [0, 1.3, -1], where elements that are infinite or undefined are not used: the
     # gradient, and the Hessian's row of the second element, beyond which it is zero
@@ -318,6 +319,20 @@ UNUSED: dict[str, tuple[Any, list, list]] = {
                              [0, 2 * l1 + 3, 0]),
     "an exponent": (lambda w: pt.exp(w * pt.log(w))[1], [0, 1.3**1.3 * (l1 + 1), 0],
                     [0, 1.3**1.3 * ((l1 + 1) ** 2 + 1 / 1.3), 0]),
+    "selected": (lambda w: (pt.log(w)[[0, 1]] ** 2)[1], [0, 2 * l1 / 1.3, 0],
+                 [0, 2 * (1 - l1) / 1.69, 0]),
+    "joined": (lambda w: (pt.concatenate([pt.log(w), w]) ** 2)[1], [0, 2 * l1 / 1.3, 0],
+               [0, 2 * (1 - l1) / 1.69, 0]),
+    "a sum": (lambda w: ((pt.log(w)[:, None] * COLUMNS).sum(1) ** 2)[1], [0, 450 * l1 / 1.3, 0],
+              [0, 450 * (1 - l1) / 1.69, 0]),
+    "a product with a vector": (
+        lambda w: (pt.dot(pt.log(w)[:, None] * COLUMNS, w[1] * np.ones(3)) ** 2)[1],
+        [0, 450 * l1 * 1.3 * (1 + l1), 0], [0, 450 * ((1 + l1) ** 2 + l1), 0],
+    ),
+    "a product of a vector": (
+        lambda w: (pt.dot(w[1] * np.ones(3), COLUMNS.T * pt.log(w)) ** 2)[1],
+        [0, 450 * l1 * 1.3 * (1 + l1), 0], [0, 450 * ((1 + l1) ** 2 + l1), 0],
+    ),
     "a root": (lambda w: (pt.sqrt(w) * w)[[1, 1]].sum(), [0, 3 * 1.3**0.5, 0],
                [0, 1.5 / 1.3**0.5, 0]),
 }  # fmt: skip

@@ -19,6 +19,7 @@ from dimtensor.ops.derivatives.fallback import pulled_by_op, pushed_by_pulling
 from dimtensor.ops.derivatives.flow import zeros
 from dimtensor.ops.derivatives.rules import Tangents, forward_rule, reverse_rule
 from dimtensor.ops.derivatives.scalars.elementwise import expanded
+from dimtensor.ops.derivatives.scalars.poles import stand_ins
 from dimtensor.ops.derivatives.scalars.series import is_series, pull_series, push_series
 from dimtensor.ops.graphs import replaced
 from dimtensor.upstream.pytensor import core_node
@@ -30,7 +31,7 @@ def _pushed_inside(
     write_out: Callable[[Any], list[Variable]], node: Any, tangents: Tangents
 ) -> Results:
     """Tangents of what a node computes, its graph written out."""
-    fresh = [x.type() for x in node.inputs]
+    fresh = stand_ins(node.inputs, node.inputs)
     outputs = write_out(SimpleNamespace(op=node.op, inputs=fresh, outputs=node.outputs))
     moved = [at for at, t in enumerate(tangents) if t is not None]
     inner = [tangents[at].type() for at in moved]  # type: ignore[union-attr]
@@ -47,7 +48,7 @@ def _pulled_inside(
     wanted: Sequence[bool],
 ) -> Results:
     """Cotangents of what a node takes, its graph written out."""
-    fresh = [x.type() for x in node.inputs]
+    fresh = stand_ins(node.inputs, node.inputs)
     outputs = write_out(SimpleNamespace(op=node.op, inputs=fresh, outputs=node.outputs))
     inner = [None if c is None else v.type() for c, v in zip(cotangents, node.outputs, strict=True)]
     asked = [x for x, on in zip(fresh, wanted, strict=True) if on]

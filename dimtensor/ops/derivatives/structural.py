@@ -35,10 +35,13 @@ from pytensor.tensor.subtensor import (
 from dimtensor.ops.derivatives.flow import (
     Flow,
     Undefined,
+    both,
     filled,
     lengths,
     masked,
     number,
+    of_dtype,
+    settled,
     shuffled,
     zeros,
 )
@@ -50,6 +53,9 @@ from dimtensor.ops.derivatives.rules import (
     forward_rule,
     reverse_rule,
 )
+from dimtensor.ops.derivatives.scalars.elementwise import FACTOR
+from dimtensor.ops.derivatives.scalars.poles import may_be_infinite
+from dimtensor.ops.special import vanishing
 
 Results = list[Any]
 
@@ -369,17 +375,63 @@ def _arange(node: Any, tangents: Tangents) -> Results:
 
 @forward_rule(Dot)
 def _dot(node: Any, tangents: Tangents) -> Results:
-    x, y = node.inputs
-    terms = [] if tangents[0] is None else [pt.dot(tangents[0], y)]
-    terms += [] if tangents[1] is None else [pt.dot(x, tangents[1])]
-    return [pt.add(*terms) if len(terms) > 1 else terms[0]]
+    return [_push_dot(node, [None if t is None else Flow(t, None, True) for t in tangents]).value]
 
 
 @reverse_rule(Dot)
 def _dot_back(node: Any, cotangents: Tangents, wanted: Sequence[bool]) -> Results:
-    x, y = node.inputs
-    c = cotangents[0]
-    return [
-        pt.dot(c, shuffled(y, [1, 0])) if wanted[0] else None,
-        pt.dot(shuffled(x, [1, 0]), c) if wanted[1] else None,
-    ]
+    flows = _pull_dot(node, Flow(cotangents[0], None, True), wanted)
+    return [None if flow is None else flow.value for flow in flows]
+
+
+def _push_dot(node: Any, tangents: Sequence[Flow | None]) -> Flow:
+    (x, y), (u, v) = node.inputs, tangents
+    terms = [] if u is None else [_dot_with(y, u, x, False)]
+    terms += [] if v is None else [_dot_with(x, v, y, True)]
+    return Flow(pt.add(*terms) if len(terms) > 1 else terms[0], None, True)
+
+
+def _pull_dot(node: Any, cotangent: Flow, wanted: Sequence[bool]) -> list[Flow | None]:
+    (out,) = node.outputs
+    found: list[Flow | None] = [None, None]
+    for at in (0, 1):
+        if not wanted[at]:
+            continue
+        factor, mask = node.inputs[1 - at], None
+        given = cotangent
+        if getattr(out.tag, FACTOR, None) == 1 - at:
+            # the factor is a cotangent: where it is zero, the other operand has no influence
+            used = pt.neq(factor, number(0, factor))
+            if factor.type.shape[1 - at] == 1:
+                mask = shuffled(used, [1, 0])
+            elif factor.type.shape[at] == 1:
+                given = cotangent._replace(mask=both(cotangent.mask, used))
+        product = _dot_with(shuffled(factor, [1, 0]), given, out, at == 1)
+        if cotangent.sparse and isinstance(product.owner.op, Dot):
+            setattr(product.tag, FACTOR, at)
+        found[at] = Flow(product, mask, True)
+    return found
+
+
+declare_flow_rules(Dot, FlowRules(_pull_dot, _push_dot))
+
+
+def _dot_with(factor: Variable, flow: Flow, like: Variable, first: bool) -> Variable:
+    """The product of a factor, which is the first or the second, and a derivative.
+
+    A derivative that is a vector may be zero because an element is not used. Then it is not
+    multiplied by what may be infinite, as in the products of elements that this is the sum of. Of
+    two matrices that would take as much memory as there are products.
+    """
+    t = settled(flow, like)
+    plain = pt.dot(factor, t) if first else pt.dot(t, factor)
+    is_vector = like.type.shape[int(first)] == 1
+    if not (flow.sparse and is_vector and may_be_infinite(factor)):
+        return plain
+    across = shuffled(t, [1, 0])
+    used, nothing = pt.neq(across, number(0, t)), number(0, factor)
+    kept = pt.switch(used, factor, nothing)
+    # zero, with the slope that the product has; subtracted, so that a negative zero stays one
+    slopes = pt.switch(used, nothing, of_dtype(vanishing(pt.neg(across), factor), factor))
+    none = pt.sum(slopes, axis=[int(first)], keepdims=True, dtype=plain.type.dtype)
+    return pt.sub(pt.dot(kept, t) if first else pt.dot(t, kept), none)

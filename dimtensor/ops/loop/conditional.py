@@ -24,6 +24,7 @@ from pytensor.tensor.type import TensorType
 from dimtensor.errors import GraphError, build_message
 from dimtensor.ops.derivatives import Undefined, pull, push
 from dimtensor.ops.derivatives.flow import is_continuous, zeros
+from dimtensor.ops.derivatives.scalars.poles import stand_ins
 from dimtensor.ops.differentiable import WithRules
 from dimtensor.ops.graphs import inputs_of, replaced
 from dimtensor.ops.interpret import Interpreter
@@ -128,7 +129,7 @@ class Conditional(WithRules, Op, HasInnerGraph):
         answers: list[Any] = [None] * len(node.inputs)
         if not at or not wrt:
             return answers
-        slopes = [_slopes(g, at, wrt) for g in (self.then_branch, self.else_branch)]
+        slopes = [_slopes(g, given, at, wrt) for g in (self.then_branch, self.else_branch)]
         undefined = [
             next((v for v in pair if isinstance(v, Undefined)), None)
             for pair in zip(*(found for _, found in slopes), strict=True)
@@ -157,7 +158,9 @@ class Conditional(WithRules, Op, HasInnerGraph):
         answers: list[Any] = [None] * len(node.outputs)
         if not reached:
             return answers
-        branches = [_tangents(g, moved, reached) for g in (self.then_branch, self.else_branch)]
+        branches = [
+            _tangents(g, given, moved, reached) for g in (self.then_branch, self.else_branch)
+        ]
         results = Conditional(*branches)(condition, *given, *(tangents[n + 1] for n in moved))
         for k, result in zip(reached, results, strict=True):
             answers[k] = result
@@ -178,10 +181,10 @@ def _joint(one: Any, other: Any) -> Any:
 
 
 def _slopes(
-    branch: FrozenFunctionGraph, at: Sequence[int], wrt: Sequence[int]
+    branch: FrozenFunctionGraph, given: Sequence[Variable], at: Sequence[int], wrt: Sequence[int]
 ) -> tuple[list[Variable], list[Any]]:
     """Inputs of a branch and cotangents of its outputs, and with them the cotangents of inputs."""
-    inputs = [v.type() for v in branch.inputs]
+    inputs = stand_ins(branch.inputs, given)
     outputs = branch.bind(inputs)
     cotangents = [outputs[k].type() for k in at]
     found = pull([outputs[k] for k in at], cotangents, [inputs[k] for k in wrt], "return")
@@ -195,9 +198,12 @@ def _of_types(results: Sequence[Any], like: Sequence[Variable]) -> list[Variable
 
 
 def _tangents(
-    branch: FrozenFunctionGraph, moved: Sequence[int], reached: Sequence[int]
+    branch: FrozenFunctionGraph,
+    given: Sequence[Variable],
+    moved: Sequence[int],
+    reached: Sequence[int],
 ) -> FrozenFunctionGraph:
-    inputs = [v.type() for v in branch.inputs]
+    inputs = stand_ins(branch.inputs, given)
     outputs = branch.bind(inputs)
     outputs = [outputs[k] for k in reached]
     tangents = [inputs[k].type() for k in moved]

@@ -47,6 +47,7 @@ class _LoopOp(WithRules, Op, HasInnerGraph):
     inner_rewritten = False  # the rewrites of its body have run
     derivative = False  # it goes back along another loop
     body_pattern: list[list[bool]] | None = None  # which outputs depend on which inputs, once known
+    poles: list[bool] | None = None  # which outputs may be infinite, once known
 
     @property
     def n_states(self) -> int:
@@ -95,7 +96,7 @@ class _LoopOp(WithRules, Op, HasInnerGraph):
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(self.__dict__)
-        for name in ("step", "body_pattern", "element_shapes"):
+        for name in ("step", "body_pattern", "poles", "element_shapes"):
             state.pop(name, None)
         return state
 

@@ -63,7 +63,7 @@ def same(t: Variable) -> Variable:
     return t
 
 
-_FACTOR = "dimtensor_cotangent"  # in the tag of a product: the position of the operand
+FACTOR = "dimtensor_cotangent"  # in the tag of a product: the position of the operand
 
 # constant but for jumps
 STEPS = (
@@ -134,7 +134,7 @@ def pull_elementwise(
 ) -> Sequence[Flow | Undefined | None]:
     """Cotangents of the operands of an elementwise operation."""
     (out,) = node.outputs
-    factor = getattr(out.tag, _FACTOR, None)
+    factor = getattr(out.tag, FACTOR, None)
     found: list[Flow | Undefined | None] = []
     for at, partial in enumerate(_partials_of(node)):
         x = node.inputs[at]
@@ -167,7 +167,7 @@ def _note_factor(product: Variable, cotangent: Variable) -> None:
     """
     operands = product.owner.inputs if product.owner is not None else ()
     if len(operands) > 1 and cotangent in operands:
-        setattr(product.tag, _FACTOR, operands.index(cotangent))
+        setattr(product.tag, FACTOR, operands.index(cotangent))
 
 
 def _is_singular(node: Any, at: int, partial: Partial) -> bool:

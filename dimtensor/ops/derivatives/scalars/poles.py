@@ -6,14 +6,19 @@ made of such values.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import pytensor.scalar.basic as ps
 import pytensor.scalar.math as psm
 from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.op import HasMultipleInnerGraph
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 
 from dimtensor.graph.dtypes import is_float
 from dimtensor.ops.special import Vanishing
+from dimtensor.traversal import reached
 
 # Finite for finite operands. The exponential is one of them: it overflows, and has no pole.
 _FINITE = (
@@ -24,6 +29,7 @@ _FINITE = (
 )  # fmt: skip
 # How many operations are looked at: a sum of thousands of terms is not searched for each of them.
 _MOST = 16
+_MARK = "dimtensor_may_be_infinite"  # in the tag of an input of an inner graph
 
 
 def constant_of(variable: Variable) -> np.ndarray | None:
@@ -35,7 +41,7 @@ def constant_of(variable: Variable) -> np.ndarray | None:
 
 
 def may_be_infinite(variable: Variable) -> bool:
-    """Whether the elementwise operations just before a value have a pole, or an edge of a domain.
+    """Whether the operations just before a value have a pole, or an edge of a domain.
 
     Examples
     --------
@@ -46,17 +52,82 @@ def may_be_infinite(variable: Variable) -> bool:
     """
     waiting, looked = [variable], 0
     while waiting and looked < _MOST:
-        node = waiting.pop().owner
+        value = waiting.pop()
+        if not is_float(getattr(value.type, "dtype", "object")):
+            continue
+        if is_marked(value):
+            return True
+        node = value.owner
         if node is None:
             continue
         looked += 1
-        if isinstance(node.op, DimShuffle):
-            waiting += node.inputs
-        elif isinstance(node.op, Elemwise) and is_float(node.outputs[0].type.dtype):
-            if not _is_finite(node):
-                return True
-            waiting += node.inputs
+        if _has_pole(value):
+            return True
+        waiting += node.inputs
     return False
+
+
+def is_marked(variable: Variable) -> bool:
+    """Whether a variable stands for what may be infinite."""
+    return getattr(variable.tag, _MARK, False)
+
+
+def mark_infinite(variable: Variable) -> None:
+    """Note on the input of an inner graph that what it stands for may be infinite."""
+    setattr(variable.tag, _MARK, True)
+
+
+def stand_ins(inner: Sequence[Variable], values: Sequence[Variable]) -> list[Variable]:
+    """New variables for the inputs of an inner graph, which is differentiated by itself.
+
+    They are marked where the values may be infinite. Scalars are not: all that uses one that is
+    infinite is, too.
+    """
+    found = [variable.type() for variable in inner]
+    for new, value in zip(found, values, strict=True):
+        if getattr(value.type, "ndim", 0) and may_be_infinite(value):
+            mark_infinite(new)
+    return found
+
+
+def poles_of(op: Any) -> list[bool]:
+    """For each output of an operation with inner graphs, whether there is a pole in them.
+
+    A state of a loop has those of all that it is computed from in earlier steps.
+    """
+    found: list[bool] | None = getattr(op, "poles", None)
+    if found is None:
+        n_states = getattr(op, "n_states", 0)
+        columns = [_poles_within(graph, n_states) for graph in op.inner_graphs.values()]
+        found = [any(row) for row in zip(*columns, strict=True)]
+        op.poles = found
+    return found
+
+
+def _poles_within(graph: Any, n_states: int) -> list[bool]:
+    following = dict(zip(graph.inputs, graph.outputs[:n_states], strict=False))
+
+    def below(variable: Variable) -> list[Variable]:
+        return [following[variable]] if variable in following else _float_inputs(variable)
+
+    return [any(map(_has_pole, reached([output], below))) for output in graph.outputs]
+
+
+def _float_inputs(variable: Variable) -> list[Variable]:
+    node = variable.owner
+    if node is None:
+        return []
+    return [v for v in node.inputs if is_float(getattr(v.type, "dtype", "object"))]
+
+
+def _has_pole(variable: Variable) -> bool:
+    """Whether the operation that gives a value has a pole, in its inner graphs as well."""
+    node = variable.owner
+    if node is None:
+        return False
+    if isinstance(node.op, HasMultipleInnerGraph):
+        return poles_of(node.op)[node.outputs.index(variable)]
+    return isinstance(node.op, Elemwise) and not _is_finite(node)
 
 
 def _is_finite(node: Variable) -> bool:

@@ -31,6 +31,7 @@ from dimtensor.ops.loop.derivatives.jacobian_pattern import (
     reached_states,
     states_that_reach,
 )
+from dimtensor.ops.loop.derivatives.stand_ins import body_stand_ins
 from dimtensor.ops.loop.frontend import ScanResult, build_scan
 from dimtensor.ops.loop.op import Loop, Scan, ScanInputs
 from dimtensor.ops.loop.spec import LoopOptions, StepGraph
@@ -48,7 +49,7 @@ def pull_scan(
 ) -> Answers:
     """Cotangents of the inputs of a `Scan` node, from those of its outputs."""
     given, results = op.split_inputs(inputs), op.split_outputs(outputs)
-    back = _Step.of(op, op.split_outputs(cotangents), op.split_inputs(wanted))
+    back = _Step.of(op, given, op.split_outputs(cotangents), op.split_inputs(wanted))
     forward = _Forward(op, given, results.states, results.traces, results.n_done)
     return _answers(op, inputs, wanted, back, _run_back(op, forward, back))
 
@@ -77,7 +78,7 @@ def pull_loop(
         )
     given = op.split_inputs(inputs)
     n_steps = outputs[0] - given.states[0]
-    back = _Step.of(op, (cotangents, [], None), op.split_inputs(wanted))
+    back = _Step.of(op, given, (cotangents, [], None), op.split_inputs(wanted))
     forward = _Forward(op, given._replace(n_steps=n_steps), list(outputs), [], None)
     return _answers(op, inputs, wanted, back, _run_back(op, forward, back))
 
@@ -138,9 +139,9 @@ class _Step:
     undefined: dict[tuple[str, int], Undefined] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, op: Any, cotangents: Any, wanted: ScanInputs) -> _Step:
+    def of(cls, op: Any, given: ScanInputs, cotangents: Any, wanted: ScanInputs) -> _Step:
         """Differentiate the body of a loop with cotangents of its final states and traces."""
-        fresh = [v.type() for v in op.body.inputs]
+        fresh = body_stand_ins(op, given)
         outputs, memo = op.body.bind(fresh, return_memo=True)
         n, m = op.n_states, op.n_states + op.n_sequences
         step = cls(
@@ -155,9 +156,9 @@ class _Step:
         step.adjoints = {i: v.type() for i, v in enumerate(step.states) if live[i]}
         step.cotangents = {k: outputs[n + k].type() for k in step.traced}
         seeds = [*step.adjoints.values(), *step.cotangents.values()]
-        given = [*(outputs[i] for i in step.adjoints), *(outputs[n + k] for k in step.cotangents)]
-        if given:
-            step._differentiate(given, seeds, wanted)
+        ends = [*(outputs[i] for i in step.adjoints), *(outputs[n + k] for k in step.cotangents)]
+        if ends:
+            step._differentiate(ends, seeds, wanted)
         return step
 
     def _differentiate(
