@@ -216,7 +216,7 @@ def _elementwise_along(outputs: Sequence[Node], dims: Dims) -> bool:
                 return False
         elif node.kind in ("elemwise", "cast", "codes", "check", "constant", "bound", "expand"):
             continue
-        elif any(dim in x.dims for x in node.inputs for dim in dims):
+        elif any(dim in x.dims for x in (node, *node.inputs) for dim in dims if node.inputs):
             if node.kind != "reduce" or any(dim in dims for dim in node.attrs.dims):
                 return False
     return True

@@ -199,3 +199,22 @@ def test_a_loop_along_a_dim_of_the_condition_stops_for_all_of_its_steps():
     value, slope = dt.evaluate([found, dt.grad(found.sum(), y0)], {x: [0.0, 5.0, 0.2], y0: 2.0})
     np.testing.assert_allclose(value.values, [-1.0, 2 * np.exp(-0.5), 0.2], rtol=1e-5)
     np.testing.assert_allclose(slope, np.exp(-0.5), rtol=1e-5)
+
+
+def test_an_arm_that_makes_a_dim_of_the_condition():
+    """What has not that dim before is taken as it is: it would have it twice."""
+    a, b = dt.Dim("a", length=2), dt.Dim("b", length=1)
+    x, y = dt.tensor("x", dims=a), dt.tensor("y", dims=b)
+
+    def twice(y):
+        return dt.concat([y, 3.0 * y], [b, b], name="j").relabel("j", a)
+
+    chosen = dt.if_else(x > 0.6, twice, lambda y: x * y.sum(), y)
+    f = dt.function([x, y], [chosen, dt.grad(chosen.sum(), y)], backend="python")
+    for given, expected, slope in [
+        ([0.5, 0.7], [0.5 * 2.0, 3.0 * 2.0], 0.5 + 3.0),
+        ([0.8, 0.1], [2.0, 0.1 * 2.0], 1.0 + 0.1),
+    ]:
+        values, by_y = f(given, [2.0])
+        np.testing.assert_allclose(values.values, expected)
+        np.testing.assert_allclose(by_y.values, [slope])
