@@ -212,7 +212,7 @@ def _read_by(
     outputs: Sequence[Node], arguments: set[Node], parameters: Sequence[Node]
 ) -> tuple[Node, ...]:
     """What has a name, is no parameter, and does not depend on arguments."""
-    inside = dependent(arguments, toposort(outputs), checks=False)
+    inside = dependent(arguments, toposort(outputs))
     found: dict[Node, None] = {}
     pending, seen = list(outputs), {*arguments, *parameters}
     while pending:

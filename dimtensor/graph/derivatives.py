@@ -170,7 +170,7 @@ class _Function(NamedTuple):
         """
         y, checks = _without_checks(y, wrt)
         nodes = toposort([y])
-        inside = dependent(set(wrt), nodes, checks=False)
+        inside = dependent(set(wrt), nodes)
         captured = {x for node in inside - set(wrt) for x in node.inputs if x not in inside}
         if y not in inside:
             captured.add(y)
@@ -190,7 +190,7 @@ class _Function(NamedTuple):
 
 def _without_checks(y: Node, wrt: Sequence[Node]) -> tuple[Node, list[Node]]:
     """An expression without the checks that depend on variables, and these checks."""
-    inside = dependent(set(wrt), toposort([y]), checks=False).difference(wrt)
+    inside = dependent(set(wrt), toposort([y])).difference(wrt)
     checks = [node for node in toposort([y]) if node in inside and is_check(node)]
     if not checks:
         return y, []

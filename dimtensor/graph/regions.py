@@ -220,7 +220,8 @@ def close(
     """Regions of some outputs each, and what they reach outside, which is the same for all.
 
     What does not depend on the leaves of its own is captured whole, so that it is computed once.
-    Numbers stay inside, and so do checks, which must not fail where no step runs.
+    Numbers stay inside, and so do checks that were made after those leaves, because they must not
+    fail where no step runs.
 
     Parameters
     ----------
@@ -237,7 +238,9 @@ def close(
     """
     roots = [node for group in outputs for node in group]
     nodes = toposort(roots)
-    inside = dependent(set(own), nodes) if made is None else _made_inside(own, nodes, made)
+    inside = (
+        dependent(_roots(own, nodes), nodes) if made is None else _made_inside(own, nodes, made)
+    )
     captured = {x for node in inside for x in node.inputs if x not in inside}
     captured |= {node for node in roots if node not in inside}
     captured = {node for node in captured if not is_number(node)}
@@ -252,23 +255,27 @@ def close(
     return regions, ordered
 
 
+def _roots(own: Sequence[Node], nodes: Sequence[Node]) -> set[Node]:
+    """Leaves of a region, and the checks in it: a derivative by an older one is by what it is."""
+    since = min((leaf.serial for leaf in own), default=0)
+    return {*own, *[node for node in nodes if node.kind == "check" and node.serial > since]}
+
+
 def _made_inside(own: Sequence[Node], nodes: Sequence[Node], made: set[Node]) -> set[Node]:
     """Nodes that depend on placeholders, among those that were made.
 
     What depends on something that was made, but was there before, is made of what was there, too.
     """
     inside = {node for node in nodes if node in made and node.kind not in _OUTSIDE}
-    return inside | dependent(set(own), nodes, checks=False)
+    return inside | dependent(set(own), nodes)
 
 
-def dependent(on: set[Node], nodes: Sequence[Node], checks: bool = True) -> set[Node]:
-    """The nodes, in topological order, that depend on some, these among them; all checks do."""
+def dependent(on: set[Node], nodes: Sequence[Node]) -> set[Node]:
+    """The nodes, in topological order, that depend on some, these among them."""
     found = set(on)
     for node in nodes:
-        if (
-            (checks and node.kind == "check")
-            or any(x in found for x in node.inputs)
-            or any(key in found for dim in node.dims for key in mask_keys(dim))
+        if any(x in found for x in node.inputs) or any(
+            key in found for dim in node.dims for key in mask_keys(dim)
         ):
             found.add(node)
     return found

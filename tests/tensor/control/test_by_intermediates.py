@@ -83,3 +83,28 @@ def test_what_a_check_gives_is_captured_as_it_is():
     result = build_scan(pt.constant(3), step, [pt.zeros_like(x)], [])
     gradient = pt.grad(result.states[0].sum(), y)
     assert gradient.eval({x: [1.0, 2.0]}, mode="FAST_COMPILE").tolist() == [1.75, 1.75]
+
+
+@pytest.mark.parametrize("what", ["check", "loop", "tolerance"])
+def test_gradients_by_what_is_checked_before_a_loop(what):
+    """What a step reads is not computed in it again, where no derivative by it would be seen."""
+    c, day = dt.Dim("c", length=4), dt.Dim("day", length=STEPS)
+    x = dt.tensor("x", dims=c)
+    values = np.linspace(0.5, 1.1, 4)
+    if what == "check":
+        y, at = dt.check(x > 0.0, "positive", 2.0 * x), 2.0 * values
+    elif what == "loop":
+        safe = dt.check(x > 0.0, "positive", x)
+        y, at = dt.reduce(lambda s, _: s + safe, x, over=day), (STEPS + 1) * values
+    else:  # an integration checks that it comes to its end
+        times = dt.data([0.0, 0.3], dims=dt.Dim("time"))
+        y = dt.ode(lambda t, s: -s, x, times, method="dopri5", rtol=1e-12, atol=1e-12)
+        y, at = y.isel(time=1), values * np.exp(-0.3)
+    for backend in ("python", "numba"):
+        for role in ("captured", "carried"):
+            gradient = dt.grad(of_loop(role, y, c), y)
+            found = dt.function([x], gradient, backend=backend)(values)
+            np.testing.assert_allclose(found.values, expected(role, at), rtol=1e-10)
+        whole = dt.if_else(x.sum() > 0.0, lambda: (y**2).sum(), lambda: y.sum())
+        found = dt.function([x], dt.grad(whole, y), backend=backend)(values)
+        np.testing.assert_allclose(found.values, 2 * at, rtol=1e-10)
