@@ -137,6 +137,8 @@ class NumPy:
 
     def svdvals(self, matrix: Any) -> Any:
         """Singular values, those of an infinitesimal imaginary part by the perturbation of them."""
+        if not np.all(np.isfinite(matrix)):  # NumPy finds none, and says so by an exception
+            return np.full(matrix.shape[:-1], np.nan)
         left, values, right = np.linalg.svd(np.real(matrix))
         self.decide(b"", np.abs(np.diff(values, axis=-1)))
         if not np.iscomplexobj(matrix):
@@ -145,6 +147,8 @@ class NumPy:
 
     def eigvalsh(self, matrix: Any) -> Any:
         """Eigenvalues, those of an infinitesimal imaginary part by the perturbation of them."""
+        if not np.all(np.isfinite(matrix)):
+            return np.full(matrix.shape[:-1], np.nan)
         values, vectors = np.linalg.eigh(np.real(matrix))
         self.decide(b"", np.diff(values, axis=-1))
         if not np.iscomplexobj(matrix):
