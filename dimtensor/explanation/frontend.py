@@ -92,7 +92,7 @@ def explain(
     from dimtensor.explanation.steps import schedule  # the kernels load when they are needed
 
     wanted = None if limit is None else bytes_of(limit)
-    asked = _asked(x, None if backend is None else check_backend(backend))
+    asked = _asked(x, None if backend is None else check_backend(backend), bool(lengths))
     known = _lengths(asked, lengths or {})
     value = schedule(asked.inputs, asked.value, asked.allow)
     gradient = None
@@ -109,14 +109,14 @@ def explain(
 # -- what is asked ---------------------------------------------------------------------------------
 
 
-def _asked(x: Any, backend: str | None) -> _Asked:
+def _asked(x: Any, backend: str | None, other_lengths: bool) -> _Asked:
     from dimtensor.model.logdensity import LogDensity
     from dimtensor.model.model import Model
 
     if isinstance(x, Model):
         x = x.log_density()
     if isinstance(x, LogDensity):
-        return _of_density(x, backend)
+        return _of_density(x, backend, other_lengths)
     if isinstance(x, CompiledFunction):
         code = x._code
         binding = x._data_binding
@@ -148,17 +148,18 @@ def _told(nodes: Sequence[Node]) -> Binding:
     return bind_data(data, [leaf.dims for leaf in data], {})[0]
 
 
-def _of_density(density: LogDensity, backend: str | None) -> _Asked:
+def _of_density(density: LogDensity, backend: str | None, other_lengths: bool) -> _Asked:
     functions = density.functions
-    parts = functions.computed
+    # how many rows of other data are distinct nobody knows: all are counted
+    rows = None if other_lengths else functions.rows
+    parts = functions.assembly if rows is None else functions.computed
     late = functions._late_of("logp_and_grad")
     binding = functions.binding.copy()
     (flat,) = parts.flat.dims
     if flat.length is None:
         binding.add_length(flat, density.size, "the parameters")
-    if functions.rows is not None:
-        for dim, length in functions.rows.lengths.items():
-            binding.add_length(dim, length, "distinct rows")
+    for dim, length in () if rows is None else rows.lengths.items():
+        binding.add_length(dim, length, "distinct rows")
     return _Asked(
         "a log density",
         [parts.flat.node, *late],

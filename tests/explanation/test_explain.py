@@ -186,13 +186,24 @@ def test_a_model_has_a_gradient_and_the_lengths_of_its_data():
     house = dt.Dim("house")
     mu, sigma = dt.rv("mu", dist.Normal(0, 1)), dt.rv("sigma", dist.HalfNormal(1))
     y = dt.rv("y", dist.Normal(mu, sigma), dims=house)
-    model = dt.Model(y).observe({y: np.zeros(1000)})
+    model = dt.Model(y).observe({y: np.arange(1000.0)})
     for x in (model, model.log_density()):
         found = dt.explain(x)
         assert found.gradient is not None
         # two parameters, the data and the density; with the gradient two numbers more
         assert found.peak == 2 * 8 + 1000 * 8 + 8
         assert found.gradient_peak == found.peak + 2 * 8
+
+
+def test_equal_rows_of_data_are_counted_once():
+    house = dt.Dim("house")
+    mu = dt.rv("mu", dist.Normal(0, 1))
+    y = dt.rv("y", dist.Normal(mu, 1.0), dims=house)
+    model = dt.Model(y, backend="python").observe({y: np.arange(1000) % 7})
+    # the parameter, seven values with their counts and the number of all, the density
+    assert dt.explain(model).peak == 8 + 2 * 7 * 8 + 8 + 8
+    # of other lengths all rows are counted
+    assert dt.explain(model, {house: 10**6}).peak == 8 + 10**6 * 8 + 8
 
 
 def test_what_follows_from_data_alone_is_counted_once():
