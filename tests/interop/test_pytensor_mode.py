@@ -15,6 +15,8 @@ import pytest
 import scipy.linalg
 from pytensor import shared
 from pytensor.compile.io import In, Out
+from pytensor.compile.mode import Mode
+from pytensor.gradient import pushforward
 from pytensor.tensor.blas import BatchedDot
 from pytensor.tensor.linalg import cholesky
 
@@ -780,3 +782,19 @@ def test_the_gradient_of_a_look_up_goes_through_its_observations_once(rng):
     np.testing.assert_allclose(from_the_end[1], slopes, rtol=1e-12)
     with pytest.raises(IndexError):
         f(values, places + 5, 1.7)
+
+
+def test_scans_differentiated_twice_read_the_right_element():
+    """Forward mode by two backward passes: the tangent of a product, by its factors."""
+    factors, tangent = pt.vector("factors", shape=(4,)), pt.vector("tangent", shape=(4,))
+    states = pytensor.scan(
+        lambda u, h: h * u,
+        sequences=factors,
+        outputs_info=pt.constant(3.0, dtype="float64"),
+        return_updates=False,
+    )
+    found = pushforward(states[-1], factors, tangent, use_op_pushforward=False)
+    rewritten_as_ours = Mode("py", dt.pytensor_mode().optimizer)  # PyTensor's own code: it is quick
+    f = pytensor.function([factors, tangent], found, mode=rewritten_as_ours)
+    u, t = np.array([0.5, -1.5, 2.0, 0.7]), np.array([1.0, 0.3, -0.4, 2.0])
+    np.testing.assert_allclose(f(u, t), 3 * np.prod(u) * np.sum(t / u))
