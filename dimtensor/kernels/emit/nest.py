@@ -270,7 +270,7 @@ class Nest:
             if statement is not None:
                 inner.append(strip_mining.Line(statement, self._is_serial(sink, names)))
         own = self._blocks if self._level == depth else totals.Blocks()
-        self._is_wide = bool(depth) and strip_mining.is_long(inner)
+        self._is_wide = bool(depth) and self._is_for_lanes(inner)
         if self._is_wide:
             inner = strip_mining.with_results_early(inner, frozenset(self._reused))
             before[depth] += [line.statement for line in inner]
@@ -289,6 +289,13 @@ class Nest:
         for sink in self.sinks:
             if isinstance(sink.place, Place):
                 self.e.places[sink.target] = self._places.get(sink.target, sink.place)
+
+    def _is_for_lanes(self, inner: Sequence[strip_mining.Line]) -> bool:
+        """Whether LLVM would take long to make vectors of the innermost loop."""
+        if strip_mining.is_long(inner):
+            return True
+        has_vectors = not any(line.is_serial for line in inner)
+        return has_vectors and self.e.plan.is_one_of_many(self.number)
 
     def _named_by_sinks(self) -> Names:
         """Temporaries that results are made of, or positions of them."""

@@ -337,10 +337,18 @@ class Builder:
 
     # -- loops -------------------------------------------------------------------------------------
 
-    def loop(self, start: Value, stop: Value, step: Value, body: Callable[..., None]) -> None:
+    def loop(
+        self,
+        start: Value,
+        stop: Value,
+        step: Value,
+        body: Callable[..., None],
+        stays: bool = False,
+    ) -> None:
         """Count from start, up to stop or, with a negative step, down to it.
 
         ``body`` gets the counter, and the labels to jump to for the next round and to leave.
+        One that ``stays`` a loop is not written out, however short it is.
         """
         check, inside = self.label("loop"), self.label("body")
         following, after = self.label("next"), self.label("after")
@@ -361,15 +369,17 @@ class Builder:
         self.begin(following)
         moved = self.let(f"add nsw i64 {at.text}, {step.text}")
         self.write(f"store i64 {moved}, ptr {counter}, align 8")
-        self.write(f"br label %{check}{self._kept_together(start, stop, step)}")
+        self.write(f"br label %{check}{self._kept_together(start, stop, step, stays)}")
         self.begin(after)
 
-    def _kept_together(self, start: Value, stop: Value, step: Value) -> str:
+    def _kept_together(self, start: Value, stop: Value, step: Value, stays: bool) -> str:
         """Keep a loop of known length from being written out, unless it is a very short one.
 
         LLVM writes such loops out first and then looks for loops to vectorise; what it finds is the
         loop around, in which elements that should be read together are far apart.
         """
+        if stays:
+            return f", !llvm.loop !{self.loop_hint()}"
         ends = [whole_number(each) for each in (start, stop, step)]
         first, last, stride = ends
         if first is None or last is None or stride is None:

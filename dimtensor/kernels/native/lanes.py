@@ -86,7 +86,7 @@ class Lanes:
         def body(at: Value, following: str, after: str) -> None:
             self._round(at, stop, groups)
 
-        b.loop(start, stop, constant(self.count, I64), body)
+        b.loop(start, stop, constant(self.count, I64), body, stays=True)
         for total in self._totals.values():
             self._end_total(*total)
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from dimtensor.kernels.ir import nodes as ir
 from dimtensor.kernels.ir.errors import NotNative
+from dimtensor.kernels.ir.walk import statements_in
 from dimtensor.kernels.native.arrays import Arrays
 from dimtensor.kernels.native.builder import Builder, Declarations
 from dimtensor.kernels.native.functions.elementary import with_calls_or_copies
@@ -203,7 +204,9 @@ class Translator(Arrays):
             else:
                 self.counters[name] = before
 
-        self.b.loop(start, stop, constant(node.step, I64), body)
+        inside = statements_in(node.body)
+        stays = any(isinstance(each, ir.For) and each.is_wide for each in inside)
+        self.b.loop(start, stop, constant(node.step, I64), body, stays)
 
     def _write_out(self, node: ir.For, rounds: range) -> None:
         """A short loop inside of a step, round by round: its arrays can then stay in registers."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from pytensor.graph.basic import Apply, Constant, Variable
@@ -42,6 +42,10 @@ from dimtensor.kernels.plan.signatures import array_inputs, reads_elements
 from dimtensor.ops.facts import facts_of
 
 REDUCTIONS = (Add, Mul, ScalarMaximum, ScalarMinimum, AND, OR)
+
+# with more loop nests of expensive elements than these, LLVM is given loops of vectors: it takes
+# hundredths of a second to make them of a loop of numbers
+MOST_COSTLY = 16
 
 # loops: classes of axes, told apart where one occurs twice
 Space = tuple[tuple[Axis, int], ...]
@@ -122,6 +126,7 @@ class Plan:
         while repeated := self._repeated():
             self.stored |= repeated
             self._schedule()
+        self._costly = {at for at, found in enumerate(self._expensive_elements()) if found}
         self._read_at_the_end: set[Variable] = set()
         for output in graph.outputs:
             if not isinstance(output, Constant) and output not in self._ready:
@@ -229,13 +234,26 @@ class Plan:
         """Expensive elements that more than one loop nest would compute."""
         seen: dict[Variable, int] = {}
         repeated: set[Variable] = set()
-        for number, group in enumerate(self.groups):
-            walked: set[Variable] = set()
-            for task in group.tasks:
-                for variable in self._computed_in(task, walked):
-                    if seen.setdefault(variable, number) != number:
-                        repeated.add(variable)
+        for number, found in enumerate(self._expensive_elements()):
+            for variable in found:
+                if seen.setdefault(variable, number) != number:
+                    repeated.add(variable)
         return repeated - self.stored
+
+    def _expensive_elements(self) -> Iterator[list[Variable]]:
+        """What is computed of expensive elements in each group."""
+        for group in self.groups:
+            walked: set[Variable] = set()
+            found: list[Variable] = []
+            for task in group.tasks:
+                if task.node is None and is_expensive(task.target.owner):
+                    found.append(task.target)
+                found += self._computed_in(task, walked)
+            yield found
+
+    def is_one_of_many(self, number: int) -> bool:
+        """Whether a group computes expensive elements, and so do many others."""
+        return len(self._costly) > MOST_COSTLY and number in self._costly
 
     def _computed_in(self, task: Task, seen: set[Variable]) -> list[Variable]:
         """Expensive elements that a task computes for itself, beside those that were seen."""

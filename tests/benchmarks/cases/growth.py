@@ -1,7 +1,8 @@
 """Seconds that compiling takes of a value and its gradient, as expressions grow.
 
 The expressions are ``s = tanh(s * c) + v``, so many times, of numbers and of vectors; ``wide``
-ones, sums of so many terms ``tanh(v * (c + k))``; and polynomials, ``s = s * v + c * k``. ``n`` is
+ones, sums of so many terms ``tanh(v * (c + k))``; polynomials, ``s = s * v + c * k``; and
+``inner``, the first of matrices whose rows of five go through ``logsumexp`` in the end. ``n`` is
 the number of nodes that were written, without those of the gradient. Each size has a process that
 finds nothing compiled (``cold_s``) and a second one that finds the code (``warm_s``): seconds of
 the processor from the first tensor to the first result, after imports and a first small function,
@@ -26,22 +27,31 @@ STEPS = {
     "vector": (33, 100, 333, 1000),
     "wide": (25, 75, 250),
     "polynomial": (30, 100, 300),
+    "inner": (30, 100, 300),
 }
-NODES = {"number": 3, "vector": 3, "wide": 4, "polynomial": 3}
+NODES = {"number": 3, "vector": 3, "wide": 4, "polynomial": 3, "inner": 3}
 
 
 def outputs(kind: str, n: int):
     import dimtensor as dt
 
     c = dt.scalar("c")
-    v = dt.scalar("v") if kind == "number" else dt.tensor("v", dims=dt.Dim("k", length=20))
+    if kind == "number":
+        v = dt.scalar("v")
+    elif kind == "inner":
+        v = dt.tensor("v", dims=[dt.Dim("o", length=200), dt.Dim("k", length=5)])
+    else:
+        v = dt.tensor("v", dims=dt.Dim("k", length=20))
     if kind == "wide":
         state = sum(dt.tanh(v * (c + float(k))) for k in range(n))
     else:
         state = v
         for k in range(n):
             state = state * v + c * float(k) if kind == "polynomial" else dt.tanh(state * c) + v
-    total = state if kind == "number" else state.sum()
+    if kind == "inner":
+        total = dt.logsumexp(state, "k").sum()
+    else:
+        total = state if kind == "number" else state.sum()
     return [v, c], [total, *dt.grad(total, [v, c])]
 
 
@@ -51,7 +61,10 @@ def first_result(kind: str, n: int) -> dict[str, float]:
 
     inputs, results = outputs(kind, n)
     f = dt.function(inputs, results)
-    f(0.3 if kind == "number" else np.linspace(0.0, 1.0, 20), 0.5)
+    if kind == "inner":
+        f((("o", "k"), np.linspace(0.0, 1.0, 1000).reshape(200, 5)), 0.5)
+    else:
+        f(0.3 if kind == "number" else np.linspace(0.0, 1.0, 20), 0.5)
     return f.stats
 
 

@@ -8,8 +8,10 @@ import pytest
 from scipy import special
 
 import dimtensor as dt
+from dimtensor.kernels.graph import short_axes
 from dimtensor.kernels.native.functions.elementary import has_vectors
 from dimtensor.kernels.passes import strip_mining
+from dimtensor.kernels.plan import plan
 from dimtensor.testing.differences import gradient_by_differences, slope
 
 pytestmark = pytest.mark.compiled
@@ -252,6 +254,7 @@ def test_sums_beside_truth_values_are_of_vectors(name, monkeypatch):
 def test_many_short_loops_call_functions_of_vectors(monkeypatch):
     """Functions are not copied into each of many loops, and these are vectorised all the same."""
     monkeypatch.setenv("DIMTENSOR_CACHE", "0")
+    monkeypatch.setattr(plan, "MOST_COSTLY", 40)
     dims = [dt.Dim(f"k{at}", length=20 + at) for at in range(40)]
     inputs = [dt.tensor(f"x{at}", dims=dim) for at, dim in enumerate(dims)]
     outputs = [dt.exp(x) + dt.log1p(x * x) for x in inputs]
@@ -259,3 +262,28 @@ def test_many_short_loops_call_functions_of_vectors(monkeypatch):
     values = [np.linspace(-2.0, 1.0, 20 + at) for at in range(40)]
     for x, found in zip(values, f(*values), strict=True):
         np.testing.assert_allclose(found.values, np.exp(x) + np.log1p(x * x), rtol=1e-15)
+
+
+@pytest.mark.skipif(not has_vectors("exp"), reason="no functions of vectors")
+def test_many_nests_around_a_reduction_are_written_once(monkeypatch):
+    """Neither for vectors, for the rest, and for each position of a short dim around them."""
+    monkeypatch.setenv("DIMTENSOR_CACHE", "0")
+    monkeypatch.setattr(plan, "MOST_COSTLY", 4)
+    c, lines = dt.scalar("c"), {}
+    for length, steps in ((5, 24), (5, 48), (None, 48)):
+        inner = dt.Dim("inner", length=length)
+        v = dt.tensor("v", dims=(ROW, inner))
+        monkeypatch.setattr(short_axes, "MOST_OPERATIONS", 0)
+        state = v
+        for _ in range(steps):
+            state = dt.tanh(state * c) + v
+        f = dt.function([v, c], dt.logsumexp(state, "inner").sum(), backend="numba")
+        values = expected = np.linspace(-2.0, 1.0, 5 * 41).reshape(41, 5)
+        for _ in range(steps):
+            expected = np.tanh(expected * 0.4) + values
+        found = f((("row", "inner"), values), 0.4)
+        np.testing.assert_allclose(found, special.logsumexp(expected, axis=1).sum(), rtol=1e-12)
+        lines[length, steps] = f.assembly.count("\n")
+    # a nest of vectors has 235 lines with AVX2; those that LLVM makes of a loop of numbers 814
+    assert lines[5, 48] - lines[5, 24] < 24 * 400
+    assert lines[5, 48] < 1.2 * lines[None, 48]
