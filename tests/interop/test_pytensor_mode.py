@@ -21,6 +21,7 @@ from pytensor.tensor.blas import BatchedDot
 from pytensor.tensor.linalg import cholesky
 
 import dimtensor as dt
+from dimtensor.interop.pytensor import link_with_pytensor
 from dimtensor.kernels.plan import UnsupportedGraph
 
 pytestmark = pytest.mark.compiled
@@ -784,7 +785,8 @@ def test_the_gradient_of_a_look_up_goes_through_its_observations_once(rng):
         f(values, places + 5, 1.7)
 
 
-def test_scans_differentiated_twice_read_the_right_element():
+@pytest.mark.parametrize("linked", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_scans_differentiated_twice_read_the_right_element(linked):
     """Forward mode by two backward passes: the tangent of a product, by its factors."""
     factors, tangent = pt.vector("factors", shape=(4,)), pt.vector("tangent", shape=(4,))
     states = pytensor.scan(
@@ -797,4 +799,5 @@ def test_scans_differentiated_twice_read_the_right_element():
     rewritten_as_ours = Mode("py", dt.pytensor_mode().optimizer)  # PyTensor's own code: it is quick
     f = pytensor.function([factors, tangent], found, mode=rewritten_as_ours)
     u, t = np.array([0.5, -1.5, 2.0, 0.7]), np.array([1.0, 0.3, -0.4, 2.0])
-    np.testing.assert_allclose(f(u, t), 3 * np.prod(u) * np.sum(t / u))
+    run = link_with_pytensor(f.maker.fgraph) if linked else f
+    np.testing.assert_allclose(np.squeeze(run(u, t)), 3 * np.prod(u) * np.sum(t / u))
