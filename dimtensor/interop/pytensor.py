@@ -415,8 +415,8 @@ def link_with_pytensor(fgraph: FunctionGraph) -> Callable[..., Any]:
     graph, memo = fgraph.clone_get_equiv(attach_feature=False)
     graph.attach_feature(Supervisor(memo[v] for v in protected_inputs(fgraph)))
     with config.change_flags(mode=NUMBA):
-        left_out = (*_SIMPLIFIED, "shape_unsafe", "scan_reduce_nsteps")  # the last as above
-        NUMBA.excluding(*left_out).optimizer.rewrite(graph)
+        mode = NUMBA.excluding(*_SIMPLIFIED, "shape_unsafe", "scan_reduce_nsteps")  # as above
+        mode.optimizer.rewrite(graph)
     insert_deepcopy(graph, [In(v) for v in graph.inputs], [Out(v) for v in graph.outputs])
     linker = NumbaLinker()
     function: Callable[..., Any] = linker.jit_compile(linker.fgraph_convert(graph))
