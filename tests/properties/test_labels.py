@@ -200,8 +200,16 @@ def agree(found: Any, expected: Any) -> None:
 
 
 def sliced(array: xr.DataArray, start: Any, stop: Any) -> xr.DataArray:
-    """As in xarray; pandas where that finds positions that are no slice, which xarray refuses."""
-    positions = array.indexes["k"].slice_indexer(start, stop)
+    """As in xarray; pandas where that finds positions that are no slice, which xarray refuses.
+
+    Parts of dates in no order, which pandas refuses, are those of the sorted dates.
+    """
+    index = array.indexes["k"]
+    parts = all(end is None or isinstance(end, str) for end in (start, stop))
+    if parts and index.dtype.kind in "mM" and not index.is_monotonic_increasing:
+        order = index.argsort()
+        return array.isel(k=np.sort(order[index[order].slice_indexer(start, stop)]))
+    positions = index.slice_indexer(start, stop)
     if isinstance(positions, slice):
         return array.sel(k=slice(start, stop))
     return array.isel(k=positions)

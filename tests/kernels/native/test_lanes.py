@@ -264,6 +264,7 @@ def test_many_short_loops_call_functions_of_vectors(monkeypatch):
         np.testing.assert_allclose(found.values, np.exp(x) + np.log1p(x * x), rtol=1e-15)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not has_vectors("exp"), reason="no functions of vectors")
 def test_many_nests_around_a_reduction_are_written_once(monkeypatch):
     """Neither for vectors, for the rest, and for each position of a short dim around them."""
