@@ -44,7 +44,11 @@ def pytest_configure() -> None:
     """Import the package before a test module of it is collected.
 
     The function ``dt.tensor`` has the name of a folder; pytest would put the folder in its place.
+    PyTensor raises the limit of recursion when it is imported, which hypothesis does not take in
+    the middle of a test.
     """
+    import pytensor  # noqa: F401
+
     import dimtensor  # noqa: F401
 
 
