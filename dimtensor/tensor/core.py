@@ -12,6 +12,7 @@ from dimtensor.tensor.arithmetic import ArithmeticMixin
 from dimtensor.tensor.changes.dims import ShapeMixin
 from dimtensor.tensor.changes.elements import ElementMixin
 from dimtensor.tensor.changes.movement import MovementMixin
+from dimtensor.tensor.changes.new_dims import NewDimsMixin
 from dimtensor.tensor.evaluate import EvaluationMixin
 from dimtensor.tensor.handle import TensorHandle
 from dimtensor.tensor.reductions.cumulative import CumulativeMixin
@@ -31,6 +32,7 @@ class DimTensor(
     ReindexMixin,
     ElementMixin,
     ShapeMixin,
+    NewDimsMixin,
     MovementMixin,
     WindowMixin,
     MissingMixin,

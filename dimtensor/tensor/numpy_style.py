@@ -30,7 +30,6 @@ _INSTEAD = {
     "swapaxes": _NO_ORDER,
     "moveaxis": _NO_ORDER,
     "permute": _NO_ORDER,
-    "expand_dims": _GROWS,
     "broadcast_to": _GROWS,
     "repeat": _GROWS,
     "unsqueeze": _GROWS,
@@ -46,8 +45,6 @@ _INSTEAD = {
     # xarray's
     "drop_duplicates": "labels of a dim are there once: leave out rows before dt.data or dt.frame, "
     "or average them, x.groupby(labels).mean()",
-    "swap_dims": "x.relabel(old, new) puts a dim in the place of another, x.rename_dim(old, name) "
-    "another name",
     "assign_coords": "labels belong to dims: x.relabel(old, dt.Dim(name, coords=labels))",
     "coords": "labels belong to dims: x.dims[0].coords, or dim.coords",
     "indexes": "labels belong to dims: dim.coords",

@@ -1,0 +1,123 @@
+"""New dims beside those of a tensor, and in their places, as xarray writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dimtensor.dims import Dim, dim_set, find_dim
+from dimtensor.errors import DimError, build_message, plain_repr
+from dimtensor.tensor.handle import TensorHandle, wrap
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+
+class NewDimsMixin(TensorHandle):
+    """Dims that are described where they are added."""
+
+    __slots__ = ()
+
+    def expand_dims(self, dim: Any = None, **by_name: Any) -> DimTensor:
+        """Repeat the elements along new dims, written as in xarray.
+
+        Parameters
+        ----------
+        dim : str, Dim, iterable of them, or dict, optional
+            Names of dims of length 1; dims are taken as they are. In a dict a name stands for a
+            number of positions or for labels.
+        **by_name : int or labels
+            The same by keyword.
+
+        Returns
+        -------
+        DimTensor
+
+        Raises
+        ------
+        DimError
+            If the tensor has a dim of that name.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> x = dt.scalar("x").expand_dims("draw")
+        >>> x.expand_dims(chain=[0, 1], obs=3).sizes
+        {'chain': 2, 'draw': 1, 'obs': 3}
+        """
+        given = {dim: 1} if isinstance(dim, (str, Dim)) else dim if dim is not None else {}
+        wanted = {**(given if isinstance(given, Mapping) else dict.fromkeys(given, 1)), **by_name}
+        added = [key if isinstance(key, Dim) else _new_dim(key, of) for key, of in wanted.items()]
+        for new in added:
+            for own in self.dims:
+                if new is own or (new.name is not None and new.name == own.name):
+                    raise DimError(
+                        build_message(
+                            f"expand_dims: the tensor has {own.title} already",
+                            [("dims", dim_set(self.dims))],
+                        )
+                    )
+        return wrap(self.node).expand(added)
+
+    def swap_dims(self, dims_dict: Mapping[Any, Any] | None = None, **by_name: Any) -> DimTensor:
+        """Put other labels along dims, position by position, written as in xarray.
+
+        Parameters
+        ----------
+        dims_dict : dict, optional
+            From dims to what comes into their places: a dim; a tensor along the old dim whose
+            values are known, which become the labels of a dim of its name; or a name, of a dim
+            that has no labels.
+        **by_name : Dim, DimTensor or str
+            The same by keyword.
+
+        Returns
+        -------
+        DimTensor
+
+        Raises
+        ------
+        DimError
+            If a dim is not there, or lengths differ or are not known.
+        LabelError
+            If labels occur twice.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> t = dt.Dim("t", length=3)
+        >>> year = dt.data([2019, 2020, 2021], dims=t, name="year")
+        >>> dt.data([1.0, 2.0, 4.0], dims=t).swap_dims(t=year).sel(year=2020).item()
+        2.0
+        """
+        swapped = {find_dim(self.dims, old, "swap_dims"): new
+                   for old, new in {**(dims_dict or {}), **by_name}.items()}  # fmt: skip
+        found = wrap(self.node)
+        for old, new in swapped.items():
+            found = found.relabel(old, _swapped(old, new))
+        return found
+
+
+def _new_dim(name: str, of: Any) -> Dim:
+    """A dim of so many positions, or of these labels."""
+    if isinstance(of, int) and not isinstance(of, bool):
+        return Dim(name, length=of)
+    return Dim(name, coords=of)
+
+
+def _swapped(old: Dim, new: Any) -> Dim:
+    """The dim that comes into the place of another."""
+    if isinstance(new, Dim):
+        return new
+    if isinstance(new, str) and old.length is not None:
+        return Dim(new, length=old.length)
+    if isinstance(new, TensorHandle) and new.dims == (old,) and new.name is not None:
+        return Dim(new.name, coords=wrap(new.node).values)
+    raise DimError(
+        build_message(
+            f"swap_dims: nothing tells what comes into the place of {old.title}",
+            [("old", repr(old)), ("new", plain_repr(new))],
+            "a Dim; a tensor along the old dim that has a name and known values; a name, if the "
+            "length is known",
+        )
+    )
