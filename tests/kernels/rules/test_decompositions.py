@@ -17,6 +17,33 @@ from dimtensor.ops.linalg import SVD, eigh, qr, svd
 pytestmark = pytest.mark.compiled
 
 
+# x, psi(x), log(|gamma(x)|): by mpmath, with 40 digits
+GAMMA = [
+    (1e-300, -9.999999999999999e299, 690.7755278982137),
+    (1e-10, -10000000000.577215, 23.025850929882736),
+    (0.3, -3.502524222200133, 1.0957979948180756),
+    (0.75, -1.0858608797864722, 0.20328095143129538),
+    (1.25, -0.22745353337626542, -0.09827183642181316),
+    (1.4616321449683622, -9.241265521729427e-17, -0.12148629053584961),
+    (1.4616321449683625, 1.2245374622004068e-16, -0.12148629053584961),
+    (1.5, 0.03648997397857652, -0.12078223763524522),
+    (1.999999, 0.4227836901641983, -4.227840125965854e-07),
+    (2.5, 0.7031566406452432, 0.2846828704729192),
+    (2.999, 0.9223893239548869, 0.692224593717571),
+    (3.25, 1.016990911068179, 0.9358019311087253),
+    (7.3, 1.9178203356379862, 7.147892523022248),
+    (9.99, 2.250700372831201, 12.779315214350193),
+    (30.0, 3.384438132685525, 71.25703896716801),
+    (100000.0, 11.512920464961896, 1051287.7089736569),
+    (1e300, 690.7755278982137, 6.897755278982137e302),
+    (-0.5, 0.03648997397857652, 1.2655121234846454),
+    (-0.504, 0.0007420716047053968, 1.2654376529099804),
+    (-3.7, -0.8450768588704194, -1.3797399049658245),
+    (-1e-09, 999999999.4227843, 20.723265837523627),
+    (-10.25, 5.516858419886273, -14.20399790093109),
+]
+
+
 def compiled(inputs, outputs):
     kernel = compile_kernel(inputs, outputs)
     assert kernel.native is not None, kernel.left_to_numba
@@ -134,6 +161,20 @@ def test_special_functions():
     ]  # fmt: skip
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=4e-15)
+
+
+def test_psi_and_the_logarithm_of_gamma():
+    x = pt.dvector("x")
+    at, wanted_psi, wanted_log = np.array(GAMMA).T.copy()
+    psi, log = compiled([x], [pt.psi(x), pt.gammaln(x)])(at)
+    np.testing.assert_allclose(log, wanted_log, rtol=1e-15)
+    np.testing.assert_allclose(psi[at > 0], wanted_psi[at > 0], rtol=1e-15)
+    # on the left it is a difference, with zeros between all poles
+    np.testing.assert_allclose(psi[at < 0], wanted_psi[at < 0], rtol=1e-15, atol=1e-15)
+    ends = np.array([np.inf, -np.inf, np.nan, 0.0, -0.0, -3.0])
+    psi, log = compiled([x], [pt.psi(x), pt.gammaln(x)])(ends)
+    np.testing.assert_array_equal(psi, [np.inf, np.nan, np.nan, -np.inf, np.inf, np.nan])
+    np.testing.assert_array_equal(log, [np.inf, -np.inf, np.nan, np.inf, np.inf, np.inf])
 
 
 def test_derivatives_of_psi():

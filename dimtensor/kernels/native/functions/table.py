@@ -16,7 +16,7 @@ from pytensor.scalar import math as m
 from dimtensor.kernels.ir.errors import NotNative
 from dimtensor.kernels.native.builder import Builder
 from dimtensor.kernels.native.functions.elementary import has_vectors, vectorisable
-from dimtensor.kernels.native.functions.special import integer_power, polygamma, trigamma
+from dimtensor.kernels.native.functions.special import digamma, integer_power, polygamma, trigamma
 from dimtensor.kernels.native.values import (
     BOOL,
     F64,
@@ -363,6 +363,18 @@ def _sqr(b: Builder, x: list[Value], out: Scalar) -> Value:
     return v if out.kind == "b" else b.arithmetic("*", v, v)
 
 
+def _gammaln(b: Builder, x: list[Value], out: Scalar) -> Value:
+    """The C library's, of -inf as SciPy has it: to load SciPy's takes longer than all else."""
+    v = b.cast(x[0], F64)
+    traits = " nounwind willreturn memory(none)"
+    log = b.call(b.declarations.function("lgamma", "double", ["double"], traits), F64, [v])
+    return b.select(b.compare("==", v, constant(-math.inf, F64)), v, log)
+
+
+def _psi(b: Builder, x: list[Value], out: Scalar) -> Value:
+    return b.call(digamma(b), F64, [b.cast(x[-1], F64)])
+
+
 def _trigamma(b: Builder, x: list[Value], out: Scalar) -> Value:
     return b.call(trigamma(b), F64, [b.cast(x[-1], F64)])
 
@@ -371,14 +383,14 @@ def _polygamma(b: Builder, x: list[Value], out: Scalar) -> Value:
     """Derivatives of psi; of order 0 psi itself."""
     order = whole_number(x[0])
     if order == 0:
-        return _special(b, "psi", 1, x[1:])
+        return _psi(b, x, out)
     if order == 1:
         return _trigamma(b, x, out)
     n, v = (b.cast(each, F64) for each in x)
     higher = b.call(polygamma(b), F64, [n, v])
     if order is not None:
         return higher
-    return b.select(b.compare("==", n, constant(0.0, F64)), _special(b, "psi", 1, [v]), higher)
+    return b.select(b.compare("==", n, constant(0.0, F64)), _psi(b, [v], out), higher)
 
 
 def _round_away(b: Builder, x: list[Value], out: Scalar) -> Value:
@@ -393,6 +405,7 @@ _RULES: dict[type, Callable[[Builder, list[Value], Scalar], Value]] = {
     s.ArcTan2: _arctan2,
     s.Cast: lambda b, x, out: b.cast(x[0], out),
     s.Clip: _clip,
+    m.GammaLn: _gammaln,
     s.Identity: lambda b, x, out: x[0],
     Vanishing: lambda b, x, out: constant(0, out),
     s.IntDiv: _integer_division,
@@ -405,6 +418,7 @@ _RULES: dict[type, Callable[[Builder, list[Value], Scalar], Value]] = {
     s.Mod: _remainder,
     s.Neg: lambda b, x, out: b.negate(b.cast(x[0], out)),
     m.PolyGamma: _polygamma,
+    m.Psi: _psi,
     s.Pow: _power,
     s.Reciprocal: lambda b, x, out: b.arithmetic("/", constant(1, out), b.cast(x[0], out)),
     s.RoundHalfAwayFromZero: _round_away,
