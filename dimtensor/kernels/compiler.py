@@ -28,7 +28,6 @@ from dimtensor.kernels.graph.canonical_forms import (
 from dimtensor.kernels.graph.lag_gradients import first_of_padded
 from dimtensor.kernels.graph.once import split_once
 from dimtensor.kernels.graph.short_axes import write_out_short_axes, write_out_short_products
-from dimtensor.kernels.graph.steps_that_ran import zeros_for_steps_that_ran
 from dimtensor.kernels.graph.sums import factor_sums
 from dimtensor.kernels.graph.trace_sums import absorb_sums
 from dimtensor.kernels.graph.views import drop_views
@@ -164,8 +163,7 @@ def rewritten(
             rewrite_loops(graph, _rewrite, allow)
         _rewrite(graph)
         rewrite_loops(graph, _rewrite, allow)
-        shorter = zeros_for_steps_that_ran(graph)
-        if absorb_sums(graph) or shorter:
+        if absorb_sums(graph):
             rewrite_loops(graph, _rewrite, allow)
     else:
         _rewrite(graph)

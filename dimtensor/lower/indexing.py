@@ -7,7 +7,6 @@ from typing import Any
 
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
-from pytensor.tensor.basic import MakeVector
 
 from dimtensor.dims import Dim, Dims, depends_on_mask, sort_dims, without
 from dimtensor.dims.selection import LateSlice, Positions, Slice
@@ -172,10 +171,6 @@ def _take_views(
             result.append(item.new_dim(nodes))
     if all(isinstance(slot, slice) and slot == slice(None) for slot in slots):
         return x, tuple(result)
-    made = x.owner
-    if made is not None and isinstance(made.op, MakeVector) and isinstance(slots[0], int):
-        # an element of a stack of numbers: gradients then have no vector that is zero elsewhere
-        return made.inputs[slots[0]], tuple(result)
     return x[tuple(slots)], tuple(result)
 
 

@@ -153,8 +153,7 @@ def _loop(ctx: Lowering, attrs: LoopAttrs, nodes: tuple[Node, ...]) -> Results:
         steps = ctx.variable(given.n_steps) if attrs.counted else _length(ctx, attrs.over)
         sequences = [_along(ctx, x, attrs.over) for x in given.sequences]
         checkpoint = Checkpoints.of_attrs(attrs.checkpoint)
-        # whoever has traces of a loop that stops looks up rows of steps that ran
-        options = LoopOptions(attrs.reverse, attrs.truncate, checkpoint, open_traces=attrs.stops)
+        options = LoopOptions(attrs.reverse, attrs.truncate, checkpoint)
         result = build_scan(steps, step, init, sequences, options, go)
         final, traces = result.states, result.traces
     for (_, check), holds in zip(inner.checks, final[n:], strict=True):

@@ -115,23 +115,22 @@ def _counting_for_each(attrs: LoopAttrs, given: LoopInputs) -> tuple[LoopAttrs, 
 def masked(attrs: LoopAttrs, inputs: tuple[Node, ...]) -> tuple[LoopAttrs, tuple[Node, ...]]:
     """A loop that stops by dims as one that stops by a scalar: what has stopped keeps its state.
 
-    The last of its states says for each position whether it goes on; elsewhere a step is guarded,
-    and what it gives for traces is not to be read.
+    The last of its states says for each position whether it goes on; elsewhere a step is guarded.
     """
     given = split_inputs(attrs, inputs)
     along = stop_dims(attrs, given)
-    if attrs.inverse:
-        raise GraphError("a loop that stops by dims has no inverse")
+    if attrs.inverse or attrs.n_traces:
+        raise GraphError("a loop that stops by dims has no inverse and no traces")
     n = attrs.n_states
     old = attrs.region.bound
     moved = numbered([*old[:n], bound_leaf(n, along, "bool"), *old[n:]], _masks(old))
     going = moved[n]
     leaves = dict(zip(old, (*moved[:n], *moved[n + 1 :]), strict=True))
     *after, go_on = guarded(rebuild(attrs.region.outputs, leaves), going)
-    kept = [_elemwise("where", going, x, s) for x, s in zip(after[:n], moved, strict=False)]
+    kept = [_elemwise("where", going, x, s) for x, s in zip(after, moved, strict=False)]
     go_on = expand_node(_elemwise("logical_and", going, go_on), along)
     some = make("reduce", (go_on,), ReduceAttrs("any", along))
-    region = Region((*kept, go_on, *after[n:], some), moved)
+    region = Region((*kept, go_on, some), moved)
     go = expand_node(given.go, along)
     start = make("reduce", (go,), ReduceAttrs("any", along))
     scalar = given._replace(go=start, init=(*given.init, go))

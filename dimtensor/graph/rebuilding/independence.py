@@ -32,17 +32,9 @@ def mixed_later(
     for node in reversed(nodes):
         own = found.get(same(node), frozenset())
         for at, x in enumerate(node.inputs):
-            put = {
-                d for d in dims
-                if (d in x.dims or _runs_along(node, d)) and not is_apart(node, at, d)
-            }  # fmt: skip
+            put = {d for d in dims if d in x.dims and not is_apart(node, at, d)}
             found[same(x)] = found.get(same(x), frozenset()) | own | put
     return {node: found.get(same(node), frozenset()) for node in nodes}
-
-
-def _runs_along(node: Node, dim: Dim) -> bool:
-    """Whether a node is a loop along a dim: all of its steps share what it is given without it."""
-    return node.kind == "loop" and node.attrs.over is dim
 
 
 def is_apart(node: Node, at: int, dim: Dim) -> bool:

@@ -18,7 +18,7 @@ def first_of_padded(graph: FunctionGraph) -> None:
         if not isinstance(node.op, Subtensor) or _prefix(node, 1) != 1:
             continue
         made = node.inputs[0].owner
-        if made is None or not isinstance(made.op, IncSubtensor) or not is_zeros(made.inputs[0]):
+        if made is None or not isinstance(made.op, IncSubtensor) or not _is_zeros(made.inputs[0]):
             continue
         value = made.inputs[1]
         if value.type.ndim != 1 or value.type.shape == (1,) or _prefix(made, 2) == 0:
@@ -51,8 +51,7 @@ def _prefix(node: Apply, first: int) -> int:
     return stop if stop is not None and stop > 0 else -1
 
 
-def is_zeros(variable: Variable) -> bool:
-    """Whether an array is made of zeros."""
+def _is_zeros(variable: Variable) -> bool:
     node = variable.owner
     if node is None or not isinstance(node.op, Alloc):
         return False

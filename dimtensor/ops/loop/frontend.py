@@ -197,10 +197,7 @@ def build_scan(
     inner = [*states, *elements, *captured]
     n_traces = len(outputs) - len(states) - stops
     # gradients read the histories at steps that ran
-    is_open = (
-        *(options.open_traces for _ in traced),
-        *(True for _ in range(n_traces - len(traced))),
-    )
+    is_open = (*(False for _ in traced), *(True for _ in range(n_traces - len(traced))))
     op = Scan(
         freeze(inner, outputs),
         LoopSpec(

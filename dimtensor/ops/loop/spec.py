@@ -82,8 +82,6 @@ class LoopOptions(NamedTuple):
         Whether everything stays in the loop, sums that could be taken of traces, too.
     derivative : bool
         Whether the step is that of a derivative.
-    open_traces : bool
-        Whether nobody reads what steps that did not run leave in traces.
     """
 
     reverse: bool = False
@@ -92,7 +90,6 @@ class LoopOptions(NamedTuple):
     histories: bool = True
     whole: bool = False
     derivative: bool = False
-    open_traces: bool = False
 
 
 PLAIN = LoopOptions()

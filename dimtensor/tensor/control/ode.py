@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Sequence
-from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,22 +13,13 @@ from dimtensor.dims import Dim
 from dimtensor.errors import DimError, InputError
 from dimtensor.graph.infer import describe
 from dimtensor.tensor.check import check
-from dimtensor.tensor.control.loops import cumulate, lag
+from dimtensor.tensor.control.loops import cumulate, lag, scan
 from dimtensor.tensor.control.pytree import flatten, leaves_like, unflatten
-from dimtensor.tensor.control.while_loops import fori_loop, traced_loop, while_loop
-from dimtensor.tensor.elementwise import (
-    logical_not,
-    maximum,
-    minimum,
-    sqrt,
-    stop_gradient,
-    where,
-)
+from dimtensor.tensor.control.while_loops import fori_loop, while_loop
+from dimtensor.tensor.elementwise import maximum, minimum, sqrt, stop_gradient, where
 from dimtensor.tensor.handle import as_node, require_float, wrap
-from dimtensor.tensor.joining import stack
 
 _NAME = "dt.ode"
-_STEPS = "step of dt.ode"
 Leaves = list[Any]
 Slope = Callable[[Any, Leaves], Leaves]
 
@@ -49,8 +39,6 @@ _WITHIN = (
     701980252875 / 199316789632, -1453857185 / 822651844, 69997945 / 29380423,
 )  # fmt: skip
 _ERROR = (71 / 57600, 0.0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40)
-# a state of so many elements is as many numbers
-_FEW = 8
 # Hairer, Nørsett and Wanner (1993), section II.4
 _SAFETY, _SMALLEST, _LARGEST = 0.9, 0.2, 10.0
 
@@ -64,7 +52,7 @@ def ode(
     steps: int = 1,
     rtol: float = 1e-6,
     atol: float = 1e-9,
-    max_steps: int = 4096,
+    max_steps: int = 1000,
 ) -> Any:
     """The solution of ``dy/dt = rhs(t, y)`` at given times.
 
@@ -86,7 +74,7 @@ def ode(
         Of "dopri5": the error of a step is at most ``atol + rtol * abs(y)``, in the root mean
         square over all elements of y.
     max_steps : int
-        Of "dopri5": how many steps are tried at most.
+        Of "dopri5": how many steps are tried between two times at most.
 
     Returns
     -------
@@ -123,50 +111,19 @@ def ode(
     (over,) = times.dims
     at = wrap(require_float(times))
     leaves, tree = flatten(y0)
-    whole = [wrap(require_float(as_node(x, what=f"{_NAME}: y0"))) for x in leaves]
-    dims = [_short_dim(x) for x in whole]
-    start = _numbers(whole, dims)
+    start = [wrap(require_float(as_node(x, what=f"{_NAME}: y0"))) for x in leaves]
 
     def slope(t: Any, y: Leaves) -> Leaves:
-        together = _together(y, dims)
-        value = rhs(t, unflatten(tree, together))
+        value = rhs(t, unflatten(tree, y))
         found = leaves_like(tree, value, f"{_NAME}: what rhs returns")
-        slopes = [wrap(as_node(x, [a.node], f"{_NAME}: rhs"))
-                for x, a in zip(found, together, strict=True)]  # fmt: skip
-        return _numbers(slopes, dims)
+        return [wrap(as_node(x, [a.node], f"{_NAME}: rhs"))
+                for x, a in zip(found, y, strict=True)]  # fmt: skip
 
     if method == "rk4":
         found = _along_grid(lambda a, b, y: _classical(slope, a, b, y, steps), start, at, over)
     else:
-        found = _Control(slope, rtol, atol, max_steps, dims).solve(start, at, over)
-        return unflatten(tree, found)
-    return unflatten(tree, _together(found, dims))
-
-
-def _short_dim(x: Any) -> Dim | None:
-    """The one dim of a tensor of few elements, each of which is a state of its own."""
-    if len(x.dims) != 1:
-        return None
-    (dim,) = x.dims
-    return dim if dim.length is not None and 0 < dim.length <= _FEW else None
-
-
-def _numbers(whole: Leaves, dims: Sequence[Dim | None]) -> Leaves:
-    """Tensors of few elements as so many numbers, which the steps of a loop keep in registers."""
-    found: Leaves = []
-    for x, dim in zip(whole, dims, strict=True):
-        if dim is None or dim not in x.dims:
-            found += [x] if dim is None else [x] * (dim.length or 0)
-        else:
-            found += [x.isel({dim: at}) for at in range(dim.length or 0)]
-    return found
-
-
-def _together(numbers: Leaves, dims: Sequence[Dim | None]) -> Leaves:
-    rest = iter(numbers)
-    return [
-        next(rest) if dim is None else stack(list(islice(rest, dim.length)), dim) for dim in dims
-    ]
+        found = _Control(slope, rtol, atol, max_steps).solve(start, at, over)
+    return unflatten(tree, found)
 
 
 def _along_grid(advance: Callable[[Any, Any, Any], Any], start: Any, times: Any, over: Dim) -> Any:
@@ -209,10 +166,8 @@ def _weighted(weights: Sequence[float], slopes: Sequence[Leaves]) -> Leaves:
 class _Control:
     """Steps whose length is chosen by an estimate of their error."""
 
-    def __init__(
-        self, slope: Slope, rtol: float, atol: float, max_steps: int, dims: Sequence[Dim | None]
-    ):
-        self.slope, self.dims = slope, dims
+    def __init__(self, slope: Slope, rtol: float, atol: float, max_steps: int):
+        self.slope = slope
         self.rtol, self.atol, self.max_steps = rtol, atol, max_steps
 
     def solve(self, start: Leaves, times: Any, over: Dim) -> Leaves:
@@ -224,29 +179,12 @@ class _Control:
         times = check(ordered, message, times)
         slopes = self.slope(first, start)
         length = self.first_length(first, end, start, slopes)
-        steps = Dim(_STEPS, length=self.max_steps)
-        (t, *_, count), tried = traced_loop(
-            _NAME,
-            lambda state: self.step(_Reached(*state), end, forward),
-            (first, start, slopes, length, 0),
-            steps,
-        )
-        tried = _Tried(*tried)
-
-        def later(number: Any, t: Any) -> Any:
-            """The number of the first step that goes as far as a time."""
-            return while_loop(
-                lambda k: (k + 1 < count) & (tried.passed.isel({steps: k}) < t),
-                lambda k: k + 1,
-                number,
-            )
-
-        number = cumulate(later, 0, forward * times, over)
-        message = f"{_NAME}: {self.max_steps} steps are not enough to reach the last time"
-        number = check(logical_not(forward * (end - t) > 0), message, number)
-        leaves, tree = flatten(tuple(tried._replace(passed=None)))
-        taken = _Tried(*unflatten(tree, [x.isel({steps: number}) for x in leaves]))
-        return taken.at(times)
+        none = [x * 0.0 for x in start]
+        state = _Reached(first, start, slopes, first, start, slopes, none, length)
+        return scan(
+            lambda state, t: self.advance(_Reached(*state), t, end, forward),
+            tuple(state), times, over=over,
+        )[1]  # fmt: skip
 
     def norm(self, errors: Leaves, scales: Leaves) -> Any:
         """Root mean square of errors relative to what is allowed."""
@@ -276,12 +214,26 @@ class _Control:
         )
         return stop_gradient(minimum(100 * guess, better))
 
-    def step(self, state: _Reached, end: Any, forward: Any) -> tuple[Any, Any, Any]:
+    def advance(self, state: _Reached, t: Any, end: Any, forward: Any) -> tuple[Any, Leaves]:
+        """What is reached with the first step that goes as far as a time; and the state then."""
+        (*found,), finished = while_loop(
+            lambda s: forward * (t - s[0]) > 0,
+            lambda s: tuple(self.step(_Reached(*s), end)),
+            tuple(state),
+            self.max_steps,
+            return_finished=True,
+        )
+        message = f"{_NAME}: {self.max_steps} steps are not enough between two times"
+        reached = _Reached(*found)
+        reached = reached._replace(t=check(finished, message, reached.t))
+        return tuple(reached), reached.at(t)
+
+    def step(self, state: _Reached, end: Any) -> _Reached:
         """A step further; the same with a shorter length if the error was too large."""
-        t, y, first, length, count = state
+        t, y, first, length = state.t, state.y, state.slopes, state.length
         rest = end - t
         last = length >= abs(rest)
-        h = where(last, rest, forward * length)
+        h = where(last, rest, where(rest < 0, -length, length))
         slopes = [first]
         for node, weights in zip(_NODES, _STAGES, strict=True):
             moved = _moved(y, h, weights, slopes)
@@ -292,61 +244,46 @@ class _Control:
         ]
         square = self.mean_square(errors, scales)
         fine = square <= 1
-        # the error, which is of order 5, to the power of -1/5: in single precision, which is fast
-        power = where(square > 0, square, 1e-20).astype("float32") ** np.float32(-1 / 10)
-        factor = _SAFETY * power.astype("float64")
+        # the error, which is of order 5, to the power of -1/5
+        factor = _SAFETY * where(square > 0, square, 1e-20) ** (-1 / 10)
         factor = minimum(maximum(factor, _SMALLEST), where(fine, _LARGEST, 1.0))
         # nan or inf: the step was much too long
         factor = where(square < np.inf, factor, _SMALLEST)
         within = [h * total for total in _weighted(_WITHIN, slopes)]
-        later = where(last, end, t + h)
         after = _Reached(
-            where(fine, later, t),
-            [where(fine, b, a) for a, b in zip(y, moved, strict=True)],
-            [where(fine, b, a) for a, b in zip(first, slopes[-1], strict=True)],
+            where(last, end, t + h), moved, slopes[-1], t, y, first, within,
             stop_gradient(abs(h)) * factor,
-            count + 1,
-        )
-        passed = stop_gradient(where(fine, forward * later, -np.inf))
-        path = (_together(part, self.dims) for part in (y, moved, first, slopes[-1], within))
-        tried = _Tried(t, h, passed, *path)
-        return tuple(after), tuple(tried), forward * (end - after.t) > 0
+        )  # fmt: skip
+        kept = state._replace(length=after.length)
+        pairs = zip(flatten(tuple(after))[0], flatten(tuple(kept))[0], strict=True)
+        return _Reached(*unflatten(flatten(tuple(after))[1], [where(fine, *x) for x in pairs]))
 
 
 class _Reached(NamedTuple):
-    """How far the solution is known, the length of the next step, and how many were tried."""
+    """How far the solution is known: the last step, and the length of the next one."""
 
     t: Any
     y: Leaves
     slopes: Leaves
-    length: Any
-    count: Any
-
-
-class _Tried(NamedTuple):
-    """A step: where it starts, how far it went if its error was small, and the path within it."""
-
-    t: Any
-    h: Any
-    passed: Any
-    y: Leaves
-    after: Leaves
-    slopes: Leaves
-    slopes_after: Leaves
+    before: Any
+    y_before: Leaves
+    slopes_before: Leaves
     within: Leaves
+    length: Any
 
     def at(self, t: Any) -> Leaves:
-        """The solution at a time within the step."""
-        none = self.h == 0
-        part = where(none, 0.0, (t - self.t) / where(none, 1.0, self.h))
+        """The solution at a time within the last step."""
+        h = self.t - self.before
+        none = h == 0
+        part = where(none, 0.0, (t - self.before) / where(none, 1.0, h))
         rest = 1.0 - part
         found = []
         for a, b, f, g, c in zip(
-            self.y, self.after, self.slopes, self.slopes_after, self.within, strict=True
+            self.y_before, self.y, self.slopes_before, self.slopes, self.within, strict=True
         ):
             change = b - a
-            bent = self.h * f - change
-            turned = change - self.h * g - bent
+            bent = h * f - change
+            turned = change - h * g - bent
             found.append(a + part * (change + rest * (bent + part * (turned + rest * c))))
         return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dimtensor.dims import Dim, dim_set
+from dimtensor.dims import dim_set
 from dimtensor.errors import DtypeError, InputError, build_message
 from dimtensor.graph import Node, make
 from dimtensor.graph.checkpoints import Checkpoints
@@ -15,8 +15,7 @@ from dimtensor.graph.rebuilding.batching import loop_attrs, loop_outputs
 from dimtensor.graph.rebuilding.substitute import expand_node
 from dimtensor.graph.regions import close
 from dimtensor.tensor.control.loops import checkpoint_attrs
-from dimtensor.tensor.control.pytree import unflatten
-from dimtensor.tensor.control.steps import Result, States, Traced, converted, output_nodes, trace
+from dimtensor.tensor.control.steps import Result, States, Traced, converted, trace
 from dimtensor.tensor.handle import as_node, constant, wrap
 
 _WHILE = "dt.while_loop"
@@ -99,44 +98,6 @@ def while_loop(
     if not return_finished:
         return states.fill(final)
     return states.fill(final), wrap(make("elemwise", (holds(final),), "logical_not"))
-
-
-def traced_loop(name: str, step: Callable[..., Any], init: Any, over: Dim) -> tuple[Any, Any]:
-    """Run a step until it says that it was the last, with traces of all steps that ran.
-
-    Parameters
-    ----------
-    name : str
-        The function that the user called.
-    step : callable
-        ``step(state)`` gives the next state, what is traced, and whether to go on. The first step
-        runs in any case.
-    init : tree of tensors and numbers
-    over : Dim
-        Of the traces; its length is how many steps there are at most.
-
-    Returns
-    -------
-    state, ys
-        The state after the last step, and traces. Only elements of steps that ran may be looked up.
-    """
-    states = States(init, name)
-    shape: list[Any] = [None]
-
-    def call(given: list[Node]) -> Result:
-        after, given_out, go_on = step(states.fill(given))
-        traced, shape[0] = output_nodes(given_out, name, "y")
-        return Result(states.after(after, given), traced, as_node(go_on))
-
-    traced = trace(states, call)
-    found = traced.result
-    assert found.go_on is not None
-    (region,), captured = close(traced.states, [*found.after, *found.traced, found.go_on])
-    n = len(traced.states)
-    attrs = loop_attrs(region, n, over=over, stops=True)
-    go = expand_node(constant(True, "bool"), found.go_on.dims)
-    nodes = loop_outputs(attrs, (go, *traced.init, *captured))
-    return states.fill(nodes[:n]), unflatten(shape[0], [wrap(node) for node in nodes[n:]])
 
 
 def _condition_of(cond: Callable[..., Any], states: States) -> Callable[[Sequence[Node]], Node]:

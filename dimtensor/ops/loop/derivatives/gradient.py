@@ -460,7 +460,6 @@ class _BackwardSteps:
             next_states=[next_at, *outputs[:n_states]],
             traced=outputs[n_states:],
             go_on=pt.neq(next_at, last),
-            captured=[*step.captured, *sequences],
         )
         init = [first, *init]
         options = LoopOptions(derivative=True)

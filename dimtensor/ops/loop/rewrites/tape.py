@@ -6,7 +6,7 @@ some operations, or a loop, is read instead.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from itertools import islice
 from typing import Any
 
@@ -14,7 +14,7 @@ from pytensor.gradient import DisconnectedGrad
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.traversal import io_toposort
-from pytensor.scalar.basic import ScalarMaximum, ScalarMinimum
+from pytensor.scalar.basic import ScalarMaximum, ScalarMinimum, Sub
 from pytensor.tensor.basic import Alloc
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.random.op import RandomVariable
@@ -67,21 +67,19 @@ def _stopped_before(node: Apply) -> list[Apply]:
     """The loop that stopped and whose steps a loop goes back, from the last one that ran."""
     if not node.op.derivative:
         return []
-    found = [source for _, source in counters_back(node) if not source.op.inner_rewritten]
-    return found[:1]
-
-
-def counters_back(node: Apply) -> list[tuple[int, Apply]]:
-    """States of a loop that count steps from the last one that a loop ran, and that loop."""
-    found = []
-    for at, start in enumerate(node.op.split_inputs(node.inputs).states):
-        for number in inputs_of(start):
+    for start in node.op.split_inputs(node.inputs).states:
+        made = start.owner
+        if made is None or not (
+            isinstance(made.op, Elemwise) and isinstance(made.op.scalar_op, Sub)
+        ):
+            continue
+        for number in made.inputs:
             source = number.owner
-            if source is None or not isinstance(source.op, Scan) or not source.op.stops:
+            if source is None or not isinstance(source.op, Scan) or source.op.inner_rewritten:
                 continue
             if number is source.op.split_outputs(source.outputs).n_done:
-                found.append((at, source))
-    return found
+                return [source]
+    return []
 
 
 def _read_by_number(before: ScanGraph, after: ScanGraph) -> tuple[dict[Variable, Variable], Any]:
@@ -98,23 +96,14 @@ def _read_by_number(before: ScanGraph, after: ScanGraph) -> tuple[dict[Variable,
     }
     found: dict[Variable, Variable] = {}
     number: Any = None
-    for node, bounded in rows_read(after, counters):
-        if node.inputs[0] in traces and len(node.op.idx_list) == 1:
-            found[node.outputs[0]], number = traces[node.inputs[0]], bounded
-    return found, number
-
-
-def rows_read(after: ScanGraph, counters: Collection[Variable]) -> list[tuple[Apply, Variable]]:
-    """Where a step back reads of the row of the step that it goes back, and its number."""
-    found = []
     for node in io_toposort(after.inner, after.outputs):
-        if not isinstance(node.op, Subtensor) or node.op.idx_list[:1] != (0,):
+        if not isinstance(node.op, Subtensor) or node.op.idx_list != (0,):
             continue
-        index = node.inputs[1]
+        trace, index = node.inputs
         bounded = inputs_of(index)[0] if inputs_of(index) else index
-        if _is_bounded(bounded) and inputs_of(bounded)[0] in counters:
-            found.append((node, bounded))
-    return found
+        if trace in traces and _is_bounded(bounded) and inputs_of(bounded)[0] in counters:
+            found[node.outputs[0]], number = traces[trace], bounded
+    return found, number
 
 
 def _is_bounded(variable: Variable) -> bool:
