@@ -233,3 +233,30 @@ def test_gradients_of_a_batch_that_stops_at_different_steps():
     batched = dt.vectorize(slope, {rate: k}).eval({"rate": rates})
     single = [slope.eval({rate: value}).item() for value in rates]
     np.testing.assert_allclose(batched.values, single, rtol=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+def test_wide_systems_do_not_wait_for_steps_that_are_not_made():
+    """A value keeps no steps; a gradient keeps those that ran, and clears no room for others."""
+    wide, over, most = dt.Dim("wide"), dt.Dim("over", length=5), 977
+    y0, rate = dt.tensor("y0", dims=wide), dt.scalar("rate")
+    times = dt.data(np.linspace(0.0, 2.0, 5), dims=over)
+    y = dt.ode(lambda t, y: rate * y * (1 - y), y0, times, method="dopri5", max_steps=most)
+    start = np.linspace(0.1, 0.4, 40)
+    value = dt.function([y0, rate], y.sum(), backend="numba")
+    both = dt.function([y0, rate], [y.sum(), dt.grad(y.sum(), rate)], backend="numba")
+    found, slope = both(start, 1.3)
+
+    def total(rate):  # the logistic function
+        grown = start[:, None] * np.exp(rate * np.linspace(0.0, 2.0, 5))
+        return (grown / (1 - start[:, None] + grown)).sum()
+
+    np.testing.assert_allclose([value(start, 1.3), found], total(1.3), rtol=1e-5)
+    expected = (total(1.3 + 1e-5) - total(1.3 - 1e-5)) / 2e-5
+    np.testing.assert_allclose(slope, expected, rtol=1e-4)
+    assert f"({most}," not in value.source
+    lines = [line.strip() for line in both.source.splitlines()]
+    assert any(f"np.empty(({most}," in line for line in lines)
+    assert not any(f"np.zeros(({most}," in line or "[...] = 0.0" in line for line in lines)
+    assert not any(f"range({most})" in line and not line.startswith("for step") for line in lines)
