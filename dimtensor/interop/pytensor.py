@@ -22,6 +22,7 @@ from pytensor.graph.rewriting.db import RewriteDatabaseQuery
 from pytensor.link.basic import JITLinker
 from pytensor.link.numba.linker import NumbaLinker
 from pytensor.scalar.basic import ScalarType
+from pytensor.tensor import symbolic
 from pytensor.tensor.basic import Split, scalar_from_tensor
 from pytensor.tensor.shape import specify_shape
 from pytensor.tensor.type import DenseTensorType, TensorType
@@ -48,6 +49,8 @@ _EXCLUDED = (
     # reads another element than was asked for, unless the index is a number by then, as above.
     "scan_reduce_nsteps",
 )
+# Operations that are nothing but their graphs; PyTensor has the second from 3.3.8 on.
+_WRAPPED = (OpFromGraph, getattr(symbolic, "FusibleSymbolicOpDerivative", OpFromGraph))
 # the place of a rewrite before all that simplify
 _FIRST = 0.01
 
@@ -56,7 +59,7 @@ class _Inlined(GraphRewriter):
     """Opens graphs inside of operations, such as gradients of logsumexp are, to fuse them."""
 
     def apply(self, fgraph: FunctionGraph) -> None:
-        while wrapped := [n for n in fgraph.toposort() if type(n.op) is OpFromGraph]:
+        while wrapped := [n for n in fgraph.toposort() if type(n.op) in _WRAPPED]:
             for node in wrapped:
                 inner = node.op.fgraph.bind(node.inputs)
                 for old, new in zip(node.outputs, inner, strict=True):
