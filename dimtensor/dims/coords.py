@@ -91,6 +91,13 @@ class Coords:
         """The pandas dtype of time zones, periods and intervals; None for what NumPy holds."""
         return None if self._index is None else self._index.dtype
 
+    @cached_property
+    def counts_up(self) -> bool:
+        """Whether the labels are integers, each larger than the one before."""
+        if self._array is None or self._array.dtype.kind != "i":
+            return False
+        return bool((self._array[:-1] < self._array[1:]).all())
+
     # -- equality ------------------------------------------------------------------------------
 
     @cached_property

@@ -197,7 +197,7 @@ def check_inside(node: Node, d: Distribution, known: Observation) -> None:
     support = d.support
     if not isinstance(d, TableDistribution) or node.categories is not None or support is None:
         return
-    values = known.given if known.complete else known.array.fillna(1.0)
+    values = (known if known.complete else known.filled(1.0)).given
     answer = support.contains(make_data(values, dims=node.dims))
     if any(x.kind in ("rv", "input") for x in toposort([answer.node])):
         return  # its bounds are not known

@@ -76,12 +76,12 @@ def sources_of(model: Model) -> dict[Source, Any]:
             labels = node.categories is not None
             found["observed", name] = (known if labels else known.astype(node.dtype)).given
             continue
-        x = known.array
-        found["observed", name] = filled(node, x)
-        kept = x.notnull()
+        found["observed", name] = filled(node, known).given
         if name in model._kept:
-            kept = (kept & model._kept[name]).transpose(*x.dims)
-        found["kept", name] = kept
+            x = known.array
+            found["kept", name] = (x.notnull() & model._kept[name]).transpose(*x.dims)
+        else:
+            found["kept", name] = known.there
     return found
 
 

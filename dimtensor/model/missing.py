@@ -116,8 +116,13 @@ def _labels(node: Node, value: Any) -> Observation:
     plain, absent = _apart(value, first_of(node))
     if plain is None:
         return _read(node, value)
-    found = admitted(node, plain)
-    where = admitted(tensor(node.name, node.dims, "float64").node, absent)
+    gone = tensor(node.name, node.dims, "float64").node
+    if not hasattr(value, "isnull"):
+        known = held(node, plain)
+        values = known.values.astype(object)
+        values[held(gone, absent).values != 0] = np.nan
+        return Observation(known, values)
+    found, where = admitted(node, plain), admitted(gone, absent)
     return Observation(found.astype(object).where(where.transpose(*found.dims) == 0))
 
 
@@ -160,14 +165,14 @@ def places(absent: xr.DataArray) -> list[str]:
     return places
 
 
-def filled(node: Node, value: xr.DataArray) -> xr.DataArray:
+def filled(node: Node, known: Observation) -> Observation:
     """Observations in which missing ones are another value, at which densities are finite."""
     if node.categories is not None:
-        return value.fillna(first_of(node)) if bool(value.isnull().any()) else value
-    if bool(value.isnull().any()):
-        there = value.values[np.isfinite(value.values)]
-        value = value.fillna(there[0] if there.size else 0.0)
-    return value.astype(node.dtype)
+        return known if known.complete else known.filled(first_of(node))
+    if not known.complete:
+        there = known.values[np.isfinite(known.values)]
+        known = known.filled(there[0] if there.size else 0.0)
+    return known.astype(node.dtype)
 
 
 def evidence(x: DimTensor, observed: xr.DataArray) -> DimTensor:
@@ -175,7 +180,8 @@ def evidence(x: DimTensor, observed: xr.DataArray) -> DimTensor:
     there = observed.notnull()
     dims = x.dims
     if x.node.categories is not None:
-        known = make_data(filled(x.node, observed), dims=dims, categories=x.node.categories)
+        known = filled(x.node, Observation(observed)).given
+        known = make_data(known, dims=dims, categories=x.node.categories)
     else:
         known = make_data(observed.fillna(0).astype(x.dtype), dims=dims)
     return where(make_data(there, dims=dims) & (x != known), -math.inf, 0.0)
@@ -191,7 +197,8 @@ def with_missing(node: Node, value: xr.DataArray) -> tuple[DimTensor, DimTensor 
 
     It has the dim of the observations, or the product of them, at the missing positions.
     """
-    known = make_data(filled(node, value), node.dims, node.name, dtype=node.dtype)
+    known = filled(node, Observation(value)).given
+    known = make_data(known, node.dims, node.name, dtype=node.dtype)
     absent = value.isnull().transpose(*(dim.short for dim in node.dims)).values
     if not absent.any():
         return known, None

@@ -48,6 +48,9 @@ class Observation:
         """Which values are missing."""
         if self._held is None:
             return self.array.isnull().values
+        if self.values.dtype == object:  # labels, and NaN
+            gone = [x != x for x in self.values.ravel().tolist()]
+            return np.array(gone, bool).reshape(self.values.shape)
         if self.values.dtype.kind not in "fc":  # numbers or labels, none of which is missing
             return np.zeros(self.values.shape, bool)
         return np.isnan(self.values)
@@ -60,6 +63,17 @@ class Observation:
     def given(self) -> Any:
         """What ``dt.data`` takes."""
         return self.array if self._held is None else (self._held.names, self.values)
+
+    @property
+    def there(self) -> Any:
+        """Which values are not missing, as ``dt.data`` takes it."""
+        return self.array.notnull() if self._held is None else (self._held.names, ~self.absent)
+
+    def filled(self, other: Any) -> Observation:
+        """The values with another one where they are missing."""
+        if self._held is None:
+            return Observation(self.array.fillna(other))
+        return Observation(self._held, np.where(self.absent, other, self.values))
 
     def astype(self, dtype: str) -> Observation:
         """The same values of another dtype."""

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from dimtensor.compile.function import function
+from dimtensor.compile.function import CompiledFunction, function
 from dimtensor.dims import Binding, Dim
 from dimtensor.errors import DimError, DtypeError, GraphError, build_message
 from dimtensor.graph import Node, toposort
@@ -60,7 +60,7 @@ class ValuesMixin(TensorHandle):
         >>> (x - x.mean()).values.tolist()
         [-1.0, 1.0]
         """
-        return _computed(self.node, "values").values
+        return _array(self.node, "values")
 
     @property
     def plot(self) -> Any:
@@ -218,7 +218,7 @@ class ValuesMixin(TensorHandle):
         if self.node.dims and has_values(self.node):
             names = ", ".join(dim.short for dim in self.node.dims)
             raise DimError(f"a tensor with dims {{{names}}} is no number; see sel, sum and item")
-        return _computed(self.node, "a number").item()
+        return _array(self.node, "a number").item()
 
 
 def has_values(node: Node) -> bool:
@@ -245,13 +245,25 @@ def _lacking(node: Node, what: str) -> str:
 
 
 def _computed(node: Node, what: str) -> xr.DataArray:
+    kept = _kept(node, what)
+    return _function_of(node)() if kept is None else kept.copy()
+
+
+def _array(node: Node, what: str) -> np.ndarray:
+    """The values alone, without xarray, which takes longer to import than most to compute."""
+    kept = _kept(node, what)
+    return _function_of(node).held()[0].values if kept is None else kept.values.copy()
+
+
+def _kept(node: Node, what: str) -> xr.DataArray | None:
     if _unknown(node):
         raise GraphError(_lacking(node, what))
-    kept = _seen.get(node)
-    if kept is not None:
-        return kept.copy()
+    return _seen.get(node)
+
+
+def _function_of(node: Node) -> CompiledFunction[Any]:
     backend = "python" if _work(node) <= _INTERPRETED else "numba"
-    return function([], wrap(node), backend)()
+    return function([], wrap(node), backend)
 
 
 def glance(node: Node) -> xr.DataArray | None:

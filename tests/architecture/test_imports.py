@@ -281,6 +281,26 @@ density.logp_and_grad(np.zeros(2))
     assert not {"pandas", "xarray"} & {*loaded_by(model)}
 
 
+def test_missing_observations_and_slices_of_integers_need_no_labels():
+    model = """
+import numpy as np, dimtensor as dt
+from dimtensor import dist
+obs, kind = dt.Dim("obs", coords=range(1, 5)), dt.Dim("kind", coords=["a", "b"])
+mu = dt.rv("mu", dist.Uniform(0, 1 + dt.data(2.0)))
+one = dt.rv("one", dist.Normal(mu, 1), dims=obs[1:3])
+which = dt.rv("which", dist.Categorical(dt.stack([mu / 4, 1 - mu / 4], kind), over=kind), dims=obs)
+gone = np.array(["a", "b", np.nan, "a"], dtype=object)
+seen = {one: np.array([0.5, np.nan, 0.25]), which: gone}
+density = dt.Model(one, which, backend="python").observe(seen, missing="drop").log_density()
+value, slope = density.logp_and_grad(np.zeros(1))
+# mu is 1.5, and has the density of a uniform one in terms of its logit
+x, p = np.array([0.5, 0.25]), 1.5 / 4
+expected = -0.5 * ((x - 1.5) ** 2 + np.log(2 * np.pi)).sum() + 2 * np.log(p) + np.log(1 - p)
+assert abs(value - expected - np.log(0.25)) < 1e-12
+"""
+    assert not {"pandas", "xarray"} & {*loaded_by(model)}
+
+
 def test_loading_machine_code_takes_nothing_that_makes_it():
     load = "from dimtensor.backends.numba.stored import load\nimport dimtensor.kernels.native.code"
     makers = ["dimtensor.kernels.native.translate", "dimtensor.kernels.ir.nodes"]

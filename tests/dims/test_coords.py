@@ -13,6 +13,7 @@ import xarray as xr
 
 import dimtensor as dt
 from dimtensor.dims import Coords, dim_labels
+from dimtensor.dims.slices import slice_positions
 from tests.steps import counted_calls
 
 DAYS = ["2020-01-01", "2020-01-02"]
@@ -438,3 +439,13 @@ def test_many_texts_are_found_in_any_order(rng) -> None:
     assert found.tolist() == [place.get(text, -1) for text in wanted]
     again = Coords([*mixed, mixed[5]]).find(Coords(mixed))  # the first of those there twice
     assert again.tolist() == list(range(len(mixed)))
+
+
+@pytest.mark.parametrize("labels", [[1, 2, 5, 9], [7], [-3, 0, 3]])
+def test_slices_of_integers_are_those_of_pandas(labels: list[int]) -> None:
+    coords, index = Coords(labels), pd.Index(labels)
+    for start in (None, -9, 0, 1, 3, 5, 9, 10**30):
+        for stop in (None, -9, 0, 1, 3, 5, 9, 10**30):
+            found = slice_positions(coords, slice(start, stop))
+            wanted = index.slice_indexer(start, stop)
+            np.testing.assert_array_equal(index[found], index[wanted])

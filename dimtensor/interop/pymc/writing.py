@@ -201,10 +201,11 @@ class _Writing:
         options: dict[str, Any] = {"dims": self._called(dims)}
         if name in self.ours.observed:
             observed = self.ours.observed[name]
+            known = self.ours.observed.plain[name]
             absent = observed.isnull()
             if absent.any() and self.ours._missing[name] == "drop":
                 d = self._left_out(node, d, absent)
-            values = self._values(node, filled(node, observed), dims)
+            values = self._values(node, filled(node, known).array, dims)
             if absent.any() and self.ours._missing[name] == "infer":
                 order = [self.names[dim] for dim in dims]
                 values = np.ma.masked_array(values, absent.transpose(*order).values)
