@@ -42,7 +42,7 @@ from dimtensor.graph.regions import (
     type_of,
 )
 from dimtensor.graph.uses import by_use
-from dimtensor.graph.walk import toposort
+from dimtensor.graph.walk import LEAF_KINDS, toposort
 
 # -- making them -----------------------------------------------------------------------------------
 
@@ -154,6 +154,15 @@ def _masks_of(node: Node) -> list[Node]:
     return [key for dim in node.dims for key in mask_keys(dim)]
 
 
+def _masks_of_leaves(nodes: Sequence[Node]) -> set[Node]:
+    """Masks that dims of inputs and data are made by: which have values along these dims alone.
+
+    A mask has no derivative, so that it may be captured as it is.
+    """
+    leaves = (node for node in nodes if node.kind in (*LEAF_KINDS, "bound"))
+    return {key for leaf in leaves for key in _masks_of(leaf)}
+
+
 class _Function(NamedTuple):
     """An expression as a function of some variables, and the values that it depends on."""
 
@@ -170,7 +179,7 @@ class _Function(NamedTuple):
         """
         y, checks = _without_checks(y, wrt)
         nodes = toposort([y])
-        inside = dependent(set(wrt), nodes)
+        inside = dependent(set(wrt), nodes, _masks_of_leaves(nodes))
         captured = {x for node in inside - set(wrt) for x in node.inputs if x not in inside}
         if y not in inside:
             captured.add(y)

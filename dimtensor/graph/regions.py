@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from dimtensor.dims import Dim, Dims, mask_keys, sort_dims
 from dimtensor.errors import GraphError
 from dimtensor.graph.node import KINDS, Node, NodeType, make
-from dimtensor.graph.rebuilding.substitute import rebuild
+from dimtensor.graph.rebuilding.substitute import named_dims, rebuild
 from dimtensor.graph.walk import LEAF_KINDS, toposort
 
 DERIVATIVES = frozenset({"gradient", "jacobian", "pushforward"})
@@ -270,15 +270,25 @@ def _made_inside(own: Sequence[Node], nodes: Sequence[Node], made: set[Node]) ->
     return inside | dependent(set(own), nodes)
 
 
-def dependent(on: set[Node], nodes: Sequence[Node]) -> set[Node]:
-    """The nodes, in topological order, that depend on some, these among them."""
+def dependent(on: set[Node], nodes: Sequence[Node], without: Collection[Node] = ()) -> set[Node]:
+    """Those of nodes in topological order that depend on some, these among them.
+
+    What depends on them through some others alone is left out, and so are these.
+    """
     found = set(on)
-    for node in nodes:
-        if any(x in found for x in node.inputs) or any(
-            key in found for dim in node.dims for key in mask_keys(dim)
-        ):
-            found.add(node)
-    return found
+    keys = {node: _mask_keys(node) for node in nodes}
+    while True:
+        before = len(found)
+        for node in nodes:
+            if node not in without and not found.isdisjoint((*node.inputs, *keys[node])):
+                found.add(node)
+        # what is of a masked dim may come before the mask
+        if len(found) == before or not any(keys.values()):
+            return found
+
+
+def _mask_keys(node: Node) -> tuple[Node, ...]:
+    return tuple(key for dim in named_dims(node) if dim.parents for key in mask_keys(dim))
 
 
 def is_number(node: Node) -> bool:

@@ -21,7 +21,7 @@ from dimtensor.graph.checking.positions import source_leaves
 from dimtensor.graph.checking.verify import verify_graph
 from dimtensor.graph.infer import describe
 from dimtensor.graph.regions import DERIVATIVES
-from dimtensor.graph.walk import with_regions
+from dimtensor.graph.walk import LEAF_KINDS, with_regions
 from dimtensor.lower.border import remember, remembering
 from dimtensor.lower.layout.order import AxisOrder
 from dimtensor.lower.verify import verify_variable
@@ -117,6 +117,12 @@ class Lowering:
             if node not in self.variables:
                 self.variables[node] = self._lower(node)
         return self.variables[output]
+
+    def makes(self, node: Node) -> bool:
+        """Whether a node is there, or made of the leaves that are there."""
+        below = toposort([node], self.variables)
+        needed = {x for x in below if x.kind in (*LEAF_KINDS, "bound")}
+        return needed.difference(self.variables).issubset(self._nodes)
 
     def axes(self, node: Node) -> Dims:
         """Dims of the axes of a node's variable."""
@@ -254,9 +260,8 @@ class Lowering:
         if isinstance(selection, Slice):
             return slice_length(selection, self.length(dim.parent))
         if isinstance(selection, Mask):
-            mask = self.variables.get(selection.key)
-            if mask is not None:
-                return pt.sum(mask, dtype="int64")
+            if self.makes(selection.key):  # a mask need not have its turn yet, or any
+                return pt.sum(self.variable(selection.key), dtype="int64")
         if isinstance(selection, LateSlice):
             return self.hidden_input(LabelPosition(dim.parent, selection.ends, "length"))
         raise GraphError(f"nothing in the expression tells the length of {dim!r}")

@@ -70,7 +70,7 @@ class RegionLowering(Lowering):
         return outside is not None and self.parent.are_checked(outside)
 
     def _find_length(self, dim: Dim) -> Any:
-        if not any(key in self.variables for key in mask_keys(dim)):
+        if not any(self.makes(key) for key in mask_keys(dim)):
             try:
                 return self.parent.length(dim)
             except GraphError:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from dimtensor.dims import DerivedDim, Dim, Dims, dim_labels, dim_set, without
+from dimtensor.dims import DerivedDim, Dim, Dims, SelDim, dim_labels, dim_set, family, without
+from dimtensor.dims.selection import Mask
 from dimtensor.errors import DimError, build_message, listing
 from dimtensor.graph.attrs import RelabelAttrs
 from dimtensor.graph.node import KINDS, Node, keep_place, make, next_serial
@@ -99,7 +100,24 @@ def rebuild(
     done: dict[Node, Node] = dict(replacements)
     mapping = {} if dims is None else dims
     loops: dict[Any, list[Node]] = {}
-    for node in toposort(outputs):
+    nodes = toposort(outputs)
+    for dim, key in _masked_dims(nodes):  # what is of such a dim need not be made of its mask
+        _rebuild_nodes(toposort([key]), done, mapping, loops, replace, nested)
+        if done[key] is not key and dim not in mapping:
+            mapping[dim] = SelDim.of(map_dim(dim.parent, mapping), Mask(done[key]))
+    _rebuild_nodes(nodes, done, mapping, loops, replace, nested)
+    return [done[output] for output in outputs]
+
+
+def _rebuild_nodes(
+    nodes: Sequence[Node],
+    done: dict[Node, Node],
+    mapping: dict[Dim, Dim],
+    loops: dict[Any, list[Node]],
+    replace: Replace | None,
+    nested: bool,
+) -> None:
+    for node in nodes:
         if node in done:
             continue
         inputs = tuple(done[i] for i in node.inputs)
@@ -130,7 +148,30 @@ def rebuild(
         done[node] = kind.with_inputs(node, inputs, mapping)
         carry(node, done[node], done)
         keep_place(node, done[node], since)
-    return [done[output] for output in outputs]
+
+
+def named_dims(node: Node) -> Dims:
+    """The dims of a node, and the one whose length, say, it is."""
+    return (*node.dims, node.attrs) if isinstance(node.attrs, Dim) else node.dims
+
+
+def _masked_dims(nodes: Sequence[Node]) -> list[tuple[SelDim, Node]]:
+    """Dims of nodes that are made by masks, and these, each after those that it depends on."""
+    found: dict[SelDim, Node] = {}
+    seen: set[Dim] = set()
+    todo = list(nodes)
+    while todo:
+        node = todo.pop()
+        for dim in named_dims(node):
+            if dim in seen or not dim.parents:
+                continue
+            seen.add(dim)
+            for part in family(dim):
+                if isinstance(part, SelDim) and isinstance(part.selection, Mask):
+                    if part not in found:
+                        found[part] = part.selection.key
+                        todo += toposort([part.selection.key])
+    return sorted(found.items(), key=lambda pair: pair[1].serial)
 
 
 def map_dim(dim: Dim, mapping: Mapping[Dim, Dim]) -> Dim:
