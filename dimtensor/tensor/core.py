@@ -13,6 +13,7 @@ from dimtensor.tensor.changes.dims import ShapeMixin
 from dimtensor.tensor.changes.elements import ElementMixin
 from dimtensor.tensor.changes.movement import MovementMixin
 from dimtensor.tensor.changes.new_dims import NewDimsMixin
+from dimtensor.tensor.changes.padding import PaddingMixin
 from dimtensor.tensor.evaluate import EvaluationMixin
 from dimtensor.tensor.handle import TensorHandle
 from dimtensor.tensor.reductions.cumulative import CumulativeMixin
@@ -34,6 +35,7 @@ class DimTensor(
     ShapeMixin,
     NewDimsMixin,
     MovementMixin,
+    PaddingMixin,
     WindowMixin,
     MissingMixin,
     LabelMixin,

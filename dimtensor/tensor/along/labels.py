@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import Dim, dim_labels, find_dim
+from dimtensor.dims import Coords, Dim, dim_labels, find_dim
 from dimtensor.errors import InputError, LabelError, build_message, listing
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.along.between import interpolated
@@ -225,12 +225,16 @@ class LabelMixin(TensorHandle):
         ranks[labels.index.argsort(kind="stable")] = np.arange(len(labels))
         return ranks, along
 
-    def drop_sel(self, labels: Mapping[Any, Any] | None = None, **by_name: Any) -> DimTensor:
+    def drop_sel(
+        self, labels: Mapping[Any, Any] | None = None, *, errors: str = "raise", **by_name: Any
+    ) -> DimTensor:
         """All labels along dims but these.
 
         Parameters
         ----------
         labels : dict of Dim or str to label or labels, optional
+        errors : {"raise", "ignore"}
+            Whether a label that is not there is an error.
         **by_name
 
         Returns
@@ -243,6 +247,8 @@ class LabelMixin(TensorHandle):
             If a dim is not there.
         LabelError
             If a label is not there, or the labels of a dim are not known.
+        InputError
+            If `errors` is neither of the two.
 
         Examples
         --------
@@ -250,7 +256,11 @@ class LabelMixin(TensorHandle):
         >>> x = dt.data([1.0, 2.0, 3.0], dims=dt.Dim("k", coords=["a", "b", "c"]))
         >>> x.drop_sel(k="b").values.tolist()
         [1.0, 3.0]
+        >>> x.drop_sel(k=["b", "z"], errors="ignore").values.tolist()
+        [1.0, 3.0]
         """
+        if errors not in ("raise", "ignore"):
+            raise InputError(f"drop_sel: errors is 'raise' or 'ignore', not {errors!r}")
         result = wrap(self.node)
         for key, given in gathered(labels, by_name, "drop_sel", "labels").items():
             along = find_dim(result.dims, key, "drop_sel")
@@ -258,6 +268,8 @@ class LabelMixin(TensorHandle):
             if known is None:
                 raise LabelError(f"drop_sel: the labels of {along.title} are not known")
             several = [given] if isinstance(given, (str, bytes)) or np.ndim(given) == 0 else given
+            if errors == "ignore":
+                several = [label for label in several if _is_there(known, label)]
             gone = known.positions(several, along.title)
             result = result.isel({along: np.delete(np.arange(len(known)), gone)})
         return result
@@ -367,6 +379,16 @@ class Loc:
                 )
             )
         return self._x.sel({self._x.dims[0]: key})
+
+
+def _is_there(labels: Coords, label: Any) -> bool:
+    if labels.find(Coords([label]))[0] >= 0:
+        return True
+    try:  # it may be written in another way, as dates are
+        labels.locate(label)
+    except LabelError:
+        return False
+    return True
 
 
 def _slopes(places: np.ndarray) -> np.ndarray:

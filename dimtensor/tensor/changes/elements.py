@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.errors import DtypeError
+from dimtensor.dims import Dim, dim_set
+from dimtensor.errors import DimError, DtypeError, build_message
 from dimtensor.graph import make
 from dimtensor.graph.dtypes import valid_dtype
-from dimtensor.tensor.handle import TensorHandle, elemwise, wrap
+from dimtensor.tensor.handle import TensorHandle, as_node, elemwise, wrap
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -48,27 +49,69 @@ class ElementMixin(TensorHandle):
             raise DtypeError("labels have no other dtype; .codes gives their positions")
         return wrap(self.node if self.dtype == dtype else make("cast", (self.node,), dtype))
 
-    def where(self, cond: Any, other: Any = np.nan) -> DimTensor:
+    def where(self, cond: Any, other: Any = np.nan, drop: bool = False) -> DimTensor:
         """Elements where a condition holds, another value elsewhere.
 
         Parameters
         ----------
-        cond : DimTensor of dtype bool
-        other : DimTensor or number
+        cond : DimTensor of dtype bool, or callable
+            A function is called with the tensor.
+        other : DimTensor, number or callable
+        drop : bool
+            Whether positions where the condition holds nowhere are left out, along each of its
+            dims. Of a condition that is computed, dims have a length that comes with the data.
 
         Returns
         -------
         DimTensor
             With the dims of all three; integers become floats where `other` is NaN.
 
+        Raises
+        ------
+        DimError
+            If the condition has dims that the tensor lacks, and positions are left out.
+        DtypeError
+            If positions are left out by something that is not of bool.
+
         Examples
         --------
         >>> import dimtensor as dt
-        >>> x = dt.data([1.0, -2.0], dims=dt.Dim("k", length=2))
-        >>> x.where(x > 0, 0.0).eval().values.tolist()
+        >>> x = dt.data([1.0, -2.0], dims=dt.Dim("k", coords=["a", "b"]))
+        >>> x.where(x > 0, 0.0).values.tolist()
         [1.0, 0.0]
+        >>> x.where(x > 0, drop=True).dims[0].coords.tolist()
+        ['a']
         """
-        return elemwise("where", cond, self, other)
+        x: Any = wrap(self.node)
+        cond = cond(x) if callable(cond) else cond
+        other = other(x) if callable(other) else other
+        if not drop:
+            return elemwise("where", cond, x, other)
+        beside = [] if isinstance(cond, (bool, np.bool_)) else [self.node]
+        condition = wrap(as_node(cond, beside, "the condition of where"))
+        if condition.dtype != "bool":
+            raise DtypeError(f"where: a condition is of bool, not of {condition.dtype}")
+        lost = [dim for dim in condition.dims if dim not in x.dims]
+        if lost:
+            raise DimError(
+                build_message(
+                    "where: positions are left out along dims of the tensor",
+                    [("tensor", dim_set(x.dims)), ("condition", dim_set(condition.dims))],
+                    "x.expand(dim).where(...) has the other dims, too",
+                )
+            )
+        kept: dict[Dim, Any] = {}
+        for dim in condition.dims:
+            some = condition.any(tuple(each for each in condition.dims if each is not dim))
+            known = some.known_values()
+            kept[dim] = some if known is None else np.flatnonzero(known)
+        operands = [
+            wrap(y.node).isel({dim: kept[dim] for dim in y.dims if dim in kept})
+            if isinstance(y, TensorHandle)
+            else y
+            for y in (condition, x, other)
+        ]
+        return elemwise("where", *operands)
 
     def clip(self, min: Any = None, max: Any = None) -> DimTensor:
         """Elements limited to an interval; a bound that is left out does not limit.

@@ -1,17 +1,18 @@
-"""Operations that move elements along a dim, or add positions to it."""
+"""Operations that move elements along a dim."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import Dim, NamedDim, PadDim, find_dim
-from dimtensor.errors import DimError, DtypeError
+from dimtensor.dims import Dim, find_dim
+from dimtensor.errors import DimError, InputError, build_message
 from dimtensor.graph import make
 from dimtensor.graph.printing.words import say
 from dimtensor.graph.rebuilding.substitute import relabel_node
+from dimtensor.tensor.changes.padding import filler, filler_dim
 from dimtensor.tensor.handle import TensorHandle, wrap
 from dimtensor.tensor.numpy_style import with_named_dims
 from dimtensor.tensor.selection.indexing import gathered
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 @with_named_dims
 class MovementMixin(TensorHandle):
-    """Elements shifted, rolled, subtracted from their neighbours, padded."""
+    """Elements shifted, rolled, subtracted from their neighbours."""
 
     __slots__ = ()
 
@@ -75,8 +76,8 @@ class MovementMixin(TensorHandle):
                 continue
             if n == 0 or dim.length == 0:
                 continue
-            filler = _filler(result, dim, abs(n), fill_value)
-            pieces = [filler, result] if n > 0 else [result, filler]
+            added = filler(result, dim, abs(n), fill_value)
+            pieces = [added, result] if n > 0 else [result, added]
             whole = concat(pieces, [filler_dim(dim, abs(n)), dim][:: 1 if n > 0 else -1],
                            name=dim.short)  # fmt: skip
             (along,) = [d for d in whole.dims if d not in result.dims]
@@ -86,40 +87,60 @@ class MovementMixin(TensorHandle):
             result = say(moved, "shift", result, **_options(dim, n, "fill_value", fill_value))
         return result
 
-    def roll(self, shifts: Mapping[Any, int] | None = None, **by_name: int) -> DimTensor:
-        """Move elements along dims, whose labels stay; what leaves at one end enters at the other.
+    def roll(
+        self, shifts: Mapping[Any, int] | None = None, roll_coords: bool = False, **by_name: int
+    ) -> DimTensor:
+        """Move elements along dims; what leaves at one end enters at the other.
 
         Parameters
         ----------
         shifts : dict of Dim or str to int, optional
             Positive numbers move towards later positions.
+        roll_coords : bool
+            Whether labels move with their elements; else they stay.
         **by_name : int
 
         Returns
         -------
         DimTensor
+            On the same dims; if labels move, on dims of the same labels in another order.
+
+        Raises
+        ------
+        DimError
+            If a dim is not there, or labels are to move along one whose length is not known.
 
         Examples
         --------
         >>> import dimtensor as dt
-        >>> dt.data([1.0, 2.0, 3.0], dims=dt.Dim("t", length=3)).roll(t=1).eval().values.tolist()
-        [3.0, 1.0, 2.0]
+        >>> x = dt.data([1.0, 2.0, 3.0], dims=dt.Dim("t", coords=["a", "b", "c"]))
+        >>> x.roll(t=1).values.tolist(), x.roll(t=1).dims[0].coords.tolist()
+        ([3.0, 1.0, 2.0], ['a', 'b', 'c'])
+        >>> x.roll(t=1, roll_coords=True).dims[0].coords.tolist()
+        ['c', 'a', 'b']
         """
         result: Any = wrap(self.node)
         for key, n in gathered(shifts, by_name, "roll", "numbers").items():
             dim = find_dim(self.dims, key, "roll")
+            if roll_coords and dim.length is None:
+                raise DimError(
+                    build_message(
+                        f"roll: labels move along dims of known length, {dim.title} has none",
+                        [("dim", repr(dim))],
+                        "roll_coords=False moves the elements alone",
+                    )
+                )
             if dim.length == 0:
                 continue
-            length = wrap(make("length", (), dim)) if dim.length is None else dim.length
-            source = (wrap(make("positions", (), dim)) - n) % length
-            if dim.length is not None:
-                positions = (np.arange(dim.length) - n) % dim.length
-                taken = result.isel({dim: positions})
-                new = [d for d in taken.dims if d not in result.dims]
-                moved = wrap(relabel_node(taken.node, *((cut, dim) for cut in new)))
-            else:
+            if dim.length is None:
+                source = (wrap(make("positions", (), dim)) - n) % wrap(make("length", (), dim))
                 moved = result.isel({dim: source})
-            result = say(moved, "roll", result, **{dim.short: n})
+            else:
+                moved = result.isel({dim: (np.arange(dim.length) - n) % dim.length})
+                if not roll_coords:
+                    new = [d for d in moved.dims if d not in result.dims]
+                    moved = wrap(relabel_node(moved.node, *((cut, dim) for cut in new)))
+            result = say(moved, "roll", result, **{dim.short: n}, roll_coords=roll_coords)
         return result
 
     def diff(self, dim: Dim | str, n: int = 1, label: str = "upper") -> DimTensor:
@@ -142,6 +163,8 @@ class MovementMixin(TensorHandle):
         ------
         DimError
             If the dim is not there, or `label` is neither of the two.
+        InputError
+            If `n` is negative, or no integer.
 
         Examples
         --------
@@ -152,6 +175,8 @@ class MovementMixin(TensorHandle):
         """
         if label not in ("upper", "lower"):
             raise DimError(f"diff: label is 'upper' or 'lower', not {label!r}")
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
+            raise InputError(f"diff: differences are taken 0 times or more, not {n!r}")
         result: Any = wrap(self.node)
         along = find_dim(self.dims, dim, "diff")
         for _ in range(n):
@@ -168,77 +193,7 @@ class MovementMixin(TensorHandle):
         first = find_dim(self.dims, dim, "diff")
         return say(result, "diff", self, along=first, n=times) if n else result
 
-    def pad(
-        self,
-        pad_width: Mapping[Any, int | Sequence[int]] | None = None,
-        constant_values: Any = np.nan,
-        **by_name: Any,
-    ) -> DimTensor:
-        """Add positions without labels before and after, filled with a constant.
-
-        Parameters
-        ----------
-        pad_width : dict of Dim or str to int or (before, after), optional
-        constant_values : number
-        **by_name
-
-        Returns
-        -------
-        DimTensor
-            On a PadDim for each dim that gets longer.
-
-        Examples
-        --------
-        >>> import dimtensor as dt
-        >>> x = dt.data([1.0, 2.0], dims=dt.Dim("k", length=2))
-        >>> x.pad(k=(1, 0), constant_values=0.0).eval().values.tolist()
-        [0.0, 1.0, 2.0]
-        """
-        from dimtensor.tensor.handle import require_float
-        from dimtensor.tensor.joining import concat
-
-        result: Any = wrap(self.node)
-        if isinstance(constant_values, float) and self.categories is None:
-            result = wrap(require_float(self.node))
-        for key, width in gathered(pad_width, by_name, "pad", "numbers").items():
-            dim = find_dim(self.dims, key, "pad")
-            before, after = (width, width) if isinstance(width, int) else width
-            new = PadDim(dim, before, after)
-            if new is dim:
-                continue
-            pieces: list[Any] = [result]
-            dims: list[Dim] = [dim]
-            if before:
-                pieces.insert(0, _filler(result, dim, before, constant_values, "before"))
-                dims.insert(0, filler_dim(dim, before, "before"))
-            if after:
-                pieces.append(_filler(result, dim, after, constant_values, "after"))
-                dims.append(filler_dim(dim, after, "after"))
-            whole = concat(pieces, dims, name=dim.short)
-            (along,) = [d for d in whole.dims if d not in result.dims]
-            padded = wrap(relabel_node(whole.node, (along, new)))
-            options = _options(dim, (before, after), "constant_values", constant_values)
-            result = say(padded, "pad", result, **options)
-        return result
-
 
 def _options(dim: Dim, value: Any, fill: str, filled: Any) -> dict[str, Any]:
     """How a call is written: the dim, and the filling where it is not NaN."""
     return {dim.short: value} | ({} if filled is np.nan else {fill: filled})
-
-
-def filler_dim(dim: Dim, n: int, where: str = "fill") -> Dim:
-    """The dim of positions that are added to another."""
-    return NamedDim(f"{dim.short}:{where}", None, n)
-
-
-def _filler(x: Any, dim: Dim, n: int, value: Any, where: str = "fill") -> Any:
-    from dimtensor.tensor.constructors import full
-    from dimtensor.tensor.handle import as_node
-
-    if x.categories is not None:
-        raise DtypeError("labels are not filled up; use .codes")
-    node = as_node(value, [x.node], "the fill value")
-    if node.dtype != x.dtype and np.result_type(node.dtype, x.dtype).name != x.dtype:
-        raise DtypeError(f"the fill value {value!r} does not fit into {x.dtype}")
-    return full(filler_dim(dim, n, where), wrap(node))

@@ -1,0 +1,262 @@
+"""Positions added at the ends of a dim, and what stands there; as in xarray and NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dimtensor.dims import Dim, Dims, NamedDim, PadDim, find_dim
+from dimtensor.errors import (
+    DimError,
+    DtypeError,
+    InputError,
+    build_message,
+    did_you_mean,
+    listing,
+)
+from dimtensor.graph.dtypes import is_integer
+from dimtensor.graph.printing.words import say
+from dimtensor.graph.rebuilding.substitute import relabel_node
+from dimtensor.tensor.handle import TensorHandle, elemwise, wrap
+from dimtensor.tensor.selection.indexing import gathered
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+_STATISTICS = {"maximum": "max", "mean": "mean", "median": "median", "minimum": "min"}
+_COPIES = ("edge", "reflect", "symmetric", "wrap")
+_MODES = ("constant", "linear_ramp", *_COPIES, *_STATISTICS)
+
+
+class PaddingMixin(TensorHandle):
+    """Tensors with positions added at the ends of dims."""
+
+    __slots__ = ()
+
+    def pad(
+        self,
+        pad_width: Mapping[Any, int | Sequence[int]] | None = None,
+        mode: str = "constant",
+        stat_length: Any = None,
+        constant_values: Any = np.nan,
+        end_values: Any = 0,
+        reflect_type: str = "even",
+        **by_name: Any,
+    ) -> DimTensor:
+        """Add positions without labels before and after, as in xarray and ``numpy.pad``.
+
+        Parameters
+        ----------
+        pad_width : dict of Dim or str to int or (before, after), optional
+            Of several dims, one after the other, in the order in which they are given.
+        mode : str
+            What is added: ``"constant"``; the element at the end (``"edge"``); the elements beside
+            it, mirrored, without it (``"reflect"``) or with it (``"symmetric"``); those of the
+            other end (``"wrap"``); numbers in even steps to `end_values` (``"linear_ramp"``); or
+            a ``"maximum"``, ``"mean"``, ``"median"`` or ``"minimum"``.
+        stat_length : int, (before, after) or dict of them by dim, optional
+            Of how many elements at the ends a maximum and its like are; by default of all.
+        constant_values : number, (before, after) or dict of them by dim
+            NaN by default, which makes floats of integers.
+        end_values : number, (before, after) or dict of them by dim
+            Where linear ramps end.
+        reflect_type : {"even", "odd"}
+            Whether what is mirrored stays as it is, or is mirrored at the value of the element at
+            the end, too.
+        **by_name
+
+        Returns
+        -------
+        DimTensor
+            On a PadDim for each dim that gets longer. The labels that xarray repeats in some modes
+            are not given to what is added.
+
+        Raises
+        ------
+        DimError
+            If a dim is not there, or has no element that could be repeated.
+        InputError
+            If there is no such mode, or an option is not one of those that there are.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> x = dt.data([1.0, 2.0, 4.0], dims=dt.Dim("k", length=3))
+        >>> x.pad(k=(1, 0), constant_values=0.0).values.tolist()
+        [0.0, 1.0, 2.0, 4.0]
+        >>> x.pad(k=2, mode="reflect").values.tolist()
+        [4.0, 2.0, 1.0, 2.0, 4.0, 2.0, 1.0]
+        """
+        from dimtensor.tensor.handle import require_float
+
+        _require("mode", mode, _MODES)
+        _require("reflect_type", reflect_type, ("even", "odd"))
+        result: Any = wrap(self.node)
+        widths = gathered(pad_width, by_name, "pad", "numbers")
+        pairs = {find_dim(self.dims, key, "pad"): _pair(width) for key, width in widths.items()}
+        constants, ends, lengths = (
+            _by_dim(self.dims, option) for option in (constant_values, end_values, stat_length)
+        )
+        if mode == "constant" and self.categories is None:
+            if any(isinstance(each, float) for dim in pairs for each in constants(dim)):
+                result = wrap(require_float(self.node))
+        for dim, (before, after) in pairs.items():
+            new = PadDim(dim, before, after)
+            if new is dim:
+                continue
+            shown: dict[str, Any] = {dim.short: (before, after)}
+            if mode == "constant":
+                padded = _joined(result, dim, new, _constant(constants(dim)))
+                if constant_values is not np.nan:
+                    shown["constant_values"] = constant_values
+            else:
+                shown["mode"] = mode
+                padded = _padded(result, dim, new, mode, lengths(dim), ends(dim), reflect_type)
+            result = say(padded, "pad", result, **shown)
+        return result
+
+
+def _require(what: str, value: Any, known: Sequence[str]) -> None:
+    if value not in known:
+        raise InputError(
+            build_message(
+                f"pad: there is no {what} {value!r}{did_you_mean(str(value), known)}",
+                [(what, listing(known, len(known)))],
+            )
+        )
+
+
+def _pair(value: Any) -> tuple[Any, Any]:
+    """What is given for both ends at once, or for each."""
+    if isinstance(value, (tuple, list)):
+        if len(value) != 2:
+            raise InputError(f"pad: for both ends there are two values, not {value!r}")
+        return tuple(value)
+    return value, value
+
+
+def _by_dim(dims: Dims, given: Any) -> Callable[[Dim], tuple[Any, Any]]:
+    """What is given for each end of a dim, at once for all dims or by dim."""
+    if not isinstance(given, Mapping):
+        return lambda dim: _pair(given)
+    known = {find_dim(dims, key, "pad"): _pair(value) for key, value in given.items()}
+    return lambda dim: known.get(dim, (0, 0))
+
+
+# makes what is added to a tensor along a dim: as many positions, at one end
+_Fill = Callable[[Any, Dim, int, str], Any]
+
+
+def _constant(values: tuple[Any, Any]) -> _Fill:
+    return lambda x, dim, n, where: filler(x, dim, n, values[where == "after"], where)
+
+
+def _joined(x: DimTensor, dim: Dim, new: PadDim, fill: _Fill) -> DimTensor:
+    """A tensor between what is added at its ends."""
+    from dimtensor.tensor.joining import concat
+
+    pieces: list[Any] = [x]
+    dims: list[Dim] = [dim]
+    if new.before:
+        pieces.insert(0, fill(x, dim, new.before, "before"))
+        dims.insert(0, filler_dim(dim, new.before, "before"))
+    if new.after:
+        pieces.append(fill(x, dim, new.after, "after"))
+        dims.append(filler_dim(dim, new.after, "after"))
+    whole = concat(pieces, dims, name=dim.short)
+    (along,) = [d for d in whole.dims if d not in x.dims]
+    return wrap(relabel_node(whole.node, (along, new)))
+
+
+def _padded(
+    x: DimTensor, dim: Dim, new: PadDim, mode: str, lengths: Any, ends: Any, reflect_type: str
+) -> DimTensor:
+    """A tensor with what follows from its own elements at its ends."""
+    if dim.length == 0:
+        raise DimError(f"pad: {dim.title} has no elements, so mode {mode!r} has none to add")
+    if mode in _COPIES:
+        if reflect_type == "odd" and mode in ("reflect", "symmetric"):
+            return _turned(x, dim, new, mode)
+        return _copied(x, dim, new, mode)
+
+    def statistic(x: DimTensor, dim: Dim, n: int, where: str) -> DimTensor:
+        most = lengths[where == "after"]
+        if most is not None and (not isinstance(most, (int, np.integer)) or most < 1):
+            raise InputError(f"pad: stat_length is at least 1, not {most!r}")
+        outer = slice(None, most) if where == "before" else slice(-(most or 0) or None, None)
+        chosen = x.isel({dim: outer})
+        (over,) = [d for d in chosen.dims if d.namespace == dim.namespace]
+        found = getattr(chosen, _STATISTICS[mode])(over)
+        if is_integer(x.dtype):  # as NumPy has it
+            found = elemwise("round", found).astype(x.dtype)
+        return found.expand(filler_dim(dim, n, where))
+
+    def ramp(x: DimTensor, dim: Dim, n: int, where: str) -> DimTensor:
+        from dimtensor.tensor.constructors import arange
+
+        steps = arange(filler_dim(dim, n, where))
+        steps = steps if where == "before" else (n - 1) - steps
+        end, edge = ends[where == "after"], x.isel({dim: 0 if where == "before" else -1})
+        # the order of operations is that of numpy.linspace
+        value = steps * ((edge - end) / n) + end
+        if is_integer(x.dtype):
+            return elemwise("floor", value).astype(x.dtype)
+        return value.astype(x.dtype)
+
+    return _joined(x, dim, new, ramp if mode == "linear_ramp" else statistic)
+
+
+def _copied(x: DimTensor, dim: Dim, new: PadDim, mode: str) -> DimTensor:
+    """Elements of the tensor itself at its ends."""
+    from dimtensor.tensor.selection.reindex import moved_to
+
+    if dim.length is None:
+        return x.isel({dim: _sources(dim, new, mode)[0]})
+    numbers: Any = np.pad(np.arange(dim.length), (new.before, new.after), mode=mode)  # type: ignore[call-overload]
+    return moved_to(x, dim, numbers, new)
+
+
+def _sources(dim: Dim, new: PadDim, mode: str) -> tuple[Any, Any, Any]:
+    """Where elements come from, whether they are mirrored, and how many periods away they are."""
+    from dimtensor.tensor.constructors import arange, length
+
+    places = arange(new) - new.before
+    n = elemwise("maximum", length(dim), 1)
+    if mode == "edge":
+        return elemwise("minimum", elemwise("maximum", places, 0), n - 1), None, None
+    if mode == "wrap":
+        return places % n, None, None
+    period = elemwise("maximum", 2 * (n - 1), 1) if mode == "reflect" else 2 * n
+    end = n - 1 if mode == "reflect" else n - 0.5  # where what is mirrored begins
+    within = places % period
+    mirrored = elemwise("greater", within, end)
+    back = (period if mode == "reflect" else period - 1) - within
+    return elemwise("where", mirrored, back, within), mirrored, places // period
+
+
+def _turned(x: DimTensor, dim: Dim, new: PadDim, mode: str) -> DimTensor:
+    """Elements mirrored at the ends and at the values that are there."""
+    at, mirrored, periods = _sources(dim, new, mode)
+    first, last, taken = x.isel({dim: 0}), x.isel({dim: -1}), x.isel({dim: at})
+    value = elemwise("where", mirrored, 2 * last - taken, taken)
+    away = value + periods.astype(x.dtype) * (2 * (last - first))
+    return elemwise("where", elemwise("equal", periods, 0), value, away)
+
+
+def filler_dim(dim: Dim, n: int, where: str = "fill") -> Dim:
+    """The dim of positions that are added to another."""
+    return NamedDim(f"{dim.short}:{where}", None, n)
+
+
+def filler(x: Any, dim: Dim, n: int, value: Any, where: str = "fill") -> Any:
+    from dimtensor.tensor.constructors import full
+    from dimtensor.tensor.handle import as_node
+
+    if x.categories is not None:
+        raise DtypeError("labels are not filled up; use .codes")
+    node = as_node(value, [x.node], "the fill value")
+    if node.dtype != x.dtype and np.result_type(node.dtype, x.dtype).name != x.dtype:
+        raise DtypeError(f"the fill value {value!r} does not fit into {x.dtype}")
+    return full(filler_dim(dim, n, where), wrap(node))
