@@ -42,10 +42,7 @@ from dimtensor.interop.pytensor import pytensor_mode as pytensor_mode
 from dimtensor.tensor import linalg as linalg
 from dimtensor.tensor.along import fft as fft
 from dimtensor.tensor.along.convolution import convolve as convolve
-from dimtensor.tensor.along.statistics import corr as corr
-from dimtensor.tensor.along.statistics import cov as cov
 from dimtensor.tensor.along.statistics import cross as cross
-from dimtensor.tensor.along.statistics import polyval as polyval
 from dimtensor.tensor.along.statistics import searchsorted as searchsorted
 from dimtensor.tensor.along.time import fourier as fourier
 from dimtensor.tensor.along.time import one_hot as one_hot
@@ -132,6 +129,9 @@ from dimtensor.tensor.linalg import trace as trace
 from dimtensor.tensor.linalg.contract import dot as dot
 from dimtensor.tensor.positional.apply import apply as apply
 from dimtensor.tensor.positional.border import from_shaped as from_shaped
+from dimtensor.tensor.reductions.covariances import corr as corr
+from dimtensor.tensor.reductions.covariances import cov as cov
+from dimtensor.tensor.reductions.polynomials import polyval as polyval
 from dimtensor.tensor.simplify import Simplified as Simplified
 from dimtensor.tensor.simplify import simplify as simplify
 from dimtensor.tensor.tables.frame import frame as frame

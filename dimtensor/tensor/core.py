@@ -19,6 +19,8 @@ from dimtensor.tensor.handle import TensorHandle
 from dimtensor.tensor.reductions.cumulative import CumulativeMixin
 from dimtensor.tensor.reductions.exponentials import ExponentialMixin
 from dimtensor.tensor.reductions.order_statistics import OrderMixin
+from dimtensor.tensor.reductions.polynomials import PolynomialMixin
+from dimtensor.tensor.reductions.quantiles import QuantileMixin
 from dimtensor.tensor.selection.indexing import IndexingMixin
 from dimtensor.tensor.selection.reindex import ReindexMixin
 from dimtensor.tensor.values import ValuesMixin
@@ -29,6 +31,7 @@ class DimTensor(
     CumulativeMixin,
     ExponentialMixin,
     OrderMixin,
+    QuantileMixin,
     IndexingMixin,
     ReindexMixin,
     ElementMixin,
@@ -40,6 +43,7 @@ class DimTensor(
     MissingMixin,
     LabelMixin,
     StatisticsMixin,
+    PolynomialMixin,
     EvaluationMixin,
     ValuesMixin,
     TensorHandle,

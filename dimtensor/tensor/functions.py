@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from dimtensor.tensor.constructors import full_like, ones_like, zeros_like
 from dimtensor.tensor.elementwise import angle, clip, imag, real, round, where
-from dimtensor.tensor.handle import as_node, wrap
+from dimtensor.tensor.handle import TensorLike, as_node, wrap
 from dimtensor.tensor.joining import concat, stack
 from dimtensor.tensor.numpy_style import named_dims
+from dimtensor.tensor.reductions.basic import DimKey
+from dimtensor.tensor.reductions.quantiles import QuantileMethod
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -20,12 +25,14 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _tensor(x: Any) -> Any:
+def _tensor(x: TensorLike) -> DimTensor:
     return wrap(as_node(x))
 
 
 @named_dims
-def sum(x: Any, dim: Any = None, *, skipna: bool = False) -> DimTensor:
+def sum(
+    x: TensorLike, dim: DimKey = None, *, skipna: bool = False, min_count: int | None = None
+) -> DimTensor:
     """Sum over dims; see :meth:`DimTensor.sum`.
 
     Parameters
@@ -35,6 +42,8 @@ def sum(x: Any, dim: Any = None, *, skipna: bool = False) -> DimTensor:
         All dims by default.
     skipna : bool
         Whether NaN are left out.
+    min_count : int, optional
+        With `skipna`: how many elements must be left for a result that is not NaN.
 
     Returns
     -------
@@ -47,11 +56,13 @@ def sum(x: Any, dim: Any = None, *, skipna: bool = False) -> DimTensor:
     >>> dt.sum(x).item()
     3.0
     """
-    return _tensor(x).sum(dim, skipna=skipna)
+    return _tensor(x).sum(dim, skipna=skipna, min_count=min_count)
 
 
 @named_dims
-def prod(x: Any, dim: Any = None, *, skipna: bool = False) -> DimTensor:
+def prod(
+    x: TensorLike, dim: DimKey = None, *, skipna: bool = False, min_count: int | None = None
+) -> DimTensor:
     """Product over dims; see :meth:`DimTensor.prod`.
 
     Parameters
@@ -61,6 +72,8 @@ def prod(x: Any, dim: Any = None, *, skipna: bool = False) -> DimTensor:
         All dims by default.
     skipna : bool
         Whether NaN are left out.
+    min_count : int, optional
+        With `skipna`: how many elements must be left for a result that is not NaN.
 
     Returns
     -------
@@ -73,11 +86,11 @@ def prod(x: Any, dim: Any = None, *, skipna: bool = False) -> DimTensor:
     >>> dt.prod(x).item()
     6.0
     """
-    return _tensor(x).prod(dim, skipna=skipna)
+    return _tensor(x).prod(dim, skipna=skipna, min_count=min_count)
 
 
 @named_dims
-def mean(x: Any, dim: Any = None, *, skipna: bool = False) -> DimTensor:
+def mean(x: TensorLike, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
     """Arithmetic mean over dims; see :meth:`DimTensor.mean`.
 
     Parameters
@@ -103,7 +116,7 @@ def mean(x: Any, dim: Any = None, *, skipna: bool = False) -> DimTensor:
 
 
 @named_dims
-def var(x: Any, dim: Any = None, *, ddof: int = 0, skipna: bool = False) -> DimTensor:
+def var(x: TensorLike, dim: DimKey = None, *, ddof: int = 0, skipna: bool = False) -> DimTensor:
     """Variance over dims; see :meth:`DimTensor.var`.
 
     Parameters
@@ -131,7 +144,7 @@ def var(x: Any, dim: Any = None, *, ddof: int = 0, skipna: bool = False) -> DimT
 
 
 @named_dims
-def std(x: Any, dim: Any = None, *, ddof: int = 0, skipna: bool = False) -> DimTensor:
+def std(x: TensorLike, dim: DimKey = None, *, ddof: int = 0, skipna: bool = False) -> DimTensor:
     """Standard deviation over dims; see :meth:`DimTensor.std`.
 
     Parameters
@@ -159,7 +172,7 @@ def std(x: Any, dim: Any = None, *, ddof: int = 0, skipna: bool = False) -> DimT
 
 
 @named_dims
-def max(x: Any, dim: Any = None, *, skipna: bool = False) -> DimTensor:
+def max(x: TensorLike, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
     """Largest element over dims; see :meth:`DimTensor.max`. Of two tensors: ``dt.maximum``.
 
     Parameters
@@ -185,7 +198,7 @@ def max(x: Any, dim: Any = None, *, skipna: bool = False) -> DimTensor:
 
 
 @named_dims
-def min(x: Any, dim: Any = None, *, skipna: bool = False) -> DimTensor:
+def min(x: TensorLike, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
     """Smallest element over dims; see :meth:`DimTensor.min`. Of two tensors: ``dt.minimum``.
 
     Parameters
@@ -211,7 +224,7 @@ def min(x: Any, dim: Any = None, *, skipna: bool = False) -> DimTensor:
 
 
 @named_dims
-def all(x: Any, dim: Any = None) -> DimTensor:
+def all(x: TensorLike, dim: DimKey = None) -> DimTensor:
     """Whether all elements over dims are true.
 
     Parameters
@@ -235,7 +248,7 @@ def all(x: Any, dim: Any = None) -> DimTensor:
 
 
 @named_dims
-def any(x: Any, dim: Any = None) -> DimTensor:
+def any(x: TensorLike, dim: DimKey = None) -> DimTensor:
     """Whether one element over dims is true.
 
     Parameters
@@ -259,7 +272,7 @@ def any(x: Any, dim: Any = None) -> DimTensor:
 
 
 @named_dims
-def logsumexp(x: Any, dim: Any = None) -> DimTensor:
+def logsumexp(x: TensorLike, dim: DimKey = None) -> DimTensor:
     """Logarithm of the sum of exponentials over dims; see :meth:`DimTensor.logsumexp`.
 
     Parameters
@@ -283,7 +296,7 @@ def logsumexp(x: Any, dim: Any = None) -> DimTensor:
 
 
 @named_dims
-def softmax(x: Any, dim: Any = None) -> DimTensor:
+def softmax(x: TensorLike, dim: DimKey = None) -> DimTensor:
     """Exponentials divided by their sum over dims; see :meth:`DimTensor.softmax`.
 
     Parameters
@@ -307,7 +320,7 @@ def softmax(x: Any, dim: Any = None) -> DimTensor:
 
 
 @named_dims
-def log_softmax(x: Any, dim: Any = None) -> DimTensor:
+def log_softmax(x: TensorLike, dim: DimKey = None) -> DimTensor:
     """Logarithm of the softmax over dims; see :meth:`DimTensor.log_softmax`.
 
     Parameters
@@ -331,7 +344,7 @@ def log_softmax(x: Any, dim: Any = None) -> DimTensor:
 
 
 @named_dims
-def cumsum(x: Any, dim: Any = None, *, skipna: bool = False) -> DimTensor:
+def cumsum(x: TensorLike, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
     """Running sum along dims; see :meth:`DimTensor.cumsum`.
 
     Parameters
@@ -357,7 +370,7 @@ def cumsum(x: Any, dim: Any = None, *, skipna: bool = False) -> DimTensor:
 
 
 @named_dims
-def cumprod(x: Any, dim: Any = None, *, skipna: bool = False) -> DimTensor:
+def cumprod(x: TensorLike, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
     """Running product along dims; see :meth:`DimTensor.cumprod`.
 
     Parameters
@@ -383,7 +396,7 @@ def cumprod(x: Any, dim: Any = None, *, skipna: bool = False) -> DimTensor:
 
 
 @named_dims
-def median(x: Any, dim: Any = None, *, skipna: bool = False) -> DimTensor:
+def median(x: TensorLike, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
     """Middle element over dims; see :meth:`DimTensor.median`.
 
     Parameters
@@ -409,15 +422,24 @@ def median(x: Any, dim: Any = None, *, skipna: bool = False) -> DimTensor:
 
 
 @named_dims
-def quantile(x: Any, q: Any, dim: Any = None, *, skipna: bool = False) -> DimTensor:
+def quantile(
+    x: TensorLike,
+    q: float | Sequence[float] | np.ndarray | DimTensor,
+    dim: DimKey = None,
+    *,
+    method: QuantileMethod = "linear",
+    skipna: bool = False,
+) -> DimTensor:
     """Quantiles over dims; see :meth:`DimTensor.quantile`.
 
     Parameters
     ----------
     x : DimTensor, array or number
-    q : float or list of float
+    q : float, list of float or DimTensor
     dim : Dim, str or iterable of them, optional
         All dims by default.
+    method : str
+        One of NumPy's methods.
     skipna : bool
         Whether NaN are left out.
 
@@ -432,4 +454,4 @@ def quantile(x: Any, q: Any, dim: Any = None, *, skipna: bool = False) -> DimTen
     >>> dt.quantile(x, 0.25).item()
     1.5
     """
-    return _tensor(x).quantile(q, dim, skipna=skipna)
+    return _tensor(x).quantile(q, dim, method=method, skipna=skipna)

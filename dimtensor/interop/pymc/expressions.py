@@ -451,9 +451,10 @@ def _reduce(reader: Expressions, variable: Any, axes: Axes) -> Any:
 
 def _softmax(reader: Expressions, variable: Any, axes: Axes) -> Any:
     op, (x,) = variable.owner.op, variable.owner.inputs
-    dims = [axes[at] for at in (range(len(axes)) if op.axis is None else op.axis)]
+    asked = [axes[at] for at in (range(len(axes)) if op.axis is None else op.axis)]
     found = reader.read(x, _against(x, axes))
-    if any(dim not in found.dims for dim in dims):
+    dims = [dim for dim in asked if dim is not None and dim in found.dims]
+    if len(dims) < len(asked):
         return None
     return (softmax if isinstance(op, Softmax) else log_softmax)(found, dims)
 

@@ -6,23 +6,32 @@ One default differs: ``skipna`` is False, because a log density that skips its N
 from __future__ import annotations
 
 from collections.abc import Iterable
+from types import EllipsisType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dimtensor.dims import Dim, Dims, find_dims, without
+from dimtensor.errors import InputError
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import ReduceAttrs
 from dimtensor.graph.dtypes import is_complex, is_inexact
 from dimtensor.graph.printing.words import say
-from dimtensor.tensor.handle import TensorHandle, constant, elemwise, require_float, wrap
+from dimtensor.tensor.handle import (
+    TensorHandle,
+    TensorLike,
+    constant,
+    elemwise,
+    require_float,
+    wrap,
+)
 from dimtensor.tensor.numpy_style import with_named_dims
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
     from dimtensor.tensor.reductions.weighted import Weighted
 
-DimKey = Dim | str | Iterable[Dim | str] | None
+DimKey = Dim | str | Iterable[Dim | str] | EllipsisType | None
 
 
 def reduced(x: Node, name: str, dims: Dims) -> DimTensor:
@@ -50,7 +59,9 @@ class ReductionMixin(TensorHandle):
     def _dims(self, dim: DimKey, what: str) -> Dims:
         return tuple(sorted(find_dims(self.dims, dim, what), key=lambda d: d.sort_key))
 
-    def sum(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
+    def sum(
+        self, dim: DimKey = None, *, skipna: bool = False, min_count: int | None = None
+    ) -> DimTensor:
         """Sum over dims.
 
         Parameters
@@ -59,6 +70,8 @@ class ReductionMixin(TensorHandle):
             All dims by default.
         skipna : bool
             Whether NaN count as 0.
+        min_count : int, optional
+            With `skipna`: how many elements must be left for a result that is not NaN.
 
         Returns
         -------
@@ -69,6 +82,8 @@ class ReductionMixin(TensorHandle):
         ------
         DimError
             If a dim is not there.
+        InputError
+            If `min_count` is given without `skipna`.
 
         Examples
         --------
@@ -76,10 +91,11 @@ class ReductionMixin(TensorHandle):
         >>> float(dt.data([1.0, 2.0], dims=dt.Dim("k")).sum().eval())
         3.0
         """
-        dims = self._dims(dim, "sum")
-        return self._reduced("sum", 0, dims, skipna)
+        return self._reduced("sum", 0, self._dims(dim, "sum"), skipna, min_count)
 
-    def prod(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
+    def prod(
+        self, dim: DimKey = None, *, skipna: bool = False, min_count: int | None = None
+    ) -> DimTensor:
         """Product over dims; see :meth:`sum`.
 
         Parameters
@@ -88,6 +104,8 @@ class ReductionMixin(TensorHandle):
             All dims by default.
         skipna : bool
             Whether NaN are left out.
+        min_count : int, optional
+            With `skipna`: how many elements must be left for a result that is not NaN.
 
         Returns
         -------
@@ -98,6 +116,8 @@ class ReductionMixin(TensorHandle):
         ------
         DimError
             If a dim is not there.
+        InputError
+            If `min_count` is given without `skipna`.
 
         Examples
         --------
@@ -105,11 +125,18 @@ class ReductionMixin(TensorHandle):
         >>> dt.data([2.0, 3.0], dims=dt.Dim("k")).prod().item()
         6.0
         """
-        return self._reduced("prod", 1, self._dims(dim, "prod"), skipna)
+        return self._reduced("prod", 1, self._dims(dim, "prod"), skipna, min_count)
 
-    def _reduced(self, name: str, fill: Any, dims: Dims, skipna: bool) -> DimTensor:
+    def _reduced(
+        self, name: str, fill: Any, dims: Dims, skipna: bool, min_count: int | None
+    ) -> DimTensor:
+        least = checked_min_count(name, min_count, skipna)
         result = reduced(self._present(fill, skipna), name, dims)
-        return say(result, name, self, over=dims, skipna=True) if skipna else result
+        if least:
+            result = where_enough(result, self.count(dims), least)
+        if not skipna:
+            return result
+        return say(result, name, self, over=dims, skipna=True, min_count=min_count)
 
     def max(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
         """Largest element over dims; NaN if one of them is, unless skipped. See :meth:`sum`.
@@ -342,8 +369,11 @@ class ReductionMixin(TensorHandle):
             gap = elemwise("abs", gap)
         squares = elemwise("square", gap).sum(dims, skipna=skipna)
         n = elemwise("subtract", self._mean_count(dims, skipna), ddof)
+        some = elemwise("greater", n, 0)
         n = elemwise("maximum", n, 0).astype(_real(x.dtype))
         result = elemwise("divide", squares, n)
+        if skipna and _is_float(x.node):
+            result = elemwise("where", some, result, np.nan)  # as NumPy has it for what is left
         return say(result, "var", self, over=dims, ddof=ddof or None, skipna=skipna)
 
     def std(self, dim: DimKey = None, *, ddof: int = 0, skipna: bool = False) -> DimTensor:
@@ -380,8 +410,8 @@ class ReductionMixin(TensorHandle):
         result = root_of_variance(self.var(dims, ddof=ddof, skipna=skipna))
         return say(result, "std", self, over=dims, ddof=ddof or None, skipna=skipna)
 
-    def weighted(self, weights: Any) -> Weighted:
-        """Weighted sums and means, as in xarray.
+    def weighted(self, weights: TensorLike) -> Weighted:
+        """Weighted sums, means, variances and quantiles, as in xarray.
 
         Parameters
         ----------
@@ -391,7 +421,13 @@ class ReductionMixin(TensorHandle):
         Returns
         -------
         Weighted
-            Its ``sum`` and ``mean`` reduce over dims.
+            With ``sum``, ``mean``, ``var``, ``std``, ``sum_of_squares``, ``sum_of_weights`` and
+            ``quantile``, over dims.
+
+        Raises
+        ------
+        InputError
+            If weights are missing.
 
         Examples
         --------
@@ -401,10 +437,35 @@ class ReductionMixin(TensorHandle):
         >>> float(x.weighted(w).mean().eval())
         1.5
         """
-        from dimtensor.tensor.handle import as_node
-        from dimtensor.tensor.reductions.weighted import Weighted
+        from dimtensor.tensor.reductions.weighted import Weighted, as_weights
 
-        return Weighted(self, wrap(as_node(weights, [self.node], "weights")))
+        return Weighted(self, as_weights(weights, self, "weighted"))
+
+
+def checked_min_count(name: str, min_count: int | None, skipna: bool) -> int:
+    """How many elements must be left; 0 where nothing is asked.
+
+    Raises
+    ------
+    InputError
+        If it is no number, or nothing is left out.
+    """
+    if min_count is None:
+        return 0
+    if isinstance(min_count, bool) or not isinstance(min_count, (int, np.integer)):
+        raise InputError(f"{name}: min_count is an integer, not {min_count!r}")
+    if not skipna:
+        raise InputError(
+            f"{name}: min_count counts the elements that are left where NaN are left out; it goes "
+            "with skipna=True"
+        )
+    return int(min_count)
+
+
+def where_enough(value: DimTensor, present: DimTensor, least: int) -> DimTensor:
+    """A value, or NaN where there are too few elements for one."""
+    value = wrap(require_float(value.node))
+    return elemwise("where", elemwise("greater_equal", present, least), value, np.nan)
 
 
 def root_of_variance(variance: DimTensor) -> DimTensor:

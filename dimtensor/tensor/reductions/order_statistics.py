@@ -1,19 +1,21 @@
-"""Extremes, sorting and quantiles along dims; names and defaults as in xarray."""
+"""Places and labels of extremes, sorting; names and defaults as in xarray."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from dimtensor.dims import Dim, Dims, ProductDim, SortedDim, only_dim, without
-from dimtensor.errors import DtypeError, InputError
+from dimtensor.dims import Dim, Dims, ProductDim, SortedDim, dim_labels, only_dim, without
+from dimtensor.errors import InputError, LabelError, build_message
 from dimtensor.graph import make
 from dimtensor.graph.attrs import AlongAttrs, SortAttrs
-from dimtensor.graph.dtypes import is_complex
+from dimtensor.graph.dtypes import is_inexact
 from dimtensor.graph.printing.words import say
-from dimtensor.tensor.handle import elemwise, require_float, wrap
+from dimtensor.tensor.check import check
+from dimtensor.tensor.handle import elemwise, wrap
 from dimtensor.tensor.numpy_style import with_named_dims
 from dimtensor.tensor.reductions.basic import DimKey, ReductionMixin
 
@@ -23,13 +25,23 @@ if TYPE_CHECKING:
 
 @with_named_dims
 class OrderMixin(ReductionMixin):
-    """Methods that depend on the order of elements: extremes, sorting, quantiles."""
+    """Methods that depend on the order of elements: places of extremes, sorting."""
 
     __slots__ = ()
 
     # -- positions and labels of extremes ----------------------------------------------------------
 
-    def argmax(self, dim: DimKey = None) -> Any:
+    @overload
+    def argmax(  # type: ignore[overload-overlap]  # a str is also an iterable of str
+        self, dim: Dim | str | None = None, *, skipna: bool = False
+    ) -> DimTensor: ...
+    @overload
+    def argmax(
+        self, dim: Iterable[Dim | str] | EllipsisType, *, skipna: bool = False
+    ) -> dict[str, DimTensor]: ...
+    def argmax(
+        self, dim: DimKey = None, *, skipna: bool = False
+    ) -> DimTensor | dict[str, DimTensor]:
         """Position of the largest element.
 
         Parameters
@@ -37,6 +49,9 @@ class OrderMixin(ReductionMixin):
         dim : Dim, str or iterable of them, optional
             One dim: positions along it. Several, or ``...``: a dict of positions by name of dim.
             It may be left out where there is only one.
+        skipna : bool
+            Whether NaN are left out; else the first NaN counts as the largest element. Where all
+            are missing there is no position, and the call raises :class:`CheckError`.
 
         Returns
         -------
@@ -53,15 +68,28 @@ class OrderMixin(ReductionMixin):
         >>> import dimtensor as dt
         >>> dt.data([1.0, 3.0, 2.0], dims=dt.Dim("k")).argmax().item()
         1
+        >>> dt.data([1.0, float("nan"), 2.0], dims=dt.Dim("k")).argmax(skipna=True).item()
+        2
         """
-        return self._arg("argmax", dim)
+        return self._arg("argmax", dim, skipna)
 
-    def argmin(self, dim: DimKey = None) -> Any:
+    @overload
+    def argmin(  # type: ignore[overload-overlap]
+        self, dim: Dim | str | None = None, *, skipna: bool = False
+    ) -> DimTensor: ...
+    @overload
+    def argmin(
+        self, dim: Iterable[Dim | str] | EllipsisType, *, skipna: bool = False
+    ) -> dict[str, DimTensor]: ...
+    def argmin(
+        self, dim: DimKey = None, *, skipna: bool = False
+    ) -> DimTensor | dict[str, DimTensor]:
         """Position of the smallest element; see :meth:`argmax`.
 
         Parameters
         ----------
         dim : Dim, str or iterable of them, optional
+        skipna : bool
 
         Returns
         -------
@@ -73,19 +101,16 @@ class OrderMixin(ReductionMixin):
         >>> dt.data([3.0, 1.0, 2.0], dims=dt.Dim("k")).argmin().item()
         1
         """
-        return self._arg("argmin", dim)
+        return self._arg("argmin", dim, skipna)
 
-    def _arg(self, name: str, dim: DimKey) -> Any:
+    def _arg(self, name: str, dim: DimKey, skipna: bool) -> DimTensor | dict[str, DimTensor]:
         if dim is None or isinstance(dim, (Dim, str)):
-            return wrap(
-                make("arg_reduce", (self.node,), AlongAttrs(name, only_dim(self.dims, dim, name)))
-            )
+            return _position(wrap(self.node), name, only_dim(self.dims, dim, name), skipna)
         dims = self._dims(dim, name)
         if len(dims) == 1:
-            return {dims[0].short: self._arg(name, dims[0])}
+            return {dims[0].short: _position(wrap(self.node), name, dims[0], skipna)}
         product = ProductDim(dims)
-        merged = make("merge", (self.node,), product)
-        flat = wrap(make("arg_reduce", (merged,), AlongAttrs(name, product)))
+        flat = _position(wrap(make("merge", (self.node,), product)), name, product, skipna)
         positions: dict[str, DimTensor] = {}
         for factor in reversed(product.factors):
             n = wrap(make("length", (), factor))
@@ -93,17 +118,31 @@ class OrderMixin(ReductionMixin):
             flat = elemwise("floor_divide", flat, n)
         return dict(reversed(positions.items()))
 
-    def idxmax(self, dim: Dim | str | None = None) -> DimTensor:
+    def idxmax(
+        self, dim: Dim | str | None = None, *, skipna: bool = False, fill_value: Any = None
+    ) -> DimTensor:
         """Label of the largest element along a dim, as a tensor of labels.
 
         Parameters
         ----------
         dim : Dim or str, optional
             It may be left out where there is only one.
+        skipna : bool
+            Whether NaN are left out; else the first NaN counts as the largest element.
+        fill_value : label or number, optional
+            What stands where all elements are missing: a label of the dim; of a dim whose labels
+            are numbers also another number, NaN say. Without one such a call raises
+            :class:`CheckError`.
 
         Returns
         -------
         DimTensor
+            Labels of the dim; numbers, if the `fill_value` is a number that is no label.
+
+        Raises
+        ------
+        InputError
+            If the `fill_value` is neither, or given without `skipna`.
 
         Examples
         --------
@@ -111,16 +150,23 @@ class OrderMixin(ReductionMixin):
         >>> country = dt.Dim("country", coords=["Italy", "Kenya"])
         >>> dt.data([1.0, 2.0], dims=country).idxmax().eval().item()
         'Kenya'
+        >>> x = dt.data([float("nan")], dims=dt.Dim("year", coords=[2020]))
+        >>> x.idxmax(skipna=True, fill_value=float("nan")).item()
+        nan
         """
-        return self._idx("idxmax", "argmax", dim)
+        return self._idx("idxmax", "argmax", dim, skipna, fill_value)
 
-    def idxmin(self, dim: Dim | str | None = None) -> DimTensor:
-        """Label of the smallest element along a dim, as a tensor of labels.
+    def idxmin(
+        self, dim: Dim | str | None = None, *, skipna: bool = False, fill_value: Any = None
+    ) -> DimTensor:
+        """Label of the smallest element along a dim, as a tensor of labels; see :meth:`idxmax`.
 
         Parameters
         ----------
         dim : Dim or str, optional
             It may be left out where there is only one.
+        skipna : bool
+        fill_value : label or number, optional
 
         Returns
         -------
@@ -133,12 +179,25 @@ class OrderMixin(ReductionMixin):
         >>> dt.data([1.0, 2.0], dims=country).idxmin().eval().item()
         'Italy'
         """
-        return self._idx("idxmin", "argmin", dim)
+        return self._idx("idxmin", "argmin", dim, skipna, fill_value)
 
-    def _idx(self, name: str, position: str, dim: Dim | str | None) -> DimTensor:
+    def _idx(
+        self, name: str, position: str, dim: Dim | str | None, skipna: bool, fill_value: Any
+    ) -> DimTensor:
         along = only_dim(self.dims, dim, name)
-        codes = wrap(make("codes", (self._arg(position, along).node,), along))
-        return say(codes, name, self, along=along)
+        x = wrap(self.node)
+        if fill_value is not None and not skipna:
+            raise InputError(
+                f"{name}: fill_value stands where all elements are missing and left out; it goes "
+                "with skipna=True"
+            )
+        if fill_value is None or not is_inexact(self.dtype):
+            found = _labels_at(_position(x, position, along, skipna, name), along)
+        else:
+            none = elemwise("equal", x.count(along), 0)
+            at = _first_extreme(x, position, along)
+            found = filled_labels(name, none, fill_value, at, along)
+        return say(found, name, self, along=along, skipna=skipna, fill_value=fill_value)
 
     # -- order ------------------------------------------------------------------------------------
 
@@ -191,90 +250,64 @@ class OrderMixin(ReductionMixin):
         along = only_dim(self.dims, dim, "argsort")
         return wrap(make("argsort", (self.node,), SortAttrs(along, SortedDim(along))))
 
-    def median(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
-        """Middle element over dims, or the mean of the two middle ones.
 
-        Parameters
-        ----------
-        dim : Dim, str or iterable of them, optional
-            All dims by default.
-        skipna : bool
-            Whether NaN are left out.
+def _position(
+    x: DimTensor, name: str, along: Dim, skipna: bool, asked: str | None = None
+) -> DimTensor:
+    if not (skipna and is_inexact(x.dtype)):
+        return wrap(make("arg_reduce", (x.node,), AlongAttrs(name, along)))
+    some = elemwise("logical_not", elemwise("isnan", x)).any(along)
+    text = f"{asked or name}: all elements are missing along {along.title}"
+    return check(some, text, _first_extreme(x, name, along))
 
-        Returns
-        -------
-        DimTensor
-            Without the dims.
 
-        Raises
-        ------
-        DimError
-            If a dim is not there.
+def _first_extreme(x: DimTensor, name: str, along: Dim) -> DimTensor:
+    """The position of the extreme of what is not NaN, which may be infinite; 0 if all are NaN."""
+    extreme = x.max(along, skipna=True) if name == "argmax" else x.min(along, skipna=True)
+    there = elemwise("equal", x, extreme)
+    return wrap(make("arg_reduce", (there.node,), AlongAttrs("argmax", along)))
 
-        Examples
-        --------
-        >>> import dimtensor as dt
-        >>> dt.data([3.0, 1.0, 2.0, 7.0], dims=dt.Dim("k")).median().item()
-        2.5
-        """
-        dims = self._dims(dim, "median")
-        return say(
-            self.quantile(0.5, dims, skipna=skipna), "median", self, over=dims, skipna=skipna
-        )
 
-    def quantile(self, q: Any, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
-        """Quantiles over dims, interpolated linearly between order statistics.
+def _labels_at(position: DimTensor, along: Dim) -> DimTensor:
+    return wrap(make("codes", (position.node,), along))
 
-        Parameters
-        ----------
-        q : float or list of float
-            Between 0 and 1. Several give a dim ``quantile`` that has them as labels.
-        dim : Dim, str or iterable of them, optional
-            All dims by default.
-        skipna : bool
-            Whether NaN are left out; else a NaN makes the result NaN.
 
-        Returns
-        -------
-        DimTensor
-            Without the dims, and with ``quantile`` where `q` is a list.
+def filled_labels(
+    name: str, none: DimTensor, fill_value: Any, position: DimTensor, along: Dim
+) -> DimTensor:
+    """The labels of positions, and what stands where there is none.
 
-        Raises
-        ------
-        InputError
-            If a quantile is outside of 0 to 1.
+    Raises
+    ------
+    InputError
+        If that is no label of the dim, and not a number beside numbers.
+    """
+    labels = _labels_beside(name, fill_value, position, along)
+    return elemwise("where", none, fill_value, labels)
 
-        Notes
-        -----
-        Definition 7 of Hyndman and Fan, "Sample Quantiles in Statistical Packages", The American
-        Statistician 50 (1996), which is NumPy's default.
 
-        Examples
-        --------
-        >>> import dimtensor as dt
-        >>> dt.data([3.0, 1.0, 2.0], dims=dt.Dim("k")).quantile(0.25).item()
-        1.5
-        """
-        if np.ndim(q):
-            from dimtensor.tensor.joining import stack
+def _labels_beside(name: str, fill_value: Any, position: DimTensor, along: Dim) -> DimTensor:
+    """The labels of positions, as labels beside a label, as numbers beside a number."""
+    labels = dim_labels(along)
+    if labels is None:
+        return _labels_at(position, along)  # whether it is one is known when they arrive
+    try:
+        along.position(fill_value)
+    except LabelError:
+        number = isinstance(fill_value, (int, float, np.number))
+        if not number or labels.family != "number":
+            raise InputError(
+                build_message(
+                    f"{name}: fill_value {fill_value!r} is no label of {along.title}",
+                    [("dim", repr(along))],
+                    "a tensor of labels of a dim has no others; only where labels are numbers a "
+                    "number may stand beside them",
+                )
+            ) from None
+        from dimtensor.tensor.inputs import data
 
-            levels = np.asarray(q, dtype=float)
-            new = Dim("quantile", coords=levels)
-            each = [self.quantile(float(level), dim, skipna=skipna) for level in levels]
-            dims = self._dims(dim, "quantile")
-            return say(stack(each, new), "quantile", self, q=levels.tolist(), over=dims)
-        if not 0 <= q <= 1:
-            raise InputError(f"a quantile is between 0 and 1, not {q}")
-        dims = self._dims(dim, "quantile")
-        x = require_float(self.node)
-        if is_complex(x.dtype):
-            raise DtypeError("quantiles of complex numbers are not defined")
-        if not dims:
-            return wrap(x)
-        along = ProductDim(dims)
-        flat = wrap(make("merge", (x,), along) if len(dims) > 1 else x)
-        result = _quantile_along(flat, float(q), along, skipna)
-        return say(result, "quantile", self, q=float(q), over=dims, skipna=skipna)
+        return data(np.asarray(labels.values), dims=along).isel({along: position})
+    return _labels_at(position, along)
 
 
 def with_an_element(x: DimTensor, dims: Dims, fill: float) -> tuple[DimTensor, Dims]:
@@ -286,41 +319,3 @@ def with_an_element(x: DimTensor, dims: Dims, fill: float) -> tuple[DimTensor, D
             (dim,) = without(x.dims, before)
         grown.append(dim)
     return x, tuple(grown)
-
-
-def _quantile_along(x: DimTensor, q: float, along: Dim, skipna: bool) -> DimTensor:
-    # NaN are last in order, and the value where there is no other element
-    padded, (longer,) = with_an_element(x, (along,), np.nan)
-    ordered, ranks = padded.sort(longer), SortedDim(longer)
-    present = x.count(along) if skipna else x._n((along,))
-    value = in_order(present, q, x.dtype, lambda rank: ordered.isel({ranks: rank}))
-    if skipna:
-        return elemwise("where", elemwise("greater", present, 0), value, np.nan)
-    return elemwise("where", elemwise("isnan", x).any(along), np.nan, value)
-
-
-def in_order(
-    count: DimTensor, q: float, dtype: str, element: Callable[[DimTensor], DimTensor]
-) -> DimTensor:
-    """A quantile of some elements, on the line between the two that are next to it in order.
-
-    Parameters
-    ----------
-    count : DimTensor
-        How many elements there are.
-    q : float
-    dtype : str
-        That of the elements.
-    element : callable
-        The element of a rank, counted from 0.
-    """
-    place = elemwise("multiply", elemwise("subtract", count, 1), q)
-    low = elemwise("floor", place)
-    share = elemwise("subtract", place, low).astype(dtype)
-    last = elemwise("maximum", elemwise("subtract", count, 1), 0)
-    below = elemwise("maximum", low.astype("int64"), 0)
-    above = elemwise("minimum", elemwise("add", below, 1), last)
-    first, second = element(below), element(above)
-    # no infinity times 0
-    gap = elemwise("where", elemwise("equal", share, 0), 0, elemwise("subtract", second, first))
-    return elemwise("add", first, elemwise("multiply", gap, share))

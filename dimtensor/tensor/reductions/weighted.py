@@ -1,24 +1,50 @@
-"""Weighted sums and means."""
+"""Weighted sums, means, variances and quantiles."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from dimtensor.dims import Dims, find_dims
+import numpy as np
+
+from dimtensor.dims import Dim, Dims, ProductDim, SortedDim, find_dims
+from dimtensor.errors import InputError
+from dimtensor.graph import Node, make
+from dimtensor.graph.dtypes import is_inexact
 from dimtensor.graph.printing.words import say
-from dimtensor.tensor.handle import elemwise, require_float, wrap
+from dimtensor.tensor.handle import TensorHandle, as_node, elemwise, require_float, wrap
 from dimtensor.tensor.numpy_style import with_named_dims
 from dimtensor.tensor.reductions.basic import DimKey, root_of_variance
+from dimtensor.tensor.reductions.quantiles import levels_of, shown_levels
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
+
+
+def as_weights(weights: Any, beside: TensorHandle, what: str) -> DimTensor:
+    """Weights as a tensor; those that are true or false count 1 or 0.
+
+    Raises
+    ------
+    InputError
+        If some are missing, as far as they are known.
+    """
+    node = as_node(weights, [beside.node], f"the weights of {what}")
+    if _is_missing(node):
+        raise InputError(f"{what}: weights are missing; those of weights.fillna(0.0) count nothing")
+    return wrap(make("cast", (node,), "int64") if node.dtype == "bool" else node)
+
+
+def _is_missing(node: Node) -> bool:
+    return node.kind == "data" and is_inexact(node.dtype) and np.isnan(node.attrs.values).any()
 
 
 @with_named_dims
 class Weighted:
     """Reductions of a tensor with weights, made by :meth:`DimTensor.weighted`.
 
-    NaN elements are left out, with their weights, as in xarray.
+    NaN elements are left out, with their weights, as in xarray; with ``skipna=False`` they make
+    the result NaN. The means of elements whose weights add up to 0 are NaN.
 
     Examples
     --------
@@ -27,9 +53,11 @@ class Weighted:
     >>> x = dt.data([1.0, 4.0, float("nan")], dims=k).weighted(dt.data([2.0, 1.0, 5.0], dims=k))
     >>> x.sum().item(), x.mean().item(), x.sum_of_weights().item(), x.var().item()
     (6.0, 2.0, 3.0, 2.0)
+    >>> x.mean(skipna=False).item()
+    nan
     """
 
-    def __init__(self, x: Any, weights: DimTensor):
+    def __init__(self, x: TensorHandle, weights: DimTensor):
         self._x = wrap(require_float(x.node))
         self._weights = weights
 
@@ -37,36 +65,131 @@ class Weighted:
         joint = elemwise("multiply", self._x, self._weights)
         return find_dims(joint.dims, dim, "weighted")
 
+    def _say(self, result: DimTensor, name: str, dim: DimKey, **options: Any) -> DimTensor:
+        return say(result, name, self._x, weights=self._weights, over=self._over(dim), **options)
+
     def sum_of_weights(self, dim: DimKey = None) -> DimTensor:
-        """Sum of the weights of the elements that are not NaN."""
+        """Sum of the weights of the elements that are not NaN; NaN where it is 0.
+
+        Parameters
+        ----------
+        dim : Dim, str or iterable of them, optional
+            All dims by default, as in all weighted reductions.
+        """
         present = elemwise("logical_not", elemwise("isnan", self._x))
         total = elemwise("where", present, self._weights, 0).sum(self._over(dim))
+        some = elemwise("not_equal", total, 0)
+        total = elemwise("where", some, wrap(require_float(total.node)), np.nan)
         return self._say(total, "sum_of_weights", dim)
 
-    def _say(self, result: DimTensor, name: str, dim: DimKey) -> DimTensor:
-        return say(result, name, self._x, weights=self._weights, over=self._over(dim))
+    def sum(self, dim: DimKey = None, *, skipna: bool = True) -> DimTensor:
+        """Sum of elements times weights.
 
-    def sum(self, dim: DimKey = None) -> DimTensor:
-        """Sum of elements times weights."""
-        total = elemwise("multiply", self._x, self._weights).sum(self._over(dim), skipna=True)
+        Parameters
+        ----------
+        dim : Dim, str or iterable of them, optional
+        skipna : bool
+            Whether NaN elements are left out, as in all weighted reductions.
+        """
+        present = wrap(self._x._present(0, skipna))
+        total = elemwise("multiply", present, self._weights).sum(self._over(dim))
         return self._say(total, "sum", dim)
 
-    def mean(self, dim: DimKey = None) -> DimTensor:
-        """Weighted mean."""
-        mean = elemwise("divide", self.sum(dim), self.sum_of_weights(dim))
+    def mean(self, dim: DimKey = None, *, skipna: bool = True) -> DimTensor:
+        """Weighted mean. See :meth:`sum` for `skipna`."""
+        mean = elemwise("divide", self.sum(dim, skipna=skipna), self.sum_of_weights(dim))
         return self._say(mean, "mean", dim)
 
-    def sum_of_squares(self, dim: DimKey = None) -> DimTensor:
-        """Weighted sum of squared distances from the weighted mean."""
+    def sum_of_squares(self, dim: DimKey = None, *, skipna: bool = True) -> DimTensor:
+        """Weighted sum of squared distances from the weighted mean. See :meth:`sum`."""
         gap = elemwise("subtract", self._x, self.mean(dim))
-        squares = Weighted(elemwise("square", gap), self._weights).sum(self._over(dim))
-        return self._say(squares, "sum_of_squares", dim)
+        squares = Weighted(elemwise("square", gap), self._weights)
+        return self._say(squares.sum(self._over(dim), skipna=skipna), "sum_of_squares", dim)
 
-    def var(self, dim: DimKey = None) -> DimTensor:
-        """Weighted variance."""
-        variance = elemwise("divide", self.sum_of_squares(dim), self.sum_of_weights(dim))
+    def var(self, dim: DimKey = None, *, skipna: bool = True) -> DimTensor:
+        """Weighted variance. See :meth:`sum` for `skipna`."""
+        squares = self.sum_of_squares(dim, skipna=skipna)
+        variance = elemwise("divide", squares, self.sum_of_weights(dim))
         return self._say(variance, "var", dim)
 
-    def std(self, dim: DimKey = None) -> DimTensor:
-        """Weighted standard deviation."""
-        return self._say(root_of_variance(self.var(dim)), "std", dim)
+    def std(self, dim: DimKey = None, *, skipna: bool = True) -> DimTensor:
+        """Weighted standard deviation. See :meth:`sum` for `skipna`."""
+        return self._say(root_of_variance(self.var(dim, skipna=skipna)), "std", dim)
+
+    def quantile(
+        self,
+        q: float | Sequence[float] | np.ndarray | DimTensor,
+        dim: DimKey = None,
+        *,
+        skipna: bool = True,
+    ) -> DimTensor:
+        """Weighted quantiles.
+
+        Parameters
+        ----------
+        q : float, list of float or DimTensor
+            Between 0 and 1; see :meth:`DimTensor.quantile`.
+        dim : Dim, str or iterable of them, optional
+        skipna : bool
+
+        Returns
+        -------
+        DimTensor
+
+        Raises
+        ------
+        InputError
+            If a quantile is outside of 0 to 1.
+
+        Notes
+        -----
+        Each element has the share of the quantile that falls on its part of the sum of weights,
+        where Kish's effective sample size, the squared sum of weights over the sum of their
+        squares, stands for the number of elements: Akinshin, "Weighted quantile estimators"
+        (2023). Of equal weights these are the quantiles of :meth:`DimTensor.quantile`.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> k = dt.Dim("k", length=3)
+        >>> x, w = dt.data([1.0, 4.0, 9.0], dims=k), dt.data([0.0, 1.0, 1.0], dims=k)
+        >>> x.weighted(w).quantile(0.5).item()
+        6.5
+        """
+        level = levels_of(q)
+        over = find_dims(self._x.dims, dim, "weighted") if dim is None else self._over(dim)
+        along = ProductDim(over)
+        x, weights = (wrap(_on(each, over, along)) for each in (self._x, self._weights))
+        missing = elemwise("isnan", x)
+        weights = elemwise("where", missing, 0.0, weights)
+        result = _weighted_quantile(x, weights, along, level)
+        if not skipna:
+            result = elemwise("where", missing.any(along), np.nan, result)
+        return say(result, "quantile", self._x, q=shown_levels(q), weights=self._weights, over=over)
+
+
+def _on(x: DimTensor, over: Dims, along: Dim) -> Node:
+    """A tensor with all of the dims, merged into one."""
+    node = x.expand(over).node
+    return make("merge", (node,), along) if len(over) > 1 else node
+
+
+def _weighted_quantile(
+    x: DimTensor, weights: DimTensor, along: Dim, q: float | DimTensor
+) -> DimTensor:
+    """Of each element as much as its part of the sum of weights has of the quantile's."""
+    ranks, order = SortedDim(along), x.argsort(along)
+    ordered, sizes = x.isel({along: order}), weights.isel({along: order})
+    total = sizes.sum(ranks)
+    n = elemwise("square", total) / elemwise("square", sizes).sum(ranks)
+    end = (sizes / total).cumsum(ranks)
+    h = elemwise("minimum", elemwise("maximum", (n - 1) * q + 1, 1), n)
+    low, high = (h - 1) / n, h / n
+
+    def within(place: DimTensor) -> DimTensor:
+        return elemwise("maximum", low, elemwise("minimum", high, place))
+
+    part = (within(end) - within(end.shift({ranks: 1}, fill_value=0.0))) * n
+    counted = elemwise("where", elemwise("equal", part, 0), 0.0, ordered)  # it may be infinite
+    some = elemwise("not_equal", sizes, 0).any(ranks)
+    return elemwise("where", some, (counted * part).sum(ranks), np.nan)

@@ -19,27 +19,24 @@ from dimtensor.errors import (
     listing,
 )
 from dimtensor.graph import make
-from dimtensor.graph.attrs import DataAttrs, GroupAttrs
-from dimtensor.graph.dtypes import is_inexact, result_dtype
+from dimtensor.graph.attrs import DataAttrs
 from dimtensor.graph.infer import describe
-from dimtensor.graph.printing.words import say
-from dimtensor.tensor.handle import TensorHandle, as_node, elemwise, require_float, wrap
+from dimtensor.tensor.handle import TensorHandle, as_node, wrap
 from dimtensor.tensor.inputs import data_beside
 from dimtensor.tensor.numpy_style import with_named_dims
-from dimtensor.tensor.reductions.basic import root_of_variance
-from dimtensor.tensor.reductions.order_statistics import with_an_element
+from dimtensor.tensor.selection.group_arithmetic import GroupArithmetic
 from dimtensor.values.labelled import is_dataarray, is_pandas
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
-_REDUCTIONS = (
-    "sum", "mean", "min", "max", "std", "var", "count", "first", "last", "median"
+REDUCTIONS = (
+    "sum", "prod", "mean", "min", "max", "std", "var", "count", "any", "all", "first", "last",
+    "median",
 )  # fmt: skip
 
 _FILLED = "x.reindex(day=dates) or x.interp(day=dates) puts x on more dates, and ffill fills in"
 _INSTEAD = {
-    "prod": "of positive numbers, dt.exp(dt.log(x).groupby(labels).sum())",
     "agg": "groupby(labels).mean(), .sum() and the like, one by one",
     "apply": "groupby(labels).map(function) calls it with the groups",
     "reduce": "groupby(labels).map(function) calls it with the groups",
@@ -48,11 +45,13 @@ _INSTEAD = {
 
 
 @with_named_dims
-class GroupBy:
+class GroupBy(GroupArithmetic):
     """Elements of a tensor grouped along one dim, made by :meth:`DimTensor.groupby`.
 
     Every reduction gives a tensor on the dim of the groups; of a group without elements the sum
-    and count are 0, everything else is NaN.
+    and count are 0, the product is 1, and everything else is NaN. Running sums and products, and
+    what is computed with a tensor on the dim of the groups, keep the dim that is grouped:
+    ``x.groupby(month) - means``.
 
     Examples
     --------
@@ -64,13 +63,9 @@ class GroupBy:
     ([5.0, 2.0, 0.0], [2, 1, 0])
     >>> sold.max().sel(shop="north").item()
     4.0
+    >>> (sold / sold.sum()).values.tolist()
+    [0.2, 1.0, 0.8]
     """
-
-    def __init__(self, x: DimTensor, labels: DimTensor, along: Dim, groups: Dim):
-        self._x = x
-        self._labels = labels
-        self._along = along
-        self._groups = groups
 
     @classmethod
     def of(cls, x: DimTensor, labels: Any, categories: Dim | None) -> GroupBy:
@@ -129,177 +124,6 @@ class GroupBy:
             )
         return cls(x, wrap(node), node.dims[0], node.categories)  # type: ignore[arg-type]
 
-    def _of(self, x: DimTensor) -> GroupBy:
-        """Another tensor in the same groups."""
-        return GroupBy(x, self._labels, self._along, self._groups)
-
-    def _say(self, result: DimTensor, name: str, **options: Any) -> DimTensor:
-        return say(result, name, self._x, by=self._labels, **options)
-
-    def sum(self, *, skipna: bool = False) -> DimTensor:
-        """Sum of each group; 0 for an empty one.
-
-        Parameters
-        ----------
-        skipna : bool
-            Whether NaN are left out, as in all reductions of groups.
-
-        Examples
-        --------
-        >>> import dimtensor as dt
-        >>> obs, key = dt.Dim("obs"), dt.Dim("key", coords=["a", "b"])
-        >>> where = dt.data(["b", "a", "b"], dims=obs, categories=key)
-        >>> x = dt.data([1.0, 2.0, float("nan")], dims=obs)
-        >>> x.groupby(where).sum().eval().values.tolist()
-        [2.0, nan]
-        >>> x.groupby(where).mean(skipna=True).eval().values.tolist()
-        [2.0, 1.0]
-        """
-        x = wrap(self._x._present(0, skipna))
-        rest = tuple(dim for dim in x.dims if dim is not self._along)
-        from dimtensor.tensor.constructors import zeros
-
-        dtype = result_dtype("accumulate", (x.dtype,), "groupby")
-        start = zeros((*rest, self._groups), dtype=dtype)
-        total = start.sel({self._groups: self._labels}).inc(x.astype(dtype))
-        return self._say(total, "sum", skipna=skipna)
-
-    def count(self) -> DimTensor:
-        """Number of elements of each group that are not NaN."""
-        from dimtensor.tensor.constructors import ones
-
-        x = self._x
-        if _may_be_nan(x):
-            present = elemwise("logical_not", elemwise("isnan", x)).astype("int64")
-        else:
-            present = ones(x.dims, "int64")
-        return self._say(self._of(present).sum(), "count")
-
-    def _size(self, skipna: bool = False) -> DimTensor:
-        """Number of elements of each group."""
-        from dimtensor.tensor.constructors import ones
-
-        if skipna and _may_be_nan(self._x):
-            return self.count()
-        return self._of(ones(self._along, "int64")).sum()
-
-    def mean(self, *, skipna: bool = False) -> DimTensor:
-        """Mean of each group; NaN for an empty one. See :meth:`sum` for `skipna`."""
-        total = self._of(wrap(require_float(self._x.node))).sum(skipna=skipna)
-        return self._say(_quotient(total, self._size(skipna)), "mean", skipna=skipna)
-
-    def var(self, ddof: int = 0, *, skipna: bool = False) -> DimTensor:
-        """Variance of each group, with ``count - ddof`` in the divisor."""
-        x = wrap(require_float(self._x.node))
-        gap = elemwise("subtract", x, self._back(self._of(x).mean(skipna=skipna)))
-        squares = self._of(elemwise("square", gap)).sum(skipna=skipna)
-        quotient = _quotient(squares, elemwise("subtract", self._size(skipna), ddof))
-        if ddof > 0:
-            undefined = elemwise("isnan", quotient)
-            quotient = elemwise("where", undefined, _nothing_left(squares), quotient)
-        return self._say(quotient, "var", ddof=ddof or None, skipna=skipna)
-
-    def std(self, ddof: int = 0, *, skipna: bool = False) -> DimTensor:
-        """Standard deviation of each group."""
-        result = root_of_variance(self.var(ddof, skipna=skipna))
-        return self._say(result, "std", ddof=ddof or None, skipna=skipna)
-
-    def min(self, *, skipna: bool = False) -> DimTensor:
-        """Smallest element of each group; NaN for an empty one."""
-        return self._extreme("min", np.inf, skipna)
-
-    def max(self, *, skipna: bool = False) -> DimTensor:
-        """Largest element of each group; NaN for an empty one."""
-        return self._extreme("max", -np.inf, skipna)
-
-    def _extreme(self, which: str, fill: float, skipna: bool) -> DimTensor:
-        if not (skipna and _may_be_nan(self._x)):
-            return self._pick(which)
-        result = self._of(wrap(self._x._present(fill, True)))._pick(which)
-        found = elemwise("where", elemwise("greater", self.count(), 0), result, np.nan)
-        return self._say(found, which, skipna=True)
-
-    def first(self, *, skipna: bool = False) -> DimTensor:
-        """First element of each group, in the order of the dim; NaN for an empty one."""
-        if not (skipna and _may_be_nan(self._x)):
-            return self._pick("first")
-        from dimtensor.tensor.constructors import arange
-
-        places = arange(self._along, dtype="float64")
-        present = elemwise("where", elemwise("isnan", self._x), np.inf, places)
-        return self._say(self._at(self._of(present)._pick("min")), "first", skipna=True)
-
-    def last(self, *, skipna: bool = False) -> DimTensor:
-        """Last element of each group, in the order of the dim; NaN for an empty one."""
-        from dimtensor.tensor.constructors import arange
-
-        places = arange(self._along, dtype="float64")
-        if skipna and _may_be_nan(self._x):
-            places = elemwise("where", elemwise("isnan", self._x), -np.inf, places)
-        return self._say(self._at(self._of(places)._pick("max")), "last", skipna=skipna)
-
-    def median(self, *, skipna: bool = False) -> DimTensor:
-        """Median of each group; NaN for an empty one."""
-        return self._say(self.quantile(0.5, skipna=skipna), "median", skipna=skipna)
-
-    def quantile(self, q: float, *, skipna: bool = False) -> DimTensor:
-        """A quantile of each group, interpolated linearly; NaN for an empty one.
-
-        Parameters
-        ----------
-        q : float
-            Between 0 and 1.
-        skipna : bool
-            Whether NaN are left out; else a NaN makes the result NaN.
-
-        Raises
-        ------
-        InputError
-            If it is not between 0 and 1.
-
-        Examples
-        --------
-        >>> import dimtensor as dt
-        >>> obs, key = dt.Dim("obs"), dt.Dim("key", coords=["a", "b"])
-        >>> where = dt.data(["b", "a", "b", "b"], dims=obs, categories=key)
-        >>> x = dt.data([1.0, 2.0, 9.0, 3.0], dims=obs)
-        >>> x.groupby(where).median().values.tolist()
-        [2.0, 3.0]
-        """
-        from dimtensor.tensor.selection.group_quantiles import group_quantile
-
-        if np.ndim(q) or not 0 <= q <= 1:
-            raise InputError(f"a quantile of groups is a number between 0 and 1, not {q}")
-        x, size = wrap(require_float(self._x.node)), self._size()
-        start = size.cumsum(self._groups) - size
-        counted = self._size(skipna)
-        found = group_quantile(x, self._labels.codes, self._along, start, counted, float(q))
-        if not skipna:
-            missing = elemwise("isnan", x).astype("int64")
-            found = elemwise("where", self._of(missing).sum() > 0, np.nan, found)
-        return self._say(found, "quantile", q=float(q), skipna=skipna)
-
-    def _at(self, place: DimTensor) -> DimTensor:
-        """Elements at places along the dim, NaN for places that are not finite."""
-        there = elemwise("isfinite", place)
-        at = elemwise("where", there, place, 0.0).astype("int64")
-        x = wrap(require_float(self._x.node))
-        elements, (along,) = with_an_element(x, (self._along,), np.nan)
-        return elemwise("where", there, elements.isel({along: at}), np.nan)
-
-    def _pick(self, which: str) -> DimTensor:
-        codes = self._labels.codes.node
-        x = self._x.node
-        source = codes if which == "first" else x
-        at = make("group_position", (source, codes), GroupAttrs(which, self._along, self._groups))
-        empty = elemwise("less", wrap(at), 0)
-        elements, (along,) = with_an_element(wrap(require_float(x)), (self._along,), np.nan)
-        value = elements.isel({along: elemwise("maximum", wrap(at), 0)})
-        return self._say(elemwise("where", empty, np.nan, value), which)
-
-    def _back(self, result: DimTensor) -> DimTensor:
-        return result.sel({self._groups: self._labels})
-
     def map(self, function: Callable[[GroupBy], Any] | str | DimTensor) -> DimTensor:
         """Bring a result per group back to the elements.
 
@@ -326,12 +150,12 @@ class GroupBy:
         if isinstance(function, TensorHandle):
             result: Any = function
         elif isinstance(function, str):
-            if function not in _REDUCTIONS:
+            if function not in REDUCTIONS:
                 raise InputError(
                     build_message(
                         f"map: groups have no reduction {function!r}"
-                        f"{did_you_mean(function, _REDUCTIONS)}",
-                        [("reductions", listing(_REDUCTIONS))],
+                        f"{did_you_mean(function, REDUCTIONS)}",
+                        [("reductions", listing(REDUCTIONS))],
                     )
                 )
             result = getattr(self, function)()
@@ -350,7 +174,7 @@ class GroupBy:
 
         def __getattr__(self, name: str) -> NoReturn:
             hint = _INSTEAD.get(name)
-            text = f"groups have no {name!r}" + did_you_mean(name, _REDUCTIONS)
+            text = f"groups have no {name!r}" + did_you_mean(name, REDUCTIONS)
             raise NoAttributeError(build_message(text, hint=hint or ""), name=name, obj=self)
 
     def __repr__(self) -> str:
@@ -365,10 +189,6 @@ def _labels_found(values: Any) -> Coords:
         return Coords(index.sort_values())
     except TypeError:
         return Coords(index)
-
-
-def _may_be_nan(x: DimTensor) -> bool:
-    return is_inexact(x.dtype)
 
 
 def _no_labels(x: DimTensor, given: Dim | str) -> LabelError:
@@ -405,18 +225,6 @@ def _part_of_dates(x: DimTensor, name: str, part: str) -> Any:
             )
         )
     return getattr(dim, part)
-
-
-def _nothing_left(squares: DimTensor) -> DimTensor:
-    """A sum of squares divided by zero: infinite, or NaN if it is zero or NaN itself."""
-    return elemwise("where", elemwise("greater", squares, 0), np.inf, np.nan)
-
-
-def _quotient(total: DimTensor, count: DimTensor) -> DimTensor:
-    """A total divided by a number of elements, NaN where there are none."""
-    some = elemwise("greater", count, 0)
-    divisor = elemwise("maximum", count, 1).astype(total.dtype)
-    return elemwise("where", some, elemwise("divide", total, divisor), np.nan)
 
 
 def _as_categories(node: Any, categories: Dim | None) -> Any:

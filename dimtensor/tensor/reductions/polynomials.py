@@ -1,0 +1,298 @@
+"""Fits of polynomials of the labels of a dim, and their values; as in xarray and NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+import numpy as np
+
+from dimtensor.dims import Dim, dim_labels, find_dim
+from dimtensor.errors import InputError
+from dimtensor.graph.printing.words import say
+from dimtensor.tensor.along.coordinates import coordinate
+from dimtensor.tensor.constructors import eye, length, ones
+from dimtensor.tensor.handle import TensorHandle, TensorLike, elemwise, require_float, wrap
+from dimtensor.tensor.inputs import data
+from dimtensor.tensor.linalg.equations import solve
+from dimtensor.tensor.reductions.weighted import as_weights
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+
+def polyval(x: TensorLike, coefficients: DimTensor, degree: Dim | str = "degree") -> DimTensor:
+    """Values of a polynomial, by Horner's rule.
+
+    Parameters
+    ----------
+    x : DimTensor
+    coefficients : DimTensor
+        Along a dim whose labels are the degrees.
+    degree : Dim or str
+
+    Returns
+    -------
+    DimTensor
+
+    Raises
+    ------
+    DimError
+        If the coefficients lack the dim.
+    InputError
+        If its labels are no degrees.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> c = dt.data([2.0, 1.0], dims=dt.Dim("degree", coords=[2, 0]))
+    >>> dt.polyval(dt.data([0.0, 3.0], dims=dt.Dim("k")), c).values.tolist()
+    [1.0, 19.0]
+    """
+    along = find_dim(coefficients.dims, degree, "polyval")
+    labels = [] if along.coords is None else along.coords.tolist()
+    if not labels or not all(isinstance(each, int) and each >= 0 for each in labels):
+        raise InputError(f"polyval: the labels of {along.title} are no degrees: {labels}")
+    result: Any = 0.0
+    for power in range(max(labels), -1, -1):
+        result = result * x
+        if power in labels:
+            result = result + coefficients.sel({along: power})
+    return say(result, "polyval", x, coefficients)
+
+
+class PolynomialMixin(TensorHandle):
+    """Fits of polynomials along a dim."""
+
+    __slots__ = ()
+
+    @overload
+    def polyfit(
+        self,
+        dim: Dim | str,
+        deg: int,
+        *,
+        skipna: bool = False,
+        rcond: float | None = None,
+        w: TensorLike | Sequence[float] | None = None,
+        full: Literal[False] = False,
+        cov: Literal[False] = False,
+    ) -> DimTensor: ...
+    @overload
+    def polyfit(
+        self,
+        dim: Dim | str,
+        deg: int,
+        *,
+        skipna: bool = False,
+        rcond: float | None = None,
+        w: TensorLike | Sequence[float] | None = None,
+        full: Literal[True],
+        cov: bool | Literal["unscaled"] = False,
+    ) -> dict[str, DimTensor]: ...
+    @overload
+    def polyfit(
+        self,
+        dim: Dim | str,
+        deg: int,
+        *,
+        skipna: bool = False,
+        rcond: float | None = None,
+        w: TensorLike | Sequence[float] | None = None,
+        full: bool = False,
+        cov: Literal[True, "unscaled"],
+    ) -> dict[str, DimTensor]: ...
+    def polyfit(
+        self,
+        dim: Dim | str,
+        deg: int,
+        *,
+        skipna: bool = False,
+        rcond: float | None = None,
+        w: Any = None,
+        full: bool = False,
+        cov: bool | Literal["unscaled"] = False,
+    ) -> DimTensor | dict[str, DimTensor]:
+        """Coefficients of the polynomial of the labels of a dim that is closest by least squares.
+
+        Parameters
+        ----------
+        dim : Dim or str
+            With numbers or dates as labels; dates count in nanoseconds from 1970-01-01, as in
+            xarray.
+        deg : int
+            The degree.
+        skipna : bool
+            Leave out elements that are NaN, each series its own. By default a series with one has
+            NaN as coefficients.
+        rcond : float, optional
+            Singular values of the scaled powers of labels below this share of the largest count as
+            0; by default the number of labels times the spacing of floats at 1.
+        w : DimTensor or array, optional
+            Weights that elements are multiplied by before they are squared: of uncertainties
+            ``1 / sigma``. A tensor may have further dims, and may be unknown.
+        full : bool
+            Whether to return residuals, the rank and singular values, too.
+        cov : bool or "unscaled"
+            Whether to return the covariance of the coefficients, too; "unscaled" if weights are
+            one by uncertainties that are known.
+
+        Returns
+        -------
+        DimTensor or dict of str to DimTensor
+            Along a dim ``degree`` with the labels ``deg``, …, 0. :func:`polyval` evaluates it. NaN
+            where no more elements are left than the degree says. With `full` or `cov` a dict with
+            xarray's names: ``polyfit_coefficients``, ``polyfit_residuals``,
+            ``polyfit_covariance`` along ``cov_i`` and ``cov_j``, and ``matrix_rank`` and
+            ``singular_values`` after the name of the dim and an underscore.
+
+        Raises
+        ------
+        DimError
+            If the dim is not there.
+        LabelError
+            If the labels are not known, or no numbers and no dates.
+        InputError
+            If the degree is negative, or there are not more labels than it says; if `rcond`, `full`
+            or `cov` ask for the singular values of what is not known.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> x = dt.data([1.0, 3.0, 5.0], dims=dt.Dim("t", coords=[0, 1, 2]))
+        >>> x.polyfit("t", 1).values.round(12).tolist()
+        [2.0, 1.0]
+        >>> x.polyfit("t", 0, w=[1.0, 1.0, 0.0]).values.round(12).tolist()
+        [2.0]
+        >>> x.polyfit("t", 0, full=True)["polyfit_residuals"].item()
+        8.0
+        """
+        along = find_dim(self.dims, dim, "polyfit")
+        places = _numbers(along)
+        if not isinstance(deg, int) or deg < 0 or len(places) <= deg:
+            raise InputError(f"polyfit: degree {deg!r} of {len(places)} labels along {along.title}")
+        if cov not in (False, True, "unscaled"):
+            raise InputError(f"polyfit: cov is True, False or 'unscaled', not {cov!r}")
+        powers = np.vander(places, deg + 1)
+        x = wrap(require_float(self.node))
+        weights, known = _weights(w, x, along)
+        if known is not None:
+            powers = powers * known[:, None]
+            if w is not None:
+                x = x * data(known, dims=along).astype(x.dtype)
+        scale = np.sqrt((powers * powers).sum(axis=0))  # as numpy.polyfit has it
+        design = powers / np.where(scale > 0, scale, 1)
+        degree = Dim("degree", coords=list(range(deg, -1, -1)))
+        if known is None:
+            for name, given in (("full", full), ("cov", cov), ("rcond", rcond is not None)):
+                if given:
+                    raise InputError(
+                        f"polyfit: {name} is of weights that are known, and the same for all series"
+                    )
+        if skipna and rcond is not None:
+            raise InputError("polyfit: rcond is of fits to all labels, not to those that are there")
+        if skipna or known is None:
+            fitted = _by_equations(x, design, degree, along, skipna, weights)
+            fitted = fitted / data(scale, dims=degree).astype(x.dtype)
+        else:
+            least = len(places) * np.finfo(float).eps if rcond is None else rcond
+            solving = np.linalg.pinv(design, rcond=least) / scale[:, None]
+            fitted = (x * data(solving, dims=[degree, along]).astype(x.dtype)).sum(along)
+        result = say(fitted, "polyfit", self, along=along, deg=deg, skipna=skipna, w=w)
+        if not (full or cov):
+            return result
+        found = {"polyfit_coefficients": result}
+        rank = int(np.linalg.matrix_rank(design))
+        if full:
+            singular = np.linalg.svd(design, compute_uv=False)
+            found[f"{along.short}_matrix_rank"] = data(rank)
+            found[f"{along.short}_singular_values"] = data(singular, dims=degree)
+        residuals = _residuals(x, result, data(powers, dims=[along, degree]), along, skipna)
+        if rank <= deg:
+            residuals = elemwise("where", False, residuals, np.nan)
+        if full or cov is True:
+            found["polyfit_residuals"] = residuals
+        if cov:
+            spread = _covariance(design, scale, degree)
+            if cov is True:
+                left = len(places) - deg - 1
+                if left <= 0:
+                    raise InputError(
+                        f"polyfit: {len(places)} labels leave nothing to tell the scale of "
+                        "covariances from; cov='unscaled' does without"
+                    )
+                spread = spread * (residuals / left)
+            found["polyfit_covariance"] = spread
+        return found
+
+
+def _numbers(along: Dim) -> np.ndarray:
+    """The labels of a dim as numbers, dates in nanoseconds from 1970."""
+    places = coordinate(
+        along, "polyfit", f"relabel('{along.short}', dt.Dim(name, coords=range(n)))"
+    )
+    labels = dim_labels(along)
+    if labels is not None and labels.family != "number":
+        places = np.asarray(labels.index.as_unit("ns").asi8, dtype=float)
+    return places
+
+
+def _weights(w: Any, x: DimTensor, along: Dim) -> tuple[DimTensor | None, np.ndarray | None]:
+    """Weights as a tensor, if they are unknown or of each series its own; else as an array."""
+    if w is None:
+        return None, np.ones(len(along))
+    if isinstance(w, (list, tuple, np.ndarray)):
+        w = data(np.asarray(w, dtype=float), dims=along)
+    weights = as_weights(w, x, "polyfit")
+    if weights.node.kind == "data" and weights.dims == (along,):
+        return None, np.asarray(weights.node.attrs.values, dtype=float)
+    return weights, None
+
+
+def _by_equations(
+    x: DimTensor,
+    design: np.ndarray,
+    degree: Dim,
+    along: Dim,
+    skipna: bool,
+    weights: DimTensor | None,
+) -> DimTensor:
+    """Coefficients of the columns of a design, by least squares of the elements that are there.
+
+    The columns are made orthonormal first: then the normal equations of most of the rows are nearly
+    those of all, which are solved as they are.
+    """
+    basis, triangle = np.linalg.qr(design)
+    row, col = (Dim(f"{degree.short}:{end}", length=len(degree)) for end in ("row", "col"))
+    there = elemwise("logical_not", elemwise("isnan", x)) if skipna else ones(along, "bool")
+    rows, cols = (data(basis, dims=[along, end]).astype(x.dtype) for end in (row, col))
+    known = elemwise("where", there, x, 0.0)
+    counted = there.astype(x.dtype)
+    if weights is not None:
+        counted = counted * elemwise("square", weights)
+    left = elemwise("where", there, rows * cols * counted, 0.0).sum(along)
+    enough = there.sum(along) > len(degree) - 1
+    # where too few are left, any equations that have a solution
+    left = elemwise("where", enough, left, eye(row, col).astype(x.dtype))
+    right = rows * known if weights is None else rows * known * counted
+    found = solve(left, right.sum(along), dims=[row, col], assume_a="pos")
+    back = data(np.linalg.inv(triangle), dims=[degree, col]).astype(x.dtype)
+    return elemwise("where", enough, (back * found).sum(col), np.nan)
+
+
+def _residuals(
+    x: DimTensor, fitted: DimTensor, powers: DimTensor, along: Dim, skipna: bool
+) -> DimTensor:
+    """Sums of squares of what is left, NaN where the fit goes through all there is."""
+    degree = next(dim for dim in powers.dims if dim is not along)
+    gap = x - (fitted * powers.astype(x.dtype)).sum(degree)
+    squares = elemwise("square", gap).sum(along, skipna=skipna)
+    left = x.count(along) if skipna else length(along)
+    return elemwise("where", left > len(degree), squares, np.nan)
+
+
+def _covariance(design: np.ndarray, scale: np.ndarray, degree: Dim) -> DimTensor:
+    """Of coefficients whose elements have the variance 1."""
+    spread = np.linalg.inv(design.T @ design) / np.outer(scale, scale)
+    labels = degree.coords
+    return data(spread, dims=[Dim(name, coords=labels) for name in ("cov_i", "cov_j")])

@@ -1,0 +1,278 @@
+"""Medians and quantiles along dims, by all of NumPy's methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+
+from dimtensor.dims import Dim, ProductDim, SortedDim
+from dimtensor.errors import DtypeError, InputError, build_message, did_you_mean, listing
+from dimtensor.graph import make
+from dimtensor.graph.dtypes import is_complex
+from dimtensor.graph.printing.words import say
+from dimtensor.tensor.handle import TensorHandle, elemwise, require_float, wrap
+from dimtensor.tensor.numpy_style import with_named_dims
+from dimtensor.tensor.reductions.basic import DimKey, ReductionMixin
+from dimtensor.tensor.reductions.order_statistics import with_an_element
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+QuantileMethod = Literal[
+    "inverted_cdf", "averaged_inverted_cdf", "closest_observation", "interpolated_inverted_cdf",
+    "hazen", "weibull", "linear", "median_unbiased", "normal_unbiased",
+    "lower", "higher", "midpoint", "nearest",
+]  # fmt: skip
+METHODS: tuple[str, ...] = get_args(QuantileMethod)
+
+# plotting positions: alpha and beta of Hyndman and Fan
+_POSITIONS = {
+    "interpolated_inverted_cdf": (0.0, 1.0), "hazen": (0.5, 0.5), "weibull": (0.0, 0.0),
+    "median_unbiased": (1 / 3, 1 / 3), "normal_unbiased": (3 / 8, 3 / 8),
+}  # fmt: skip
+# these give an element, never something between two
+_ELEMENTS = ("inverted_cdf", "closest_observation", "lower", "higher", "nearest")
+
+
+@with_named_dims
+class QuantileMixin(ReductionMixin):
+    """Quantiles over dims."""
+
+    __slots__ = ()
+
+    def median(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
+        """Middle element over dims, or the mean of the two middle ones.
+
+        Parameters
+        ----------
+        dim : Dim, str or iterable of them, optional
+            All dims by default.
+        skipna : bool
+            Whether NaN are left out.
+
+        Returns
+        -------
+        DimTensor
+            Without the dims.
+
+        Raises
+        ------
+        DimError
+            If a dim is not there.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> dt.data([3.0, 1.0, 2.0, 7.0], dims=dt.Dim("k")).median().item()
+        2.5
+        """
+        dims = self._dims(dim, "median")
+        return say(
+            self.quantile(0.5, dims, skipna=skipna), "median", self, over=dims, skipna=skipna
+        )
+
+    def quantile(
+        self,
+        q: float | Sequence[float] | np.ndarray | DimTensor,
+        dim: DimKey = None,
+        *,
+        method: QuantileMethod = "linear",
+        skipna: bool = False,
+    ) -> DimTensor:
+        """Quantiles over dims.
+
+        Parameters
+        ----------
+        q : float, list of float or DimTensor
+            Between 0 and 1. Several give a dim ``quantile`` that has them as labels, a tensor the
+            dims that it has.
+        dim : Dim, str or iterable of them, optional
+            All dims by default.
+        method : str
+            What lies between two elements in order: one of NumPy's methods, ``"linear"`` by
+            default. ``"inverted_cdf"``, ``"averaged_inverted_cdf"``, ``"closest_observation"``,
+            ``"interpolated_inverted_cdf"``, ``"hazen"``, ``"weibull"``, ``"linear"``,
+            ``"median_unbiased"`` and ``"normal_unbiased"`` are definitions 1 to 9 of [1]_;
+            ``"lower"``, ``"higher"``, ``"midpoint"`` and ``"nearest"`` go with ``"linear"``.
+        skipna : bool
+            Whether NaN are left out; else a NaN makes the result NaN.
+
+        Returns
+        -------
+        DimTensor
+            Without the dims, and with ``quantile`` where `q` is a list.
+
+        Raises
+        ------
+        InputError
+            If a quantile is outside of 0 to 1, or there is no such method.
+
+        References
+        ----------
+        .. [1] Hyndman and Fan, "Sample Quantiles in Statistical Packages", The American
+           Statistician 50 (1996).
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> x = dt.data([3.0, 1.0, 2.0], dims=dt.Dim("k"))
+        >>> x.quantile(0.25).item(), x.quantile(0.25, method="hazen").item()
+        (1.5, 1.25)
+        >>> x.quantile([0.0, 0.5], method="lower").values.tolist()
+        [1.0, 2.0]
+        """
+        level = levels_of(q)
+        check_method(method)
+        dims = self._dims(dim, "quantile")
+        x = require_float(self.node)
+        if is_complex(x.dtype):
+            raise DtypeError("quantiles of complex numbers are not defined")
+        if dims:
+            along = ProductDim(dims)
+            flat = wrap(make("merge", (x,), along) if len(dims) > 1 else x)
+            result = _along(flat, level, along, method, skipna)
+        else:
+            result = wrap(x) if isinstance(level, float) else wrap(x).expand(level.dims)
+        shown = None if method == "linear" else method
+        return say(result, "quantile", self, q=shown_levels(q), over=dims, method=shown,
+                   skipna=skipna)  # fmt: skip
+
+
+def levels_of(q: Any) -> float | DimTensor:
+    """Levels of quantiles: a number, or a tensor along their own dim.
+
+    Raises
+    ------
+    InputError
+        If they are not between 0 and 1.
+    """
+    if isinstance(q, TensorHandle):
+        from dimtensor.tensor.check import check
+
+        level = wrap(require_float(q.node))
+        return check((level >= 0) & (level <= 1), "a quantile is between 0 and 1", level)
+    try:
+        levels = np.asarray(q, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(f"a quantile is a number between 0 and 1, not {q!r}") from None
+    if levels.ndim > 1:
+        raise InputError(
+            "quantile: several levels are a list, or a tensor with dims of its own, not an array "
+            f"of {levels.ndim} axes"
+        )
+    wrong = levels[~((levels >= 0) & (levels <= 1))]
+    if wrong.size:
+        raise InputError(f"a quantile is between 0 and 1, not {wrong.flat[0]:g}")
+    if not levels.ndim:
+        return float(levels)
+    from dimtensor.tensor.inputs import data
+
+    return data(levels, dims=Dim("quantile", coords=levels))
+
+
+def shown_levels(q: Any) -> Any:
+    """Levels as words say them."""
+    if isinstance(q, TensorHandle):
+        return q
+    return np.asarray(q, dtype=float).tolist()
+
+
+def check_method(method: str) -> None:
+    """Refuse a method that NumPy does not have either.
+
+    Raises
+    ------
+    InputError
+    """
+    if method not in METHODS:
+        raise InputError(
+            build_message(
+                f"quantile: there is no method {method!r}{did_you_mean(str(method), METHODS)}",
+                [("methods", listing(METHODS, len(METHODS)))],
+            )
+        )
+
+
+def _along(x: DimTensor, q: float | DimTensor, along: Dim, method: str, skipna: bool) -> DimTensor:
+    # NaN are last in order, and the value where there is no other element
+    padded, (longer,) = with_an_element(x, (along,), np.nan)
+    ordered, ranks = padded.sort(longer), SortedDim(longer)
+    present = x.count(along) if skipna else x._n((along,))
+    value = in_order(present, q, x.dtype, lambda rank: ordered.isel({ranks: rank}), method)
+    if skipna:
+        return elemwise("where", elemwise("greater", present, 0), value, np.nan)
+    return elemwise("where", elemwise("isnan", x).any(along), np.nan, value)
+
+
+def in_order(
+    count: DimTensor,
+    q: float | DimTensor,
+    dtype: str,
+    element: Callable[[DimTensor], DimTensor],
+    method: str = "linear",
+) -> DimTensor:
+    """A quantile of some elements: one of them, or between two that are next to each other.
+
+    Parameters
+    ----------
+    count : DimTensor
+        How many elements there are.
+    q : float or DimTensor
+    dtype : str
+        That of the elements.
+    element : callable
+        The element of a rank, counted from 0.
+    method : str
+    """
+    place = _place(count, q, method)
+    low = elemwise("floor", place)
+    share = _share(elemwise("subtract", place, low), low, method)
+    last = elemwise("maximum", elemwise("subtract", count, 1), 0)
+    if method in _ELEMENTS:
+        return element(_inside(elemwise("add", low, share), last))
+    first, second = element(_inside(low, last)), element(_inside(elemwise("add", low, 1), last))
+    share = share.astype(dtype)
+    # no infinity times 0
+    gap = elemwise("where", elemwise("equal", share, 0), 0, elemwise("subtract", second, first))
+    value = elemwise("add", first, elemwise("multiply", gap, share))
+    if method == "averaged_inverted_cdf":
+        value = elemwise("where", elemwise("equal", share, 1), second, value)
+    return value
+
+
+def _inside(rank: DimTensor, last: DimTensor) -> DimTensor:
+    return elemwise("minimum", elemwise("maximum", rank.astype("int64"), 0), last)
+
+
+def _place(count: DimTensor, q: float | DimTensor, method: str) -> DimTensor:
+    """Where a quantile lies among the elements in order, which are at 0, 1, 2 and so on."""
+    if method in _POSITIONS:
+        alpha, beta = _POSITIONS[method]
+        return count * q + (alpha + q * (1 - alpha - beta)) - 1
+    if method in ("inverted_cdf", "averaged_inverted_cdf"):
+        return count * q - 1
+    if method == "closest_observation":
+        return count * q - 1.5
+    return elemwise("multiply", elemwise("subtract", count, 1), q)
+
+
+def _share(beyond: DimTensor, low: DimTensor, method: str) -> DimTensor:
+    """How much of the way from the element below to the next one."""
+    on = elemwise("equal", beyond, 0)
+    odd = elemwise("equal", elemwise("mod", low, 2), 1)
+    if method == "lower":
+        return elemwise("multiply", low, 0.0)
+    if method in ("inverted_cdf", "higher"):
+        return elemwise("where", on, 0.0, 1.0)
+    if method == "averaged_inverted_cdf":
+        return elemwise("where", on, 0.5, 1.0)
+    if method == "midpoint":
+        return elemwise("where", on, 0.0, 0.5)
+    if method == "closest_observation":  # of two the one with the even rank, counted from 1
+        return elemwise("where", on & odd, 0.0, 1.0)
+    if method == "nearest":  # of two the one with the even rank, counted from 0
+        tie = elemwise("equal", beyond, 0.5)
+        return elemwise("where", elemwise("greater", beyond, 0.5) | (tie & odd), 1.0, 0.0)
+    return beyond

@@ -1,0 +1,89 @@
+"""Arithmetic of grouped elements with a tensor on the dim of the groups."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dimtensor.dims import dim_set
+from dimtensor.errors import DimError, build_message
+from dimtensor.tensor.constructors import arange
+from dimtensor.tensor.handle import TensorLike, as_node, elemwise, wrap
+from dimtensor.tensor.selection.group_reductions import GroupReductions
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+
+class GroupArithmetic(GroupReductions):
+    """Each element with the value of its group."""
+
+    def _at_elements(self, value: Any, what: str) -> DimTensor:
+        """A value per group at the elements.
+
+        Raises
+        ------
+        DimError
+            If it lacks the dim of the groups.
+        """
+        node = as_node(value, [arange(self._groups).node], what)
+        if self._groups not in node.dims:
+            raise DimError(
+                build_message(
+                    f"{what}: a value per group is along {self._groups.title}",
+                    [("its dims", dim_set(node.dims))],
+                    "of the elements themselves compute without groupby",
+                )
+            )
+        return self._back(wrap(node))
+
+    def fillna(self, value: TensorLike) -> DimTensor:
+        """Elements that are missing take the value of their group.
+
+        Parameters
+        ----------
+        value : DimTensor or DataArray
+            On the dim of the groups.
+
+        Returns
+        -------
+        DimTensor
+
+        Raises
+        ------
+        DimError
+            If the value lacks the dim of the groups.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> obs, key = dt.Dim("obs"), dt.Dim("key", coords=["a", "b"])
+        >>> where = dt.data(["b", "a", "b"], dims=obs, categories=key)
+        >>> by = dt.data([2.0, 5.0, float("nan")], dims=obs).groupby(where)
+        >>> by.fillna(by.mean(skipna=True)).values.tolist()
+        [2.0, 5.0, 2.0]
+        """
+        return self._x.fillna(self._at_elements(value, "fillna of groups"))
+
+    def _with(self, name: str, value: Any) -> DimTensor:
+        return elemwise(name, self._x, self._at_elements(value, f"{name} of groups"))
+
+    def __add__(self, other: TensorLike) -> DimTensor:
+        return self._with("add", other)
+
+    def __sub__(self, other: TensorLike) -> DimTensor:
+        return self._with("subtract", other)
+
+    def __mul__(self, other: TensorLike) -> DimTensor:
+        return self._with("multiply", other)
+
+    def __truediv__(self, other: TensorLike) -> DimTensor:
+        return self._with("divide", other)
+
+    def __floordiv__(self, other: TensorLike) -> DimTensor:
+        return self._with("floor_divide", other)
+
+    def __mod__(self, other: TensorLike) -> DimTensor:
+        return self._with("mod", other)
+
+    def __pow__(self, other: TensorLike) -> DimTensor:
+        return self._with("power", other)

@@ -1,0 +1,100 @@
+"""What needs elements in the order of their groups: quantiles, running sums and products."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dimtensor.dims import Dim, SortedDim, without
+from dimtensor.tensor.constructors import arange, length, zeros
+from dimtensor.tensor.handle import elemwise
+from dimtensor.tensor.reductions.order_statistics import with_an_element
+from dimtensor.tensor.reductions.quantiles import in_order
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+
+def group_quantile(
+    x: DimTensor,
+    codes: DimTensor,
+    along: Dim,
+    start: DimTensor,
+    size: DimTensor,
+    q: float | DimTensor,
+    method: str,
+) -> DimTensor:
+    """A quantile of the first elements of each group in order; NaN are the last ones.
+
+    Parameters
+    ----------
+    x : DimTensor
+        Of floats.
+    codes : DimTensor
+        The group of each position along `along`.
+    along : Dim
+    start : DimTensor
+        Number of elements in the groups before.
+    size : DimTensor
+        How many elements of each group are looked at.
+    q : float or DimTensor
+    method : str
+    """
+    # one sort of integers that differ: by the group, then by the place among all elements
+    ranks = SortedDim(along)
+    order = (codes * length(along) + _places(x.argsort(along), along)).argsort(along)
+    ordered = x.isel({along: order})
+
+    elements, (longer,) = with_an_element(ordered, (ranks,), np.nan)
+    end = elemwise("maximum", elemwise("subtract", length(along), 1), 0)
+
+    def element(rank: DimTensor) -> DimTensor:
+        return elements.isel({longer: elemwise("minimum", elemwise("add", start, rank), end)})
+
+    value = in_order(size, q, x.dtype, element, method)
+    return elemwise("where", elemwise("greater", size, 0), value, np.nan)
+
+
+def _places(order: DimTensor, along: Dim) -> DimTensor:
+    """The place of each position of a dim in an order of them."""
+    ranks = SortedDim(along)
+    return order.argsort(ranks)._renamed({SortedDim(ranks): along})
+
+
+class Running:
+    """Running sums or products of each group, by one loop over elements in order of the groups.
+
+    Parameters
+    ----------
+    x : DimTensor
+    codes : DimTensor
+        The group of each position along `along`.
+    along : Dim
+    operation : {"add", "multiply"}
+    """
+
+    def __init__(self, x: DimTensor, codes: DimTensor, along: Dim, operation: str):
+        from dimtensor.tensor.control.loops import cumulate
+
+        self._along, self._ranks = along, SortedDim(along)
+        self._order = (codes * length(along) + arange(along)).argsort(along)
+        of = codes.isel({along: self._order})
+        begins = elemwise("not_equal", of, of.shift({self._ranks: 1}, fill_value=-1))
+
+        def step(total: DimTensor, now: tuple[DimTensor, DimTensor]) -> DimTensor:
+            first, element = now
+            return elemwise("where", first, element, elemwise(operation, total, element))
+
+        start = zeros(without(x.dims, (along,)), dtype=x.dtype)
+        self._totals = cumulate(step, start, (begins, x.isel({along: self._order})), self._ranks)
+
+    def at_elements(self) -> DimTensor:
+        """The total of a group up to each of its elements, where the element stands."""
+        return self._totals.isel({self._ranks: _places(self._order, self._along)})
+
+    def at_ends(self, start: DimTensor, size: DimTensor, nothing: float) -> DimTensor:
+        """The total of each group, `nothing` of one without elements."""
+        totals, (longer,) = with_an_element(self._totals, (self._ranks,), nothing)
+        end = elemwise("maximum", elemwise("subtract", elemwise("add", start, size), 1), 0)
+        return elemwise("where", elemwise("greater", size, 0), totals.isel({longer: end}), nothing)

@@ -1,0 +1,430 @@
+"""Reductions of elements that are grouped along a dim; names as in xarray."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dimtensor.dims import Dim, Dims, ProductDim, dim_set, find_dims
+from dimtensor.errors import DimError, build_message
+from dimtensor.graph import make
+from dimtensor.graph.attrs import GroupAttrs
+from dimtensor.graph.dtypes import is_inexact, result_dtype
+from dimtensor.graph.printing.words import say
+from dimtensor.tensor.check import check
+from dimtensor.tensor.constructors import arange, ones, zeros
+from dimtensor.tensor.handle import elemwise, require_float, wrap
+from dimtensor.tensor.numpy_style import with_named_dims
+from dimtensor.tensor.reductions.basic import (
+    DimKey,
+    checked_min_count,
+    root_of_variance,
+    where_enough,
+)
+from dimtensor.tensor.reductions.order_statistics import filled_labels, with_an_element
+from dimtensor.tensor.reductions.quantiles import (
+    QuantileMethod,
+    check_method,
+    levels_of,
+    shown_levels,
+)
+from dimtensor.tensor.selection.group_order import Running, group_quantile
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from dimtensor.tensor.core import DimTensor
+
+
+@with_named_dims
+class GroupReductions:
+    """The tensor, the dim of its groups, and reductions of each group.
+
+    Every reduction may be over further dims, too: ``dim=`` names them with the one that is grouped.
+    """
+
+    def __init__(self, x: DimTensor, labels: DimTensor, along: Dim, groups: Dim):
+        self._x = x
+        self._labels = labels
+        self._along = along
+        self._groups = groups
+
+    def _of(self, x: DimTensor) -> Self:
+        """Another tensor in the same groups."""
+        return type(self)(x, self._labels, self._along, self._groups)
+
+    def _over(self, dim: DimKey, name: str) -> Self:
+        """The same with all dims that are reduced in one, which is grouped."""
+        if dim is None:
+            return self
+        dims: Dims = find_dims(self._x.dims, dim, f"{name} of groups")
+        if self._along not in dims:
+            raise DimError(
+                build_message(
+                    f"{name}: the groups are of elements along {self._along.title}, which is "
+                    "not named",
+                    [("dims of x", dim_set(self._x.dims)), ("named", dim_set(dims))],
+                    f"x.{name}(dim) reduces over others alone",
+                )
+            )
+        if len(dims) == 1:
+            return self
+        product = ProductDim(dims)
+        x, labels = (
+            wrap(make("merge", (each.expand(dims).node,), product))
+            for each in (self._x, self._labels)
+        )
+        return type(self)(x, labels, product, self._groups)
+
+    def _say(self, result: DimTensor, name: str, **options: Any) -> DimTensor:
+        return say(result, name, self._x, by=self._labels, **options)
+
+    # -- sums and their like ---------------------------------------------------------------------
+
+    def sum(
+        self, dim: DimKey = None, *, skipna: bool = False, min_count: int | None = None
+    ) -> DimTensor:
+        """Sum of each group; 0 for an empty one.
+
+        Parameters
+        ----------
+        dim : Dim, str or iterable of them, optional
+            The dim that is grouped, and others to reduce over with it, as in all reductions of
+            groups; ``...`` are all. By default the one that is grouped.
+        skipna : bool
+            Whether NaN are left out, as in all reductions of groups.
+        min_count : int, optional
+            With `skipna`: how many elements must be left for a result that is not NaN.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> obs, key = dt.Dim("obs"), dt.Dim("key", coords=["a", "b"])
+        >>> where = dt.data(["b", "a", "b"], dims=obs, categories=key)
+        >>> x = dt.data([1.0, 2.0, float("nan")], dims=obs)
+        >>> x.groupby(where).sum().eval().values.tolist()
+        [2.0, nan]
+        >>> x.groupby(where).mean(skipna=True).eval().values.tolist()
+        [2.0, 1.0]
+        """
+        least = checked_min_count("sum", min_count, skipna)
+        by = self._over(dim, "sum")
+        x = wrap(by._x._present(0, skipna))
+        rest = tuple(each for each in x.dims if each is not by._along)
+        dtype = result_dtype("accumulate", (x.dtype,), "groupby")
+        start = zeros((*rest, by._groups), dtype=dtype)
+        total = start.sel({by._groups: by._labels}).inc(x.astype(dtype))
+        if least:
+            total = where_enough(total, by.count(), least)
+        return by._say(total, "sum", skipna=skipna, min_count=min_count)
+
+    def prod(
+        self, dim: DimKey = None, *, skipna: bool = False, min_count: int | None = None
+    ) -> DimTensor:
+        """Product of each group; 1 for an empty one. See :meth:`sum`.
+
+        Parameters
+        ----------
+        dim : Dim, str or iterable of them, optional
+        skipna : bool
+        min_count : int, optional
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> obs, key = dt.Dim("obs"), dt.Dim("key", coords=["a", "b"])
+        >>> where = dt.data(["b", "a", "b"], dims=obs, categories=key)
+        >>> dt.data([2.0, 5.0, 3.0], dims=obs).groupby(where).prod().values.tolist()
+        [5.0, 6.0]
+        """
+        least = checked_min_count("prod", min_count, skipna)
+        by = self._over(dim, "prod")
+        size = by._size()
+        total = by._running("multiply", 1, skipna).at_ends(by._start(size), size, 1)
+        if least:
+            total = where_enough(total, by.count(), least)
+        return by._say(total, "prod", skipna=skipna, min_count=min_count)
+
+    def _running(self, operation: str, fill: float, skipna: bool) -> Running:
+        x = wrap(self._x._present(fill, skipna))
+        x = x.astype(result_dtype("accumulate", (x.dtype,), "groupby"))
+        return Running(x, self._labels.codes, self._along, operation)
+
+    def _start(self, size: DimTensor) -> DimTensor:
+        """How many elements are in the groups before."""
+        return size.cumsum(self._groups) - size
+
+    def cumsum(self, *, skipna: bool = False) -> DimTensor:
+        """Running sum of each group, at its elements.
+
+        Parameters
+        ----------
+        skipna : bool
+            Whether NaN count as 0.
+
+        Returns
+        -------
+        DimTensor
+            On the dim that is grouped.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> obs, key = dt.Dim("obs"), dt.Dim("key", coords=["a", "b"])
+        >>> where = dt.data(["b", "a", "b"], dims=obs, categories=key)
+        >>> dt.data([2.0, 5.0, 3.0], dims=obs).groupby(where).cumsum().values.tolist()
+        [2.0, 5.0, 5.0]
+        """
+        return self._say(self._running("add", 0, skipna).at_elements(), "cumsum", skipna=skipna)
+
+    def cumprod(self, *, skipna: bool = False) -> DimTensor:
+        """Running product of each group, at its elements; see :meth:`cumsum`."""
+        total = self._running("multiply", 1, skipna).at_elements()
+        return self._say(total, "cumprod", skipna=skipna)
+
+    def count(self, dim: DimKey = None) -> DimTensor:
+        """Number of elements of each group that are not NaN."""
+        by = self._over(dim, "count")
+        if is_inexact(by._x.dtype):
+            present = elemwise("logical_not", elemwise("isnan", by._x)).astype("int64")
+        else:
+            present = ones(by._x.dims, "int64")
+        return by._say(by._of(present).sum(), "count")
+
+    def _size(self, skipna: bool = False) -> DimTensor:
+        """Number of elements of each group."""
+        if skipna and is_inexact(self._x.dtype):
+            return self.count()
+        return self._of(ones(self._along, "int64")).sum()
+
+    def any(self, dim: DimKey = None) -> DimTensor:
+        """Whether an element of each group is true; not so of an empty one."""
+        by = self._over(dim, "any")
+        hits = by._of(by._x.astype("bool").astype("int64")).sum()
+        return by._say(elemwise("greater", hits, 0), "any")
+
+    def all(self, dim: DimKey = None) -> DimTensor:
+        """Whether all elements of each group are true; so of an empty one."""
+        by = self._over(dim, "all")
+        misses = by._of(elemwise("logical_not", by._x.astype("bool")).astype("int64")).sum()
+        return by._say(elemwise("equal", misses, 0), "all")
+
+    # -- moments ---------------------------------------------------------------------------------
+
+    def mean(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
+        """Mean of each group; NaN for an empty one. See :meth:`sum` for `skipna`."""
+        by = self._over(dim, "mean")
+        total = by._of(wrap(require_float(by._x.node))).sum(skipna=skipna)
+        return by._say(_quotient(total, by._size(skipna)), "mean", skipna=skipna)
+
+    def var(self, dim: DimKey = None, *, ddof: int = 0, skipna: bool = False) -> DimTensor:
+        """Variance of each group, with ``count - ddof`` in the divisor."""
+        by = self._over(dim, "var")
+        x = wrap(require_float(by._x.node))
+        gap = elemwise("subtract", x, by._back(by._of(x).mean(skipna=skipna)))
+        squares = by._of(elemwise("square", gap)).sum(skipna=skipna)
+        quotient = _quotient(squares, elemwise("subtract", by._size(skipna), ddof))
+        if ddof > 0 and not skipna:
+            undefined = elemwise("isnan", quotient)
+            quotient = elemwise("where", undefined, _nothing_left(squares), quotient)
+        return by._say(quotient, "var", ddof=ddof or None, skipna=skipna)
+
+    def std(self, dim: DimKey = None, *, ddof: int = 0, skipna: bool = False) -> DimTensor:
+        """Standard deviation of each group."""
+        result = root_of_variance(self.var(dim, ddof=ddof, skipna=skipna))
+        return self._say(result, "std", ddof=ddof or None, skipna=skipna)
+
+    # -- extremes, and elements by their place ---------------------------------------------------
+
+    def min(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
+        """Smallest element of each group; NaN for an empty one."""
+        return self._over(dim, "min")._extreme("min", np.inf, skipna)
+
+    def max(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
+        """Largest element of each group; NaN for an empty one."""
+        return self._over(dim, "max")._extreme("max", -np.inf, skipna)
+
+    def _extreme(self, which: str, fill: float, skipna: bool) -> DimTensor:
+        if not (skipna and is_inexact(self._x.dtype)):
+            return self._pick(which)
+        result = self._of(wrap(self._x._present(fill, True)))._pick(which)
+        found = elemwise("where", elemwise("greater", self.count(), 0), result, np.nan)
+        return self._say(found, which, skipna=True)
+
+    def argmax(self, *, skipna: bool = False) -> DimTensor:
+        """Position along the dim of the largest element of each group.
+
+        Parameters
+        ----------
+        skipna : bool
+            Whether NaN are left out; else the first one counts as the largest element.
+
+        Returns
+        -------
+        DimTensor
+            Integers. A group without elements has none, and the call raises
+            :class:`CheckError`.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> obs, key = dt.Dim("obs", coords=["u", "v", "w"]), dt.Dim("key", coords=["a", "b"])
+        >>> where = dt.data(["b", "a", "b"], dims=obs, categories=key)
+        >>> by = dt.data([2.0, 5.0, 3.0], dims=obs).groupby(where)
+        >>> by.argmax().values.tolist(), by.idxmax().values.tolist()
+        ([1, 2], ['v', 'w'])
+        """
+        return self._place("argmax", "max", skipna)
+
+    def argmin(self, *, skipna: bool = False) -> DimTensor:
+        """Position along the dim of the smallest element of each group; see :meth:`argmax`."""
+        return self._place("argmin", "min", skipna)
+
+    def _place(self, name: str, which: str, skipna: bool) -> DimTensor:
+        place = self._first_extreme(which, skipna)
+        some = elemwise("greater", self._size(skipna), 0)
+        found = check(some, f"{name}: a group has no elements", place)
+        return self._say(found, name, skipna=skipna)
+
+    def _first_extreme(self, which: str, skipna: bool) -> DimTensor:
+        """The position of the extreme of each group, 0 of an empty one."""
+        if skipna and is_inexact(self._x.dtype):
+            extreme = self._back(self._extreme(which, np.inf if which == "min" else -np.inf, True))
+            hits = elemwise("equal", self._x, extreme).astype("int64")
+            place = self._of(hits)._position("max")
+        else:
+            place = self._position(which)
+        return elemwise("maximum", place, 0)
+
+    def idxmax(self, *, skipna: bool = False, fill_value: Any = None) -> DimTensor:
+        """Label of the largest element of each group.
+
+        Parameters
+        ----------
+        skipna : bool
+            Whether NaN are left out.
+        fill_value : label or number, optional
+            What stands for a group without elements, as in :meth:`DimTensor.idxmax`.
+        """
+        return self._label("idxmax", "max", skipna, fill_value)
+
+    def idxmin(self, *, skipna: bool = False, fill_value: Any = None) -> DimTensor:
+        """Label of the smallest element of each group; see :meth:`idxmax`."""
+        return self._label("idxmin", "min", skipna, fill_value)
+
+    def _label(self, name: str, which: str, skipna: bool, fill_value: Any) -> DimTensor:
+        if fill_value is None:
+            place = self._place(name, which, skipna)
+            found = wrap(make("codes", (place.node,), self._along))
+        else:
+            place = self._first_extreme(which, skipna)
+            none = elemwise("equal", self._size(skipna), 0)
+            found = filled_labels(name, none, fill_value, place, self._along)
+        return self._say(found, name, skipna=skipna)
+
+    def first(self, *, skipna: bool = False) -> DimTensor:
+        """First element of each group, in the order of the dim; NaN for an empty one."""
+        if not (skipna and is_inexact(self._x.dtype)):
+            return self._pick("first")
+        places = arange(self._along, dtype="float64")
+        present = elemwise("where", elemwise("isnan", self._x), np.inf, places)
+        return self._say(self._at(self._of(present)._pick("min")), "first", skipna=True)
+
+    def last(self, *, skipna: bool = False) -> DimTensor:
+        """Last element of each group, in the order of the dim; NaN for an empty one."""
+        places = arange(self._along, dtype="float64")
+        if skipna and is_inexact(self._x.dtype):
+            places = elemwise("where", elemwise("isnan", self._x), -np.inf, places)
+        return self._say(self._at(self._of(places)._pick("max")), "last", skipna=skipna)
+
+    def _at(self, place: DimTensor) -> DimTensor:
+        """Elements at places along the dim, NaN for places that are not finite."""
+        there = elemwise("isfinite", place)
+        at = elemwise("where", there, place, 0.0).astype("int64")
+        x = wrap(require_float(self._x.node))
+        elements, (along,) = with_an_element(x, (self._along,), np.nan)
+        return elemwise("where", there, elements.isel({along: at}), np.nan)
+
+    def _position(self, which: str) -> DimTensor:
+        """The position of the first element or of an extreme of each group, -1 of an empty one."""
+        codes = self._labels.codes.node
+        source = codes if which == "first" else self._x.node
+        attrs = GroupAttrs(which, self._along, self._groups)
+        return wrap(make("group_position", (source, codes), attrs))
+
+    def _pick(self, which: str) -> DimTensor:
+        at = self._position(which)
+        x = wrap(require_float(self._x.node))
+        elements, (along,) = with_an_element(x, (self._along,), np.nan)
+        value = elements.isel({along: elemwise("maximum", at, 0)})
+        return self._say(elemwise("where", elemwise("less", at, 0), np.nan, value), which)
+
+    # -- quantiles -------------------------------------------------------------------------------
+
+    def median(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
+        """Median of each group; NaN for an empty one."""
+        return self._say(self.quantile(0.5, dim, skipna=skipna), "median", skipna=skipna)
+
+    def quantile(
+        self,
+        q: float | Sequence[float] | np.ndarray | DimTensor,
+        dim: DimKey = None,
+        *,
+        method: QuantileMethod = "linear",
+        skipna: bool = False,
+    ) -> DimTensor:
+        """Quantiles of each group; NaN for an empty one.
+
+        Parameters
+        ----------
+        q : float, list of float or DimTensor
+            Between 0 and 1. Several give a dim ``quantile``.
+        dim : Dim, str or iterable of them, optional
+        method : str
+            One of NumPy's; see :meth:`DimTensor.quantile`.
+        skipna : bool
+            Whether NaN are left out; else a NaN makes the result NaN.
+
+        Raises
+        ------
+        InputError
+            If a level is not between 0 and 1, or there is no such method.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> obs, key = dt.Dim("obs"), dt.Dim("key", coords=["a", "b"])
+        >>> where = dt.data(["b", "a", "b", "b"], dims=obs, categories=key)
+        >>> x = dt.data([1.0, 2.0, 9.0, 3.0], dims=obs)
+        >>> x.groupby(where).median().values.tolist()
+        [2.0, 3.0]
+        """
+        level = levels_of(q)
+        check_method(method)
+        by = self._over(dim, "quantile")
+        x, size = wrap(require_float(by._x.node)), by._size()
+        found = group_quantile(
+            x, by._labels.codes, by._along, by._start(size), by._size(skipna), level, method
+        )
+        if not skipna:
+            missing = elemwise("isnan", x).astype("int64")
+            found = elemwise("where", by._of(missing).sum() > 0, np.nan, found)
+        shown = None if method == "linear" else method
+        return by._say(found, "quantile", q=shown_levels(q), method=shown, skipna=skipna)
+
+    def _back(self, result: DimTensor) -> DimTensor:
+        return result.sel({self._groups: self._labels})
+
+
+def _nothing_left(squares: DimTensor) -> DimTensor:
+    """A sum of squares divided by zero: infinite, or NaN if it is zero or NaN itself."""
+    return elemwise("where", elemwise("greater", squares, 0), np.inf, np.nan)
+
+
+def _quotient(total: DimTensor, count: DimTensor) -> DimTensor:
+    """A total divided by a number of elements, NaN where there are none."""
+    some = elemwise("greater", count, 0)
+    divisor = elemwise("maximum", count, 1).astype(total.dtype)
+    return elemwise("where", some, elemwise("divide", total, divisor), np.nan)

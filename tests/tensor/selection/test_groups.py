@@ -1,0 +1,219 @@
+"""Options and further reductions of groups, against xarray, pandas and NumPy."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import dimtensor as dt
+from dimtensor.tensor.reductions.quantiles import METHODS
+from tests.backend_names import LONG_JAX
+
+ORDER = ["u", "v", "w"]
+GROUPS = dt.Dim("key", coords=ORDER)
+OBS, SITE = dt.Dim("obs", coords=[3.0, 1.0, 4.0, 1.5, 9.0, 2.0, 6.0]), dt.Dim("site", length=2)
+KEYS = np.array(["w", "u", "u", "v", "w", "u", "w"])
+KEY = dt.data(KEYS, dims=OBS, categories=GROUPS)
+X = dt.tensor("x", dims=[OBS, SITE])
+FREE = dt.Dim("free")
+FREE_KEY = dt.tensor("free_key", dims=FREE, categories=GROUPS)
+V = dt.tensor("v", dims=FREE)
+
+GONE = {"none": [], "some": [(1, 0), (0, 1), (2, 1)], "a group": [(3, 0), (1, 1), (2, 1), (5, 1)]}
+
+
+def array(rng, gone="none"):
+    values = rng.normal(size=(7, 2)).round(2)
+    for at in GONE[gone]:
+        values[at] = np.nan
+    coords = {"obs": list(OBS.coords), "key": ("obs", KEYS)}
+    return xr.DataArray(values, coords, ["obs", "site"])
+
+
+def plain(x):
+    return x.drop_vars("key")
+
+
+def assert_same(found, wanted, rtol=1e-10):
+    assert set(found.dims) == set(wanted.dims)
+    np.testing.assert_allclose(found.transpose(*wanted.dims).values, wanted.values, rtol=rtol)
+
+
+def quiet(function, *args, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return function(*args, **options)
+
+
+REDUCED = ["sum", "prod", "mean", "min", "max", "median", "var", "std"]
+
+
+@pytest.mark.parametrize("gone", GONE)
+@pytest.mark.parametrize("name", REDUCED)
+def test_reductions_over_further_dims_are_xarrays(name, gone, rng):
+    x, by = array(rng, gone), X.groupby(KEY)
+    cases = [(over, skipna) for over in (None, "obs", ["obs", "site"], ...)
+             for skipna in (False, True)]  # fmt: skip
+    found = dt.evaluate([getattr(by, name)(over, skipna=skipna) for over, skipna in cases],
+                        {X: plain(x)})  # fmt: skip
+    for (over, skipna), one in zip(cases, found, strict=True):
+        assert_same(one, quiet(getattr(x.groupby("key"), name), over, skipna=skipna))
+
+
+@pytest.mark.parametrize("name", ["sum", "prod"])
+@pytest.mark.parametrize("gone", GONE)
+def test_min_count_of_groups_is_xarrays(name, gone, rng):
+    x, by = array(rng, gone), X.groupby(KEY)
+    for least in (0, 1, 2, 3):
+        found = getattr(by, name)(skipna=True, min_count=least).eval({X: plain(x)})
+        assert_same(found, getattr(x.groupby("key"), name)(skipna=True, min_count=least))
+    with pytest.raises(dt.InputError, match="it goes with skipna=True"):
+        getattr(by, name)(min_count=1)
+
+
+@pytest.mark.parametrize("name", ["cumsum", "cumprod"])
+@pytest.mark.parametrize("gone", GONE)
+def test_running_sums_of_groups_are_xarrays(name, gone, rng):
+    x, by = array(rng, gone), X.groupby(KEY)
+    for skipna in (False, True):
+        found = getattr(by, name)(skipna=skipna).eval({X: plain(x)})
+        wanted = getattr(x.groupby("key"), name)(skipna=skipna)
+        assert found.indexes["obs"].tolist() == wanted.indexes["obs"].tolist()
+        assert_same(found, wanted)
+
+
+@pytest.mark.parametrize("name", ["any", "all", "count"])
+def test_truth_of_groups_is_xarrays(name, rng):
+    x, by = array(rng, "some"), X.groupby(KEY)
+    assert_same(getattr(by, name)().eval({X: plain(x)}), getattr(x.groupby("key"), name)())
+    found = getattr(by, name)(...).eval({X: plain(x)})
+    assert_same(found, getattr(x.groupby("key"), name)(...))
+    if name != "count":
+        true = dt.tensor("true", dims=[OBS, SITE], dtype="bool")
+        found = getattr(true.groupby(KEY), name)().eval({true: plain(x > 0)})
+        assert_same(found, getattr((x > 0).groupby("key"), name)())
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int8", "bool", "float32"])
+def test_products_of_other_dtypes_are_numpys(dtype, rng):
+    values = rng.integers(0, 2 if dtype == "bool" else 5, size=7).astype(dtype)
+    v, key = dt.tensor("v", dims=FREE, dtype=dtype), FREE_KEY
+    results = [v.groupby(key).prod(), v.groupby(key).cumsum()]
+    product, running = dt.evaluate(results, {v: values, key: KEYS})
+    assert product.dtype == np.prod(values).dtype
+    assert product.values.tolist() == [np.prod(values[label == KEYS]) for label in ORDER]
+    assert running.dtype == np.cumsum(values).dtype
+    for label in ORDER:
+        assert running.values[label == KEYS].tolist() == np.cumsum(values[label == KEYS]).tolist()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_quantiles_of_groups_by_all_methods_are_numpys(method, rng):
+    levels = [0.0, 0.3, 0.5, 0.75, 1.0]
+    x, by = array(rng), X.groupby(KEY)
+    found = by.quantile(levels, method=method).eval({X: plain(x)})
+    one = by.quantile(0.3, ..., method=method, skipna=True).eval({X: plain(array(rng, "some"))})
+    assert one.dims == ("key",)
+    wanted = x.groupby("key").quantile(levels, method=method)
+    assert found.indexes["quantile"].tolist() == levels
+    assert_same(found, wanted, rtol=1e-9)
+
+
+def test_quantiles_of_groups_leave_out_what_is_missing(rng):
+    x = array(rng, "a group")
+    found = X.groupby(KEY).quantile([0.2, 0.9], skipna=True).eval({X: plain(x)})
+    assert_same(found, quiet(x.groupby("key").quantile, [0.2, 0.9], skipna=True))
+
+
+@pytest.mark.parametrize("gone", ["none", "some"])
+def test_places_of_extremes_are_those_of_pandas(gone, rng):
+    x, by = array(rng, gone), X.groupby(KEY)
+    results = [by.argmax(skipna=True), by.argmin(skipna=True), by.idxmax(skipna=True),
+               by.idxmin(skipna=True)]  # fmt: skip
+    found = [one.transpose("key", "site") for one in dt.evaluate(results, {X: plain(x)})]
+    for site in (0, 1):
+        series = pd.Series(x.values[:, site]).groupby(KEYS)
+        assert found[0].values[:, site].tolist() == series.idxmax().tolist()
+        assert found[1].values[:, site].tolist() == series.idxmin().tolist()
+        labelled = pd.Series(x.values[:, site], index=list(OBS.coords)).groupby(KEYS)
+        assert found[2].values[:, site].tolist() == labelled.idxmax().tolist()
+        assert found[3].values[:, site].tolist() == labelled.idxmin().tolist()
+
+
+def test_a_group_without_elements_has_no_place(rng):
+    x, by = plain(array(rng, "a group")), X.groupby(KEY)
+    with pytest.raises(dt.CheckError, match=r"argmax: a group has no elements(.|\n)*key='v'"):
+        by.argmax(skipna=True).eval({X: x})
+    found = by.idxmin(skipna=True, fill_value=np.nan).eval({X: x}).transpose("key", "site")
+    assert np.isnan(found.values).tolist() == [[False, True], [True, False], [False, False]]
+    empty = V.groupby(FREE_KEY)
+    results = [empty.prod(), empty.all(), empty.any(), empty.cumsum()]
+    product, every, some, running = dt.evaluate(results, {V: [2.0, 3.0], FREE_KEY: ["u", "u"]})
+    assert product.values.tolist() == [6.0, 1.0, 1.0]
+    assert every.values.tolist() == [True, True, True]
+    assert some.values.tolist() == [True, False, False]
+    assert running.values.tolist() == [2.0, 5.0]
+
+
+@pytest.mark.parametrize("backend", LONG_JAX)
+def test_gradients_of_products_and_running_sums(backend, rng):
+    by = V.groupby(FREE_KEY)
+    loss = (by.prod() ** 2).sum() + (by.cumsum() ** 2).sum() + by.cumprod().sum()
+    f = dt.function([V, FREE_KEY], [loss, dt.grad(loss, V)], backend=backend)
+
+    def oracle(values, labels):
+        series = pd.Series(values).groupby(labels)
+        total = (series.prod().reindex(ORDER, fill_value=1.0) ** 2).sum()
+        return total + (series.cumsum() ** 2).sum() + series.cumprod().sum()
+
+    for n in (0, 1, 7):
+        values, labels = rng.normal(size=n), rng.choice(ORDER, size=n)
+        values[2:3] = 0.0
+        found, slope = f(values, labels)
+        assert float(found) == pytest.approx(oracle(values, labels))
+        steps = 1e-6 * np.eye(n)
+        numeric = [(oracle(values + s, labels) - oracle(values - s, labels)) / 2e-6 for s in steps]
+        np.testing.assert_allclose(slope, numeric, rtol=1e-6, atol=1e-8)
+
+
+ARITHMETIC = {"+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b,
+              "/": lambda a, b: a / b, "//": lambda a, b: a // b, "%": lambda a, b: a % b,
+              "**": lambda a, b: a**b}  # fmt: skip
+
+
+@pytest.mark.parametrize("sign", ARITHMETIC)
+def test_arithmetic_with_a_value_per_group_is_xarrays(sign, rng):
+    x = abs(array(rng))
+    per_group = xr.DataArray(rng.uniform(0.5, 2.0, size=3), {"key": ORDER}, ["key"])
+    compute = ARITHMETIC[sign]
+    found = compute(X.groupby(KEY), dt.data(per_group, dims=GROUPS)).eval({X: plain(x)})
+    assert_same(found, compute(x.groupby("key"), per_group))
+    same = compute(X.groupby(KEY), per_group).eval({X: plain(x)})
+    np.testing.assert_array_equal(found, same)
+
+
+def test_missing_elements_take_the_value_of_their_group(rng):
+    x = array(rng, "some")
+    per_group = xr.DataArray([1.0, 2.0, 3.0], {"key": ORDER}, ["key"])
+    found = X.groupby(KEY).fillna(per_group).eval({X: plain(x)})
+    assert_same(found, x.groupby("key").fillna(per_group))
+
+
+def test_what_groups_refuse():
+    by = X.groupby(KEY)
+    with pytest.raises(
+        dt.DimError, match=r"along dim 'obs', which is not named(.|\n)*x.mean\(dim\)"
+    ):
+        by.mean("site")
+    with pytest.raises(dt.DimError, match="a value per group is along dim 'key'"):
+        by - 1.0
+    with pytest.raises(dt.DimError, match="a value per group is along dim 'key'"):
+        by.fillna(X)
+    with pytest.raises(dt.InputError, match="no method 'liner'"):
+        by.quantile(0.5, method="liner")
+    with pytest.raises(dt.InputError, match="fill_value 'z' is no label of dim 'obs'"):
+        by.idxmax(skipna=True, fill_value="z")
