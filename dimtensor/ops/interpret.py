@@ -10,6 +10,7 @@ from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.traversal import io_toposort
 
 from dimtensor.ops.positions import Inhabited, without_empty
+from dimtensor.ops.special import Vanishing
 from dimtensor.upstream.pytensor import core_node
 
 
@@ -71,6 +72,8 @@ def _perform_of(node: Apply, guarded: bool) -> Callable[..., None]:
         return _perform_batch
     if isinstance(node.op, Elemwise) and len(node.inputs) + len(node.outputs) > 32:
         return _perform_wide
+    if isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, Vanishing):
+        return _perform_zeros
     prepare(node)
     return node.op.perform
 
@@ -135,6 +138,12 @@ def _unit(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     if dtype.kind in "iu":
         return np.zeros(shape, dtype=dtype)
     return np.eye(*shape, dtype=dtype) if len(shape) == 2 else np.ones(shape, dtype=dtype)
+
+
+def _perform_zeros(node: Any, inputs: list[Any], storage: list[list[Any]]) -> None:
+    """Zeros at once: NumPy has no function for it, and would call one of Python's per element."""
+    shape = np.broadcast_shapes(*(np.shape(value) for value in inputs))
+    storage[0][0] = np.zeros(shape, dtype=node.outputs[0].type.dtype)
 
 
 def _perform_wide(node: Any, inputs: list[Any], storage: list[list[Any]]) -> None:

@@ -9,6 +9,8 @@ from pytensor.graph.fg import FunctionGraph
 
 from dimtensor.ops.interpret import Interpreter
 from dimtensor.ops.rewrites import rewrite
+from dimtensor.ops.special import vanishing
+from tests.steps import counted_calls
 
 # of small ints NumPy's give an int, and a number of half precision
 OF_INTS = {"reciprocal": lambda n: 1 / n, "log": np.log, "exp": np.exp, "sin": np.sin}
@@ -31,3 +33,17 @@ def test_functions_of_small_ints_are_folded_in_the_dtype_of_the_result(name):
         graph = FunctionGraph([], [getattr(pt, name)(n)], clone=True)
         rewrite(graph)
         np.testing.assert_allclose(graph.outputs[0].data, expected, rtol=1e-6)
+
+
+def test_vanishing_products_are_zeros_made_at_once_and_not_one_by_one():
+    """Gradients of chains of states are full of them: it was most of the time of `recover`."""
+    x, y = pt.vector("x", dtype="float32"), pt.matrix("y")
+    run = Interpreter([x, y], [vanishing(x, y)])
+    few = np.ones(2, dtype="float32"), np.ones((3, 2))
+    many = np.full(5000, np.inf, dtype="float32"), np.full((3, 5000), np.nan)
+    with counted_calls() as of_few:
+        (found,) = run(*few)
+    np.testing.assert_array_equal(found, np.zeros((3, 2)), strict=True)
+    with counted_calls() as of_many:
+        run(*many)
+    assert of_many.number == of_few.number
