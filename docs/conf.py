@@ -35,7 +35,9 @@ myst_heading_anchors = 3
 nb_execution_mode = "auto"
 nb_execution_in_temp = True
 nb_execution_raise_on_error = True
-nb_execution_timeout = 120
+# A cell takes ten seconds at most where nothing else runs; this ends what hangs, and not what waits
+# on a machine with other work.
+nb_execution_timeout = 600
 nb_merge_streams = True
 nb_output_stderr = "remove-warn"
 # IPython's lexer of tracebacks knows no "…"
