@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from dimtensor.dims import Dim, Dims
-from dimtensor.errors import GraphError
+from dimtensor.errors import GraphError, NoAttributeError, build_message
 from dimtensor.graph.lines import Line, Place, line_at, place_outside
 
 if TYPE_CHECKING:
@@ -38,8 +38,27 @@ class NodeType(NamedTuple):
 KINDS: dict[str, Kind] = {}
 
 
-class Node:
-    """One operation of the dims graph, which is to be read and never changed.
+class _Fields:
+    """What a node has, while it is being made."""
+
+    __slots__ = (
+        "__weakref__", "attrs", "categories", "dims", "dtype", "handle", "inputs", "kind", "place",
+        "serial",
+    )  # fmt: skip
+
+    kind: str
+    inputs: tuple[Node, ...]
+    attrs: Any
+    dims: Dims
+    dtype: str
+    categories: Dim | None
+    serial: int
+    handle: Any
+    place: Place | None
+
+
+class Node(_Fields):
+    """One operation of the dims graph, which is read and cannot be changed.
 
     ``x.node`` is that of a tensor, ``dt.walk(x)`` are all of an expression, and ``dt.from_node``
     gives the tensor of one. Printers and rewrites need the attributes and properties below, and
@@ -70,20 +89,23 @@ class Node:
     [('constant', None, 2.0), ('input', 'x', None), ('multiply', None, None), ('sum', None, None)]
     """
 
-    __slots__ = (
-        "__weakref__", "attrs", "categories", "dims", "dtype", "handle", "inputs", "kind", "place",
-        "serial",
-    )  # fmt: skip
+    __slots__ = ()
 
-    kind: str
-    inputs: tuple[Node, ...]
-    attrs: Any
-    dims: Dims
-    dtype: str
-    categories: Dim | None
-    serial: int
-    handle: Any
-    place: Place | None
+    def __setattr__(self, name: str, value: object) -> None:
+        raise self._unchanged()
+
+    def __delattr__(self, name: str) -> None:
+        raise self._unchanged()
+
+    def _unchanged(self) -> NoAttributeError:
+        # equal expressions are this one node: all of them would change
+        return NoAttributeError(
+            build_message(
+                "a node is read and not changed",
+                [("node", self)],
+                "dt.rewrite and dt.substitute make new expressions of old ones",
+            )
+        )
 
     def __repr__(self) -> str:
         dims = ", ".join(dim.short for dim in self.dims)
@@ -176,7 +198,7 @@ def recorded() -> Iterator[set[Node]]:
 def _new(known: Kind, key: tuple[str, tuple[Node, ...], Any]) -> Node:
     kind, inputs, attrs = key
     dims, dtype, categories = known.infer(inputs, attrs)
-    node = object.__new__(Node)
+    node = object.__new__(_Fields)
     node.kind = kind
     node.inputs = inputs
     node.attrs = attrs
@@ -186,7 +208,13 @@ def _new(known: Kind, key: tuple[str, tuple[Node, ...], Any]) -> Node:
     node.serial = next(_serial)
     node.handle = None
     node.place = place_outside()
-    return _interned.setdefault(key, node)
+    node.__class__ = Node  # from now on it can be read alone
+    return _interned.setdefault(key, cast("Node", node))
+
+
+# the two that are told later: a tensor that refers to the node, and a line of a node before it
+set_handle: Callable[[Node, Any], None] = vars(_Fields)["handle"].__set__
+_set_place: Callable[[Node, Place | None], None] = vars(_Fields)["place"].__set__
 
 
 def next_serial() -> int:
@@ -204,7 +232,7 @@ def keep_place(old: Node, new: Node, since: int) -> None:
         Nodes of lower numbers were there before, with lines of their own.
     """
     if new.serial > since:
-        new.place = old.place
+        _set_place(new, old.place)
 
 
 def _short(dim: Dim) -> str:

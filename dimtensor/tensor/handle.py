@@ -13,6 +13,7 @@ from dimtensor.errors import DtypeError, InputError, build_message
 from dimtensor.graph import Node, make
 from dimtensor.graph.dtypes import is_complex, is_inexact, scalar_dtype
 from dimtensor.graph.infer import constant_attrs, require_label_op
+from dimtensor.graph.node import set_handle
 from dimtensor.graph.optable import TABLE
 from dimtensor.graph.walk import toposort
 from dimtensor.lower.lifted import LiftedGraph
@@ -119,7 +120,7 @@ def wrap(node: Node) -> DimTensor:
     if handle is None:
         handle = object.__new__(TensorHandle._class)
         handle.node = node
-        node.handle = handle
+        set_handle(node, handle)
     return handle
 
 

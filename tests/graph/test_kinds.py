@@ -142,8 +142,8 @@ def test_attributes_of_another_type_are_refused(name: str) -> None:
     node = examples()[name]
     broken = object.__new__(Node)
     for slot in ("kind", "inputs", "dims", "dtype", "categories", "serial"):
-        setattr(broken, slot, getattr(node, slot))
-    broken.attrs = frozenset()
+        object.__setattr__(broken, slot, getattr(node, slot))
+    object.__setattr__(broken, "attrs", frozenset())
     with pytest.raises(GraphError, match="attributes are of another type"):
         verify_graph([broken], full=True)
 

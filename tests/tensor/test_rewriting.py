@@ -101,8 +101,18 @@ def test_nodes_say_what_they_are():
     assert list(loop.bodies) == ["body"]
     assert {"add"} <= {one.operation for one in loop.bodies["body"]}
     assert not X.node.bodies
-    with pytest.raises(AttributeError, match="operation"):
-        X.node.operation = "exp"
+
+
+def test_nodes_are_read_alone():
+    node = dt.exp(X).node
+    for name in ("kind", "inputs", "attrs", "dims", "dtype", "handle", "operation", "unheard_of"):
+        with pytest.raises(dt.NoAttributeError, match="a node is read and not changed"):
+            setattr(node, name, None)
+    with pytest.raises(AttributeError, match=r"dt\.rewrite and dt\.substitute make new"):
+        del node.dims
+    # equal expressions are this node, which is what it was
+    assert dt.exp(X).node is node
+    assert (node.operation, node.dims, dt.from_node(node)) == ("exp", (K,), dt.exp(X))
 
 
 def test_every_kind_of_nodes_says_its_operation():
@@ -140,8 +150,20 @@ def test_dims_are_exchanged_beside_tensors():
     found = dt.substitute(X * A, {"a": 2.0 * A}, dims={K: wide})
     assert found.sizes == {"k": 5}
     assert found is dt.substitute(X * A, {A: 2.0 * A, K: wide})
+    assert found is dt.substitute(X * A, {"a": 2.0 * A}, dims={"k": wide})
     with pytest.raises(dt.InputError, match="a dim takes the place"):
         dt.substitute(X, dims={K: X})
+
+
+def test_dims_are_exchanged_by_name():
+    wide = dt.Dim("k", length=5)
+    within = dt.cumulate(lambda s, x: s + x * A, 0.0, X * Y, over=K).sum()
+    assert dt.substitute(within, dims={"k": wide}) is dt.substitute(within, dims={K: wide})
+    with pytest.raises(dt.InputError, match=r"no dim 'kk' \(did you mean 'k'\?\)\n  dims: 'k'"):
+        dt.substitute(X, dims={"kk": wide})
+    both = dt.tensor("x", dims=wide).sum() + X.sum()
+    with pytest.raises(dt.InputError, match="2 dims are named 'k'; give the dim that is meant"):
+        dt.substitute(both, dims={"k": wide})
 
 
 def test_inputs_and_nodes_of_a_dict_are_those_of_its_values():

@@ -21,21 +21,21 @@ def substitute(
     outputs: DimTensor,
     replacements: Mapping[Any, Any] | None = None,
     *,
-    dims: Mapping[Dim, Dim] | None = None,
+    dims: Mapping[Dim | str, Dim] | None = None,
 ) -> DimTensor: ...
 @overload
 def substitute[T](
     outputs: Sequence[T],
     replacements: Mapping[Any, Any] | None = None,
     *,
-    dims: Mapping[Dim, Dim] | None = None,
+    dims: Mapping[Dim | str, Dim] | None = None,
 ) -> list[T]: ...
 @overload
 def substitute[K, T](
     outputs: Mapping[K, T],
     replacements: Mapping[Any, Any] | None = None,
     *,
-    dims: Mapping[Dim, Dim] | None = None,
+    dims: Mapping[Dim | str, Dim] | None = None,
 ) -> dict[K, T]: ...
 
 
@@ -43,7 +43,7 @@ def substitute(
     outputs: Any,
     replacements: Mapping[Any, Any] | None = None,
     *,
-    dims: Mapping[Dim, Dim] | None = None,
+    dims: Mapping[Dim | str, Dim] | None = None,
 ) -> Any:
     """Outputs with parts of their graphs replaced.
 
@@ -54,7 +54,7 @@ def substitute(
         Inputs or intermediates and what takes their place. A replacement may have more dims:
         everything that depends on it is then computed for each position along them. Names are those
         of inputs, data and what was named. Dims may be among the keys as well.
-    dims : mapping of Dim to Dim, optional
+    dims : mapping of Dim (or the name of one) to Dim, optional
         A dim takes the place of another one in all inputs, and what is selected are the same
         labels.
 
@@ -88,10 +88,12 @@ def substitute(
     from dimtensor.graph.rebuilding.substitute import substitute as substitute_nodes
 
     mapping = {}
-    given = {**as_mapping(replacements, "replacements"), **as_mapping(dims, "dims")}
     exchanged: dict[Dim, Dim] = {}
     many = list(outputs.values()) if isinstance(outputs, Mapping) else outputs
     many = [as_node(x) for x in (many if isinstance(many, (list, tuple)) else [many])]
+    given = dict(as_mapping(replacements, "replacements"))
+    for old, new in as_mapping(dims, "dims").items():
+        given[_dim_of_name(many, old) if isinstance(old, str) else old] = new
     for old, new in given.items():
         if isinstance(old, Dim):
             if not isinstance(new, Dim):
@@ -111,6 +113,25 @@ def substitute(
     if isinstance(outputs, Mapping):
         return dict(zip(outputs, results, strict=True))
     return results if isinstance(outputs, (list, tuple)) else results[0]
+
+
+def _dim_of_name(outputs: Sequence[Node], name: str) -> Dim:
+    """The one dim of a name among those of all parts.
+
+    Raises
+    ------
+    InputError
+        If there is none, or there are several.
+    """
+    dims = dict.fromkeys(dim for node in toposort(outputs) for dim in node.dims)
+    found = [dim for dim in dims if dim.name == name]
+    if len(found) == 1:
+        return found[0]
+    names = [dim.name for dim in dims if dim.name is not None]
+    what = f"there is no dim {name!r}{did_you_mean(name, names)}"
+    if found:
+        what = f"{len(found)} dims are named {name!r}; give the dim that is meant"
+    raise InputError(build_message(f"substitute: {what}", [("dims", listing(names))]))
 
 
 def _of_name(outputs: Sequence[Node], name: str) -> Node:

@@ -27,9 +27,9 @@ def branch():
 def forged(like, **fields):
     """A node as make would never make it."""
     node = object.__new__(Node)
-    for name in Node.__slots__:
+    for name in Node.__base__.__slots__:
         if name not in ("__weakref__", "handle"):
-            setattr(node, name, fields.get(name, getattr(like, name)))
+            object.__setattr__(node, name, fields.get(name, getattr(like, name)))
     return node
 
 
