@@ -9,43 +9,59 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from dimtensor.dims.coords import Coords
-from dimtensor.errors import DimError, InputError, LabelError, build_message
+from dimtensor.dims.dates import (
+    CONDITIONS,
+    OF_PANDAS,
+    IsoCalendar,
+    among_found,
+    calendar_part,
+    date_index,
+    extended,
+    in_range,
+    rounded,
+)
+from dimtensor.errors import DimError, LabelError, build_message
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from dimtensor.dims.dim import Dim
-
-# first and last value of what comes round; of the others, what is found
-_CYCLES = {
-    "quarter": (1, 4),
-    "month": (1, 12),
-    "day": (1, 31),
-    "dayofyear": (1, 366),
-    "dayofweek": (0, 6),
-    "hour": (0, 23),
-    "minute": (0, 59),
-    "second": (0, 59),
-    "week": (1, 53),
-}
-PARTS = ("year", *_CYCLES)
 
 
 class CalendarParts:
     """Calendar parts of a dim of dates, each a tensor of labels along the dim.
 
     ``x.groupby(day.month).mean()`` has a position for every month of the year; of ``year`` there
-    are those from the first to the last one of the dim.
+    are those from the first to the last one of the dim. Names are those of xarray and pandas. What
+    is counted with, such as ``days_in_month``, is a tensor of numbers, and what holds or does not,
+    such as ``is_leap_year``, one of bools.
     """
 
     __slots__ = ()
 
-    # makes a tensor of labels: the dim, values, the dim of the part; set where tensors are made
+    # make a tensor of labels, of the dim, positions among labels, and the dim of these; and one of
+    # values, of the dim, the values and a name; set where tensors are made
     _tensor_of_labels: ClassVar[Callable[..., Any]]
+    _tensor_of_values: ClassVar[Callable[..., Any]]
+
+    @property
+    def _dim(self) -> Dim:
+        return self  # type: ignore[return-value]
 
     def _part(self, name: str) -> Any:
-        values, groups = calendar_part(self, name)  # type: ignore[arg-type]
-        return self._tensor_of_labels(self, values, groups)
+        codes, groups = calendar_part(self._dim, name)
+        return self._tensor_of_labels(self, codes, groups)
+
+    def _values(self, name: str) -> Any:
+        dates = date_index(self._dim, name)
+        if name == "days_in_year":
+            found: Any = np.where(dates.is_leap_year, 366, 365)
+        else:
+            found = getattr(dates, OF_PANDAS.get(name, name))
+        dtype = bool if name in CONDITIONS else np.int64
+        return self._tensor_of_values(self, np.asarray(found, dtype=dtype), name)
+
+    def _found(self, name: str, labels: Any) -> Any:
+        codes, groups = among_found(name, labels)
+        return self._tensor_of_labels(self, codes, groups)
 
     @property
     def year(self) -> Any:
@@ -111,11 +127,261 @@ class CalendarParts:
         return self._part("second")
 
     @property
+    def season(self) -> Any:
+        """The season of each date: DJF, MAM, JJA or SON, after the first letters of its months.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> month = dt.time("month", start="2021-01-01", periods=12, freq="MS")
+        >>> dt.data(range(12), dims=month).groupby(month.season).sum().values.tolist()
+        [12, 9, 18, 27]
+        """
+        return self._part("season")
+
+    @property
+    def weekofyear(self) -> Any:
+        """The ISO week of each date, as :attr:`week`."""
+        return self._part("weekofyear")
+
+    @property
+    def day_of_year(self) -> Any:
+        """The day of the year of each date, as :attr:`dayofyear`."""
+        return self._part("day_of_year")
+
+    @property
+    def day_of_week(self) -> Any:
+        """The day of the week of each date, as :attr:`dayofweek`."""
+        return self._part("day_of_week")
+
+    @property
+    def weekday(self) -> Any:
+        """The day of the week of each date, as :attr:`dayofweek`."""
+        return self._part("weekday")
+
+    @property
+    def days_in_month(self) -> Any:
+        """The number of days of the month of each date, as numbers.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> month = dt.time("month", start="2021-01-01", periods=3, freq="MS")
+        >>> month.days_in_month.values.tolist()
+        [31, 28, 31]
+        """
+        return self._values("days_in_month")
+
+    @property
+    def daysinmonth(self) -> Any:
+        """The number of days of the month of each date, as :attr:`days_in_month`."""
+        return self._values("daysinmonth")
+
+    @property
+    def days_in_year(self) -> Any:
+        """The number of days of the year of each date, as numbers."""
+        return self._values("days_in_year")
+
+    @property
+    def microsecond(self) -> Any:
+        """The microsecond of each date, as numbers."""
+        return self._values("microsecond")
+
+    @property
+    def nanosecond(self) -> Any:
+        """The nanosecond of each date, as numbers."""
+        return self._values("nanosecond")
+
+    @property
+    def is_leap_year(self) -> Any:
+        """Whether the year of each date is a leap year."""
+        return self._values("is_leap_year")
+
+    @property
+    def is_month_start(self) -> Any:
+        """Whether each date is the first day of a month."""
+        return self._values("is_month_start")
+
+    @property
+    def is_month_end(self) -> Any:
+        """Whether each date is the last day of a month."""
+        return self._values("is_month_end")
+
+    @property
+    def is_quarter_start(self) -> Any:
+        """Whether each date is the first day of a quarter."""
+        return self._values("is_quarter_start")
+
+    @property
+    def is_quarter_end(self) -> Any:
+        """Whether each date is the last day of a quarter."""
+        return self._values("is_quarter_end")
+
+    @property
+    def is_year_start(self) -> Any:
+        """Whether each date is the first day of a year."""
+        return self._values("is_year_start")
+
+    @property
+    def is_year_end(self) -> Any:
+        """Whether each date is the last day of a year."""
+        return self._values("is_year_end")
+
+    @property
+    def decimal_year(self) -> Any:
+        """Each date as a number: its year, and the part of it that has gone by."""
+        dates = date_index(self._dim, "decimal_year").tz_localize(None)
+        years = dates.to_period("Y")
+        begin, end = years.start_time, (years + 1).start_time
+        found = dates.year + (dates - begin) / (end - begin)
+        return self._tensor_of_values(self, np.asarray(found, dtype=float), "decimal_year")
+
+    @property
+    def date(self) -> Any:
+        """The day of each date, without its time; its labels are those days that are found."""
+        return self._found("date", rounded(self._dim, "floor", "D"))
+
+    @property
+    def time(self) -> Any:
+        """The time of day of each date; its labels are those that are found."""
+        return self._found("time", date_index(self._dim, "time").time)
+
+    def floor(self, freq: str) -> Any:
+        """The last date of a fixed frequency up to each date.
+
+        Parameters
+        ----------
+        freq : str
+            Such as ``"D"`` or ``"6h"``.
+
+        Returns
+        -------
+        DimTensor
+            Of labels: the dates that are found; so for `ceil` and `round`.
+
+        Raises
+        ------
+        LabelError
+            If the labels are no dates, or not known.
+        InputError
+            If it is no fixed frequency.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> hour = dt.time("hour", start="2021-01-01", periods=36, freq="h")
+        >>> dt.data(range(36), dims=hour).groupby(hour.floor("D")).max().values.tolist()
+        [23.0, 35.0]
+        """
+        return self._found("floor", rounded(self._dim, "floor", freq))
+
+    def ceil(self, freq: str) -> Any:
+        """The first date of a fixed frequency from each date on.
+
+        Parameters
+        ----------
+        freq : str
+
+        Returns
+        -------
+        DimTensor
+            Of labels; see :meth:`floor`.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> hour = dt.time("hour", start="2021-01-01", periods=3, freq="7h")
+        >>> [str(date)[:10] for date in hour.ceil("D").values]
+        ['2021-01-01', '2021-01-02', '2021-01-02']
+        """
+        return self._found("ceil", rounded(self._dim, "ceil", freq))
+
+    def round(self, freq: str) -> Any:
+        """The nearest date of a fixed frequency.
+
+        Parameters
+        ----------
+        freq : str
+
+        Returns
+        -------
+        DimTensor
+            Of labels; see :meth:`floor`.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> hour = dt.time("hour", start="2021-01-01", periods=3, freq="7h")
+        >>> [str(date)[:10] for date in hour.round("D").values]
+        ['2021-01-01', '2021-01-01', '2021-01-02']
+        """
+        return self._found("round", rounded(self._dim, "round", freq))
+
+    def strftime(self, date_format: str) -> Any:
+        """Each date as text.
+
+        Parameters
+        ----------
+        date_format : str
+            As of ``datetime.strftime``.
+
+        Returns
+        -------
+        DimTensor
+            Of labels: the texts that are found, in alphabetical order.
+
+        Raises
+        ------
+        LabelError
+            If the labels are no dates, or not known.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> day = dt.time("day", start="2021-01-30", periods=3)
+        >>> day.strftime("%Y-%m").values.tolist()
+        ['2021-01', '2021-01', '2021-02']
+        """
+        return self._found("strftime", date_index(self._dim, "strftime").strftime(date_format))
+
+    def isocalendar(self) -> IsoCalendar:
+        """The ISO year, week and day of the week (1 to 7) of each date.
+
+        Returns
+        -------
+        IsoCalendar
+            Three tensors of labels.
+
+        Raises
+        ------
+        LabelError
+            If the labels are no dates, or not known.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> dt.time("day", start="2021-01-03", periods=2).isocalendar().week.values.tolist()
+        [53, 1]
+        """
+        found = date_index(self._dim, "isocalendar").isocalendar()
+        columns = {
+            "year": (np.asarray(found["year"], dtype=np.int64), None),
+            "week": (np.asarray(found["week"], dtype=np.int64), (1, 53)),
+            "weekday": (np.asarray(found["day"], dtype=np.int64), (1, 7)),
+        }
+        return IsoCalendar(
+            *(
+                self._tensor_of_labels(self, *in_range(name, values, ends))
+                for name, (values, ends) in columns.items()
+            )
+        )
+
+    @property
     def freq(self) -> str | None:
         """The frequency of dates, as pandas writes it; None where they have none."""
         import pandas as pd
 
-        dates = date_index(self, "freq")  # type: ignore[arg-type]
+        dates = date_index(self._dim, "freq")
         if len(dates) < 3:
             return None
         with warnings.catch_warnings():  # what it returns will be an offset
@@ -151,7 +417,7 @@ class CalendarParts:
         """
         from dimtensor.dims.dim import Dim
 
-        dim: Dim = self  # type: ignore[assignment]
+        dim = self._dim
         dates = date_index(dim, "extend")
         freq = freq or self.freq
         if freq is None or not len(dates):
@@ -164,52 +430,6 @@ class CalendarParts:
             )
         new = extended(dates, periods, freq)
         return Dim(dim.name, coords=Coords(dates.append(new)))
-
-
-def extended(dates: pd.DatetimeIndex, periods: int, freq: Any) -> pd.DatetimeIndex:
-    """The dates that follow at a frequency."""
-    import pandas as pd
-
-    if isinstance(periods, bool) or not isinstance(periods, (int, np.integer)) or periods < 0:
-        raise InputError(f"extend takes a number of dates of at least 0, not {periods!r}")
-    later = pd.date_range(dates[-1], periods=periods + 2, freq=freq)
-    return later[later > dates[-1]][:periods].as_unit(dates.unit)
-
-
-def date_index(dim: Dim, what: str) -> pd.DatetimeIndex:
-    """The labels of a dim as dates.
-
-    Raises
-    ------
-    LabelError
-        If they are none, or not known.
-    """
-    import pandas as pd
-
-    labels = dim._labels()
-    index = None if labels is None else labels.index
-    if not isinstance(index, pd.DatetimeIndex):
-        known = "not known before data arrives" if labels is None else f"of dtype {index.dtype}"  # type: ignore[union-attr]
-        raise LabelError(
-            build_message(
-                f"{what}: the labels of {dim.title} are no dates, they are {known}",
-                [("dim", repr(dim))],
-                "dt.time(name, start=..., periods=..., freq=...) makes a dim of dates",
-            )
-        )
-    return index
-
-
-def calendar_part(dim: Dim, part: str) -> tuple[np.ndarray, Dim]:
-    """A calendar part of dates, and the dim of its values."""
-    from dimtensor.dims.dim import Dim
-
-    dates = date_index(dim, part)
-    name = {"dayofyear": "day_of_year", "dayofweek": "day_of_week"}.get(part, part)
-    found = dates.isocalendar()["week"] if part == "week" else getattr(dates, name)
-    values = np.asarray(found, dtype=np.int64)
-    first, last = _CYCLES.get(part, (values.min(), values.max()) if len(values) else (0, -1))
-    return values, Dim(part, coords=np.arange(first, last + 1, dtype=np.int64))
 
 
 def time(

@@ -430,7 +430,17 @@ class Coords:
         dim: str = "the dim",
     ) -> np.ndarray:
         """Positions by ``method`` (``nearest``, ``pad``, ``backfill``), as in xarray."""
-        wanted = Coords(labels)
+        found = self.near(labels, method, tolerance, dim)
+        if (found < 0).any():
+            given = Coords(labels).to_list()
+            raise self._missing([given[at] for at in np.flatnonzero(found < 0)], dim)
+        return found
+
+    def near(
+        self, labels: Any, method: str, tolerance: Any = None, dim: str = "the dim"
+    ) -> np.ndarray:
+        """Positions by ``method``, -1 where no label is near enough."""
+        wanted = labels if isinstance(labels, Coords) else Coords(labels)
         if self.family in TIMES and wanted.family == "string":
             wanted = self._parsed(wanted)
         try:
@@ -438,14 +448,11 @@ class Coords:
         except (LookupError, TypeError, ValueError) as error:
             raise LabelError(
                 build_message(
-                    f"cannot look up {listing(Coords(labels).values)} in {dim} with "
+                    f"cannot look up {listing(wanted.values)} in {dim} with "
                     f"method={method!r}: {error}",
                     [("labels", listing(self.values))],
                 )
             ) from None
-        if (found < 0).any():
-            given = Coords(labels).to_list()
-            raise self._missing([given[at] for at in np.flatnonzero(found < 0)], dim)
         return found.astype(np.int64)
 
     def take(self, positions: np.ndarray | slice) -> Coords:

@@ -64,7 +64,8 @@ RESULTS = {
     "selection": "tensor.selection.groupby.GroupBy",
     "reductions": "tensor.reductions.weighted.Weighted",
     "along": "tensor.along.windows.Rolling tensor.along.windows.RollingExp "
-    "tensor.along.windows.Cumulative tensor.along.coarsen.Coarsen tensor.along.labels.Loc",
+    "tensor.along.windows.Cumulative tensor.along.coarsen.Coarsen tensor.along.time.Resample "
+    "tensor.along.labels.Loc",
     "compiling": "compile.function.CompiledFunction",
     "random": "random.generator.Generator",
 }

@@ -7,7 +7,7 @@ from typing import Any
 
 from dimtensor.tensor.along.bins import binned
 from dimtensor.tensor.along.coarsen import Coarsen
-from dimtensor.tensor.along.time import resampled
+from dimtensor.tensor.along.time import Resample, resampled
 from dimtensor.tensor.along.windows import Cumulative, Rolling, RollingExp
 from dimtensor.tensor.handle import TensorHandle, wrap
 from dimtensor.tensor.reductions.basic import DimKey
@@ -186,10 +186,11 @@ class WindowMixin(TensorHandle):
         *,
         closed: str | None = None,
         label: str | None = None,
+        offset: Any = None,
         origin: Any = "start_day",
         **by_name: Any,
-    ) -> GroupBy:
-        """Groups of dates by a frequency, with the reductions of `groupby`.
+    ) -> Resample:
+        """Groups of dates by a frequency, with the reductions of `groupby`, or filled.
 
         Parameters
         ----------
@@ -197,15 +198,18 @@ class WindowMixin(TensorHandle):
             One dim with dates as labels, and a frequency or offset as pandas has it.
         closed, label : {"left", "right"}, optional
             Which end belongs to a group, and which one names it; defaults are those of pandas.
+        offset : str or timedelta, optional
+            What is added to the origin.
         origin : str or date
             What the ends of groups are counted from, see ``pandas.DataFrame.resample``.
         **by_name
 
         Returns
         -------
-        GroupBy
+        Resample
             Along a dim of the same name with a date for each group, those without elements
-            included: their sum and count are 0, and what has no value is NaN.
+            included: their sum and count are 0, and what has no value is NaN. ``asfreq``,
+            ``ffill``, ``bfill``, ``nearest`` and ``interpolate`` put elements on more dates.
 
         Raises
         ------
@@ -221,9 +225,11 @@ class WindowMixin(TensorHandle):
         >>> x = dt.data([1.0, 3.0, 5.0, 7.0], dims=day)
         >>> x.resample(day="2D").mean().values.tolist()
         [2.0, 6.0]
+        >>> x.resample(day="12h").nearest().values.tolist()
+        [1.0, 3.0, 3.0, 5.0, 5.0, 7.0, 7.0]
         """
         given = gathered(dim, by_name, "resample", "frequencies")
-        return resampled(wrap(self.node), given, closed, label, origin)
+        return resampled(wrap(self.node), given, closed, label, offset, origin)
 
     def groupby_bins(
         self,

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Coords, Dim, dim_labels, find_dim
-from dimtensor.dims.calendar import CalendarParts, date_index
+from dimtensor.dims.calendar import CalendarParts
+from dimtensor.dims.dates import date_index
 from dimtensor.errors import DimError, InputError, LabelError, build_message
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import DataAttrs
@@ -23,17 +24,108 @@ if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 
-def tensor_of_labels(dim: Dim, values: np.ndarray, groups: Dim) -> DimTensor:
-    """Known labels along a dim."""
-    return data(values, dims=dim, categories=groups)
+def tensor_of_labels(dim: Dim, codes: np.ndarray, groups: Dim) -> DimTensor:
+    """Known labels along a dim, by their positions among all."""
+    codes.flags.writeable = False
+    return wrap(make("data", (), DataAttrs(None, (dim,), codes, groups)))
+
+
+def tensor_of_values(dim: Dim, values: np.ndarray, name: str) -> DimTensor:
+    """Known numbers along a dim."""
+    return data(values, dims=dim, name=name)
 
 
 CalendarParts._tensor_of_labels = staticmethod(tensor_of_labels)
+CalendarParts._tensor_of_values = staticmethod(tensor_of_values)
+
+
+class Resample(GroupBy):
+    """Groups of dates by a frequency, made by :meth:`DimTensor.resample`.
+
+    Beside the reductions of groups there is what puts elements on the dates of the frequency, as in
+    xarray: for these to be more than the dates that there are.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> day = dt.time("day", start="2021-01-01", periods=2)
+    >>> x = dt.data([1.0, 3.0], dims=day)
+    >>> x.resample(day="8h").ffill().values.tolist()
+    [1.0, 1.0, 1.0, 3.0]
+    >>> x.resample(day="12h").interpolate().values.tolist()
+    [1.0, 2.0, 3.0]
+    >>> x.resample(day="12h").asfreq().values.tolist()
+    [1.0, nan, 3.0]
+    """
+
+    def _on_dates(self, name: str, method: str, tolerance: Any) -> DimTensor:
+        from dimtensor.tensor.selection.reindex import reindex_node
+
+        near = None if tolerance is None else pd_timedelta(tolerance, f"{name}: the tolerance")
+        found = reindex_node(self._x.node, self._along, self._groups, np.nan, method, near)
+        result: DimTensor = wrap(found)
+        return say(result, name, self._x, along=self._groups)
+
+    def asfreq(self) -> DimTensor:
+        """The element of each date of the frequency, their mean where it is coarser; NaN of none.
+
+        NaN are left out of means, as in xarray.
+        """
+        return say(self.mean(skipna=True), "asfreq", self._x, along=self._groups)
+
+    def ffill(self, tolerance: Any = None) -> DimTensor:
+        """The last element up to each date of the frequency; NaN before the first.
+
+        Parameters
+        ----------
+        tolerance : str or timedelta, optional
+            How old an element may be.
+
+        Raises
+        ------
+        LabelError
+            If a date is there twice.
+        """
+        return self._on_dates("ffill", "pad", tolerance)
+
+    def pad(self, tolerance: Any = None) -> DimTensor:
+        """The last element up to each date of the frequency; see :meth:`ffill`."""
+        return self.ffill(tolerance)
+
+    def bfill(self, tolerance: Any = None) -> DimTensor:
+        """The next element from each date of the frequency on; see :meth:`ffill`."""
+        return self._on_dates("bfill", "backfill", tolerance)
+
+    def backfill(self, tolerance: Any = None) -> DimTensor:
+        """The next element from each date of the frequency on; see :meth:`ffill`."""
+        return self.bfill(tolerance)
+
+    def nearest(self, tolerance: Any = None) -> DimTensor:
+        """The element nearest to each date of the frequency; see :meth:`ffill`."""
+        return self._on_dates("nearest", "nearest", tolerance)
+
+    def interpolate(self, kind: str = "linear", **options: Any) -> DimTensor:
+        """Elements interpolated at the dates of the frequency.
+
+        Parameters
+        ----------
+        kind : str
+            A method of :meth:`DimTensor.interp`.
+        **options
+            Those of ``interp``.
+        """
+        result = self._x.interp({self._along: self._groups}, method=kind, **options)
+        return say(result, "interpolate", self._x, along=self._groups)
 
 
 def resampled(
-    x: DimTensor, given: Mapping[Any, Any], closed: str | None, label: str | None, origin: Any
-) -> GroupBy:
+    x: DimTensor,
+    given: Mapping[Any, Any],
+    closed: str | None,
+    label: str | None,
+    offset: Any,
+    origin: Any,
+) -> Resample:
     """Groups of the dates of a dim by a frequency.
 
     Raises
@@ -53,16 +145,34 @@ def resampled(
     dim = find_dim(x.dims, key, "resample")
     dates = date_index(dim, "resample")
     numbers = pd.Series(np.arange(len(dates)), index=dates)
+    if offset is not None:
+        offset = pd_timedelta(offset, "resample: the offset")
     try:
-        bins = numbers.resample(freq, closed=closed, label=label, origin=origin)
+        bins = numbers.resample(freq, closed=closed, label=label, origin=origin, offset=offset)
         counts = bins.count()
     except (ValueError, TypeError) as error:
         raise InputError(f"resample: {freq!r} is no frequency of dates: {error}") from None
     groups = Dim(dim.name, coords=Coords(counts.index))
     codes = np.empty(len(dates), dtype=np.int64)
     codes[np.argsort(dates, kind="stable")] = np.repeat(np.arange(len(counts)), counts)
-    labels = make("data", (), DataAttrs(None, (dim,), codes, groups))
-    return GroupBy(x, wrap(labels), dim, groups)
+    return Resample(x, tensor_of_labels(dim, codes, groups), dim, groups)
+
+
+def pd_timedelta(value: Any, what: str) -> pd.Timedelta:
+    """A distance between dates that has a length of its own.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    import pandas as pd
+
+    offset = as_offset(value, what)
+    try:
+        return pd.Timedelta(offset)
+    except ValueError:
+        raise InputError(f"{what}: {value!r} has no length of its own") from None
 
 
 def as_offset(value: Any, what: str) -> Any:
@@ -102,10 +212,7 @@ def positions_in(dim: Dim, distance: Any, what: str) -> int:
 
     dates = date_index(dim, what)
     steps = np.unique(np.diff(dates.to_numpy()))
-    try:
-        span = pd.Timedelta(as_offset(distance, what))
-    except ValueError:
-        raise InputError(f"{what}: {distance!r} has no length of its own") from None
+    span = pd_timedelta(distance, what)
     if len(steps) != 1 or span % pd.Timedelta(steps[0]):
         raise LabelError(
             build_message(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from dimtensor.dims import Coords, Dim, dim_set, find_dim
-from dimtensor.dims.calendar import PARTS
+from dimtensor.dims.dates import PARTS
 from dimtensor.errors import (
     DimError,
     InputError,

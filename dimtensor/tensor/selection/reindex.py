@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Coords, Dim, dim_labels, find_dim, sort_dims
-from dimtensor.errors import DimError, DtypeError, LabelError, build_message, listing
+from dimtensor.errors import (
+    DimError,
+    DtypeError,
+    InputError,
+    LabelError,
+    build_message,
+    did_you_mean,
+    listing,
+)
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import DataAttrs, ReduceAttrs
 from dimtensor.graph.dtypes import is_inexact
@@ -20,12 +28,23 @@ if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 
+_METHODS = ("nearest", "pad", "ffill", "backfill", "bfill")
+
+
 class ReindexMixin(TensorHandle):
     """Labels exchanged for others."""
 
     __slots__ = ()
 
-    def reindex(self, indexers: Any = None, fill_value: Any = np.nan, **by_name: Any) -> DimTensor:
+    def reindex(
+        self,
+        indexers: Any = None,
+        fill_value: Any = np.nan,
+        *,
+        method: str | None = None,
+        tolerance: Any = None,
+        **by_name: Any,
+    ) -> DimTensor:
         """Bring the tensor to other labels along dims.
 
         Parameters
@@ -34,6 +53,11 @@ class ReindexMixin(TensorHandle):
             A Dim takes the place of the dim of its name.
         fill_value : number
             The elements at labels that the tensor does not have.
+        method : {None, "nearest", "pad", "ffill", "backfill", "bfill"}
+            Whether a label that is not there has the element at the nearest one, at the one before
+            or at the one after.
+        tolerance : optional
+            Largest distance between the two, of dates as ``"6h"``.
         **by_name
             By name of dim: a Dim, or labels, of which a new Dim is made.
 
@@ -50,6 +74,8 @@ class ReindexMixin(TensorHandle):
             If there are no labels before or after, or a tensor of labels would be filled up.
         DtypeError
             If bools are to be filled up with NaN.
+        InputError
+            If there is no such method.
 
         Examples
         --------
@@ -57,12 +83,22 @@ class ReindexMixin(TensorHandle):
         >>> x = dt.data([1.0, 2.0], dims=dt.Dim("k", coords=["a", "b"]))
         >>> x.reindex(k=["b", "c"], fill_value=0.0).eval().values.tolist()
         [2.0, 0.0]
+        >>> t = dt.Dim("t", coords=[0.0, 1.0])
+        >>> dt.data([3.0, 4.0], dims=t).reindex(t=[0.2, 0.9], method="nearest").values.tolist()
+        [3.0, 4.0]
         """
+        if method not in (None, *_METHODS):
+            raise InputError(
+                build_message(
+                    f"reindex: there is no method {method!r}{did_you_mean(str(method), _METHODS)}",
+                    [("methods", listing(_METHODS))],
+                )
+            )
         result = self.node
         for key, new in named_indexers(indexers, by_name).items():
             old = find_dim(result.dims, key, "reindex")
             target = target_dim(result, old, new)
-            moved = reindex_node(result, old, target, fill_value)
+            moved = reindex_node(result, old, target, fill_value, method, tolerance)
             result = say(moved, "reindex", result, along=target)
         return wrap(result)
 
@@ -121,14 +157,26 @@ def target_dim(x: Node, old: Dim, new: Any) -> Dim:
     return Dim(old.name, coords=new)
 
 
-def reindex_node(x: Node, old: Dim, new: Dim, fill_value: Any) -> Node:
+def reindex_node(
+    x: Node,
+    old: Dim,
+    new: Dim,
+    fill_value: Any,
+    method: str | None = None,
+    tolerance: Any = None,
+) -> Node:
     """A node with another dim in the place of one, elements matched by label."""
     labels = labels_along(x, old)
     wanted = dim_labels(new)
     assert wanted is not None
-    positions = labels.find(wanted)
+    if method is None:
+        positions = labels.find(wanted)
+    else:  # labels in any order
+        order = np.argsort(labels.index, kind="stable")
+        positions = labels.take(order).near(wanted, method, tolerance, old.title)
+        positions = np.where(positions >= 0, np.append(order, 0)[positions], -1)
     found = positions >= 0
-    if not labels.is_unique:
+    if not labels.is_unique and method is None:
         labels.positions(wanted.take(np.flatnonzero(found)), old.title)  # refuses those there twice
     positions[~found] = 0
     if not found.all():

@@ -1,0 +1,136 @@
+"""Dates that are labels, and their calendar parts as arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dimtensor.dims.coords import Coords
+from dimtensor.errors import InputError, LabelError, build_message
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from dimtensor.dims.dim import Dim
+
+# first and last value of what comes round; of the others, what is found
+_CYCLES = {
+    "quarter": (1, 4),
+    "month": (1, 12),
+    "day": (1, 31),
+    "dayofyear": (1, 366),
+    "day_of_year": (1, 366),
+    "dayofweek": (0, 6),
+    "day_of_week": (0, 6),
+    "weekday": (0, 6),
+    "hour": (0, 23),
+    "minute": (0, 59),
+    "second": (0, 59),
+    "week": (1, 53),
+    "weekofyear": (1, 53),
+}
+OF_PANDAS = {
+    "dayofyear": "day_of_year",
+    "dayofweek": "day_of_week",
+    "weekday": "day_of_week",
+    "daysinmonth": "days_in_month",
+}
+_SEASONS = ["DJF", "MAM", "JJA", "SON"]
+NUMBERS = ("days_in_month", "daysinmonth", "days_in_year", "microsecond", "nanosecond")
+CONDITIONS = (
+    "is_leap_year", "is_month_start", "is_month_end", "is_quarter_start", "is_quarter_end",
+    "is_year_start", "is_year_end",
+)  # fmt: skip
+PARTS = ("year", *_CYCLES, "season", "date", "time", *NUMBERS, "decimal_year", *CONDITIONS)
+
+
+class IsoCalendar(NamedTuple):
+    """The ISO year, week and day of the week (1 to 7) of each date of a dim.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> day = dt.time("day", start="2021-01-03", periods=2)
+    >>> iso = day.isocalendar()
+    >>> iso.year.values.tolist(), iso.week.values.tolist(), iso.weekday.values.tolist()
+    ([2020, 2021], [53, 1], [7, 1])
+    """
+
+    year: Any
+    week: Any
+    weekday: Any
+
+
+def extended(dates: pd.DatetimeIndex, periods: int, freq: Any) -> pd.DatetimeIndex:
+    """The dates that follow at a frequency."""
+    import pandas as pd
+
+    if isinstance(periods, bool) or not isinstance(periods, (int, np.integer)) or periods < 0:
+        raise InputError(f"extend takes a number of dates of at least 0, not {periods!r}")
+    later = pd.date_range(dates[-1], periods=periods + 2, freq=freq)
+    return later[later > dates[-1]][:periods].as_unit(dates.unit)
+
+
+def date_index(dim: Dim, what: str) -> pd.DatetimeIndex:
+    """The labels of a dim as dates.
+
+    Raises
+    ------
+    LabelError
+        If they are none, or not known.
+    """
+    import pandas as pd
+
+    labels = dim._labels()
+    index = None if labels is None else labels.index
+    if not isinstance(index, pd.DatetimeIndex):
+        known = "not known before data arrives" if labels is None else f"of dtype {index.dtype}"  # type: ignore[union-attr]
+        raise LabelError(
+            build_message(
+                f"{what}: the labels of {dim.title} are no dates, they are {known}",
+                [("dim", repr(dim))],
+                "dt.time(name, start=..., periods=..., freq=...) makes a dim of dates",
+            )
+        )
+    return index
+
+
+def calendar_part(dim: Dim, part: str) -> tuple[np.ndarray, Dim]:
+    """A calendar part of dates as positions among its values, and the dim of these."""
+    from dimtensor.dims.dim import Dim
+
+    dates = date_index(dim, part)
+    if part == "season":
+        return np.asarray(dates.month, dtype=np.int64) % 12 // 3, Dim(part, coords=_SEASONS)
+    if part in ("week", "weekofyear"):
+        found = dates.isocalendar()["week"]
+    else:
+        found = getattr(dates, OF_PANDAS.get(part, part))
+    return in_range(part, np.asarray(found, dtype=np.int64), _CYCLES.get(part))
+
+
+def in_range(name: str, values: np.ndarray, ends: tuple[int, int] | None) -> tuple[np.ndarray, Dim]:
+    """Integers as positions between two of them, by default the smallest and the largest."""
+    from dimtensor.dims.dim import Dim
+
+    first, last = ends or ((int(values.min()), int(values.max())) if len(values) else (0, -1))
+    return values - first, Dim(name, coords=np.arange(first, last + 1, dtype=np.int64))
+
+
+def among_found(name: str, labels: Any) -> tuple[np.ndarray, Dim]:
+    """Labels as positions among those that are found, in their order."""
+    import pandas as pd
+
+    from dimtensor.dims.dim import Dim
+
+    codes, found = pd.factorize(pd.Index(labels), sort=True)
+    return codes.astype(np.int64), Dim(name, coords=Coords(found))
+
+
+def rounded(dim: Dim, method: str, freq: str) -> pd.DatetimeIndex:
+    dates = date_index(dim, method)
+    try:
+        return getattr(dates, method)(freq)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{method}: {freq!r} is no fixed frequency: {error}") from None

@@ -1,0 +1,181 @@
+"""Calendar parts of dims of dates, and dates filled at a frequency: against pandas and xarray."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import dimtensor as dt
+from tests.backend_names import LONG_JAX
+
+DATES = {
+    "hours": pd.date_range("2019-12-30 21:58:30.000123", periods=70, freq="203h"),
+    "no order": pd.to_datetime(["2021-03-31", "2020-02-29", "2020-12-31", "2021-01-01"]),
+    "zone": pd.date_range("2020-03-28", periods=9, freq="9h", tz="Europe/Berlin"),
+    "one": pd.to_datetime(["2024-06-30 12:00"]),
+    "none": pd.to_datetime([]),
+}
+ALIASES = {"dayofyear": "day_of_year", "dayofweek": "day_of_week", "weekday": "day_of_week",
+           "daysinmonth": "days_in_month"}  # fmt: skip
+CYCLES = ["quarter", "month", "day", "dayofyear", "day_of_year", "dayofweek", "day_of_week",
+          "weekday", "hour", "minute", "second", "year"]  # fmt: skip
+NUMBERS = ["days_in_month", "daysinmonth", "microsecond", "nanosecond"]
+CONDITIONS = ["is_leap_year", "is_month_start", "is_month_end", "is_quarter_start",
+              "is_quarter_end", "is_year_start", "is_year_end"]  # fmt: skip
+
+
+@pytest.mark.parametrize("which", DATES)
+def test_parts_are_those_of_pandas(which):
+    dates = DATES[which]
+    dim = dt.Dim("t", coords=dates)
+    for part in [*CYCLES, *NUMBERS, *CONDITIONS]:
+        expected = getattr(dates, ALIASES.get(part, part))
+        assert getattr(dim, part).values.tolist() == list(expected), part
+    for part in CYCLES:  # all labels of what comes round, whether they are found or not
+        labels = getattr(dim, part).categories.coords.tolist()
+        assert labels == list(range(labels[0], labels[-1] + 1)) if labels else which == "none"
+    iso = dates.isocalendar()
+    found = dim.isocalendar()
+    assert found.year.values.tolist() == iso["year"].tolist()
+    assert found.week.values.tolist() == iso["week"].tolist() == dim.weekofyear.values.tolist()
+    assert found.weekday.values.tolist() == iso["day"].tolist()
+    for freq in ("D", "6h"):
+        for name in ("floor", "ceil", "round"):
+            expected = getattr(dates, name)(freq)
+            got = getattr(dim, name)(freq)
+            assert got.categories.to_index()[got.codes.values].tolist() == expected.tolist()
+    assert dim.date.codes.values.tolist() == pd.factorize(dates.date, sort=True)[0].tolist()
+    assert dim.time.values.tolist() == dates.time.tolist()
+    assert dim.strftime("%Y-%m, %a").values.tolist() == dates.strftime("%Y-%m, %a").tolist()
+
+
+def test_parts_that_xarray_makes():
+    dates = DATES["hours"]
+    times, dim = xr.DataArray(dates, dims="t"), dt.Dim("t", coords=dates)
+    assert dim.season.values.tolist() == times.dt.season.values.tolist()
+    assert dim.season.categories.coords.tolist() == ["DJF", "MAM", "JJA", "SON"]
+    assert dim.days_in_year.values.tolist() == times.dt.days_in_year.values.tolist()
+    np.testing.assert_allclose(dim.decimal_year.values, times.dt.decimal_year, rtol=1e-14)
+
+
+@pytest.mark.parametrize("part", ["season", "is_month_end", "days_in_month", "weekday", "date"])
+def test_groups_by_name(part):
+    dates = pd.date_range("2020-01-01", periods=100, freq="31h")
+    values = np.random.default_rng(3).normal(size=100)
+    frame = xr.DataArray(values, coords={"t": dates}, dims="t")
+    x = dt.data(frame)
+    expected = frame.groupby(f"t.{part}").mean()
+    found = x.groupby(f"t.{part}").mean().eval()
+    assert found.dims == expected.dims == (part,)
+    there = found.dropna(part)
+    if part in ("date", "is_month_end"):  # dates of pandas are days of NumPy here
+        np.testing.assert_allclose(there, expected)
+    else:
+        np.testing.assert_allclose(there.sel({part: expected[part]}), expected)
+
+
+def test_refusals():
+    with pytest.raises(dt.LabelError, match="season: the labels of dim 'k' are no dates"):
+        dt.Dim("k", coords=[1, 2]).season
+    with pytest.raises(dt.InputError, match="floor: 'MS' is no fixed frequency"):
+        dt.time("t", start="2020-01-01", periods=3).floor("MS")
+    x = dt.tensor("x", dims=dt.time("t", start="2020-01-01", periods=3))
+    with pytest.raises(dt.LabelError, match=r"dates have no part 'seasons' .did you mean 'season'"):
+        x.groupby("t.seasons")
+
+
+# -- filled ----------------------------------------------------------------------------------------
+
+FRAME = xr.DataArray(
+    np.random.default_rng(1).normal(size=(6, 2)),
+    coords={
+        "day": pd.to_datetime("2021-01-01") + pd.to_timedelta([6, 24, 42, 96, 102, 144], "h"),
+        "site": ["a", "b"],
+    },
+)  # fmt: skip
+x = dt.data(FRAME)
+
+
+def same(found, expected):
+    result = found.eval().drop_attrs().transpose(*expected.dims)
+    xr.testing.assert_allclose(result, expected)
+
+
+@pytest.mark.parametrize("freq", ["6h", "9h", "D", "2D", "W"])
+@pytest.mark.parametrize("name", ["ffill", "pad", "bfill", "backfill", "nearest"])
+def test_filling_is_xarrays(freq, name):
+    for options in ({}, {"tolerance": "8h"}, {"tolerance": pd.Timedelta("1D")}):
+        expected = getattr(FRAME.resample(day=freq), name)(**options)
+        same(getattr(x.resample(day=freq), name)(**options), expected)
+
+
+@pytest.mark.parametrize("freq", ["6h", "9h", "2D"])
+def test_dates_of_a_frequency_and_between_them(freq):
+    holes = FRAME.copy()
+    holes[2, 0] = np.nan
+    same(dt.data(holes).resample(day=freq).asfreq(), holes.resample(day=freq).asfreq())
+    for kind in ("linear", "nearest"):
+        expected = FRAME.resample(day=freq).interpolate(kind)
+        same(x.resample(day=freq).interpolate(kind), expected)
+
+
+def test_ends_of_groups():
+    for options in (
+        {"offset": "3h"},
+        {"offset": pd.Timedelta("-2h"), "closed": "right"},
+        {"closed": "right", "label": "right"},
+        {"origin": "epoch"},
+        {"origin": "start"},
+        {"origin": pd.Timestamp("2020-12-31 03:00")},
+    ):
+        same(x.resample(day="10h", **options).mean(), FRAME.resample(day="10h", **options).mean())
+        same(x.resample(day="10h", **options).ffill(), FRAME.resample(day="10h", **options).ffill())
+    with pytest.raises(dt.InputError, match="the offset: 'later' is no distance between dates"):
+        x.resample(day="D", offset="later")
+    with pytest.raises(dt.InputError, match="ffill: the tolerance: 'ME' has no length of its own"):
+        x.resample(day="D").ffill(tolerance="ME")
+
+
+def test_dates_in_no_order_are_filled_by_date():
+    mixed = dt.data(FRAME.isel(day=[3, 0, 5, 1, 2, 4]))
+    for name in ("ffill", "bfill", "nearest", "interpolate", "asfreq"):
+        expected = getattr(FRAME.resample(day="9h"), name)()
+        same(getattr(mixed.resample(day="9h"), name)(), expected)
+
+
+@pytest.mark.parametrize("backend", LONG_JAX)
+def test_gradients_count_how_often_an_element_is_used(backend):
+    y = dt.tensor("y", dims=x.dims)
+    filled = y.resample(day="6h").ffill(tolerance="12h")
+    between = y.resample(day="6h").interpolate()
+    f = dt.function([y], [dt.grad(each.sum(skipna=True), y) for each in (filled, between)],
+                    backend=backend)  # fmt: skip
+    counts, weights = f(FRAME)
+    units = FRAME.isel(site=0).copy(data=np.zeros(6))
+    for at in range(6):
+        units[:] = np.eye(6)[at]
+        expected = units.resample(day="6h").ffill(tolerance="12h").sum()
+        np.testing.assert_allclose(counts.isel(day=at), expected)
+        expected = units.resample(day="6h").interpolate("linear").sum()
+        np.testing.assert_allclose(weights.isel(day=at), expected, atol=1e-12)
+
+
+def test_new_labels_take_what_is_near():
+    t = xr.DataArray([1.0, 2.0, 3.0], coords={"t": [0.0, 2.0, 5.0]}, dims="t")
+    new = [-1.0, 0.4, 2.0, 4.0, 9.0]
+    for method in ("nearest", "pad", "ffill", "backfill", "bfill"):
+        for tolerance in (None, 1.0):
+            expected = t.reindex(t=new, method=method, tolerance=tolerance)
+            for order in ([0, 1, 2], [2, 0, 1]):
+                y = dt.data(t.isel(t=order))
+                found = y.reindex(t=new, method=method, tolerance=tolerance)
+                np.testing.assert_array_equal(found.values, expected)
+                filled = y.reindex(t=new, fill_value=0.0, method=method, tolerance=tolerance)
+                np.testing.assert_array_equal(filled.values, expected.fillna(0.0))
+    with pytest.raises(dt.InputError, match="there is no method 'linear'"):
+        dt.data(t).reindex(t=new, method="linear")
+    named = dt.data([1.0, 2.0], dims=dt.Dim("k", coords=["a", "b"]))
+    with pytest.raises(dt.LabelError, match="in dim 'k' with method='nearest'"):
+        named.reindex(k=["c"], method="nearest")
