@@ -20,7 +20,13 @@ from dimtensor.kernels.native.builder import Builder, Declarations
 from dimtensor.kernels.native.functions.elementary import with_calls_or_copies
 from dimtensor.kernels.native.lanes import Lanes, is_writable
 from dimtensor.kernels.native.parts import PART_DTYPES, Cells, Parts, is_number, names_read, runs
-from dimtensor.kernels.native.steps import adds_up, known_products, rounds_written_out
+from dimtensor.kernels.native.steps import (
+    adds_up,
+    copies_many,
+    has_long_loops,
+    known_products,
+    rounds_written_out,
+)
 from dimtensor.kernels.native.values import (
     ERRORS,
     FIRST_ERROR,
@@ -60,6 +66,7 @@ class Translator(Arrays):
         self.errors: list[tuple[str, str]] = []  # class and text
         self._loops: list[tuple[str, str]] = []
         self._unfused: set[str] = set()
+        self._copies_many = copies_many(function.body)
         self._steps = 0  # loops over steps around what is written
         self.parts = Parts(self)
         self._left: Cells = {}
@@ -206,6 +213,7 @@ class Translator(Arrays):
 
         inside = statements_in(node.body)
         stays = any(isinstance(each, ir.For) and each.is_wide for each in inside)
+        stays |= self._copies_many and has_long_loops(node)
         self.b.loop(start, stop, constant(node.step, I64), body, stays)
 
     def _write_out(self, node: ir.For, rounds: range) -> None:

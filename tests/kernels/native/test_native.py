@@ -462,3 +462,19 @@ def test_failures_bring_no_addresses_along(rng):
     module, _ = optimised(llvm(source, types_of(x)))
     failures = [line for line in str(module).split("\n") if " phi ptr" in line]
     assert max((line.count("[") for line in failures), default=0) < many
+
+
+@pytest.mark.parametrize(("nests", "copied"), [(4, True), (60, False)])
+def test_many_loops_over_few_rows_stay_loops(rng, nests, copied):
+    """LLVM may write out the loops over rows of a few nests; of many it would take very long."""
+    lines = ["def kernel(x):", "    v = np.empty((5,), dtype=np.float64)"]
+    for at in range(nests):
+        lines += [f"    for i{at} in range(5):", f"        s{at} = 0.0"]
+        lines += [f"        for j{at} in range(x.shape[1]):"]
+        lines += [f"            t{at} = x[i{at}, j{at}]"]
+        lines += [f"            s{at} += t{at} * {at}.0", f"        v[i{at}] = s{at}"]
+    source = "\n".join([*lines, "    return (v, )", ""])
+    x = rng.normal(size=(5, 7))
+    check(source, x)
+    hinted = "llvm.loop.unroll.disable" in llvm(source, types_of(x))
+    assert hinted == (not copied)
