@@ -409,8 +409,19 @@ def _conditional(v: Any) -> tuple[Any, Any]:
     return squared, lambda p: np.log(p) ** 2
 
 
+def _divided(v: Any) -> tuple[Any, Any]:
+    """A state that becomes infinite by a division of its own."""
+    return dt.reduce(lambda s, _: s * s / v, dt.ones(K), over=T2), lambda p: p**-3
+
+
+def _matrices(v: Any) -> tuple[Any, Any]:
+    m, n = dt.Dim("m", length=2), dt.Dim("n", length=2)
+    logs, ones = dt.log(v) * dt.ones(m), v.isel(k=1) * dt.ones([m, n])
+    return dt.dot(logs, ones, dims=m).isel(n=0), lambda p: 2 * p * np.log(p)
+
+
 @pytest.mark.parametrize("backend", LONG)
-@pytest.mark.parametrize("made", [_powers, _traced, _conditional])
+@pytest.mark.parametrize("made", [_powers, _traced, _divided, _matrices, _conditional])
 def test_derivatives_beside_infinities_in_loops_that_are_not_used(made: Any, backend: str) -> None:
     state, function = made(v)
     cost = dt.sin(state).isel(k=1)

@@ -23,6 +23,7 @@ from dimtensor.ops.cumulate import RunningProduct
 from dimtensor.ops.derivatives import pull, push
 from dimtensor.ops.extreme import largest
 from dimtensor.ops.interpret import Interpreter
+from dimtensor.ops.loop import scan
 
 RNG = np.random.default_rng(1)
 A = RNG.normal(size=(3, 3))
@@ -333,14 +334,52 @@ UNUSED: dict[str, tuple[Any, list, list]] = {
         lambda w: (pt.dot(w[1] * np.ones(3), COLUMNS.T * pt.log(w)) ** 2)[1],
         [0, 450 * l1 * 1.3 * (1 + l1), 0], [0, 450 * ((1 + l1) ** 2 + l1), 0],
     ),
+    "a matrix times another": (
+        lambda w: (pt.dot(pt.log(w)[:, None] * COLUMNS, w[1] * np.ones((3, 2)))[1] ** 2).sum(),
+        [0, 900 * l1 * 1.3 * (1 + l1), 0], [0, 900 * ((1 + l1) ** 2 + l1), 0],
+    ),
+    "another times a matrix": (
+        lambda w: (pt.dot(w[1] * np.ones((2, 3)), COLUMNS.T * pt.log(w))[:, 1] ** 2).sum(),
+        [0, 900 * l1 * 1.3 * (1 + l1), 0], [0, 900 * ((1 + l1) ** 2 + l1), 0],
+    ),
     "a root": (lambda w: (pt.sqrt(w) * w)[[1, 1]].sum(), [0, 3 * 1.3**0.5, 0],
                [0, 1.5 / 1.3**0.5, 0]),
 }  # fmt: skip
+UNUSED_STATES: dict[str, tuple[Any, list, list]] = {
+    # states that become infinite in the loop itself
+    "a state": (
+        # 1 / w, 1 / w**3
+        lambda w: scan(lambda s, _: ([s[0] * s[0] / w], []), [pt.ones(3)], n_steps=2).states[0][1],
+        [0, -3 / 1.3**4, 0], [0, 12 / 1.3**5, 0],
+    ),
+    "a state that another reads": (
+        # w times w**-2 + 1 + w**2
+        lambda w: scan(
+            lambda s, _: ([s[0] / w, s[1] + s[0] ** -2 * w[1]], []),
+            [w * pt.ones(3), pt.zeros(3)], n_steps=3,
+        ).states[1][1] / w[1] - 1,
+        [0, -2 / 1.3**3 + 2 * 1.3, 0], [0, 6 / 1.3**4 + 2, 0],
+    ),
+    "a path": (
+        # -w / 2, w**2 / 2, infinite ones
+        lambda w: scan(
+            lambda s, e: ([s[0] * w / e[0]], [s[0] * w / e[0]]),
+            [pt.ones(3)], [pt.constant([-2.0, -1.0, 0.0, 1.0])],
+        ).traces[0][:2, 1].sum(),
+        [0, 0.8, 0], [0, 1, 0],
+    ),
+    "a path of numbers": (
+        lambda w: scan(
+            lambda s, e: ([s[0] * w[1] / e[0]], [s[0] * w[1] / e[0]]),
+            [pt.constant(1.0)], [pt.constant([-2.0, -1.0, 0.0, 1.0])],
+        ).traces[0][:2].sum(),
+        [0, 0.8, 0], [0, 1, 0],
+    ),
+}  # fmt: skip
 
 
-def _derivatives_of_unused(name: str, ways: Sequence[str]) -> None:
+def _derivatives_of_unused(function: Any, gradient: list, row: list, ways: Sequence[str]) -> None:
     """First derivatives, and second ones where the outer and the inner mode are as named."""
-    function, gradient, row = UNUSED[name]
     w = pt.dvector("w")
     cost = function(w)
     units = [pt.constant(np.eye(3)[k]) for k in range(3)]
@@ -357,9 +396,9 @@ def _derivatives_of_unused(name: str, ways: Sequence[str]) -> None:
     wanted = np.zeros((3, 3))
     wanted[1] = wanted[:, 1] = row
     for way in ways:
-        found = Interpreter([w], [slope, pt.stack(once), *hessian[way]()])(
-            np.array([0.0, 1.3, -1.0])
-        )
+        run = Interpreter([w], [slope, pt.stack(once), *hessian[way]()])
+        with np.errstate(invalid="ignore"):  # BLAS warns of what is not used
+            found = run(np.array([0.0, 1.3, -1.0]))
         np.testing.assert_allclose(found[0], gradient, rtol=1e-12, err_msg=way)
         np.testing.assert_allclose(found[1], gradient, rtol=1e-12, err_msg=way)
         np.testing.assert_allclose(found[2:], wanted, rtol=1e-12, err_msg=way)
@@ -369,7 +408,13 @@ def _derivatives_of_unused(name: str, ways: Sequence[str]) -> None:
 def test_derivatives_beside_infinities_that_are_not_used(name: str):
     ways = ("forward over reverse", "reverse over forward", "forward over forward",
             "reverse over reverse")  # fmt: skip
-    _derivatives_of_unused(name, ways)
+    _derivatives_of_unused(*UNUSED[name], ways)
+
+
+@pytest.mark.parametrize("name", UNUSED_STATES)
+def test_derivatives_beside_states_that_are_infinite_and_not_used(name: str):
+    ways = ("forward over reverse", "reverse over forward", "forward over forward")
+    _derivatives_of_unused(*UNUSED_STATES[name], ways)
 
 
 def test_third_derivatives_of_products():

@@ -15,6 +15,8 @@ from pytensor.tensor.type import TensorType
 from dimtensor.errors import GraphError
 from dimtensor.ops.derivatives.fallback import pulled_by_op, pushed_by_pulling, transposed
 from dimtensor.ops.derivatives.flow import (
+    SPARSE,
+    USED,
     Flow,
     Undefined,
     accumulated,
@@ -28,7 +30,7 @@ from dimtensor.ops.derivatives.scalars.elementwise import STEPS
 
 def pull(
     outputs: Sequence[Variable],
-    cotangents: Sequence[Variable | None],
+    cotangents: Sequence[Variable | Flow | None],
     wrt: Sequence[Variable],
     undefined: Literal["raise", "return"] = "raise",
 ) -> list[Any]:
@@ -136,7 +138,7 @@ def push(
         if tangent is not None and is_continuous(variable):
             given.setdefault(variable, []).append(_seed(tangent, variable))
     if not guarded:
-        given = {v: [flow._replace(sparse=False) for flow in flows] for v, flows in given.items()}
+        given = {v: [flow._replace(sparse=USED) for flow in flows] for v, flows in given.items()}
     found = {v: accumulated(flows) for v, flows in given.items() if v.owner is None}
     for node in io_toposort([], list(outputs)):
         here = [found.get(v) for v in node.inputs]
@@ -151,11 +153,13 @@ def push(
     return [settled(found[v], v) if v in found else None for v in outputs]
 
 
-def _seed(value: Variable, like: Variable) -> Flow:
-    sparse = not (isinstance(value, Constant) and bool(np.all(np.asarray(value.data) != 0)))
+def _seed(value: Variable | Flow, like: Variable) -> Flow:
+    if isinstance(value, Flow):
+        return value
+    whole = isinstance(value, Constant) and bool(np.all(np.asarray(value.data) != 0))
     if isinstance(like.type, TensorType):
         value = of_type(pt.as_tensor_variable(value), like)
-    return Flow(value, None, sparse)
+    return Flow(value, None, USED if whole else SPARSE)
 
 
 def _depending(nodes: Sequence[Apply], wrt: Sequence[Variable]) -> set[Variable]:
@@ -201,7 +205,11 @@ def _pulled(node: Apply, totals: Sequence[Any], wanted: Sequence[bool]) -> Seque
         None if flow is None else settled(flow, v)
         for flow, v in zip(totals, node.outputs, strict=True)
     ]
-    results = pulled_node(node, plain, wanted)
+    if hasattr(node.op, "pull_used"):
+        used = [flow is not None and flow.sparse_when_masked == USED for flow in totals]
+        results = node.op.pull_used(node, plain, wanted, used)
+    else:
+        results = pulled_node(node, plain, wanted)
     return [_as_flow(result, x) for result, x in zip(results, node.inputs, strict=True)]
 
 
@@ -248,4 +256,4 @@ def _as_flow(result: Any, like: Variable) -> Any:
         return result
     if isinstance(like.type, TensorType):
         result = of_type(result, like)
-    return Flow(result, None, True)
+    return Flow(result, None, SPARSE)

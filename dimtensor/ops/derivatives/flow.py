@@ -18,6 +18,8 @@ from pytensor.graph.null_type import NullType
 from pytensor.tensor.elemwise import DimShuffle
 from pytensor.tensor.type import TensorType
 
+USED, MOSTLY, SPARSE = range(3)
+
 
 class Undefined(NamedTuple):
     """A derivative that an operation does not have, and why."""
@@ -37,13 +39,20 @@ class Flow(NamedTuple):
     value : variable
     mask : variable of bools, optional
         Where it is false, the derivative is zero, whatever the value says.
-    sparse : bool
-        Whether elements of the value may be zero because nothing depends on what they belong to.
+    sparse : int
+        Whether elements of the value may be zero because nothing depends on what they belong to:
+        `USED`, none; `MOSTLY`, none but where a factor is zero and in the last step of a loop;
+        `SPARSE`, some.
     """
 
     value: Variable
     mask: Variable | None = None
-    sparse: bool = False
+    sparse: int = USED
+
+    @property
+    def sparse_when_masked(self) -> int:
+        """The same of the value that is zero where the mask is false."""
+        return self.sparse if self.mask is None else SPARSE
 
 
 def is_continuous(variable: Variable) -> bool:
@@ -144,7 +153,7 @@ def accumulated(flows: Sequence[Flow]) -> Flow:
     """The sum of derivatives of one variable."""
     if len(flows) == 1:
         return flows[0]
-    sparse = all(flow.sparse or flow.mask is not None for flow in flows)
+    sparse = min(flow.sparse_when_masked for flow in flows)
     masks = {flow.mask: None for flow in flows}
     if len(masks) == 1:
         return Flow(total([flow.value for flow in flows]), flows[0].mask, sparse)
@@ -205,4 +214,4 @@ def summed_to(flow: Flow, like: Variable, out: Variable) -> Flow:
         value = shuffled(
             reduced, ["x" if axis in rest else next(kept) for axis in range(len(pairs))]
         )
-    return Flow(value, None, flow.sparse or flow.mask is not None)
+    return Flow(value, None, flow.sparse_when_masked)

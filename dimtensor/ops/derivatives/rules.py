@@ -5,7 +5,8 @@ tangents of its outputs. A reverse rule gets a node, the cotangents of its outpu
 inputs are asked for, and gives the cotangents of the inputs. Both give None where nothing depends.
 
 An operation of our own has its rules as methods ``push_rule(node, tangents)``
-and ``pull_rule(node, cotangents, wanted)``.
+and ``pull_rule(node, cotangents, wanted)``, or ``pull_used(node, cotangents, wanted, used)`` where
+it makes use of which outputs have cotangents without elements that are zero for want of a use.
 """
 
 from __future__ import annotations

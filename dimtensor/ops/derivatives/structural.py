@@ -33,6 +33,8 @@ from pytensor.tensor.subtensor import (
 )
 
 from dimtensor.ops.derivatives.flow import (
+    MOSTLY,
+    SPARSE,
     Flow,
     Undefined,
     both,
@@ -74,7 +76,7 @@ def _reordered(flow: Flow, order: Sequence[Any]) -> Flow:
             if axis not in order and mask.type.shape[axis] != 1
         ]  # fmt: skip
         if rest:
-            return _reordered(Flow(masked(flow.value, mask), None, True), order)
+            return _reordered(Flow(masked(flow.value, mask), None, SPARSE), order)
         mask = shuffled(mask, order)
     return Flow(shuffled(flow.value, order), mask, flow.sparse)
 
@@ -375,12 +377,12 @@ def _arange(node: Any, tangents: Tangents) -> Results:
 
 @forward_rule(Dot)
 def _dot(node: Any, tangents: Tangents) -> Results:
-    return [_push_dot(node, [None if t is None else Flow(t, None, True) for t in tangents]).value]
+    return [_push_dot(node, [None if t is None else Flow(t, None, SPARSE) for t in tangents]).value]
 
 
 @reverse_rule(Dot)
 def _dot_back(node: Any, cotangents: Tangents, wanted: Sequence[bool]) -> Results:
-    flows = _pull_dot(node, Flow(cotangents[0], None, True), wanted)
+    flows = _pull_dot(node, Flow(cotangents[0], None, SPARSE), wanted)
     return [None if flow is None else flow.value for flow in flows]
 
 
@@ -388,7 +390,7 @@ def _push_dot(node: Any, tangents: Sequence[Flow | None]) -> Flow:
     (x, y), (u, v) = node.inputs, tangents
     terms = [] if u is None else [_dot_with(y, u, x, False)]
     terms += [] if v is None else [_dot_with(x, v, y, True)]
-    return Flow(pt.add(*terms) if len(terms) > 1 else terms[0], None, True)
+    return Flow(pt.add(*terms) if len(terms) > 1 else terms[0], None, SPARSE)
 
 
 def _pull_dot(node: Any, cotangent: Flow, wanted: Sequence[bool]) -> list[Flow | None]:
@@ -398,7 +400,7 @@ def _pull_dot(node: Any, cotangent: Flow, wanted: Sequence[bool]) -> list[Flow |
         if not wanted[at]:
             continue
         factor, mask = node.inputs[1 - at], None
-        given = cotangent
+        given, product = cotangent, None
         if getattr(out.tag, FACTOR, None) == 1 - at:
             # the factor is a cotangent: where it is zero, the other operand has no influence
             used = pt.neq(factor, number(0, factor))
@@ -406,10 +408,14 @@ def _pull_dot(node: Any, cotangent: Flow, wanted: Sequence[bool]) -> list[Flow |
                 mask = shuffled(used, [1, 0])
             elif factor.type.shape[at] == 1:
                 given = cotangent._replace(mask=both(cotangent.mask, used))
-        product = _dot_with(shuffled(factor, [1, 0]), given, out, at == 1)
+            elif may_be_infinite(cotangent.value):
+                t = settled(cotangent, out)
+                product = _where_infinite(t, shuffled(factor, [1, 0]), at == 0)
+        if product is None:
+            product = _dot_with(shuffled(factor, [1, 0]), given, out, at == 1)
         if cotangent.sparse and isinstance(product.owner.op, Dot):
             setattr(product.tag, FACTOR, at)
-        found[at] = Flow(product, mask, True)
+        found[at] = Flow(product, mask, max(cotangent.sparse_when_masked, MOSTLY))
     return found
 
 
@@ -419,19 +425,40 @@ declare_flow_rules(Dot, FlowRules(_pull_dot, _push_dot))
 def _dot_with(factor: Variable, flow: Flow, like: Variable, first: bool) -> Variable:
     """The product of a factor, which is the first or the second, and a derivative.
 
-    A derivative that is a vector may be zero because an element is not used. Then it is not
-    multiplied by what may be infinite, as in the products of elements that this is the sum of. Of
-    two matrices that would take as much memory as there are products.
+    A derivative may be zero because an element is not used. Then it is not multiplied by what may
+    be infinite, as in the products of elements that this is the sum of. Of two matrices that takes
+    as long as a product without BLAS, so it is done where a factor is infinite.
     """
     t = settled(flow, like)
-    plain = pt.dot(factor, t) if first else pt.dot(t, factor)
     is_vector = like.type.shape[int(first)] == 1
-    if not (flow.sparse and is_vector and may_be_infinite(factor)):
-        return plain
+    if not (flow.sparse >= (MOSTLY if is_vector else SPARSE) and may_be_infinite(factor)):
+        return pt.dot(factor, t) if first else pt.dot(t, factor)
+    if not is_vector:
+        return _where_infinite(factor, t, first)
     across = shuffled(t, [1, 0])
     used, nothing = pt.neq(across, number(0, t)), number(0, factor)
     kept = pt.switch(used, factor, nothing)
     # zero, with the slope that the product has; subtracted, so that a negative zero stays one
     slopes = pt.switch(used, nothing, of_dtype(vanishing(pt.neg(across), factor), factor))
-    none = pt.sum(slopes, axis=[int(first)], keepdims=True, dtype=plain.type.dtype)
+    none = pt.sum(slopes, axis=[int(first)], keepdims=True, dtype=slopes.type.dtype)
     return pt.sub(pt.dot(kept, t) if first else pt.dot(t, kept), none)
+
+
+def _where_infinite(factor: Variable, t: Variable, first: bool) -> Variable:
+    """The product of a factor and a derivative; if an element is infinite, each product guarded."""
+    from dimtensor.ops.loop.conditional import Shortcut, conditional
+
+    def plain() -> list[Variable]:
+        return [pt.dot(factor, t) if first else pt.dot(t, factor)]
+
+    def guarded() -> list[Variable]:
+        rows, columns = [0, 1, "x"], ["x", 0, 1]
+        slope = shuffled(factor, rows if first else columns)
+        derivative = shuffled(t, columns if first else rows)
+        product = pt.mul(slope, derivative)
+        none = of_dtype(vanishing(derivative, slope), product)
+        terms = pt.switch(pt.neq(derivative, number(0, derivative)), product, none)
+        return [pt.sum(terms, axis=[1], dtype=terms.type.dtype, acc_dtype=terms.type.dtype)]
+
+    finite = pt.all(pt.lt(pt.abs(factor), number(float("inf"), factor)))
+    return conditional(finite, plain, guarded, kind=Shortcut)[0]

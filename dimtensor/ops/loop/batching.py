@@ -19,7 +19,7 @@ from pytensor.tensor.type import TensorType
 from dimtensor.ops.batching import over_batch
 from dimtensor.ops.graphs import replaced
 from dimtensor.ops.loop.capture import freeze
-from dimtensor.ops.loop.conditional import Conditional
+from dimtensor.ops.loop.conditional import Conditional, Shortcut
 from dimtensor.ops.loop.frontend import build_loop, build_scan
 from dimtensor.ops.loop.op import Loop, Scan
 from dimtensor.ops.loop.spec import LoopOptions, StepGraph
@@ -249,6 +249,8 @@ def vectorize_conditional(op: Conditional, node: Apply, *inputs: Variable) -> An
     its own as well.
     """
     condition, *given = inputs
+    if condition.type.ndim and isinstance(op, Shortcut):
+        condition = pt.all(condition)
     if condition.type.ndim:
         return vectorize_node_fallback(op, node, *inputs).outputs
     inner = [x.type() for x in given]
@@ -267,4 +269,4 @@ def vectorize_conditional(op: Conditional, node: Apply, *inputs: Variable) -> An
                        for y, core, on in zip(ys, cores, wide, strict=True)])
         for ys in branches
     ]  # fmt: skip
-    return Conditional(*graphs)(condition, *given)
+    return type(op)(*graphs)(condition, *given)

@@ -142,7 +142,7 @@ class Conditional(WithRules, Op, HasInnerGraph):
                 freeze(inner, _of_types([found[k] for k in kept], [inner[wrt[k]] for k in kept]))
                 for inner, found in slopes
             ]
-            results = Conditional(*branches)(condition, *given, *(cotangents[k] for k in at))
+            results = type(self)(*branches)(condition, *given, *(cotangents[k] for k in at))
             for k, result in zip(kept, results, strict=True):
                 answers[wrt[k] + 1] = result
         return answers
@@ -161,10 +161,17 @@ class Conditional(WithRules, Op, HasInnerGraph):
         branches = [
             _tangents(g, given, moved, reached) for g in (self.then_branch, self.else_branch)
         ]
-        results = Conditional(*branches)(condition, *given, *(tangents[n + 1] for n in moved))
+        results = type(self)(*branches)(condition, *given, *(tangents[n + 1] for n in moved))
         for k, result in zip(reached, results, strict=True):
             answers[k] = result
         return answers
+
+
+class Shortcut(Conditional):
+    """A conditional whose else-branch is right always: the other one is faster where it holds.
+
+    So a batch of conditions is one, which holds where all of them do.
+    """
 
 
 def _joint(one: Any, other: Any) -> Any:
@@ -224,6 +231,7 @@ def conditional(
     then_function: Callable[..., Any],
     else_function: Callable[..., Any],
     operands: Sequence[Any] = (),
+    kind: type[Conditional] = Conditional,
 ) -> list[Variable]:
     """Run one of two functions.
 
@@ -234,6 +242,8 @@ def conditional(
         Get the operands and give a sequence of variables of equal dtypes and numbers of axes; what
         they reach outside is captured by itself.
     operands : sequence of variables
+    kind : type
+        `Shortcut` where the second function is right whatever the condition is.
 
     Returns
     -------
@@ -266,7 +276,7 @@ def conditional(
         freeze([*inner, *bound], replaced(xs, dict(zip(outside, bound, strict=True))))
         for xs in results
     ]
-    return Conditional(*graphs)(condition, *given, *outside)
+    return kind(*graphs)(condition, *given, *outside)
 
 
 def _age(variable: Variable) -> int:

@@ -270,9 +270,13 @@ class Scan(_LoopOp):
         return scan_shapes(self, node, shapes)
 
     def pull_rule(self, node: Any, cotangents: Any, wanted: Any) -> Any:
+        return self.pull_used(node, cotangents, wanted, [False] * len(node.outputs))
+
+    def pull_used(self, node: Any, cotangents: Any, wanted: Any, used: Any) -> Any:
+        """The reverse rule, told of which outputs all elements are known to be used."""
         from dimtensor.ops.loop.derivatives.gradient import pull_scan
 
-        return pull_scan(self, node.inputs, node.outputs, cotangents, wanted)
+        return pull_scan(self, node.inputs, node.outputs, cotangents, wanted, used)
 
     def push_rule(self, node: Any, tangents: Any) -> Any:
         from dimtensor.ops.loop.derivatives.pushforward import push_scan

@@ -21,6 +21,7 @@ from pytensor.tensor.elemwise import Elemwise
 
 from dimtensor.graph.dtypes import is_complex
 from dimtensor.ops.derivatives.flow import (
+    SPARSE,
     Flow,
     Undefined,
     both,
@@ -194,7 +195,7 @@ def push_elementwise(node: Any, tangents: Sequence[Flow | None]) -> Flow | None:
     from dimtensor.errors import GraphError
 
     terms: list[tuple[Variable, Variable | None]] = []
-    sparse = True
+    sparse = SPARSE
     for at, (flow, partial) in enumerate(zip(tangents, _partials_of(node), strict=True)):
         if flow is None or partial is None:
             continue
@@ -207,7 +208,7 @@ def push_elementwise(node: Any, tangents: Sequence[Flow | None]) -> Flow | None:
             raise GraphError(f"a derivative in this expression is not known: {error}") from error
         term = of_dtype(term, node.outputs[0])
         terms.append((term, partial.mask))
-        sparse = sparse and (flow.sparse or partial.mask is not None)
+        sparse = min(sparse, SPARSE if partial.mask is not None else flow.sparse)
     if not terms:
         return None
     plain = [term for term, mask in terms if mask is None]

@@ -23,7 +23,7 @@ from pytensor.tensor.type import TensorType
 
 from dimtensor.errors import GraphError, build_message
 from dimtensor.ops.derivatives import Undefined, pull
-from dimtensor.ops.derivatives.flow import is_continuous, masked, zeros
+from dimtensor.ops.derivatives.flow import Flow, is_continuous, masked, zeros
 from dimtensor.ops.graphs import inputs_of, replaced
 from dimtensor.ops.loop.capture import converted
 from dimtensor.ops.loop.derivatives.jacobian_pattern import (
@@ -32,6 +32,7 @@ from dimtensor.ops.loop.derivatives.jacobian_pattern import (
     states_that_reach,
 )
 from dimtensor.ops.loop.derivatives.stand_ins import body_stand_ins
+from dimtensor.ops.loop.derivatives.used_states import seed_flows, used_states
 from dimtensor.ops.loop.frontend import ScanResult, build_scan
 from dimtensor.ops.loop.op import Loop, Scan, ScanInputs
 from dimtensor.ops.loop.spec import LoopOptions, StepGraph
@@ -46,10 +47,15 @@ def pull_scan(
     outputs: Sequence[Variable],
     cotangents: Sequence[Variable | None],
     wanted: Sequence[bool],
+    used: Sequence[bool],
 ) -> Answers:
-    """Cotangents of the inputs of a `Scan` node, from those of its outputs."""
+    """Cotangents of the inputs of a `Scan` node, from those of its outputs.
+
+    Of which outputs all elements are used, is known of some.
+    """
     given, results = op.split_inputs(inputs), op.split_outputs(outputs)
-    back = _Step.of(op, given, op.split_outputs(cotangents), op.split_inputs(wanted))
+    whole = op.split_outputs(used)
+    back = _Step.of(op, given, op.split_outputs(cotangents), op.split_inputs(wanted), whole)
     forward = _Forward(op, given, results.states, results.traces, results.n_done)
     return _answers(op, inputs, wanted, back, _run_back(op, forward, back))
 
@@ -78,7 +84,8 @@ def pull_loop(
         )
     given = op.split_inputs(inputs)
     n_steps = outputs[0] - given.states[0]
-    back = _Step.of(op, given, (cotangents, [], None), op.split_inputs(wanted))
+    whole: Any = ([False] * op.n_states, [], None)
+    back = _Step.of(op, given, (cotangents, [], None), op.split_inputs(wanted), whole)
     forward = _Forward(op, given._replace(n_steps=n_steps), list(outputs), [], None)
     return _answers(op, inputs, wanted, back, _run_back(op, forward, back))
 
@@ -139,9 +146,12 @@ class _Step:
     undefined: dict[tuple[str, int], Undefined] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, op: Any, given: ScanInputs, cotangents: Any, wanted: ScanInputs) -> _Step:
+    def of(
+        cls, op: Any, given: ScanInputs, cotangents: Any, wanted: ScanInputs, whole: Any
+    ) -> _Step:
         """Differentiate the body of a loop with cotangents of its final states and traces."""
-        fresh = body_stand_ins(op, given)
+        used = used_states(op, whole[0], whole[1])
+        fresh = body_stand_ins(op, given, used)
         outputs, memo = op.body.bind(fresh, return_memo=True)
         n, m = op.n_states, op.n_states + op.n_sequences
         step = cls(
@@ -155,14 +165,14 @@ class _Step:
         live = _live_states(op, step, len(cotangents[1]), wanted)
         step.adjoints = {i: v.type() for i, v in enumerate(step.states) if live[i]}
         step.cotangents = {k: outputs[n + k].type() for k in step.traced}
-        seeds = [*step.adjoints.values(), *step.cotangents.values()]
+        seeds = seed_flows(step.adjoints, step.cotangents, used, whole)
         ends = [*(outputs[i] for i in step.adjoints), *(outputs[n + k] for k in step.cotangents)]
         if ends:
             step._differentiate(ends, seeds, wanted)
         return step
 
     def _differentiate(
-        self, outputs: list[Variable], seeds: list[Variable], wanted: ScanInputs
+        self, outputs: list[Variable], seeds: list[Flow], wanted: ScanInputs
     ) -> None:
         parts = [
             ("states", self.of_states, [(i, self.states[i]) for i in self.adjoints]),

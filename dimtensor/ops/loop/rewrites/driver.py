@@ -205,7 +205,7 @@ def _rewrite_conditional(
         for at, pair in enumerate(zip(*(inner.inputs for inner in branches), strict=True))
         if any(v in found for v, found in zip(pair, reached, strict=True))
     ]
-    smaller = Conditional(
+    smaller = type(op)(
         *(
             freeze([inner.inputs[at] for at in kept], results)
             for inner, results in zip(branches, outputs, strict=True)
