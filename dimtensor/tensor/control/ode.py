@@ -196,7 +196,8 @@ class _Control:
             (stop_gradient(e) / stop_gradient(s)) ** 2 for e, s in zip(errors, scales, strict=True)
         ]
         total = functools.reduce(operator.add, (part.sum() for part in parts))
-        return total / sum(_size(s) for s in scales)
+        # of no elements there is no error
+        return total / maximum(sum(_size(s) for s in scales), 1)
 
     def first_length(self, t: Any, end: Any, y: Leaves, slopes: Leaves) -> Any:
         scales = [self.atol + self.rtol * abs(x) for x in y]

@@ -171,6 +171,15 @@ def test_times_out_of_order_are_an_error(times):
         dt.ode(lambda t, y: -y, 1.0, t, max_steps=10).eval()
 
 
+def test_a_system_of_no_states():
+    sizes = dt.Dim("sizes")
+    y = dt.tensor("y", dims=sizes)
+    path = dt.ode(lambda t, y: -y, y, 1.0 * dt.arange(dt.Dim("time", length=3)))
+    assert dt.evaluate(path, {y: np.ones(0)}, backend="python").shape in {(0, 3), (3, 0)}
+    found = dt.evaluate(path, {y: np.ones(2)}, backend="python").transpose("sizes", "time")
+    np.testing.assert_allclose(found.values, [np.exp(-np.arange(3.0))] * 2, rtol=1e-5)
+
+
 def test_too_few_steps_are_an_error():
     t = dt.data(TIMES, dims=TIME)
     with pytest.raises(dt.CheckError, match="3 steps are not enough"):
