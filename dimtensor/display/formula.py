@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from dimtensor.dims import Dim
@@ -152,7 +153,7 @@ def _enclosed(text: str, own: int, needed: int) -> str:
 def parts_of(node: Node) -> tuple[Parts, int]:
     """Texts and operands that an expression is written with, and how tightly the whole binds."""
     if node.kind in ("input", "data", "shaped", "rv", "named"):
-        return [node.name or f"<{node.kind}>"], _ATOM
+        return [leaf_name(node)], _ATOM
     if node.kind == "constant":
         return _number(node)
     words = words_of(node)
@@ -181,11 +182,21 @@ def parts_of(node: Node) -> tuple[Parts, int]:
     return _function(node), _ATOM
 
 
+def leaf_name(node: Node) -> str:
+    """The name of an input or of data; of labels without a name that of their dim."""
+    dim = node.categories if node.kind == "data" else None
+    return node.name or f"<{dim.short if dim is not None else node.kind}>"
+
+
 def _written(words: Words) -> Parts:
-    """A call as it was written."""
+    """A call as it was written; what has one role together, ``by=[month, shop]``."""
     parts: Parts = []
-    for role, x in words.operands[:_OPERANDS]:
-        parts += [f", {role}=" if role else ", ", Operand(x, _ANY)]
+    for role, together in groupby(words.operands[:_OPERANDS], key=lambda operand: operand[0]):
+        operands = [Operand(x, _ANY) for _, x in together]
+        listed = [part for operand in operands for part in (", ", operand)][1:]
+        if role:
+            listed = [f"{role}=[", *listed, "]"] if len(operands) > 1 else [f"{role}=", *listed]
+        parts += [", ", *listed]
     if len(words.operands) > _OPERANDS:
         parts.append(f", {_ELLIPSIS}")
     for key, value in words.options:

@@ -170,7 +170,7 @@ def array_text(
     values: np.ndarray, width: int = 80, formatter: dict[str, Callable[[Any], str]] | None = None
 ) -> str:
     """Values in the short form of xarray."""
-    if formatter is None and values.dtype.kind not in "biufcmM":
+    if formatter is None and values.dtype.kind not in "biufc":
         formatter = {"all": label_repr}
     edge = 3 if values.ndim < 3 else 2 if values.ndim == 3 else 1
     text = np.array2string(

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from dimtensor.dims import Dim
-from dimtensor.display.formula import formula_lines
+from dimtensor.display.formula import formula_lines, leaf_name
 from dimtensor.display.peek import DimRow, dim_row, glance_text, values_text
 from dimtensor.graph import Node
 from dimtensor.graph.walk import LEAF_KINDS
@@ -141,7 +141,7 @@ def used_leaves(node: Node) -> list[Node] | None:
 
 def leaf_title(leaf: Node) -> str:
     """An input by its name."""
-    title = leaf.name or f"<{leaf.kind}>"
+    title = leaf_name(leaf)
     return f"{title} ({sizes_text(leaf)})" if leaf.dims else title
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from dimtensor.dims import ConcatDim, Dim, as_dim_tuple, find_dim, in_order
-from dimtensor.errors import DimError, InputError, build_message
-from dimtensor.graph import make
+from dimtensor.dims import ConcatDim, Dim, as_dim_tuple, dim_set, find_dim, in_order
+from dimtensor.errors import DimError, InputError, build_message, did_you_mean
+from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import ConcatAttrs
 from dimtensor.graph.infer import describe
 from dimtensor.graph.rebuilding.substitute import relabel_node
@@ -61,6 +61,8 @@ def concat(
         if isinstance(dims, (Dim, str))
         else in_order(dims, "the dims of concat")
     )
+    if isinstance(dims, (Dim, str)):
+        _check_has_it(nodes, dims if isinstance(dims, str) else dims.short)
     if len(keys) != len(nodes):
         raise DimError(f"concat: {len(keys)} dims are named for {len(nodes)} tensors")
     parts = tuple(
@@ -71,6 +73,18 @@ def concat(
     if len(nodes) == 1:
         return wrap(relabel_node(nodes[0], (parts[0], whole)))
     return wrap(make("concat", tuple(nodes), ConcatAttrs(parts, whole)))
+
+
+def _check_has_it(nodes: Sequence[Node], name: str) -> None:
+    if all(dim.short != name for x in nodes for dim in x.dims):
+        known = list(dict.fromkeys(dim.short for x in nodes for dim in x.dims))
+        raise DimError(
+            build_message(
+                f"concat: none of the tensors has a dim {name!r}{did_you_mean(name, known)}",
+                [("dims", dim_set(list(dict.fromkeys(dim for x in nodes for dim in x.dims))))],
+                "dt.stack(tensors, dim) puts tensors beside each other along a new dim",
+            )
+        )
 
 
 @named_dims

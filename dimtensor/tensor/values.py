@@ -214,6 +214,17 @@ class ValuesMixin(TensorHandle):
     def __complex__(self) -> complex:
         return complex(self._number())
 
+    def __format__(self, spec: str) -> str:
+        """The number that a tensor without dims is, as ``format`` writes it; else as ``str``.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> f"{dt.data([1.0, 2.5], dims=dt.Dim('k')).mean():.3f}"
+        '1.750'
+        """
+        return format(self._number(), spec) if spec else str(self)
+
     def _number(self) -> Any:
         if self.node.dims and has_values(self.node):
             names = ", ".join(dim.short for dim in self.node.dims)

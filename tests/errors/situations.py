@@ -344,6 +344,12 @@ def outputs_in_a_dict_in_a_list():
 
 
 @building
+def groupby_several_along_two_dims():
+    along = [dt.tensor(f"g of {dim.name}", dims=dim, categories=COUNTRY) for dim in (OBS, AGE)]
+    dt.tensor("z", dims=[OBS, AGE]).groupby(along)
+
+
+@building
 def groupby_over_two_dims():
     LATE.groupby(dt.tensor("g", dims=[OBS, AGE], categories=COUNTRY))
 
@@ -354,6 +360,11 @@ def groupby_over_two_dims():
 @building
 def concat_without_a_name():
     dt.concat([X, Y], [COUNTRY, AGE])
+
+
+@building
+def concat_along_a_dim_that_all_lack():
+    dt.concat([X, Y], "shop")
 
 
 @building

@@ -48,8 +48,8 @@ def say[T](result: T, name: str, /, *operands: Any, **options: Any) -> T:
     *operands
         Tensors or nodes.
     **options
-        Tensors are operands by name; what is None or False is left out. ``over`` are the dims of a
-        reduction, which are not written where they are all.
+        Tensors, and lists of them, are operands by name; what is None or False is left out.
+        ``over`` are the dims of a reduction, which are not written where they are all.
 
     Examples
     --------
@@ -64,8 +64,9 @@ def say[T](result: T, name: str, /, *operands: Any, **options: Any) -> T:
     plain = []
     for key, value in options.items():
         value = getattr(value, "node", value)
-        if isinstance(value, Node):
-            given.append((key, value))
+        nodes = [getattr(x, "node", x) for x in value] if isinstance(value, list) else [value]
+        if nodes and all(isinstance(x, Node) for x in nodes):
+            given += [(key, x) for x in nodes]
         elif value is not None and value is not False:
             plain.append((key, value if isinstance(value, _PLAIN) else ...))
     if node.kind not in _PRIMITIVE and all(node is not x for _, x in given):

@@ -25,11 +25,12 @@ class GroupArithmetic(GroupReductions):
         DimError
             If it lacks the dim of the groups.
         """
-        node = as_node(value, [arange(self._groups).node], what)
-        if self._groups not in node.dims:
+        node = as_node(value, [arange(dim).node for dim in self._result_dims], what)
+        if any(dim not in node.dims for dim in self._result_dims):
+            titles = " and ".join(dim.title for dim in self._result_dims)
             raise DimError(
                 build_message(
-                    f"{what}: a value per group is along {self._groups.title}",
+                    f"{what}: a value per group is along {titles}",
                     [("its dims", dim_set(node.dims))],
                     "of the elements themselves compute without groupby",
                 )

@@ -45,15 +45,37 @@ class GroupReductions:
     Every reduction may be over further dims, too: ``dim=`` names them with the one that is grouped.
     """
 
-    def __init__(self, x: DimTensor, labels: DimTensor, along: Dim, groups: Dim):
+    def __init__(
+        self,
+        x: DimTensor,
+        labels: DimTensor,
+        along: Dim,
+        groups: Dim,
+        several: Sequence[DimTensor] = (),
+    ):
         self._x = x
         self._labels = labels
         self._along = along
         self._groups = groups
+        # labels of each factor, where the groups are a product that results do not have
+        self._several = list(several)
+
+    @property
+    def _result_dims(self) -> Sequence[Dim]:
+        """The dims of the groups in results."""
+        return self._groups.parents if self._several else (self._groups,)
+
+    def _split(self, result: DimTensor) -> DimTensor:
+        """A result on the dim of the groups as one on those that results have."""
+        return result.unravel(self._groups) if self._several else result
+
+    def _merged(self, result: DimTensor) -> DimTensor:
+        """The opposite of `_split`."""
+        return result.ravel(self._result_dims) if self._several else result
 
     def _of(self, x: DimTensor) -> Self:
         """Another tensor in the same groups."""
-        return type(self)(x, self._labels, self._along, self._groups)
+        return type(self)(x, self._labels, self._along, self._groups, self._several)
 
     def _over(self, dim: DimKey, name: str) -> Self:
         """The same with all dims that are reduced in one, which is grouped."""
@@ -72,14 +94,14 @@ class GroupReductions:
         if len(dims) == 1:
             return self
         product = ProductDim(dims)
-        x, labels = (
+        x, labels, *several = (
             wrap(make("merge", (each.expand(dims).node,), product))
-            for each in (self._x, self._labels)
+            for each in (self._x, self._labels, *self._several)
         )
-        return type(self)(x, labels, product, self._groups)
+        return type(self)(x, labels, product, self._groups, several)
 
     def _say(self, result: DimTensor, name: str, **options: Any) -> DimTensor:
-        return say(result, name, self._x, by=self._labels, **options)
+        return say(result, name, self._x, by=self._several or self._labels, **options)
 
     # -- sums and their like ---------------------------------------------------------------------
 
@@ -115,7 +137,7 @@ class GroupReductions:
         rest = tuple(each for each in x.dims if each is not by._along)
         dtype = result_dtype("accumulate", (x.dtype,), "groupby")
         start = zeros((*rest, by._groups), dtype=dtype)
-        total = start.sel({by._groups: by._labels}).inc(x.astype(dtype))
+        total = by._split(start.sel({by._groups: by._labels}).inc(x.astype(dtype)))
         if least:
             total = where_enough(total, by.count(), least)
         return by._say(total, "sum", skipna=skipna, min_count=min_count)
@@ -141,8 +163,8 @@ class GroupReductions:
         """
         least = checked_min_count("prod", min_count, skipna)
         by = self._over(dim, "prod")
-        size = by._size()
-        total = by._running("multiply", 1, skipna).at_ends(by._start(size), size, 1)
+        size = by._merged(by._size())
+        total = by._split(by._running("multiply", 1, skipna).at_ends(by._start(size), size, 1))
         if least:
             total = where_enough(total, by.count(), least)
         return by._say(total, "prod", skipna=skipna, min_count=min_count)
@@ -352,7 +374,7 @@ class GroupReductions:
         codes = self._labels.codes.node
         source = codes if which == "first" else self._x.node
         attrs = GroupAttrs(which, self._along, self._groups)
-        return wrap(make("group_position", (source, codes), attrs))
+        return self._split(wrap(make("group_position", (source, codes), attrs)))
 
     def _pick(self, which: str) -> DimTensor:
         at = self._position(which)
@@ -404,10 +426,11 @@ class GroupReductions:
         level = levels_of(q)
         check_method(method)
         by = self._over(dim, "quantile")
-        x, size = wrap(require_float(by._x.node)), by._size()
-        found = group_quantile(
-            x, by._labels.codes, by._along, by._start(size), by._size(skipna), level, method
-        )
+        x, size = wrap(require_float(by._x.node)), by._merged(by._size())
+        counted = by._merged(by._size(skipna))
+        start = by._start(size)
+        found = group_quantile(x, by._labels.codes, by._along, start, counted, level, method)
+        found = by._split(found)
         if not skipna:
             missing = elemwise("isnan", x).astype("int64")
             found = elemwise("where", by._of(missing).sum() > 0, np.nan, found)
@@ -415,7 +438,8 @@ class GroupReductions:
         return by._say(found, "quantile", q=shown_levels(q), method=shown, skipna=skipna)
 
     def _back(self, result: DimTensor) -> DimTensor:
-        return result.sel({self._groups: self._labels})
+        labels = self._several or [self._labels]
+        return result.sel(dict(zip(self._result_dims, labels, strict=True)))
 
 
 def _nothing_left(squares: DimTensor) -> DimTensor:

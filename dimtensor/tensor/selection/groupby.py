@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from dimtensor.dims import Coords, Dim, dim_set, find_dim
+from dimtensor.dims import Coords, Dim, ProductDim, dim_set, find_dim
 from dimtensor.dims.dates import PARTS
 from dimtensor.errors import (
     DimError,
@@ -18,9 +18,10 @@ from dimtensor.errors import (
     did_you_mean,
     listing,
 )
-from dimtensor.graph import make
+from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import DataAttrs
 from dimtensor.graph.infer import describe
+from dimtensor.tensor.constructors import length
 from dimtensor.tensor.handle import TensorHandle, as_node, wrap
 from dimtensor.tensor.inputs import data_beside
 from dimtensor.tensor.numpy_style import with_named_dims
@@ -68,7 +69,9 @@ class GroupBy(GroupArithmetic):
     """
 
     @classmethod
-    def of(cls, x: DimTensor, labels: Any, categories: Dim | None) -> GroupBy:
+    def of(
+        cls, x: DimTensor, labels: Any, categories: Dim | Sequence[Dim | None] | None
+    ) -> GroupBy:
         """Check the labels and find the dims.
 
         Raises
@@ -76,53 +79,39 @@ class GroupBy(GroupArithmetic):
         LabelError
             If the labels belong to no dim and are not data.
         DimError
-            If the labels do not have exactly one dim of the tensor.
+            If the labels do not have exactly one dim of the tensor, or those of several tensors
+            not the same.
         """
-        if isinstance(labels, str) and "." in labels:
-            labels = _part_of_dates(x, *labels.split(".", 1))
-        if isinstance(labels, (Dim, str)):
-            raise _no_labels(x, labels)
-        if isinstance(labels, (list, tuple)) and any(isinstance(k, TensorHandle) for k in labels):
-            raise LabelError(
-                build_message(
-                    f"groupby takes one tensor of labels, not {len(labels)}",
-                    [("dims of x", dim_set(x.dims))],
-                    "dates are grouped by year and month with x.resample(dim='MS'); of other "
-                    "labels make one column of both before dt.data or dt.frame",
-                )
-            )
-        if categories is not None and not isinstance(categories, Dim):
-            raise DimError(
-                build_message(
-                    f"groupby: categories are a Dim, the one of the groups, not {categories!r}",
-                    hint="make one: dt.Dim(name, coords=[...])",
-                )
-            )
-        if categories is None and (is_dataarray(labels) or is_pandas(labels)):
-            name = labels.name if isinstance(labels.name, str) else "group"
-            categories = Dim(name, coords=_labels_found(labels))
-            node = data_beside(labels, [x.node], categories).node
-        else:
-            node = as_node(labels, [x.node], "the labels of groupby")
-        if node.categories is None:
-            node = _as_categories(node, categories)
-        elif categories is not None and node.categories is not categories:
-            from dimtensor.tensor.selection.lookup import translated
-
-            node = translated(node, node.categories, categories)
-        shared = [dim for dim in node.dims if dim in x.dims]
-        if len(node.dims) != 1 or not shared:
-            raise DimError(
-                build_message(
-                    "the labels of groupby have one dim, which the tensor has, too",
-                    [
-                        ("tensor", dim_set(x.dims)),
-                        ("labels", dim_set(node.dims)),
-                    ],
-                    "ravel both to group over several dims",
-                )
-            )
+        if isinstance(labels, (list, tuple)) and any(map(_is_key, labels)):
+            return cls._of_several(x, labels, categories)
+        node = _label_node(x, labels, categories)
         return cls(x, wrap(node), node.dims[0], node.categories)  # type: ignore[arg-type]
+
+    @classmethod
+    def _of_several(cls, x: DimTensor, labels: Sequence[Any], categories: Any) -> GroupBy:
+        """Groups by labels of several dims: each combination of labels is a group."""
+        dims = categories if isinstance(categories, (list, tuple)) else [categories] * len(labels)
+        if len(dims) != len(labels):
+            raise DimError(f"groupby: {len(labels)} tensors of labels, {len(dims)} categories")
+        nodes = [_label_node(x, *pair) for pair in zip(labels, dims, strict=True)]
+        along = {node.dims for node in nodes}
+        if len(along) > 1:
+            raise DimError(
+                build_message(
+                    "groupby takes several tensors of labels along one dim",
+                    [("labels", " and ".join(sorted(dim_set(found) for found in along)))],
+                    "group by one of them after the other, or expand the labels and ravel all",
+                )
+            )
+        by = {node.categories: wrap(node) for node in nodes}
+        groups = ProductDim([node.categories for node in nodes])  # type: ignore[misc]
+        if not isinstance(groups, ProductDim):
+            return cls.of(x, labels[0], dims[0])
+        several = [by[dim] for dim in groups.factors]
+        codes: Any = 0
+        for dim, each in zip(groups.factors, several, strict=True):
+            codes = codes * length(dim) + each.codes
+        return cls(x, codes.as_labels(groups), nodes[0].dims[0], groups, several)
 
     def map(self, function: Callable[[GroupBy], Any] | str | DimTensor) -> DimTensor:
         """Bring a result per group back to the elements.
@@ -161,10 +150,11 @@ class GroupBy(GroupArithmetic):
             result = getattr(self, function)()
         else:
             result = function(self)
-        if self._groups not in result.dims:
+        if any(dim not in result.dims for dim in self._result_dims):
+            titles = " and ".join(dim.title for dim in self._result_dims)
             raise DimError(
                 build_message(
-                    f"map brings a result on {self._groups.title} back to the elements",
+                    f"map brings a result on {titles} back to the elements",
                     [("result", dim_set(result.dims))],
                 )
             )
@@ -178,7 +168,52 @@ class GroupBy(GroupArithmetic):
             raise NoAttributeError(build_message(text, hint=hint or ""), name=name, obj=self)
 
     def __repr__(self) -> str:
-        return f"<GroupBy along {self._along!r} to {self._groups!r}>"
+        groups = ", ".join(map(repr, self._result_dims))
+        return f"<GroupBy along {self._along!r} to {groups}>"
+
+
+def _is_key(value: Any) -> bool:
+    """Whether it is what elements are grouped by, rather than one label of many."""
+    return isinstance(value, (TensorHandle, Dim)) or is_dataarray(value) or is_pandas(value)
+
+
+def _label_node(x: DimTensor, labels: Any, categories: Any) -> Node:
+    """Labels of a dim for the elements along one dim of a tensor."""
+    if isinstance(labels, str) and "." in labels:
+        labels = _part_of_dates(x, *labels.split(".", 1))
+    if isinstance(labels, (Dim, str)):
+        raise _no_labels(x, labels)
+    if categories is not None and not isinstance(categories, Dim):
+        raise DimError(
+            build_message(
+                f"groupby: categories are a Dim, the one of the groups, not {categories!r}",
+                hint="make one: dt.Dim(name, coords=[...])",
+            )
+        )
+    if categories is None and (is_dataarray(labels) or is_pandas(labels)):
+        name = labels.name if isinstance(labels.name, str) else "group"
+        categories = Dim(name, coords=_labels_found(labels))
+        node = data_beside(labels, [x.node], categories).node
+    else:
+        node = as_node(labels, [x.node], "the labels of groupby")
+    if node.categories is None:
+        node = _as_categories(node, categories)
+    elif categories is not None and node.categories is not categories:
+        from dimtensor.tensor.selection.lookup import translated
+
+        node = translated(node, node.categories, categories)
+    if len(node.dims) != 1 or node.dims[0] not in x.dims:
+        raise DimError(
+            build_message(
+                "the labels of groupby have one dim, which the tensor has, too",
+                [
+                    ("tensor", dim_set(x.dims)),
+                    ("labels", dim_set(node.dims)),
+                ],
+                "ravel both to group over several dims",
+            )
+        )
+    return node
 
 
 def _labels_found(values: Any) -> Coords:
@@ -227,7 +262,7 @@ def _part_of_dates(x: DimTensor, name: str, part: str) -> Any:
     return getattr(dim, part)
 
 
-def _as_categories(node: Any, categories: Dim | None) -> Any:
+def _as_categories(node: Node, categories: Dim | None) -> Node:
     """Labels of a dim made of data: of the given one, or of a new one of the values found."""
     if categories is not None:
         from dimtensor.tensor.selection.lookup import label_indexer

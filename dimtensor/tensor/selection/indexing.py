@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -354,15 +354,17 @@ class IndexingMixin(TensorHandle):
         given = gathered(indexers, by_name, "thin")
         return self.isel({key: slice(None, None, n) for key, n in given.items()})
 
-    def groupby(self, labels: Any, categories: Dim | None = None) -> GroupBy:
+    def groupby(self, labels: Any, categories: Dim | Sequence[Dim | None] | None = None) -> GroupBy:
         """Group the elements along a dim by labels; the adjoint of a pointwise selection.
 
         Parameters
         ----------
-        labels : DimTensor
+        labels : DimTensor or list of DimTensor
             A tensor of labels (``dt.data(..., categories=country)``) over one dim of this tensor. A
-            calendar part of a dim of dates may be given by name: ``"day.month"``.
-        categories : Dim, optional
+            calendar part of a dim of dates may be given by name: ``"day.month"``. Of several ones,
+            along the same dim, each combination of labels is a group, and results have a dim for
+            each.
+        categories : Dim or sequence of Dim, optional
             The dim of the groups, by default that of the labels. Data that are not labels of a
             dim are grouped by their values, and the groups are a new dim named like the data.
 
@@ -380,6 +382,11 @@ class IndexingMixin(TensorHandle):
         >>> where = dt.data(["USA", "Italy", "USA"], dims=obs, categories=country)
         >>> dt.data([1.0, 2.0, 3.0], dims=obs).groupby(where).sum().eval().values.tolist()
         [2.0, 0.0, 4.0]
+        >>> sex = dt.data(["f", "f", "m"], dims=obs, categories=dt.Dim("sex", coords=["f", "m"]))
+        >>> dt.data([1.0, 2.0, 3.0], dims=obs).groupby([where, sex]).sum().to_series()[
+        ...     "USA"
+        ... ].tolist()
+        [1.0, 3.0]
         """
         from dimtensor.tensor.selection.groupby import GroupBy
 

@@ -333,3 +333,103 @@ def test_what_cannot_be_grouped(message: str):
 def test_a_label_that_is_no_category_raises():
     with pytest.raises(dt.LabelError, match="'nobody'"):
         V.groupby(dt.data(["u", "nobody"], dims=OBS, categories=GROUPS))
+
+
+# -- several labels --------------------------------------------------------------------------------
+
+SEX = dt.Dim("sex", coords=["m", "f"])
+SEXES = np.array(["f", "m", "f", "f", "f", "m", "m"])
+BY_SEX = dt.data(SEXES, dims=OBS, categories=SEX)
+
+
+@pytest.mark.parametrize("labels", [[KEY, BY_SEX], [BY_SEX, KEY]])
+@pytest.mark.parametrize("name", [*REDUCTIONS, "prod", "quantile"])
+def test_several_labels_as_in_pandas(name: str, labels: list[dt.DimTensor]) -> None:
+    x = array(np.random.default_rng(3), nans=True)
+    method, options = name.split()[0], dict(REDUCTIONS.get(name, {}))
+    if method in ("var", "std"):
+        options.setdefault("ddof", 0)
+    if method == "quantile":
+        options["q"] = 0.3
+    skipna = {} if method == "count" else {"skipna": True}
+    found = getattr(X.groupby(labels), method)(**options, **skipna).eval({X: x})
+    assert set(found.dims) == {"batch", "key", "sex"}
+    for row in ["p", "q"]:
+        frame = pd.DataFrame({"key": KEYS, "sex": SEXES, "x": x.sel(batch=row).values})
+        grouped = getattr(frame.groupby(["key", "sex"])["x"], method)(**options)
+        index = pd.MultiIndex.from_product([ORDER, ["m", "f"]], names=["key", "sex"])
+        nothing = {"sum": 0, "count": 0, "prod": 1}.get(method, np.nan)
+        expected = grouped.reindex(index, fill_value=nothing)
+        got = found.sel(batch=row).transpose("key", "sex").to_series()
+        np.testing.assert_allclose(got.loc[index], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_several_labels_of_late_dims(backend: str) -> None:
+    kind, shop = dt.Dim("kind"), dt.Dim("shop")
+    of = [dt.tensor(f"of {dim.name}", dims=OBS, categories=dim) for dim in (shop, kind)]
+    names = dt.tensor("names", dims=[kind, shop])
+    f = dt.function([V, *of, names], V.groupby(of).sum() + 0 * names, backend=backend)
+    v = np.arange(7.0)
+    shops, kinds = np.array(list("abaabba")), np.array([3, 1, 3, 2, 1, 1, 2])
+    table = xr.DataArray(
+        np.zeros((3, 2)), dims=["kind", "shop"], coords={"kind": [1, 2, 3], "shop": ["a", "b"]}
+    )
+    found = f(
+        xr.DataArray(v, dims="obs"), *(xr.DataArray(x, dims="obs") for x in (shops, kinds)), table
+    )
+    frame = pd.DataFrame({"kind": kinds, "shop": shops, "v": v})
+    expected = frame.groupby(["kind", "shop"])["v"].sum().unstack(fill_value=0)
+    np.testing.assert_array_equal(found.transpose("kind", "shop"), expected)
+
+
+def test_results_of_several_labels_go_back_to_the_elements() -> None:
+    v = np.arange(7.0) ** 2
+    frame = pd.DataFrame({"key": KEYS, "sex": SEXES, "v": v})
+    expected = frame.groupby(["key", "sex"])["v"].transform("mean")
+    by = V.groupby([KEY, BY_SEX])
+    values = {V: xr.DataArray(v, dims="obs")}
+    np.testing.assert_allclose(by.map("mean").eval(values), expected, rtol=1e-12)
+    np.testing.assert_allclose((by - by.mean()).eval(values), v - expected, rtol=1e-12)
+
+
+def test_positions_of_extremes_by_several_labels() -> None:
+    v = np.array([3.0, 1, 4, 1, 5, 9, 2])
+    frame = pd.DataFrame({"key": KEYS, "sex": SEXES, "v": v})
+    expected = frame.groupby(["key", "sex"])["v"].idxmax()
+    found = V.groupby([KEY, BY_SEX]).idxmax(fill_value=-1).eval({V: xr.DataArray(v, dims="obs")})
+    index = pd.MultiIndex.from_product([ORDER, ["m", "f"]], names=["key", "sex"])
+    got = found.transpose("key", "sex").to_series().loc[index]
+    np.testing.assert_array_equal(got, expected.reindex(index, fill_value=-1))
+
+
+def test_several_labels_and_further_dims() -> None:
+    x = array(np.random.default_rng(4))
+    found = X.groupby([KEY, BY_SEX]).var(...).eval({X: x})
+    frame = pd.DataFrame({"key": [*KEYS, *KEYS], "sex": [*SEXES, *SEXES], "x": x.values.ravel()})
+    expected = frame.groupby(["key", "sex"])["x"].var(ddof=0)
+    got = found.transpose("key", "sex").to_series().dropna()
+    np.testing.assert_allclose(got.loc[expected.index], expected, rtol=1e-12)
+    with pytest.raises(dt.DimError, match="map brings a result on dim 'key' and dim 'sex' back"):
+        V.groupby([KEY, BY_SEX]).map(lambda groups: groups.mean().mean("sex"))
+
+
+def test_one_label_in_a_list_is_that_label() -> None:
+    assert V.groupby([KEY]).mean() is V.groupby(KEY).mean()
+
+
+def test_one_dim_of_labels_twice() -> None:
+    with pytest.raises(dt.DimError, match=r"the factors of a ProductDim have .* twice"):
+        V.groupby([KEY, KEY])
+
+
+@pytest.mark.parametrize("categories", [[GROUPS], [GROUPS, SEX, SEX]])
+def test_categories_of_several_labels_are_as_many(categories: list[dt.Dim]) -> None:
+    with pytest.raises(dt.DimError, match=rf"2 tensors of labels, {len(categories)} categories"):
+        V.groupby([KEY, BY_SEX], categories)
+
+
+def test_gradient_through_several_labels() -> None:
+    values = np.linspace(-1, 1, 7)
+    cubes = (V.groupby([KEY, BY_SEX]).mean() ** 3).sum(skipna=True)  # no man has the key v
+    assert_gradient(cubes, V, {V: values})
