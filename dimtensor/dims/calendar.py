@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class CalendarParts:
-    """Calendar parts of a dim of dates, each a tensor of labels along the dim.
+    """Calendar parts of dates, those of a dim or those that a tensor of its labels has.
 
     ``x.groupby(day.month).mean()`` has a position for every month of the year; of ``year`` there
     are those from the first to the last one of the dim. Names are those of xarray and pandas. What
@@ -375,6 +375,12 @@ class CalendarParts:
                 for name, (values, ends) in columns.items()
             )
         )
+
+
+class DatesOfDim(CalendarParts):
+    """Calendar parts of a dim of dates, each a tensor of labels along the dim; its frequency."""
+
+    __slots__ = ()
 
     @property
     def freq(self) -> str | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims.calendar import CalendarParts
+from dimtensor.dims.calendar import DatesOfDim
 from dimtensor.dims.coords import Coords
 from dimtensor.errors import DimError, LabelError, build_message, listing, plain_repr
 
@@ -23,7 +23,7 @@ _interned: weakref.WeakValueDictionary[tuple, Dim] = weakref.WeakValueDictionary
 _creation_number = itertools.count()
 
 
-class Dim(CalendarParts):
+class Dim(DatesOfDim):
     """A named dimension, or an anonymous one.
 
     Two named dims are the same dim where name and labels (or name and length) are equal, wherever

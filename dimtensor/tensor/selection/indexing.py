@@ -14,6 +14,7 @@ from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import UpdateAttrs
 from dimtensor.graph.infer import describe
 from dimtensor.tensor.handle import TensorHandle, as_node, wrap
+from dimtensor.tensor.numpy_style import no_attribute
 from dimtensor.tensor.selection.lookup import (
     Items,
     label_indexer,
@@ -28,6 +29,7 @@ from dimtensor.values.labelled import is_dataarray, is_pandas
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.tensor.selection.date_parts import DateParts
     from dimtensor.tensor.selection.groupby import GroupBy
 
 Indexers = Mapping[Any, Any] | None
@@ -391,6 +393,32 @@ class IndexingMixin(TensorHandle):
         from dimtensor.tensor.selection.groupby import GroupBy
 
         return GroupBy.of(wrap(self.node), labels, categories)
+
+    @property
+    def dt(self) -> DateParts:
+        """Calendar parts of a tensor of dates: ``x.groupby(when.dt.month).mean()``.
+
+        Raises
+        ------
+        NoAttributeError
+            If these are not labels of a dim.
+        LabelError
+            By each part, if the labels are not dates.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> obs, day = dt.Dim("obs"), dt.time("day", start="2021-01-30", periods=4)
+        >>> when = dt.data(["2021-02-01", "2021-01-30"], dims=obs, categories=day)
+        >>> when.dt.dayofweek.values.tolist()
+        [0, 5]
+        """
+        from dimtensor.tensor.selection.date_parts import DateParts
+
+        x = wrap(self.node)
+        if x.categories is None:
+            raise no_attribute(x, "dt")
+        return DateParts(x, x.categories)
 
     @property
     def codes(self) -> DimTensor:

@@ -179,3 +179,45 @@ def test_new_labels_take_what_is_near():
     named = dt.data([1.0, 2.0], dims=dt.Dim("k", coords=["a", "b"]))
     with pytest.raises(dt.LabelError, match="in dim 'k' with method='nearest'"):
         named.reindex(k=["c"], method="nearest")
+
+
+WHEN = pd.to_datetime(["2021-03-31", "2020-02-29", "2021-03-31", "2020-12-31"])
+
+
+@pytest.mark.parametrize("part", [*CYCLES, *NUMBERS, *CONDITIONS, "season"])
+def test_parts_of_a_column_of_dates(part):
+    times = xr.DataArray(WHEN, dims="obs")
+    when = dt.frame(pd.DataFrame({"when": WHEN}), dims=dt.Dim("obs")).when
+    expected = getattr(times.dt, ALIASES.get(part, part) if part in NUMBERS else part)
+    assert getattr(when.dt, part).values.tolist() == expected.values.tolist()
+
+
+def test_functions_of_a_column_of_dates():
+    times = xr.DataArray(WHEN, dims="obs")
+    when = dt.data(WHEN, dims=dt.Dim("obs"), categories=dt.Dim("when", coords=WHEN.unique()))
+    assert when.dt.strftime("%b").values.tolist() == times.dt.strftime("%b").values.tolist()
+    assert when.dt.floor("D").values.tolist() == times.dt.floor("D").values.tolist()
+    iso, expected = when.dt.isocalendar(), times.dt.isocalendar()
+    assert iso.week.values.tolist() == expected["week"].values.tolist()
+    assert repr(when.dt).startswith("<DateParts of labels of Dim('when'")
+
+
+def test_groups_of_a_column_by_a_part_of_its_dates():
+    sold = np.array([1.0, 2.0, 4.0, 8.0])
+    frame = dt.frame(pd.DataFrame({"when": WHEN, "sold": sold}), dims=dt.Dim("obs"))
+    found = frame.sold.groupby(frame.when.dt.year).sum()
+    assert found.to_series().to_dict() == {2020: 10.0, 2021: 5.0}
+
+
+def test_what_has_no_parts_of_dates():
+    obs = dt.Dim("obs")
+    with pytest.raises(
+        dt.NoAttributeError, match=r"no \.dt\n.*\nhint: parts of dates are of their"
+    ):
+        _ = dt.data([1.0, 2.0], dims=obs).dt
+    shops = dt.data(["a", "b"], dims=obs, categories=dt.Dim("shop", coords=["a", "b"]))
+    with pytest.raises(dt.LabelError, match="the labels of dim 'shop' are no dates"):
+        _ = shops.dt.month
+    late = dt.tensor("late", dims=obs, categories=dt.Dim("day"))
+    with pytest.raises(dt.LabelError, match="day"):
+        _ = late.dt.month

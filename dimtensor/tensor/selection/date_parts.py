@@ -1,0 +1,49 @@
+"""Calendar parts of labels that are dates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dimtensor.dims import Dim
+from dimtensor.dims.calendar import CalendarParts
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+
+class DateParts(CalendarParts):
+    """Calendar parts of a tensor of dates, :attr:`DimTensor.dt`: those of its dim, looked up.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> obs, day = dt.Dim("obs"), dt.time("day", start="2021-01-30", periods=4)
+    >>> when = dt.data(["2021-02-01", "2021-01-30", "2021-02-02"], dims=obs, categories=day)
+    >>> when.dt.month.values.tolist(), when.dt.days_in_month.values.tolist()
+    ([2, 1, 2], [28, 31, 28])
+    """
+
+    __slots__ = ("_categories", "_labels")
+
+    def __init__(self, labels: DimTensor, categories: Dim):
+        self._labels = labels
+        self._categories = categories
+
+    @property
+    def _dim(self) -> Dim:
+        return self._categories
+
+    # the parts are made with what they are parts of, here this object itself
+    def _tensor_of_labels(self, of: Any, codes: np.ndarray, groups: Dim) -> DimTensor:
+        return self._looked_up(CalendarParts._tensor_of_labels(self._dim, codes, groups))
+
+    def _tensor_of_values(self, of: Any, values: np.ndarray, name: str) -> DimTensor:
+        return self._looked_up(CalendarParts._tensor_of_values(self._dim, values, name))
+
+    def _looked_up(self, part: DimTensor) -> DimTensor:
+        return part.sel({self._dim: self._labels})
+
+    def __repr__(self) -> str:
+        return f"<DateParts of {self._labels.name or 'labels'} of {self._dim!r}>"
