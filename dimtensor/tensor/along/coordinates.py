@@ -7,8 +7,7 @@ import numpy as np
 from dimtensor.dims import Coords, Dim, dim_labels
 from dimtensor.errors import InputError, LabelError, build_message, did_you_mean
 
-_UNITS = {"D": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9,
-          "W": 604800.0}  # fmt: skip
+_UNITS = ("W", "D", "h", "m", "s", "ms", "us", "ns")
 
 
 def coordinate(
@@ -34,9 +33,13 @@ def coordinate(
     if labels.family == "number":
         return np.asarray(labels.values, dtype=float)
     if unit not in _UNITS:
-        raise InputError(f"{what}: there is no unit {unit!r}{did_you_mean(unit, list(_UNITS))}")
-    origin = (like or labels).index
-    if not len(labels) or not len(origin):
+        raise InputError(f"{what}: there is no unit {unit!r}{did_you_mean(unit, _UNITS)}")
+    return numbers_of(labels, like or labels, unit)
+
+
+def numbers_of(labels: Coords, like: Coords, unit: str = "s") -> np.ndarray:
+    """Dates as numbers in a unit from the first of others, NaN of NaT."""
+    if not len(labels) or not len(like):
         return np.zeros(len(labels))
-    since = labels.index - origin[0]
-    return np.asarray(since / np.timedelta64(1, "ns"), dtype=float) * 1e-9 / _UNITS[unit]
+    since = labels.index - like.index[0]
+    return np.asarray(since / np.timedelta64(1, unit), dtype=float)  # type: ignore[call-overload]

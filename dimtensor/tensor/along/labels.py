@@ -10,8 +10,9 @@ import numpy as np
 from dimtensor.dims import Coords, Dim, dim_labels, find_dim
 from dimtensor.errors import InputError, LabelError, build_message, listing
 from dimtensor.graph.printing.words import say
-from dimtensor.tensor.along.between import interpolated
 from dimtensor.tensor.along.coordinates import coordinate
+from dimtensor.tensor.along.interpolation.between import interpolated
+from dimtensor.tensor.along.interpolation.methods import Method
 from dimtensor.tensor.handle import TensorHandle, as_node, elemwise, require_float, wrap
 from dimtensor.tensor.inputs import data
 from dimtensor.tensor.selection.indexing import gathered
@@ -116,6 +117,11 @@ class LabelMixin(TensorHandle):
         self,
         coords: Mapping[Any, Any] | None = None,
         method: str = "linear",
+        assume_sorted: bool = False,
+        kwargs: Mapping[str, Any] | None = None,
+        *,
+        fill_value: Any = None,
+        order: int | None = None,
         **by_name: Any,
     ) -> DimTensor:
         """Values between labels that are numbers or dates.
@@ -125,22 +131,35 @@ class LabelMixin(TensorHandle):
         coords : dict of Dim or str to Dim, labels or DimTensor, optional
             New labels along dims; one label takes the dim away. A tensor of numbers, which may be
             computed, puts its own dims in the place of the dim.
-        method : {"linear", "nearest", "cubic"}
-            ``"cubic"`` is a spline through all elements, one of which that is NaN makes all NaN.
+        method : str
+            ``"linear"`` or ``"slinear"``; ``"nearest"``; ``"zero"``, the element before; splines
+            through all elements, ``"quadratic"``, ``"cubic"``, ``"quintic"`` or ``"polynomial"`` of
+            an `order`; one polynomial, ``"barycentric"`` or ``"krogh"``; and cubic pieces that
+            overshoot less, ``"pchip"``, ``"akima"`` and ``"makima"``. An element that is NaN makes
+            all NaN in splines and in the polynomial.
+        assume_sorted : bool
+            As xarray has it; labels are known, and need no assumption.
+        kwargs : dict, optional
+            ``fill_value``, ``order`` and ``extrapolate`` as xarray passes them on to SciPy.
+        fill_value : number, (before, after) or "extrapolate", optional
+            What is outside of the labels that there are: NaN by default, or the curve, which the
+            one polynomial always is.
+        order : int, optional
+            That of ``"polynomial"``.
         **by_name
 
         Returns
         -------
         DimTensor
-            NaN outside of the labels that there are.
 
         Raises
         ------
         DimError
             If a dim is not there.
         LabelError
-            If labels are not known, or no numbers and no dates, or there are none; for a cubic
-            spline, fewer than four.
+            If labels are not known, or no numbers and no dates, or fewer than the method needs.
+        InputError
+            If there is no such method or option.
 
         Examples
         --------
@@ -148,13 +167,15 @@ class LabelMixin(TensorHandle):
         >>> x = dt.data([0.0, 1.0, 3.0], dims=dt.Dim("t", coords=[0, 1, 2]))
         >>> x.interp(t=[0.5, 1.5]).values.tolist(), x.interp(t=0.25).item()
         ([0.5, 2.0], 0.25)
+        >>> x.interp(t=[1.5, 3.0], fill_value="extrapolate").values.tolist()
+        [2.0, 5.0]
+        >>> x.interp(t=[1.5], method="quadratic").values.round(3).tolist()
+        [1.875]
         """
-        if method not in ("linear", "nearest", "cubic"):
-            methods = "'linear', 'nearest' or 'cubic'"
-            raise InputError(f"interp: the method is {methods}, not {method!r}")
+        how = Method.of("interp", method, fill_value, order, kwargs)
         result = wrap(require_float(self.node))
         for key, new in gathered(coords, by_name, "interp", "labels").items():
-            result = interpolated(result, find_dim(result.dims, key, "interp"), new, method)
+            result = interpolated(result, find_dim(result.dims, key, "interp"), new, how)
         return say(result, "interp", self)
 
     def sortby(self, key: Any, ascending: bool = True) -> DimTensor:

@@ -9,37 +9,14 @@ import numpy as np
 from dimtensor.dims import Coords, Dim, dim_labels, dim_set, find_dim, without
 from dimtensor.errors import DimError, InputError, LabelError, build_message
 from dimtensor.graph.printing.words import say
-from dimtensor.tensor.along.coordinates import coordinate
+from dimtensor.tensor.along.interpolation.gaps import gaps_filled, last_present, next_present
+from dimtensor.tensor.along.interpolation.methods import Method
 from dimtensor.tensor.along.places import nearest_to, positive_integer
-from dimtensor.tensor.constructors import arange, full, length
+from dimtensor.tensor.constructors import arange, length
 from dimtensor.tensor.handle import TensorHandle, as_node, elemwise, require_float, wrap
-from dimtensor.tensor.inputs import data
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
-
-
-def _last_present(x: DimTensor, along: Dim) -> DimTensor:
-    """The position of the last element up to each one that is not NaN, -1 where there is none."""
-    from dimtensor.tensor.control.loops import cumulate
-
-    present = elemwise("logical_not", elemwise("isnan", x))
-    places = elemwise("where", present, arange(along), -1)
-    start = full(without(places.dims, (along,)), -1, "int64")
-    return cumulate(lambda last, at: elemwise("maximum", last, at), start, places, along)
-
-
-def _next_present(x: DimTensor, along: Dim) -> DimTensor:
-    """The position of the next element from each one that is not NaN; the length, if none is."""
-    from dimtensor.tensor.control.loops import cumulate
-
-    present = elemwise("logical_not", elemwise("isnan", x))
-    end = length(along)
-    places = elemwise("where", present, arange(along), end)
-    start = full(without(places.dims, (along,)), end)
-    return cumulate(
-        lambda found, at: elemwise("minimum", found, at), start, places, along, reverse=True
-    )
 
 
 class MissingMixin(TensorHandle):
@@ -102,7 +79,7 @@ class MissingMixin(TensorHandle):
     def _filled(self, dim: Dim | str, limit: int | None, name: str) -> DimTensor:
         along = find_dim(self.dims, dim, name)
         x = wrap(require_float(self.node))
-        source = (_last_present if name == "ffill" else _next_present)(x, along)
+        source = (last_present if name == "ffill" else next_present)(x, along)
         found = elemwise("less", source, length(along)) & elemwise("greater_equal", source, 0)
         if limit is not None:
             most = positive_integer(limit, f"{name}: the limit")
@@ -115,69 +92,68 @@ class MissingMixin(TensorHandle):
         self,
         dim: Dim | str,
         method: str = "linear",
-        *,
-        use_coordinate: bool = True,
         limit: int | None = None,
+        use_coordinate: bool = True,
+        max_gap: Any = None,
+        *,
+        fill_value: Any = None,
+        order: int | None = None,
     ) -> DimTensor:
         """Missing elements between others, interpolated by the labels.
 
         Parameters
         ----------
         dim : Dim or str
-        method : {"linear", "nearest"}
+        method : str
+            One of those of :meth:`interp`. All but ``"linear"``, ``"slinear"``, ``"nearest"`` and
+            ``"zero"`` need to know which elements are missing: the tensor is made of data alone.
+        limit : int, optional
+            How many missing elements in a row are filled at most.
         use_coordinate : bool
             Whether distances are those of the labels, which must be numbers or dates; else
             positions are counted.
-        limit : int, optional
-            How many missing elements in a row are filled at most.
+        max_gap : number or distance between dates, optional
+            Gaps are filled whose elements on both sides are at most so far apart; at the ends, what
+            is beside the gap and the label at the end.
+        fill_value : number, (before, after) or "extrapolate", optional
+            What is filled in at the ends, as for :meth:`interp`.
+        order : int, optional
+            That of ``"polynomial"``.
 
         Returns
         -------
         DimTensor
+            Where fewer than two elements are there, nothing is filled.
 
         Raises
         ------
         DimError
             If the dim is not there.
         LabelError
-            If distances of labels are asked for that are not known, or have none.
+            If distances of labels are asked for that are not known, or have none; if fewer elements
+            are there than the method needs.
+        InputError
+            If there is no such method or option, or it needs data.
 
         Examples
         --------
         >>> import dimtensor as dt
-        >>> x = dt.data([1.0, np.nan, 4.0], dims=dt.Dim("t", coords=[0, 1, 3]))
+        >>> x = dt.data([1.0, np.nan, 4.0, np.nan], dims=dt.Dim("t", coords=[0, 1, 3, 4]))
         >>> x.interpolate_na("t").values.tolist()
-        [1.0, 2.0, 4.0]
+        [1.0, 2.0, 4.0, nan]
+        >>> x.interpolate_na("t", fill_value="extrapolate").values.tolist()
+        [1.0, 2.0, 4.0, 5.0]
+        >>> x.interpolate_na("t", max_gap=2).values.tolist()
+        [1.0, nan, 4.0, nan]
         """
-        if method not in ("linear", "nearest"):
-            raise InputError(f"interpolate_na: the method is 'linear' or 'nearest', not {method!r}")
         along = find_dim(self.dims, dim, "interpolate_na")
+        how = Method.of("interpolate_na", method, fill_value, order)
+        most = None if limit is None else positive_integer(limit, "interpolate_na: the limit")
         x = wrap(require_float(self.node))
-        if use_coordinate:
-            places = data(coordinate(along, "interpolate_na", "use_coordinate=False"), dims=along)
-        else:
-            places = arange(along).astype("float64")
-        before, after = _last_present(x, along), _next_present(x, along)
-        between = elemwise("greater_equal", before, 0) & elemwise("less", after, length(along))
-        missing = elemwise("isnan", x)
-        if limit is not None:
-            most = positive_integer(limit, "interpolate_na: the limit")
-            gone = elemwise("subtract", arange(along), before)
-            between = between & elemwise("less_equal", gone, most)
-        first, last = (
-            nearest_to(places, along, before, np.nan),
-            nearest_to(places, along, after, np.nan),
-        )
-        gap = elemwise("where", missing & between, last - first, 1.0)
-        share = (places - first) / gap
-        low, high = (nearest_to(x, along, at, np.nan) for at in (before, after))
-        if method == "linear":
-            value = low + (high - low) * share.astype(x.dtype)
-        else:
-            value = elemwise("where", elemwise("less_equal", share, 0.5), low, high)
-        filled = elemwise("where", between, value, np.nan)
-        result = elemwise("where", missing, filled, x)
-        return say(result, "interpolate_na", self, along=along, method=method, limit=limit)
+        return say(
+            gaps_filled(x, along, how, most, use_coordinate, max_gap),
+            "interpolate_na", self, along=along, method=method, limit=limit,
+        )  # fmt: skip
 
     def dropna(self, dim: Dim | str, how: str = "any", thresh: int | None = None) -> DimTensor:
         """Positions along a dim without missing elements.

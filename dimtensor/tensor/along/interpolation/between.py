@@ -1,0 +1,265 @@
+"""Values between labels of a dim: at other labels, or at numbers that a tensor holds."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dimtensor.dims import Coords, Dim, dim_labels
+from dimtensor.errors import LabelError
+from dimtensor.tensor.along.coordinates import coordinate, numbers_of
+from dimtensor.tensor.along.interpolation.methods import LOCAL, SLOPED, WHOLE, Method
+from dimtensor.tensor.along.interpolation.slopes import slopes_at
+from dimtensor.tensor.along.statistics import searchsorted
+from dimtensor.tensor.handle import TensorHandle, as_node, elemwise, wrap
+from dimtensor.tensor.inputs import data
+from dimtensor.tensor.selection.reindex import moved_to
+from dimtensor.values.labelled import is_dataarray
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+_DATES = ("datetime", "zoned", "timedelta")
+
+
+def interpolated(x: DimTensor, along: Dim, new: Any, method: Method) -> DimTensor:
+    """Values at new labels along a dim, or at those that a tensor holds.
+
+    Raises
+    ------
+    LabelError
+        If labels are not known, or no numbers and no dates, or too few.
+    """
+    places = coordinate(along, "interp")
+    if not len(places):
+        raise LabelError(f"interp: {along.title} has no labels to lie between")
+    method.require(along, len(places), "interp")
+    labels = dim_labels(along)
+    assert labels is not None
+    if is_dataarray(new) and new.dtype.kind in "mM":
+        numbers = numbers_of(Coords(new.values.ravel()), labels)
+        new = new.copy(data=numbers.reshape(new.shape))
+        return _value(x, along, places, _Computed(wrap(as_node(new, [x.node], "interp"))), method)
+    if isinstance(new, TensorHandle) or is_dataarray(new):
+        if labels.family in _DATES:
+            raise LabelError(
+                f"interp: a tensor holds numbers, and the labels of {along.title} are dates; "
+                "give them as labels: x.interp({dim: dates})"
+            )
+        return _value(x, along, places, _Computed(wrap(as_node(new, [], "interp"))), method)
+    one = not isinstance(new, Dim) and np.ndim(new) == 0
+    if isinstance(new, Dim):
+        target = new
+    else:
+        target = Dim(along.name, coords=_as_dates([new] if one else new, labels))
+    wanted = _Known(target, coordinate(target, "interp", like=labels))
+    result = _value(x, along, places, wanted, method)
+    return result.isel({target: 0}) if one else result
+
+
+def _as_dates(new: Any, known: Coords) -> Any:
+    """Labels, strings as dates where the known labels are dates."""
+    dates = known.family in ("datetime", "zoned")
+    if not dates or not all(isinstance(each, str) for each in new):
+        return new
+    import pandas as pd
+
+    return pd.DatetimeIndex(new, tz=known.index.tz)
+
+
+class _Wanted(ABC):
+    """Where values are wanted; what is known when the expression is built stays with NumPy."""
+
+    value: Any
+
+    @abstractmethod
+    def piece(self, starts: np.ndarray) -> Any:
+        """The last of ascending numbers up to each place; the first of them before it."""
+
+    @abstractmethod
+    def next(self, at: Any, last: int) -> Any:
+        """The position after another, but the last one."""
+
+    @abstractmethod
+    def known(self, values: np.ndarray, at: Any) -> Any:
+        """Known values at positions."""
+
+    @abstractmethod
+    def take(self, x: DimTensor, dim: Dim, at: Any) -> DimTensor:
+        """Elements at positions."""
+
+    @abstractmethod
+    def tensor(self, value: Any) -> DimTensor:
+        """A tensor of what is wanted, or of what follows from it."""
+
+
+class _Known(_Wanted):
+    """At labels."""
+
+    def __init__(self, target: Dim, value: np.ndarray):
+        self.value = value
+        self._target = target
+
+    def piece(self, starts: np.ndarray) -> Any:
+        return np.maximum(np.searchsorted(starts, self.value, side="right") - 1, 0)
+
+    def next(self, at: Any, last: int) -> Any:
+        return np.minimum(at + 1, last)
+
+    def known(self, values: np.ndarray, at: Any) -> Any:
+        return values[at]
+
+    def take(self, x: DimTensor, dim: Dim, at: Any) -> DimTensor:
+        return moved_to(x, dim, at, self._target)
+
+    def tensor(self, value: Any) -> DimTensor:
+        return data(value, dims=self._target)
+
+    def tensor_along(self, value: Any, dim: Dim) -> DimTensor:
+        """Known values along another dim, too."""
+        return data(value, dims=[self._target, dim])
+
+
+class _Computed(_Wanted):
+    """At numbers that a tensor holds."""
+
+    def __init__(self, value: DimTensor):
+        self.value = value
+
+    def piece(self, starts: np.ndarray) -> Any:
+        dim = Dim("interp:piece", length=len(starts))
+        at = searchsorted(data(starts, dims=dim), self.value, dim, side="right") - 1
+        return elemwise("minimum", elemwise("maximum", at, 0), len(starts) - 1)
+
+    def next(self, at: Any, last: int) -> Any:
+        return elemwise("minimum", at + 1, last)
+
+    def known(self, values: np.ndarray, at: Any) -> Any:
+        dim = Dim("interp:known", length=len(values))
+        return data(values, dims=dim).isel({dim: at})
+
+    def take(self, x: DimTensor, dim: Dim, at: Any) -> DimTensor:
+        return x.isel({dim: at})
+
+    def tensor(self, value: Any) -> DimTensor:
+        return value
+
+
+def _value(
+    x: DimTensor, along: Dim, places: np.ndarray, wanted: _Wanted, method: Method
+) -> DimTensor:
+    order = np.argsort(places, kind="stable")
+    rank = Dim(f"{along.short}:sorted", length=len(places))
+    ordered, places = moved_to(x, along, order, rank), places[order]
+    if method.name in LOCAL:
+        value = _local(ordered, rank, places, wanted, method.name)
+    elif method.name in SLOPED:
+        value = _hermite(ordered, rank, places, wanted, method.name)
+    elif isinstance(wanted, _Known):
+        value = _weighted(ordered, rank, places, wanted, method)
+    elif method.name in WHOLE:
+        value = _newton(ordered, rank, places, wanted)
+    else:
+        value = _pieces(ordered, rank, places, wanted, method)
+    return _with_ends(value, wanted, places, method)
+
+
+def _with_ends(value: DimTensor, wanted: _Wanted, places: np.ndarray, method: Method) -> DimTensor:
+    """Values, and what is beyond the ends."""
+    at = wanted.value
+    nothing = np.isnan(at) if isinstance(wanted, _Known) else elemwise("isnan", at)
+    if method.ends is None:
+        return elemwise("where", wanted.tensor(nothing), np.nan, value)
+    before, after = method.ends
+    if before is np.nan and after is np.nan:
+        outside = nothing | (at < places[0]) | (at > places[-1])
+        return elemwise("where", wanted.tensor(outside), np.nan, value)
+    for beyond, end in ((at < places[0], before), (at > places[-1], after), (nothing, np.nan)):
+        value = elemwise("where", wanted.tensor(beyond), end, value)
+    return value
+
+
+def _local(x: DimTensor, rank: Dim, places: np.ndarray, wanted: _Wanted, method: str) -> DimTensor:
+    """Values that follow from the elements beside them."""
+    if method == "zero":
+        return wanted.take(x, rank, wanted.piece(places))
+    n = len(places)
+    at = wanted.piece(places[: max(n - 1, 1)])
+    gaps = np.append(np.diff(places), 1.0)
+    gaps[gaps == 0.0] = 1.0
+    share = wanted.tensor((wanted.value - wanted.known(places, at)) / wanted.known(gaps, at))
+    below, above = (wanted.take(x, rank, each) for each in (at, wanted.next(at, n - 1)))
+    if method == "nearest":
+        return elemwise("where", elemwise("less_equal", share, 0.5), below, above)
+    value = below + (above - below) * share.astype(x.dtype)
+    undefined = elemwise("isnan", value)  # no NaN of the other label's times 0
+    for weight, end in ((0.0, below), (1.0, above)):
+        value = elemwise("where", elemwise("equal", share, weight) & undefined, end, value)
+    return value
+
+
+def _hermite(
+    x: DimTensor, rank: Dim, places: np.ndarray, wanted: _Wanted, method: str
+) -> DimTensor:
+    """Cubic pieces with given slopes at labels."""
+    slopes = slopes_at(x, rank, places, method)
+    at = wanted.piece(places[:-1])
+    gap = wanted.tensor(wanted.known(np.diff(places), at)).astype(x.dtype)
+    step = wanted.tensor(wanted.value - wanted.known(places, at)).astype(x.dtype)
+    after = wanted.next(at, len(places) - 1)
+    low, high = wanted.take(x, rank, at), wanted.take(x, rank, after)
+    first, last = wanted.take(slopes, rank, at), wanted.take(slopes, rank, after)
+    rise = (high - low) / gap
+    bend = (first + last - 2 * rise) / gap
+    return low + step * (first + step * ((rise - first) / gap - bend + step * (bend / gap)))
+
+
+def _basis(method: Method, places: np.ndarray) -> Any:
+    """The curve through 1 at one label and 0 at all others, for each label.
+
+    These curves are linear in the values that they go through.
+    """
+    return method.curve(places, np.eye(len(places)))
+
+
+def _weighted(
+    x: DimTensor, rank: Dim, places: np.ndarray, wanted: _Known, method: Method
+) -> DimTensor:
+    weights = wanted.tensor_along(_basis(method, places)(wanted.value), rank)
+    return (x * weights.astype(x.dtype)).sum(rank)
+
+
+def _pieces(
+    x: DimTensor, rank: Dim, places: np.ndarray, wanted: _Wanted, method: Method
+) -> DimTensor:
+    """A spline at computed numbers: the polynomial of the piece that each lies in."""
+    spline, order = _basis(method, places), method.order
+    assert order is not None
+    starts = np.unique(spline.t[order : len(spline.t) - order])[:-1]
+    piece = Dim(f"{rank.short}:piece", length=len(starts))
+    at = wanted.piece(starts)
+    step = wanted.tensor(wanted.value - wanted.known(starts, at)).astype(x.dtype)
+    value: Any = 0.0
+    factorial = float(np.prod(np.arange(1, order + 1)))
+    for power in range(order, -1, -1):
+        coefficients = spline(starts, nu=power) / factorial
+        factorial /= max(power, 1)
+        each = (x * data(coefficients, dims=[piece, rank]).astype(x.dtype)).sum(rank)
+        value = value * step + each.isel({piece: at})
+    return value
+
+
+def _newton(x: DimTensor, rank: Dim, places: np.ndarray, wanted: _Wanted) -> DimTensor:
+    """The polynomial through all elements at computed numbers, by divided differences."""
+    n = len(places)
+    differences = np.eye(n)
+    for step in range(1, n):
+        gap = places[step:] - places[:-step]
+        differences[step:] = (differences[step:] - differences[step - 1 : -1]) / gap[:, None]
+    value: Any = 0.0
+    for at in range(n - 1, -1, -1):
+        each = (x * data(differences[at], dims=rank).astype(x.dtype)).sum(rank)
+        value = value * (wanted.value - places[at]).astype(x.dtype) + each
+    return value
