@@ -22,6 +22,7 @@ from pytensor.graph.rewriting.db import RewriteDatabaseQuery
 from pytensor.link.basic import JITLinker
 from pytensor.link.numba.linker import NumbaLinker
 from pytensor.scalar.basic import ScalarType
+from pytensor.scan.op import Scan
 from pytensor.tensor import symbolic
 from pytensor.tensor.basic import Split, scalar_from_tensor
 from pytensor.tensor.shape import specify_shape
@@ -184,15 +185,12 @@ class LoopNests:
         return self._run(*values)
 
     def _compiled(self) -> Callable[..., Any]:
-        from dimtensor.kernels.compiler import kernel_of
-        from dimtensor.kernels.emit.guards import GuardedEmitter
         from dimtensor.kernels.plan import UnsupportedGraph
 
         if not self._fgraph.outputs:
             return lambda *values: None
         try:
-            border = _Border(self._fgraph)
-            kernel = kernel_of(border.graph, GuardedEmitter)
+            border, kernel = self._kernel()
         except (UnsupportedGraph, NotImplementedError) as error:
             return self._through_pytensor(error)
         self.source, self.stats = kernel.source, kernel.stats
@@ -201,6 +199,20 @@ class LoopNests:
             dtypes = [v.type.dtype for v in border.graph.inputs]
             return self._guarded(kernel.native.bind(kernel.constants), border, dtypes)
         return self._first_call(kernel.function, kernel.constants, border)
+
+    def _kernel(self, loops: bool = True) -> tuple[_Border, Any]:
+        """The kernel; with PyTensor's scans in it where it has no rule for loops in their place."""
+        from dimtensor.kernels.compiler import kernel_of
+        from dimtensor.kernels.emit.guards import GuardedEmitter
+        from dimtensor.kernels.plan import UnsupportedGraph
+
+        try:
+            border = _Border(self._fgraph, loops)
+            return border, kernel_of(border.graph, GuardedEmitter)
+        except (UnsupportedGraph, NotImplementedError):
+            if not loops or not _has_scans(self._fgraph):
+                raise
+            return self._kernel(loops=False)
 
     def _first_call(
         self, function: Callable[..., Any], constants: tuple[Any, ...], border: _Border
@@ -269,17 +281,7 @@ class LoopNests:
 class _Border:
     """A graph of dense arrays only, and how values cross into it and out of it."""
 
-    def __init__(self, fgraph: FunctionGraph):
-        from dimtensor.kernels.graph.canonical_forms import (
-            accumulated_as_asked,
-            composites_written_out,
-            empty_as_zeros,
-            positions_of_masks,
-            softmax_written_out,
-            solves_by_factors,
-            split_as_slices,
-            updates_once,
-        )
+    def __init__(self, fgraph: FunctionGraph, loops: bool = True):
         from dimtensor.kernels.plan import UnsupportedGraph
 
         inputs = [_dense_input(v) for v in fgraph.inputs]
@@ -296,19 +298,65 @@ class _Border:
         distinct = list(dict.fromkeys(outputs))
         self.graph = FunctionGraph([v for v, _ in inputs], distinct, clone=True)
         _open_borders(self.graph)
+        if loops:
+            _scans_as_loops(self.graph)
         _rewrite_inner_graphs(self.graph)
-        _promise_lengths_of_splits(self.graph)
-        softmax_written_out(self.graph)
-        composites_written_out(self.graph)
-        positions_of_masks(self.graph)
-        empty_as_zeros(self.graph)
-        solves_by_factors(self.graph)
-        split_as_slices(self.graph)
-        updates_once(self.graph)
-        accumulated_as_asked(self.graph)
+        _write_out(self.graph)
         scalars = [at for at, v in enumerate(fgraph.inputs) if isinstance(v.type, ScalarType)]
         self.taken = _arrays_of(scalars) if scalars else None
         self.given = _results(self.graph.outputs, [distinct.index(v) for v in outputs])
+
+
+def _write_out(graph: FunctionGraph) -> None:
+    """Bring a graph into the form that the kernel compiler has rules for."""
+    from dimtensor.kernels.graph.canonical_forms import (
+        accumulated_as_asked,
+        composites_written_out,
+        empty_as_zeros,
+        positions_of_masks,
+        softmax_written_out,
+        solves_by_factors,
+        split_as_slices,
+        updates_once,
+    )
+
+    _promise_lengths_of_splits(graph)
+    softmax_written_out(graph)
+    composites_written_out(graph)
+    positions_of_masks(graph)
+    empty_as_zeros(graph)
+    solves_by_factors(graph)
+    split_as_slices(graph)
+    updates_once(graph)
+    accumulated_as_asked(graph)
+
+
+def _has_scans(graph: FunctionGraph) -> bool:
+    return any(isinstance(node.op, Scan) for node in graph.apply_nodes)
+
+
+def _scans_as_loops(graph: FunctionGraph) -> None:
+    """Make loops of PyTensor's scans, and simplify them."""
+    if not _has_scans(graph):
+        return
+    from dimtensor.interop.scans import scans_as_loops
+    from dimtensor.kernels.compiler import rewrite_with_loops
+
+    if scans_as_loops(graph, _prepare_step):
+        rewrite_with_loops(graph)
+
+
+def _prepare_step(graph: FunctionGraph) -> None:
+    """Rewrite the graph of a step as the graph around it has been."""
+    query = RewriteDatabaseQuery(include=_INCLUDED, exclude=_EXCLUDED)
+    with compiled_in(graph, NUMBA), config.change_flags(mode=NUMBA):
+        optdb.query(query).rewrite(graph)
+    _Inlined().apply(graph)
+    if _has_scans(graph):
+        from dimtensor.interop.scans import scans_as_loops
+
+        scans_as_loops(graph, _prepare_step)
+    _write_out(graph)
 
 
 def _dense_input(variable: Variable) -> tuple[Variable, Variable]:

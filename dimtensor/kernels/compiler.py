@@ -158,8 +158,16 @@ def rewritten(
     graph = FunctionGraph(list(inputs), list(outputs), clone=True)
     if remembering.get():
         graph.attach_feature(Remembered())
+    rewrite_with_loops(graph, allow, graph.inputs[given:] if given is not None else None)
+    return graph
+
+
+def rewrite_with_loops(
+    graph: FunctionGraph, allow: Collection[str] = (), given: Sequence[Variable] | None = None
+) -> None:
+    """Rewrite a graph and its loops in place; `given` are inputs that are not known before."""
     if rewrite_loops(graph, _rewrite, allow):
-        if given is not None and split_known_states(graph, graph.inputs[given:]):
+        if given is not None and split_known_states(graph, given):
             rewrite_loops(graph, _rewrite, allow)
         _rewrite(graph)
         rewrite_loops(graph, _rewrite, allow)
@@ -167,7 +175,6 @@ def rewritten(
             rewrite_loops(graph, _rewrite, allow)
     else:
         _rewrite(graph)
-    return graph
 
 
 def _rewrite(graph: FunctionGraph) -> None:

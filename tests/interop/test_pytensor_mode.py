@@ -353,7 +353,6 @@ def test_sparse_matrices_are_pytensors(rng):
 
 
 @pytest.mark.slow
-@pytest.mark.falls_back  # PyTensor's own Scan
 def test_scan_runs_inside(rng):
     x, start = pt.vector("x"), pt.scalar("start")
     states = pytensor.scan(

@@ -1,0 +1,270 @@
+"""Lengths of first axes as sums of numbers and of lengths of arguments, to compare them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pytensor.graph.basic import Apply, Variable
+from pytensor.raise_op import CheckAndRaise
+from pytensor.scalar.basic import GE, GT, LE, LT, Add, Cast, IntDiv, ScalarMinimum, Sub, Switch
+from pytensor.tensor.basic import (
+    Alloc,
+    AllocEmpty,
+    Join,
+    MakeVector,
+    ScalarFromTensor,
+    TensorFromScalar,
+)
+from pytensor.tensor.elemwise import DimShuffle, Elemwise
+from pytensor.tensor.shape import Shape, Shape_i, SpecifyShape
+from pytensor.tensor.subtensor import IncSubtensor, Subtensor, indices_from_subtensor
+from pytensor.tensor.type_other import NoneTypeT
+
+from dimtensor.kernels.plan.axis_lengths import constant_int
+from dimtensor.ops.loop.op import Scan
+
+# how often each term is added; of None, the number
+Terms = dict[Any, int]
+
+
+class Lengths:
+    """What is known of integers in a graph."""
+
+    def __init__(self) -> None:
+        self._known: dict[Variable, Terms] = {}
+        self._of: dict[Variable, Terms] = {}
+        self._counts: set[Any] = set()
+
+    def count(self, x: Variable) -> bool:
+        """Take an integer for a count, and say whether it may be something else."""
+        terms = self.terms(x)
+        if self.is_above(terms, {}):
+            return False
+        if len(terms) == 1:
+            self._counts.update(at for at, n in terms.items() if n == 1)
+        return True
+
+    def more(self, one: Terms, two: Terms) -> int | None:
+        """How much more the first is than the second, if that is known."""
+        left = _sum(one, two, -1)
+        number = left.pop(None, 0)
+        return None if left else number
+
+    def number(self, terms: Terms) -> int | None:
+        """The integer, if it is known."""
+        return self.more(terms, {})
+
+    def is_above(self, one: Terms, two: Terms) -> bool:
+        """Whether the first is known not to be less than the second; lengths are not negative."""
+        left = _sum(one, two, -1)
+        number = left.pop(None, 0)
+        counts = (n > 0 and (isinstance(at, tuple) or at in self._counts) for at, n in left.items())
+        return number >= 0 and all(counts)
+
+    def terms(self, x: Any) -> Terms:
+        """An integer as a sum."""
+        if x not in self._known:
+            self._known[x] = self._terms(x)
+        return self._known[x]
+
+    def of(self, x: Any) -> Terms:
+        """The length of the first axis of an array."""
+        if x not in self._of:
+            self._of[x] = self._length(x)
+        return self._of[x]
+
+    def same(self, x: Variable, other: Variable) -> None:
+        """Say that an integer is what another one is."""
+        self._known[x] = self.terms(other)
+
+    def know(self, x: Variable, done: Variable, more: int) -> Variable:
+        """Say that an array is longer by a number than a loop has made steps."""
+        self._of[x] = _sum(self.terms(done), {None: more})
+        return x
+
+    def is_whole(self, node: Apply) -> bool:
+        """Whether a slice has all elements."""
+        place, *rest = places_of(node)
+        if rest or not isinstance(place, slice) or place.start is not None or place.stop is None:
+            return False
+        if place.step is not None and constant_int(place.step) != 1:
+            return False
+        return self.is_above(self.terms(place.stop), self.of(node.inputs[0]))
+
+    # -- sequences -----------------------------------------------------------------------------
+
+    def first(self, x: Any, count: Variable) -> Variable:
+        """The first elements of a sequence, which may have more."""
+        return x if self.more(self.of(x), self.terms(count)) == 0 else x[:count]
+
+    def flipped(self, x: Any) -> Variable:
+        """A sequence from its last element to the first."""
+        if not self._runs_back(x):
+            return x[::-1]
+        node = x.owner
+        if isinstance(node.op, Elemwise):
+            return node.op(
+                *(v if v.type.broadcastable[0] else self.flipped(v) for v in node.inputs)
+            )
+        return self.flipped(node.inputs[0]) if self.is_whole(node) else node.inputs[0]
+
+    def _runs_back(self, x: Any) -> bool:
+        """Whether a sequence is made of others that are read from the last element to the first."""
+        node = x.owner
+        if node is None:
+            return False
+        if isinstance(node.op, Elemwise) and len(node.outputs) == 1:
+            return any(map(self._runs_back, node.inputs))
+        if not isinstance(node.op, Subtensor):
+            return False
+        place, *rest = places_of(node)
+        if rest or not isinstance(place, slice):
+            return False
+        if self.is_whole(node):
+            return self._runs_back(node.inputs[0])
+        step = None if place.step is None else constant_int(place.step)
+        return place.start is None and place.stop is None and step == -1
+
+    # -- integers and lengths ------------------------------------------------------------------
+
+    def _terms(self, x: Any) -> Terms:
+        known = constant_int(x)
+        if known is not None:
+            return {None: known}
+        node = x.owner
+        if node is None:
+            return {x: 1}
+        if isinstance(node.op, Scan) and node.op.stops and x is node.outputs[-1]:
+            return {("steps", x): 1}
+        scalar = node.op.scalar_op if isinstance(node.op, Elemwise) else node.op
+        if isinstance(scalar, (ScalarFromTensor, TensorFromScalar)) or (
+            isinstance(scalar, Cast) and node.inputs[0].type.dtype.startswith("int")
+        ):
+            return self.terms(node.inputs[0])
+        if isinstance(scalar, (Add, Sub)):
+            total, *others = map(self.terms, node.inputs)
+            for each in others:
+                total = _sum(total, each, -1 if isinstance(scalar, Sub) else 1)
+            return total
+        if isinstance(scalar, ScalarMinimum):
+            one, two = map(self.terms, node.inputs)
+            if self.is_above(one, two):
+                return two
+            if self.is_above(two, one):
+                return one
+        if isinstance(scalar, Switch):
+            condition, then, other = node.inputs
+            known_true = self._holds(condition)
+            if known_true is not None:
+                return self.terms(then if known_true else other)
+        if isinstance(scalar, IntDiv) and self.number(self.terms(node.inputs[1])) == 1:
+            return self.terms(node.inputs[0])
+        if isinstance(node.op, Shape_i) and node.op.i == 0:
+            return self.of(node.inputs[0])
+        shape = _first_of(node)
+        if shape is not None and isinstance(shape.op, Shape):
+            return self.of(shape.inputs[0])
+        if shape is not None and isinstance(shape.op, MakeVector):
+            return self.terms(shape.inputs[0])
+        return {x: 1}
+
+    def _holds(self, condition: Any) -> bool | None:
+        """Whether an integer is less than another one, if that is asked and known."""
+        node = condition.owner
+        scalar = node.op.scalar_op if node is not None and isinstance(node.op, Elemwise) else None
+        if not isinstance(scalar, (LT, GT, LE, GE)):
+            return None
+        one, two = map(self.terms, node.inputs)
+        if isinstance(scalar, (GT, GE)):
+            one, two = two, one
+        # less, or not more
+        more = {None: 1} if isinstance(scalar, (LT, GT)) else {}
+        if self.is_above(two, _sum(one, more)):
+            return True
+        return False if self.is_above(_sum(one, more), _sum(two, {None: 1})) else None
+
+    def _length(self, x: Any) -> Terms:
+        known, node = x.type.shape[0], x.owner
+        if known is not None:
+            return {None: known}
+        op = None if node is None else node.op
+        if isinstance(op, (IncSubtensor, CheckAndRaise)) or (
+            isinstance(op, SpecifyShape) and _is_none(node.inputs[1])
+        ):
+            return self.of(node.inputs[0])
+        if isinstance(op, (Alloc, SpecifyShape)):
+            return self.terms(node.inputs[1])
+        if isinstance(op, AllocEmpty):
+            return self.terms(node.inputs[0])
+        if isinstance(op, Elemwise):
+            return self.of(next(v for v in node.inputs if not v.type.broadcastable[0]))
+        found: Terms | None = None
+        if isinstance(op, Join) and op.axis % x.type.ndim == 0:
+            found = {}
+            for each in node.inputs:
+                found = _sum(found, self.of(each))
+        elif isinstance(op, Scan) and not op.stops and node.outputs.index(x) >= op.n_states:
+            steps = self.terms(node.inputs[0])
+            found = steps if self.is_above(steps, {}) else None
+        elif isinstance(op, Subtensor):
+            found = self._length_of_part(node)
+        return {("length", x): 1} if found is None else found
+
+    def _length_of_part(self, node: Apply) -> Terms | None:
+        """The length of the first axis of a slice, if it is told by that of the whole."""
+        place, *_ = places_of(node)
+        if not isinstance(place, slice):
+            return None
+        whole = self.of(node.inputs[0])
+        step = 1 if place.step is None else constant_int(place.step)
+        if step == -1 and place.start is place.stop is None:
+            return whole
+        if step != 1:
+            return None
+        if place.start is None and place.stop is not None:
+            stop = self.terms(place.stop)
+            if self.is_above(stop, whole):
+                return whole
+            if self.is_above(whole, stop) and self.is_above(stop, {}):
+                return stop
+            last = self.number(stop)
+            if last is not None and last < 0 and self.is_above(whole, {None: -last}):
+                return _sum(whole, stop)
+        start = 0 if place.start is None else constant_int(place.start)
+        if place.stop is None and start is not None and start >= 0:
+            return _sum(whole, {None: -start}) if self.is_above(whole, {None: start}) else None
+        return None
+
+
+def places_of(node: Any, first: int = 1) -> list[Any]:
+    """The positions and slices of a look-up or an update, slices without parts that are None."""
+    found: list[Any] = []
+    for each in indices_from_subtensor(node.inputs[first:], node.op.idx_list):
+        if isinstance(each, slice):
+            parts = (each.start, each.stop, each.step)
+            each = slice(*(None if _is_none(part) else part for part in parts))
+        found.append(each)
+    return found
+
+
+def _is_none(part: Any) -> bool:
+    return part is None or isinstance(part.type, NoneTypeT)
+
+
+def _sum(one: Terms, two: Terms, factor: int = 1) -> Terms:
+    found = dict(one)
+    for at, n in two.items():
+        found[at] = found.get(at, 0) + factor * n
+    return {at: n for at, n in found.items() if n}
+
+
+def _first_of(node: Apply) -> Apply | None:
+    """What makes the vector of which a node gives the first element."""
+    made = node.inputs[0].owner
+    if isinstance(node.op, Subtensor):
+        places = places_of(node)
+        first = not isinstance(places[0], slice) and constant_int(places[0]) == 0
+    else:
+        first = isinstance(node.op, DimShuffle) and node.inputs[0].type.shape == (1,)
+        first = first and node.outputs[0].type.ndim == 0
+    return made if first else None
