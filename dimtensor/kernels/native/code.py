@@ -19,6 +19,7 @@ from dimtensor.kernels.native.values import ArgumentType, NotLoadable, ResultTyp
 from dimtensor.kernels.native.wrapper import (
     TABLE,
     addresses,
+    interruption,
     layout_is_known,
     python_function,
     wrapper,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from dimtensor.kernels.ir.nodes import Function
     from dimtensor.kernels.native.translate import Translation
 
-_MAGIC = b"dimtensor kernel 2\n"
+_MAGIC = b"dimtensor kernel 3\n"
 # what the functions around a kernel call
 _DECLARED = (
     "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
@@ -146,6 +147,7 @@ def native_code(
             found.text,
             wrapper("kernel", arguments, found.results, found.errors),
             flat("kernel", arguments, found.results),
+            *([interruption()] if "@interrupted()" in found.text else []),
         ]
     )
     made = machine.object_code(text, quick)

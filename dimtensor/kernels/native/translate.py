@@ -28,9 +28,11 @@ from dimtensor.kernels.native.steps import (
     rounds_written_out,
 )
 from dimtensor.kernels.native.values import (
+    BOOL,
     ERRORS,
     FIRST_ERROR,
     I64,
+    INTERRUPTED,
     ArgumentType,
     Array,
     ResultType,
@@ -40,6 +42,9 @@ from dimtensor.kernels.native.values import (
     promoted,
     scalar_of,
 )
+
+# rounds between two looks for signals: for a look one waits for Python's lock
+_UNHEARD = 4096
 
 
 class Translation(NamedTuple):
@@ -65,6 +70,7 @@ class Translator(Arrays):
         self.results: list[ResultType] = []
         self.errors: list[tuple[str, str]] = []  # class and text
         self._loops: list[tuple[str, str]] = []
+        self._rounds: str | None = None  # where those of loops are counted whose number is unknown
         self._unfused: set[str] = set()
         self._copies_many = copies_many(function.body)
         self._steps = 0  # loops over steps around what is written
@@ -242,11 +248,31 @@ class Translator(Arrays):
         b.begin(check)
         b.branch(self.truth(node.test), inside, after)
         b.begin(inside)
+        self._listen()
         self._loops.append((check, after))
         self._round(node.body)
         self._loops.pop()
         b.jump(check)
         b.begin(after)
+
+    def _listen(self) -> None:
+        """Every so many rounds, look whether somebody wants a loop to end that may never do so."""
+        b = self.b
+        ask, stop, on = b.label("ask"), b.label("stop"), b.label("on")
+        if self._rounds is None:
+            self._rounds = b.slot("i64")
+            b.entry.append(f"  store i64 0, ptr {self._rounds}, align 8")
+        made = b.let(f"load i64, ptr {self._rounds}, align 8")
+        made = b.let(f"add i64 {made}, 1")
+        b.write(f"store i64 {made}, ptr {self._rounds}, align 8")
+        rest = b.let(f"and i64 {made}, {_UNHEARD - 1}")
+        b.branch(Value(b.let(f"icmp eq i64 {rest}, 0"), BOOL), ask, on)
+        b.begin(ask)
+        b.branch(Value(b.let("call i1 @interrupted()"), BOOL), stop, on)
+        b.begin(stop)
+        self._fail(INTERRUPTED)
+        b.jump(on)
+        b.begin(on)
 
     def _if(self, node: ir.If) -> None:
         b = self.b

@@ -10,7 +10,8 @@ import numpy as np
 from dimtensor.caches import bounded
 from dimtensor.kernels.ir.errors import NotNative
 
-FIRST_ERROR = 2  # 1 says that there is no memory
+# what a kernel gives that has not come to its end; 1 says that there is no memory
+INTERRUPTED, FIRST_ERROR = 2, 3
 # Python's own classes that a kernel can raise; of others it has module and name
 ERRORS = ("ValueError", "IndexError", "AssertionError", "TypeError")
 

@@ -3,7 +3,8 @@
 It is a function of the C type ``METH_FASTCALL``. What it is bound to (``self``) is a tuple of
 arrays that follow those of the call. Arguments that are not arrays (of NumPy's class, or of one
 derived from it) of the right type, number of axes and known lengths, contiguous and aligned, are a
-``TypeError`` that tells which. Python's lock is not held while the kernel runs.
+``TypeError`` that tells which. Python's lock is not held while the kernel runs; a loop whose rounds
+nobody can count takes it now and then, to hear of somebody who wants it to end.
 
 The layout of NumPy's array objects is part of its stable binary interface (``PyArrayObject_fields``
 in ``numpy/ndarraytypes.h``); :func:`layout_is_known` checks it in the running process.
@@ -23,6 +24,7 @@ from dimtensor.kernels.native.externals import capsule_address
 from dimtensor.kernels.native.values import (
     ERRORS,
     FIRST_ERROR,
+    INTERRUPTED,
     ArgumentType,
     ResultType,
     scalar_of,
@@ -42,6 +44,9 @@ _ADDRESSES = (
     "PyEval_SaveThread",
     "PyEval_RestoreThread",
     "PyErr_SetString",
+    "PyErr_CheckSignals",
+    "PyGILState_Ensure",
+    "PyGILState_Release",
     "PyFloat_FromDouble",
     "PyLong_FromLongLong",
     "PyBool_FromLong",
@@ -198,6 +203,22 @@ def wrapper(
     return "\n".join([*head, *t.lines, "}", ""])
 
 
+def interruption() -> str:
+    """LLVM of the function ``interrupted``: whether Python has an error for this thread to raise.
+
+    Python calls the user's handlers of signals in its main thread only, and so does this.
+    """
+    t = _Text()
+    t.label("entry")
+    state = t.let(f"call i32 {t.function('PyGILState_Ensure')}()")
+    found = t.let(f"call i32 {t.function('PyErr_CheckSignals')}()")
+    t.do(f"call void {t.function('PyGILState_Release')}(i32 {state})")
+    t.do(f"ret i1 {t.let(f'icmp ne i32 {found}, 0')}")
+    return "\n".join(
+        ["define internal i1 @interrupted() noinline cold nounwind {", *t.lines, "}", ""]
+    )
+
+
 def _gather(t: _Text, total: int) -> None:
     """All objects in one list: those of the call, then those that the function is bound to."""
     bound = t.load("i64", "%self", _SIZE)
@@ -331,6 +352,9 @@ def _fail(
         if result.ndim:
             t.do(f"call void @free(ptr {t.load('ptr', t.at('%out', 8 * offset))})")
         offset += 1 + result.ndim
+    told = t.let(f"icmp eq i32 {code}, {INTERRUPTED}")
+    t.do(f"br i1 {told}, label %told, label %untold")
+    t.label("untold")
     error, text = t.function("MemoryError"), t.string("there is no memory for an array")
     for number, (class_, message) in enumerate(errors, FIRST_ERROR):
         said = t.let(f"icmp eq i32 {code}, {number}")
@@ -338,4 +362,6 @@ def _fail(
         error = t.let(f"select i1 {said}, ptr {found}, ptr {error}")
         text = t.let(f"select i1 {said}, ptr {t.string(message)}, ptr {text}")
     t.do(f"call void {t.function('PyErr_SetString')}(ptr {error}, ptr {text})")
+    t.do("br label %told")
+    t.label("told")
     t.do("ret ptr null")

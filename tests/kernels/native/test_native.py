@@ -3,6 +3,7 @@
 import ctypes
 import gc
 import math
+import signal
 import sys
 import threading
 import weakref
@@ -478,3 +479,68 @@ def test_many_loops_over_few_rows_stay_loops(rng, nests, copied):
     check(source, x)
     hinted = "llvm.loop.unroll.disable" in llvm(source, types_of(x))
     assert hinted == (not copied)
+
+
+COUNTED = """
+def kernel(limit, rounds):
+    s = 0.0
+    while s < limit[0]:
+        s = s + 1.0
+    rounds[0] = s
+    return (s, )
+"""
+
+
+class Stop(Exception):
+    """What a handler of signals raises."""
+
+
+@pytest.fixture
+def alarm():
+    """Have Python's main thread raise an error in some seconds."""
+
+    def stop(number, frame):
+        raise Stop("enough")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    yield lambda seconds: signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, 0.0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers")
+def test_a_loop_without_an_end_can_be_interrupted(alarm):
+    """The error is that of the handler: `KeyboardInterrupt`, where the user stops a cell."""
+    limit, rounds = np.array([4e9]), np.zeros(1)
+    run = compiled(COUNTED, limit, rounds).bind()
+
+    def interrupted():
+        alarm(0.02)
+        run(limit, rounds)
+
+    with pytest.raises(Stop, match="enough"):
+        interrupted()
+    assert rounds[0] == 0.0  # without a look the loop comes to its end, and the error after it
+    limit[0] = 3e4
+    assert run(limit, rounds) == (3e4,)
+
+
+def test_another_thread_is_not_interrupted(alarm):
+    limit, rounds, found = np.array([2e7]), np.zeros(1), []
+    run = compiled(COUNTED, limit, rounds).bind()
+    thread = threading.Thread(target=lambda: found.append(run(limit, rounds)))
+
+    def interrupted():
+        alarm(0.002)
+        threading.Event().wait(10.0)
+
+    thread.start()
+    with pytest.raises(Stop, match="enough"):
+        interrupted()
+    thread.join()
+    assert found == [(2e7,)]
+
+
+def test_only_loops_that_nobody_can_count_listen():
+    assert "@interrupted" in llvm(COUNTED, [ArgumentType(F, (1,))] * 2)
+    assert "@interrupted" not in llvm(SUM, [ArgumentType(F, (None,))])
