@@ -245,8 +245,9 @@ class _Control:
         ]
         square = self.mean_square(errors, scales)
         fine = square <= 1
-        # the error, which is of order 5, to the power of -1/5
-        factor = _SAFETY * where(square > 0, square, 1e-20) ** (-1 / 10)
+        # the error, which is of order 5, to the power of -1/5: in single precision, which is fast
+        power = where(square > 0, square, 1e-20).astype("float32") ** np.float32(-1 / 10)
+        factor = _SAFETY * power.astype("float64")
         factor = minimum(maximum(factor, _SMALLEST), where(fine, _LARGEST, 1.0))
         # nan or inf: the step was much too long
         factor = where(square < np.inf, factor, _SMALLEST)
