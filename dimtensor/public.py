@@ -65,12 +65,12 @@ from dimtensor.tensor.constructors import zeros as zeros
 from dimtensor.tensor.constructors import zeros_like as zeros_like
 from dimtensor.tensor.control.associative import associative_scan as associative_scan
 from dimtensor.tensor.control.branches import if_else as if_else
+from dimtensor.tensor.control.each import filter as filter
+from dimtensor.tensor.control.each import map as map
+from dimtensor.tensor.control.lags import lag as lag
+from dimtensor.tensor.control.lags import lead as lead
+from dimtensor.tensor.control.lags import push as push
 from dimtensor.tensor.control.loops import cumulate as cumulate
-from dimtensor.tensor.control.loops import filter as filter
-from dimtensor.tensor.control.loops import lag as lag
-from dimtensor.tensor.control.loops import lead as lead
-from dimtensor.tensor.control.loops import map as map
-from dimtensor.tensor.control.loops import push as push
 from dimtensor.tensor.control.loops import reduce as reduce
 from dimtensor.tensor.control.loops import scan as scan
 from dimtensor.tensor.control.ode import ode as ode

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import reduce
-from typing import Any
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
@@ -16,10 +16,13 @@ from dimtensor.tensor.handle import TensorHandle, wrap
 from dimtensor.tensor.selection.reindex import named_indexers, reindex_node
 from dimtensor.values.labelled import is_dataarray, is_pandas
 
-JOINS = ("exact", "inner", "outer", "left", "right")
+Join = Literal["exact", "inner", "outer", "left", "right"]
+JOINS: tuple[str, ...] = get_args(Join)
 
 
-def align(*arrays: Any, join: str = "exact", fill_value: Any = np.nan) -> tuple[Any, ...]:
+def align[*Arrays](
+    *arrays: *Arrays, join: Join = "exact", fill_value: Any = np.nan
+) -> tuple[*Arrays]:
     """Bring arrays and tensors to common labels along the dims whose names they share.
 
     Parameters
@@ -58,14 +61,14 @@ def align(*arrays: Any, join: str = "exact", fill_value: Any = np.nan) -> tuple[
     """
     if join not in JOINS:
         raise InputError(f"align: join is one of {', '.join(JOINS)}, not {join!r}")
-    sides = [_side_of(array, at) for at, array in enumerate(arrays)]
+    sides = [_side_of(array, at) for at, array in enumerate(cast("tuple[Any, ...]", arrays))]
     _check_unlabelled(sides)
     names = dict.fromkeys(name for side in sides for name in side.labels)
     joined = {name: _joined(name, sides, join) for name in names}
-    return tuple(side.on(joined, sides, fill_value) for side in sides)
+    return cast("tuple[*Arrays]", tuple(side.on(joined, sides, fill_value) for side in sides))
 
 
-def reindex(x: Any, indexers: Any = None, fill_value: Any = np.nan, **by_name: Any) -> Any:
+def reindex[X](x: X, indexers: Any = None, fill_value: Any = np.nan, **by_name: Any) -> X:
     """Bring an array or a tensor to other labels along dims.
 
     Parameters

@@ -134,8 +134,8 @@ def through(chain: Chain) -> DimTensor | None:
         here = [Scaled(*x) for x in (xs or {}).values()]
         return _after(chain, [Scaled(*before), *here, *known])[:2], None
 
-    last, _ = scan(step, tuple(state[:2]), elements or None, over=chain.following)
-    return Scaled(*last).log()
+    (mantissa, level), _ = scan(step, state[:2], elements or None, over=chain.following)
+    return Scaled(mantissa, level).log()
 
 
 def _after(chain: Chain, tables: list[Scaled]) -> Scaled:

@@ -191,12 +191,16 @@ def evaluate(
     x: DimTensor, values: Mapping[Any, Any] | None = None, backend: BackendName = "python"
 ) -> xr.DataArray: ...
 @overload
-def evaluate[T](
-    x: Sequence[T], values: Mapping[Any, Any] | None = None, backend: BackendName = "python"
-) -> Sequence[xr.DataArray]: ...
+def evaluate(
+    x: tuple[Any, ...], values: Mapping[Any, Any] | None = None, backend: BackendName = "python"
+) -> tuple[xr.DataArray, ...]: ...
 @overload
-def evaluate[K, T](
-    x: Mapping[K, T], values: Mapping[Any, Any] | None = None, backend: BackendName = "python"
+def evaluate(
+    x: list[Any], values: Mapping[Any, Any] | None = None, backend: BackendName = "python"
+) -> list[xr.DataArray]: ...
+@overload
+def evaluate[K](
+    x: Mapping[K, Any], values: Mapping[Any, Any] | None = None, backend: BackendName = "python"
 ) -> dict[K, xr.DataArray]: ...
 
 

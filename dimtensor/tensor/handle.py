@@ -36,6 +36,9 @@ type TensorLike = (
     | xr.DataArray | pd.Series | Variable
 )  # fmt: skip
 
+# A leaf of a tree, as far as a type checker can tell leaves from trees.
+type Leaf = DimTensor | complex | np.generic | xr.DataArray
+
 
 class _Later:
     """The class of handles until its module is imported, which is when the first one is made."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -22,6 +22,7 @@ from dimtensor.values.data import bind_data, title_of
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
+    from xarray.plot.accessor import DataArrayPlotAccessor
 
 # elements of all nodes together, up to which interpreting is sooner done than compiling
 _INTERPRETED = 10_000_000
@@ -63,7 +64,7 @@ class ValuesMixin(TensorHandle):
         return _array(self.node, "values")
 
     @property
-    def plot(self) -> Any:
+    def plot(self) -> DataArrayPlotAccessor:
         """Xarray's plots of the values: ``x.plot()``, ``x.plot.line(x="time")``, and others.
 
         Returns
@@ -91,8 +92,19 @@ class ValuesMixin(TensorHandle):
         check_installed("matplotlib", "viz", "x.plot")
         return _computed(self.node, "a plot").rename(self.node.name).plot
 
-    def item(self) -> Any:
+    @overload
+    def item(self) -> float: ...
+    @overload
+    def item[T](self, kind: type[T]) -> T: ...
+    def item(self, kind: type[Any] | None = None) -> Any:
         """The value of an expression without dims, or of one element, as a Python number.
+
+        Parameters
+        ----------
+        kind : type, optional
+            What it must be: ``int``, ``float``, ``complex``, ``bool``, or the type of a label,
+            such as ``str``. It tells a type checker what comes back, which is a float without it,
+            and is checked.
 
         Returns
         -------
@@ -104,12 +116,15 @@ class ValuesMixin(TensorHandle):
             If there are inputs without values.
         DimError
             If there is not exactly one element.
+        DtypeError
+            If the value is of another kind.
 
         Examples
         --------
         >>> import dimtensor as dt
-        >>> dt.data([1.0, 2.0], dims=dt.Dim("k")).sum().item()
-        3.0
+        >>> x = dt.data([1.0, 2.0], dims=dt.Dim("k", coords=["a", "b"]))
+        >>> x.sum().item(), x.idxmax().item(str)
+        (3.0, 'b')
         """
         value = _computed(self.node, "a value")
         if value.size != 1:
@@ -120,7 +135,15 @@ class ValuesMixin(TensorHandle):
                     "select one with sel or isel, or reduce, first",
                 )
             )
-        return value.item()
+        found = value.item()
+        if kind is not None and not (isinstance(found, kind) or _is_wider(kind, found)):
+            raise DtypeError(
+                build_message(
+                    f"item: the value is of {type(found).__name__}, not of {kind.__name__}",
+                    [("value", repr(found))],
+                )
+            )
+        return found if kind not in (float, complex) else kind(found)
 
     def to_dataframe(self, name: str | None = None) -> pd.DataFrame:
         """The values as a pandas DataFrame: a column, and the labels of the dims as its index.
@@ -230,6 +253,12 @@ class ValuesMixin(TensorHandle):
             names = ", ".join(dim.short for dim in self.node.dims)
             raise DimError(f"a tensor with dims {{{names}}} is no number; see sel, sum and item")
         return _array(self.node, "a number").item()
+
+
+def _is_wider(kind: type, value: Any) -> bool:
+    """Whether a kind of numbers has all of those that a value is one of."""
+    narrow = (bool, int, float)
+    return kind in (float, complex) and isinstance(value, narrow)
 
 
 def has_values(node: Node) -> bool:

@@ -143,7 +143,7 @@ class Support(ABC):
             With the free dims.
         """
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> DimTensor:
         """Not there: what takes arguments is named below."""
         raise InputError(
             build_message(

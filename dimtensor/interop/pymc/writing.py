@@ -35,6 +35,8 @@ from dimtensor.tensor.inputs import scalar, tensor
 from dimtensor.tensor.positional.border import from_shaped
 
 if TYPE_CHECKING:
+    import pymc as pm
+
     from dimtensor.tensor.core import DimTensor
 
 # rows whose parameters PyMC calls by the same names
@@ -53,7 +55,7 @@ _COUNTED = ("BetaBinomial", "Binomial", "DiscreteUniform", "HyperGeometric")
 _THEIR_NAMES = {"Cauchy": {"mu": "alpha", "sigma": "beta"}}
 
 
-def to_pymc(model: Model) -> Any:
+def to_pymc(model: Model) -> pm.Model:
     """A model of dimtensor as one of PyMC, with the same names, coords and log density.
 
     Distributions that PyMC has under the same name are PyMC's. All others are custom ones, whose

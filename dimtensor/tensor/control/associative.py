@@ -21,9 +21,9 @@ _NAME = "dt.associative_scan"
 Combine = Callable[[Sequence[Any], Sequence[Any]], list[Any]]
 
 
-def associative_scan(
-    function: Callable[..., Any], xs: Any, over: Dim | str | None = None, *, reverse: bool = False
-) -> Any:
+def associative_scan[X](
+    function: Callable[[X, X], X], xs: X, over: Dim | str | None = None, *, reverse: bool = False
+) -> X:
     """All prefixes ``x0``, ``f(x0, x1)``, ``f(f(x0, x1), x2)`` of an associative function.
 
     Parameters
@@ -108,7 +108,8 @@ def _one_by_one(
         return (False, [where(first, a, b) for a, b in zip(x, both, strict=True)])
 
     empty = [_zeros_of(x, dim) for x in leaves]
-    _, found = cumulate(step, (True, empty), list(leaves), dim, reverse=reverse)
+    start: Any = (True, empty)
+    _, found = cumulate(step, start, list(leaves), dim, reverse=reverse)
     return unflatten(tree, found)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -14,19 +14,35 @@ from dimtensor.graph.infer import describe
 from dimtensor.graph.node import recorded
 from dimtensor.graph.rebuilding.batching import conditional
 from dimtensor.graph.regions import close, placeholder
-from dimtensor.tensor.control.pytree import Tree, flatten, leaves_like, paths, unflatten
-from dimtensor.tensor.handle import TensorHandle, as_node, constant, wrap
+from dimtensor.tensor.control.pytree import Tree as Structure
+from dimtensor.tensor.control.pytree import flatten, leaves_like, paths, unflatten
+from dimtensor.tensor.control.types import Tree
+from dimtensor.tensor.handle import Leaf, TensorHandle, as_node, constant, wrap
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 
-def if_else[T](
+@overload
+def if_else[*Args](
     condition: DimTensor | bool,
-    then_function: Callable[..., T],
-    else_function: Callable[..., T],
+    then_function: Callable[[*Args], Leaf],
+    else_function: Callable[[*Args], Leaf],
+    *args: *Args,
+) -> DimTensor: ...
+@overload
+def if_else[T: Tree, *Args](
+    condition: DimTensor | bool,
+    then_function: Callable[[*Args], T],
+    else_function: Callable[[*Args], T],
+    *args: *Args,
+) -> T: ...
+def if_else(  # type: ignore[misc]
+    condition: DimTensor | bool,
+    then_function: Callable[..., Any],
+    else_function: Callable[..., Any],
     *args: Any,
-) -> T:
+) -> Any:
     """Results of one branch.
 
     Parameters
@@ -88,7 +104,7 @@ def if_else[T](
     return unflatten(shape, [wrap(node) for node in nodes])
 
 
-def _results(shape: Tree, value: Any) -> list[Any]:
+def _results(shape: Structure, value: Any) -> list[Any]:
     try:
         return leaves_like(shape, value, "")
     except InputError:
@@ -101,7 +117,7 @@ def _results(shape: Tree, value: Any) -> list[Any]:
 
 
 def _common(
-    shape: Tree, then: Sequence[Any], other: Sequence[Any]
+    shape: Structure, then: Sequence[Any], other: Sequence[Any]
 ) -> tuple[list[Node], list[Node]]:
     """Nodes of both branches, of the same dtypes."""
     results: tuple[list[Node], list[Node]] = ([], [])

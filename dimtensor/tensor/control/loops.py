@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from dimtensor.dims import Dim, Dims, dim_set, find_dim, union, without
 from dimtensor.errors import DimError, InputError, build_message
@@ -17,12 +15,78 @@ from dimtensor.graph.rebuilding.batching import loop_attrs
 from dimtensor.graph.regions import close, loop_nodes, placeholder
 from dimtensor.tensor.control.pytree import flatten, paths, unflatten
 from dimtensor.tensor.control.steps import Result, States, converted, output_nodes, trace
-from dimtensor.tensor.handle import TensorHandle, as_node, wrap
+from dimtensor.tensor.control.types import (
+    Four,
+    FourLeaves,
+    LoopOptions,
+    Three,
+    ThreeLeaves,
+    Tree,
+    Two,
+    TwoLeaves,
+)
+from dimtensor.tensor.handle import Leaf, TensorHandle, as_node, wrap
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 
+@overload
+def scan[X, Y](
+    step: Callable[[DimTensor, X], tuple[Leaf, Y]],
+    init: Leaf,
+    xs: X = ...,
+    over: Dim | str | None = None,
+    **options: Unpack[LoopOptions],
+) -> tuple[DimTensor, Y]: ...
+@overload
+def scan[X, Y](
+    step: Callable[[Two, X], tuple[TwoLeaves, Y]],
+    init: TwoLeaves,
+    xs: X = ...,
+    over: Dim | str | None = None,
+    **options: Unpack[LoopOptions],
+) -> tuple[Two, Y]: ...
+@overload
+def scan[X, Y](
+    step: Callable[[Three, X], tuple[ThreeLeaves, Y]],
+    init: ThreeLeaves,
+    xs: X = ...,
+    over: Dim | str | None = None,
+    **options: Unpack[LoopOptions],
+) -> tuple[Three, Y]: ...
+@overload
+def scan[X, Y](
+    step: Callable[[Four, X], tuple[FourLeaves, Y]],
+    init: FourLeaves,
+    xs: X = ...,
+    over: Dim | str | None = None,
+    **options: Unpack[LoopOptions],
+) -> tuple[Four, Y]: ...
+@overload
+def scan[X, Y](
+    step: Callable[[dict[str, DimTensor], X], tuple[Mapping[str, Leaf], Y]],
+    init: Mapping[str, Leaf],
+    xs: X = ...,
+    over: Dim | str | None = None,
+    **options: Unpack[LoopOptions],
+) -> tuple[dict[str, DimTensor], Y]: ...
+@overload
+def scan[X, Y](
+    step: Callable[[None, X], tuple[None, Y]],
+    init: None,
+    xs: X = ...,
+    over: Dim | str | None = None,
+    **options: Unpack[LoopOptions],
+) -> tuple[None, Y]: ...
+@overload
+def scan[S: Tree, X, Y](
+    step: Callable[[S, X], tuple[S, Y]],
+    init: S,
+    xs: X = ...,
+    over: Dim | str | None = None,
+    **options: Unpack[LoopOptions],
+) -> tuple[S, Y]: ...
 def scan(
     step: Callable[..., Any],
     init: Any,
@@ -84,16 +148,16 @@ def scan(
     >>> float(last.eval()), path.eval().values.tolist()
     (4.25, [0.0, 1.0, 2.5])
     """
-    return _scan("dt.scan", step, init, xs, over, reverse, checkpoint, inverse, truncate)
+    return run_scan("dt.scan", step, init, xs, over, reverse, checkpoint, inverse, truncate)
 
 
-def _scan(
+def run_scan(
     name: str,
     step: Callable[..., Any],
     init: Any,
     xs: Any,
     over: Dim | str | None,
-    reverse: bool,
+    reverse: bool = False,
     checkpoint: Checkpoints | Sequence[int] | None = None,
     inverse: Callable[..., Any] | None = None,
     truncate: int | None = None,
@@ -195,14 +259,60 @@ def _lacking(name: str, place: str, node: Node, over: Dim) -> DimError:
     )
 
 
+@overload
+def cumulate[X](
+    step: Callable[[DimTensor, X], Leaf],
+    init: Leaf,
+    xs: X = ...,
+    over: Dim | str | None = None,
+    **options: Unpack[LoopOptions],
+) -> DimTensor: ...
+@overload
+def cumulate[X](
+    step: Callable[[Two, X], TwoLeaves],
+    init: TwoLeaves,
+    xs: X = ...,
+    over: Dim | str | None = None,
+    **options: Unpack[LoopOptions],
+) -> Two: ...
+@overload
+def cumulate[X](
+    step: Callable[[Three, X], ThreeLeaves],
+    init: ThreeLeaves,
+    xs: X = ...,
+    over: Dim | str | None = None,
+    **options: Unpack[LoopOptions],
+) -> Three: ...
+@overload
+def cumulate[X](
+    step: Callable[[Four, X], FourLeaves],
+    init: FourLeaves,
+    xs: X = ...,
+    over: Dim | str | None = None,
+    **options: Unpack[LoopOptions],
+) -> Four: ...
+@overload
+def cumulate[X](
+    step: Callable[[dict[str, DimTensor], X], Mapping[str, Leaf]],
+    init: Mapping[str, Leaf],
+    xs: X = ...,
+    over: Dim | str | None = None,
+    **options: Unpack[LoopOptions],
+) -> dict[str, DimTensor]: ...
+@overload
+def cumulate[S: Tree, X](
+    step: Callable[[S, X], S],
+    init: S,
+    xs: X = ...,
+    over: Dim | str | None = None,
+    **options: Unpack[LoopOptions],
+) -> S: ...
 def cumulate(
     step: Callable[..., Any],
     init: Any,
     xs: Any = None,
     over: Dim | str | None = None,
-    *,
-    reverse: bool = False,
-    **options: Any,
+    **options: Unpack[LoopOptions],
 ) -> Any:
     """Every state of a loop along a dim.
 
@@ -210,7 +320,7 @@ def cumulate(
     ----------
     step : callable
         ``step(state, x)`` returns the next state.
-    init, xs, over, reverse, **options
+    init, xs, over, **options
         As in :func:`dimtensor.scan`.
 
     Returns
@@ -231,8 +341,8 @@ def cumulate(
         after = step(state, x)
         return after, _widened(after, state)
 
-    states = _scan("dt.cumulate", both, init, xs, over, reverse, **options)[1]
-    return _written("cumulate", states, xs, over)
+    states = run_scan("dt.cumulate", both, init, xs, over, **options)[1]
+    return written("cumulate", states, xs, over)
 
 
 def _widened(after: Any, state: Any) -> Any:
@@ -246,14 +356,60 @@ def _widened(after: Any, state: Any) -> Any:
     return unflatten(found, [wrap(node) for node in full])
 
 
+@overload
+def reduce[X](
+    step: Callable[[DimTensor, X], Leaf],
+    init: Leaf,
+    xs: X = ...,
+    over: Dim | str | None = None,
+    **options: Unpack[LoopOptions],
+) -> DimTensor: ...
+@overload
+def reduce[X](
+    step: Callable[[Two, X], TwoLeaves],
+    init: TwoLeaves,
+    xs: X = ...,
+    over: Dim | str | None = None,
+    **options: Unpack[LoopOptions],
+) -> Two: ...
+@overload
+def reduce[X](
+    step: Callable[[Three, X], ThreeLeaves],
+    init: ThreeLeaves,
+    xs: X = ...,
+    over: Dim | str | None = None,
+    **options: Unpack[LoopOptions],
+) -> Three: ...
+@overload
+def reduce[X](
+    step: Callable[[Four, X], FourLeaves],
+    init: FourLeaves,
+    xs: X = ...,
+    over: Dim | str | None = None,
+    **options: Unpack[LoopOptions],
+) -> Four: ...
+@overload
+def reduce[X](
+    step: Callable[[dict[str, DimTensor], X], Mapping[str, Leaf]],
+    init: Mapping[str, Leaf],
+    xs: X = ...,
+    over: Dim | str | None = None,
+    **options: Unpack[LoopOptions],
+) -> dict[str, DimTensor]: ...
+@overload
+def reduce[S: Tree, X](
+    step: Callable[[S, X], S],
+    init: S,
+    xs: X = ...,
+    over: Dim | str | None = None,
+    **options: Unpack[LoopOptions],
+) -> S: ...
 def reduce(
     step: Callable[..., Any],
     init: Any,
     xs: Any = None,
     over: Dim | str | None = None,
-    *,
-    reverse: bool = False,
-    **options: Any,
+    **options: Unpack[LoopOptions],
 ) -> Any:
     """The last state of a loop along a dim.
 
@@ -261,7 +417,7 @@ def reduce(
     ----------
     step : callable
         ``step(state, x)`` returns the next state.
-    init, xs, over, reverse, **options
+    init, xs, over, **options
         As in :func:`dimtensor.scan`.
 
     Returns
@@ -281,48 +437,11 @@ def reduce(
     def alone(state: Any, x: Any) -> tuple[Any, None]:
         return step(state, x), None
 
-    last = _scan("dt.reduce", alone, init, xs, over, reverse, **options)[0]
-    return _written("reduce", last, xs, over)
+    last = run_scan("dt.reduce", alone, init, xs, over, **options)[0]
+    return written("reduce", last, xs, over)
 
 
-def map(function: Callable[..., Any], xs: Any = None, over: Dim | str | None = None) -> Any:
-    """A function of the elements of sequences, at each position of a dim on its own.
-
-    Parameters
-    ----------
-    function : callable
-        Gets the elements of `xs` at one position, without the dim.
-    xs : tree of tensors
-        Sequences, all with the dim.
-    over : Dim or str
-
-    Returns
-    -------
-    tree of DimTensor
-        What the function gives, with the dim.
-
-    Notes
-    -----
-    Functions of tensors need no loop: they keep the dims that they do not speak of. This one is
-    for functions that use the name of the dim for something else, and for those whose
-    intermediate results are too large to be there for all positions at once.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> time = dt.Dim("time", length=3)
-    >>> x = dt.data([1.0, 2.0, 3.0], dims=time)
-    >>> dt.map(lambda x: x**2, x, over=time).eval().values.tolist()
-    [1.0, 4.0, 9.0]
-    """
-
-    def stateless(state: None, x: Any) -> tuple[None, Any]:
-        return None, function(x)
-
-    return _written("map", _scan("dt.map", stateless, None, xs, over, False)[1], xs, over)
-
-
-def _written(name: str, result: Any, xs: Any, over: Dim | str | None) -> Any:
+def written(name: str, result: Any, xs: Any, over: Dim | str | None) -> Any:
     """Results, which are written as what they came of: sequences and the dim."""
     sequences = [x for x in flatten(xs)[0] if isinstance(x, TensorHandle)]
     leaves = flatten(result)[0]
@@ -330,149 +449,3 @@ def _written(name: str, result: Any, xs: Any, over: Dim | str | None) -> Any:
     for at, leaf in enumerate(leaves):
         say(leaf, name, *sequences, along=along, output=at if len(leaves) > 1 else None)
     return result
-
-
-def filter(predicate: Callable[..., Any], xs: Any, over: Dim | str | None = None) -> Any:
-    """The elements of sequences for which a predicate holds.
-
-    Parameters
-    ----------
-    predicate : callable
-        Gets the elements of `xs` and returns a bool for each position of the dim. It is called
-        once, on the sequences themselves.
-    xs : tree of tensors
-        Sequences, all with the dim.
-    over : Dim or str
-
-    Returns
-    -------
-    tree of DimTensor
-        Along a dim of the positions that are kept, whose length a run tells.
-
-    Raises
-    ------
-    DimError
-        If the predicate has other dims than `over`.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> time = dt.Dim("time", coords=[2001, 2002, 2003])
-    >>> x = dt.data([1.0, -2.0, 3.0], dims=time)
-    >>> kept = dt.filter(lambda x: x > 0, x, over=time).eval()
-    >>> kept.values.tolist(), kept.time.values.tolist()
-    ([1.0, 3.0], [2001, 2003])
-    """
-    dim, sequences, fill = along_dim("dt.filter", xs, over)
-    given = fill(sequences)
-    mask = wrap(as_node(predicate(given), what="dt.filter: the predicate"))
-    if mask.dims != (dim,) or mask.dtype != "bool":
-        raise DimError(
-            build_message(
-                "dt.filter: the predicate gives one bool for each position",
-                [("expected", f"{dim_set([dim])} bool"),
-                 ("it gives", f"{dim_set(mask.dims)} {mask.dtype}")],
-                "reduce it over other dims with .all() or .any()",
-            )
-        )  # fmt: skip
-    leaves, tree = flatten(given)
-    return unflatten(tree, [x.isel({dim: mask}) for x in leaves])
-
-
-def lag(x: DimTensor, over: Dim | str, n: int = 1, fill_value: Any = np.nan) -> DimTensor:
-    """A sequence shifted so that each position has what was `n` positions before.
-
-    It is ``x.shift({over: n}, fill_value)``, under the name that a loop's sequences have.
-
-    Parameters
-    ----------
-    x : DimTensor
-    over : Dim or str
-    n : int
-    fill_value : number or DimTensor
-        The first `n` elements; NaN by default, with which integers become floats.
-
-    Returns
-    -------
-    DimTensor
-        With the same dims: it can be beside `x` among the sequences of a loop.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> time = dt.Dim("time", length=3)
-    >>> x = dt.data([1.0, 2.0, 3.0], dims=time)
-    >>> dt.lag(x, time).eval().values.tolist()
-    [nan, 1.0, 2.0]
-    >>> dt.lag(x, time, fill_value=0.0).eval().values.tolist()
-    [0.0, 1.0, 2.0]
-    """
-    return _moved("lag", x, over, n, fill_value)
-
-
-def lead(x: DimTensor, over: Dim | str, n: int = 1, fill_value: Any = np.nan) -> DimTensor:
-    """A sequence shifted so that each position has what comes `n` positions later.
-
-    It is ``x.shift({over: -n}, fill_value)``.
-
-    Parameters
-    ----------
-    x : DimTensor
-    over : Dim or str
-    n : int
-    fill_value : number or DimTensor
-        The last `n` elements; NaN by default, with which integers become floats.
-
-    Returns
-    -------
-    DimTensor
-        With the dims of `x`.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> time = dt.Dim("time", length=3)
-    >>> x = dt.data([1.0, 2.0, 3.0], dims=time)
-    >>> dt.lead(x, time).eval().values.tolist()
-    [2.0, 3.0, nan]
-    """
-    return _moved("lead", x, over, n, fill_value)
-
-
-def _moved(name: str, x: DimTensor, over: Dim | str, n: int, fill_value: Any) -> DimTensor:
-    moved = x.shift({over: n if name == "lag" else -n}, fill_value=fill_value)
-    along = find_dim(x.dims, over, name)
-    fill = None if fill_value is np.nan else fill_value
-    return say(moved, name, x, along=along, n=n if n != 1 else None, fill_value=fill)
-
-
-def push(past: DimTensor, value: Any, lag: Dim | str) -> DimTensor:
-    """A state of several lags after a step: the newest value first, the oldest one dropped.
-
-    Parameters
-    ----------
-    past : DimTensor
-        Earlier values along the dim of lags: first the last one, then the one before, and so on.
-    value : DimTensor or number
-        The new value, without the dim of lags.
-    lag : Dim or str
-
-    Returns
-    -------
-    DimTensor
-        With the dims of `past`.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> lag, time = dt.Dim("lag", coords=[1, 2]), dt.Dim("time", length=4)
-    >>> phi = dt.data([0.5, 0.25], dims=lag)
-    >>> def step(past, noise):
-    ...     new = (phi * past).sum(lag) + noise
-    ...     return dt.push(past, new, lag), new
-    >>> noise = dt.data([1.0, 0.0, 0.0, 0.0], dims=time)
-    >>> dt.scan(step, dt.zeros(lag), noise, over=time)[1].eval().values.tolist()
-    [1.0, 0.5, 0.5, 0.375]
-    """
-    pushed = past.shift({lag: 1}, fill_value=value)
-    return say(pushed, "push", past, value=value, along=find_dim(past.dims, lag, "push"))

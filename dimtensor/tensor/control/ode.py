@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -13,11 +13,26 @@ from dimtensor.dims import Dim
 from dimtensor.errors import DimError, InputError
 from dimtensor.graph.infer import describe
 from dimtensor.tensor.check import check
-from dimtensor.tensor.control.loops import cumulate, lag, scan
+from dimtensor.tensor.control.lags import lag
+from dimtensor.tensor.control.loops import cumulate, scan
 from dimtensor.tensor.control.pytree import flatten, leaves_like, unflatten
+from dimtensor.tensor.control.types import (
+    Four,
+    FourLeaves,
+    Three,
+    ThreeLeaves,
+    Tree,
+    Two,
+    TwoLeaves,
+)
 from dimtensor.tensor.control.while_loops import fori_loop, while_loop
 from dimtensor.tensor.elementwise import maximum, minimum, sqrt, stop_gradient, where
-from dimtensor.tensor.handle import as_node, require_float, wrap
+from dimtensor.tensor.handle import Leaf, as_node, require_float, wrap
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from dimtensor.tensor.core import DimTensor
 
 _NAME = "dt.ode"
 Leaves = list[Any]
@@ -43,11 +58,83 @@ _ERROR = (71 / 57600, 0.0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1
 _SAFETY, _SMALLEST, _LARGEST = 0.9, 0.2, 10.0
 
 
+@overload
+def ode(
+    rhs: Callable[[DimTensor, DimTensor], Leaf],
+    y0: Leaf,
+    t: DimTensor | xr.DataArray,
+    method: Literal["dopri5", "rk4"] = "dopri5",
+    *,
+    steps: int = 1,
+    rtol: float = 1e-6,
+    atol: float = 1e-9,
+    max_steps: int = 1000,
+) -> DimTensor: ...
+@overload
+def ode(
+    rhs: Callable[[DimTensor, Two], TwoLeaves],
+    y0: TwoLeaves,
+    t: DimTensor | xr.DataArray,
+    method: Literal["dopri5", "rk4"] = "dopri5",
+    *,
+    steps: int = 1,
+    rtol: float = 1e-6,
+    atol: float = 1e-9,
+    max_steps: int = 1000,
+) -> Two: ...
+@overload
+def ode(
+    rhs: Callable[[DimTensor, Three], ThreeLeaves],
+    y0: ThreeLeaves,
+    t: DimTensor | xr.DataArray,
+    method: Literal["dopri5", "rk4"] = "dopri5",
+    *,
+    steps: int = 1,
+    rtol: float = 1e-6,
+    atol: float = 1e-9,
+    max_steps: int = 1000,
+) -> Three: ...
+@overload
+def ode(
+    rhs: Callable[[DimTensor, Four], FourLeaves],
+    y0: FourLeaves,
+    t: DimTensor | xr.DataArray,
+    method: Literal["dopri5", "rk4"] = "dopri5",
+    *,
+    steps: int = 1,
+    rtol: float = 1e-6,
+    atol: float = 1e-9,
+    max_steps: int = 1000,
+) -> Four: ...
+@overload
+def ode(
+    rhs: Callable[[DimTensor, dict[str, DimTensor]], Mapping[str, Leaf]],
+    y0: Mapping[str, Leaf],
+    t: DimTensor | xr.DataArray,
+    method: Literal["dopri5", "rk4"] = "dopri5",
+    *,
+    steps: int = 1,
+    rtol: float = 1e-6,
+    atol: float = 1e-9,
+    max_steps: int = 1000,
+) -> dict[str, DimTensor]: ...
+@overload
+def ode[S: Tree](
+    rhs: Callable[[DimTensor, S], S],
+    y0: S,
+    t: DimTensor | xr.DataArray,
+    method: Literal["dopri5", "rk4"] = "dopri5",
+    *,
+    steps: int = 1,
+    rtol: float = 1e-6,
+    atol: float = 1e-9,
+    max_steps: int = 1000,
+) -> S: ...
 def ode(
     rhs: Callable[..., Any],
     y0: Any,
-    t: Any,
-    method: str = "dopri5",
+    t: DimTensor | xr.DataArray,
+    method: Literal["dopri5", "rk4"] = "dopri5",
     *,
     steps: int = 1,
     rtol: float = 1e-6,

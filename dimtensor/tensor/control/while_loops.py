@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from dimtensor.dims import dim_set
 from dimtensor.errors import DtypeError, InputError, build_message
@@ -16,16 +16,160 @@ from dimtensor.graph.rebuilding.substitute import expand_node
 from dimtensor.graph.regions import close
 from dimtensor.tensor.control.loops import checkpoint_attrs
 from dimtensor.tensor.control.steps import Result, States, Traced, converted, trace
-from dimtensor.tensor.handle import as_node, constant, wrap
+from dimtensor.tensor.control.types import (
+    Four,
+    FourLeaves,
+    Three,
+    ThreeLeaves,
+    Tree,
+    Two,
+    TwoLeaves,
+)
+from dimtensor.tensor.handle import Leaf, as_node, constant, wrap
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
 
 _WHILE = "dt.while_loop"
 
 
+@overload
+def while_loop(
+    cond: Callable[[DimTensor], DimTensor],
+    body: Callable[[DimTensor], Leaf],
+    init: Leaf,
+    max_steps: int | DimTensor | None = None,
+    *,
+    return_finished: Literal[False] = False,
+    inverse: Callable[[DimTensor], Leaf] | None = None,
+    truncate: int | None = None,
+) -> DimTensor: ...
+@overload
+def while_loop(
+    cond: Callable[[DimTensor], DimTensor],
+    body: Callable[[DimTensor], Leaf],
+    init: Leaf,
+    max_steps: int | DimTensor | None = None,
+    *,
+    return_finished: Literal[True],
+    inverse: Callable[[DimTensor], Leaf] | None = None,
+    truncate: int | None = None,
+) -> tuple[DimTensor, DimTensor]: ...
+@overload
+def while_loop(
+    cond: Callable[[Two], DimTensor],
+    body: Callable[[Two], TwoLeaves],
+    init: TwoLeaves,
+    max_steps: int | DimTensor | None = None,
+    *,
+    return_finished: Literal[False] = False,
+    inverse: Callable[[Two], TwoLeaves] | None = None,
+    truncate: int | None = None,
+) -> Two: ...
+@overload
+def while_loop(
+    cond: Callable[[Two], DimTensor],
+    body: Callable[[Two], TwoLeaves],
+    init: TwoLeaves,
+    max_steps: int | DimTensor | None = None,
+    *,
+    return_finished: Literal[True],
+    inverse: Callable[[Two], TwoLeaves] | None = None,
+    truncate: int | None = None,
+) -> tuple[Two, DimTensor]: ...
+@overload
+def while_loop(
+    cond: Callable[[Three], DimTensor],
+    body: Callable[[Three], ThreeLeaves],
+    init: ThreeLeaves,
+    max_steps: int | DimTensor | None = None,
+    *,
+    return_finished: Literal[False] = False,
+    inverse: Callable[[Three], ThreeLeaves] | None = None,
+    truncate: int | None = None,
+) -> Three: ...
+@overload
+def while_loop(
+    cond: Callable[[Three], DimTensor],
+    body: Callable[[Three], ThreeLeaves],
+    init: ThreeLeaves,
+    max_steps: int | DimTensor | None = None,
+    *,
+    return_finished: Literal[True],
+    inverse: Callable[[Three], ThreeLeaves] | None = None,
+    truncate: int | None = None,
+) -> tuple[Three, DimTensor]: ...
+@overload
+def while_loop(
+    cond: Callable[[Four], DimTensor],
+    body: Callable[[Four], FourLeaves],
+    init: FourLeaves,
+    max_steps: int | DimTensor | None = None,
+    *,
+    return_finished: Literal[False] = False,
+    inverse: Callable[[Four], FourLeaves] | None = None,
+    truncate: int | None = None,
+) -> Four: ...
+@overload
+def while_loop(
+    cond: Callable[[Four], DimTensor],
+    body: Callable[[Four], FourLeaves],
+    init: FourLeaves,
+    max_steps: int | DimTensor | None = None,
+    *,
+    return_finished: Literal[True],
+    inverse: Callable[[Four], FourLeaves] | None = None,
+    truncate: int | None = None,
+) -> tuple[Four, DimTensor]: ...
+@overload
+def while_loop(
+    cond: Callable[[dict[str, DimTensor]], DimTensor],
+    body: Callable[[dict[str, DimTensor]], Mapping[str, Leaf]],
+    init: Mapping[str, Leaf],
+    max_steps: int | DimTensor | None = None,
+    *,
+    return_finished: Literal[False] = False,
+    inverse: Callable[[dict[str, DimTensor]], Mapping[str, Leaf]] | None = None,
+    truncate: int | None = None,
+) -> dict[str, DimTensor]: ...
+@overload
+def while_loop(
+    cond: Callable[[dict[str, DimTensor]], DimTensor],
+    body: Callable[[dict[str, DimTensor]], Mapping[str, Leaf]],
+    init: Mapping[str, Leaf],
+    max_steps: int | DimTensor | None = None,
+    *,
+    return_finished: Literal[True],
+    inverse: Callable[[dict[str, DimTensor]], Mapping[str, Leaf]] | None = None,
+    truncate: int | None = None,
+) -> tuple[dict[str, DimTensor], DimTensor]: ...
+@overload
+def while_loop[S: Tree](
+    cond: Callable[[S], DimTensor],
+    body: Callable[[S], S],
+    init: S,
+    max_steps: int | DimTensor | None = None,
+    *,
+    return_finished: Literal[False] = False,
+    inverse: Callable[[S], S] | None = None,
+    truncate: int | None = None,
+) -> S: ...
+@overload
+def while_loop[S: Tree](
+    cond: Callable[[S], DimTensor],
+    body: Callable[[S], S],
+    init: S,
+    max_steps: int | DimTensor | None = None,
+    *,
+    return_finished: Literal[True],
+    inverse: Callable[[S], S] | None = None,
+    truncate: int | None = None,
+) -> tuple[S, DimTensor]: ...
 def while_loop(
     cond: Callable[..., Any],
     body: Callable[..., Any],
     init: Any,
-    max_steps: Any = None,
+    max_steps: int | DimTensor | None = None,
     *,
     return_finished: bool = False,
     inverse: Callable[..., Any] | None = None,
@@ -153,9 +297,75 @@ def _count(value: Any, what: str) -> Node:
     return make("cast", (node,), "int64")
 
 
+@overload
 def fori_loop(
-    start: Any,
-    stop: Any,
+    start: int | DimTensor,
+    stop: int | DimTensor,
+    body: Callable[[DimTensor, DimTensor], Leaf],
+    init: Leaf,
+    *,
+    inverse: Callable[[DimTensor, DimTensor], Leaf] | None = None,
+    checkpoint: Checkpoints | Sequence[int] | None = None,
+    truncate: int | None = None,
+) -> DimTensor: ...
+@overload
+def fori_loop(
+    start: int | DimTensor,
+    stop: int | DimTensor,
+    body: Callable[[DimTensor, Two], TwoLeaves],
+    init: TwoLeaves,
+    *,
+    inverse: Callable[[DimTensor, Two], TwoLeaves] | None = None,
+    checkpoint: Checkpoints | Sequence[int] | None = None,
+    truncate: int | None = None,
+) -> Two: ...
+@overload
+def fori_loop(
+    start: int | DimTensor,
+    stop: int | DimTensor,
+    body: Callable[[DimTensor, Three], ThreeLeaves],
+    init: ThreeLeaves,
+    *,
+    inverse: Callable[[DimTensor, Three], ThreeLeaves] | None = None,
+    checkpoint: Checkpoints | Sequence[int] | None = None,
+    truncate: int | None = None,
+) -> Three: ...
+@overload
+def fori_loop(
+    start: int | DimTensor,
+    stop: int | DimTensor,
+    body: Callable[[DimTensor, Four], FourLeaves],
+    init: FourLeaves,
+    *,
+    inverse: Callable[[DimTensor, Four], FourLeaves] | None = None,
+    checkpoint: Checkpoints | Sequence[int] | None = None,
+    truncate: int | None = None,
+) -> Four: ...
+@overload
+def fori_loop(
+    start: int | DimTensor,
+    stop: int | DimTensor,
+    body: Callable[[DimTensor, dict[str, DimTensor]], Mapping[str, Leaf]],
+    init: Mapping[str, Leaf],
+    *,
+    inverse: Callable[[DimTensor, dict[str, DimTensor]], Mapping[str, Leaf]] | None = None,
+    checkpoint: Checkpoints | Sequence[int] | None = None,
+    truncate: int | None = None,
+) -> dict[str, DimTensor]: ...
+@overload
+def fori_loop[S: Tree](
+    start: int | DimTensor,
+    stop: int | DimTensor,
+    body: Callable[[DimTensor, S], S],
+    init: S,
+    *,
+    inverse: Callable[[DimTensor, S], S] | None = None,
+    checkpoint: Checkpoints | Sequence[int] | None = None,
+    truncate: int | None = None,
+) -> S: ...
+def fori_loop(
+    start: int | DimTensor,
+    stop: int | DimTensor,
     body: Callable[..., Any],
     init: Any,
     *,

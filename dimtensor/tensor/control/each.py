@@ -1,0 +1,103 @@
+"""Functions of each position of a dim: ``map`` and ``filter``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from dimtensor.dims import Dim, dim_set
+from dimtensor.errors import DimError, build_message
+from dimtensor.tensor.control.loops import along_dim, run_scan, written
+from dimtensor.tensor.control.pytree import flatten, unflatten
+from dimtensor.tensor.handle import as_node, wrap
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+
+def map[X, Y](
+    function: Callable[[X], Y],
+    xs: X = None,  # type: ignore[assignment]  # where nothing is gone through but positions
+    over: Dim | str | None = None,
+) -> Y:
+    """A function of the elements of sequences, at each position of a dim on its own.
+
+    Parameters
+    ----------
+    function : callable
+        Gets the elements of `xs` at one position, without the dim.
+    xs : tree of tensors
+        Sequences, all with the dim.
+    over : Dim or str
+
+    Returns
+    -------
+    tree of DimTensor
+        What the function gives, with the dim.
+
+    Notes
+    -----
+    Functions of tensors need no loop: they keep the dims that they do not speak of. This one is
+    for functions that use the name of the dim for something else, and for those whose
+    intermediate results are too large to be there for all positions at once.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> time = dt.Dim("time", length=3)
+    >>> x = dt.data([1.0, 2.0, 3.0], dims=time)
+    >>> dt.map(lambda x: x**2, x, over=time).eval().values.tolist()
+    [1.0, 4.0, 9.0]
+    """
+
+    def stateless(state: None, x: Any) -> tuple[None, Any]:
+        return None, function(x)
+
+    return written("map", run_scan("dt.map", stateless, None, xs, over, False)[1], xs, over)
+
+
+def filter[X](predicate: Callable[[X], DimTensor], xs: X, over: Dim | str | None = None) -> X:
+    """The elements of sequences for which a predicate holds.
+
+    Parameters
+    ----------
+    predicate : callable
+        Gets the elements of `xs` and returns a bool for each position of the dim. It is called
+        once, on the sequences themselves.
+    xs : tree of tensors
+        Sequences, all with the dim.
+    over : Dim or str
+
+    Returns
+    -------
+    tree of DimTensor
+        Along a dim of the positions that are kept, whose length a run tells.
+
+    Raises
+    ------
+    DimError
+        If the predicate has other dims than `over`.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> time = dt.Dim("time", coords=[2001, 2002, 2003])
+    >>> x = dt.data([1.0, -2.0, 3.0], dims=time)
+    >>> kept = dt.filter(lambda x: x > 0, x, over=time).eval()
+    >>> kept.values.tolist(), kept.time.values.tolist()
+    ([1.0, 3.0], [2001, 2003])
+    """
+    dim, sequences, fill = along_dim("dt.filter", xs, over)
+    given = fill(sequences)
+    mask = wrap(as_node(predicate(given), what="dt.filter: the predicate"))
+    if mask.dims != (dim,) or mask.dtype != "bool":
+        raise DimError(
+            build_message(
+                "dt.filter: the predicate gives one bool for each position",
+                [("expected", f"{dim_set([dim])} bool"),
+                 ("it gives", f"{dim_set(mask.dims)} {mask.dtype}")],
+                "reduce it over other dims with .all() or .any()",
+            )
+        )  # fmt: skip
+    leaves, tree = flatten(given)
+    return unflatten(tree, [x.isel({dim: mask}) for x in leaves])
