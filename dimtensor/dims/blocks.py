@@ -87,13 +87,7 @@ class BlockDim(DerivedDim):
     def labels_from(self, labels: Sequence[Coords | None]) -> Coords | None:
         if labels[0] is None:
             return None
-        n = len(labels[0])
-        blocks = int(self._length_from([n]))
-        start = 0 if self.side == "left" else n - blocks * self.size
-        ends = [
-            (max(at, 0), min(at + self.size, n))
-            for at in range(start, start + blocks * self.size, self.size)
-        ]
+        ends = self.ends(len(labels[0]))
         values = labels[0].values
         kind = values.dtype.kind
         if labels[0].extension is not None or kind not in "iufmM":
@@ -103,6 +97,29 @@ class BlockDim(DerivedDim):
             centres = [_whole_mean(whole[first:last]) for first, last in ends]
             return Coords(np.array(centres, dtype="i8").view(f"{kind}8[ns]"))
         return Coords(np.array([np.mean(values[first:last]) for first, last in ends], dtype=float))
+
+    def ends(self, length: int) -> list[tuple[int, int]]:
+        """First position of each block of a dim of a length, and the one after its last.
+
+        Parameters
+        ----------
+        length : int
+
+        Returns
+        -------
+        list of (int, int)
+
+        Examples
+        --------
+        >>> BlockDim(Dim("day"), 2, "pad", "right").ends(3)
+        [(0, 1), (1, 3)]
+        """
+        blocks = int(self._length_from([length]))
+        start = 0 if self.side == "left" else length - blocks * self.size
+        return [
+            (max(at, 0), min(at + self.size, length))
+            for at in range(start, start + blocks * self.size, self.size)
+        ]
 
     def text(self, parents: Sequence[str]) -> str:
         return f"BlockDim({parents[0]}, {self.size}, {self.boundary!r}, {self.side!r})"

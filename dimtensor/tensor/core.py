@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dimtensor.tensor.along.calculus import CalculusMixin
 from dimtensor.tensor.along.labels import LabelMixin
 from dimtensor.tensor.along.methods import WindowMixin
 from dimtensor.tensor.along.missing import MissingMixin
@@ -42,6 +43,7 @@ class DimTensor(
     WindowMixin,
     MissingMixin,
     LabelMixin,
+    CalculusMixin,
     StatisticsMixin,
     PolynomialMixin,
     EvaluationMixin,

@@ -61,7 +61,6 @@ _INSTEAD = {
     "reduce": "dt.reduce(step, x, over=dim, start=...), or dt.apply of a positional function",
     "map_blocks": "dt.map(function, x, over=dim)",
     "curvefit": "x.polyfit(dim, degree), or a dt.Model, whose parameters are fitted",
-    "cumulative_integrate": "cumulate the trapezoids: dt.cumulate(step, start, x, over=dim)",
     "dt": "parts of dates are of their dim, day.month, and of tensors whose values are dates",
     "str": "labels are not changed in a tensor; change those of the dim, dim.coords",
     "equals": "(x == y).all() of values, x is y of expressions",

@@ -63,8 +63,8 @@ INSIDE = {"bases", "namespace", "parents", "short", "sort_key", "title", "unrena
 RESULTS = {
     "selection": "tensor.selection.groupby.GroupBy",
     "reductions": "tensor.reductions.weighted.Weighted",
-    "along": "tensor.along.windows.Rolling tensor.along.windows.RollingExp "
-    "tensor.along.windows.Cumulative tensor.along.coarsen.Coarsen tensor.along.time.Resample "
+    "along": "tensor.along.windows.Rolling tensor.along.growing.RollingExp "
+    "tensor.along.growing.Cumulative tensor.along.coarsen.Coarsen tensor.along.time.Resample "
     "tensor.along.labels.Loc",
     "compiling": "compile.function.CompiledFunction",
     "random": "random.generator.Generator",

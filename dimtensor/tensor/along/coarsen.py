@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import BlockDim, Dim, NamedDim, find_dim
-from dimtensor.errors import DimError, InputError, build_message, did_you_mean, listing
+from dimtensor.dims import BlockDim, Dim, NamedDim, RenamedDim, dim_labels, find_dim
+from dimtensor.errors import (
+    DimError,
+    InputError,
+    LabelError,
+    build_message,
+    did_you_mean,
+    listing,
+)
 from dimtensor.graph.printing.words import say
+from dimtensor.graph.rebuilding.substitute import relabel_node
 from dimtensor.tensor.along.places import positive_integer, taken_at
+from dimtensor.tensor.along.windows import reduced
 from dimtensor.tensor.constructors import arange, length
 from dimtensor.tensor.handle import elemwise, require_float, wrap
 from dimtensor.tensor.numpy_style import with_named_dims
+from dimtensor.tensor.selection.indexing import gathered
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -38,50 +48,60 @@ class Coarsen:
     ([2.5, 5.0], [1.5, 3.5])
     """
 
-    def __init__(self, x: DimTensor, blocks: Mapping[Dim, int], boundary: str, side: str):
+    def __init__(
+        self,
+        x: DimTensor,
+        blocks: Mapping[Dim, int],
+        boundary: Mapping[Dim, str],
+        side: Mapping[Dim, str],
+        coord_func: Mapping[Dim, Any],
+    ):
         self._x = x
         self._blocks = dict(blocks)
-        spanned = x if boundary != "pad" else wrap(require_float(x.node))
-        within = []
+        padded = [dim for dim in self._blocks if boundary[dim] == "pad"]
+        spanned = wrap(require_float(x.node)) if padded else x
+        self._within: dict[Dim, Dim] = {}
+        self._named: dict[Dim, Dim] = {}
         for dim, n in self._blocks.items():
-            block = BlockDim(dim, n, boundary, side)
+            block = BlockDim(dim, n, boundary[dim], side[dim])
             step = NamedDim(f"{dim.short}:within", None, n)
             first = elemwise("multiply", arange(block), n)
             source = elemwise("add", first, arange(step))
-            if side == "right":
+            if side[dim] == "right":
                 beyond = elemwise("subtract", length(dim), elemwise("multiply", length(block), n))
                 source = elemwise("add", source, beyond)
-            if boundary == "pad":
+            if dim in padded:
                 spanned = taken_at(spanned, dim, source, np.nan)
             else:
                 spanned = spanned.isel({dim: source})
-            within.append(step)
+            named = _labelled(block, coord_func[dim])
+            spanned = wrap(relabel_node(spanned.node, (block, named)))
+            self._named[dim], self._within[dim] = named, step
         self._spanned = spanned
-        self._within = tuple(within)
-        self._padded = boundary == "pad"
+        self._padded = bool(padded)
 
     @classmethod
-    def of(cls, x: DimTensor, given: Mapping[Any, Any], boundary: str, side: str) -> Coarsen:
-        """Find the dims, and check the lengths of the blocks."""
-        for value, known, what in [(boundary, _BOUNDARIES, "boundary"), (side, _SIDES, "side")]:
-            if value not in known:
-                raise InputError(
-                    build_message(
-                        f"coarsen: there is no {what} {value!r}{did_you_mean(str(value), known)}",
-                        [(what, listing(known))],
-                    )
-                )
+    def of(
+        cls, x: DimTensor, given: Mapping[Any, Any], boundary: Any, side: Any, coord_func: Any
+    ) -> Coarsen:
+        """Find the dims, and check the lengths of the blocks and the options."""
         if not given:
             raise DimError("coarsen takes the length of a block by dim: x.coarsen(day=7).mean()")
         blocks = {
             find_dim(x.dims, key, "coarsen"): positive_integer(n, f"the block along {key!r}")
             for key, n in given.items()
         }
-        return cls(x, blocks, boundary, side)
+        return cls(
+            x,
+            blocks,
+            _by_dim(boundary, blocks, "exact", "boundary", _BOUNDARIES),
+            _by_dim(side, blocks, "left", "side", _SIDES),
+            _by_dim(coord_func, blocks, "mean", "coord_func", tuple(_LABELS)),
+        )
 
     def _reduced(self, name: str, skipna: bool, **options: Any) -> DimTensor:
         reduce = getattr(self._spanned, name)
-        result = reduce(self._within, skipna=skipna or self._padded, **options)
+        result = reduce(tuple(self._within.values()), skipna=skipna or self._padded, **options)
         blocks = {dim.short: n for dim, n in self._blocks.items()}
         shown = {key: value for key, value in options.items() if value}
         return say(result, f"coarsen_{name}", self._x, **blocks, **shown, skipna=skipna)
@@ -127,7 +147,148 @@ class Coarsen:
 
     def count(self) -> DimTensor:
         """Number of elements of each block that are not NaN."""
-        return say(self._spanned.count(self._within), "coarsen_count", self._x)
+        return say(self._spanned.count(tuple(self._within.values())), "coarsen_count", self._x)
+
+    def any(self) -> DimTensor:
+        """Whether any element of each block is true."""
+        return say(self._spanned.any(tuple(self._within.values())), "coarsen_any", self._x)
+
+    def all(self) -> DimTensor:
+        """Whether all elements of each block are true."""
+        return say(self._spanned.all(tuple(self._within.values())), "coarsen_all", self._x)
+
+    def reduce(self, func: Callable[..., DimTensor], **options: Any) -> DimTensor:
+        """Blocks reduced by a function.
+
+        Parameters
+        ----------
+        func : callable
+            Called with all blocks and the dim of their positions; with several dims, a tuple.
+            Positions that fill up a block are NaN.
+        **options
+            Passed on to it.
+
+        Returns
+        -------
+        DimTensor
+
+        Raises
+        ------
+        DimError
+            If the function leaves a dim of the positions of blocks.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> x = dt.data([1.0, 4.0, 2.0, 8.0], dims=dt.Dim("day"))
+        >>> x.coarsen(day=2).reduce(
+        ...     lambda block, dim: block.max(dim) - block.min(dim)
+        ... ).values.tolist()
+        [3.0, 6.0]
+        """
+        return reduced(func, self._spanned, tuple(self._within.values()), options, "coarsen")
+
+    def construct(
+        self, window_dim: Mapping[Any, Sequence[Any]] | None = None, **by_name: Sequence[Any]
+    ) -> DimTensor:
+        """The blocks, and the positions within them, along dims of their own.
+
+        Parameters
+        ----------
+        window_dim : dict of Dim or str to (Dim or str, Dim or str), optional
+            For each dim that of the blocks and that of the positions: a Dim, or a name. Blocks that
+            are named keep their labels.
+        **by_name
+
+        Returns
+        -------
+        DimTensor
+
+        Raises
+        ------
+        DimError
+            If a dim has no blocks or is not named, or two dims are not what is given for it.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> month = dt.Dim("time", coords=range(1, 25))
+        >>> x = dt.data(range(24), dims=month)
+        >>> years = x.coarsen(time=12).construct(time=("year", "month"))
+        >>> years.sizes, years.isel(year=1).values.tolist()[:3]
+        ({'month': 12, 'year': 2}, [12, 13, 14])
+        """
+        given = gathered(window_dim, by_name, "construct", "two dims each")
+        pairs = {find_dim(tuple(self._blocks), key, "construct"): new for key, new in given.items()}
+        lacking = [dim.short for dim in self._blocks if dim not in pairs]
+        if lacking:
+            raise DimError(f"construct: name the dims of blocks along {listing(lacking)}")
+        changes: list[tuple[Dim, Dim]] = []
+        for dim, new in pairs.items():
+            if isinstance(new, (str, Dim)) or len(new) != 2:
+                raise DimError(f"construct: two dims take the place of {dim.title}, not {new!r}")
+            for old, other in zip((self._named[dim], self._within[dim]), new, strict=True):
+                named = other if isinstance(other, Dim) else RenamedDim(old, other)
+                if None not in (old.length, named.length) and old.length != named.length:
+                    raise DimError(
+                        f"construct: {named!r} has {named.length} positions, not {old.length}"
+                    )
+                changes.append((old, named))
+        return say(wrap(relabel_node(self._spanned.node, *changes)), "coarsen_construct", self._x)
 
     def __repr__(self) -> str:
         return f"<Coarsen {', '.join(f'{dim.short}={n}' for dim, n in self._blocks.items())}>"
+
+
+def _by_dim(
+    given: Any, dims: Mapping[Dim, int], usual: str, what: str, known: Sequence[str]
+) -> dict[Dim, Any]:
+    """An option that is given for all dims, or by dim.
+
+    Raises
+    ------
+    InputError
+        If there is no such option.
+    """
+    if isinstance(given, Mapping):
+        told = {find_dim(tuple(dims), key, "coarsen"): value for key, value in given.items()}
+    else:
+        told = dict.fromkeys(dims, given)
+    for value in told.values():
+        if value not in known and not (what == "coord_func" and callable(value)):
+            raise InputError(
+                build_message(
+                    f"coarsen: there is no {what} {value!r}{did_you_mean(str(value), known)}",
+                    [(what, listing(known))],
+                )
+            )
+    return {dim: told.get(dim, usual) for dim in dims}
+
+
+_LABELS: dict[str, Any] = {
+    "mean": np.mean,
+    "min": np.min,
+    "max": np.max,
+    "median": np.median,
+    "first": lambda labels, axis: labels[0],
+    "last": lambda labels, axis: labels[-1],
+}
+
+
+def _labelled(block: BlockDim, coord_func: Any) -> Dim:
+    """The dim of blocks, with labels that a function makes of those of each."""
+    if coord_func == "mean":
+        return block
+    labels = dim_labels(block.parent)
+    if labels is None:
+        raise LabelError(
+            build_message(
+                f"coarsen: the labels of {block.parent.title} are not known, so no coord_func "
+                "makes others of them",
+                [("dim", repr(block.parent))],
+                "coord_func='mean', or a dim with coords",
+            )
+        )
+    func = _LABELS.get(coord_func, coord_func) if isinstance(coord_func, str) else coord_func
+    found = [func(labels.values[first:last], axis=0) for first, last in block.ends(len(labels))]
+    return Dim(block.name, coords=np.array(found, dtype=None if found else labels.values.dtype))

@@ -17,7 +17,7 @@ from dimtensor.dims import Dim, dim_labels, only_dim
 from dimtensor.errors import DimError, InputError, LabelError, build_message, did_you_mean
 from dimtensor.graph.dtypes import is_complex
 from dimtensor.graph.printing.words import say
-from dimtensor.tensor.along.coordinates import coordinate
+from dimtensor.tensor.along.interpolation.coordinates import coordinate
 from dimtensor.tensor.constructors import zeros, zeros_like
 from dimtensor.tensor.elementwise import complex as complex_of
 from dimtensor.tensor.elementwise import imag, real

@@ -10,13 +10,10 @@ import numpy as np
 from dimtensor.dims import Coords, Dim, dim_labels, find_dim
 from dimtensor.errors import InputError, LabelError, build_message, listing
 from dimtensor.graph.printing.words import say
-from dimtensor.tensor.along.coordinates import coordinate
 from dimtensor.tensor.along.interpolation.between import interpolated
 from dimtensor.tensor.along.interpolation.methods import Method
 from dimtensor.tensor.handle import TensorHandle, as_node, elemwise, require_float, wrap
-from dimtensor.tensor.inputs import data
 from dimtensor.tensor.selection.indexing import gathered
-from dimtensor.tensor.selection.reindex import moved_to
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -26,92 +23,6 @@ class LabelMixin(TensorHandle):
     """What is computed with the labels of a dim as numbers, or by their order."""
 
     __slots__ = ()
-
-    def differentiate(self, dim: Dim | str, datetime_unit: str = "s") -> DimTensor:
-        """Slopes along the labels of a dim, by differences of neighbours.
-
-        Parameters
-        ----------
-        dim : Dim or str
-            With numbers or dates as labels.
-        datetime_unit : str
-            Dates are counted in it: ``"D"``, ``"h"``, ``"s"``, …
-
-        Returns
-        -------
-        DimTensor
-
-        Raises
-        ------
-        DimError
-            If the dim is not there.
-        LabelError
-            If its labels are not known, no numbers and no dates, or fewer than two.
-
-        Notes
-        -----
-        Inside, the slope of the parabola through three points; at the ends the difference of two,
-        as ``numpy.gradient`` and xarray have it.
-
-        Examples
-        --------
-        >>> import dimtensor as dt
-        >>> x = dt.data([0.0, 1.0, 9.0], dims=dt.Dim("t", coords=[0, 1, 3]))
-        >>> x.differentiate("t").values.tolist()
-        [1.0, 2.0, 4.0]
-        """
-        along = find_dim(self.dims, dim, "differentiate")
-        places = coordinate(along, "differentiate", unit=datetime_unit)
-        n = len(places)
-        if n < 2:
-            raise LabelError(f"differentiate: {along.title} has {n} labels, two are needed")
-        weights = _slopes(places)
-        x = wrap(require_float(self.node))
-        terms = []
-        for offset in (-1, 0, 1):
-            at = np.clip(np.arange(n) + offset, 0, n - 1)
-            terms.append(
-                moved_to(x, along, at, along)
-                * data(weights[offset + 1], dims=along).astype(x.dtype)
-            )
-        return say(terms[0] + terms[1] + terms[2], "differentiate", self, along=along)
-
-    def integrate(self, dim: Dim | str, datetime_unit: str = "s") -> DimTensor:
-        """Area along the labels of a dim, by trapezoids.
-
-        Parameters
-        ----------
-        dim : Dim or str
-            With numbers or dates as labels.
-        datetime_unit : str
-            Dates are counted in it.
-
-        Returns
-        -------
-        DimTensor
-
-        Raises
-        ------
-        DimError
-            If the dim is not there.
-        LabelError
-            If its labels are not known, or no numbers and no dates.
-
-        Examples
-        --------
-        >>> import dimtensor as dt
-        >>> dt.data([0.0, 1.0, 1.0], dims=dt.Dim("t", coords=[0, 1, 3])).integrate("t").item()
-        2.5
-        """
-        along = find_dim(self.dims, dim, "integrate")
-        steps = np.diff(coordinate(along, "integrate", unit=datetime_unit))
-        weights = np.zeros(len(along))
-        if len(along) > 1:
-            weights[:-1] += steps / 2
-            weights[1:] += steps / 2
-        x = wrap(require_float(self.node))
-        area = (x * data(weights, dims=along).astype(x.dtype)).sum(along)
-        return say(area, "integrate", self, along=along)
 
     def interp(
         self,
@@ -410,17 +321,3 @@ def _is_there(labels: Coords, label: Any) -> bool:
     except LabelError:
         return False
     return True
-
-
-def _slopes(places: np.ndarray) -> np.ndarray:
-    """Weights of the element before, the element itself, and the one after."""
-    n = len(places)
-    weights = np.zeros((3, n))
-    steps = np.diff(places)
-    before, after = steps[:-1], steps[1:]
-    weights[0, 1:-1] = -after / (before * (before + after))
-    weights[1, 1:-1] = (after - before) / (before * after)
-    weights[2, 1:-1] = before / (after * (before + after))
-    weights[1, 0], weights[2, 0] = -1 / steps[0], 1 / steps[0]
-    weights[0, n - 1], weights[1, n - 1] = -1 / steps[-1], 1 / steps[-1]
-    return weights

@@ -7,8 +7,9 @@ from typing import Any
 
 from dimtensor.tensor.along.bins import binned
 from dimtensor.tensor.along.coarsen import Coarsen
+from dimtensor.tensor.along.growing import Cumulative, RollingExp
 from dimtensor.tensor.along.time import Resample, resampled
-from dimtensor.tensor.along.windows import Cumulative, Rolling, RollingExp
+from dimtensor.tensor.along.windows import Rolling
 from dimtensor.tensor.handle import TensorHandle, wrap
 from dimtensor.tensor.reductions.basic import DimKey
 from dimtensor.tensor.selection.groupby import GroupBy
@@ -23,9 +24,8 @@ class WindowMixin(TensorHandle):
     def rolling(
         self,
         dim: Mapping[Any, Any] | None = None,
-        *,
         min_periods: int | None = None,
-        center: bool = False,
+        center: bool | Mapping[Any, bool] = False,
         **by_name: Any,
     ) -> Rolling:
         """Moving windows along dims, with reductions, as in xarray.
@@ -38,7 +38,7 @@ class WindowMixin(TensorHandle):
         min_periods : int, optional
             How many elements that are not NaN a window must have for a result that is not NaN; by
             default all.
-        center : bool
+        center : bool or dict of Dim or str to bool
             Whether a window lies around its position; by default it ends there.
         **by_name : int or distance
 
@@ -46,7 +46,8 @@ class WindowMixin(TensorHandle):
         -------
         Rolling
             With ``mean``, ``sum``, ``prod``, ``min``, ``max``, ``var``, ``std``, ``median``,
-            ``quantile``, ``count`` and ``construct``. NaN are left out; integers become floats.
+            ``quantile``, ``argmin``, ``argmax``, ``count``, ``reduce`` and ``construct``. NaN are
+            left out; integers become floats.
 
         Raises
         ------
@@ -138,9 +139,9 @@ class WindowMixin(TensorHandle):
     def coarsen(
         self,
         dim: Mapping[Any, int] | None = None,
-        *,
-        boundary: str = "exact",
-        side: str = "left",
+        boundary: str | Mapping[Any, str] = "exact",
+        side: str | Mapping[Any, str] = "left",
+        coord_func: Any = "mean",
         **by_name: int,
     ) -> Coarsen:
         """Blocks of neighbouring positions, each reduced to one, as in xarray.
@@ -149,18 +150,22 @@ class WindowMixin(TensorHandle):
         ----------
         dim : dict of Dim or str to int, optional
             The number of positions of a block along each dim.
-        boundary : {"exact", "trim", "pad"}
+        boundary : {"exact", "trim", "pad"} or dict of them by dim
             What becomes of positions that fill no block: there must be none, they are left out, or
             the block is filled up and reduced without what fills it.
-        side : {"left", "right"}
+        side : {"left", "right"} or dict of them by dim
             Whether blocks begin at the first position, or end at the last one.
+        coord_func : str, callable or dict of them by dim
+            What makes one label of those of a block: ``"mean"``, ``"min"``, ``"max"``,
+            ``"median"``, ``"first"``, ``"last"``, or a function of NumPy. All but ``"mean"`` need
+            labels that are known.
         **by_name : int
 
         Returns
         -------
         Coarsen
-            With ``mean``, ``sum``, ``prod``, ``min``, ``max``, ``var``, ``std``, ``median`` and
-            ``count``.
+            With ``mean``, ``sum``, ``prod``, ``min``, ``max``, ``var``, ``std``, ``median``,
+            ``any``, ``all``, ``count``, ``reduce`` and ``construct``.
 
         Raises
         ------
@@ -178,7 +183,7 @@ class WindowMixin(TensorHandle):
         ([2.0, 6.0], [1.5, 3.5])
         """
         given = gathered(dim, by_name, "coarsen", "lengths of blocks")
-        return Coarsen.of(wrap(self.node), given, boundary, side)
+        return Coarsen.of(wrap(self.node), given, boundary, side, coord_func)
 
     def resample(
         self,

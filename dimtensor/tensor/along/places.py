@@ -43,3 +43,8 @@ def taken_at(x: DimTensor, along: Dim, places: DimTensor, fill: Any) -> DimTenso
     above = elemwise("greater_equal", places, 0)
     inside = elemwise("logical_and", above, elemwise("less", places, length(along)))
     return elemwise("where", inside, nearest_to(x, along, places, fill), fill)
+
+
+def where_enough(value: DimTensor, present: DimTensor, least: int) -> DimTensor:
+    """A value, or NaN where there are too few elements for one."""
+    return elemwise("where", elemwise("greater_equal", present, least), value, np.nan)

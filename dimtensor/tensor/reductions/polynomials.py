@@ -10,7 +10,7 @@ import numpy as np
 from dimtensor.dims import Dim, dim_labels, find_dim
 from dimtensor.errors import InputError
 from dimtensor.graph.printing.words import say
-from dimtensor.tensor.along.coordinates import coordinate
+from dimtensor.tensor.along.interpolation.coordinates import coordinate
 from dimtensor.tensor.constructors import eye, length, ones
 from dimtensor.tensor.handle import TensorHandle, TensorLike, elemwise, require_float, wrap
 from dimtensor.tensor.inputs import data

@@ -76,7 +76,10 @@ def test_slopes_and_areas_are_xarrays():
     frame = xr.DataArray([1.0, 4.0, 2.0], coords={"day": days}, dims="day")
     y = dt.data(frame)
     for unit in ("D", "h", "s"):
-        same(y.differentiate("day", unit), frame.differentiate("day", datetime_unit=unit))
+        same(
+            y.differentiate("day", datetime_unit=unit),
+            frame.differentiate("day", datetime_unit=unit),
+        )
         same(y.integrate("day", unit), frame.integrate("day", datetime_unit=unit))
     one = dt.data([2.0], dims=dt.Dim("k", coords=[3]))
     assert one.integrate("k").item() == 0.0

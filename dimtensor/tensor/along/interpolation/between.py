@@ -9,7 +9,7 @@ import numpy as np
 
 from dimtensor.dims import Coords, Dim, dim_labels
 from dimtensor.errors import LabelError
-from dimtensor.tensor.along.coordinates import coordinate, numbers_of
+from dimtensor.tensor.along.interpolation.coordinates import coordinate, numbers_of
 from dimtensor.tensor.along.interpolation.methods import LOCAL, SLOPED, WHOLE, Method
 from dimtensor.tensor.along.interpolation.slopes import slopes_at
 from dimtensor.tensor.along.statistics import searchsorted

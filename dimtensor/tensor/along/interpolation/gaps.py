@@ -8,7 +8,7 @@ import numpy as np
 
 from dimtensor.dims import Dim, dim_labels, without
 from dimtensor.errors import InputError, build_message
-from dimtensor.tensor.along.coordinates import coordinate
+from dimtensor.tensor.along.interpolation.coordinates import coordinate
 from dimtensor.tensor.along.interpolation.methods import LOCAL, Method
 from dimtensor.tensor.along.places import nearest_to, taken_at
 from dimtensor.tensor.along.time import pd_timedelta

@@ -1,0 +1,214 @@
+"""Weights that fade and windows that grow: reductions of what came before; as in xarray."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dimtensor.dims import Dim, dim_set, find_dim, find_dims, without
+from dimtensor.errors import DimError, InputError, build_message, did_you_mean, listing
+from dimtensor.graph.printing.words import say
+from dimtensor.tensor.along.places import positive_integer, where_enough
+from dimtensor.tensor.constructors import full, zeros
+from dimtensor.tensor.handle import elemwise, require_float, wrap
+from dimtensor.tensor.reductions.basic import root_of_variance
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+
+class RollingExp:
+    """Means and sums with weights that fade with the distance, made by `rolling_exp`.
+
+    NaN are left out; the weights of the others fade over them as over any position.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> x = dt.data([1.0, 4.0, 2.0], dims=dt.Dim("day", length=3)).rolling_exp(
+    ...     day=0.5, window_type="alpha"
+    ... )
+    >>> x.sum().values.tolist()  # each before counts half as much
+    [1.0, 4.5, 4.25]
+    >>> x.mean().values.tolist()
+    [1.0, 3.0, 2.4285714285714284]
+    """
+
+    def __init__(self, x: DimTensor, along: Dim, alpha: float, written: str):
+        self._x = wrap(require_float(x.node))
+        self._along = along
+        self._alpha = alpha
+        self._written = written
+
+    @classmethod
+    def of(cls, x: DimTensor, given: Mapping[Any, Any], window_type: str) -> RollingExp:
+        """Find the dim, and what the window says about the weights."""
+        if len(given) != 1:
+            raise DimError(f"rolling_exp takes one dim, {len(given)} are given")
+        ((key, window),) = given.items()
+        dim = find_dim(x.dims, key, "rolling_exp")
+        return cls(x, dim, _alpha(window, window_type), f"{window_type}={window}")
+
+    def _faded(self, x: DimTensor) -> DimTensor:
+        from dimtensor.tensor.control.loops import cumulate
+
+        kept = 1.0 - self._alpha
+        start = zeros(without(x.dims, (self._along,)), x.dtype)
+        return cumulate(lambda state, each: state * kept + each, start, x, self._along)
+
+    def sum(self) -> DimTensor:
+        """Sum of the elements up to each position, with their weights."""
+        result = self._faded(wrap(self._x._present(0.0, True)))
+        return say(result, "rolling_exp_sum", self._x, over=self._along, window=self._written)
+
+    def mean(self) -> DimTensor:
+        """Mean of the elements up to each position, with their weights; NaN before the first."""
+        present = elemwise("logical_not", elemwise("isnan", self._x)).astype(self._x.dtype)
+        total, weights = self._faded(wrap(self._x._present(0.0, True))), self._faded(present)
+        some = elemwise("greater", weights, 0)
+        mean = elemwise("divide", total, elemwise("where", some, weights, 1))
+        result = elemwise("where", some, mean, np.nan)
+        return say(result, "rolling_exp_mean", self._x, over=self._along, window=self._written)
+
+    def __repr__(self) -> str:
+        return f"<RollingExp along {self._along.short}, {self._written}>"
+
+
+class Cumulative:
+    """Reductions of all elements up to each position, made by :meth:`DimTensor.cumulative`.
+
+    NaN are left out; a result is NaN where there are fewer than `min_periods` others.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> x = dt.data([1.0, 4.0, 2.0], dims=dt.Dim("day", length=3)).cumulative("day")
+    >>> x.sum().values.tolist(), x.max().values.tolist()
+    ([1.0, 5.0, 7.0], [1.0, 4.0, 4.0])
+    """
+
+    def __init__(self, x: DimTensor, dim: Any, min_periods: int):
+        self._x = wrap(require_float(x.node))
+        self._over = find_dims(x.dims, dim, "cumulative")
+        self._min_periods = positive_integer(min_periods, "min_periods")
+
+    def _present(self) -> DimTensor:
+        present = elemwise("logical_not", elemwise("isnan", self._x)).astype("int64")
+        return present.cumsum(self._over)
+
+    def _finish(self, value: DimTensor, name: str, **options: Any) -> DimTensor:
+        result = where_enough(value, self._present(), self._min_periods)
+        return self._say(result, name, **options)
+
+    def _say(self, result: DimTensor, name: str, **options: Any) -> DimTensor:
+        return say(result, f"cumulative_{name}", self._x, over=self._over, **options)
+
+    def count(self) -> DimTensor:
+        """Number of elements up to each position that are not NaN."""
+        return self._finish(self._present().astype("float64"), "count")
+
+    def sum(self) -> DimTensor:
+        """Sum up to each position."""
+        return self._finish(self._x.cumsum(self._over, skipna=True), "sum")
+
+    def prod(self) -> DimTensor:
+        """Product up to each position."""
+        return self._finish(self._x.cumprod(self._over, skipna=True), "prod")
+
+    def mean(self) -> DimTensor:
+        """Mean up to each position."""
+        n = elemwise("maximum", self._present(), 1).astype(self._x.dtype)
+        total = self._x.cumsum(self._over, skipna=True)
+        return self._finish(elemwise("divide", total, n), "mean")
+
+    def min(self) -> DimTensor:
+        """Smallest element up to each position."""
+        return self._extreme("min", "minimum", np.inf)
+
+    def max(self) -> DimTensor:
+        """Largest element up to each position."""
+        return self._extreme("max", "maximum", -np.inf)
+
+    def _extreme(self, name: str, pick: str, fill: float) -> DimTensor:
+        from dimtensor.tensor.control.loops import cumulate
+
+        result = wrap(self._x._present(fill, True))
+        for dim in self._over:
+            start = full(without(result.dims, (dim,)), fill, result.dtype)
+            result = cumulate(lambda best, x: elemwise(pick, best, x), start, result, dim)
+        return self._finish(result, name)
+
+    def var(self, ddof: int = 0) -> DimTensor:
+        """Variance up to each position, with ``count - ddof`` in the divisor.
+
+        Raises
+        ------
+        DimError
+            If it is asked for along several dims.
+
+        Notes
+        -----
+        Means and squared distances are updated together: Welford, "Note on a Method for
+        Calculating Corrected Sums of Squares and Products", Technometrics 4 (1962).
+        """
+        return self._finish(self._variance(ddof), "var", ddof=ddof or None)
+
+    def std(self, ddof: int = 0) -> DimTensor:
+        """Standard deviation up to each position; see :meth:`var`."""
+        return self._finish(root_of_variance(self._variance(ddof)), "std", ddof=ddof or None)
+
+    def _variance(self, ddof: int) -> DimTensor:
+        from dimtensor.tensor.control.loops import scan
+
+        if len(self._over) != 1:
+            raise DimError(f"cumulative variances are along one dim, not {dim_set(self._over)}")
+        (dim,) = self._over
+        zero = zeros(without(self._x.dims, self._over), self._x.dtype)
+
+        def step(state: Any, x: Any) -> Any:
+            n, mean, squares = state
+            present = elemwise("logical_not", elemwise("isnan", x))
+            n = n + present.astype(x.dtype)
+            gap = elemwise("where", present, x - mean, 0)
+            mean = mean + gap / elemwise("maximum", n, 1)
+            squares = squares + gap * elemwise("where", present, x - mean, 0)
+            return (n, mean, squares), (n, squares)
+
+        _, (n, squares) = scan(step, (zero, zero, zero), self._x, dim)
+        return elemwise("divide", squares, elemwise("maximum", n - ddof, 0))
+
+    def __repr__(self) -> str:
+        return f"<Cumulative along {dim_set(self._over)}, min_periods={self._min_periods}>"
+
+
+_WINDOW_TYPES = ("span", "com", "halflife", "alpha")
+
+
+def _alpha(window: Any, window_type: str) -> float:
+    """The share of a new element, of a span, a centre of mass, a half-life or itself.
+
+    Raises
+    ------
+    InputError
+        If there is no such type of window, or the number is outside of what it allows.
+    """
+    if window_type not in _WINDOW_TYPES:
+        raise InputError(
+            build_message(
+                f"rolling_exp: there is no window_type {window_type!r}"
+                f"{did_you_mean(window_type, _WINDOW_TYPES)}",
+                [("window types", listing(_WINDOW_TYPES))],
+            )
+        )
+    if window_type == "span" and window >= 1:
+        return 2 / (window + 1)
+    if window_type == "com" and window >= 0:
+        return 1 / (1 + window)
+    if window_type == "halflife" and window > 0:
+        return -float(np.expm1(-np.log(2) / window))
+    if window_type == "alpha" and 0 < window <= 1:
+        return float(window)
+    bounds = {"span": ">= 1", "com": ">= 0", "halflife": "> 0", "alpha": "in (0, 1]"}
+    raise InputError(f"rolling_exp: {window_type} is {bounds[window_type]}, not {window!r}")
