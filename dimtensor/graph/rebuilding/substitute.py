@@ -101,7 +101,10 @@ def rebuild(
     mapping = {} if dims is None else dims
     loops: dict[Any, list[Node]] = {}
     nodes = toposort(outputs)
+    kept = _kept_dims(replacements)
     for dim, key in _masked_dims(nodes):  # what is of such a dim need not be made of its mask
+        if dim in kept:
+            continue
         _rebuild_nodes(toposort([key]), done, mapping, loops, replace, nested)
         if done[key] is not key and dim not in mapping:
             mapping[dim] = SelDim.of(map_dim(dim.parent, mapping), Mask(done[key]))
@@ -148,6 +151,17 @@ def _rebuild_nodes(
         done[node] = kind.with_inputs(node, inputs, mapping)
         carry(node, done[node], done)
         keep_place(node, done[node], since)
+
+
+def _kept_dims(replacements: Mapping[Node, Node]) -> set[Dim]:
+    """Dims that something is of whatever is replaced: what takes its place has them, too."""
+    return {
+        part
+        for old, new in replacements.items()
+        for dim in new.dims
+        if dim.parents and dim in old.dims
+        for part in family(dim)
+    }
 
 
 def named_dims(node: Node) -> Dims:
