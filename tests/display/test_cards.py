@@ -88,6 +88,14 @@ def test_boxes_lie_in_the_picture():
         assert y + h <= top + height
 
 
+def test_a_picture_shrinks_on_narrow_pages_but_not_until_nobody_can_read_it():
+    picture = ET.fromstring(model_svg(plan_of(radon(missing="drop"))))
+    style = dict(one.split(": ") for one in picture.get("style").split("; "))
+    assert (style["max-width"], style["height"]) == ("100%", "auto")
+    smallest = 10.0 * float(style["min-width"].removesuffix("px")) / float(picture.get("width"))
+    assert 6.0 < smallest < 8.0  # of texts, in pixels
+
+
 def test_a_card_is_read_where_its_style_is_dropped():
     picture = ET.fromstring(model_svg(plan_of(radon(missing="drop"))))
     assert picture.get("fill") == "currentColor"

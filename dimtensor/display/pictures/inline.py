@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 _TITLE, _DETAIL = 13.0, 10.0
 _MARGIN, _PAD_X, _PAD_Y, _LINE = 3.0, 11.0, 5.0, 1.3
 _HEAD = 6.0
+# a picture wider than the page shrinks, but no further than its smallest texts can be read
+_LEAST = 0.65
 _OUTLINE = 'fill="none" stroke="currentColor"'
 # widths of characters in parts of the size of the font
 _NARROW, _WIDE = frozenset("iljtfrI.,:;'|!()[]{} "), frozenset("mwMW@…")
@@ -64,6 +66,7 @@ def model_svg(plan: Plan) -> str:
     return (
         f'<svg class="dt-picture" role="img" aria-label="{escape(f"depends on what: {names}")}" '
         f'width="{width:.0f}" height="{height:.0f}" fill="currentColor" font-size="{_DETAIL:g}" '
+        f'style="max-width: 100%; min-width: {_LEAST * width:.0f}px; height: auto" '
         f'viewBox="{left:.1f} {top:.1f} {width:.1f} {height:.1f}">{"".join(parts)}</svg>'
     )
 
