@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -91,6 +92,8 @@ def run_in(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A page is read from the root of the repository, writes nothing into it, and shows nothing."""
     (folder / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "path", [*sys.path])  # a page may add a folder
+    monkeypatch.delitem(sys.modules, "library", raising=False)
     if "pyplot" not in page.read_text():
         run_page(page.read_text(), str(page))
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 from pathlib import Path
 
@@ -53,6 +54,18 @@ def test_formulas_name_unknowns_and_data(library):
     ]  # fmt: skip
     assert "multiply(spread, deviation_raw)" in text
     assert "data[4]" in text
+
+
+def test_it_is_made_of_public_names_alone():
+    tree = ast.parse(PATH.read_text())
+    imported = [each for each in ast.walk(tree) if isinstance(each, ast.Import | ast.ImportFrom)]
+    names = {(getattr(each, "module", None), one.name) for each in imported for one in each.names}
+    assert {pair for pair in names if "dimtensor" in str(pair)} == {(None, "dimtensor")}
+    attributes = [each for each in ast.walk(tree) if isinstance(each, ast.Attribute)]
+    assert [each.attr for each in attributes if each.attr.startswith("_")] == []
+    own = [each.attr for each in attributes if ast.unparse(each.value) == "dt"]
+    assert len(own) > 20
+    assert set(own) <= set(dir(dt))
 
 
 def test_it_is_as_long_as_the_documentation_says():
