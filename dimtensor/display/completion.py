@@ -32,6 +32,8 @@ _DIMS = frozenset({"dim", "dims", "old", "over", "indexers", "names", "labels", 
 _EXPRESSION = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[[^\[\]]*\])*\s*$")
 _KEYWORD = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*")
 _COMPARED = re.compile(r"([A-Za-z_][\w.]*)\s*[=!]=\s*$")
+_PLOTS = re.compile(r"([A-Za-z_][\w.]*)\.plot\.(\w*)$")
+_NAME = re.compile(r"[A-Za-z_][\w.]*")
 
 
 class Offer(NamedTuple):
@@ -86,6 +88,8 @@ def offer(code: str, namespace: Mapping[str, Any]) -> Offer | None:
     ['Italy']
     """
     place = _place_in(code)
+    if place.string is None and (plots := _plots(code, namespace)) is not None:
+        return plots
     if not place.brackets:
         return _compared(code, place, namespace)
     typed = code[place.string + 1 :] if place.string is not None else None
@@ -107,11 +111,14 @@ def offer(code: str, namespace: Mapping[str, Any]) -> Offer | None:
     if isinstance(receiver, TensorHandle):
         found = _of_tensor(receiver.node, method, inner, argument, before, typed)
     elif isinstance(receiver, Model):
-        found = _of_model(receiver, method, inner, argument, typed)
+        found = _of_model(receiver, method, inner, argument, before, typed)
     elif isinstance(receiver, CompiledFunction) and method in ("", "with_data") and not inner:
         sources = receiver._code.inputs if not method else receiver._data_nodes
         names = [x.name for x in sources if isinstance(x, Node | Dim) and x.name]
         found = _keywords(names, argument, typed)
+    elif inspect.ismodule(receiver) and receiver.__name__.partition(".")[0] == "dimtensor":
+        given = code[at + 1 : place.string]
+        found = _of_function(getattr(receiver, method, None), given, argument, typed, namespace)
     else:
         found = None
     return found if found is not None else _compared(code, place, namespace)
@@ -153,6 +160,8 @@ def _place_in(code: str) -> _Place:
 
 def _receiver(text: str, namespace: Mapping[str, Any], opened: str) -> tuple[Any, str]:
     """The object whose method is called, and the name of the method; empty for its own call."""
+    if opened == "[" and text.endswith(".loc"):
+        return _value(text.removesuffix(".loc"), namespace), "loc"
     whole = _value(text, namespace)
     if opened == "[":
         return whole, "[]"
@@ -197,6 +206,13 @@ def _of_tensor(
     dims = {dim.short: dim for dim in node.dims}
     if method == "[]":
         return _words(dims, typed) if inner == ["{"] and ":" not in before else None
+    if method == "loc":
+        alone = next(iter(dims.values())) if len(dims) == 1 else None
+        if inner[:1] != ["{"]:
+            return _labels(alone, node, "sel", before, typed)
+        method = "sel"
+    if method == "isin":
+        return _labels(node.categories, None, "sel", before, typed) if typed is not None else None
     function = inspect.getattr_static(TensorHandle._class, method, None)
     if not inspect.isfunction(function):
         return None
@@ -218,8 +234,25 @@ def _of_tensor(
     return _keywords(dims, argument, typed) if by_name and not inner else None
 
 
+def _of_function(
+    function: Any, given: str, argument: str, typed: str | None, namespace: Mapping[str, Any]
+) -> Offer | None:
+    """Dims of the tensors that a function of dimtensor is given before, such as ``dt.sum(x, "``."""
+    if typed is None or not inspect.isfunction(function):
+        return None
+    keyword = _KEYWORD.match(argument)
+    asked = (
+        {keyword.group(1)} if keyword is not None else set(inspect.signature(function).parameters)
+    )
+    if not asked & _DIMS:
+        return None
+    values = [_value(name, namespace) for name in _NAME.findall(given)]
+    dims = [dim.short for x in values if isinstance(x, TensorHandle) for dim in x.node.dims]
+    return _words(dict.fromkeys(dims), typed)
+
+
 def _of_model(
-    model: Model, method: str, inner: list[str], argument: str, typed: str | None
+    model: Model, method: str, inner: list[str], argument: str, before: str, typed: str | None
 ) -> Offer | None:
     found = model._found
     known: dict[str, Iterable[str]] = {
@@ -232,13 +265,31 @@ def _of_model(
         names = known[method]
         if not inner and typed is None:
             return _keywords(names, argument, typed)
-        return _words(names, typed) if inner == ["{"] and ":" not in argument else None
+        return _words(names, typed) if inner == ["{"] and ":" not in before else None
+    if method == "predict" and inner == ["{"]:
+        return _words(found.inputs, typed) if ":" not in before else None
     if method in ("noncentred", "centred", "marginalize", "plot"):
         return _words(found.variables, typed)
     keyword = _KEYWORD.match(argument)
     if method == "predict" and keyword is not None and keyword.group(1) == "names":
         return _words([*found.variables, *found.named], typed)
     return None
+
+
+def _plots(code: str, namespace: Mapping[str, Any]) -> Offer | None:
+    """Plots of xarray behind ``x.plot.``, and of ArviZ behind ``model.plot.``."""
+    found = _PLOTS.search(code)
+    owner = _value(found.group(1), namespace) if found is not None else None
+    if isinstance(owner, TensorHandle):
+        from xarray.plot.accessor import DataArrayPlotAccessor as Plots
+
+        names: Iterable[str] = (name for name in dir(Plots) if not name.startswith("_"))
+    elif isinstance(owner, Model):
+        names = dir(owner.plot)
+    else:
+        return None
+    typed = code[code.rindex(".") + 1 :]
+    return Offer(sorted(name for name in names if name.startswith(typed)), typed)
 
 
 def _compared(code: str, place: _Place, namespace: Mapping[str, Any]) -> Offer | None:

@@ -76,6 +76,17 @@ WORDS = {
     "model.with_data(": ["county_of="],
     "model.noncentred('al": ["alpha"],
     "model.predict(post, names=['me": ["mean"],
+    "model.predict(post, {'co": ["county_of"],
+    "dt.sum(x, 'c": ["county"],
+    "dt.mean(x, dim=['": ["county", "day"],
+    "dt.dot(x, county_of, dims='": ["county", "day", "obs"],
+    "dt.concat([x[1:], x], '": ["county", "day"],
+    "x.loc[{'co": ["county"],
+    "x.loc[{'county': 'AI": ["AITKIN"],
+    "late.loc['": ["p", "q"],
+    "county_of.isin(['AI": ["AITKIN"],
+    "x.plot.con": ["contour", "contourf"],
+    "y = holder.x.plot.hi": ["hist"],
     "f(": ["x=", "slope="],
     "f(s": ["slope="],
 }  # fmt: skip
@@ -92,6 +103,8 @@ def test_what_may_stand_there_is_offered(code):
         "x", "x.", "x.sel", "x.sel(county='AITKIN')", "nothing.sel(", "np.mean(", "np.mean('c",
         "x.isel(county='A", "x.mean(", "x.item('", "x.sum(x.", "x.sel(county=y.", "(", "'",
         "x.exp().sel(c", "# x.sel(c", "x.sel(county=1 + ", "dt.data([1], dims='c", "x[", "f(x=s",
+        "model.observe({'yield_': 'm", "model.predict(post, {'county_of': '", "dt.exp(x, 'c",
+        "dt.sum('c", "dt.sum(x, skipna='", "dt.data(x, dims=", "x.loc['", "x.isin(['", "np.plot.", "x.sel.plot.",
         "model.sample(", "county_of + 'A", "x.sel({", "x.sel(**{'a': [",
     ],
 )  # fmt: skip
@@ -195,3 +208,10 @@ def test_a_session_imports_the_package_by_any_name(first, tmp_path):
         env={**os.environ, "IPYTHONDIR": str(tmp_path)},
     )
     assert "fine <class 'dimtensor.model.model.Model'>" in found.stdout, found.stdout + found.stderr
+
+
+@pytest.mark.parametrize("jedi", [True, False])
+def test_ipython_completes_plots_of_draws(jedi):
+    pytest.importorskip("arviz")
+    assert "model.plot.trace" in completed("model.plot.tra", jedi)
+    assert "x.plot.line" in completed("x.plot.lin", jedi)
