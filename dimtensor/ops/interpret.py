@@ -53,6 +53,7 @@ class Interpreter:
 def _perform_of(node: Apply, guarded: bool) -> Callable[..., None]:
     """How to perform a node; in guarded graphs there may be nothing where something is read."""
     from pytensor.conditional.op import IfElse
+    from pytensor.tensor.basic import Alloc
     from pytensor.tensor.blockwise import Blockwise
     from pytensor.tensor.elemwise import Elemwise
     from pytensor.tensor.subtensor import (
@@ -68,6 +69,8 @@ def _perform_of(node: Apply, guarded: bool) -> Callable[..., None]:
         return _perform_update
     if isinstance(node.op, IfElse):
         return _perform_branch
+    if isinstance(node.op, Alloc):
+        return _perform_repetition
     if isinstance(node.op, Blockwise):
         return _perform_batch
     if isinstance(node.op, Elemwise) and len(node.inputs) + len(node.outputs) > 32:
@@ -95,6 +98,13 @@ def _perform_branch(node: Any, inputs: list[Any], storage: list[list[Any]]) -> N
     start = 0 if condition else len(storage)
     for cell, value in zip(storage, values[start:], strict=False):
         cell[0] = value
+
+
+def _perform_repetition(node: Any, inputs: list[Any], storage: list[list[Any]]) -> None:
+    """A repeated array. Of one zero, PyTensor makes zeros without its sign."""
+    node.op.perform(node, inputs, storage)
+    if inputs[0].size == 1 and not inputs[0].any():
+        storage[0][0][...] = inputs[0]
 
 
 def _perform_read(node: Any, inputs: list[Any], storage: list[list[Any]]) -> None:

@@ -47,3 +47,9 @@ def test_vanishing_products_are_zeros_made_at_once_and_not_one_by_one():
     with counted_calls() as of_many:
         run(*many)
     assert of_many.number == of_few.number
+
+
+def test_a_negative_zero_is_repeated_with_its_sign():
+    x = pt.scalar("x")
+    (found,) = Interpreter([x], [pt.alloc(x, 2, 3)])(np.array(-0.0))
+    np.testing.assert_array_equal(np.signbit(found), np.ones((2, 3), dtype=bool), strict=True)
