@@ -51,7 +51,12 @@ class Loss:
 
 
 class Oracle:
-    """Values and derivatives of a program at a point."""
+    """Values and derivatives of a program at a point.
+
+    ``step`` is that of differences, shorter for what is steep.
+    """
+
+    step = STEP
 
     def __init__(self, program: Program, point: Mapping[int, Named] | None = None):
         self.program = program
@@ -123,14 +128,14 @@ class Oracle:
             found[(..., *index)] = column
         return Named((*like.dims, *[f"{d}'" for d in like.dims]), found)
 
-    @staticmethod
-    def along(function: Callable[[Shifts], Any], direction: Shifts) -> Any:
+    def along(self, function: Callable[[Shifts], Any], direction: Shifts) -> Any:
         """Derivative of a function of shifts, by differences of five points."""
+        step = self.step
 
         def moved(by: float) -> Any:
-            return function({key: scaled(by * STEP, v) for key, v in direction.items()})
+            return function({key: scaled(by * step, v) for key, v in direction.items()})
 
-        return (8 * (moved(1) - moved(-1)) - (moved(2) - moved(-2))) / (12 * STEP)
+        return (8 * (moved(1) - moved(-1)) - (moved(2) - moved(-2))) / (12 * step)
 
 
 def scaled(factor: Any, value: Named) -> Named:

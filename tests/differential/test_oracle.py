@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from dimtensor.testing.choosing import Seeded
+from tests.differential.checks import CHECKS, compared, compared_closely
 from tests.differential.generate import nested_program, op_program, random_program
 from tests.differential.named import Named
 from tests.differential.oracle import Loss, Oracle, single
@@ -74,3 +77,21 @@ def test_operation(name: str) -> None:
 @pytest.mark.parametrize("number", range(0, 100, 4))
 def test_pair(number: int) -> None:
     compare(nested_program(Seeded(number), number))
+
+
+def test_what_is_steep_is_compared_again_by_shorter_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of sin(2000 s): by the longer steps the slope is off by 2e-3."""
+
+    case: Any = SimpleNamespace(oracle=Oracle(random_program(Seeded(0))))
+
+    def steep(case: Any) -> list[tuple[None, Named]]:
+        unit = {frozenset([0]): Named((), np.asarray(1.0))}
+        slope = case.oracle.along(lambda s: np.sin(2000 * s[frozenset([0])].data), unit)
+        return [(None, Named((), slope))]
+
+    monkeypatch.setitem(CHECKS, "steep", (steep, 2e-5))
+    case.y = case.oracle
+    results = [xr.DataArray(2000.0)]
+    assert compared("steep", results, steep(case)) is not None
+    assert compared_closely(case, "steep", results) is None
+    assert compared_closely(case, "steep", [xr.DataArray(2001.0)]) is not None
