@@ -104,7 +104,8 @@ def test_what_may_stand_there_is_offered(code):
         "x.isel(county='A", "x.mean(", "x.item('", "x.sum(x.", "x.sel(county=y.", "(", "'",
         "x.exp().sel(c", "# x.sel(c", "x.sel(county=1 + ", "dt.data([1], dims='c", "x[", "f(x=s",
         "model.observe({'yield_': 'm", "model.predict(post, {'county_of': '", "dt.exp(x, 'c",
-        "dt.sum('c", "dt.sum(x, skipna='", "dt.data(x, dims=", "x.loc['", "x.isin(['", "np.plot.", "x.sel.plot.",
+        "dt.sum('c", "dt.sum(x, skipna='", "dt.data(x, dims=", "x.loc['", "x.isin(['", "np.plot.",
+        "x.sel.plot.",
         "model.sample(", "county_of + 'A", "x.sel({", "x.sel(**{'a': [",
     ],
 )  # fmt: skip
