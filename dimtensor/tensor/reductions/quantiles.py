@@ -94,8 +94,8 @@ class QuantileMixin(ReductionMixin):
             What lies between two elements in order: one of NumPy's methods, ``"linear"`` by
             default. ``"inverted_cdf"``, ``"averaged_inverted_cdf"``, ``"closest_observation"``,
             ``"interpolated_inverted_cdf"``, ``"hazen"``, ``"weibull"``, ``"linear"``,
-            ``"median_unbiased"`` and ``"normal_unbiased"`` are Hyndman and Fan's definitions 1 to 9;
-            ``"lower"``, ``"higher"``, ``"midpoint"`` and ``"nearest"`` go with ``"linear"``.
+            ``"median_unbiased"`` and ``"normal_unbiased"`` are definitions 1 to 9 of Hyndman and
+            Fan; ``"lower"``, ``"higher"``, ``"midpoint"`` and ``"nearest"`` go with ``"linear"``.
         skipna : bool
             Whether NaN are left out; else a NaN makes the result NaN.
 
