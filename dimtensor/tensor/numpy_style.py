@@ -9,7 +9,7 @@ from types import FunctionType
 from typing import Any
 
 from dimtensor.dims import Dims, dim_set
-from dimtensor.errors import DimError, NoAttributeError, build_message
+from dimtensor.errors import DimError, InputError, NoAttributeError, build_message
 
 _AXES = ("axis", "axes")
 _DIMS = ("dim", "dims", "over")
@@ -89,6 +89,17 @@ _INSTEAD = {
 }
 
 
+# options of xarray's and NumPy's functions that tensors do not need
+_OPTIONS = {
+    "keep_attrs": "tensors have no attrs; results of functions are DataArrays, which have",
+    "interpolation": "its new name is method",
+    "out": "tensors do not change; a result is a tensor of its own",
+    "dtype": "x.astype(dtype) says in which dtype to compute",
+    "where": "x.where(condition, value) leaves elements out before",
+    "initial": "combine the result with it: dt.maximum(x.max(dim), initial), or a sum",
+}
+
+
 def no_attribute(x: Any, name: str) -> AttributeError:
     """The error of an attribute that tensors lack; what NumPy calls so may be there otherwise."""
     from dimtensor.tensor import elementwise
@@ -135,6 +146,9 @@ def _refuse(function: str, option: str, x: Any, chooses: bool) -> None:
     dims: Dims = getattr(getattr(x, "_x", x), "dims", ())  # of what is grouped, or has weights
     details = [("dims", dim_set(dims))] if dims else []
     first = repr(dims[0].short) if dims else "dim"
+    if option in _OPTIONS:
+        headline = f"{function} takes no {option!r}"
+        raise InputError(build_message(headline, details, _OPTIONS[option]))
     if option == "keepdims":
         headline = f"{function} keeps no axes of length 1: tensors broadcast by the names of dims"
         hint = f"leave keepdims out; x - x.mean({first}) is right as it is"

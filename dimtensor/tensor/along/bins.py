@@ -25,6 +25,8 @@ def binned(
     right: bool,
     labels: Sequence[Any] | None,
     include_lowest: bool,
+    precision: int,
+    duplicates: str,
 ) -> GroupBy:
     """Groups by intervals, without the elements that lie in none.
 
@@ -48,10 +50,14 @@ def binned(
                 hint="x.where((g > low) & (g <= high), 0.0).sum() adds up what lies in one",
             )
         )
+    if duplicates not in ("raise", "drop"):
+        raise InputError(f"groupby_bins: duplicates are 'raise' or 'drop', not {duplicates!r}")
+    if duplicates == "drop" and np.ndim(bins):
+        bins = np.unique(np.asarray(bins, dtype=float))
     (along,) = node.dims
     values = node.attrs.values
     edges, groups = _intervals(
-        values, bins, right, labels, include_lowest, f"{node.name or 'group'}_bins"
+        values, bins, right, labels, include_lowest, precision, f"{node.name or 'group'}_bins"
     )
     codes = pd.cut(values, edges, right=right, labels=False, include_lowest=include_lowest)
     kept = np.flatnonzero(~np.isnan(codes))
@@ -61,7 +67,13 @@ def binned(
 
 
 def _intervals(
-    values: np.ndarray, bins: Any, right: bool, labels: Any, include_lowest: bool, name: str
+    values: np.ndarray,
+    bins: Any,
+    right: bool,
+    labels: Any,
+    include_lowest: bool,
+    precision: int,
+    name: str,
 ) -> tuple[list[float], Dim]:
     """Edges, and a dim with an interval or a label for each pair of neighbours."""
     import pandas as pd
@@ -72,12 +84,11 @@ def _intervals(
         edges = np.asarray(bins, dtype=float)
     if len(edges) < 2 or not (np.diff(edges) > 0).all():
         raise InputError(f"groupby_bins: edges ascend, and are two at least, not {bins!r}")
-    if labels is None:
-        closed = "right" if right else "left"
-        intervals = pd.IntervalIndex.from_breaks(edges, closed=closed)
-        if include_lowest and right:  # as pandas shows it
-            intervals = pd.cut(edges[:1], edges, include_lowest=True).categories
-        return edges.tolist(), Dim(name, coords=Coords(intervals))
+    if labels is None:  # as pandas shows them, with few digits
+        shown = pd.cut(
+            edges[:1], edges, right=right, include_lowest=include_lowest, precision=precision
+        )
+        return edges.tolist(), Dim(name, coords=Coords(shown.categories))
     if len(labels) != len(edges) - 1:
         raise InputError(f"groupby_bins: {len(labels)} labels of {len(edges) - 1} intervals")
     return edges.tolist(), Dim(name, coords=list(labels))

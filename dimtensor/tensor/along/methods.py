@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from dimtensor.tensor.along.bins import binned
 from dimtensor.tensor.along.coarsen import Coarsen
@@ -243,6 +243,9 @@ class WindowMixin(TensorHandle):
         right: bool = True,
         labels: Sequence[Any] | None = None,
         include_lowest: bool = False,
+        *,
+        precision: int = 3,
+        duplicates: Literal["raise", "drop"] = "raise",
     ) -> GroupBy:
         """Group the elements along a dim by the interval that another tensor lies in.
 
@@ -259,6 +262,10 @@ class WindowMixin(TensorHandle):
             Labels of the intervals in place of the intervals themselves.
         include_lowest : bool
             Whether the end that no interval has belongs to the one beside it.
+        precision : int
+            Digits of the ends of intervals in labels.
+        duplicates : {"raise", "drop"}
+            Whether edges that are there twice are an error.
 
         Returns
         -------
@@ -282,4 +289,6 @@ class WindowMixin(TensorHandle):
         >>> x.groupby_bins(age, [0, 18, 65], labels=["child", "adult"]).sum().values.tolist()
         [1.0, 6.0]
         """
-        return binned(wrap(self.node), group, bins, right, labels, include_lowest)
+        return binned(
+            wrap(self.node), group, bins, right, labels, include_lowest, precision, duplicates
+        )

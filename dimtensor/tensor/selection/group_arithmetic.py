@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dimtensor.dims import dim_set
 from dimtensor.errors import DimError, build_message
 from dimtensor.tensor.constructors import arange
@@ -64,6 +66,38 @@ class GroupArithmetic(GroupReductions):
         [2.0, 5.0, 2.0]
         """
         return self._x.fillna(self._at_elements(value, "fillna of groups"))
+
+    def where(self, cond: TensorLike, other: TensorLike = np.nan) -> DimTensor:
+        """Elements of groups for which a condition holds, and something else for the others.
+
+        Parameters
+        ----------
+        cond : DimTensor or DataArray of bool
+            On the dim of the groups.
+        other : number, or DimTensor or DataArray on the dim of the groups
+            NaN by default.
+
+        Returns
+        -------
+        DimTensor
+
+        Raises
+        ------
+        DimError
+            If the condition lacks the dim of the groups.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> obs, key = dt.Dim("obs"), dt.Dim("key", coords=["a", "b"])
+        >>> of = dt.data(["b", "a", "b"], dims=obs, categories=key)
+        >>> by = dt.data([2.0, 5.0, 3.0], dims=obs).groupby(of)
+        >>> by.where(by.count() > 1, 0.0).values.tolist()
+        [2.0, 0.0, 3.0]
+        """
+        kept = self._at_elements(cond, "where of groups")
+        number = isinstance(other, (int, float, complex, np.generic))
+        return self._x.where(kept, other if number else self._at_elements(other, "where of groups"))
 
     def _with(self, name: str, value: Any) -> DimTensor:
         return elemwise(name, self._x, self._at_elements(value, f"{name} of groups"))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import Dim, Dims, ProductDim, dim_set, find_dims
+from dimtensor.dims import Dim, Dims, ProductDim, dim_set, find_dims, without
 from dimtensor.errors import DimError, build_message
 from dimtensor.graph import make
 from dimtensor.graph.attrs import GroupAttrs
@@ -178,11 +178,13 @@ class GroupReductions:
         """How many elements are in the groups before."""
         return size.cumsum(self._groups) - size
 
-    def cumsum(self, *, skipna: bool = False) -> DimTensor:
+    def cumsum(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
         """Running sum of each group, at its elements.
 
         Parameters
         ----------
+        dim : Dim, str or iterable of them, optional
+            Dims to run along; by default the one that is grouped.
         skipna : bool
             Whether NaN count as 0.
 
@@ -199,12 +201,24 @@ class GroupReductions:
         >>> dt.data([2.0, 5.0, 3.0], dims=obs).groupby(where).cumsum().values.tolist()
         [2.0, 5.0, 5.0]
         """
-        return self._say(self._running("add", 0, skipna).at_elements(), "cumsum", skipna=skipna)
+        return self._cumulated("cumsum", "add", 0, dim, skipna)
 
-    def cumprod(self, *, skipna: bool = False) -> DimTensor:
+    def cumprod(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
         """Running product of each group, at its elements; see :meth:`cumsum`."""
-        total = self._running("multiply", 1, skipna).at_elements()
-        return self._say(total, "cumprod", skipna=skipna)
+        return self._cumulated("cumprod", "multiply", 1, dim, skipna)
+
+    def _cumulated(
+        self, name: str, operation: str, fill: float, dim: DimKey, skipna: bool
+    ) -> DimTensor:
+        dims: Dims = (
+            (self._along,) if dim is None else find_dims(self._x.dims, dim, f"{name} of groups")
+        )
+        others = without(dims, (self._along,))
+        by = self._of(getattr(self._x, name)(others, skipna=skipna)) if others else self
+        if self._along not in dims:
+            return by._x
+        total = by._running(operation, fill, skipna).at_elements()
+        return self._say(total, name, along=dims, skipna=skipna)
 
     def count(self, dim: DimKey = None) -> DimTensor:
         """Number of elements of each group that are not NaN."""

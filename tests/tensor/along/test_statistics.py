@@ -137,6 +137,24 @@ def test_groups_of_intervals_are_xarrays(options, name):
     assert list(found.age_bins.values) == list(expected.age_bins.values)
 
 
+@pytest.mark.parametrize("precision", [1, 3, 6])
+@pytest.mark.parametrize("right", [False, True])
+def test_labels_of_intervals_have_xarrays_digits(precision, right):
+    edges = [0.0, 17.123456, 17.123456, 65.0]
+    options = {"precision": precision, "right": right}
+    whole, age = FIRST.fillna(0.5), dt.data(AGE, dims=T)
+    expected = whole.groupby_bins(AGE, sorted(set(edges)), **options).sum()
+    z = dt.data(whole, dims=[T, SITE])
+    result = z.groupby_bins(age, edges, duplicates="drop", **options).sum().eval()
+    with pytest.raises(dt.InputError, match="edges ascend"):
+        z.groupby_bins(age, edges, **options)
+    assert list(result.age_bins.values) == list(expected.age_bins.values)
+    np.testing.assert_allclose(result.transpose("age_bins", "site"),
+                               expected.transpose("age_bins", "site"))  # fmt: skip
+    with pytest.raises(dt.InputError, match="'raise' or 'drop', not 'keep'"):
+        x.groupby_bins(dt.data(AGE, dims=T), edges, duplicates="keep")
+
+
 @pytest.mark.parametrize("backend", LONG_JAX)
 def test_inputs_by_intervals_of_data_and_their_gradient(backend):
     n = dt.Dim("n", length=4)

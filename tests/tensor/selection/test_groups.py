@@ -196,6 +196,44 @@ def test_arithmetic_with_a_value_per_group_is_xarrays(sign, rng):
     np.testing.assert_array_equal(found, same)
 
 
+@pytest.mark.parametrize("name", ["cumsum", "cumprod"])
+@pytest.mark.parametrize("over", ["obs", "site", ["obs", "site"], ...], ids=str)
+def test_running_sums_along_further_dims_are_xarrays(name, over, rng):
+    x = array(rng, "some")
+    for skipna in (False, True):
+        found = getattr(X.groupby(KEY), name)(over, skipna=skipna).eval({X: plain(x)})
+        assert_same(found, getattr(x.groupby("key"), name)(over, skipna=skipna))
+
+
+def test_groups_of_which_a_condition_holds_are_xarrays(rng):
+    x = array(rng)
+    kept = xr.DataArray([True, False, True], {"key": ORDER}, ["key"])
+    others = xr.DataArray([1.0, 2.0, 3.0], {"key": ORDER}, ["key"])
+    by = X.groupby(KEY)
+    results = [by.where(kept), by.where(kept, 7.0), by.where(kept, others)]
+    found = dt.evaluate(results, {X: plain(x)})
+    for one, options in zip(found, [(), (7.0,), (others,)], strict=True):
+        assert_same(one, x.groupby("key").where(kept, *options))
+
+
+def test_groups_by_two_labels_are_those_of_pandas(rng):
+    kinds = np.array(["p", "p", "q", "p", "q", "p", "q"])
+    kind = dt.data(kinds, dims=OBS, categories=dt.Dim("kind", coords=["p", "q"]))
+    x = plain(array(rng))
+    by = X.groupby([KEY, kind])
+    results = [by.prod(), by.cumsum(), by.idxmax(skipna=True, fill_value=np.nan)]
+    product, running, label = dt.evaluate(results, {X: x})
+    for site in (0, 1):
+        series = pd.Series(x.values[:, site], index=list(OBS.coords))
+        groups = series.groupby([KEYS, kinds])
+        np.testing.assert_allclose(running.transpose("obs", "site")[:, site], groups.cumsum())
+        for found, wanted, nothing in [
+            (product, groups.prod(), 1.0), (label, groups.idxmax(), np.nan),
+        ]:  # fmt: skip
+            table = wanted.unstack(fill_value=nothing)
+            np.testing.assert_allclose(found.isel(site=site).transpose("key", "kind"), table)
+
+
 def test_missing_elements_take_the_value_of_their_group(rng):
     x = array(rng, "some")
     per_group = xr.DataArray([1.0, 2.0, 3.0], {"key": ORDER}, ["key"])
