@@ -115,3 +115,57 @@ def test_nothing_is_left(backend):
     value, slope = gradient(np.array([np.nan, np.nan]))
     assert float(value) == 0.0
     assert slope.values.tolist() == [0.0, 0.0]
+
+
+def test_cotangents_and_jacobians_along_what_is_left():
+    products = dt.vjp(left**2, x, w)
+    matrix = dt.jacobian(left**2 * w, x)
+    found, table = dt.function([x], [products, matrix], backend="python")(VALUES)
+    v = VALUES[KEPT]
+    expected = np.zeros((len(KEPT), len(VALUES)))
+    expected[np.arange(len(KEPT)), KEPT] = 2 * v * W
+    np.testing.assert_allclose(found, expected.sum(axis=0))
+    np.testing.assert_allclose(table.transpose("t", "t'"), expected)
+
+
+def test_masks_of_what_masks_leave():
+    positive = left[left > 0]
+    (inner,) = positive.dims
+    weights = dt.data([1.0, 2.0, 3.0], dims=inner)
+    loss = (positive**2 * weights).sum() + (left * w).mean() + (positive**2).mean()
+    gradient = dt.function([x], dt.grad(loss, x), backend="python")(VALUES)
+    expected = np.zeros(6)
+    expected[KEPT] = W / 4
+    expected[[0, 3, 5]] += 2 * VALUES[[0, 3, 5]] * (np.array([1.0, 2.0, 3.0]) + 1 / 3)
+    np.testing.assert_allclose(gradient, expected)
+
+
+def test_masks_over_several_dims():
+    k = dt.Dim("k", length=2)
+    table = dt.tensor("table", dims=[k, T])
+    positive = table[table > 0]
+    (flat,) = positive.dims
+    values = np.array([[1.0, 2.0, -4.0], [-1.0, 3.0, 5.0]])
+    weights = np.array([1.0, 2.0, 3.0, 4.0])
+    loss = (positive**2 * dt.data(weights, dims=flat)).sum() + (positive**2).mean()
+    f = dt.function([table], dt.grad(loss, table), backend="python")
+    expected = np.zeros((2, 3))
+    expected[values > 0] = 2 * values[values > 0] * (weights + 1 / 4)
+    np.testing.assert_allclose(f((("k", "t"), values)).transpose("k", "t"), expected)
+
+
+def test_what_is_left_is_the_same_however_it_is_written():
+    assert x.isel({T: x.notnull()}).dims == left.dims
+    assert x.where(x.notnull(), drop=True).dims == left.dims
+
+
+def test_what_is_masked_outside_stays_so_where_its_variable_is_captured():
+    y, steps = dt.tensor("y"), dt.data([0.5, -1.0, 2.0], dims=dt.Dim("step"))
+    loss = (left * y).sum() ** 2 + (x.fillna(0.0) * y).sum() * (left * dt.arange(M) * y).mean()
+    last = dt.reduce(lambda s, k: s + (left * k).mean() + x[x > k].sum(), y, steps, over="step")
+    found, end = dt.function([x, y], [dt.grad(loss, y), last], backend="python")(VALUES, 0.7)
+    v = VALUES[KEPT]
+    a, b, c = v.sum() ** 2, v.sum(), (v * np.arange(4)).mean()
+    np.testing.assert_allclose(found, 2 * (a + b * c) * 0.7)
+    expected = 0.7 + sum((v * k).mean() + v[v > k].sum() for k in (0.5, -1.0, 2.0))
+    np.testing.assert_allclose(end, expected)

@@ -189,6 +189,8 @@ class MissingMixin(TensorHandle):
         others = without(self.dims, (along,))
         if thresh is not None:
             kept = elemwise("greater_equal", present.astype("int64").sum(others), thresh)
+        elif not others:  # as x[x.notnull()] has it
+            kept = present
         else:
             kept = present.all(others) if how == "any" else present.any(others)
         return wrap(self.node).isel({along: kept})

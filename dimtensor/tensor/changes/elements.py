@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import Dim, dim_set
+from dimtensor.dims import Dim, dim_set, without
 from dimtensor.errors import DimError, DtypeError, build_message
 from dimtensor.graph import make
 from dimtensor.graph.dtypes import valid_dtype
@@ -102,7 +102,8 @@ class ElementMixin(TensorHandle):
             )
         kept: dict[Dim, Any] = {}
         for dim in condition.dims:
-            some = condition.any(tuple(each for each in condition.dims if each is not dim))
+            others = without(condition.dims, (dim,))
+            some = condition.any(others) if others else condition
             known = some.known_values()
             kept[dim] = some if known is None else np.flatnonzero(known)
         operands = [
