@@ -13,7 +13,8 @@ import dimtensor
 from dimtensor.compile.function import CompiledFunction
 from dimtensor.compile.stateful import StatefulFunction
 from dimtensor.tensor.along.coarsen import Coarsen
-from dimtensor.tensor.along.windows import Cumulative, Rolling, RollingExp
+from dimtensor.tensor.along.growing import Cumulative, RollingExp
+from dimtensor.tensor.along.windows import Rolling
 from dimtensor.tensor.reductions.weighted import Weighted
 from dimtensor.tensor.selection.groupby import GroupBy
 
