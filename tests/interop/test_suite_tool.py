@@ -67,10 +67,38 @@ def test_without_sources_it_says_so(tmp_path):
     assert "has no tests of PyTensor" in done.stderr
 
 
-def test_patterns_of_the_list():
+@pytest.fixture
+def suite():
     spec = importlib.util.spec_from_file_location("pytensor_suite", SCRIPT)
-    suite = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(suite)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_what_is_kept_is_not_run_again(suite, source, tmp_path, monkeypatch, capsys):
+    ran = []
+
+    def differences(_, module):
+        ran.append(module)
+        return {f"{module}::test_wrong": "AssertionError"}, {f"{module}::test_right"}, 2
+
+    monkeypatch.setattr(suite, "differences", differences)
+    monkeypatch.setattr(suite.metadata, "version", lambda name: "9.9.9")
+    command = ["suite", "--source", str(source), "--keep", str(tmp_path / "kept"), "test_made.py"]
+    monkeypatch.setattr(sys, "argv", command)
+    told = []
+    for _ in range(2):
+        assert suite.main() == 1
+        told.append(capsys.readouterr().out)
+    assert told[0] == told[1]
+    assert "1 pass, 0 differ as listed, 2 fail in PyTensor's mode as well, 1 differ" in told[0]
+    assert ran == ["tests/test_made.py"]
+    monkeypatch.setattr(suite.metadata, "version", lambda name: "9.9.10")
+    assert suite.main() == 1
+    assert len(ran) == 2
+
+
+def test_patterns_of_the_list(suite):
     patterns = suite.listed()
     assert all(reason.strip() for reason in patterns.values())
     known = "tests/tensor/test_subtensor.py::TestSubtensor::test_boolean"
