@@ -29,10 +29,10 @@ in test_decomposition and test_solvers of tensor/linalg, where nothing failed in
     test_psd 5 pass, 1 differs as listed        test_triangular 61 pass, 2 differ as listed
     test_qr 51 pass, 1 differs as listed
 
-Of tensor/test_blas.py 101 pass and 17 fail in PyTensor's mode as well. With 3.3.8, whose tests of
-test_gradient (62 pass), test_rop (25), test_basic and test_breakpoint are those of that tree, nothing
-differs in them, nor in xtensor: of test_indexing 47 pass and 5 fail in PyTensor's mode as well, of
-test_math 23 and 1, of test_reduction 47 and of test_linalg 6 pass.
+Of tensor/test_blas.py 101 pass and 17 fail in PyTensor's mode as well. With 3.3.8, of which
+test_gradient (62 pass), test_rop (25), test_basic and test_breakpoint are those of that tree,
+nothing differs in them, nor in xtensor: of test_indexing 47 pass and 5 fail in PyTensor's mode as
+well, of test_math 23 and 1, of test_reduction 47 and of test_linalg 6 pass.
 
 Not among those that run by default, for their length: scan/test_basic.py (142 pass, 5 differ as
 listed), and test_linear_control of tensor/linalg/test_solvers (26 pass, 1 differs as listed, 1
