@@ -1,0 +1,84 @@
+"""Exponentials of two numbers less the larger one: that of the larger is 1.
+
+The logarithm of a sum of two exponentials, and the weights of its gradient, take one exponential
+in place of two. What comes out is the same to the last bit: the exponential of 0 is 1, and where
+the larger number is not finite nothing is subtracted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytensor.tensor as pt
+from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.graph.fg import FunctionGraph
+from pytensor.scalar.basic import OR, Exp, IsInf, IsNan, ScalarMaximum, Sub, Switch
+from pytensor.tensor.elemwise import Elemwise
+
+
+def one_exponential_of_two(graph: FunctionGraph) -> None:
+    """Compute ``exp(a - m)`` and ``exp(b - m)`` of the larger one m by one exponential."""
+    for node in graph.toposort():
+        if not _is(node, ScalarMaximum) or len(node.inputs) != 2:
+            continue
+        (a, b), (larger,) = node.inputs, node.outputs
+        if not a.type == b.type == larger.type or a.type.dtype not in ("float32", "float64"):
+            continue
+        for shift in list(_where_finite(graph, larger)):
+            of_a, of_b = _exponential(graph, a, shift), _exponential(graph, b, shift)
+            if of_a is None or of_b is None:
+                continue
+            is_first = pt.or_(pt.gt(a, b), pt.isnan(a))
+            other = pt.exp(pt.switch(is_first, b, a) - shift)
+            ends = pt.or_(pt.isnan(larger), pt.isinf(larger))
+            number = pt.constant(0, dtype=larger.type.dtype)
+            one = pt.constant(1, dtype=larger.type.dtype)
+            # of minus infinity 0, of infinity and NaN themselves
+            at_ends = pt.switch(pt.eq(larger, -float("inf")), number, larger)
+            own = pt.switch(ends, at_ends, one)
+            graph.replace_all(
+                [
+                    (of_a, pt.switch(is_first, own, other)),
+                    (of_b, pt.switch(is_first, other, own)),
+                ],
+                reason="one_exponential_of_two",
+                import_missing=True,
+            )
+
+
+def _is(node: Apply | None, kind: type) -> bool:
+    return (
+        node is not None and isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, kind)
+    )
+
+
+def _readers(graph: FunctionGraph, variable: Variable, kind: type) -> Iterator[Apply]:
+    """Operations of a kind on a variable."""
+    for node, _ in graph.clients.get(variable, ()):
+        if isinstance(node, Apply) and _is(node, kind):
+            yield node
+
+
+def _where_finite(graph: FunctionGraph, larger: Variable) -> Iterator[Variable]:
+    """What is subtracted: a number where it is finite, elsewhere 0."""
+    for node in _readers(graph, larger, Switch):
+        test, none, value = node.inputs
+        if value is larger and _is_zero(none) and _is(test.owner, OR):
+            parts = test.owner.inputs
+            kinds = [type(x.owner.op.scalar_op) for x in parts if _is(x.owner, object)]
+            if set(kinds) == {IsNan, IsInf} and all(x.owner.inputs[0] is larger for x in parts):
+                yield node.outputs[0]
+
+
+def _is_zero(variable: Variable) -> bool:
+    while variable.owner is not None and len(variable.owner.inputs) == 1:  # axes are added to it
+        (variable,) = variable.owner.inputs
+    return isinstance(variable, Constant) and bool((variable.data == 0).all())
+
+
+def _exponential(graph: FunctionGraph, x: Variable, shift: Variable) -> Variable | None:
+    for node in _readers(graph, x, Sub):
+        if node.inputs[0] is x and node.inputs[1] is shift:
+            for reader in _readers(graph, node.outputs[0], Exp):
+                return reader.outputs[0]
+    return None
