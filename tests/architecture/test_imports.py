@@ -301,6 +301,20 @@ assert abs(value - expected - np.log(0.25)) < 1e-12
     assert not {"pandas", "xarray"} & {*loaded_by(model)}
 
 
+def test_constants_of_densities_are_folded_without_special_functions():
+    fold = """
+import numpy as np
+import pytensor.tensor as pt
+from pytensor.graph.fg import FunctionGraph
+from dimtensor.ops.rewrites import rewrite
+graph = FunctionGraph([], [pt.gammaln(pt.constant(np.array(2.5)))], clone=True)
+rewrite(graph)
+assert abs(graph.outputs[0].data - 0.2846828704729192) < 1e-15
+"""
+    assert loaded_by(fold, ["scipy.special"]) == []
+    assert loaded_by("import scipy.special", ["scipy.special"]) == ["scipy.special"]
+
+
 def test_loading_machine_code_takes_nothing_that_makes_it():
     load = "from dimtensor.backends.numba.stored import load\nimport dimtensor.kernels.native.code"
     makers = ["dimtensor.kernels.native.translate", "dimtensor.kernels.ir.nodes"]

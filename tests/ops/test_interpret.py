@@ -35,6 +35,20 @@ def test_functions_of_small_ints_are_folded_in_the_dtype_of_the_result(name):
         np.testing.assert_allclose(graph.outputs[0].data, expected, rtol=1e-6)
 
 
+def test_the_logarithm_of_gamma_is_folded():
+    x = np.array([[0.5, 1.0, 1.5, 2.0], [7.0, 0.0, -0.5, np.inf]])
+    half = 0.5 * np.log(np.pi)
+    expected = [[half, 0.0, half - np.log(2), 0.0], [np.log(720), np.inf, half + np.log(2), np.inf]]
+    for part, wanted in ((x, expected), (x[:1], expected[:1]), (np.array(7.0), np.log(720))):
+        graph = FunctionGraph([], [pt.gammaln(pt.constant(part))], clone=True)
+        rewrite(graph)
+        np.testing.assert_allclose(graph.outputs[0].data, wanted, rtol=1e-15, atol=1e-16)
+    graph = FunctionGraph([], [pt.gammaln(pt.constant(np.float32(2.5)))], clone=True)
+    rewrite(graph)
+    assert graph.outputs[0].dtype == "float32"
+    np.testing.assert_allclose(graph.outputs[0].data, np.log(1.5) + half - np.log(2), rtol=1e-6)
+
+
 def test_vanishing_products_are_zeros_made_at_once_and_not_one_by_one():
     """Gradients of chains of states are full of them: it was most of the time of `recover`."""
     x, y = pt.vector("x", dtype="float32"), pt.matrix("y")

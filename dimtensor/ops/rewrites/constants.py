@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
+from collections.abc import Callable
+from functools import cache
+
 import numpy as np
 from pytensor.graph.basic import Apply, Variable
 from pytensor.raise_op import CheckAndRaise
 from pytensor.scalar.basic import ScalarInnerGraphOp, ScalarType
+from pytensor.scalar.math import GammaLn
 from pytensor.tensor.basic import Alloc
 from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.random.op import RandomVariable
@@ -35,6 +40,10 @@ def folded(node: Apply) -> list[Variable] | None:
             return None
     if isinstance(op, Elemwise) and isinstance(op.scalar_op, ScalarInnerGraphOp):
         return None
+    if isinstance(op, Elemwise) and isinstance(op.scalar_op, GammaLn):
+        found = _log_gamma(node.inputs[0].data) if node.outputs[0].dtype == "float64" else None
+        if found is not None:
+            return [_constant(node.outputs[0], found)]
     storage: list[list] = [[None] for _ in node.outputs]
     prepare(node)
     try:
@@ -43,6 +52,27 @@ def folded(node: Apply) -> list[Variable] | None:
     except (NotImplementedError, ValueError, IndexError, ArithmeticError, AssertionError):
         return None  # it fails when it runs, where it runs
     return [_constant(v, cell[0]) for v, cell in zip(node.outputs, storage, strict=True)]
+
+
+def _log_gamma(x: np.ndarray) -> np.ndarray | None:
+    """The C library's, as kernels have it; None where it is not as SciPy's, or is not found.
+
+    Most densities have such constants, and to import SciPy takes longer than to rewrite them.
+    """
+    function = _log_gamma_of_c()
+    if function is None or x.size > _FEW or not (np.isfinite(x) & (x > 0)).all():
+        return None
+    return np.array([function(float(number)) for number in x.ravel()]).reshape(x.shape)
+
+
+@cache
+def _log_gamma_of_c() -> Callable[[float], float] | None:
+    try:
+        function = ctypes.CDLL(None).lgamma
+    except (AttributeError, OSError, TypeError):
+        return None
+    function.restype, function.argtypes = ctypes.c_double, [ctypes.c_double]
+    return function
 
 
 def _constant(variable: Variable, value: object) -> Variable:
