@@ -210,3 +210,14 @@ def test_infinite_sums():
             data = many.copy()
             data[place : place + len(special)] = special
             np.testing.assert_equal(float(call(data)[0]), expected)
+
+
+@pytest.mark.parametrize(
+    "value", [complex(-0.0, 2.0), complex(3.0, -0.0), complex(np.nan, np.inf), complex(-np.inf, 1)]
+)
+@pytest.mark.parametrize("dtype", ["complex128", "complex64"])
+def test_complex_numbers_keep_their_zeros_and_infinities(value, dtype):
+    b = dt.Dim("b", length=2)
+    number = np.asarray(value, dtype=dtype)
+    f = dt.function([], dt.full(b, number), backend="numba")
+    np.testing.assert_array_equal(f().values.view("u1"), np.full(2, number).view("u1"))

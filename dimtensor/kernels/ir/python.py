@@ -221,6 +221,8 @@ class Printer:
 
 
 def _number(value: Any) -> str:
+    if isinstance(value, complex):  # -0.0 + 2.0j as Python writes it has a zero without its sign
+        return f"complex({_number(value.real)}, {_number(value.imag)})"
     if isinstance(value, float) and not math.isfinite(value):
         return "np.nan" if math.isnan(value) else "np.inf" if value > 0 else "-np.inf"
     return repr(value)
