@@ -212,6 +212,7 @@ def test_infinite_sums():
             np.testing.assert_equal(float(call(data)[0]), expected)
 
 
+@pytest.mark.falls_back  # complex numbers
 @pytest.mark.parametrize(
     "value", [complex(-0.0, 2.0), complex(3.0, -0.0), complex(np.nan, np.inf), complex(-np.inf, 1)]
 )
