@@ -19,6 +19,7 @@ from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.replace import clone_replace
 from pytensor.graph.rewriting.basic import GraphRewriter
 from pytensor.graph.rewriting.db import RewriteDatabaseQuery
+from pytensor.graph.traversal import ancestors
 from pytensor.link.basic import JITLinker
 from pytensor.link.numba.linker import NumbaLinker
 from pytensor.scalar.basic import ScalarType
@@ -344,6 +345,17 @@ def _scans_as_loops(graph: FunctionGraph) -> None:
 
     if scans_as_loops(graph, _prepare_step):
         rewrite_with_loops(graph)
+
+
+def with_loops(outputs: Sequence[Variable]) -> list[Variable]:
+    """Graphs that belong to nobody else, with loops in place of PyTensor's scans."""
+    if not any(v.owner is not None and isinstance(v.owner.op, Scan) for v in ancestors(outputs)):
+        return list(outputs)
+    from dimtensor.interop.scans import scans_as_loops
+
+    graph = FunctionGraph(outputs=list(outputs), clone=False)
+    scans_as_loops(graph, _prepare_step, checked=False)
+    return list(graph.outputs)
 
 
 def _prepare_step(graph: FunctionGraph) -> None:

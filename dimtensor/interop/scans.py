@@ -32,7 +32,9 @@ class _NotALoopError(Exception):
     """A scan that has no counterpart."""
 
 
-def scans_as_loops(graph: FunctionGraph, prepare: Callable[[FunctionGraph], Any]) -> bool:
+def scans_as_loops(
+    graph: FunctionGraph, prepare: Callable[[FunctionGraph], Any], checked: bool = True
+) -> bool:
     """Replace PyTensor's scans by loops, as far as they can be.
 
     Parameters
@@ -41,6 +43,9 @@ def scans_as_loops(graph: FunctionGraph, prepare: Callable[[FunctionGraph], Any]
         Changed in place.
     prepare : callable
         Brings the graph of a step into the form that the kernel compiler has rules for, in place.
+    checked : bool
+        Whether something else takes over where a length is not the expected one. If not, scans stay
+        of which not all is known.
 
     Returns
     -------
@@ -59,7 +64,7 @@ def scans_as_loops(graph: FunctionGraph, prepare: Callable[[FunctionGraph], Any]
         if not isinstance(node.op, Scan):
             continue
         try:
-            results = _results(node, prepare, lengths, counts)
+            results = _results(node, prepare, lengths, counts, checked)
         except (_NotALoopError, GraphError, DtypeError):
             continue
         found = True
@@ -81,7 +86,11 @@ class _Counts:
 
 
 def _results(
-    node: Apply, prepare: Callable[[FunctionGraph], Any], lengths: Lengths, counts: _Counts
+    node: Apply,
+    prepare: Callable[[FunctionGraph], Any],
+    lengths: Lengths,
+    counts: _Counts,
+    checked: bool,
 ) -> list[_Output]:
     """What the outputs of a scan are, of the loop that takes its place."""
     op: Any = node.op
@@ -92,11 +101,15 @@ def _results(
     prepare(inner)
     n_steps: Any = node.inputs[0]
     if lengths.count(n_steps):
+        if not checked:
+            raise _NotALoopError
         known = n_steps
         n_steps = _checked(known, pt.ge(known, 0))
         lengths.same(n_steps, known)
     n_steps = counts.of(n_steps, lengths.terms(n_steps))
     outputs = _outputs(op, node, inner, n_steps, lengths)
+    if not checked and not all(each.is_known() for each in outputs):
+        raise _NotALoopError
     elements = list(op.inner_seqs(inner.inputs))
     sequences = [lengths.first(x, n_steps) for x in op.outer_seqs(node.inputs)]
     for each in outputs:
@@ -150,6 +163,8 @@ class _Output:
         The final states, and traces.
     n_done : variable or None
         How many steps ran, of a loop that stops.
+    fits : variable or None
+        What has to hold, if that is not known.
     """
 
     def __init__(self) -> None:
@@ -162,6 +177,11 @@ class _Output:
         self.given: list[Variable] = []
         self.traces: list[Variable] = []
         self.n_done: Variable | None = None
+        self.fits: Any = None
+
+    def is_known(self) -> bool:
+        """Whether it has the length that it is taken to have."""
+        return self.fits is None and all(isinstance(v.type, TensorType) for v in self.states)
 
     def whole(self) -> Variable:
         """The output."""
@@ -234,18 +254,17 @@ class _Kept(_Output):
         self._are_states = self._saved and held == m
         if stops and self._saved and not self._are_states:
             raise _NotALoopError
-        self._fits: Any = None  # what has to be checked
         if more is None and not self._are_states:
             length = start.shape[0] if length is None else length
             found = pt.add(n_steps, m)
-            self._fits = pt.ge(found, length) if self._saved else pt.eq(found, length)
+            self.fits = pt.ge(found, length) if self._saved else pt.eq(found, length)
         self._held, self._n_steps, self._lengths = held, n_steps, lengths
         self.init, self.states = self._first, window
         self.following = [*window[1:], new] if window else []
         self.traced = [*window, new]
 
     def _valid(self, x: Variable) -> Variable:
-        return _checked(x, self._fits)
+        return _checked(x, self.fits)
 
     def whole(self) -> Variable:
         if self._are_states:
@@ -257,7 +276,7 @@ class _Kept(_Output):
         return self._done(found, len(self.states))
 
     def shape(self) -> Variable | None:
-        if self._saved or self._fits is not None:
+        if self._saved or self.fits is not None:
             return None
         trace: Any = self.traces[-1]
         count: Any = self._n_steps if self.n_done is None else self.n_done
@@ -314,14 +333,14 @@ class _Accumulated(_Output):
         more = lengths.more(lengths.of(start), lengths.terms(n_steps))
         if more not in (m, None):
             raise _NotALoopError
-        self._fits = None if more == m else pt.eq(pt.add(n_steps, m), start.shape[0])
+        self.fits = None if more == m else pt.eq(pt.add(n_steps, m), start.shape[0])
         self.init, self.states, self.following = _elements(start, m), window[:m], after[1:]
         rest = start[m:] if m else start
         self.elements, self.sequences = [window[m]], [lengths.first(rest, n_steps)]
         self.traced = [after[0]]
 
     def _valid(self, x: Variable) -> Variable:
-        return _checked(x, self._fits)
+        return _checked(x, self.fits)
 
     def whole(self) -> Variable:
         after = _stacked(self.given) if self.given else None

@@ -9,18 +9,19 @@ import pytensor.tensor as pt
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.traversal import ancestors
 
+from dimtensor.interop.pytensor import with_loops
 from dimtensor.upstream.pytensor import xtensor_class
 
 
 def lowered(outputs: Sequence[Any]) -> list[Any]:
-    """Graphs that belong to nobody else with positional operations in place of named axes."""
+    """Graphs that belong to nobody else, of operations on plain arrays, and loops that are ours."""
     if not any(_has_named_axes(v) for v in ancestors(outputs)):
-        return list(outputs)
+        return with_loops(outputs)
     from pytensor.compile.mode import optdb
 
     graph = FunctionGraph(outputs=list(outputs), clone=False)
     optdb.query("+lower_xtensor").rewrite(graph)
-    return list(graph.outputs)
+    return with_loops(graph.outputs)
 
 
 def _has_named_axes(variable: Any) -> bool:

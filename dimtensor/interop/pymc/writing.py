@@ -18,6 +18,7 @@ from dimtensor.dist.supports import Real
 from dimtensor.errors import GraphError, InputError, build_message, listing
 from dimtensor.graph import Node
 from dimtensor.interop.extras import require
+from dimtensor.interop.pymc.drawing import Draw, kept, with_numbers
 from dimtensor.interop.pymc.lifted import PotentialTerm
 from dimtensor.interop.pymc.summed import Potentials
 from dimtensor.interop.pymc.transforms import support_transform
@@ -26,12 +27,10 @@ from dimtensor.model.density import raw_name, standard_of
 from dimtensor.model.missing import filled, missing_name
 from dimtensor.model.model import Model
 from dimtensor.model.variables import put
-from dimtensor.random.generator import generator
 from dimtensor.tensor.elementwise import equal, where
-from dimtensor.tensor.evaluate import function
 from dimtensor.tensor.functions import softmax
 from dimtensor.tensor.inputs import data as make_data
-from dimtensor.tensor.inputs import scalar, tensor
+from dimtensor.tensor.inputs import tensor
 from dimtensor.tensor.positional.border import from_shaped
 
 if TYPE_CHECKING:
@@ -347,7 +346,7 @@ class _Writing:
         def distribution(parameters: Any) -> Distribution:
             each = zip(parameters, axes, kinds, strict=False)
             tensors = [_read(p, batch, own, kind) for p, own, kind in each]
-            return law.of([t.node for t in tensors])
+            return law.of(with_numbers(nodes, [t.node for t in tensors]))
 
         def logp(value: Any, *parameters: Any) -> Any:
             x = from_shaped(_inside(value, d.categories), dims, categories=d.categories)
@@ -357,7 +356,7 @@ class _Writing:
                 term = where(stayed.all(without(dims, batch)), term, -np.inf)
             return term.to_shaped(list(batch))
 
-        draw = _Draw(law, [n.dtype for n in nodes], kinds, axes, dims, batch)
+        draw = Draw(law, nodes, axes, dims, batch)
         if "observed" not in options and not d.discrete and not isinstance(d.support, Real):
             options["default_transform"] = support_transform(name, dims, distribution)
             options["support_point"] = self._start(name, dims, distribution)
@@ -426,68 +425,4 @@ def _aligned(x: Any, batch: Dims, core: Dims = ()) -> Any:
 
 def _read(parameter: Any, batch: Dims, own: Dims, categories: Dim | None) -> DimTensor:
     """What `_aligned` made as a tensor again."""
-    return from_shaped(parameter[_kept(parameter.ndim, batch, own)], own, categories=categories)
-
-
-def _kept(ndim: int, batch: Dims, own: Dims) -> tuple[Any, ...]:
-    """An index that leaves out the axes of batch dims that a tensor has not."""
-    lead = ndim - len(without(own, batch))
-    dims = batch[len(batch) - lead :] if lead else ()
-    return tuple(slice(None) if dim in own else 0 for dim in dims)
-
-
-class _Draw:
-    """Draws of a distribution, for PyMC's generators: arrays in, an array out."""
-
-    def __init__(
-        self,
-        law: Any,
-        dtypes: list[str],
-        categories: list[Dim | None],
-        axes: list[Dims],
-        dims: Dims,
-        batch: Dims,
-    ):
-        self.law, self.dims, self.batch, self.axes = law, dims, batch, axes
-        self.inputs = [
-            tensor(f"parameter_{at}", dims=own, dtype=None if of else dtype, categories=of)
-            for at, (own, dtype, of) in enumerate(zip(axes, dtypes, categories, strict=True))
-        ]
-        self._function: Callable[..., Any] | None = None
-
-    def __deepcopy__(self, memo: Any) -> _Draw:
-        return self
-
-    def __call__(self, *parameters: Any, rng: np.random.Generator, size: Any = None) -> np.ndarray:
-        arrays = [np.asarray(p) for p in parameters[: len(self.axes)]]
-        whole = tuple(size) if size is not None else None
-        more = len(whole) - len(self.batch) if whole is not None else 0
-        if more <= 0:
-            return self._one(arrays, rng)
-        found = []
-        for at in np.ndindex(*whole[:more]):  # type: ignore[index]
-            found.append(self._one([self._part(p, n, at) for n, p in enumerate(arrays)], rng))
-        drawn = np.stack(found)
-        return drawn.reshape(*whole[:more], *drawn.shape[1:])  # type: ignore[index]
-
-    def _part(self, array: np.ndarray, number: int, at: tuple[int, ...]) -> np.ndarray:
-        """The parameter of one of many draws."""
-        expected = len(self.batch) + len(without(self.axes[number], self.batch))
-        while array.ndim > expected:
-            place = at[len(at) - (array.ndim - expected)]
-            array = array[place if array.shape[0] > 1 else 0]
-        return array
-
-    def _one(self, arrays: list[np.ndarray], rng: np.random.Generator) -> np.ndarray:
-        if self._function is None:
-            seed = scalar("seed", dtype="int64")
-            d = self.law.of([x.node for x in self.inputs])
-            value, _ = d.draw(generator(seed), self.dims)
-            value = value.codes if value.node.categories is not None else value
-            self._function = function([*self.inputs, seed], value, backend="python")
-        given = []
-        for array, own in zip(arrays, self.axes, strict=True):
-            array = array[_kept(array.ndim, self.batch, own)]
-            given.append(([str(dim.name or dim.short) for dim in own], array) if own else array)
-        found = self._function(*given, int(rng.integers(2**62)))
-        return np.asarray(found.transpose(*[str(dim.name or dim.short) for dim in self.dims]))
+    return from_shaped(parameter[kept(parameter.ndim, batch, own)], own, categories=categories)
