@@ -8,12 +8,12 @@ import polars as pl
 import pytest
 import scipy.stats as st
 import xarray as xr
-from scipy.special import expit, log_softmax
+from scipy.special import expit, gamma, log_softmax
 
 import dimtensor as dt
 from dimtensor import dist
 
-pytest.importorskip("formulae")
+formulae = pytest.importorskip("formulae")
 N = 24
 RNG = np.random.default_rng(7)
 TABLE = pd.DataFrame(
@@ -175,7 +175,53 @@ FAMILIES = {
     "beta": (
         "u", {"kappa": 4.0}, lambda: st.beta(4 * expit(ETA), 4 * (1 - expit(ETA))).logpdf(U)
     ),
+    "exponential": ("u", {}, lambda: st.expon(scale=MU).logpdf(U)),
+    "weibull": (
+        "u", {"alpha": 1.5},
+        lambda: st.weibull_min(1.5, scale=MU / gamma(1 + 1 / 1.5)).logpdf(U),
+    ),
+    "wald": ("u", {"lam": 2.0}, lambda: st.invgauss(MU / 2.0, scale=2.0).logpdf(U)),
+    "lognormal": ("u", {"sigma": 0.7}, lambda: st.lognorm(0.7, scale=MU).logpdf(U)),
+    "laplace": ("y", {"b": 1.2}, lambda: st.laplace(ETA, 1.2).logpdf(Y)),
+    "asymmetriclaplace": (
+        "y", {"b": 1.2, "kappa": 0.8},
+        lambda: st.laplace_asymmetric(0.8, ETA, 1 / 1.2).logpdf(Y),
+    ),
+    "exgaussian": (
+        "y", {"sigma": 1.2, "nu": 0.6}, lambda: st.exponnorm(0.5, ETA, 1.2).logpdf(Y)
+    ),
+    "vonmises": ("u", {"kappa": 1.5}, lambda: st.vonmises(1.5, ETA).logpdf(U)),
+    "beta_binomial": (
+        "p(k, n)", {"kappa": 4.0},
+        lambda: st.betabinom(6, 4 * expit(ETA), 4 * (1 - expit(ETA))).logpmf(K),
+    ),
+    "zero_inflated_poisson": ("k", {"psi": 0.8}, lambda: inflated(st.poisson(MU))),
+    "zero_inflated_negativebinomial": (
+        "k", {"psi": 0.8, "alpha": 2.0}, lambda: inflated(st.nbinom(2.0, 2.0 / (2.0 + MU)))
+    ),
+    "zero_inflated_binomial": ("p(k, n)", {"psi": 0.8}, lambda: inflated(st.binom(6, expit(ETA)))),
+    "hurdle_poisson": ("k", {"psi": 0.8}, lambda: behind_a_hurdle(st.poisson(MU))),
+    "hurdle_negativebinomial": (
+        "k", {"psi": 0.8, "alpha": 2.0},
+        lambda: behind_a_hurdle(st.nbinom(2.0, 2.0 / (2.0 + MU))),
+    ),
+    "hurdle_gamma": (
+        "u", {"psi": 0.8, "alpha": 3.0},
+        lambda: np.log(0.8) + st.gamma(3.0, scale=MU / 3.0).logpdf(U),
+    ),
+    "hurdle_lognormal": (
+        "u", {"psi": 0.8, "sigma": 0.7},
+        lambda: np.log(0.8) + st.lognorm(0.7, scale=MU).logpdf(U),
+    ),
 }  # fmt: skip
+
+
+def inflated(base):
+    return np.log(0.8 * base.pmf(K) + 0.2 * (K == 0))
+
+
+def behind_a_hurdle(base):
+    return np.where(K == 0, np.log(0.2), np.log(0.8) + base.logpmf(K) - np.log1p(-base.pmf(0)))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -232,6 +278,68 @@ def test_labels_in_order(link, cdf):
     np.testing.assert_allclose(found["g"], expected)
     drawn = fit.draw(200, seed=1)["prior"]["threshold"]
     assert (drawn.diff("threshold_dim") > 0).all()
+
+
+def test_cumulative_is_what_bambi_calls_ordinal():
+    one, other = (model("g ~ x", name) for name in ("ordinal", "cumulative"))
+    point = {"x": 0.4, "threshold": [-0.5, 0.7]}
+    assert densities(one, point) == densities(other, point)
+
+
+# -- what formulae does not read by itself ---------------------------------------------------------
+
+
+def designed(formula, by, point):
+    """The linear predictor of a model, and the same by the matrices of another formula."""
+    fit = model(formula)
+    drawn = fit.draw(1, seed=3)["prior"].isel(chain=0, draw=0)
+    design = formulae.design_matrices(by, TABLE)
+    total = 0.0
+    for name, term in design.common.terms.items():
+        found = drawn["Intercept" if term.kind == "intercept" else name].values
+        total = total + np.asarray(design.common[name]).reshape(N, -1) @ np.ravel(found)
+    if design.group is not None:
+        columns = np.asarray(design.group.design_matrix.todense())  # a sparse matrix
+        for name, term in design.group.terms.items():
+            found = drawn[point.get(name, name)]
+            (group,) = [dim for dim in found.dims if not str(dim).endswith("_dim")]
+            found = found.transpose(group, ...).sel({group: term.groups})
+            total = total + columns[:, design.group.slices[name]] @ np.ravel(found)
+    return drawn["y_linear"].values, total
+
+
+@pytest.mark.parametrize(
+    ("formula", "by"),
+    [
+        ("y ~ x + (x || county)", "y ~ x + (x | county)"),
+        ("y ~ g / x", "y ~ g + g:x"),
+        ("y ~ g / h", "y ~ g + g:h"),
+        ("y ~ log(u) + exp(z)", "y ~ np.log(u) + np.exp(z)"),
+        ("y ~ x + (1 | C(g))", "y ~ x + (1 | g)"),
+        ("y ~ C(g, Sum)", "y ~ C(g, Sum)"),
+        ("y ~ x * g + poly(z, 2) + scale(u)", "y ~ x * g + poly(z, 2) + scale(u)"),
+        ("y ~ x + (x | county / h)", "y ~ x + (x | county / h)"),
+    ],
+)
+def test_linear_predictors_are_those_of_the_matrices(formula, by):
+    names = {"1|g": "1|C(g)"} if "C(g))" in formula else {}
+    if "log" in formula:
+        drawn = model(formula).draw(1, seed=3)["prior"].isel(chain=0, draw=0)
+        found = drawn["y_linear"].values
+        expected = drawn["Intercept"].values + drawn["log(u)"].values * np.log(U)
+        expected = expected + drawn["exp(z)"].values * np.exp(TABLE["z"])
+    else:
+        found, expected = designed(formula, by, names)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_new_rows_of_nested_terms_and_contrasts():
+    for formula in ("y ~ g / x", "y ~ C(g, Sum) + (x || county)", "y ~ log(u) + (1 | C(g))"):
+        fit = model(formula)
+        drawn = fit.draw(4, seed=3)["prior"].to_dataset()
+        drawn["sigma"] = 1e-9 * drawn["sigma"]
+        again = fit.predict(drawn, TABLE, seed=1)["predictions"]["y"]
+        np.testing.assert_allclose(again.values, drawn["y_linear"].values, atol=1e-6)
 
 
 # -- predictions -----------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import dimtensor.dist as dist
 from dimtensor.errors import InputError, build_message, did_you_mean, listing
-from dimtensor.tensor.elementwise import exp, expm1, ndtr, reciprocal, sigmoid
+from dimtensor.tensor.elementwise import exp, expm1, gammaln, ndtr, reciprocal, sigmoid
 
 if TYPE_CHECKING:
     from dimtensor.dist.distribution import Distribution
@@ -54,7 +54,24 @@ class Family(NamedTuple):
 _REAL = ("identity", "log", "inverse")
 _POSITIVE = ("log", "identity", "inverse")
 _UNIT = ("logit", "probit", "cloglog")
-_HALF_CAUCHY = {"alpha": lambda scale: dist.HalfCauchy(1.0)}
+_HALF_CAUCHY: dict[str, Callable[[float], Distribution]] = {
+    "alpha": lambda scale: dist.HalfCauchy(1.0)
+}
+_SHARE: dict[str, Callable[[float], Distribution]] = {"psi": lambda scale: dist.Beta(2.0, 2.0)}
+_ABOUT_1 = lambda scale: dist.HalfNormal(1.0)  # noqa: E731
+
+
+def _gamma(mu: Any, p: Mapping[str, Any]) -> Distribution:
+    return dist.Gamma(p["alpha"], p["alpha"] / mu)
+
+
+def _weibull(mu: Any, p: Mapping[str, Any]) -> Distribution:
+    return dist.Weibull(p["alpha"], mu * exp(-gammaln(1.0 + 1.0 / p["alpha"])))
+
+
+def _beta_binomial(mu: Any, p: Mapping[str, Any]) -> Distribution:
+    return dist.BetaBinomial(p["trials"], mu * p["kappa"], (1.0 - mu) * p["kappa"])
+
 
 FAMILIES: dict[str, Family] = {
     "gaussian": Family(
@@ -90,8 +107,84 @@ FAMILIES: dict[str, Family] = {
     "negativebinomial": Family(
         "log", _POSITIVE, lambda mu, p: dist.NegativeBinomial(mu, p["alpha"]), _HALF_CAUCHY
     ),
-    "gamma": Family(
-        "log", _POSITIVE, lambda mu, p: dist.Gamma(p["alpha"], p["alpha"] / mu), _HALF_CAUCHY
+    "gamma": Family("log", _POSITIVE, _gamma, _HALF_CAUCHY),
+    "exponential": Family("log", _POSITIVE, lambda mu, p: dist.Exponential(scale=mu)),
+    "weibull": Family("log", _POSITIVE, _weibull, _HALF_CAUCHY),
+    "wald": Family(
+        "log",
+        _POSITIVE,
+        lambda mu, p: dist.Wald(mu, p["lam"]),
+        {"lam": lambda scale: dist.HalfCauchy(1.0)},
+    ),
+    "lognormal": Family(
+        "identity", _REAL, lambda mu, p: dist.LogNormal(mu, p["sigma"]), {"sigma": _ABOUT_1}
+    ),
+    "laplace": Family(
+        "identity",
+        _REAL,
+        lambda mu, p: dist.Laplace(mu, p["b"]),
+        {"b": lambda scale: dist.HalfNormal(scale)},
+        scaled=True,
+    ),
+    "asymmetriclaplace": Family(
+        "identity",
+        _REAL,
+        lambda mu, p: dist.AsymmetricLaplace(p["kappa"], mu, p["b"]),
+        {"b": lambda scale: dist.HalfNormal(1.0 / scale), "kappa": _ABOUT_1},
+        scaled=True,
+    ),
+    "exgaussian": Family(
+        "identity",
+        _REAL,
+        lambda mu, p: dist.ExGaussian(mu, p["sigma"], p["nu"]),
+        {
+            "sigma": lambda scale: dist.HalfNormal(scale),
+            "nu": lambda scale: dist.HalfNormal(scale),
+        },
+        scaled=True,
+    ),
+    "vonmises": Family(
+        "identity", _REAL, lambda mu, p: dist.VonMises(mu, p["kappa"]), {"kappa": _ABOUT_1}
+    ),
+    "beta_binomial": Family(
+        "logit", _UNIT, _beta_binomial, {"kappa": lambda scale: dist.HalfCauchy(1.0)}
+    ),
+    "zero_inflated_poisson": Family(
+        "log", _POSITIVE, lambda mu, p: dist.zero_inflated(dist.Poisson(mu), p["psi"]), _SHARE
+    ),
+    "zero_inflated_negativebinomial": Family(
+        "log",
+        _POSITIVE,
+        lambda mu, p: dist.zero_inflated(dist.NegativeBinomial(mu, p["alpha"]), p["psi"]),
+        _HALF_CAUCHY | _SHARE,
+    ),
+    "zero_inflated_binomial": Family(
+        "logit",
+        _UNIT,
+        lambda mu, p: dist.zero_inflated(dist.Binomial(p["trials"], mu), p["psi"]),
+        _SHARE,
+        lambda eta, p: dist.zero_inflated(dist.Binomial(p["trials"], logit_p=eta), p["psi"]),
+    ),
+    "hurdle_poisson": Family(
+        "log", _POSITIVE, lambda mu, p: dist.hurdle(dist.Poisson(mu), p["psi"]), _SHARE
+    ),
+    "hurdle_negativebinomial": Family(
+        "log",
+        _POSITIVE,
+        lambda mu, p: dist.hurdle(dist.NegativeBinomial(mu, p["alpha"]), p["psi"]),
+        _HALF_CAUCHY | _SHARE,
+    ),
+    "hurdle_gamma": Family(
+        "log",
+        _POSITIVE,
+        lambda mu, p: dist.hurdle(_gamma(mu, p), p["psi"]),
+        _HALF_CAUCHY | _SHARE,
+    ),
+    "hurdle_lognormal": Family(
+        "identity",
+        _REAL,
+        lambda mu, p: dist.hurdle(dist.LogNormal(mu, p["sigma"]), p["psi"]),
+        {"sigma": _ABOUT_1, **_SHARE},
     ),
     "beta": Family(
         "logit",
@@ -110,6 +203,11 @@ FAMILIES: dict[str, Family] = {
         by_logit=lambda eta, p: dist.OrderedLogistic(eta, p["threshold"], p["over"]),
     ),
 }
+
+
+# those whose response is p(successes, trials)
+OF_TRIALS = ("binomial", "beta_binomial", "zero_inflated_binomial")
+FAMILIES["cumulative"] = FAMILIES["ordinal"]
 
 
 def family_of(name: str, link: str | None) -> tuple[Family, str]:

@@ -13,11 +13,13 @@ from dimtensor.dims import Dim
 from dimtensor.dist.distribution import Distribution
 from dimtensor.errors import InputError, build_message, did_you_mean, listing
 from dimtensor.interop.extras import require
-from dimtensor.interop.formulas.families import Family, family_of, response_of
+from dimtensor.interop.formulas.families import OF_TRIALS, Family, family_of, response_of
+from dimtensor.interop.formulas.grammar import FUNCTIONS, column_of, described
 from dimtensor.interop.formulas.priors import Scales
 from dimtensor.interop.formulas.tables import (
     as_pandas,
     check_levels,
+    columns_of,
     groups_of,
     levels_of,
     numbers_of,
@@ -171,7 +173,7 @@ class _Terms:
     def _group(self, factor: Any) -> Dim:
         if factor.name in self.factors:
             return self.factors[factor.name][0]
-        names = [component.name for component in factor.components]
+        names = [column_of(component.name) for component in factor.components]
         if any(name not in self.table for name in names):
             raise InputError(f"groups of a formula are columns of the table, not {factor.name}")
         common = {} if self.design.common is None else self.design.common.terms
@@ -197,6 +199,7 @@ class _Terms:
         parts = {name: (common[name], has_dim) for name, has_dim in self.common.items()}
         parts |= self.within
         used = {name for term, _ in parts.values() for name in term.var_names}
+        used &= set(self.table.columns)  # others are names of the caller
         used |= {name for _, names in self.factors.values() for name in names}
         frame = as_pandas(table, used | set(self.extra))
         check_levels(frame, self.levels)
@@ -252,7 +255,12 @@ def from_formula(
         Of pandas, polars, or what else narwhals knows.
     family : str
         Of the response: ``"gaussian"``, ``"t"``, ``"bernoulli"``, ``"binomial"``, ``"poisson"``,
-        ``"negativebinomial"``, ``"gamma"``, ``"beta"``, ``"categorical"`` or ``"ordinal"``.
+        ``"negativebinomial"``, ``"gamma"``, ``"beta"``, ``"categorical"``, ``"ordinal"`` (or
+        ``"cumulative"``), ``"exponential"``, ``"weibull"``, ``"wald"``, ``"lognormal"``,
+        ``"laplace"``, ``"asymmetriclaplace"``, ``"exgaussian"``, ``"vonmises"``,
+        ``"beta_binomial"``; ``"poisson"``, ``"binomial"`` and ``"negativebinomial"`` after
+        ``"zero_inflated_"``, and the first, the third, ``"gamma"`` and ``"lognormal"`` after
+        ``"hurdle_"``.
     link : str, optional
         ``"identity"``, ``"log"``, ``"inverse"``, ``"logit"``, ``"probit"`` or ``"cloglog"``, where
         the family has it.
@@ -313,13 +321,21 @@ def _read(formula: str, data: Any) -> tuple[pd.DataFrame, Any]:
     Functions that it calls are those of the caller of :func:`from_formula`.
     """
     formulae = require("formulae", "formula", "dt.from_formula")
+    lacking: set[str] = set()
     try:
-        used = formulae.model_description(formula).var_names
-        table = as_pandas(data, used)
-        design = formulae.design_matrices(formula, table, na_action="error", env=2)
+        environment = formulae.environment.Environment.capture(2)
+        description = described(formula)
+        known = set(columns_of(data))
+        # what is no column may be a name of the caller, or of formulae
+        lacking = description.var_names - known
+        table = as_pandas(data, description.var_names & known)
+        space = environment.with_outer_namespace(FUNCTIONS)
+        design = formulae.matrices.DesignMatrices(description, table, space)
     except InputError:
         raise
     except Exception as error:  # formulae raises what its parser and the functions called raise
+        if lacking and isinstance(error, (KeyError, NameError)):
+            as_pandas(data, lacking)  # has the error
         raise InputError(
             build_message(
                 f"the formula {formula!r} cannot be read", [("formulae says", str(error))]
@@ -334,14 +350,14 @@ def _response(terms: _Terms, family: str, chosen: Family, link: str) -> tuple[Di
     """The random variable of the response, and what is observed of it."""
     response = terms.design.response
     name = response.name
-    if family in ("categorical", "ordinal"):
+    if family in ("categorical", "cumulative", "ordinal"):
         return _labels(terms, family, chosen, link)
     numbers_of(name, lambda: response.design_matrix)
     seen = np.asarray(response.design_matrix).reshape(len(terms.table), -1)
     parameters: dict[str, Any] = {}
-    if family == "binomial":
+    if family in OF_TRIALS:
         if response.kind != "proportion":
-            raise InputError("the response of a binomial formula is p(successes, trials)")
+            raise InputError(f"the response of a {family} formula is p(successes, trials)")
         name, trials = (argument.strip() for argument in name[name.index("(") + 1 : -1].split(","))
         many = seen[:, 1]
         parameters["trials"] = many[0]

@@ -13,6 +13,22 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+def columns_of(table: Any) -> list[str]:
+    """The names of the columns of a table of any library."""
+    return list(_frame(table).columns)
+
+
+def _frame(table: Any) -> Any:
+    import narwhals.stable.v2 as nw
+
+    try:
+        return nw.from_native(table, eager_only=True)
+    except TypeError:
+        raise InputError(
+            f"a formula reads a table of pandas, polars or the like, not {type(table).__name__}"
+        ) from None
+
+
 def as_pandas(table: Any, names: Iterable[str]) -> pd.DataFrame:
     """Columns of a table of any library, for formulae, which reads those of pandas.
 
@@ -21,15 +37,9 @@ def as_pandas(table: Any, names: Iterable[str]) -> pd.DataFrame:
     InputError
         If it is no table, lacks a column, or values are missing.
     """
-    import narwhals.stable.v2 as nw
     import pandas as pd
 
-    try:
-        frame = nw.from_native(table, eager_only=True)
-    except TypeError:
-        raise InputError(
-            f"a formula reads a table of pandas, polars or the like, not {type(table).__name__}"
-        ) from None
+    frame = _frame(table)
     columns = {}
     for name in sorted(set(names) - {""}):  # the name that formulae gives to numbers
         if name not in frame.columns:
