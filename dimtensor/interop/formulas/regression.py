@@ -331,7 +331,7 @@ def _read(formula: str, data: Any) -> tuple[pd.DataFrame, Any]:
         table = as_pandas(data, description.var_names & known)
         space = environment.with_outer_namespace(FUNCTIONS)
         design = formulae.matrices.DesignMatrices(description, table, space)
-    except InputError:
+    except (InputError, ImportError):
         raise
     except Exception as error:  # formulae raises what its parser and the functions called raise
         if lacking and isinstance(error, (KeyError, NameError)):
