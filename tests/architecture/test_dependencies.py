@@ -22,8 +22,8 @@ OWN = {"dimtensor", "tests", "tools", "cases", "shapes", "conftest", "probabilis
 # what JAX, BlackJAX and nutpie bring
 WITH_ANOTHER = {"jaxlib": "jax", "optax": "blackjax", "pyarrow": "nutpie"}
 # IPython is asked where it runs already; mpmath prints numbers anew; pymc-extras is timed beside us
-# where it is installed, and asks for an earlier PyMC than ours
-NOT_NEEDED = {"IPython", "mpmath", "pymc_extras"}
+# where it is installed, and asks for an earlier PyMC than ours; type checkers bring _typeshed
+NOT_NEEDED = {"IPython", "mpmath", "pymc_extras", "_typeshed"}
 
 
 def project():
