@@ -169,3 +169,34 @@ def test_what_is_masked_outside_stays_so_where_its_variable_is_captured():
     np.testing.assert_allclose(found, 2 * (a + b * c) * 0.7)
     expected = 0.7 + sum((v * k).mean() + v[v > k].sum() for k in (0.5, -1.0, 2.0))
     np.testing.assert_allclose(end, expected)
+
+
+@pytest.mark.parametrize("backend", ["python", pytest.param("numba", marks=pytest.mark.compiled)])
+def test_what_a_mask_leaves_in_a_step_is_of_another_length_in_each(backend):
+    y = dt.tensor("y")
+
+    def step(s, k, x, exp):
+        return 0.5 * s + exp(0.1 * s * x[x > k]).sum() + x[x > k].sum() / 3.0
+
+    def total(v, s=0.7):
+        for k in v:
+            s = s + v[v > k].sum() / 3.0
+        return s
+
+    def path(v, s=0.7):
+        for k in v:
+            s = step(s, k, v, np.exp)
+        return s
+
+    values = np.array([0.7, -1.2, 2.5, 0.3])
+    added = dt.reduce(lambda s, k: s + x[x > k].sum() / 3.0, y, x, over=T)
+    carried = dt.reduce(lambda s, k: step(s, k, x, dt.exp), y, x, over=T)
+    f = dt.function(
+        [x, y], [added, carried, dt.grad(added, x), dt.grad(carried, x)], backend=backend
+    )
+    found = f(values, 0.7)
+    for value, gradient, oracle in zip(found[:2], found[2:], (total, path), strict=True):
+        np.testing.assert_allclose(value, oracle(values))
+        units = 1e-6 * np.eye(4)
+        expected = [(oracle(values + u) - oracle(values - u)) / 2e-6 for u in units]
+        np.testing.assert_allclose(gradient, expected, rtol=1e-6, atol=1e-7)

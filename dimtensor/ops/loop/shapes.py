@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from pytensor.graph.basic import Apply, Constant, Variable
@@ -11,6 +11,7 @@ from pytensor.tensor.basic import stack as as_vector
 from pytensor.tensor.rewriting.shape import ShapeFeature
 from pytensor.tensor.shape import Shape, Shape_i
 from pytensor.tensor.subtensor import Subtensor
+from pytensor.tensor.type import TensorType
 
 from dimtensor.ops.graphs import replaced
 
@@ -34,6 +35,34 @@ def _without_what_they_are_of(feature: ShapeFeature, lengths: list[Variable]) ->
         and isinstance(getattr(v.owner.inputs[0].owner, "op", None), Subtensor)
     }
     return replaced(lengths, shapes)
+
+
+def is_of_one_length(variable: Variable, varying: Collection[Variable]) -> bool:
+    """Whether the axes of a variable of a step are as long in every step, as those of a trace are.
+
+    Parameters
+    ----------
+    variable : Variable
+    varying : collection of Variable
+        States and elements, which have one shape themselves. What a mask leaves, say, has not.
+    """
+    if not isinstance(variable.type, TensorType):
+        return False
+    if None not in variable.type.shape:
+        return True
+    stack: list[Variable] = list(lengths_of([variable])[0])
+    while stack:
+        length = stack.pop()
+        if length in varying:
+            return False
+        node = length.owner
+        if node is None:
+            continue
+        if not isinstance(node.op, (Shape, Shape_i)):
+            stack.extend(node.inputs)
+        elif node.inputs[0] not in varying:  # of which nothing says the length but itself
+            stack.extend(ancestors([node.inputs[0]]))
+    return True
 
 
 def scan_shapes(op: Any, node: Apply, shapes: Sequence[Any]) -> list[Any]:

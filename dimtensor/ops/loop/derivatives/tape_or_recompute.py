@@ -23,6 +23,7 @@ from dimtensor.graph.dtypes import is_float
 from dimtensor.ops.batching import over_batch
 from dimtensor.ops.facts import facts_of
 from dimtensor.ops.graphs import inputs_of
+from dimtensor.ops.loop.shapes import is_of_one_length
 from dimtensor.traversal import reached
 
 _ELEMENTWISE = (Elemwise, DimShuffle, CAReduce)
@@ -156,13 +157,13 @@ def split(
     kept = [k for k in range(len(states)) if k not in sums]
     stops.update(next_states[k] for k in kept)
     given: list[Variable] = []
-    moved = False
+    moved, steps = False, {*states, *elements}
     for wanted in [*traced, *sums.values()]:
         if wanted in sums.values() and wanted.type.ndim:
             leaves = _factors(wanted, depends)
         else:
             leaves = None if wanted in stops else _leaves(wanted, stops, depends)
-        if leaves is None or not all(v in elements or _traceable(v) for v in leaves):
+        if leaves is None or not all(v in elements or is_of_one_length(v, steps) for v in leaves):
             leaves = [wanted]
         elif leaves:
             moved = True
@@ -259,7 +260,3 @@ def _leaves(
     if not worth or len(leaves) > _MOST_LEAVES or wanted in leaves:
         return None
     return leaves
-
-
-def _traceable(variable: Variable) -> bool:
-    return isinstance(variable.type, TensorType)

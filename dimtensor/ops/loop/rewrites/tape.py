@@ -26,6 +26,7 @@ from dimtensor.ops.graphs import inputs_of, replace_variables
 from dimtensor.ops.loop.capture import converted
 from dimtensor.ops.loop.node import Given, ScanGraph, Trace
 from dimtensor.ops.loop.op import Scan
+from dimtensor.ops.loop.shapes import is_of_one_length
 from dimtensor.traversal import reached
 
 _VIEWS = (DimShuffle, Alloc, DisconnectedGrad)
@@ -202,6 +203,7 @@ def _worth_saving(
     """Intermediates that the backward loop uses and could not recompute in a few operations."""
     moving = {part.variable for part in before.states}
     moving |= {part.variable for part in before.elements}
+    varying = set(moving)
     needed: dict[Variable, None] = {}
     nodes = io_toposort(after.inner, after.outputs)
     for node in nodes:
@@ -218,6 +220,8 @@ def _worth_saving(
             continue
         if known[variable] not in moving:
             continue  # the same in every step
+        if not is_of_one_length(known[variable], varying):
+            continue
         if _operations(variable, set(saved)) > _LEAST:
             smaller = _of_fewer_axes(variable)
             saved += [v for v in smaller or [variable] if v not in saved and v.owner is not None]
