@@ -383,3 +383,22 @@ def test_draws_and_statistics_are_those_that_nutpie_reads(options):
     assert found["sample_stats"].attrs["inference_library_version"] == nutpie.__version__
     settings = expected["sample_stats"].attrs["inference_library_settings"]
     assert found["sample_stats"].attrs["inference_library_settings"] == settings
+
+
+@pytest.mark.slow
+def test_loops_that_listen_for_signals_do_not_keep_the_sampler_waiting():
+    """A loop of many rounds takes Python's lock at times, and four threads do."""
+    x = dt.scalar("x")
+    state = {"round": dt.data(0.0), "at": 2.0 * x}
+    state = dt.while_loop(
+        lambda s: s["round"] < 9000.0,
+        lambda s: {"round": s["round"] + 1.0, "at": 0.99 * s["at"] + 0.01 * x},
+        state,
+        max_steps=9000,
+    )
+    model = dt.LogDensity({"x": -0.5 * state["at"] ** 2}, {x: dt.real})  # it ends at x
+    options = {"tune": 200, "chains": 4, "report": False, **QUIET}
+    post = dt.sample(model, draws=300, **options)
+    drawn = post["posterior"]["x"].values
+    assert abs(drawn.mean()) < 0.25
+    assert 0.8 < drawn.std() < 1.2
