@@ -39,6 +39,8 @@ FALLS_BACK = {
     "reference_models/loops/test_random_walk.py::test_walking_until_a_border": "generators",
     "reference_models/loops/test_random_walk.py::test_walks_in_walks": "generators",
     "ops/loop/test_backends.py::test_without_kernels": "generators",
+    "kernels/test_arithmetic.py::test_complex_numbers_keep_their_zeros_and_infinities":
+        "complex numbers",
     "graph/optable/test_compiled.py::test_complex_values": "complex numbers",
     "graph/optable/test_edges.py::test_values_at_the_edges_when_compiled": "complex numbers",
 }  # fmt: skip
