@@ -68,6 +68,10 @@ class ArithmeticMixin(TensorHandle):
         return elemwise("mod", other, self)
 
     def __pow__(self, other: Any) -> DimTensor:
+        if type(other) is int and other in (2, 3) and is_complex(self.node.dtype):
+            # as NumPy computes it; products have derivatives of complex numbers
+            squared = elemwise("multiply", self, self)
+            return squared if other == 2 else elemwise("multiply", self, squared)
         return elemwise("power", self, other)
 
     def __rpow__(self, other: Any) -> DimTensor:

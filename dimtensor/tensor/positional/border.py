@@ -20,6 +20,7 @@ from dimtensor.graph.dtypes import valid_dtype
 from dimtensor.lower import AxisOrder, Lowering, transpose
 from dimtensor.lower.border import named_variable, roots_of, stand_for, without_assertions
 from dimtensor.lower.lifted import LiftedGraph
+from dimtensor.ops.derivatives.closed import complex_parts_closed
 from dimtensor.tensor.handle import wrap
 from dimtensor.upstream.pytensor import xtensor_class
 from dimtensor.values.labelled import axis_names
@@ -73,7 +74,7 @@ def to_shaped(node: Node, order: Dims) -> Any:
 
         for condition, check in lowering.checks:
             variable = Assert(check.message)(variable, condition)
-    return variable
+    return complex_parts_closed(variable)
 
 
 def from_shaped(
