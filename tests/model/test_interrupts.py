@@ -19,6 +19,7 @@ _PATIENCE = 100.0
 MODEL = """
 import os, signal, sys, threading, time
 import numpy as np
+import xarray  # an import that is interrupted can leave a library that is half there
 import dimtensor as dt
 from dimtensor import dist
 
