@@ -28,14 +28,16 @@ def with_an_element(
         length = ctx.length(dim)
         ctx.check(node, pt.gt(length, 0), dim)
         shape: list[Any] = [1 if d is dim else ctx.length(d) for d in axes]
-        last = pt.full(shape, _loser(largest, x.type.dtype), dtype=x.type.dtype)
+        last = pt.alloc(_loser(largest, x.type.dtype), *shape)
         x = pt.concatenate([x, last], axis=axes.index(dim))
     return x
 
 
-def _loser(lowest: bool, dtype: str) -> Any:
+def _loser(lowest: bool, dtype: str) -> np.ndarray:
     if np.dtype(dtype).kind == "f":
-        return -np.inf if lowest else np.inf
-    if dtype == "bool":
-        return not lowest
-    return np.iinfo(dtype).min if lowest else np.iinfo(dtype).max
+        value: Any = -np.inf if lowest else np.inf
+    elif dtype == "bool":
+        value = not lowest
+    else:
+        value = np.iinfo(dtype).min if lowest else np.iinfo(dtype).max
+    return np.asarray(value, dtype=dtype)

@@ -49,6 +49,22 @@ def test_extreme_over_what_a_mask_leaves() -> None:
             found.eval({X: -FIVE})
 
 
+DTYPES = ["bool", "int8", "int64", "uint8", "uint64", "float32", "float64"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_extremes_over_what_a_mask_leaves_of_each_dtype(backend: str, dtype: str) -> None:
+    y = dt.tensor("y", dims=OBS, dtype=dtype)
+    left = y[X > 1.5]
+    f = dt.function([X, y], [getattr(left, name)() for name in ("min", "max")], backend=backend)
+    for values in ([1, 0, 1], [0, 0, 0], [1, 1, 1]):
+        given = np.array([0, *values, 1], dtype=dtype)
+        found = f(np.array([1.0, 2.0, 3.0, 4.0, 0.0]), given)
+        assert [x.item() for x in found] == [min(given[1:4]), max(given[1:4])]
+        assert {str(x.dtype) for x in found} == {dtype}
+
+
 @pytest.mark.parametrize("length", [None, 0])
 def test_what_has_a_value_over_no_positions(length: int | None) -> None:
     y = dt.tensor("y", dims=dt.Dim("k", length=length))
