@@ -375,6 +375,16 @@ UNUSED_STATES: dict[str, tuple[Any, list, list]] = {
         ).traces[0][:2].sum(),
         [0, 0.8, 0], [0, 1, 0],
     ),
+    "a probability of zero": (
+        # 2 log(1.5 w), by minus infinity: all of the state is used, but with a weight of zero
+        lambda w: scan(
+            lambda s, e: (
+                [pt.log(pt.exp(s[0] + pt.log(w[1] * np.array([1.0, 0.0, 0.5]) * e[0])).sum())], []
+            ),
+            [pt.constant(0.0)], [pt.constant([1.0, 1.0])],
+        ).states[0],
+        [0, 2 / 1.3, 0], [0, -2 / 1.3**2, 0],
+    ),
 }  # fmt: skip
 
 

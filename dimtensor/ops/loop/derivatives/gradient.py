@@ -165,7 +165,7 @@ class _Step:
         live = _live_states(op, step, len(cotangents[1]), wanted)
         step.adjoints = {i: v.type() for i, v in enumerate(step.states) if live[i]}
         step.cotangents = {k: outputs[n + k].type() for k in step.traced}
-        seeds = seed_flows(step.adjoints, step.cotangents, used, whole)
+        seeds = seed_flows(step.adjoints, step.cotangents, used, whole[1])
         ends = [*(outputs[i] for i in step.adjoints), *(outputs[n + k] for k in step.cotangents)]
         if ends:
             step._differentiate(ends, seeds, wanted)

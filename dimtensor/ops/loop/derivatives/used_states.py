@@ -19,7 +19,7 @@ from pytensor.tensor.reshape import JoinDims, SplitDims
 from pytensor.tensor.shape import Reshape, SpecifyShape
 from pytensor.tensor.subtensor import IncSubtensor
 
-from dimtensor.ops.derivatives.flow import MOSTLY, SPARSE, USED, Flow, is_continuous
+from dimtensor.ops.derivatives.flow import MOSTLY, SPARSE, Flow, is_continuous
 from dimtensor.ops.derivatives.scalars.elementwise import STEPS
 from dimtensor.ops.special import Vanishing
 from dimtensor.traversal import reached
@@ -62,19 +62,15 @@ def seed_flows(
     adjoints: dict[int, Variable],
     cotangents: dict[int, Variable],
     used: Sequence[bool],
-    whole: Any,
+    traces: Sequence[bool],
 ) -> list[Flow]:
-    """What is known of the adjoints of next states and of the cotangents of traces, by number.
+    """Adjoints of next states and cotangents of traces, by number, with whether they have zeros.
 
-    Of which states all elements are used is given for those of each step, and with that of the
-    traces for those of the last one.
+    Where all elements are used, the factors are those of other steps, and may be zero.
     """
-    finals, traces = whole[0], whole[1]
-    found = [
-        Flow(v, None, SPARSE if not used[i] else USED if finals[i] else MOSTLY)
-        for i, v in adjoints.items()
-    ]
-    return [*found, *(Flow(v, None, USED if traces[k] else SPARSE) for k, v in cotangents.items())]
+    given = [(v, used[i]) for i, v in adjoints.items()]
+    given += [(v, traces[k]) for k, v in cotangents.items()]
+    return [Flow(v, None, MOSTLY if whole else SPARSE) for v, whole in given]
 
 
 def _read_by(states: Sequence[Variable], output: Variable) -> set[int]:
