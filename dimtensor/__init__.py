@@ -18,6 +18,7 @@ from dimtensor.dims import RenamedDim as RenamedDim
 from dimtensor.dims import SelDim as SelDim
 from dimtensor.dims import SortedDim as SortedDim
 from dimtensor.dims import time as time
+from dimtensor.dims.calendar import CalendarParts as _CalendarParts
 from dimtensor.errors import BroadcastWarning as BroadcastWarning
 from dimtensor.errors import CheckError as CheckError
 from dimtensor.errors import DimError as DimError
@@ -50,6 +51,10 @@ def _all_names() -> dict[str, Any]:
     found = {"dist": dist, **{name: x for name, x in public.items() if not name.startswith("_")}}
     globals().update(found)
     return found
+
+
+# a calendar part may be what is asked for before any tensor is made
+_CalendarParts._tensors = staticmethod(lambda: import_module("dimtensor.tensor.along.time"))
 
 
 def __getattr__(name: str) -> Any:

@@ -37,18 +37,20 @@ class CalendarParts:
 
     __slots__ = ()
 
-    # make a tensor of labels, of the dim, positions among labels, and the dim of these; and one of
-    # values, of the dim, the values and a name; set where tensors are made
-    _tensor_of_labels: ClassVar[Callable[..., Any]]
-    _tensor_of_values: ClassVar[Callable[..., Any]]
+    _tensors: ClassVar[Callable[[], Any]]  # gives the module that makes them; set by the package
 
     @property
     def _dim(self) -> Dim:
         return self  # type: ignore[return-value]
 
+    def _tensor_of_labels(self, codes: np.ndarray, groups: Dim) -> Any:
+        return CalendarParts._tensors().tensor_of_labels(self._dim, codes, groups)
+
+    def _tensor_of_values(self, values: np.ndarray, name: str) -> Any:
+        return CalendarParts._tensors().tensor_of_values(self._dim, values, name)
+
     def _part(self, name: str) -> Any:
-        codes, groups = calendar_part(self._dim, name)
-        return self._tensor_of_labels(self, codes, groups)
+        return self._tensor_of_labels(*calendar_part(self._dim, name))
 
     def _values(self, name: str) -> Any:
         dates = date_index(self._dim, name)
@@ -57,11 +59,10 @@ class CalendarParts:
         else:
             found = getattr(dates, OF_PANDAS.get(name, name))
         dtype = bool if name in CONDITIONS else np.int64
-        return self._tensor_of_values(self, np.asarray(found, dtype=dtype), name)
+        return self._tensor_of_values(np.asarray(found, dtype=dtype), name)
 
     def _found(self, name: str, labels: Any) -> Any:
-        codes, groups = among_found(name, labels)
-        return self._tensor_of_labels(self, codes, groups)
+        return self._tensor_of_labels(*among_found(name, labels))
 
     @property
     def year(self) -> Any:
@@ -234,7 +235,7 @@ class CalendarParts:
         years = dates.to_period("Y")
         begin, end = years.start_time, (years + 1).start_time
         found = dates.year + (dates - begin) / (end - begin)
-        return self._tensor_of_values(self, np.asarray(found, dtype=float), "decimal_year")
+        return self._tensor_of_values(np.asarray(found, dtype=float), "decimal_year")
 
     @property
     def date(self) -> Any:
@@ -371,7 +372,7 @@ class CalendarParts:
         }
         return IsoCalendar(
             *(
-                self._tensor_of_labels(self, *in_range(name, values, ends))
+                self._tensor_of_labels(*in_range(name, values, ends))
                 for name, (values, ends) in columns.items()
             )
         )

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Coords, Dim, dim_labels, find_dim
-from dimtensor.dims.calendar import CalendarParts
 from dimtensor.dims.dates import date_index
 from dimtensor.errors import DimError, InputError, LabelError, build_message
 from dimtensor.graph import Node, make
@@ -33,10 +32,6 @@ def tensor_of_labels(dim: Dim, codes: np.ndarray, groups: Dim) -> DimTensor:
 def tensor_of_values(dim: Dim, values: np.ndarray, name: str) -> DimTensor:
     """Known numbers along a dim."""
     return data(values, dims=dim, name=name)
-
-
-CalendarParts._tensor_of_labels = staticmethod(tensor_of_labels)
-CalendarParts._tensor_of_values = staticmethod(tensor_of_values)
 
 
 class Resample(GroupBy):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -35,12 +35,11 @@ class DateParts(CalendarParts):
     def _dim(self) -> Dim:
         return self._categories
 
-    # the parts are made with what they are parts of, here this object itself
-    def _tensor_of_labels(self, of: Any, codes: np.ndarray, groups: Dim) -> DimTensor:
-        return self._looked_up(CalendarParts._tensor_of_labels(self._dim, codes, groups))
+    def _tensor_of_labels(self, codes: np.ndarray, groups: Dim) -> DimTensor:
+        return self._looked_up(super()._tensor_of_labels(codes, groups))
 
-    def _tensor_of_values(self, of: Any, values: np.ndarray, name: str) -> DimTensor:
-        return self._looked_up(CalendarParts._tensor_of_values(self._dim, values, name))
+    def _tensor_of_values(self, values: np.ndarray, name: str) -> DimTensor:
+        return self._looked_up(super()._tensor_of_values(values, name))
 
     def _looked_up(self, part: DimTensor) -> DimTensor:
         return part.sel({self._dim: self._labels})
