@@ -761,6 +761,28 @@ def test_arrays_that_are_filled_later_start_as_zeros():
     assert nests(f).native
 
 
+def test_arrays_of_negative_lengths_are_pytensors_errors():
+    x, k = pt.vector("x"), pt.lscalar("k")
+
+    def step(v, k):
+        return pt.ones(k).cumsum().sum() * v
+
+    made = [
+        pt.zeros(x.shape[0] - 2)[:1].set(1.0),
+        pt.alloc(x.sum(), k, 2),
+        pt.eye(k),
+        pytensor.scan(step, [x], None, [k], return_updates=False),
+    ]
+    for each in made:
+        f = pytensor.function([x, k], each, mode=STRICT, on_unused_input="ignore")
+        f(np.ones(3), 2)
+        with pytest.raises(ValueError, match="does not fit the lengths"):
+            f(np.ones(1), -3)
+    f = pytensor.function([x], made[0], mode=LOOSE)
+    with pytest.raises(ValueError, match="negative dimensions"):
+        f(np.ones(1))
+
+
 def test_the_gradient_of_a_look_up_goes_through_its_observations_once(rng):
     """What it adds to, the gradient of a prior, is computed later than the likelihood."""
     x, at = pt.tensor("x", shape=(5,)), pt.tensor("at", shape=(40,), dtype="int64")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.traversal import ancestors
-from pytensor.tensor.basic import Alloc, MakeVector
+from pytensor.tensor.basic import Alloc, Eye, MakeVector
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.shape import Shape, SpecifyShape
 from pytensor.tensor.subtensor import (
@@ -32,6 +32,7 @@ from dimtensor.kernels.ir.nodes import (
     Expression,
     For,
     If,
+    Length,
     Raise,
     Statement,
     Var,
@@ -70,6 +71,7 @@ class GuardedEmitter(Emitter):
         self._compared: set[tuple[Expression, Expression]] = set()
         self._defined: dict[Expression, Expression] = {}
         self._ranges: set[tuple[Any, ...]] = set()
+        self._signed: set[Expression] = set()
 
     def named(self, length: Expression, early: bool) -> Var:
         name = super().named(length, early)
@@ -85,6 +87,8 @@ class GuardedEmitter(Emitter):
     def _call(self, task: Task) -> None:
         assert task.node is not None
         self._guard(task.node.inputs)
+        if isinstance(task.node.op, (Alloc, Eye)):
+            self._guard_new(task.node)
         self._compare_cores(task.node)
         results = set(task.node.outputs)
         self._compare_promised(task.node, lambda v, axis: v not in results or _is_static(v, axis))
@@ -117,6 +121,8 @@ class GuardedEmitter(Emitter):
     def _guard_node(self, node: Apply) -> None:
         op = node.op
         self._compare_promised(node)
+        if isinstance(op, (Alloc, Eye)):
+            self._guard_new(node)
         if isinstance(op, Alloc):
             for axis, length in enumerate(node.inputs[1:]):
                 self._compare(self.element(length, (), self.top), node.outputs[0], axis)
@@ -178,6 +184,18 @@ class GuardedEmitter(Emitter):
     def _refuse_if(self, condition: Expression, message: str = UNFIT) -> None:
         error = "ValueError" if message == UNFIT else "IndexError"
         self.lines.append(If(condition, (Raise(error, message),)))
+
+    def _guard_new(self, node: Apply) -> None:
+        """An array that is made has no length below 0, before there is memory for it."""
+        for length in node.inputs[1:] if isinstance(node.op, Alloc) else node.inputs[:2]:
+            value = self.element(length, (), self.top)
+            value = self._defined.get(value, value)
+            if known(value) is None and not isinstance(value, Length) and value not in self._signed:
+                self._signed.add(value)
+                lines = self.early if self.is_early(value) else self.lines
+                lines.append(If(op("<", value, ZERO), (Raise("ValueError", UNFIT),)))
+            elif (known(value) or 0) < 0:
+                raise UnsupportedGraph(f"an array of length {known(value)}")
 
     def _compare_cores(self, node: Apply) -> None:
         """Compare the lengths that a signature gives one name, such as both of a square matrix."""
