@@ -30,8 +30,11 @@ from dimtensor.kernels.native.values import (
 OUT_OF_MEMORY = 1
 # arrays of known lengths of up to so many bytes live in the frame of the function
 _FRAME_BYTES = 2048
+# those of up to so many share one block of the heap, which has at most so many
+_SHARED_BYTES, _BLOCK_BYTES = 2**15, 2**20
+_LINE = 64  # of the cache
 
-_HELD = "%held"
+_HELD, _SHARED = "%held", "%shared"
 
 
 class Arrays(Expressions):
@@ -43,7 +46,9 @@ class Arrays(Expressions):
         super().__init__(builder, operations)
         self.function = function
         self._depth = 0
-        self._held = 0  # how many arrays of the heap there are
+        self._held = 0  # how many blocks of the heap there are
+        self._shared: list[str] = []  # where arrays lie in the block that they share
+        self._shared_bytes = 0
         self._code = builder.slot("i32", align=4)
         self._leave = builder.label("leave")
         self._aliases = _aliases(function)
@@ -118,6 +123,8 @@ class Arrays(Expressions):
             if size <= _FRAME_BYTES:
                 memory = b.slot("i8", max(size, 1), align=32)
                 return Array(memory, type_, shape, b.scope())
+            if size <= _SHARED_BYTES and self._shared_bytes + size <= _BLOCK_BYTES:
+                return Array(self._share(size), type_, shape, b.scope())
         size_value = b.arithmetic("*", count, constant(type_.size, I64))
         if result is not None:
             memory = self._result_memory(result, size_value, shape)
@@ -131,6 +138,36 @@ class Arrays(Expressions):
         b.write(f"store ptr {pointer}, ptr {slot}, align 8")
         return Array(pointer, type_, shape, b.scope())
 
+    def _share(self, size: int) -> str:
+        """Room in one block that is asked for when the function begins.
+
+        Lines between two arrays keep those whose lengths are powers of two from meeting in the
+        same places of the cache.
+        """
+        pointer = self.b.register()
+        place = f"getelementptr inbounds i8, ptr {_SHARED}, i64 {self._shared_bytes}"
+        self._shared.append(f"  {pointer} = {place}")
+        self._shared_bytes += -(-size // _LINE) * _LINE + _LINE
+        return pointer
+
+    def _take_shared(self) -> list[str]:
+        """The block that small arrays share."""
+        at, full, made = self._held, self.b.label("full"), self.b.label("made")
+        self._held += 1
+        none = self.b.register()
+        return [
+            f"  {_SHARED} = {workspace.take(str(self._shared_bytes), at)}",
+            f"  {_SHARED}.slot = getelementptr inbounds ptr, ptr {_HELD}, i64 {at}",
+            f"  store ptr {_SHARED}, ptr {_SHARED}.slot, align 8",
+            f"  {none} = icmp eq ptr {_SHARED}, null",
+            f"  br i1 {none}, label %{full}, label %{made}",
+            f"{full}:",
+            f"  store i32 {OUT_OF_MEMORY}, ptr {self._code}, align 4",
+            f"  br label %{self._leave}",
+            f"{made}:",
+            *self._shared,
+        ]
+
     def _free(self) -> None:
         """Leave the heap's arrays to the next call, or give them back.
 
@@ -138,6 +175,7 @@ class Arrays(Expressions):
         brings along: the square of the number of arrays, which takes LLVM minutes.
         """
         b = self.b
+        shared = self._take_shared() if self._shared else []
         if not self._held:
             return
         b.declarations.function("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
@@ -146,6 +184,7 @@ class Arrays(Expressions):
             f"  {_HELD} = alloca [{self._held} x ptr], align 8",
             f"  call void @llvm.memset.p0.i64(ptr align 8 {_HELD}, i8 0, "
             f"i64 {8 * self._held}, i1 false)",
+            *shared,
         ]
         b.write(workspace.leave(_HELD, 0, self._held))
 

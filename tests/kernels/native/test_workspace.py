@@ -63,6 +63,31 @@ def test_calls_wait_for_pages_once(f, rng):
     np.testing.assert_array_equal(held, again)
 
 
+def test_small_arrays_of_known_lengths_share_a_block(monkeypatch):
+    monkeypatch.setenv("DIMTENSOR_CACHE", "0")
+    x = dt.tensor("x", dims=dt.Dim("k", length=8))
+
+    def step(s):
+        a, b = s
+        return 1.5 * a + dt.tanh(b), 1.2 * b + dt.tanh(a)
+
+    # the derivative needs both states before each of up to 400 steps: 25 KiB each
+    last, _ = dt.while_loop(lambda s: s[0].max() < 10.0, step, (x, x), 400)
+    f = dt.function([x], [last, dt.grad(last.sum(), x)], backend="numba").positional
+    given = np.linspace(0.1, 1.0, 8)
+    a = b = given
+    da = db = np.ones(8)
+    while a.max() < 10.0:
+        da, db = 1.5 * da + db / np.cosh(b) ** 2, 1.2 * db + da / np.cosh(a) ** 2
+        a, b = 1.5 * a + np.tanh(b), 1.2 * b + np.tanh(a)
+    for _ in range(2):
+        found, gradient = f(given)
+        np.testing.assert_allclose(found, a, rtol=1e-12)
+        np.testing.assert_allclose(gradient, da, rtol=1e-12)
+        # alone each would be too small to be kept
+        assert workspace.kept() > 32 * 2**10
+
+
 def test_results_are_never_made_of_it(f, rng):
     first, second = rng.normal(size=(2, 50_000))
     (held,) = f(first)
