@@ -21,6 +21,7 @@ import numpy as np
 import pytensor
 import pytensor.tensor as pt
 import pytest
+from pytensor.compile import get_default_mode
 
 x = pt.vector("x")
 
@@ -35,6 +36,17 @@ def test_that_fails_everywhere():
 @pytest.mark.parametrize("a", [1])
 def test_that_wants_another_mode(a):
     assert type(pytensor.function([x], x * a).maker.linker).__name__ == "NumbaLinker"
+
+@pytest.mark.xfail(type(get_default_mode().linker).__name__ == "NumbaLinker", reason="known")
+def test_that_is_expected_to_fail_with_numba():
+    raise TypeError
+
+@pytest.mark.xfail(reason="known")
+def test_that_is_expected_to_fail():
+    raise TypeError
+
+def test_that_skips_itself():
+    pytest.skip("for one")
 """
 
 
@@ -56,7 +68,7 @@ def run(*arguments):
 @pytest.mark.slow
 def test_a_difference_that_is_not_listed_is_named(source):
     done = run("--source", source, "test_made.py")
-    assert "1 pass, 0 differ as listed, 1 fail in PyTensor's mode as well, 1 differ" in done.stdout
+    assert "1 pass, 0 differ as listed, 2 fail in PyTensor's mode as well, 1 differ" in done.stdout
     assert "test_made.py::test_that_wants_another_mode[1]" in done.stdout
     assert done.returncode == 1
 
