@@ -197,7 +197,9 @@ class Lengths:
         if isinstance(op, AllocEmpty):
             return self.terms(node.inputs[0])
         if isinstance(op, Elemwise):
-            return self.of(next(v for v in node.inputs if not v.type.broadcastable[0]))
+            # rewriting may find lengths of inputs of which the type of the output does not know
+            long = [v for v in node.inputs if not v.type.broadcastable[0]]
+            return self.of(long[0]) if long else {None: 1}
         found: Terms | None = None
         if isinstance(op, Join) and op.axis % x.type.ndim == 0:
             found = {}

@@ -7,9 +7,11 @@ import pytensor
 import pytensor.tensor as pt
 import pytest
 from pytensor.compile.mode import Mode
+from pytensor.graph.fg import FunctionGraph
 from pytensor.scan.utils import until
 
 import dimtensor as dt
+from dimtensor.interop.lengths import Lengths
 
 pytestmark = pytest.mark.compiled
 
@@ -193,6 +195,15 @@ def test_negative_numbers_of_steps_are_pytensors_errors():
     assert f(8.0, 3) == 1.0
     with pytest.raises(ValueError, match="the kernel does not fit"):
         f(8.0, -1)
+
+
+def test_lengths_that_rewriting_found_count():
+    """The type of an output stays where an input is exchanged for one whose length is known."""
+    x, one = pt.vector("x"), pt.vector("one", shape=(1,))
+    graph = FunctionGraph([x, one], [pt.exp(x)], clone=False)
+    graph.replace(x, one)
+    assert graph.outputs[0].type.shape == (None,)
+    assert Lengths().of(graph.outputs[0]) == {None: 1}
 
 
 def test_the_step_of_a_model(rng):
