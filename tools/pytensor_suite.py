@@ -79,6 +79,7 @@ MODULES = (
     "tensor/linalg/test_solvers/test_triangular.py",
     "tensor/linalg/test_summary.py",
     "tensor/random/test_basic.py",
+    "tensor/random/test_op.py",
     "tensor/random/test_type.py",
     "tensor/random/test_utils.py",
     "tensor/random/test_variable.py",

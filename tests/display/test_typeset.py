@@ -95,6 +95,8 @@ def test_expressions_are_written_as_on_paper(text):
     assert latex(WRITTEN[text].node) == text
 
 
+# old versions of matplotlib call new ones of pyparsing by names that are deprecated
+@pytest.mark.filterwarnings("ignore:.* deprecated.* use:DeprecationWarning")
 def test_every_kind_has_a_well_formed_formula():
     pytest.importorskip("matplotlib")
     from matplotlib.mathtext import MathTextParser

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 import scipy.stats as st
 import xarray as xr
@@ -14,6 +13,7 @@ import dimtensor as dt
 from dimtensor import dist
 
 formulae = pytest.importorskip("formulae")
+pl = pytest.importorskip("polars")
 N = 24
 RNG = np.random.default_rng(7)
 TABLE = pd.DataFrame(
