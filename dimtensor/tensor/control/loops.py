@@ -173,7 +173,7 @@ def run_scan(
             raise InputError(
                 build_message(
                     f"{name}: a step returns a pair, the next state and what it gives",
-                    [("returned", flatten(returned)[1])],
+                    [("returned", flatten(returned)[1].described())],
                     "return state, None gives nothing; dt.reduce and dt.cumulate take steps that "
                     "return the state alone",
                 )

@@ -41,6 +41,10 @@ class Tree(NamedTuple):
             return f"[{inner}]" if self.kind is list else f"{{{inner}}}"
         return f"{self.kind.__name__}({inner})"
 
+    def described(self) -> str:
+        """The structure, for a message."""
+        return "one value" if self.kind is None else str(self)
+
 
 _LEAF = Tree(None)
 
@@ -123,7 +127,7 @@ def leaves_like(tree: Tree, value: Any, what: str) -> list[Any]:
         raise InputError(
             build_message(
                 f"{what} is of another structure than what went in",
-                [("went in", tree), ("came out", flatten(value)[1])],
+                [("went in", tree.described()), ("came out", flatten(value)[1].described())],
                 "a step returns a state of the structure that it gets",
             )
         )
