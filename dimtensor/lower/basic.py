@@ -35,8 +35,7 @@ from dimtensor.lower.layout.preferences import (
     same_order,
 )
 from dimtensor.ops import special
-from dimtensor.ops.cumulate import RunningProduct
-from dimtensor.ops.extreme import largest, smallest
+from dimtensor.ops.along import RunningProduct, largest, smallest
 from dimtensor.ops.ufuncs import UFUNCS
 
 

@@ -25,6 +25,7 @@ from dimtensor.graph.walk import LEAF_KINDS, with_regions
 from dimtensor.lower.border import remember, remembering
 from dimtensor.lower.layout.order import AxisOrder
 from dimtensor.lower.verify import verify_variable
+from dimtensor.ops.nodes import alloc
 from dimtensor.ops.notes import write_note
 
 Rule = Callable[["Lowering", Node, list[Variable]], tuple[Variable, Dims]]
@@ -305,7 +306,7 @@ class Lowering:
         """Align axes, and broadcast along the dims that are lacking."""
         if set(dims) == set(to):
             return transpose(variable, dims, to)
-        return pt.alloc(self.align(variable, dims, to), *self.shape(to))
+        return alloc(self.align(variable, dims, to), *self.shape(to))
 
     def check(self, node: Node, condition: Variable, about: Dim | None = None) -> None:
         """Ask that a scalar be true whenever the graph runs.

@@ -23,6 +23,7 @@ from dimtensor.lower.layout.preferences import (
     prefers,
     same_order,
 )
+from dimtensor.ops.nodes import alloc, selected
 from dimtensor.ops.positions import inhabited
 
 
@@ -171,7 +172,7 @@ def _take_views(
             result.append(item.new_dim(nodes))
     if all(isinstance(slot, slice) and slot == slice(None) for slot in slots):
         return x, tuple(result)
-    return x[tuple(slots)], tuple(result)
+    return selected(x, slots), tuple(result)
 
 
 def _as_slice(ctx: Lowering, item: IndexItem) -> slice:
@@ -271,7 +272,7 @@ def update(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable,
     moved = transpose(x, dims, (*indexed, *rest))
     shape = pt.broadcast_shape(*indices) if len(indices) > 1 else indices[0].shape
     shape = [shape[i] for i in range(len(target))] + ctx.shape(rest)
-    filled = pt.alloc(ctx.align(value, own, (*target, *rest)), *shape)
+    filled = alloc(ctx.align(value, own, (*target, *rest)), *shape)
     updated = assign(moved[tuple(indices)], filled)
     return transpose(updated, (*indexed, *rest), dims), dims
 

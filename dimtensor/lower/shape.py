@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
@@ -18,6 +16,7 @@ from dimtensor.lower.layout.preferences import (
     prefers,
     same_order,
 )
+from dimtensor.ops.nodes import reshaped
 
 
 @lowers("expand")
@@ -88,14 +87,7 @@ def split_order(node: Node, estimates: Estimates) -> Found:
 
 
 def _reshape(ctx: Lowering, variable: Variable, dims: Dims) -> Variable:
-    shape: list[Any] = ctx.shape(dims)
-    if all(isinstance(length, int) for length in shape):
-        return pt.reshape(variable, shape, ndim=len(shape))
-    lengths = [pt.as_tensor_variable(length, dtype="int64") for length in shape]
-    return pt.specify_shape(
-        pt.reshape(variable, pt.stack(lengths), ndim=len(shape)),
-        [length if isinstance(length, int) else None for length in shape],
-    )
+    return reshaped(variable, ctx.shape(dims))
 
 
 @lowers("concat")

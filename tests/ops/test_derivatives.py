@@ -19,9 +19,8 @@ from pytensor.tensor.elemwise import Elemwise
 
 from dimtensor.errors import GraphError
 from dimtensor.ops import linalg
-from dimtensor.ops.cumulate import RunningProduct
+from dimtensor.ops.along import RunningProduct, largest
 from dimtensor.ops.derivatives import pull, push
-from dimtensor.ops.extreme import largest
 from dimtensor.ops.interpret import Interpreter
 from dimtensor.ops.loop import scan
 

@@ -18,6 +18,8 @@ from pytensor.graph.null_type import NullType
 from pytensor.tensor.elemwise import DimShuffle
 from pytensor.tensor.type import TensorType
 
+from dimtensor.ops.nodes import of_length_one
+
 USED, MOSTLY, SPARSE = range(3)
 
 
@@ -138,7 +140,7 @@ def of_type(value: Variable, like: Variable) -> Variable:
         return value
     pairs = zip(value.type.shape, like.type.shape, strict=True)
     ones = [axis for axis, (n, m) in enumerate(pairs) if n is None and m == 1]
-    return pt.specify_broadcastable(value, *ones) if ones else value
+    return of_length_one(value, ones) if ones else value
 
 
 def settled(flow: Flow, like: Variable) -> Variable:

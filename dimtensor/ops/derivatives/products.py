@@ -94,7 +94,7 @@ def _axes(node: Any) -> list[int]:
 
 def _of_the_others(node: Any) -> Variable:
     """For each element, the product of all others along the axes."""
-    from dimtensor.ops.cumulate import RunningProduct
+    from dimtensor.ops.along import RunningProduct
 
     x, axes = node.inputs[0], _axes(node)
     if x.type.dtype != node.outputs[0].type.dtype:

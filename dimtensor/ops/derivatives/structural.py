@@ -57,6 +57,7 @@ from dimtensor.ops.derivatives.rules import (
 )
 from dimtensor.ops.derivatives.scalars.elementwise import FACTOR
 from dimtensor.ops.derivatives.scalars.poles import may_be_infinite
+from dimtensor.ops.nodes import reshaped, selected
 from dimtensor.ops.special import vanishing
 
 Results = list[Any]
@@ -184,7 +185,7 @@ def _undefined(node: Any, tangents: Tangents) -> Results:
 @reverse_rule(Reshape, JoinDims, SplitDims)
 def _reshaped_back(node: Any, cotangents: Tangents, wanted: Sequence[bool]) -> Results:
     x = node.inputs[0]
-    return _first_only(node, wanted, pt.reshape(cotangents[0], lengths(x), ndim=x.type.ndim))
+    return _first_only(node, wanted, reshaped(cotangents[0], lengths(x)))
 
 
 @reverse_rule(ScalarFromTensor)
@@ -245,7 +246,7 @@ def _cut(node: Any, cotangents: Tangents, wanted: Sequence[bool]) -> Results:
     for x, on in zip(node.inputs, wanted, strict=True):
         stop = start + (x.shape[axis] if x.type.shape[axis] is None else x.type.shape[axis])
         part = (*[slice(None)] * axis, slice(start, stop))
-        found.append(cotangents[0][part] if on else None)  # type: ignore[index]
+        found.append(selected(cotangents[0], part) if on else None)
         start = stop
     return found
 

@@ -27,6 +27,7 @@ from pytensor.scalar.basic import (
 )
 
 from dimtensor.graph.dtypes import is_float, is_inexact
+from dimtensor.ops.nodes import alloc
 from dimtensor.ops.rewrites.driver import number
 from dimtensor.ops.rewrites.table import ACCURATE, rule, scalar_op
 
@@ -244,7 +245,7 @@ def arm(node: Apply, rw: Rewriting) -> Variable | None:
         chosen = pt.cast(chosen, out.type.dtype)
     if all(n != 1 or m == 1 for n, m in zip(chosen.type.shape, out.type.shape, strict=True)):
         return chosen
-    return pt.alloc(chosen, *(rw.length(out, axis) for axis in range(out.type.ndim)))
+    return alloc(chosen, *(rw.length(out, axis) for axis in range(out.type.ndim)))
 
 
 @rule(Switch)

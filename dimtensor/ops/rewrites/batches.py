@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytensor.tensor as pt
 from pytensor.graph.basic import Apply, Variable
 from pytensor.tensor.basic import Alloc, ARange
 from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.subtensor import AdvancedIncSubtensor, IncSubtensor, Subtensor
 
+from dimtensor.ops.nodes import alloc
 from dimtensor.ops.rewrites.table import rule
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def range_in_batch(node: Apply, rw: Rewriting) -> Variable | None:
     if ends is None:
         return None
     found = node.op.core_op(*ends)
-    return pt.alloc(found, *_batch_lengths(node, rw), rw.length(found, 0))
+    return alloc(found, *_batch_lengths(node, rw), rw.length(found, 0))
 
 
 @rule(Blockwise)
@@ -39,7 +39,7 @@ def fill_in_batch(node: Apply, rw: Rewriting) -> Variable | None:
     if lengths is None:
         return None
     value = _with_core_axes(value, batch, len(lengths))
-    return pt.alloc(value, *_batch_lengths(node, rw), *lengths)
+    return alloc(value, *_batch_lengths(node, rw), *lengths)
 
 
 @rule(Blockwise)
@@ -119,7 +119,7 @@ def _without_batch(x: Variable, batch: int) -> Variable | None:
     if any(value.type.shape[axis] != 1 for axis in range(dropped)):
         return None
     value = value.dimshuffle(list(range(dropped, value.type.ndim)))
-    return pt.alloc(value, *lengths[batch:]) if len(lengths) > batch else value
+    return alloc(value, *lengths[batch:]) if len(lengths) > batch else value
 
 
 def _batch_lengths(node: Apply, rw: Rewriting) -> list[Variable | int]:
@@ -143,4 +143,4 @@ def _for_all(x: Variable, value: Variable, batch: int, rw: Rewriting) -> Variabl
     if not any(n == 1 and m != 1 for n, m in pairs):
         return x
     whole = [rw.length(value if x.type.shape[a] == 1 else x, a) for a in range(batch)]
-    return pt.alloc(x, *whole, *(rw.length(x, a) for a in range(batch, x.type.ndim)))
+    return alloc(x, *whole, *(rw.length(x, a) for a in range(batch, x.type.ndim)))

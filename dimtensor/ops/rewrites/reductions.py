@@ -14,6 +14,7 @@ from pytensor.tensor.elemwise import CAReduce, DimShuffle
 from pytensor.tensor.math import All, Any, Dot, Max, Min, Prod, ProdWithoutZeros, Sum
 
 from dimtensor.graph.dtypes import is_float
+from dimtensor.ops.nodes import alloc
 from dimtensor.ops.rewrites.driver import number
 from dimtensor.ops.rewrites.table import REDUCTION, rule
 
@@ -110,7 +111,7 @@ def sum_of_fill(node: Apply, rw: Rewriting) -> Variable | None:
     covered = all(n != 1 or m == 1 for n, m in zip(
         inner.type.shape, [x.type.shape[a] for a in rest], strict=True))  # fmt: skip
     if not covered:
-        inner = pt.alloc(inner, *lengths_left)
+        inner = alloc(inner, *lengths_left)
     left = [rest.index(a) for a in axes if a not in repeated]
     total = _over(node, inner, left) if left else inner
     return times_length(total, known, late)
@@ -120,7 +121,7 @@ def times_length(total: Variable, known: int, late: list[Variable]) -> Variable:
     """A number times how often it is added up; 0 where it is never."""
     dtype = total.type.dtype
     if known == 0:
-        return pt.alloc(pt.constant(np.zeros((), dtype)), *(
+        return alloc(pt.constant(np.zeros((), dtype)), *(
             total.shape[a] if n is None else n for a, n in enumerate(total.type.shape)
         )) if total.type.ndim else pt.constant(np.zeros((), dtype))  # fmt: skip
     if not late:

@@ -17,6 +17,7 @@ from pytensor.tensor.subtensor import (
     indices_from_subtensor,
 )
 
+from dimtensor.ops.nodes import alloc, selected
 from dimtensor.ops.rewrites.driver import number
 from dimtensor.ops.rewrites.table import REDUCTION, rule
 
@@ -81,7 +82,7 @@ def selection(node: Apply, rw: Rewriting) -> Variable | None:
         map(_key, shortest)
     ):
         return None
-    return x[tuple(shortest[: _written(shortest)])]
+    return selected(x, shortest[: _written(shortest)])
 
 
 def _written(entries: list[Any]) -> int:
@@ -175,7 +176,7 @@ def selection_of_fill(node: Apply, rw: Rewriting) -> Variable | None:
     taken = [0 if isinstance(e, int) and n == 1 else e
              for e, n in zip(taken, value.type.shape, strict=True)]  # fmt: skip
     inner = value[tuple(taken)] if taken else value
-    return pt.alloc(inner, *out.type.shape) if out.type.ndim else inner
+    return alloc(inner, *out.type.shape) if out.type.ndim else inner
 
 
 @rule(Subtensor)
@@ -195,7 +196,7 @@ def selection_of_new_axis(node: Apply, rw: Rewriting) -> Variable | None:
     ]
     rest = made.inputs[0].dimshuffle([o for o, _ in kept])
     remaining = [e for _, e in kept]
-    return rest if all(map(_is_all, remaining)) else rest[tuple(remaining)]
+    return rest if all(map(_is_all, remaining)) else selected(rest, remaining)
 
 
 @rule(Subtensor)
@@ -223,7 +224,7 @@ def update_of_all(node: Apply, rw: Rewriting) -> Variable | None:
     if not node.op.set_instead_of_inc:
         return pt.add(x, value)
     lengths = [rw.length(x, axis) for axis in range(x.type.ndim)]
-    return pt.alloc(value, *lengths) if lengths else value
+    return alloc(value, *lengths) if lengths else value
 
 
 @rule(Add, kind=REDUCTION)

@@ -17,6 +17,7 @@ from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.shape import Reshape, Shape, Shape_i, SpecifyShape
 from pytensor.tensor.type import TensorType
 
+from dimtensor.ops.nodes import alloc
 from dimtensor.ops.rewrites.driver import number
 from dimtensor.ops.rewrites.table import rule, scalar_op
 from dimtensor.ops.special import Vanishing
@@ -70,7 +71,7 @@ def transposed_fill(node: Apply, rw: Rewriting) -> Variable | None:
     axes = ["x" if a == "x" or a < lead else a - lead for a in order]
     shape = [1 if a == "x" else lengths[a] for a in order]
     # an axis that is dropped has length 1, also of the value
-    return pt.alloc(value.dimshuffle(axes), *shape) if shape else value.dimshuffle(axes)
+    return alloc(value.dimshuffle(axes), *shape) if shape else value.dimshuffle(axes)
 
 
 # -- broadcasts ----------------------------------------------------------------------------------
@@ -103,7 +104,7 @@ def broadcast(node: Apply, rw: Rewriting) -> Variable | None:
         return value
     made = value.owner
     if made is not None and isinstance(made.op, Alloc):
-        return pt.alloc(made.inputs[0], *lengths)
+        return alloc(made.inputs[0], *lengths)
     return None
 
 
@@ -113,7 +114,7 @@ def _covers(value: Variable, out: Variable) -> bool:
 
 
 def _alloc(value: Variable, lengths: list) -> Variable:
-    return pt.alloc(value, *lengths) if lengths else value
+    return alloc(value, *lengths) if lengths else value
 
 
 @rule(*(Elemwise,))

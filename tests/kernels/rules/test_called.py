@@ -13,7 +13,7 @@ from pytensor.tensor.sort import argsort, sort
 
 import dimtensor as dt
 from dimtensor.backends import numba as numba_backend
-from dimtensor.ops.cumulate import RunningProduct
+from dimtensor.ops.along import RunningProduct
 from dimtensor.ops.group import GroupPosition
 from dimtensor.ops.linalg import det, inverse, slogdet, solve, solve_triangular
 

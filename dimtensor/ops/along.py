@@ -1,13 +1,33 @@
-"""RunningProduct: the product of all elements up to each, with a gradient at zeros."""
+"""Operations along axes whose derivatives PyTensor takes otherwise: maxima and running products."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from pytensor.graph.basic import Apply
+from pytensor.graph.basic import Apply, Variable
 from pytensor.tensor.extra_ops import CumOp
+from pytensor.tensor.math import Max
 
 from dimtensor.ops.differentiable import WithRules
+
+
+class Largest(WithRules, Max):
+    """Maximum over axes.
+
+    PyTensor's own passes the whole derivative to every element that ties for the maximum, so that
+    the derivative of ``max(x, x)`` is 2. Here each gets an equal share, as in JAX: a subgradient,
+    and the derivative where tied elements are copies of one.
+    """
+
+
+def largest(x: Variable, axis: list[int]) -> Variable:
+    """Maximum over axes."""
+    return Largest(axis=axis)(x)
+
+
+def smallest(x: Variable, axis: list[int]) -> Variable:
+    """Minimum over axes."""
+    return -Largest(axis=axis)(-x)
 
 
 class RunningProduct(WithRules, CumOp):

@@ -1,0 +1,184 @@
+"""Selections, broadcasts and reshapes whose types are worked out here.
+
+PyTensor works out lengths by rewriting the graph that computes them, and by a function that first
+imports PyTensor's sparse arrays, and SciPy's with them: 0.13 s of each process that compiles
+something. Most lengths are numbers or those of inputs, and need neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import pytensor.tensor as pt
+from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.scalar import ScalarConstant, ScalarType, int64
+from pytensor.tensor.basic import Alloc
+from pytensor.tensor.shape import Reshape, Shape, Shape_i, SpecifyShape
+from pytensor.tensor.subtensor import Subtensor, flatten_index_variables
+from pytensor.tensor.type import TensorType, integer_dtypes
+from pytensor.tensor.type_other import NoneConst
+
+
+class _Unknown(Exception):
+    """PyTensor has to find out."""
+
+
+def selected(x: Variable, entries: Sequence[Any]) -> Variable:
+    """A selection by integers, slices and scalars, as ``x[entries]`` makes it.
+
+    Examples
+    --------
+    >>> import pytensor.tensor as pt
+    >>> n = pt.lscalar()
+    >>> selected(pt.tensor(shape=(10, 4, None), dtype="float64"), [slice(2, -1), 3, slice(n)]).type
+    TensorType(float64, shape=(7, None))
+    """
+    shape = x.type.shape
+    try:
+        if len(entries) > len(shape):
+            raise _Unknown
+        slices = [(e, n) for e, n in zip(entries, shape, strict=False) if isinstance(e, slice)]
+        kept = [_slice_length(entry, length) for entry, length in slices]
+        idx_list, parts = flatten_index_variables(entries)
+        inputs = [_scalar(part) for part in parts]
+    except _Unknown:
+        return x[tuple(entries)]
+    out = TensorType(x.type.dtype, (*kept, *shape[len(entries) :]))
+    return Apply(Subtensor(idx_list), [x, *inputs], [out()]).outputs[0]
+
+
+def _slice_length(entry: slice, length: int | None) -> int | None:
+    if length is None:
+        return None
+    ends = (entry.start, entry.stop, entry.step)
+    parts = [_number(end) for end in ends]
+    if any(part is None and end is not None for part, end in zip(parts, ends, strict=True)):
+        return None
+    return len(range(*slice(*parts).indices(length)))
+
+
+def _number(part: Any) -> int | None:
+    """What an end of a slice or a length is, if it is known; None is what nothing tells.
+
+    Raises
+    ------
+    _Unknown
+        If it is computed.
+    """
+    if part is None or isinstance(part, int):
+        return part
+    if isinstance(part, Constant):
+        return int(part.data)
+    if isinstance(part, Variable) and part.owner is None:
+        return None
+    raise _Unknown
+
+
+def _scalar(part: Any) -> Variable:
+    """An integer as PyTensor's selections have it."""
+    if isinstance(part, int):
+        return ScalarConstant(int64, part)
+    if not isinstance(part, Variable) or part.type.dtype not in integer_dtypes:
+        raise _Unknown
+    return part if isinstance(part.type, ScalarType) else pt.scalar_from_tensor(part)
+
+
+def alloc(value: Variable, *lengths: Any) -> Variable:
+    """A value broadcast to a shape, as ``pytensor.tensor.alloc`` makes it.
+
+    Examples
+    --------
+    >>> import pytensor.tensor as pt
+    >>> x = pt.dvector()
+    >>> alloc(x.sum(), 3, x.shape[0]).type
+    TensorType(float64, shape=(3, None))
+    """
+    value = pt.as_tensor_variable(value)
+    try:
+        known = [_length(length) for length in lengths]
+        new = len(lengths) - value.type.ndim
+        if new < 0:
+            raise _Unknown
+        shape = known[:new]
+        for length, own in zip(known[new:], value.type.shape, strict=True):
+            if length is not None and own not in (None, 1, length):
+                raise _Unknown  # it does not fit
+            shape.append(own if length is None and own != 1 else length)
+    except _Unknown:
+        return pt.alloc(value, *lengths)
+    inputs = [pt.as_tensor_variable(length, ndim=0) for length in lengths]
+    out = TensorType(value.type.dtype, shape)
+    return Apply(Alloc(), [value, *inputs], [out()]).outputs[0]
+
+
+def reshaped(x: Variable, lengths: Sequence[Any]) -> Variable:
+    """The elements of an array, in their order, in another shape.
+
+    Examples
+    --------
+    >>> import pytensor.tensor as pt
+    >>> n = pt.lscalar()
+    >>> reshaped(pt.tensor(shape=(12, None), dtype="float64"), [4, 3, n]).type
+    TensorType(float64, shape=(4, 3, None))
+    """
+    if all(isinstance(length, int) for length in lengths):
+        return pt.reshape(x, lengths, ndim=len(lengths))
+    shape = pt.stack([pt.as_tensor_variable(length, dtype="int64") for length in lengths])
+    known = [length if isinstance(length, int) else None for length in lengths]
+    out = TensorType(x.type.dtype, known)
+    return Apply(Reshape(len(lengths)), [x, shape], [out()]).outputs[0]
+
+
+def of_length_one(x: Variable, axes: Collection[int]) -> Variable:
+    """An array of which it is known that it has length 1 along some axes; asked for when it runs.
+
+    Examples
+    --------
+    >>> import pytensor.tensor as pt
+    >>> of_length_one(pt.dmatrix(), [0]).type
+    TensorType(float64, shape=(1, None))
+    """
+    shape = [1 if axis in axes else n for axis, n in enumerate(x.type.shape)]
+    asked = [NoneConst if n is None else pt.as_tensor_variable(n, ndim=0) for n in shape]
+    return Apply(SpecifyShape(), [x, *asked], [x.type.clone(shape=shape)()]).outputs[0]
+
+
+def _length(length: Any) -> int | None:
+    """A length, if it is known without a look at what the graph computes.
+
+    Raises
+    ------
+    _Unknown
+        If it is computed of constants.
+    """
+    if not isinstance(length, Variable):
+        return _number(length)
+    if length.type.dtype not in integer_dtypes or length.type.ndim:
+        raise _Unknown
+    x, axis = _measured(length)
+    if x is not None:
+        return x.type.shape[axis]
+    return None if _is_given(length) else _number(length)
+
+
+def _is_given(number: Variable) -> bool:
+    """Whether a number follows from something that is no constant."""
+    if number.owner is None or getattr(number.type, "ndim", 1):
+        return not isinstance(number, Constant)
+    x, axis = _measured(number)
+    if x is not None:
+        return x.type.shape[axis] is None
+    return any(map(_is_given, number.owner.inputs))
+
+
+def _measured(length: Variable) -> tuple[Variable | None, int]:
+    """Which variable's axis a length is read from, if it is."""
+    node = length.owner
+    if node is not None and isinstance(node.op, Shape_i):
+        return node.inputs[0], node.op.i
+    if node is not None and isinstance(node.op, Subtensor) and node.op.idx_list == (0,):
+        source, at = node.inputs[0].owner, node.inputs[1]
+        if source is not None and isinstance(source.op, Shape) and isinstance(at, Constant):
+            return source.inputs[0], int(at.data)
+    return None, 0

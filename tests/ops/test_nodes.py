@@ -1,0 +1,120 @@
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytensor.tensor as pt
+import pytest
+from pytensor.graph.traversal import graph_inputs
+from pytensor.tensor.basic import Alloc
+from pytensor.tensor.subtensor import Subtensor
+
+from dimtensor.ops.interpret import Interpreter
+from dimtensor.ops.nodes import alloc, of_length_one, reshaped, selected
+
+n, m = pt.lscalar("n"), pt.scalar("m", dtype="int32")
+x = pt.tensor("x", shape=(7, None), dtype="float64")
+VALUES = {n: np.array(3), m: np.array(1, "int32"), x: np.arange(14.0).reshape(7, 2)}
+
+
+def value(variable):
+    given = [v for v in graph_inputs([variable]) if v in VALUES]
+    return Interpreter(given, [variable])(*(VALUES[v] for v in given))[0]
+
+
+SELECTIONS = [
+    (slice(1, -1),),
+    (slice(None, None, -1), slice(None)),
+    (slice(5, 1, -2),),
+    (3,),
+    (-1, slice(0, 1)),
+    (slice(n),),
+    (slice(None), m),
+    (slice(pt.constant(2), None),),
+    (slice(n + 1),),
+    (slice(1, 100, n), 0),
+]
+
+
+@pytest.mark.parametrize("entries", SELECTIONS, ids=str)
+def test_selections_have_the_types_and_values_of_pytensors(entries):
+    ours, theirs = selected(x, entries), x[entries]
+    assert ours.type == theirs.type
+    assert isinstance(ours.owner.op, Subtensor)
+    assert ours.owner.op == theirs.owner.op
+    np.testing.assert_array_equal(value(ours), value(theirs))
+
+
+def test_a_selection_of_too_many_axes_is_refused():
+    with pytest.raises(IndexError, match="too many indices"):
+        selected(x, [0, 0, 0])
+
+
+SHAPES = [
+    (4, 7, 2),
+    (7, n),
+    (x.shape[0], x.shape[1]),
+    (n, m + 6, 1 + pt.constant(1)),
+    (pt.maximum(x.shape[1], 0), 7, 2),
+]
+
+
+@pytest.mark.parametrize("lengths", SHAPES, ids=str)
+def test_broadcasts_have_the_types_and_values_of_pytensors(lengths):
+    for source in (pt.constant(1.5), pt.specify_broadcastable(x[:, :1], 1)):
+        ours, theirs = alloc(source, *lengths), pt.alloc(source, *lengths)
+        assert ours.type == theirs.type
+        assert isinstance(ours.owner.op, Alloc)
+        found = value(ours)
+        assert found.shape == tuple(int(value(pt.as_tensor(k))) for k in lengths)
+        np.testing.assert_array_equal(found, np.broadcast_to(value(source), found.shape))
+
+
+def test_broadcasts_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match="incompatible"):
+        alloc(x, 6, 2)
+    with pytest.raises(TypeError, match="more dimensions"):
+        alloc(x, 7)
+
+
+def test_a_length_that_follows_from_constants_is_known():
+    assert alloc(pt.constant(0.0), pt.constant(2) * 3).type.shape == (6,)
+
+
+@pytest.mark.parametrize("lengths", [(2, 7), (7, 1, 2), (n - 1, 7), (x.shape[1], x.shape[0])])
+def test_reshapes_keep_the_elements(lengths):
+    found = reshaped(x, lengths)
+    assert found.type.shape == tuple(k if isinstance(k, int) else None for k in lengths)
+    shape = [int(value(pt.as_tensor(k))) for k in lengths]
+    np.testing.assert_array_equal(value(found), np.arange(14.0).reshape(shape))
+
+
+def test_a_length_of_one_is_asked_for():
+    assert of_length_one(x[:, :1], [1]).type.shape == (7, 1)
+    with pytest.raises(AssertionError, match="expected"):
+        value(of_length_one(x, [1]))
+
+
+FIRST_GRADIENT = """
+import sys
+import numpy as np, dimtensor as dt
+
+row, column = dt.Dim("row"), dt.Dim("column", length=5)
+x, a = dt.tensor("x", dims=[row, column]), dt.tensor("a", dims=column)
+late = x.isel(row=slice(2, -1)) * a.isel(column=slice(1, 4)).mean()
+loss = (late ** 2).sum() + (x.diff("row") * a).sum() + dt.exp(x).max("column").sum()
+f = dt.function([x, a], [loss, dt.grad(loss, x)], backend="numba")
+f((("row", "column"), np.ones((9, 5))), np.ones(5))
+assert "pytensor.tensor" in sys.modules
+assert "scipy.sparse" not in sys.modules
+"""
+
+
+@pytest.mark.slow
+def test_a_first_gradient_imports_no_sparse_arrays():
+    command, nothing_kept = (
+        [sys.executable, "-c", FIRST_GRADIENT],
+        os.environ | {"DIMTENSOR_CACHE": "0"},
+    )
+    done = subprocess.run(command, env=nothing_kept, text=True, capture_output=True)
+    assert done.returncode == 0, done.stderr
