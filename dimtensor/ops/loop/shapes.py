@@ -51,6 +51,7 @@ def is_of_one_length(variable: Variable, varying: Collection[Variable]) -> bool:
     if None not in variable.type.shape:
         return True
     stack: list[Variable] = list(lengths_of([variable])[0])
+    known: set[Variable] = {*varying}  # whose lengths are on the stack, or were
     while stack:
         length = stack.pop()
         if length in varying:
@@ -60,8 +61,16 @@ def is_of_one_length(variable: Variable, varying: Collection[Variable]) -> bool:
             continue
         if not isinstance(node.op, (Shape, Shape_i)):
             stack.extend(node.inputs)
-        elif node.inputs[0] not in varying:  # of which nothing says the length but itself
-            stack.extend(ancestors([node.inputs[0]]))
+            continue
+        source = node.inputs[0]
+        if source in known:
+            continue
+        known.add(source)
+        for own in lengths_of([source])[0]:
+            if own.owner is not None and source in own.owner.inputs:
+                stack.extend(ancestors([source]))  # nothing says the length but itself
+            else:
+                stack.append(own)
     return True
 
 

@@ -108,3 +108,33 @@ def test_sums_in_reverse_and_of_constants():
     wanted = [s, 4.0, total, np.exp(y), np.full(4, np.exp(0.4))]
     for one, other in zip(found, wanted, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+def test_gradients_of_weights_are_products_of_traces_outside_of_the_loop(rng):
+    """Lengths are unknown: those of the gates follow from sums and pieces of them."""
+    weights, known = pt.dtensor3("weights"), pt.dtensor3("known")
+
+    def step(states, xs):
+        (hidden,) = states
+        total = xs[0] + (weights * hidden[None, :, None]).sum(axis=1)
+        new = pt.sigmoid(total[0]) * pt.tanh(total[1])
+        return [new], [new]
+
+    result = scan(step, [pt.zeros(known.shape[2:])], [known])
+    loss = pt.sqr(result.traces[0]).sum()
+    slope = pytensor.grad(loss, weights)
+    assert max(out.type.ndim for op in scans([slope]) for out in op.body.outputs) == 2
+
+    def expected_loss(w):
+        hidden, found = np.zeros(3), 0.0
+        for x in arrays[1]:
+            total = x + np.einsum("gij,i->gj", w, hidden)
+            hidden = np.tanh(total[1]) / (1 + np.exp(-total[0]))
+            found += (hidden**2).sum()
+        return found
+
+    arrays = rng.normal(size=(2, 3, 3)), rng.normal(size=(4, 2, 3))
+    found = interpreter.compile_positional([weights, known], [loss, slope]).call(*arrays)
+    np.testing.assert_allclose(found[0], expected_loss(arrays[0]), rtol=1e-12)
+    by_weights = gradient_by_differences(expected_loss, arrays[0])
+    np.testing.assert_allclose(found[1], by_weights, rtol=1e-6, atol=1e-8)
