@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from dimtensor.dims import Binding, Dim, Dims, dim_set
 from dimtensor.errors import InputError, build_message
 from dimtensor.graph import Node
 from dimtensor.values.admission import in_dtype
+
+_DTYPE, _SHAPE = attrgetter("dtype"), attrgetter("shape")
 
 
 class PositionalFunction:
@@ -79,7 +82,7 @@ class PositionalFunction:
         self._extra = bool(program.masks or program.checks)
         self._call: Callable[..., Sequence[Any]] = executable.call
         # native code checks what it gets itself
-        self._dtypes = [np.dtype("int64" if isinstance(x, Dim) else x.dtype) for x in inputs]
+        self._dtypes = tuple(np.dtype("int64" if isinstance(x, Dim) else x.dtype) for x in inputs)
         self._trusting = executable.native is None
         self._data: tuple[Any, ...] = ()
         if executable.native is not None:
@@ -112,11 +115,12 @@ class PositionalFunction:
 
     def __call__(self, *arrays: np.ndarray) -> Sequence[np.ndarray]:
         if self._trusting:
-            for array, dtype in zip(arrays, self._dtypes, strict=False):
-                own = getattr(array, "dtype", None)
-                if own is None or own != dtype:  # NumPy takes None for float64
-                    arrays = tuple(self._admitted(arrays))
-                    break
+            try:
+                known = tuple(map(_DTYPE, arrays)) == self._dtypes
+            except AttributeError:
+                known = False
+            if not known:
+                arrays = tuple(self._admitted(arrays))
         try:
             results = self._call(*arrays, *self._data)
         except TypeError as error:
@@ -188,7 +192,10 @@ class _Specialised:
         self._calls: dict[tuple, tuple[Callable[..., Sequence[Any]], tuple[Any, ...]]] = {}
 
     def __call__(self, *arrays: np.ndarray) -> Sequence[Any]:
-        shapes = tuple(map(np.shape, arrays))
+        try:
+            shapes = tuple(map(_SHAPE, arrays))
+        except AttributeError:
+            shapes = tuple(map(np.shape, arrays))
         found = self._calls.get(shapes)
         if found is None:
             executable = self._specialise(self.lengths([*shapes, *map(np.shape, self._held)]))

@@ -92,6 +92,20 @@ def test_empty_arrays_are_packed_like_others():
         assert (more.tolist(), total) == ([2.0, 2.0], 2.0)
 
 
+def test_results_stay_what_they_are_when_the_function_is_called_again():
+    for function, arrays in (
+        (lambda a, b: (a, b, a + 1.0), [np.ones(2), np.zeros(3)]),
+        (lambda a, b: (b,), [np.ones((0, 3)), np.zeros(64)]),
+        (lambda a, b: (a,), [np.ones(64), np.zeros((2, 0))]),
+    ):
+        call = host_call(function)
+        first = call(*arrays)
+        before = [one.copy() for one in first]
+        call(*(array + 5.0 for array in arrays))
+        for one, other in zip(first, before, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
 def test_threads_may_make_the_first_call_at_once():
     traced = []
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from dimtensor.backends.jax.xla_cache import persistent_cache
 from dimtensor.caches import clears
+from dimtensor.kernels.generated import function_of_source
 
 # Every array that enters or leaves costs microseconds, whatever its size: arrays of at most so many
 # elements travel in one.
@@ -65,9 +66,12 @@ class HostCall:
         with self._in_64_bits(True):
             packing = self._packing
             if packing is not None:
-                packed = packing.pack(arrays)
-                if packed is not None:
-                    return packing.unpack(packing.jitted(*packed))
+                results = packing.call(arrays)
+                if results is None and not all(hasattr(array, "shape") for array in arrays):
+                    arrays = tuple(map(np.asarray, arrays))
+                    results = packing.call(arrays)
+                if results is not None:
+                    return results
             return [np.asarray(result) for result in self._jitted(*arrays)]
 
     def _compile(self, arrays: Sequence[Any]) -> None:
@@ -85,6 +89,7 @@ class HostCall:
                 lowered = packing.jitted.lower(*(packing.pack(arrays) or ()))
                 with persistent_cache():
                     lowered.compile()
+            packing.call = packing.straight()
             self._packing = packing
             self._stats["jit"] = time.perf_counter() - started
             self._compiled = True
@@ -94,7 +99,14 @@ class _Packing:
     """A function whose small arrays enter as one vector and leave as one.
 
     Arrays of the shapes of the first call are packed; others have to go the plain way.
+
+    Attributes
+    ----------
+    call : callable
+        Gives the results for a tuple of arrays; None if their shapes differ, or one has no shape.
     """
+
+    call: Callable[[Sequence[Any]], list[np.ndarray] | None]
 
     def __init__(self, pure: Callable[..., Any], arrays: Sequence[Any]):
         import jax
@@ -102,7 +114,7 @@ class _Packing:
         small = [
             at
             for at, array in enumerate(arrays)
-            if isinstance(array, np.ndarray) and array.dtype == _PACKED and array.size <= _SMALL
+            if isinstance(array, np.ndarray) and array.dtype == _PACKED and 0 < array.size <= _SMALL
         ]
         self._shapes = [np.shape(array) for array in arrays]
         self._small = small if len(small) > 1 else []
@@ -119,35 +131,65 @@ class _Packing:
         self._apart: list[int] = []
         self.jitted = jax.jit(self._run)
 
-    def pack(self, arrays: Sequence[Any]) -> list[Any] | None:
-        """Arrays placed on the device for a call; None if their shapes differ."""
-        try:
-            shapes = [array.shape for array in arrays]
-        except AttributeError:  # numbers
-            arrays = [np.asarray(array) for array in arrays]
-            shapes = [array.shape for array in arrays]
-        if shapes != self._shapes:
-            return None
+    def pack(self, arrays: Sequence[Any]) -> list[Any]:
+        """The arrays that the function takes, of arrays of the shapes of the first call."""
         if not self._small:
             return list(arrays)
-        vector = np.empty(self._length)  # half the time of np.concatenate
+        vector = np.empty(self._length)
         for place, at in zip(self._places, self._small, strict=True):
-            part = arrays[at]
-            vector[place] = part if part.ndim < 2 else part.ravel()
+            vector[place] = np.ravel(arrays[at]) if self._shapes[at] else arrays[at]
         return [vector, *[arrays[at] for at in self._large]]
 
-    def unpack(self, results: Sequence[Any]) -> list[np.ndarray]:
-        """Arrays of the results of the function."""
-        if not self._spans:
-            return [np.asarray(result) for result in results]
-        joined, *others = map(np.asarray, results)
-        found: list[Any] = [None] * (len(self._spans) + len(others))
-        for at, span, shape in self._spans:
-            part = joined[span]
-            found[at] = part if shape is None else part.reshape(shape)
-        for at, other in zip(self._apart, others, strict=True):
-            found[at] = other
-        return found
+    def straight(self) -> Callable[[Sequence[Any]], list[np.ndarray] | None]:
+        """A call without loops over arrays, once the function is traced.
+
+        Beside a call of XLA, which leaves nothing of Python's in the cache, each line of Python
+        takes several times as long as it does alone.
+
+        The vector is used again when its call is done. JAX may read it where it lies until then,
+        and no result is a view of it: of an array that it holds whole it would be.
+        """
+        names: dict[str, Any] = {"asarray": np.asarray, "empty": np.empty, "jitted": self.jitted}
+        names["spare"] = []
+        given = [f"a{at}" for at in range(len(self._shapes))]
+        lines = [
+            "def call(arrays):",
+            f"    if len(arrays) != {len(given)}:",
+            "        return None",
+        ]
+        if given:
+            lines.append(f"    {', '.join(given)}, = arrays")
+            names |= {f"shape{at}": shape for at, shape in enumerate(self._shapes)}
+            differs = " or ".join(f"a{at}.shape != shape{at}" for at in range(len(given)))
+            lines += ["    try:", f"        if {differs}:", "            return None"]
+            lines += ["    except AttributeError:", "        return None"]
+        if self._small:
+            lines += ["    try:", "        vector = spare.pop()", "    except IndexError:"]
+            lines.append(f"        vector = empty({self._length})")
+            for place, at in zip(self._places, self._small, strict=True):
+                names[f"place{at}"] = place
+                value = f"a{at}.ravel()" if len(self._shapes[at]) > 1 else f"a{at}"
+                lines.append(f"    vector[place{at}] = {value}")
+        entering = ["vector"] if self._small else []
+        entering += [given[at] for at in self._large]
+        lines.append(f"    results = jitted({', '.join(entering)})")
+        if self._spans:
+            found = [""] * (len(self._spans) + len(self._apart))
+            lines.append("    joined = asarray(results[0])")
+            for at, span, shape in self._spans:
+                names[f"span{at}"], names[f"form{at}"] = span, shape
+                found[at] = f"joined[span{at}]"
+                if shape is not None:
+                    found[at] += f".reshape(form{at})"
+            for number, at in enumerate(self._apart, start=1):
+                found[at] = f"asarray(results[{number}])"
+            lines.append(f"    found = [{', '.join(found)}]")
+        else:
+            lines.append("    found = [asarray(result) for result in results]")
+        if self._small:
+            lines.append("    spare.append(vector)")
+        lines.append("    return found")
+        return function_of_source("\n".join(lines) + "\n", "call", names)
 
     def _run(self, *packed: Any) -> tuple[Any, ...]:
         import jax.numpy as jnp
