@@ -7,8 +7,11 @@ from collections.abc import Mapping, Sequence
 import pytensor.tensor as pt
 from pytensor.graph.basic import Apply, Variable
 from pytensor.graph.traversal import toposort
+from pytensor.tensor.blockwise import Blockwise
+from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.shape import Reshape, Shape, Shape_i
 
+from dimtensor.ops.graphs import pass_on
 from dimtensor.upstream.pytensor import vectorize_node
 
 
@@ -28,6 +31,8 @@ def over_batch(outputs: Sequence[Variable], replace: Mapping[Variable, Variable]
             continue
         for out, result in zip(node.outputs, _batched_node(node, inputs), strict=True):
             found.setdefault(out, result)
+            if result.owner is not None and isinstance(result.owner.op, (Elemwise, Blockwise)):
+                pass_on(out, result)  # the operands are the same, with more axes
     return [found.get(out, out) for out in outputs]
 
 

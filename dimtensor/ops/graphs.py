@@ -6,14 +6,19 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from pytensor.graph.basic import Constant, Variable
-from pytensor.graph.fg import FunctionGraph
+from pytensor.graph.fg import FrozenFunctionGraph, FunctionGraph
 from pytensor.graph.traversal import io_toposort
 from pytensor.tensor.elemwise import Elemwise
 
 from dimtensor.ops.facts import facts_of
+from dimtensor.upstream.pytensor import frozen_graph
 
 # constants of fewer elements are told apart by their values
 _LARGEST = 64
+
+
+_COTANGENT = "dimtensor_cotangent"  # in the tag of a product: the position of the operand
+_COTANGENTS = "dimtensor_cotangents"  # of a frozen graph: the products of it that have the note
 
 
 def inputs_of(variable: Variable) -> list[Variable]:
@@ -150,6 +155,67 @@ def replaced(outputs: Sequence[Variable], replace: Mapping[Variable, Variable]) 
             made = node.outputs
         else:
             made = node.clone_with_new_inputs(inputs).outputs
+            for old, new in zip(node.outputs, made, strict=True):
+                pass_on(old, new)
         for old, new in zip(node.outputs, made, strict=True):
             found.setdefault(old, new)
     return [found[v] for v in outputs]
+
+
+def cotangent_of(product: Variable) -> int | None:
+    """Which operand of a product is a cotangent that may be zero for want of a use, if it is noted.
+
+    Where it is zero, the other operands have no influence on the product, whatever that is
+    multiplied by in turn: an infinity, in reverse mode over reverse mode.
+    """
+    return getattr(product.tag, _COTANGENT, None)
+
+
+def note_cotangent(product: Variable, at: int) -> None:
+    """Note on a product which operand is such a cotangent."""
+    setattr(product.tag, _COTANGENT, at)
+
+
+def pass_on(old: Variable, new: Variable) -> None:
+    """Note on a product what is noted on one that has the same operands."""
+    at = cotangent_of(old)
+    if at is not None:
+        note_cotangent(new, at)
+
+
+def freeze(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> FrozenFunctionGraph:
+    """The frozen graph from inputs to outputs; equal nodes are one.
+
+    Graphs share their nodes, so which operands are cotangents is kept by each graph for itself.
+    """
+    nodes = io_toposort(list(inputs), list(outputs))
+    graph = frozen_graph(inputs, outputs, nodes)
+    found = {}
+    for node, frozen in zip(nodes, graph.toposort(), strict=True):
+        at = cotangent_of(node.outputs[0])
+        if at is not None:
+            found[frozen.outputs[0]] = at
+    if found:
+        setattr(graph, _COTANGENTS, found)
+    return graph
+
+
+def bound(
+    graph: FrozenFunctionGraph, values: Sequence[Variable]
+) -> tuple[list[Variable], dict[Variable, Variable]]:
+    """Outputs of a frozen graph at values, and which variable takes the place of which frozen one.
+
+    Examples
+    --------
+    >>> import pytensor.tensor as pt
+    >>> x, y = pt.dscalars("x", "y")
+    >>> product = x * y
+    >>> note_cotangent(product, 1)
+    >>> (outputs, _) = bound(freeze([x, y], [product + x]), [y, x])
+    >>> cotangent_of(outputs[0].owner.inputs[0])
+    1
+    """
+    outputs, memo = graph.bind(list(values), return_memo=True)
+    for variable, at in getattr(graph, _COTANGENTS, {}).items():
+        note_cotangent(memo[variable], at)
+    return outputs, {old: new for old, new in memo.items() if isinstance(old, Variable)}

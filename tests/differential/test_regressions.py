@@ -420,8 +420,27 @@ def _matrices(v: Any) -> tuple[Any, Any]:
     return dt.dot(logs, ones, dims=m).isel(n=0), lambda p: 2 * p * np.log(p)
 
 
+def _batches(v: Any) -> tuple[Any, Any]:
+    """Products of matrices, of which only one is used, summed up by a loop."""
+    m, n = dt.Dim("m", length=2), dt.Dim("n", length=2)
+    logs, ones = dt.log(v) * dt.ones(m), v.isel(k=1) * dt.ones([m, n])
+    rows = logs * dt.ones(dt.Dim("r", length=2))
+    start = dt.zeros([K, dt.Dim("r", length=2), n])
+    total = dt.reduce(lambda s, _: s + dt.dot(rows, ones, dims=m), start, over=T2)
+    return total.isel(r=0, n=0), lambda p: 4 * p * np.log(p)
+
+
+def _numbers(v: Any) -> tuple[Any, Any]:
+    """A recursion of numbers whose last ones are infinite and not used."""
+    later = dt.log(v.isel(k=slice(1, None)))
+    trace = dt.cumulate(lambda s, e: s * e, dt.full([], 1.0), later, over="k")
+    return trace.isel(k=0) * v, lambda p: p * np.log(p)
+
+
 @pytest.mark.parametrize("backend", LONG)
-@pytest.mark.parametrize("made", [_powers, _traced, _divided, _matrices, _conditional])
+@pytest.mark.parametrize(
+    "made", [_powers, _traced, _divided, _matrices, _batches, _numbers, _conditional]
+)
 def test_derivatives_beside_infinities_in_loops_that_are_not_used(made: Any, backend: str) -> None:
     state, function = made(v)
     cost = dt.sin(state).isel(k=1)

@@ -12,16 +12,24 @@ from pytensor.graph.basic import Variable
 from pytensor.graph.fg import FrozenFunctionGraph
 from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.elemwise import Elemwise
+from pytensor.tensor.math import Dot
 
 from dimtensor.ops.batching import over_batch
 from dimtensor.ops.derivatives.driver import pull, pulled_node, push, pushed_node
 from dimtensor.ops.derivatives.fallback import pulled_by_op, pushed_by_pulling
-from dimtensor.ops.derivatives.flow import zeros
-from dimtensor.ops.derivatives.rules import Tangents, forward_rule, reverse_rule
+from dimtensor.ops.derivatives.flow import MOSTLY, SPARSE, Flow, settled, zeros
+from dimtensor.ops.derivatives.rules import (
+    FlowRules,
+    Tangents,
+    declare_flow_rules,
+    forward_rule,
+    reverse_rule,
+)
 from dimtensor.ops.derivatives.scalars.elementwise import expanded
-from dimtensor.ops.derivatives.scalars.poles import stand_ins
+from dimtensor.ops.derivatives.scalars.poles import mark_infinite, may_become_infinite, stand_ins
 from dimtensor.ops.derivatives.scalars.series import is_series, pull_series, push_series
-from dimtensor.ops.graphs import replaced
+from dimtensor.ops.derivatives.structural import pull_dot
+from dimtensor.ops.graphs import bound, cotangent_of, pass_on, replaced
 from dimtensor.upstream.pytensor import core_node
 
 Results = list[Any]
@@ -69,7 +77,7 @@ def _written_out(node: Any) -> list[Variable]:
     """The graph of an `OpFromGraph`, inlined."""
     graph = node.op.fgraph
     if isinstance(graph, FrozenFunctionGraph):
-        return list(graph.bind(list(node.inputs)))
+        return bound(graph, node.inputs)[0]
     return replaced(graph.outputs, dict(zip(graph.inputs, node.inputs, strict=True)))
 
 
@@ -162,10 +170,20 @@ def _ifelse(condition: Variable, one: Variable, other: Variable) -> Variable:
 def _core(node: Any) -> Any:
     """A node of the operation that runs over leading axes, on variables of its own."""
     core = core_node(node.op, node.inputs)
-    inputs = [x.type() for x in core.inputs]
-    return SimpleNamespace(
-        op=node.op.core_op, inputs=inputs, outputs=[v.type() for v in core.outputs]
-    )
+    inputs = stand_ins(core.inputs, node.inputs)
+    outputs = [v.type() for v in core.outputs]
+    for old, new in zip(node.outputs, outputs, strict=True):
+        pass_on(old, new)
+    return SimpleNamespace(op=node.op.core_op, inputs=inputs, outputs=outputs)
+
+
+def _seeds(core: Any, cotangents: Tangents) -> list[Variable | None]:
+    """Variables for cotangents of one element of the batch, marked where that is asked."""
+    found = [None if c is None else v.type() for v, c in zip(core.outputs, cotangents, strict=True)]
+    for new, v, c in zip(found, core.outputs, cotangents, strict=True):
+        if c is not None and cotangent_of(v) is not None and may_become_infinite(c):
+            mark_infinite(new)
+    return found
 
 
 def _batch_ndim(node: Any) -> int:
@@ -188,14 +206,18 @@ def _push_blockwise(node: Any, tangents: Tangents) -> Results:
 
 @reverse_rule(Blockwise)
 def _pull_blockwise(node: Any, cotangents: Tangents, wanted: Sequence[bool]) -> Results:
+    return _pulled_core(node, cotangents, wanted, pulled_node)
+
+
+def _pulled_core(
+    node: Any, cotangents: Tangents, wanted: Sequence[bool], rule: Callable[..., Sequence[Any]]
+) -> Results:
     if _batch_ndim(node) == 0:
         inner = SimpleNamespace(op=node.op.core_op, inputs=node.inputs, outputs=node.outputs)
-        return list(pulled_node(inner, cotangents, wanted))
+        return list(rule(inner, cotangents, wanted))
     core = _core(node)
-    inside = [
-        None if c is None else v.type() for v, c in zip(core.outputs, cotangents, strict=True)
-    ]
-    found = pulled_node(core, inside, wanted)
+    inside = _seeds(core, cotangents)
+    found = rule(core, inside, wanted)
     batched = dict(zip(core.inputs, node.inputs, strict=True))
     batched |= dict(zip(core.outputs, node.outputs, strict=True))
     batched |= {v: c for v, c in zip(inside, cotangents, strict=True) if v is not None}
@@ -204,6 +226,33 @@ def _pull_blockwise(node: Any, cotangents: Tangents, wanted: Sequence[bool]) -> 
     batch = node.outputs[0]
     return [_summed(answer, x, batch, n) if isinstance(answer, Variable) else answer
             for answer, x in zip(answers, node.inputs, strict=True)]  # fmt: skip
+
+
+def _pull_products(node: Any, cotangent: Flow, wanted: Sequence[bool]) -> list[Flow | None]:
+    """Cotangents of the factors of a batch of matrix products."""
+    sparse = cotangent.sparse_when_masked
+
+    def rule(core: Any, inside: Tangents, wanted: Sequence[bool]) -> list[Variable | None]:
+        found = pull_dot(core, Flow(inside[0], None, sparse), wanted)
+        pairs = zip(found, core.inputs, strict=True)
+        return [None if flow is None else settled(flow, x) for flow, x in pairs]
+
+    given = settled(cotangent, node.outputs[0])
+    found = _pulled_core(node, [given], wanted, rule)
+    return [None if v is None else Flow(v, None, max(sparse, MOSTLY)) for v in found]
+
+
+def _push_products(node: Any, tangents: Sequence[Flow | None]) -> Flow:
+    """The tangent of a batch of matrix products."""
+    pairs = zip(tangents, node.inputs, strict=True)
+    (found,) = _push_blockwise(node, [None if t is None else settled(t, x) for t, x in pairs])
+    return Flow(found, None, SPARSE)
+
+
+declare_flow_rules(
+    Blockwise,
+    FlowRules(_pull_products, _push_products, lambda node: isinstance(node.op.core_op, Dot)),
+)
 
 
 def _summed(answer: Variable, x: Variable, batch: Variable, n: int) -> Variable:

@@ -55,8 +55,8 @@ from dimtensor.ops.derivatives.rules import (
     forward_rule,
     reverse_rule,
 )
-from dimtensor.ops.derivatives.scalars.elementwise import FACTOR
-from dimtensor.ops.derivatives.scalars.poles import may_be_infinite
+from dimtensor.ops.derivatives.scalars.poles import may_be_infinite, may_become_infinite
+from dimtensor.ops.graphs import cotangent_of, note_cotangent
 from dimtensor.ops.nodes import reshaped, selected
 from dimtensor.ops.special import vanishing
 
@@ -383,7 +383,7 @@ def _dot(node: Any, tangents: Tangents) -> Results:
 
 @reverse_rule(Dot)
 def _dot_back(node: Any, cotangents: Tangents, wanted: Sequence[bool]) -> Results:
-    flows = _pull_dot(node, Flow(cotangents[0], None, SPARSE), wanted)
+    flows = pull_dot(node, Flow(cotangents[0], None, SPARSE), wanted)
     return [None if flow is None else flow.value for flow in flows]
 
 
@@ -394,7 +394,8 @@ def _push_dot(node: Any, tangents: Sequence[Flow | None]) -> Flow:
     return Flow(pt.add(*terms) if len(terms) > 1 else terms[0], None, SPARSE)
 
 
-def _pull_dot(node: Any, cotangent: Flow, wanted: Sequence[bool]) -> list[Flow | None]:
+def pull_dot(node: Any, cotangent: Flow, wanted: Sequence[bool]) -> list[Flow | None]:
+    """Cotangents of the factors of a product of matrices."""
     (out,) = node.outputs
     found: list[Flow | None] = [None, None]
     for at in (0, 1):
@@ -402,25 +403,25 @@ def _pull_dot(node: Any, cotangent: Flow, wanted: Sequence[bool]) -> list[Flow |
             continue
         factor, mask = node.inputs[1 - at], None
         given, product = cotangent, None
-        if getattr(out.tag, FACTOR, None) == 1 - at:
+        if cotangent_of(out) == 1 - at:
             # the factor is a cotangent: where it is zero, the other operand has no influence
             used = pt.neq(factor, number(0, factor))
             if factor.type.shape[1 - at] == 1:
                 mask = shuffled(used, [1, 0])
             elif factor.type.shape[at] == 1:
                 given = cotangent._replace(mask=both(cotangent.mask, used))
-            elif may_be_infinite(cotangent.value):
+            elif may_become_infinite(cotangent.value):
                 t = settled(cotangent, out)
                 product = _where_infinite(t, shuffled(factor, [1, 0]), at == 0)
         if product is None:
             product = _dot_with(shuffled(factor, [1, 0]), given, out, at == 1)
         if cotangent.sparse and isinstance(product.owner.op, Dot):
-            setattr(product.tag, FACTOR, at)
+            note_cotangent(product, at)
         found[at] = Flow(product, mask, max(cotangent.sparse_when_masked, MOSTLY))
     return found
 
 
-declare_flow_rules(Dot, FlowRules(_pull_dot, _push_dot))
+declare_flow_rules(Dot, FlowRules(pull_dot, _push_dot))
 
 
 def _dot_with(factor: Variable, flow: Flow, like: Variable, first: bool) -> Variable:
@@ -450,7 +451,9 @@ def _where_infinite(factor: Variable, t: Variable, first: bool) -> Variable:
     from dimtensor.ops.loop.conditional import Shortcut, conditional
 
     def plain() -> list[Variable]:
-        return [pt.dot(factor, t) if first else pt.dot(t, factor)]
+        product = pt.dot(factor, t) if first else pt.dot(t, factor)
+        note_cotangent(product, int(first))
+        return [product]
 
     def guarded() -> list[Variable]:
         rows, columns = [0, 1, "x"], ["x", 0, 1]

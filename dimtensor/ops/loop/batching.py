@@ -17,8 +17,7 @@ from pytensor.tensor.blockwise import vectorize_node_fallback
 from pytensor.tensor.type import TensorType
 
 from dimtensor.ops.batching import over_batch
-from dimtensor.ops.graphs import replaced
-from dimtensor.ops.loop.capture import freeze
+from dimtensor.ops.graphs import bound, freeze, replaced
 from dimtensor.ops.loop.conditional import Conditional, Shortcut
 from dimtensor.ops.loop.frontend import build_loop, build_scan
 from dimtensor.ops.loop.op import Loop, Scan
@@ -158,7 +157,7 @@ class _BatchedStep:
 
 def _batched_step(op: Any, batch: _Batch, given: Any, stops: bool) -> _BatchedStep:
     inner = [v.type() for v in op.body.inputs]
-    outputs = op.body.bind(inner)
+    outputs, _ = bound(op.body, inner)
     n, m = op.n_states, len(inner) - len(given.captured)
     outside = [*given.states, *given.sequences, *given.captured]
     axes = [v.type.ndim + (n <= i < m) if _is_tensor(v) else 0 for i, v in enumerate(inner)]
@@ -182,7 +181,7 @@ def _batched_step(op: Any, batch: _Batch, given: Any, stops: bool) -> _BatchedSt
     ]
     before = None
     if op.inverse is not None and not masked:
-        before = op.inverse.bind(inner)
+        before, _ = bound(op.inverse, inner)
         before = over_batch(before, replace) if replace else before
         before = [
             batch.full(y, v.type.ndim) if i in wide else y
@@ -258,7 +257,8 @@ def vectorize_conditional(op: Conditional, node: Apply, *inputs: Variable) -> An
     branches = []
     for graph in (op.then_branch, op.else_branch):
         own = [v.type() for v in graph.inputs]
-        branches.append(over_batch(graph.bind(own), dict(zip(own, inner, strict=True))))
+        outputs, _ = bound(graph, own)
+        branches.append(over_batch(outputs, dict(zip(own, inner, strict=True))))
     cores = [v.type.ndim if _is_tensor(v) else 0 for v in node.outputs]
     wide = [
         _is_tensor(out) and any(ys[k].type.ndim > out.type.ndim for ys in branches)

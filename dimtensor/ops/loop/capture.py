@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Apply, Constant, Variable
-from pytensor.graph.fg import FrozenFunctionGraph
 from pytensor.graph.traversal import ancestors, io_toposort
 from pytensor.raise_op import CheckAndRaise
 from pytensor.scalar.basic import ScalarType, upcast
@@ -104,11 +103,6 @@ def is_lengths(constant: Constant) -> bool:
         and constant.type.ndim == 1
         and constant.data.size <= _MOST_AXES
     )
-
-
-def freeze(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> FrozenFunctionGraph:
-    """The frozen graph from inputs to outputs; equal nodes are one."""
-    return FrozenFunctionGraph.from_io(list(inputs), list(outputs), dedup_nodes=True)
 
 
 def as_state(x: Any) -> Variable:

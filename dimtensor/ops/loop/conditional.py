@@ -26,9 +26,9 @@ from dimtensor.ops.derivatives import Undefined, pull, push
 from dimtensor.ops.derivatives.flow import is_continuous, zeros
 from dimtensor.ops.derivatives.scalars.poles import stand_ins
 from dimtensor.ops.differentiable import WithRules
-from dimtensor.ops.graphs import inputs_of, replaced
+from dimtensor.ops.graphs import bound, freeze, inputs_of, replaced
 from dimtensor.ops.interpret import Interpreter
-from dimtensor.ops.loop.capture import as_result, converted, freeze
+from dimtensor.ops.loop.capture import as_result, converted
 from dimtensor.traversal import reached
 
 
@@ -192,7 +192,7 @@ def _slopes(
 ) -> tuple[list[Variable], list[Any]]:
     """Inputs of a branch and cotangents of its outputs, and with them the cotangents of inputs."""
     inputs = stand_ins(branch.inputs, given)
-    outputs = branch.bind(inputs)
+    outputs, _ = bound(branch, inputs)
     cotangents = [outputs[k].type() for k in at]
     found = pull([outputs[k] for k in at], cotangents, [inputs[k] for k in wrt], "return")
     return [*inputs, *cotangents], found
@@ -211,7 +211,7 @@ def _tangents(
     reached: Sequence[int],
 ) -> FrozenFunctionGraph:
     inputs = stand_ins(branch.inputs, given)
-    outputs = branch.bind(inputs)
+    outputs, _ = bound(branch, inputs)
     outputs = [outputs[k] for k in reached]
     tangents = [inputs[k].type() for k in moved]
     results = push(outputs, [inputs[k] for k in moved], tangents)

@@ -11,12 +11,12 @@ from pytensor.tensor.type import TensorType
 
 from dimtensor.errors import GraphError
 from dimtensor.graph.checkpoints import Checkpoints
+from dimtensor.ops.graphs import freeze
 from dimtensor.ops.loop.capture import (
     as_result,
     as_state,
     captured_by,
     converted,
-    freeze,
 )
 from dimtensor.ops.loop.derivatives.tape_or_recompute import Split, split
 from dimtensor.ops.loop.op import Loop, Scan

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 from pytensor.graph.basic import Apply, Constant, Variable
 
-from dimtensor.ops.graphs import replaced
-from dimtensor.ops.loop.capture import freeze
+from dimtensor.ops.graphs import bound, freeze, replaced
 from dimtensor.ops.loop.op import Scan, ScanInputs
 from dimtensor.ops.loop.spec import LoopSpec
 
@@ -61,7 +60,7 @@ class ScanGraph:
         op = node.op
         given, results = op.split_inputs(node.inputs), op.split_outputs(node.outputs)
         inner = [v.type() for v in op.body.inputs]
-        outputs = op.body.bind(inner)
+        outputs, _ = bound(op.body, inner)
         states, elements, captured = op.split_body_inputs(inner)
         n, m = op.n_states, op.n_states + op.n_traces
         self.n_steps, self.go, self.reverse = given.n_steps, given.go, op.reverse
@@ -153,7 +152,7 @@ def with_more_traces(op: Scan, given: ScanInputs, elements: Sequence[Variable]) 
     """Traces of variables of a frozen body, from a second node."""
     m = op.n_states + op.n_traces
     inputs = [v.type() for v in op.body.inputs]
-    outputs, memo = op.body.bind(inputs, return_memo=True)
+    outputs, memo = bound(op.body, inputs)
     traced = [memo[v] for v in elements]
     # gradients read them at steps that ran
     is_open = [op.spec.is_open(k) for k in range(op.n_traces)] + [True for _ in traced]

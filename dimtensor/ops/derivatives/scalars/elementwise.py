@@ -36,6 +36,7 @@ from dimtensor.ops.derivatives.flow import (
 )
 from dimtensor.ops.derivatives.rules import FlowRules, declare_flow_rules
 from dimtensor.ops.derivatives.scalars.poles import may_be_infinite
+from dimtensor.ops.graphs import cotangent_of, note_cotangent
 from dimtensor.ops.special import vanishing
 from dimtensor.upstream.pytensor import batch_derivatives
 
@@ -63,8 +64,6 @@ def same(t: Variable) -> Variable:
     """A derivative times one."""
     return t
 
-
-FACTOR = "dimtensor_cotangent"  # in the tag of a product: the position of the operand
 
 # constant but for jumps
 STEPS = (
@@ -135,7 +134,7 @@ def pull_elementwise(
 ) -> Sequence[Flow | Undefined | None]:
     """Cotangents of the operands of an elementwise operation."""
     (out,) = node.outputs
-    factor = getattr(out.tag, FACTOR, None)
+    factor = cotangent_of(out)
     found: list[Flow | Undefined | None] = []
     for at, partial in enumerate(_partials_of(node)):
         x = node.inputs[at]
@@ -161,14 +160,10 @@ def pull_elementwise(
 
 
 def _note_factor(product: Variable, cotangent: Variable) -> None:
-    """Note on a product which operand is a cotangent that may be zero.
-
-    Where it is, the others have no influence on the product, whatever it is multiplied by in turn:
-    an infinity, in reverse mode over reverse mode.
-    """
+    """Note on a product which operand is a cotangent that may be zero."""
     operands = product.owner.inputs if product.owner is not None else ()
     if len(operands) > 1 and cotangent in operands:
-        setattr(product.tag, FACTOR, operands.index(cotangent))
+        note_cotangent(product, operands.index(cotangent))
 
 
 def _is_singular(node: Any, at: int, partial: Partial) -> bool:
@@ -188,6 +183,15 @@ def _guarded(partial: Partial, t: Variable) -> Variable:
     """
     product, slope = partial.times(t), partial.times(number(1, t))
     return pt.switch(pt.neq(t, 0), product, of_dtype(vanishing(t, slope), product))
+
+
+def unused_times(t: Variable, factor: Variable, infinite: bool) -> Variable:
+    """A derivative, of which elements may be zero for want of a use, times what may be infinite."""
+    if infinite:
+        return _guarded(Partial(lambda t: pt.mul(t, factor)), t)
+    product = pt.mul(t, factor)
+    _note_factor(product, t)
+    return product
 
 
 def push_elementwise(node: Any, tangents: Sequence[Flow | None]) -> Flow | None:

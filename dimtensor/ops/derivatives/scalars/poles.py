@@ -29,6 +29,7 @@ _FINITE = (
 )  # fmt: skip
 # How many operations are looked at: a sum of thousands of terms is not searched for each of them.
 _MOST = 16
+_MOST_OF_COTANGENTS = 1000  # which are looked at for products of matrices and loops only
 _MARK = "dimtensor_may_be_infinite"  # in the tag of an input of an inner graph
 
 
@@ -40,8 +41,14 @@ def constant_of(variable: Variable) -> np.ndarray | None:
     return np.asarray(variable.data) if isinstance(variable, Constant) else None
 
 
-def may_be_infinite(variable: Variable) -> bool:
+def may_be_infinite(variable: Variable, most: int = _MOST) -> bool:
     """Whether the operations just before a value have a pole, or an edge of a domain.
+
+    Parameters
+    ----------
+    variable : variable
+    most : int
+        How many operations are looked at.
 
     Examples
     --------
@@ -51,7 +58,7 @@ def may_be_infinite(variable: Variable) -> bool:
     (True, False)
     """
     waiting, looked = [variable], 0
-    while waiting and looked < _MOST:
+    while waiting and looked < most:
         value = waiting.pop()
         if not is_float(getattr(value.type, "dtype", "object")):
             continue
@@ -65,6 +72,11 @@ def may_be_infinite(variable: Variable) -> bool:
             return True
         waiting += node.inputs
     return False
+
+
+def may_become_infinite(cotangent: Variable) -> bool:
+    """The same of a cotangent, which may have come a long way."""
+    return may_be_infinite(cotangent, _MOST_OF_COTANGENTS)
 
 
 def is_marked(variable: Variable) -> bool:

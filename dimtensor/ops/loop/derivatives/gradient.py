@@ -24,14 +24,14 @@ from pytensor.tensor.type import TensorType
 from dimtensor.errors import GraphError, build_message
 from dimtensor.ops.derivatives import Undefined, pull
 from dimtensor.ops.derivatives.flow import Flow, is_continuous, masked, zeros
-from dimtensor.ops.graphs import inputs_of, replaced
+from dimtensor.ops.graphs import bound, inputs_of, replaced
 from dimtensor.ops.loop.capture import converted
 from dimtensor.ops.loop.derivatives.jacobian_pattern import (
     body_pattern,
     reached_states,
     states_that_reach,
 )
-from dimtensor.ops.loop.derivatives.stand_ins import body_stand_ins
+from dimtensor.ops.loop.derivatives.stand_ins import body_stand_ins, seed_stand_ins
 from dimtensor.ops.loop.derivatives.used_states import seed_flows, used_states
 from dimtensor.ops.loop.frontend import ScanResult, build_scan
 from dimtensor.ops.loop.op import Loop, Scan, ScanInputs
@@ -152,19 +152,23 @@ class _Step:
         """Differentiate the body of a loop with cotangents of its final states and traces."""
         used = used_states(op, whole[0], whole[1])
         fresh = body_stand_ins(op, given, used)
-        outputs, memo = op.body.bind(fresh, return_memo=True)
+        outputs, memo = bound(op.body, fresh)
         n, m = op.n_states, op.n_states + op.n_sequences
         step = cls(
             fresh[:n],
             fresh[n:m],
             fresh[m:],
-            {new: old for old, new in memo.items() if isinstance(old, Variable)},
+            {new: old for old, new in memo.items()},
             _connected(cotangents[0], outputs[:n]),
             _connected(cotangents[1], outputs[n:]),
         )
         live = _live_states(op, step, len(cotangents[1]), wanted)
-        step.adjoints = {i: v.type() for i, v in enumerate(step.states) if live[i]}
-        step.cotangents = {k: outputs[n + k].type() for k in step.traced}
+        step.adjoints, step.cotangents = seed_stand_ins(
+            op,
+            {i: v for i, v in enumerate(step.states) if live[i]},
+            {k: outputs[n + k] for k in step.traced},
+            [*step.final.values(), *step.traced.values()],
+        )
         seeds = seed_flows(step.adjoints, step.cotangents, used, whole[1])
         ends = [*(outputs[i] for i in step.adjoints), *(outputs[n + k] for k in step.cotangents)]
         if ends:
@@ -318,7 +322,7 @@ def _states_before(op: Any, after: dict[int, Variable], back: _Step) -> dict[int
     """
     if op.inverse is not None:
         inner = [*after.values(), *back.elements, *back.captured]
-        return dict(zip(after, op.inverse.bind(inner), strict=True))
+        return dict(zip(after, bound(op.inverse, inner)[0], strict=True))
     found = {}
     for i, variable in after.items():
         added = _added_constant(op.body.inputs[i], op.body.outputs[i])

@@ -10,7 +10,7 @@ from pytensor.graph.basic import Variable
 
 from dimtensor.ops.derivatives import push
 from dimtensor.ops.derivatives.flow import is_continuous, zeros
-from dimtensor.ops.graphs import replaced
+from dimtensor.ops.graphs import bound, replaced
 from dimtensor.ops.loop.derivatives.jacobian_pattern import connections
 from dimtensor.ops.loop.derivatives.stand_ins import body_stand_ins
 from dimtensor.ops.loop.frontend import build_loop, build_scan
@@ -92,7 +92,7 @@ def _initial(step: _TangentStep, given: Any, moved: Any) -> list[Variable]:
 
 def _tangent_step(op: Any, given: Any, moved: Any, reached: list[bool]) -> _TangentStep:
     fresh = body_stand_ins(op, given)
-    outputs = op.body.bind(fresh)
+    outputs, _ = bound(op.body, fresh)
     n, m = op.n_states, len(fresh) - len(given.captured)
     states, elements, captured = fresh[:n], fresh[n:m], fresh[m:]
     live = [i for i, on in enumerate(reached) if on and i < len(outputs)]

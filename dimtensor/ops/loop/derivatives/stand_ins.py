@@ -10,6 +10,7 @@ from pytensor.graph.basic import Variable
 from dimtensor.ops.derivatives.scalars.poles import (
     is_marked,
     mark_infinite,
+    may_become_infinite,
     poles_of,
     stand_ins,
 )
@@ -21,17 +22,35 @@ def body_stand_ins(op: Any, given: Any, used: Sequence[bool] | None = None) -> l
 
     They are marked where the values that a loop is given may be infinite, and states that are
     computed of such values in any step; so that elements that are not used have derivatives of
-    zero. States that may become infinite by a step's own operations are marked unless it is known
-    that all of each is used.
+    zero. States that are numbers, and those that may become infinite by a step's own operations,
+    are marked unless it is known that all of each is used.
     """
     found = stand_ins(op.body.inputs, [*given.states, *given.sequences, *given.captured])
     n = op.n_states
     rows = [row for row, v in zip(body_pattern(op), found, strict=True) if is_marked(v)]
     start = [any(row[i] for row in rows) for i in range(n)]
-    for state, infinite in zip(found[:n], reached_states(op, start), strict=True):
-        if infinite and getattr(state.type, "ndim", 0) > 0:
-            mark_infinite(state)
-    for state, pole, whole in zip(found[:n], poles_of(op), used or [True] * n, strict=False):
-        if pole and not whole:
+    poles, wholes = poles_of(op)[:n], used or [True] * n
+    comes_in = reached_states(op, start)
+    for state, comes, pole, whole in zip(found[:n], comes_in, poles, wholes, strict=True):
+        has_elements = getattr(state.type, "ndim", 0) > 0
+        if (comes and has_elements) or ((comes or pole) and not whole):
             mark_infinite(state)
     return found
+
+
+def seed_stand_ins(
+    op: Any,
+    states: dict[int, Variable],
+    traces: dict[int, Variable],
+    cotangents: Sequence[Variable],
+) -> tuple[dict[int, Variable], dict[int, Variable]]:
+    """New variables for adjoints of states and cotangents of traces, by number.
+
+    They are marked if some cotangent that the loop is given, or a partial derivative within it, may
+    be infinite.
+    """
+    found = tuple({k: v.type() for k, v in of.items()} for of in (states, traces))
+    if any(poles_of(op)) or any(map(may_become_infinite, cotangents)):
+        for variable in (*found[0].values(), *found[1].values()):
+            mark_infinite(variable)
+    return found[0], found[1]

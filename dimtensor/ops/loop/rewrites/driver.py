@@ -11,8 +11,8 @@ from pytensor.graph.rewriting.basic import MergeOptimizer
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.subtensor import Subtensor, get_idx_list
 
-from dimtensor.ops.graphs import replace_variables, replaced, shared
-from dimtensor.ops.loop.capture import freeze, is_lengths
+from dimtensor.ops.graphs import freeze, replace_variables, replaced, shared
+from dimtensor.ops.loop.capture import is_lengths
 from dimtensor.ops.loop.conditional import Conditional
 from dimtensor.ops.loop.node import Given, ScanGraph
 from dimtensor.ops.loop.op import Loop, Scan
