@@ -18,19 +18,25 @@ from pytensor.tensor.math import Prod
 
 from dimtensor.ops.derivatives.flow import lengths, number, shuffled
 from dimtensor.ops.derivatives.rules import Tangents, forward_rule, reverse_rule
+from dimtensor.ops.derivatives.scalars.elementwise import unused_times
+from dimtensor.ops.derivatives.scalars.poles import mark_infinite, may_be_infinite
 
 
 def push_running_product(node: Any, tangent: Variable) -> Variable:
     """The tangent of a cumulative product."""
     (x,), (out,), axis = node.inputs, node.outputs, node.op.axis
-    return _recursion(_first(x, axis), _first(_before(out, axis) * tangent, axis), axis, False)
+    infinite = may_be_infinite(x)
+    terms = _first(unused_times(tangent, _before(out, axis), infinite), axis)
+    return _recursion(_first(x, axis), terms, axis, False, infinite)
 
 
 def pull_running_product(node: Any, cotangent: Variable) -> Variable:
     """The cotangent of what a cumulative product is taken of."""
     (x,), (out,), axis = node.inputs, node.outputs, node.op.axis
-    later = _recursion(_shifted(x, axis, 1, back=True), _first(cotangent, axis), axis, True)
-    return later * _before(out, axis)
+    infinite = may_be_infinite(x)
+    factors = _shifted(x, axis, 1, back=True)
+    later = _recursion(factors, _first(cotangent, axis), axis, True, infinite)
+    return unused_times(later, _before(out, axis), infinite)
 
 
 def _first(x: Variable, axis: int) -> Variable:
@@ -59,7 +65,9 @@ def _shifted(x: Variable, axis: int, fill: float, *, back: bool) -> Variable:
     return moved[1:] if back else moved[:-1]
 
 
-def _recursion(factors: Variable, terms: Variable, axis: int, reverse: bool) -> Variable:
+def _recursion(
+    factors: Variable, terms: Variable, axis: int, reverse: bool, infinite: bool
+) -> Variable:
     """States h of h_k = h_{k-1} a_k + b_k along first axes, from zero."""
     from dimtensor.ops.loop.frontend import build_scan
     from dimtensor.ops.loop.spec import LoopOptions, StepGraph
@@ -67,8 +75,11 @@ def _recursion(factors: Variable, terms: Variable, axis: int, reverse: bool) -> 
     n_steps = terms.shape[0] if terms.type.shape[0] is None else terms.type.shape[0]
     state, a, b = (terms[0].type() for _ in range(3))
     start = pt.alloc(np.asarray(0, dtype=terms.type.dtype), *lengths(terms)[1:])
-    following = state * a + b
+    following = unused_times(state, a, infinite) + b
     step = StepGraph([state], [a, b], [following], [following])
+    if infinite:  # far back, maybe
+        mark_infinite(factors)
+        mark_infinite(terms)
     result = build_scan(n_steps, step, [start], [factors, terms], LoopOptions(reverse))
     return _back(result.traces[0], axis)
 
@@ -76,7 +87,8 @@ def _recursion(factors: Variable, terms: Variable, axis: int, reverse: bool) -> 
 @forward_rule(Prod)
 def _prod(node: Any, tangents: Tangents) -> list[Any]:
     (out,), (t,) = node.outputs, tangents
-    return [pt.sum(_of_the_others(node) * t, axis=_axes(node), dtype=out.type.dtype)]
+    terms = unused_times(t, _of_the_others(node), may_be_infinite(node.inputs[0]))
+    return [pt.sum(terms, axis=_axes(node), dtype=out.type.dtype)]
 
 
 @reverse_rule(Prod)
@@ -84,7 +96,7 @@ def _prod_back(node: Any, cotangents: Tangents, wanted: Sequence[bool]) -> list[
     (x,), (c,), axes = node.inputs, cotangents, _axes(node)
     numbers = iter(range(c.type.ndim))  # type: ignore[union-attr]
     order = ["x" if at in axes else next(numbers) for at in range(x.type.ndim)]
-    return [_of_the_others(node) * shuffled(c, order)]
+    return [unused_times(shuffled(c, order), _of_the_others(node), may_be_infinite(x))]
 
 
 def _axes(node: Any) -> list[int]:
