@@ -465,6 +465,31 @@ def test_derivatives_beside_states_that_are_infinite_and_not_used(name: str):
     _derivatives_of_unused(*UNUSED_STATES[name])
 
 
+@pytest.mark.parametrize(
+    "shape",
+    [
+        (2,),
+        pytest.param(
+            (2, 2),
+            marks=pytest.mark.xfail(
+                strict=True,
+                raises=AssertionError,
+                reason="the gradient is NaN: products of two matrices are not looked at where all "
+                "of a state is used but in the last step",
+            ),
+        ),
+    ],
+)
+def test_a_last_step_that_is_infinite_and_not_used(shape: tuple[int, ...]):
+    """States x, x**2 / 2, x**3 / 2, and an infinite one that only the last step gives."""
+    steps = pt.constant([2.0, 1.0, 0.0])
+    found = scan(
+        lambda s, e: ([pt.dot(x / e[0] * np.eye(2), s[0])], [s[0]]), [x * np.ones(shape)], [steps]
+    ).traces[0]
+    (slope,) = pull([found.sum() / np.prod(shape)], [pt.constant(1.0)], [x])
+    assert at(slope, x=1.3) == pytest.approx(1 + 1.3 + 1.5 * 1.3**2)
+
+
 def test_third_derivatives_of_products():
     v = pt.dvector("v")
     cost: Variable = v.prod()
