@@ -487,7 +487,8 @@ def test_a_last_step_that_is_infinite_and_not_used(shape: tuple[int, ...]):
         lambda s, e: ([pt.dot(x / e[0] * np.eye(2), s[0])], [s[0]]), [x * np.ones(shape)], [steps]
     ).traces[0]
     (slope,) = pull([found.sum() / np.prod(shape)], [pt.constant(1.0)], [x])
-    assert at(slope, x=1.3) == pytest.approx(1 + 1.3 + 1.5 * 1.3**2)
+    with np.errstate(invalid="ignore"):  # BLAS warns
+        assert at(slope, x=1.3) == pytest.approx(1 + 1.3 + 1.5 * 1.3**2)
 
 
 def test_third_derivatives_of_products():
