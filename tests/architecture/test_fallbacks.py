@@ -28,8 +28,6 @@ FALLS_BACK = {
     "interop/test_pytensor_mode.py::test_dtypes": "complex numbers",
     "interop/test_pytensor_mode.py::test_updates_where_a_mask_is_true":
         "updates where a mask is true",
-    "interop/test_pytensor_scans.py::test_gradients_of_the_last_steps_alone":
-        "PyTensor's own Scan, of a gradient that is truncated",
     "kernels/native/test_platforms.py::test_numba_compiles_where_machine_code_is_not_loaded":
         "a platform without machine code",
     "reference_models/loops/test_random_walk.py::test_gradients_with_the_noise_held_fixed":
