@@ -164,7 +164,7 @@ def _length(length: Any) -> int | None:
 
 def _is_given(number: Variable) -> bool:
     """Whether a number follows from something that is no constant."""
-    if number.owner is None or getattr(number.type, "ndim", 1):
+    if number.owner is None or getattr(number.type, "ndim", None) != 0:
         return not isinstance(number, Constant)
     x, axis = _measured(number)
     if x is not None:
