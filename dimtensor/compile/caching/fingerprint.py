@@ -41,6 +41,9 @@ from dimtensor.lower import AxisOrder, plan_axes
 
 # how often colours are told to neighbours
 _ROUNDS = 2
+# Steps of loops with products of matrices of up to so many rows take half of the time where the
+# code knows how many there are.
+_MOST_ROWS = 16
 
 
 @dataclass(frozen=True)
@@ -114,9 +117,13 @@ class _DimForms(dict[Dim, tuple]):
         super().__init__()
         self._masks = masks
         self._masked: dict[Dim, bool] = {}
+        self._rows = _rows_in_loops(masks)
 
     def __missing__(self, dim: Dim) -> tuple:
-        form = self[dim] = dim_form(dim, self._masks)
+        form = dim_form(dim, self._masks)
+        if form == ("plain", -1) and dim in self._rows:
+            form = ("plain", self._rows[dim])
+        self[dim] = form
         return form
 
     def parents(self, dim: Dim) -> Dims:
@@ -148,6 +155,14 @@ class _DimForms(dict[Dim, tuple]):
         while self[dim][0] != "plain" and isinstance(dim, DerivedDim) and dim.named_as_parent:
             (dim,) = dim.parents
         return dim
+
+
+def _rows_in_loops(nodes: Iterable[Node]) -> dict[Dim, int]:
+    """Lengths of dims of matrices that steps of loops multiply, where these are small."""
+    steps = [node.attrs.region.outputs for node in nodes if node.kind == "loop"]
+    products = (one for outputs in steps for one in toposort(outputs) if one.kind == "dot")
+    dims = {dim for product in products for x in product.inputs for dim in x.dims}
+    return {dim: dim.length for dim in dims if dim.length and dim.length <= _MOST_ROWS}
 
 
 # where nodes are used, and where dims: by which node, at which place in it

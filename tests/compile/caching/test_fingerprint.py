@@ -367,6 +367,43 @@ def test_models_of_other_sizes_compute_the_same_on_shared_code(
     assert from_descriptions[0] == 1
 
 
+def _states(n: int, product: bool) -> tuple[list, list]:
+    """A loop of n states, which a matrix multiplies in each step or not."""
+    into, time = dt.Dim("into", length=n), dt.Dim("time", length=50)
+    of = dt.Dim("of", length=n)
+    matrix, inputs = dt.tensor("matrix", dims=[into, of]), dt.tensor("inputs", dims=[time, of])
+
+    def step(state, x):
+        total = dt.dot(matrix, state, dims=of).rename({into: of}) if product else state
+        new = dt.tanh(total + x)
+        return new, new
+
+    last, _ = dt.scan(step, dt.zeros(of), inputs, over=time)
+    return [matrix, inputs], [last.sum() + matrix.sum()]
+
+
+def test_code_knows_the_lengths_of_small_matrices_in_loops() -> None:
+    def prints(product: bool) -> list[str]:
+        return [fingerprint(*_states(n, product)) for n in (12, 16, 17, 30)]
+
+    small, as_small, large, larger = prints(product=True)
+    assert len({small, as_small, large}) == 3
+    assert large == larger
+    assert len(set(prints(product=False))) == 1
+
+
+@pytest.mark.parametrize("n", [12, 17])
+def test_small_matrices_in_loops_compute_the_same(n: int, rng: np.random.Generator) -> None:
+    inputs, outputs = _states(n, True)
+    matrix, x = rng.normal(size=(n, n)) / n, rng.normal(size=(50, n))
+    state = np.zeros(n)
+    for row in x:
+        state = np.tanh(matrix @ state + row)
+    given = (("into", "of"), matrix), (("time", "of"), x)
+    (found,) = dt.function(inputs, outputs, backend="python")(*given)
+    np.testing.assert_allclose(found, state.sum() + matrix.sum(), rtol=1e-11)
+
+
 A, B = dt.Dim("a", length=20), dt.Dim("b", length=3)
 X, Y = dt.tensor("x", dims=[A, B]), dt.tensor("y", dims=A)
 SINGLE = dt.tensor("x", dims=[A, B], dtype="float32")
