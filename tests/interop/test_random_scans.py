@@ -123,5 +123,6 @@ def test_random_scans(seed):
         return
     assert not isinstance(found, Exception), found
     for one, two in zip(found, expected, strict=True):
-        assert one.shape == two.shape
+        # without a step PyTensor does not know how long what it would have given is
+        assert one.shape == two.shape or one.size == two.size == scans.steps
         np.testing.assert_allclose(one, two, rtol=1e-8, atol=1e-10)
