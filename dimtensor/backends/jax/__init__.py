@@ -105,6 +105,7 @@ def compile_positional(
     from pytensor.graph.fg import FunctionGraph
 
     from dimtensor.backends.jax.graph import graph_function
+    from dimtensor.backends.jax.steps import into_steps
     from dimtensor.kernels.graph.once import split_once
     from dimtensor.ops.loop.rewrites.driver import rewrite_loops
     from dimtensor.ops.notes import keep_notes
@@ -116,6 +117,8 @@ def compile_positional(
     rewrite_loops(graph, _rewrite, allow)
     _rewrite(graph)
     rewrite_loops(graph, _rewrite, allow)
+    if into_steps(graph):
+        rewrite_loops(graph, _rewrite, allow)
     split = None
     if static and not shared and given is not None:
         split = split_once(graph, graph.inputs[given:])

@@ -1,4 +1,4 @@
-"""Sums over the steps of a loop, added up in the loop.
+"""What can be computed in the steps of a loop: sums over them, and the numbers that they take.
 
 Beside the chain of states that it waits for, the processor has room for sums. What is summed then
 needs no array as long as the loop, and no other loop.
@@ -6,7 +6,7 @@ needs no array as long as the loop, and no other loop.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import numpy as np
 import pytensor.tensor as pt
@@ -26,16 +26,87 @@ _MOST_SUMS = 8
 _MOST_OPERATIONS = 6
 
 
-def absorb_sums(graph: FunctionGraph) -> bool:
-    """Let loops add up what is summed of their traces by cheap operations."""
+def absorb_sums(graph: FunctionGraph, cheap: bool = True) -> bool:
+    """Let loops add up what is summed of their traces.
+
+    Parameters
+    ----------
+    graph : FunctionGraph
+        It is changed.
+    cheap : bool
+        Only what takes a few cheap operations; else whatever the operations, in loops of numbers.
+    """
     changed = False
     for node in graph.toposort():
         if isinstance(node.op, Scan) and not node.op.stops and node in graph.apply_nodes:
-            changed |= _absorb(graph, node)
+            if cheap or _is_of_numbers(node):
+                changed |= _absorb(graph, node, cheap)
     return changed
 
 
-def _absorb(graph: FunctionGraph, node: Apply) -> bool:
+def absorb_elements(graph: FunctionGraph) -> bool:
+    """Let loops of numbers compute themselves what they take at each step."""
+    changed = False
+    for node in reversed(graph.toposort()):
+        if isinstance(node.op, Scan) and not node.op.stops and node in graph.apply_nodes:
+            if _is_of_numbers(node):
+                changed |= _absorb_elements(graph, node)
+    return changed
+
+
+def _is_of_numbers(node: Apply) -> bool:
+    """Whether all that steps of a loop take, give and carry are numbers."""
+    op = node.op
+    states, elements, _ = op.split_body_inputs(op.body.inputs)
+    return not any(v.type.ndim for v in (*states, *elements, *op.body.outputs))
+
+
+def _absorb_elements(graph: FunctionGraph, node: Apply) -> bool:
+    parts = ScanGraph(node)
+    known = {part.outside: part.variable for part in (*parts.elements, *parts.captured)}
+    made = [part for part in parts.elements if _is_made(part.outside, graph.outputs)]
+    for part in made:
+        del known[part.outside]
+    computed: dict[Variable, Variable] = {}
+    for part in made:
+        leaves = _leaves(part.outside, known, set(), graph.outputs, cheap=False)
+        if leaves is None:
+            known[part.outside] = part.variable
+        else:
+            _take(parts, leaves, known)
+            computed[part.variable] = _in_step(part.outside, known)
+    if not computed:
+        return False
+    parts.substitute(computed)
+    parts.elements = [part for part in parts.elements if part.variable not in computed]
+    _replace(graph, parts, "absorb_elements")
+    return True
+
+
+def _is_made(variable: Variable, stored: Collection[Variable]) -> bool:
+    node = variable.owner
+    is_elementwise = node is not None and isinstance(node.op, Elemwise)
+    return is_elementwise and _is_elementwise(node, cheap=False) and variable not in stored
+
+
+def _take(parts: ScanGraph, leaves: list[Variable], known: dict[Variable, Variable]) -> None:
+    """Give a step what it lacks of some variables outside."""
+    for leaf in leaves:
+        if leaf in known:
+            continue
+        role = parts.elements if leaf.type.ndim else parts.captured
+        scalar = pt.tensor(dtype=leaf.type.dtype, shape=())
+        role.append(Given(leaf, scalar))
+        known[leaf] = scalar
+
+
+def _replace(graph: FunctionGraph, parts: ScanGraph, reason: str) -> None:
+    for old, new in parts.build().items():
+        if old in graph.variables and old is not new:
+            graph.replace(old, new, reason=reason, import_missing=True)
+
+
+def _absorb(graph: FunctionGraph, node: Apply, cheap: bool) -> bool:
     traces = {
         out
         for out in node.op.split_outputs(node.outputs).traces
@@ -48,17 +119,11 @@ def _absorb(graph: FunctionGraph, node: Apply) -> bool:
     known = {part.outside: part.variable for part in (*parts.elements, *parts.captured)}
     known |= {out: trace.element for trace in parts.traces for out in trace.outputs}
     totals: dict[Variable, Variable] = {}
-    for total in _sums_of(graph, traces):
-        leaves = _leaves(total.owner.inputs[0], known, own)
+    for total in _sums_of(graph, traces, cheap):
+        leaves = _leaves(total.owner.inputs[0], known, own, graph.outputs, cheap)
         if leaves is None or len(totals) >= _MOST_SUMS:
             continue
-        for leaf in leaves:
-            if leaf in known:
-                continue
-            role = parts.elements if leaf.type.ndim else parts.captured
-            scalar = pt.tensor(dtype=leaf.type.dtype, shape=())
-            role.append(Given(leaf, scalar))
-            known[leaf] = scalar
+        _take(parts, leaves, known)
         term = _in_step(total.owner.inputs[0], known)
         state = pt.tensor(dtype=total.type.dtype, shape=())
         start = pt.constant(np.asarray(0, dtype=total.type.dtype))
@@ -66,14 +131,11 @@ def _absorb(graph: FunctionGraph, node: Apply) -> bool:
         totals[total] = state
     if not totals:
         return False
-    replace = parts.build()
-    for old, new in replace.items():
-        if old in graph.variables and old is not new:
-            graph.replace(old, new, reason="absorb_sums", import_missing=True)
+    _replace(graph, parts, "absorb_sums")
     return True
 
 
-def _sums_of(graph: FunctionGraph, traces: set[Variable]) -> list[Variable]:
+def _sums_of(graph: FunctionGraph, traces: set[Variable], cheap: bool) -> list[Variable]:
     """Sums over all steps of what is computed of some traces, and has one number for each step."""
     found: dict[Variable, None] = {}
     stack = list(traces)
@@ -88,20 +150,28 @@ def _sums_of(graph: FunctionGraph, traces: set[Variable]) -> list[Variable]:
                 if isinstance(client.op.scalar_op, Add) and out.type.dtype == "float64":
                     if out.type.ndim == 0:
                         found[out] = None
-            elif isinstance(client.op, Elemwise) and _is_cheap(client) and out not in seen:
+            elif out in seen or not isinstance(client.op, Elemwise):
+                continue
+            elif _is_elementwise(client, cheap):
                 seen.add(out)
                 stack.append(out)
     return list(found)
 
 
-def _is_cheap(node: Apply) -> bool:
-    floats = all(v.type.dtype == "float64" for v in (*node.inputs, *node.outputs))
+def _is_elementwise(node: Apply, cheap: bool) -> bool:
+    dtypes = ("float64",) if cheap else ("float64", "bool")
+    made = [*node.outputs, *(v for v in node.inputs if cheap or not isinstance(v, Constant))]
+    floats = all(v.type.dtype in dtypes for v in made)
     alike = node.outputs[0].type.ndim == 1 and node.outputs[0].type.shape != (1,)
-    return is_quick(node) and floats and alike
+    return (is_quick(node) or not cheap) and floats and alike
 
 
 def _leaves(
-    variable: Variable, known: dict[Variable, Variable], own: set[Variable]
+    variable: Variable,
+    known: dict[Variable, Variable],
+    own: set[Variable],
+    stored: Collection[Variable],
+    cheap: bool,
 ) -> list[Variable] | None:
     """What the terms of a sum are computed of; None if the loop is not to do it."""
     leaves: list[Variable] = []
@@ -119,19 +189,21 @@ def _leaves(
             if isinstance(number, Constant) or number in leaves or number in known:
                 continue
             v, node = number, None
-        elif node is not None and isinstance(node.op, Elemwise) and _is_cheap(node):
+        elif v in stored and not cheap:
+            pass
+        elif node is not None and isinstance(node.op, Elemwise) and _is_elementwise(node, cheap):
             operations += 1
             stack += node.inputs
             continue
         elif node is not None and not isinstance(node.op, Scan):
-            if not (isinstance(node.op, Subtensor) and is_soon_computed(v)):
+            if cheap and not (isinstance(node.op, Subtensor) and is_soon_computed(v)):
                 return None  # it would have to be stored
         if isinstance(v, Constant) or not isinstance(v.type, TensorType) or v.type.ndim > 1:
             return None
         if not own.isdisjoint(ancestors([v])):
             return None
         leaves.append(v)
-    return leaves if operations <= _MOST_OPERATIONS else None
+    return leaves if operations <= _MOST_OPERATIONS or not cheap else None
 
 
 def _number(variable: Variable) -> Variable | None:

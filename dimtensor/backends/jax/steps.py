@@ -1,0 +1,43 @@
+"""Loops of numbers, with what goes with them in their steps.
+
+XLA runs each of its loops over elements as a function of its own, which takes a microsecond to
+start; a call that by its count of operations is long runs in another thread, and waking that takes
+ten. Of a loop of steps it counts one step. So sums over steps, and what steps take of each element,
+are computed in the steps, as one writes them by hand. Where states are arrays this is slower.
+"""
+
+from __future__ import annotations
+
+from pytensor.graph.fg import FunctionGraph
+from pytensor.tensor.elemwise import Elemwise
+from pytensor.tensor.subtensor import Subtensor
+
+from dimtensor.kernels.graph.lag_gradients import first_of_padded
+from dimtensor.kernels.graph.trace_sums import absorb_elements, absorb_sums
+
+
+def into_steps(graph: FunctionGraph) -> bool:
+    """Move sums and elements into the steps of loops; whether there were any."""
+    changed = absorb_sums(graph, cheap=False)
+    changed |= absorb_elements(graph)
+    if changed:
+        first_of_padded(graph)
+        _pieces_first(graph)
+    return changed
+
+
+def _pieces_first(graph: FunctionGraph) -> None:
+    """Take a piece of what an operation on elements is of, where only the piece is read."""
+    waiting = [node for node in graph.toposort() if isinstance(node.op, Subtensor)]
+    while waiting:
+        node = waiting.pop()
+        whole, out = node.inputs[0], node.outputs[0]
+        made = whole.owner
+        if out not in graph.variables or whole.type.ndim != 1 or out.type.ndim != 1:
+            continue
+        if made is None or not isinstance(made.op, Elemwise) or len(graph.clients[whole]) > 1:
+            continue
+        pieces = [v if v.type.shape == (1,) else node.op(v, *node.inputs[1:]) for v in made.inputs]
+        new = out.type.filter_variable(made.op(*pieces))
+        graph.replace(out, new, reason="pieces_first", import_missing=True)
+        waiting += [v.owner for v in pieces if v.owner is not None and v.owner.op is node.op]

@@ -1,0 +1,109 @@
+"""Loops of numbers on JAX, whose steps compute what goes with them."""
+
+import numpy as np
+import pytensor.tensor as pt
+import pytest
+from pytensor.graph.fg import FunctionGraph
+from pytensor.tensor.elemwise import Elemwise
+
+import dimtensor as dt
+from dimtensor.backends import python as interpreter
+from dimtensor.backends.jax.steps import into_steps
+from dimtensor.ops.loop import scan
+from dimtensor.ops.rewrites import rewrite
+from dimtensor.testing.differences import gradient_by_differences
+from tests.optional import jax
+
+Y, A = pt.dvector("y"), pt.dscalar("a")
+ONE = pt.as_tensor(np.float64(1.0))
+
+
+def variances():
+    """A recursion over squares, and what is computed of its trace."""
+
+    def step(states, xs):
+        (h,) = states
+        return [A + 0.8 * h + 0.1 * xs[0]], [h]
+
+    squares = pt.sqr(Y - A)
+    h = scan(step, [ONE], [squares]).traces[0]
+    return pt.where(pt.gt(h, 1.2), pt.log(h), pt.exp(-h)) + squares / h, h
+
+
+def expected(y, a):
+    h, found, trace = 1.0, [], []
+    for x in y:
+        square = (x - a) ** 2
+        found.append((np.log(h) if h > 1.2 else np.exp(-h)) + square / h)
+        trace.append(h)
+        h = a + 0.8 * h + 0.1 * square
+    return np.array(found), np.array(trace)
+
+
+def vectors(graph):
+    """Operations on elements outside of loops, but for those that only tell a length."""
+    rewrite(graph)
+    nodes = (node for node in graph.apply_nodes if isinstance(node.op, Elemwise))
+    return [node for node in nodes if node.outputs[0].type.ndim]
+
+
+@pytest.mark.parametrize("n", [0, 1, 9])
+def test_sums_and_elements_go_into_the_steps(n, rng):
+    terms, _ = variances()
+    graph = FunctionGraph([Y, A], [terms.sum(), terms.sum() * A], clone=True)
+    assert into_steps(graph)
+    assert vectors(graph) == []
+    y = rng.normal(size=n)
+    found = interpreter.compile_positional(graph.inputs, graph.outputs).call(y, np.asarray(0.4))
+    total = expected(y, 0.4)[0].sum()
+    np.testing.assert_allclose(found, [total, total * 0.4], rtol=1e-13)
+
+
+def test_what_is_a_result_is_computed_once(rng):
+    terms, h = variances()
+    graph = FunctionGraph([Y, A], [terms, terms.sum(), h], clone=True)
+    into_steps(graph)
+    assert len([node for node in vectors(graph) if node.outputs[0] is graph.outputs[0]]) == 1
+    y = rng.normal(size=6)
+    found = interpreter.compile_positional(graph.inputs, graph.outputs).call(y, np.asarray(0.4))
+    terms, trace = expected(y, 0.4)
+    for one, other in zip(found, [terms, terms.sum(), trace], strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-13)
+
+
+def test_loops_of_arrays_stay_as_they_are():
+    start = pt.zeros(3)
+    trace = scan(lambda s, x: ([s[0] + x[0]], [s[0].sum()]), [start], [pt.exp(Y)]).traces[0]
+    graph = FunctionGraph([Y], [pt.log(trace).sum()], clone=True)
+    assert not into_steps(graph)
+
+
+@pytest.mark.compiled
+def test_a_series_with_lags_and_its_gradient(rng):
+    """Its gradient by the mean has one by what stands before the first value."""
+    time = dt.Dim("time", length=7)
+    series = rng.normal(size=7)
+    y = dt.data(series, dims=time, name="y")
+    inputs = [dt.scalar(name) for name in ("mu", "phi", "theta")]
+    mu, phi, theta = inputs
+    apart = y - mu - phi * dt.lag(y, time, fill_value=mu)
+    noise = dt.cumulate(lambda noise, apart: apart - theta * noise, 0.0, apart, over=time)
+    total = (noise**2).sum() + dt.exp(-(noise**2)).sum()
+    f = dt.function(inputs, [total, *dt.grad(total, inputs)], backend="jax")
+
+    def by_hand(values):
+        m, p, t = values
+        noise = found = 0.0
+        for now, before in zip(series, [m, *series], strict=False):
+            noise = now - m - p * before - t * noise
+            found += noise**2 + np.exp(-(noise**2))
+        return found
+
+    at = np.array([0.3, 0.6, 0.4])
+    value, *slopes = f.positional(*map(np.asarray, at))
+    np.testing.assert_allclose(value, by_hand(at), rtol=1e-12)
+    np.testing.assert_allclose(slopes, gradient_by_differences(by_hand, at), rtol=1e-6)
+    with jax.enable_x64(True):  # what JAX makes of the same code
+        plain = f.positional
+        by_jax = jax.grad(lambda *v: plain.raw(*v, *plain.fixed)[0], (0, 1, 2))(*at)
+    np.testing.assert_allclose(by_jax, slopes, rtol=1e-10)
