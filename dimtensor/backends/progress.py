@@ -17,7 +17,7 @@ from dimtensor.settings import settings
 # seconds after which work is worth a line, and between two states of the line
 PATIENCE, _PERIOD = 2.0, 0.25
 # what the first compilation needs and takes a while to import
-_SLEEPERS = ("dimtensor.kernels.compiler", "llvmlite.binding", "pytensor.sparse", "xarray")
+_SLEEPERS = ("dimtensor.kernels.compiler", "llvmlite.binding", "xarray")
 
 _awake = threading.Event()
 

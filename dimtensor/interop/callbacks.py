@@ -16,6 +16,7 @@ import numpy as np
 
 from dimtensor.backends.numba.c_function import CFunction
 from dimtensor.kernels.native import machine
+from dimtensor.kernels.native.linking.loaded import Loaded
 
 # value and gradient give 0, or what is wrong: below 0 for good, above 0 at this point only;
 # expanding fails for good where it does: what is asked for is a draw, and not a proposal
@@ -129,8 +130,8 @@ class Callback(NamedTuple):
 
 
 @cache
-def _loaded() -> machine.Loaded:
-    return machine.Loaded(machine.object_code(_TEXT))
+def _loaded() -> Loaded:
+    return Loaded(machine.object_code(_TEXT))
 
 
 def gradient_callback() -> Callback:

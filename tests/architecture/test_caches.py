@@ -21,9 +21,8 @@ PACKAGE = Path(dimtensor.__file__).parent
 FINITE = {
     "dimtensor.kernels.compiler._warn_once": "problems of the platform",
     "dimtensor.kernels.rules.fortran.routine": "subroutines of a table",
-    "dimtensor.kernels.native.externals.address_of": "functions of SciPy",
-    "dimtensor.kernels.native.machine._problem": "this platform",
-    "dimtensor.kernels.native.machine._keep_freed_memory": "the C library",
+    "dimtensor.kernels.native.linking.externals.address_of": "functions of SciPy",
+    "dimtensor.kernels.native.linking.externals._shared_object": "BLAS and LAPACK",
 }
 # the module that bounds them, and the one below it
 OWN = ("dimtensor.caches", "dimtensor.settings")
@@ -60,9 +59,11 @@ def unregistered(name, text):
     return found
 
 
-# tables that are filled when modules are imported, and one of programs that run
+# tables that are filled when modules are imported, one of programs that run, one of functions of
+# other libraries
 TABLES = (
     "dimtensor.interop.watching",
+    "dimtensor.kernels.native.linking.symbols",
     "dimtensor.ops.derivatives.rules",
     "dimtensor.ops.derivatives.scalars.elementwise",
 )

@@ -83,10 +83,10 @@ NAMES = [
     ("llvmlite.binding", "create_mcjit_compiler", "kernels/native/machine"),
     ("numpy._core._multiarray_umath", "_ARRAY_API", "upstream/numpy"),
     ("numpy.random._generator", "__file__", "upstream/numpy"),
-    ("numpy.random", "PCG64.ctypes", "kernels/native/externals"),
-    ("scipy.special.cython_special", "__pyx_capi__", "kernels/native/externals"),
-    ("scipy.linalg.cython_lapack", "__pyx_capi__", "kernels/native/externals"),
-    ("scipy.linalg.cython_blas", "__pyx_capi__", "kernels/native/externals"),
+    ("numpy.random", "PCG64.ctypes", "kernels/native/linking/externals"),
+    ("scipy.special.cython_special", "__pyx_capi__", "kernels/native/linking/externals"),
+    ("scipy.linalg.cython_lapack", "__pyx_capi__", "kernels/native/linking/externals"),
+    ("scipy.linalg.cython_blas", "__pyx_capi__", "kernels/native/linking/externals"),
 ]
 
 

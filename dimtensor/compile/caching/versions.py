@@ -10,6 +10,8 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from dimtensor.kernels.native.linking.processor import processor
+
 # the layers whose sources decide what code is made of a graph
 LAYERS = (
     "errors.py",
@@ -34,16 +36,13 @@ _PACKAGES = ("numpy", "pytensor", "llvmlite", "numba")
 @cache
 def environment() -> str:
     """The digest of what is installed and of the processor."""
-    import llvmlite.binding as llvm
     import pytensor
 
-    features = llvm.get_host_cpu_features()
     parts = [
         sys.implementation.cache_tag or sys.version,
         platform.system(),
         platform.machine(),
-        llvm.get_host_cpu_name(),
-        *(f"{name}{'+' if features[name] else '-'}" for name in sorted(features)),
+        processor(),
         *map(_version, _PACKAGES),
         str(pytensor.config.floatX),
         str(pytensor.config.cast_policy),

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dimtensor.kernels.native import machine
-from dimtensor.kernels.native.externals import address_of
 from dimtensor.kernels.native.flat import closure_table, flat
 from dimtensor.kernels.native.functions import workspace
+from dimtensor.kernels.native.linking import symbols
+from dimtensor.kernels.native.linking.externals import address_of
+from dimtensor.kernels.native.linking.loaded import Loaded, check_platform
 from dimtensor.kernels.native.values import ArgumentType, NotLoadable, ResultType
 from dimtensor.kernels.native.wrapper import (
     TABLE,
@@ -110,7 +111,7 @@ def translated(
 
 
 def _check_process() -> None:
-    machine.check_platform()
+    check_platform()
     if not layout_is_known():
         raise NotLoadable("arrays of this process have another layout than machine code knows")
 
@@ -137,8 +138,10 @@ def native_code(
     OutOfScope
         If no machine code can be loaded in this process.
     """
-    from dimtensor.kernels.ir.python import printed
+    from dimtensor.kernels.ir.python import printed  # loading takes none of it, nor LLVM
+    from dimtensor.kernels.native import machine
 
+    machine.check_platform()
     _check_process()
     found = translated(function, arguments, operations)
     text = "\n".join(
@@ -171,8 +174,8 @@ class NativeKernel:
         _check_process()
         self.code = code
         for symbol, where in code.externals.items():
-            machine.add_external(symbol, address_of(where))
-        self._loaded = machine.Loaded(code.object)
+            symbols.add(symbol, address_of(where))
+        self._loaded = Loaded(code.object)
         table = addresses()
         ctypes.memmove(self._loaded.variable(TABLE), table, ctypes.sizeof(table))
         workspace.keep(self, self._loaded)

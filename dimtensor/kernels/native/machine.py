@@ -5,8 +5,6 @@ Nothing here needs numba; llvmlite is the part of it that binds LLVM.
 
 from __future__ import annotations
 
-import ctypes
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -15,8 +13,8 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
+from dimtensor.kernels.native.linking import loaded, symbols
 from dimtensor.kernels.native.values import BrokenCode, NotLoadable
-from dimtensor.settings import settings
 
 _lock = threading.RLock()
 # lines of a module from which on statements that follow each other are not vectorised: each of them
@@ -34,27 +32,23 @@ _MOST_BLOCKS = 8_000
 
 
 def check_platform() -> None:
-    """Check that this process can load machine code.
+    """Check that this process can make machine code, and load it.
 
     Raises
     ------
     NotLoadable
         If it cannot, with the reason.
     """
-    problem = _problem(sys.platform)
+    loaded.check_platform()
+    problem = _problem()
     if problem is not None:
         raise NotLoadable(problem)
 
 
 @cache
-def _problem(platform: str) -> str | None:
-    if platform == "win32":
-        # its C library is not found by ctypes.CDLL(None), and memory that one library has made is
-        # freed by another one
-        return "machine code is not loaded on Windows"
+def _problem() -> str | None:
     try:
         _target_machine()
-        _symbols()
     except (AttributeError, OSError, RuntimeError, TypeError) as error:
         return f"machine code cannot be loaded on this platform ({error})"
     return None
@@ -197,79 +191,26 @@ def assembly(text: str, cpu: str | None = None) -> str:
     return machine.emit_assembly(module)
 
 
-class Loaded:
-    """An object file in memory; its functions live as long as it does."""
+class Engine:
+    """An object file that LLVM has loaded; its functions live as long as it does."""
 
     def __init__(self, code: bytes):
         check_platform()
         with _lock:
+            for name, address in symbols.added.items():
+                llvm.add_symbol(name, address)
             holder = llvm.parse_assembly("")
             holder.triple = _target().triple
             self._engine = llvm.create_mcjit_compiler(holder, _target_machine())
             self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
             self._engine.finalize_object()
 
-    def address(self, name: str) -> int:
-        """Address of a function.
-
-        Raises
-        ------
-        BrokenCode
-            If there is none of that name.
-        """
+    def function(self, name: str) -> int:
+        """Address of a function; 0 if there is none."""
         with _lock:
-            address = self._engine.get_function_address(name)
-        if not address:
-            raise BrokenCode(f"the code has no function {name}")
-        return address
+            return self._engine.get_function_address(name)
 
     def variable(self, name: str) -> int:
-        """Address of a global variable."""
+        """Address of a global variable; 0 if there is none."""
         with _lock:
             return self._engine.get_global_value_address(name)
-
-
-# the largest size by which glibc may raise the one from which on it maps memory
-_LARGEST_KEPT = 32 * 2**20 - 2**14
-
-
-@cache
-def _keep_freed_memory(library: ctypes.CDLL) -> None:
-    """Let the C library keep memory that was freed, as it does after one large array was.
-
-    Until then it gives arrays of more than 128 KiB back to the system when they are freed, and each
-    call of a kernel that makes some waits for their pages, which can take longer than to fill them.
-    The C library is that of the whole process, so it is left as it is unless
-    ``DIMTENSOR_KEEP_MEMORY=1`` is in the environment.
-    """
-    if not settings().keep_memory:
-        return
-    library.malloc.restype, library.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
-    library.free.restype, library.free.argtypes = None, [ctypes.c_void_p]
-    library.free(library.malloc(_LARGEST_KEPT))
-
-
-@cache
-def _symbols() -> None:
-    """Functions of the C library and of Python that LLVM might not find by itself."""
-    library = ctypes.CDLL(None)
-    _keep_freed_memory(library)
-    names = (
-        "exp log sin cos exp2 log2 log10 pow log1p expm1 tanh sinh cosh tan asin acos atan asinh "
-        "acosh atanh erf erfc atan2 expf logf sinf cosf exp2f log2f log10f powf floor ceil trunc "
-        "rint round floorf ceilf truncf rintf roundf malloc free memset memcpy memmove calloc fmod "
-        "aligned_alloc madvise"
-    )
-    for name in names.split():
-        try:
-            function = getattr(library, name)
-        except AttributeError:
-            continue
-        address = ctypes.cast(function, ctypes.c_void_p).value
-        if address:
-            llvm.add_symbol(name, address)
-
-
-def add_external(symbol: str, address: int) -> None:
-    """Tell where a function is that the code calls under a name."""
-    llvm.add_symbol(symbol, address)

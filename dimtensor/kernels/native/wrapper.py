@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from dimtensor.kernels.native.externals import capsule_address
+from dimtensor.kernels.native.linking.externals import capsule_address
 from dimtensor.kernels.native.values import (
     ERRORS,
     FIRST_ERROR,

@@ -11,8 +11,8 @@ from typing import Any
 import llvmlite.binding
 from llvmlite import ir
 
-from dimtensor.kernels.native.externals import address_of
 from dimtensor.kernels.native.functions.fortran import ROUTINES
+from dimtensor.kernels.native.linking.externals import address_of
 from dimtensor.upstream.numba import cgutils, intrinsic, types
 
 _NUMBERS = {"d": types.float64, "s": types.float32}

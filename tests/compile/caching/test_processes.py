@@ -15,6 +15,7 @@ import pytest
 import dimtensor as dt
 from dimtensor.__main__ import main
 from dimtensor.compile.caching import cache, versions
+from dimtensor.kernels.native.linking import processor
 from tests.architecture import imports
 
 pytestmark = pytest.mark.compiled
@@ -37,7 +38,7 @@ effect, mu = dt.tensor("effect", dims=county), dt.scalar("mu")
 loss = ((y - (mu + effect).sel({county: of})) ** 2).sum() + (effect**2).sum()
 f = dt.function([effect, mu], [loss, *dt.grad(loss, [effect, mu])])
 plain = f.positional(np.arange(groups) / 7, np.asarray(0.5))
-fast = [m for m in ("numba", "scipy", "jax", "xarray", "pandas") if m in sys.modules]
+fast = [m for m in ("numba", "llvmlite", "scipy", "jax", "xarray", "pandas") if m in sys.modules]
 value, slope, _ = f(np.arange(groups) / 7, 0.5)
 print(json.dumps({
     "stats": f.stats,
@@ -201,21 +202,45 @@ def test_every_layer_that_makes_code_is_looked_at() -> None:
     assert all((package / name).exists() for name in versions.LAYERS)
 
 
-@pytest.mark.parametrize("what", ["a feature more", "a feature less", "a name"])
-def test_another_processor_is_another_environment(what: str, monkeypatch) -> None:
+CPUINFO = """\
+processor       : 0
+vendor_id       : AuthenticAMD
+cpu family      : 23
+model           : 49
+model name      : AMD EPYC 7B12
+stepping        : 0
+cpu MHz         : 2249.998
+flags           : fpu sse2 avx fma avx2
+
+processor       : 1
+flags           : fpu
+"""
+
+
+@pytest.mark.parametrize(
+    ("there", "here"), [("fma", "fma avx512f"), ("avx2", ""), ("7B12", "7B13"), (": 49", ": 50")]
+)
+def test_another_processor_is_another_environment(there, here, tmp_path, monkeypatch) -> None:
     """Of machines that share a folder, each finds what was made for processors like its own."""
+    monkeypatch.setattr(processor.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(processor.sys, "platform", "linux")
+    monkeypatch.setattr(processor, "_CPUINFO", tmp_path / "cpuinfo")
+    found = set()
+    monkeypatch.setattr(versions, "processor", processor.processor.__wrapped__)
+    for text in (CPUINFO, CPUINFO.replace("2249.998", "1500.0"), CPUINFO.replace(there, here)):
+        (tmp_path / "cpuinfo").write_text(text)
+        found.add(versions.environment.__wrapped__())
+    assert len(found) == 2
+
+
+def test_where_the_system_says_nothing_llvm_is_asked(tmp_path, monkeypatch) -> None:
     import llvmlite.binding as llvm
 
-    here, features = versions.environment.__wrapped__(), llvm.get_host_cpu_features()
-    assert versions.environment.__wrapped__() == here
-    if what == "a name":
-        monkeypatch.setattr(llvm, "get_host_cpu_name", lambda: "another")
-    else:
-        wanted = what.endswith("less")
-        changed = next(name for name in sorted(features) if features[name] == wanted)
-        features[changed] = not wanted
-        monkeypatch.setattr(llvm, "get_host_cpu_features", lambda: features)
-    assert versions.environment.__wrapped__() != here
+    monkeypatch.setattr(processor, "_CPUINFO", tmp_path / "nowhere")
+    found = processor.processor.__wrapped__()
+    assert found == f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
+    (tmp_path / "nowhere").write_text("processor : 0\nBogoMIPS : 50\n")
+    assert processor.processor.__wrapped__() == found
 
 
 def test_edited_sources_are_another_environment(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 import dimtensor as dt
 from dimtensor.kernels.native import machine
+from dimtensor.kernels.native.linking.loaded import Loaded
 from dimtensor.kernels.native.values import BrokenCode
 
 pytestmark = pytest.mark.compiled
@@ -112,7 +113,7 @@ def spoiling(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) ->
 @pytest.mark.parametrize("spoiling", ["vectorising"], indirect=True)
 @pytest.mark.usefixtures("spoiling")
 def test_code_that_passes_spoil_goes_through_fewer() -> None:
-    loaded = machine.Loaded(machine.object_code(_SEVEN))
+    loaded = Loaded(machine.object_code(_SEVEN))
     assert ctypes.CFUNCTYPE(ctypes.c_int64)(loaded.address("kernel"))() == 7
 
 

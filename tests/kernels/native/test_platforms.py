@@ -12,6 +12,8 @@ import pytest
 import dimtensor as dt
 from dimtensor.kernels import compiler
 from dimtensor.kernels.native import machine
+from dimtensor.kernels.native.linking import symbols
+from dimtensor.kernels.native.linking.loaded import Loaded
 from dimtensor.kernels.native.values import NotLoadable
 
 pytestmark = pytest.mark.compiled
@@ -27,8 +29,12 @@ def platform(request, monkeypatch):
     if request.param == "windows":
         monkeypatch.setattr("sys.platform", "win32")
     else:
-        name = "_symbols" if request.param == "no C library" else "_target_machine"
-        monkeypatch.setattr(machine, name, fail)
+        where = (
+            (symbols, "library")
+            if request.param == "no C library"
+            else (machine, "_target_machine")
+        )
+        monkeypatch.setattr(*where, fail)
     machine._problem.cache_clear()
     compiler._warn_once.cache_clear()
     yield request.param
@@ -57,7 +63,7 @@ def test_no_machine_code_is_made_either(platform):
     with pytest.raises(NotLoadable, match="machine code"):
         machine.check_platform()
     with pytest.raises(NotLoadable, match="machine code"):
-        machine.Loaded(b"")
+        Loaded(b"")
 
 
 @pytest.mark.parametrize(("setting", "calls"), [("0", 0), ("", 0), ("1", 1)])
@@ -74,7 +80,7 @@ def test_the_allocator_of_the_process_is_changed_on_request_only(setting, calls,
             assert block is None
 
     monkeypatch.setenv("DIMTENSOR_KEEP_MEMORY", setting)
-    machine._keep_freed_memory.__wrapped__(Library)
+    symbols._keep_freed_memory(Library)
     assert len(asked) == calls
 
 

@@ -15,7 +15,7 @@ import threading
 import weakref
 
 from dimtensor.caches import clears
-from dimtensor.kernels.native import machine
+from dimtensor.kernels.native.linking.loaded import Loaded
 
 # what all kernels of the process may keep together, in bytes
 LIMIT = 64 * 2**20
@@ -215,7 +215,7 @@ def _place(at: int) -> str:
 # bytes in the places of all kernels
 _kept = ctypes.c_int64(0)
 _lock = threading.Lock()
-_keeping: weakref.WeakSet[machine.Loaded] = weakref.WeakSet()
+_keeping: weakref.WeakSet[Loaded] = weakref.WeakSet()
 
 
 def kept() -> int:
@@ -223,7 +223,7 @@ def kept() -> int:
     return _kept.value
 
 
-def keep(owner: object, loaded: machine.Loaded) -> None:
+def keep(owner: object, loaded: Loaded) -> None:
     """Let a kernel keep its temporary arrays as long as there is one who may call it."""
     word = loaded.variable(_COUNTER)
     if not word:
@@ -235,7 +235,7 @@ def keep(owner: object, loaded: machine.Loaded) -> None:
     weakref.finalize(owner, _release, loaded, loaded.address(_RELEASE)).atexit = False
 
 
-def _release(loaded: machine.Loaded, address: int) -> None:
+def _release(loaded: Loaded, address: int) -> None:
     ctypes.CFUNCTYPE(None)(address)()
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import ctypes
 import importlib
 from functools import cache
+from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from dimtensor.kernels.native.values import OutOfScope
@@ -39,6 +42,39 @@ def address_of(where: str) -> int:
 
 
 def _of_scipy_linalg(library: str, name: str) -> int:
+    """A subroutine of the BLAS and LAPACK that SciPy brings."""
+    return _of_wheel(library, name) or _of_capsule(library, name)
+
+
+def _of_wheel(library: str, name: str) -> int | None:
+    """The subroutine in the library of SciPy's wheels, without importing SciPy.
+
+    Names that begin so are of OpenBLAS with integers of 32 bits, which is built for these wheels.
+    """
+    found = _shared_object(f"cython_{library}")
+    try:
+        function = getattr(found, f"scipy_{name}_")
+    except AttributeError:
+        return None
+    return ctypes.cast(function, ctypes.c_void_p).value
+
+
+@cache
+def _shared_object(name: str) -> ctypes.CDLL | None:
+    """The module of SciPy that is linked to BLAS and LAPACK, as a library."""
+    spec = find_spec("scipy")
+    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
+        for suffix in EXTENSION_SUFFIXES:
+            path = Path(folder) / "linalg" / f"{name}{suffix}"
+            if path.exists():
+                try:
+                    return ctypes.CDLL(str(path))
+                except OSError:  # SciPy finds more than the system does
+                    return None
+    return None
+
+
+def _of_capsule(library: str, name: str) -> int:
     module = importlib.import_module(f"scipy.linalg.cython_{library}")
     capsule = module.__pyx_capi__[name]
     return capsule_address(capsule, _name_of(capsule))
