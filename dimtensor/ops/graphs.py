@@ -107,6 +107,20 @@ def shared(outputs: Sequence[Variable]) -> list[Variable]:
     return [found.get(x, x) for x in outputs]
 
 
+def identities(outputs: Sequence[Variable]) -> list[Hashable]:
+    """Something for each output that those have in common that compute the same.
+
+    Examples
+    --------
+    >>> import pytensor.tensor as pt
+    >>> x, y = pt.dscalars("x", "y")
+    >>> one, two, three = identities([pt.exp(x + y), pt.exp(y + x), pt.exp(x)])
+    >>> one == two, one == three
+    (True, False)
+    """
+    return [_key(output) for output in shared(outputs)]
+
+
 def _key(variable: Variable) -> Hashable:
     """Identity of a variable; small constants are identified by value."""
     if not isinstance(variable, Constant):

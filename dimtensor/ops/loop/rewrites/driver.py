@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Hashable
 from typing import Any
 
 from pytensor.graph.basic import Apply, Constant, Variable
@@ -11,7 +11,7 @@ from pytensor.graph.rewriting.basic import MergeOptimizer
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.subtensor import Subtensor, get_idx_list
 
-from dimtensor.ops.graphs import freeze, replace_variables, replaced, shared
+from dimtensor.ops.graphs import freeze, identities, replace_variables, replaced
 from dimtensor.ops.loop.capture import is_lengths
 from dimtensor.ops.loop.conditional import Conditional
 from dimtensor.ops.loop.node import Given, ScanGraph
@@ -299,12 +299,12 @@ def _join_states(parts: ScanGraph) -> bool:
     while classes:
         # take them for equal, and see whether they become equal
         first = {i: group[0] for group in classes for i in group}
-        frozen = _frozen_outputs(parts, first)
+        results = _results(parts, first)
         split: list[list[int]] = []
         for group in classes:
-            by_result: dict[Variable, list[int]] = {}
+            by_result: dict[Hashable, list[int]] = {}
             for i in group:
-                by_result.setdefault(frozen[i], []).append(i)
+                by_result.setdefault(results[i], []).append(i)
             split += by_result.values()
         if len(split) == len(classes):
             joined = {i: j for i, j in first.items() if i != j}
@@ -318,20 +318,23 @@ def _join_states(parts: ScanGraph) -> bool:
     return bool(joined)
 
 
-def _frozen_outputs(parts: ScanGraph, first: dict[int, int]) -> tuple[Variable, ...]:
+def _results(parts: ScanGraph, first: dict[int, int]) -> list[Hashable]:
+    """What tells results of a step apart where some states are taken for others."""
     variables = [state.variable for state in parts.states]
     replace = {variables[i]: variables[j] for i, j in first.items() if i != j}
     outputs = replaced(parts.outputs, replace) if replace else parts.outputs
-    return freeze(parts.inner, shared(outputs)).outputs
+    return identities(outputs)
 
 
 def _join_traces(parts: ScanGraph) -> bool:
     """Traces of equal elements are one; the trace of a sequence is the sequence."""
-    frozen = freeze(parts.inner, shared(parts.outputs)).outputs[len(parts.states) :]
+    if not parts.traces:
+        return False
+    keys = identities([trace.element for trace in parts.traces])
     sequences = {part.variable: part.outside for part in parts.elements}
-    first: dict[Variable, Any] = {}
+    first: dict[Hashable, Any] = {}
     kept = []
-    for trace, key in zip(parts.traces, frozen, strict=False):
+    for trace, key in zip(parts.traces, keys, strict=True):
         known = first.setdefault(key, trace)
         if known is not trace:
             known.outputs += trace.outputs
