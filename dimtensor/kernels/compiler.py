@@ -42,7 +42,7 @@ from dimtensor.kernels.native.values import ArgumentType, NotLoadable, OutOfScop
 from dimtensor.kernels.plan.axis_lengths import Axis
 from dimtensor.kernels.plan.plan import Plan
 from dimtensor.lower.border import Remembered, remembering
-from dimtensor.ops.loop.rewrites.driver import rewrite_loops
+from dimtensor.ops.loop.rewrites.driver import KEEP_INNER, rewrite_loops
 from dimtensor.ops.loop.rewrites.fission import split_known_states
 from dimtensor.ops.rewrites import rewrite
 from dimtensor.ops.rewrites.batched import with_core_shapes
@@ -159,6 +159,7 @@ def rewritten(
     graph = FunctionGraph(list(inputs), list(outputs), clone=True)
     if remembering.get():
         graph.attach_feature(Remembered())
+    allow = (*allow, KEEP_INNER)
     rewrite_with_loops(graph, allow, graph.inputs[given:] if given is not None else None)
     return graph
 

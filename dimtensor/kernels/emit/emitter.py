@@ -43,6 +43,7 @@ from dimtensor.kernels.rules.blockwise import call_rule
 from dimtensor.kernels.rules.elementwise import (
     Index,
     Place,
+    Rows,
     basic_index,
     counter,
     entries_of,
@@ -94,6 +95,8 @@ class Emitter:
         self.lines: list[Statement] = []
         self.early: list[Statement] = self.lines if shared is None else []
         self.places: dict[Variable, Place] = {}
+        # where loops in the steps of the block keep their traces, from which row on
+        self.kept: dict[Variable, Rows] = {}
         self.scalars: dict[Variable, Expression] = {}
         self.owned: set[Variable] = set()
         self._lengths: dict[Axis, Expression] = {}

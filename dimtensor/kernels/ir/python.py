@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from dimtensor.kernels.ir.growth import Grow
 from dimtensor.kernels.ir.make import is_zero
 from dimtensor.kernels.ir.nodes import (
     Accumulate,
@@ -187,6 +188,12 @@ class Printer:
             made = f"np.full({shape}, {self.text(start)}, dtype={dtype})"
         lines.append(f"{indent}{name} = {made}")
 
+    def _grow(self, node: Grow, indent: str, lines: list[str]) -> None:
+        name, rows = self.name(node.array.name), self.text(node.shape[0])
+        more = f"np.empty({self._shape(node.shape)}, dtype={numpy_type(node.array.dtype)})"
+        lines.append(f"{indent}if {rows} > {name}.shape[0]:")
+        lines.append(f"{indent}{_INDENT}{name} = np.concatenate(({name}, {more}))")
+
     def _for(self, node: For, indent: str, lines: list[str]) -> None:
         ends = [node.stop]
         if node.step != 1:
@@ -255,6 +262,7 @@ _STATEMENTS: dict[type, Callable[..., None]] = {
     Accumulate: Printer._accumulate,
     Fill: Printer._fill,
     Allocate: Printer._allocate,
+    Grow: Printer._grow,
     For: Printer._for,
     While: Printer._while,
     If: Printer._if,

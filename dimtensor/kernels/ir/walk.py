@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from dimtensor.kernels.ir.growth import Grow
 from dimtensor.kernels.ir.nodes import (
     Accumulate,
     Allocate,
@@ -180,6 +181,8 @@ def replaced(statement: Statement, values: Values, positions: Values | None = No
             return Fill(new(target), new(value))
         case Allocate(array, shape, start):
             return Allocate(array, every(shape), None if start is None else new(start))
+        case Grow(array, shape):
+            return Grow(array, every(shape))
         case Bind(array, value):
             return Bind(array, new(value))
         case For(counter, stop, body, start, step, is_scan, is_wide):

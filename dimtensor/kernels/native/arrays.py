@@ -11,8 +11,9 @@ from typing import Any
 
 from dimtensor.kernels.ir import nodes as ir
 from dimtensor.kernels.ir.errors import NotNative
+from dimtensor.kernels.ir.growth import Grow
 from dimtensor.kernels.ir.make import is_zero
-from dimtensor.kernels.ir.walk import summary
+from dimtensor.kernels.ir.walk import statements_in, summary
 from dimtensor.kernels.native.builder import Builder
 from dimtensor.kernels.native.expressions import Expressions
 from dimtensor.kernels.native.functions import workspace
@@ -49,10 +50,14 @@ class Arrays(Expressions):
         self._held = 0  # how many blocks of the heap there are
         self._shared: list[str] = []  # where arrays lie in the block that they share
         self._shared_bytes = 0
+        self._growing: dict[str, tuple[str, str, int]] = {}
         self._code = builder.slot("i32", align=4)
         self._leave = builder.label("leave")
         self._aliases = _aliases(function)
         self._uses, self._assigned, *_ = summary(function)
+        self._grown = {
+            each.array.name for each in statements_in(function.body) if isinstance(each, Grow)
+        }
 
     def _word(self, table: str, at: int) -> str:
         """Address of a word of a table."""
@@ -72,6 +77,45 @@ class Arrays(Expressions):
         elif node.start is not None:
             self._fill(array, self.b.cast(self.number(node.start), type_))
         self.arrays[node.array.name] = array
+        if node.array.name in self._grown:
+            self._starts_growing(node.array.name, array)
+
+    def _starts_growing(self, name: str, array: Array) -> None:
+        """Where an array that grows lies, and how many rows it has; one block more is its own."""
+        b = self.b
+        place, room = b.slot("ptr"), b.slot("i64")
+        b.write(f"store ptr {array.pointer}, ptr {place}, align 8")
+        b.write(f"store i64 {array.shape[0].text}, ptr {room}, align 8")
+        self._growing[name] = place, room, self._held
+        self._held += 1
+
+    def _grow(self, node: Grow) -> None:
+        """A block of twice the rows, if there are too few; the old one is left to the next call.
+
+        Where the array lies is read once here, not wherever it is used.
+        """
+        b, name = self.b, node.array.name
+        array = self.arrays[name]
+        if name not in self._growing:
+            raise NotNative("an array that grows and was not made for it")
+        place, room, at = self._growing[name]
+        wanted = self.integer(node.shape[0])
+        row = b.product((*array.shape[1:], constant(array.type.size, I64)))
+        known = Value(b.let(f"load i64, ptr {room}, align 8"), I64)
+        with b.when(b.compare(">", wanted, known), "grow"):
+            rows = b.arithmetic("*", wanted, constant(2, I64))
+            size = b.arithmetic("*", rows, row)
+            held = b.let(f"getelementptr inbounds ptr, ptr {_HELD}, i64 {at}")
+            made = self._checked(workspace.take(self._room(size), at))
+            old = b.let(f"load ptr, ptr {place}, align 8")
+            filled = array._replace(pointer=made, shape=(known, *array.shape[1:]))
+            self._copy(filled, filled._replace(pointer=old))
+            b.write(workspace.leave(held, at, 1))
+            b.write(f"store ptr {made}, ptr {held}, align 8")
+            b.write(f"store ptr {made}, ptr {place}, align 8")
+            b.write(f"store i64 {rows.text}, ptr {room}, align 8")
+        pointer = b.let(f"load ptr, ptr {place}, align 8")
+        self.arrays[name] = array._replace(pointer=pointer)
 
     def _bind(self, node: ir.Bind) -> None:
         name, value = node.array.name, node.value

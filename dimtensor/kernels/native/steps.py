@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dimtensor.kernels.ir import nodes as ir
+from dimtensor.kernels.ir.growth import Grow
 from dimtensor.kernels.ir.walk import statements_in
 
 # loops of up to so many rounds are written out, if that makes no more than so many statements
@@ -29,7 +30,7 @@ def rounds_written_out(node: ir.For) -> range | None:
     counted = _counted(node)
     if counted is None or len(counted) > _MOST_ROUNDS:
         return None
-    unlike = (ir.Break, ir.Continue, ir.While, ir.Allocate)
+    unlike = (ir.Break, ir.Continue, ir.While, ir.Allocate, Grow)
     if any(isinstance(each, unlike) for each in statements_in(node.body)):
         return None
     return counted if _statements(node) <= _MOST_STATEMENTS else None

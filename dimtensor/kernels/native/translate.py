@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from dimtensor.kernels.ir import nodes as ir
 from dimtensor.kernels.ir.errors import NotNative
+from dimtensor.kernels.ir.growth import Grow
 from dimtensor.kernels.ir.walk import statements_in
 from dimtensor.kernels.native.arrays import Arrays
 from dimtensor.kernels.native.builder import Builder, Declarations
@@ -416,6 +417,7 @@ _STATEMENTS: dict[type, Callable[..., None]] = {
     ir.Accumulate: Translator._accumulate,
     ir.Fill: Translator._fill_all,
     ir.Allocate: Translator._allocate,
+    Grow: Translator._grow,
     ir.Bind: Translator._bind,
     ir.For: Translator._for,
     ir.While: Translator._while,

@@ -63,6 +63,65 @@ class Place:
         return Part(self.array, self.leading) if self.leading else self.array
 
 
+class _OfRows(Place):
+    """Rows of an array that belong to something else, too: elements are read and written."""
+
+    __slots__ = ()
+
+    def __init__(self, array: Array):
+        self.array = array
+        self.early = False
+
+    @property
+    def leading(self) -> tuple[Expression, ...]:  # type: ignore[override]
+        raise UnsupportedGraph("rows that are kept, as an array")
+
+    def length(self, axis: int) -> Length:
+        raise UnsupportedGraph("the number of rows that are kept")
+
+
+class Rows(_OfRows):
+    """What an array has from a row on.
+
+    Attributes
+    ----------
+    first : Expression
+        The row.
+    """
+
+    __slots__ = ("first",)
+
+    def __init__(self, array: Array, first: Expression):
+        super().__init__(array)
+        self.first = first
+
+    def at(self, index: Sequence[Expression]) -> Load:
+        return Load(self.array, (op("+", self.first, index[0]), *index[1:]))
+
+
+class Kept(_OfRows):
+    """Traces that loops in the steps of a loop have made, one after the other in one array.
+
+    Attributes
+    ----------
+    starts : Array
+        The first row of each step.
+    """
+
+    __slots__ = ("starts",)
+
+    def __init__(self, array: Array, starts: Array):
+        super().__init__(array)
+        self.starts = starts
+
+    def at(self, index: Sequence[Expression]) -> Load:
+        step, row, *others = index
+        return Load(self.array, (op("+", Load(self.starts, (step,)), row), *others))
+
+    def length(self, axis: int) -> Length:
+        return super().length(axis) if axis else Length(self.starts, 0)
+
+
 def counter(name: str) -> Var:
     """The counter of a loop, as what is inside of the loop sees it."""
     return Var(name, "int64", frozenset((name,)))

@@ -17,7 +17,8 @@ from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.tensor.type import TensorType
 
-from dimtensor.kernels.ir.make import ONE, ZERO, cast, known, number, op
+from dimtensor.kernels.ir.growth import Grow
+from dimtensor.kernels.ir.make import ONE, ZERO, cast, integer, known, number, op
 from dimtensor.kernels.ir.nodes import (
     NOTHING,
     Accumulate,
@@ -43,9 +44,10 @@ from dimtensor.kernels.ir.walk import substituted
 from dimtensor.kernels.plan import UnsupportedGraph
 from dimtensor.kernels.plan.plan import Plan
 from dimtensor.kernels.rules.calls import CallRule, new_scope, set_length
-from dimtensor.kernels.rules.elementwise import Place, counter
+from dimtensor.kernels.rules.elementwise import Kept, Place, Rows, counter
 from dimtensor.ops.loop.conditional import Conditional
 from dimtensor.ops.loop.op import Loop, Scan
+from dimtensor.ops.loop.rewrites.tape import is_of_inner_steps, is_read_by_rows
 
 if TYPE_CHECKING:
     from dimtensor.kernels.emit.emitter import Emitter
@@ -156,7 +158,9 @@ def _typed(value: Expression, variable: Variable) -> Expression:
 
 def _before(where: Expression | Place) -> Expression | Place:
     """The same, marked as defined before the loop: it is invariant in its body."""
-    return Place(where.array, where.leading) if isinstance(where, Place) else where
+    if isinstance(where, Place) and not isinstance(where, (Kept, Rows)):
+        return Place(where.array, where.leading)
+    return where
 
 
 def _operand(e: Emitter, variable: Variable) -> Expression | Place:
@@ -178,13 +182,18 @@ def _scan(e: Emitter, node: Apply) -> None:
         for out, element in zip(made.traces, graph.outputs[scan.n_states :], strict=False)
         if e.graph.clients.get(out)
     ]
-    arrays = {out: e.array(out) for out, _ in traces}
+    kept, traces = _inner_traces(e, scan, graph, traces)
+    rows = {out: e.kept.get(out) for out, _ in traces}
+    arrays = {out: e.array(out) if row is None else row.array for out, row in rows.items()}
+    # where this step's element goes
+    to = {out: at if row is None else row.at((at,)).index[0] for out, row in rows.items()}
     destinations: dict[Variable, Place] = {}
     for out, element in traces:
-        if element.type.ndim and element.owner is not None:
+        if element.type.ndim and element.owner is not None and rows[out] is None:
             # made after what stands before the loop, which therefore cannot ask for its lengths
-            destinations.setdefault(element, Place(arrays[out], (at,), early=False))
+            destinations.setdefault(element, Place(arrays[out], (to[out],), early=False))
     block = _Block(e, graph, destinations)
+    tapes = [_Tape(e, block, n, at, each, outs) for each, outs in kept.items()]
     block.bind(states, places)
     read = _Reader(e, block, step, at)
     for variable, sequence in zip(elements, given.sequences, strict=True):
@@ -194,8 +203,12 @@ def _scan(e: Emitter, node: Apply) -> None:
     block.capture(captured, given.captured)
     block.write()
     for out, element in traces:
-        _store(block, arrays[out], at, element)
+        _store(block, arrays[out], to[out], element)
     block.assign(list(zip(graph.outputs[: scan.n_states], places, strict=True)))
+    for tape in tapes:
+        tape.finish_step()
+    traces = [(out, element) for out, element in traces if rows[out] is None]
+    e.places.update((out, row) for out, row in rows.items() if row is not None)
     lengths = {out: _known_lengths(block, element) for out, element in traces}
     e.lines += block.before()
     is_open = {out: scan.spec.is_open(number) for number, out in enumerate(made.traces)}
@@ -205,9 +218,69 @@ def _scan(e: Emitter, node: Apply) -> None:
     if scan.stops:
         _stopping(e, block, given.go, made.n_done, graph.outputs[-1])
     e.lines.append(For(step, n, block.inside(), is_scan=True))
+    for tape in tapes:
+        tape.finish()
     for out, _ in traces:
         e.places[out] = Place(arrays[out], early=e.early is e.lines)
         e.owned.add(out)
+
+
+_Traces = list[tuple[Variable, Variable]]
+
+
+def _inner_traces(
+    e: Emitter, scan: Scan, graph: FunctionGraph, traces: _Traces
+) -> tuple[dict[Apply, _Traces], _Traces]:
+    """Traces that loops in the step make, by these loops, if rows of them are all that is read.
+
+    And the other traces.
+    """
+    found: dict[Apply, _Traces] = {}
+    others = []
+    for out, element in traces:
+        if is_of_inner_steps(scan, element, graph) and is_read_by_rows(out, e.graph, scan):
+            found.setdefault(element.owner, []).append((out, element))
+        else:
+            others.append((out, element))
+    return found, others
+
+
+class _Tape:
+    """Where a loop in a step puts its traces: those of all steps, one after the other.
+
+    Rows of steps that it does not make take no memory so, and what is written lies side by side.
+    """
+
+    # so many steps of the inner loops together have room before arrays grow
+    _ROOM = 256
+
+    def __init__(
+        self, e: Emitter, block: _Block, n: Expression, at: Expression, inner: Apply, outs: _Traces
+    ):
+        self.e, self.block, self.inner = e, block, inner
+        self.used = Var(e.fresh("s"), "int64")
+        starts = Array(e.fresh("v"), "int64", 1)
+        (e.early if e.is_early(n) else e.lines).append(Allocate(starts, (n,)))
+        e.lines.append(Assign(self.used, ZERO))
+        block.head.append(Store(Load(starts, (at,)), self.used))
+        self.arrays: list[tuple[Array, tuple[Expression, ...]]] = []
+        for out, element in outs:
+            most, *row = map(integer, element.type.shape)
+            array = Array(e.fresh("v"), element.type.dtype, element.type.ndim)
+            e.early.append(Allocate(array, (op("+", most, integer(self._ROOM)), *row)))
+            block.head.append(Grow(array, (op("+", self.used, most), *row)))
+            block.inner.kept[element] = Rows(array, self.used)
+            e.places[out] = Kept(array, starts)
+            self.arrays.append((array, tuple(row)))
+
+    def finish_step(self) -> None:
+        n_done = self.inner.op.split_outputs(self.inner.outputs).n_done
+        made = self.block.inner.scalar(n_done)
+        self.block.tail.append(Carry(self.used, op("+", self.used, made)))
+
+    def finish(self) -> None:
+        """After the loop the arrays lie where they have grown to."""
+        self.e.lines += [Grow(array, (self.used, *row)) for array, row in self.arrays]
 
 
 def _steps(e: Emitter, n_steps: Variable) -> Expression:
@@ -240,6 +313,10 @@ class _Reader:
             read = self.e.element(sequence, (self.inside,), self.scope)
             return replace(read, loops=NOTHING) if isinstance(read, Var) else read
         place = self.e.place(sequence)
+        if isinstance(place, Kept):
+            first = Var(self.e.fresh("s"), "int64")
+            self.block.head.append(Assign(first, Load(place.starts, (self.at,))))
+            return Rows(place.array, first)
         return Place(place.array, (*place.leading, self.at))
 
     def write(self) -> None:

@@ -27,6 +27,8 @@ _MOST_ROUNDS = 8
 # what may be asked for beside what is exact
 REASSOCIATE = "reassociate"
 ASKED_FOR = (REASSOCIATE,)
+# what those ask for who keep traces of loops in steps side by side
+KEEP_INNER = "inner traces"
 _WITH_BODIES = (Scan, Loop, Conditional)
 
 
@@ -46,7 +48,8 @@ def rewrite_loops(
         `dimtensor.ops.rewrites`.
     allow : collection of str
         With "reassociate", the sums and products of a step are computed in an order in which little
-        waits for the state. Those of the steps of derivatives always are.
+        waits for the state. Those of the steps of derivatives always are. With "inner traces",
+        loops in steps that a gradient would run again are traced.
 
     Returns
     -------
@@ -72,7 +75,7 @@ def rewrite_loops(
     MergeOptimizer().rewrite(graph)
     while share_steps(graph):
         pass
-    save_for_gradients(graph)
+    save_for_gradients(graph, KEEP_INNER in allow)
     for _ in range(_MOST_ROUNDS):
         MergeOptimizer().rewrite(graph)
         changed = _use_final_states(graph)

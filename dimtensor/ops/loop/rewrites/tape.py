@@ -2,11 +2,16 @@
 
 The loop that goes back knows the states, and computes from them what it needs in between. What took
 some operations, or a loop, is read instead.
+
+A loop in a step that stops is run again, or its states are traced, too: the kernel compiler keeps
+those of all steps one after the other.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -23,7 +28,7 @@ from pytensor.tensor.type import TensorType
 
 from dimtensor.ops.facts import CALL, facts_of
 from dimtensor.ops.graphs import inputs_of, replace_variables
-from dimtensor.ops.loop.capture import converted
+from dimtensor.ops.loop.capture import converted, freeze
 from dimtensor.ops.loop.node import Given, ScanGraph, Trace
 from dimtensor.ops.loop.op import Scan
 from dimtensor.ops.loop.shapes import is_of_one_length
@@ -34,17 +39,19 @@ _VIEWS = (DimShuffle, Alloc, DisconnectedGrad)
 _MOST = 16
 # a value is traced if it takes more than so many sums or products
 _LEAST = 4
+# traces of loops in steps are kept up to so many numbers a row
+_LONGEST_ROW = 256
 
 
-def save_for_gradients(graph: FunctionGraph) -> bool:
-    """Let loops trace what loops that go back compute again."""
+def save_for_gradients(graph: FunctionGraph, inner: bool = False) -> bool:
+    """Let loops trace what loops that go back compute again, with `inner` also loops in steps."""
     changed = False
     for node in graph.toposort():
         if not isinstance(node.op, Scan) or node.op.inner_rewritten:
             continue
         for source in _made_before(node):
             if source in graph.apply_nodes:
-                changed |= _save(graph, source, node)
+                changed |= _save(graph, source, node, inner)
     return changed
 
 
@@ -130,10 +137,12 @@ def _written(variable: Variable) -> Hashable:
     return (variable.owner.op, *map(_written, variable.owner.inputs))
 
 
-def _save(graph: FunctionGraph, source: Apply, node: Apply) -> bool:
+def _save(graph: FunctionGraph, source: Apply, node: Apply, inner: bool) -> bool:
     before, after = ScanGraph(source), ScanGraph(node)
+    if inner and before.go_on is None:
+        _save_in_steps(before, after)
     read, number = _read_by_number(before, after) if before.go_on is not None else ({}, None)
-    known = _known(before, after, read)
+    known = _known(before, after, read, inner)
     saved = _worth_saving(before, after, known)
     if not saved:
         return False
@@ -143,26 +152,86 @@ def _save(graph: FunctionGraph, source: Apply, node: Apply) -> bool:
         stand_ins[variable] = TensorType(element.type.dtype, (None, *element.type.shape))()
         # only steps that ran are read
         before.traces.append(Trace(element, [stand_ins[variable]], is_open=number is not None))
-    replace = before.build()
-    replace_variables(graph, replace)
+    made = before.build()
+    replace_variables(graph, made)
     for part in (*after.elements, *after.captured):
-        part.outside = replace.get(part.outside, part.outside)
+        part.outside = made.get(part.outside, part.outside)
     for state in after.states:
-        state.init = replace.get(state.init, state.init)
+        state.init = made.get(state.init, state.init)
     if number is None:
         elements = {variable: variable.type() for variable in saved}
-        after.elements += [Given(replace[stand_ins[v]], elements[v]) for v in saved]
+        after.elements += [Given(made[stand_ins[v]], elements[v]) for v in saved]
     else:
-        traces = {variable: replace[stand_ins[variable]].type() for variable in saved}
+        traces = {variable: made[stand_ins[variable]].type() for variable in saved}
         elements = {v: converted(trace[number], v.type) for v, trace in traces.items()}
-        after.captured += [Given(replace[stand_ins[v]], trace) for v, trace in traces.items()]
+        after.captured += [Given(made[stand_ins[v]], trace) for v, trace in traces.items()]
     after.substitute(elements)
     replace_variables(graph, after.build())
     return True
 
 
+def _save_in_steps(before: ScanGraph, after: ScanGraph) -> None:
+    """Let a loop in the steps of both trace what its gradient computes again.
+
+    The step back has the loop of the step, which it would run again.
+    """
+    earlier = FunctionGraph(before.inner, before.outputs, clone=False)
+    later = FunctionGraph(after.inner, after.outputs, clone=False)
+    for node in later.toposort():
+        for source in _stopped_before(node) if isinstance(node.op, Scan) else ():
+            if source in later.apply_nodes:
+                _save(later, source, node, False)
+    for again in [node for node in later.apply_nodes if _stops_forward(node.op)]:
+        for node in [node for node in earlier.apply_nodes if _stops_forward(node.op)]:
+            if _steps_of(node.op) == _steps_of(again.op):
+                longer = _with_traces_of(node, again.op)
+                replace_variables(earlier, dict(_pairs(node, longer)))
+    before.set_outputs(list(earlier.outputs))
+    after.set_outputs(list(later.outputs))
+
+
+def _steps_of(op: Scan) -> Hashable:
+    """What loops that stop have in common if they differ in what they trace alone."""
+    n = op.n_states
+    types = tuple(v.type for v in op.body.inputs)
+    return types, n, op.n_sequences, op.body.outputs[:n], op.body.outputs[-1], op.inverse
+
+
+def _with_traces_of(node: Apply, other: Scan) -> Apply:
+    """A loop that traces what another one of the same steps does, too."""
+    op = node.op
+    n, m = op.n_states, op.n_states + op.n_traces
+    traced = other.body.outputs[n : n + other.n_traces]
+    missing = [k for k, v in enumerate(traced) if v not in op.body.outputs[n:m]]
+    if not missing:
+        return node
+    inputs = [v.type() for v in op.body.inputs]
+    mine, theirs = op.body.bind(inputs), other.body.bind(inputs)
+    outputs = [*mine[:m], *(theirs[n + k] for k in missing), *mine[m:]]
+    is_open = [op.spec.is_open(k) for k in range(op.n_traces)]
+    is_open += [other.spec.is_open(k) for k in missing]
+    spec = replace(op.spec, n_traces=len(is_open), open_traces=tuple(is_open))
+    return Scan(freeze(inputs, outputs), spec, op.inverse)(*node.inputs)[0].owner
+
+
+def _pairs(node: Apply, other: Apply) -> list[tuple[Variable, Variable]]:
+    """Outputs of a node that are those of another one of the same inputs."""
+    if node.op == other.op:
+        return list(zip(node.outputs, other.outputs, strict=True))
+    of_node = node.op.split_outputs(node.outputs)
+    of_other = other.op.split_outputs(other.outputs)
+    n = node.op.n_states
+    traced = dict(zip(other.op.body.outputs[n:], of_other.traces, strict=False))
+    elements = zip(node.op.body.outputs[n:], of_node.traces, strict=False)
+    return [
+        *zip(of_node.states, of_other.states, strict=True),
+        *((trace, traced[v]) for v, trace in elements if v in traced),
+        (of_node.n_done, of_other.n_done),
+    ]
+
+
 def _known(
-    before: ScanGraph, after: ScanGraph, read: dict[Variable, Variable]
+    before: ScanGraph, after: ScanGraph, read: dict[Variable, Variable], inner: bool
 ) -> dict[Variable, Variable]:
     """Variables of the loop that goes back, and what they are in the loop before."""
     given: dict[Hashable, Variable] = {
@@ -180,21 +249,92 @@ def _known(
     } | read
 
     def key_of(node: Apply, inputs: Sequence[Variable]) -> Hashable:
-        return node.op, tuple(same[v] if v in same else _key(v) for v in inputs)
+        op = _steps_of(node.op) if _stops_forward(node.op) else node.op
+        return op, tuple(same[v] if v in same else _key(v) for v in inputs)
 
     made: dict[Hashable, Apply] = {}
     for node in io_toposort(before.inner, before.outputs):
         first = made.setdefault(key_of(node, node.inputs), node)
-        same.update(zip(node.outputs, first.outputs, strict=True))
+        same.update(_pairs(node, first))
+    readers = FunctionGraph(after.inner, after.outputs, clone=False) if inner else None
     for node in io_toposort(after.inner, after.outputs):
-        if isinstance(node.op, (Scan, RandomVariable)):
+        if isinstance(node.op, RandomVariable):
+            continue
+        if isinstance(node.op, Scan) and not (readers and _is_kept(node, before, readers)):
             continue
         if not all(v in known or isinstance(v, Constant) for v in node.inputs):
             continue
         first_made = made.get(key_of(node, [known.get(v, v) for v in node.inputs]))
         if first_made is not None:
-            known.update(zip(node.outputs, first_made.outputs, strict=True))
+            known.update(_pairs(node, first_made))
     return known
+
+
+def _is_kept(node: Apply, before: ScanGraph, readers: FunctionGraph) -> bool:
+    """Whether what a loop in a step traces may be kept, in place of running it again."""
+    if before.go_on is not None or not _stops_forward(node.op):
+        return False
+    traces = node.op.split_outputs(node.outputs).traces
+    used = [trace for trace in traces if readers.clients[trace]]
+    rows = 0
+    for trace in used:
+        if None in trace.type.shape or not _is_open(trace):
+            return False
+        if not all(_reads_rows(client, at) for client, at in readers.clients[trace]):
+            return False
+        rows += math.prod(trace.type.shape[1:])
+    return rows <= _LONGEST_ROW
+
+
+def _stops_forward(op: Any) -> bool:
+    return isinstance(op, Scan) and op.stops and not op.reverse
+
+
+def _is_open(trace: Variable) -> bool:
+    op = trace.owner.op
+    return op.spec.is_open(trace.owner.outputs.index(trace) - op.n_states)
+
+
+def is_of_inner_steps(scan: Scan, element: Variable, graph: FunctionGraph) -> bool:
+    """Whether what a loop traces is an open trace that a loop in its step makes for that."""
+    node = element.owner
+    if scan.stops or node is None or not _stops_forward(node.op):
+        return False
+    if element not in node.op.split_outputs(node.outputs).traces or not _is_open(element):
+        return False
+    return None not in element.type.shape and len(graph.clients[element]) == 1
+
+
+def is_read_by_rows(trace: Variable, graph: FunctionGraph, scan: Scan) -> bool:
+    """Whether all readers of a trace of traces are loops whose loops look up rows of them."""
+    for node, at in graph.clients[trace]:
+        if not isinstance(node.op, Scan) or node.op.stops:
+            return False
+        inner = node.op.body.unfreeze()
+        given = dict(zip(node.op.split_inputs(list(range(len(node.inputs)))).sequences,
+                         node.op.split_body_inputs(inner.inputs)[1], strict=True))  # fmt: skip
+        if at not in given:
+            return False
+        if not all(_reads_rows(client, number) for client, number in inner.clients[given[at]]):
+            return False
+    return True
+
+
+def _reads_rows(node: Apply, at: int) -> bool:
+    """Whether a loop that captures an array reads rows of it at numbers, and nothing else."""
+    if not isinstance(node.op, Scan):
+        return False
+    graph = node.op.body.unfreeze()
+    roles = node.op.split_inputs(list(range(len(node.inputs))))
+    captured = dict(zip(roles.captured, node.op.split_body_inputs(graph.inputs)[2], strict=True))
+    if at not in captured:
+        return False
+    return all(
+        isinstance(client.op, Subtensor)
+        and number == 0
+        and not isinstance(client.op.idx_list[0], slice)
+        for client, number in graph.clients[captured[at]]
+    )
 
 
 def _worth_saving(
