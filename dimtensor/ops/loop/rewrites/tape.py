@@ -27,8 +27,8 @@ from pytensor.tensor.subtensor import Subtensor
 from pytensor.tensor.type import TensorType
 
 from dimtensor.ops.facts import CALL, facts_of
-from dimtensor.ops.graphs import inputs_of, replace_variables
-from dimtensor.ops.loop.capture import converted, freeze
+from dimtensor.ops.graphs import bound, freeze, inputs_of, replace_variables
+from dimtensor.ops.loop.capture import converted
 from dimtensor.ops.loop.node import Given, ScanGraph, Trace
 from dimtensor.ops.loop.op import Scan
 from dimtensor.ops.loop.shapes import is_of_one_length
@@ -206,7 +206,7 @@ def _with_traces_of(node: Apply, other: Scan) -> Apply:
     if not missing:
         return node
     inputs = [v.type() for v in op.body.inputs]
-    mine, theirs = op.body.bind(inputs), other.body.bind(inputs)
+    mine, theirs = bound(op.body, inputs)[0], bound(other.body, inputs)[0]
     outputs = [*mine[:m], *(theirs[n + k] for k in missing), *mine[m:]]
     is_open = [op.spec.is_open(k) for k in range(op.n_traces)]
     is_open += [other.spec.is_open(k) for k in missing]
