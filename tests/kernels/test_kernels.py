@@ -227,3 +227,12 @@ def test_what_fills_a_slice_of_computed_ends_is_as_long_as_it_says():
     found = kernel.native.bind(kernel.constants)(*given)
     np.testing.assert_array_equal(found[0], [0, 0, 7, 7, 0, 0])
     np.testing.assert_array_equal(found[1], [7, 7])
+
+
+def test_axes_of_a_shape_that_is_asked_for_in_part_are_as_long_as_they_were():
+    x, n = pt.dvector("x"), pt.lscalar("n")
+    early = pt.lt(pt.arange(n), 3)[None, :]
+    asked = pt.specify_shape(pt.switch(early, pt.exp(x)[:, None], 0.0), (4, None))
+    f = numba_backend.compile_positional([x, n], [asked.sum(axis=0)])
+    assert f.native is not None
+    np.testing.assert_array_equal(f.call(np.zeros(4), np.array(5))[0], [4, 4, 4, 0, 0])

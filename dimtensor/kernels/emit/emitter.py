@@ -10,6 +10,7 @@ from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.scalar.basic import Neg, ScalarType, TrueDiv
 from pytensor.tensor.basic import Alloc
 from pytensor.tensor.elemwise import Elemwise
+from pytensor.tensor.shape import SpecifyShape
 from pytensor.tensor.subtensor import Subtensor
 from pytensor.tensor.type import TensorType
 
@@ -235,9 +236,7 @@ class Emitter:
         if found is None:
             members = self._classes.get(cls, [(variable, axis)])
             if cls in self._in_question:
-                raise UnsupportedGraph(
-                    f"the length of axis {axis} of {variable} follows from itself"
-                )
+                raise UnsupportedGraph(f"length of axis {axis} of {variable}: follows from itself")
             self._in_question.add(cls)
             try:
                 value, early = self._length_of(members)
@@ -320,11 +319,12 @@ class Emitter:
         raise UnsupportedGraph(f"the length of axis {members[0][1]} of {members[0][0]}")
 
     def _derived_length(self, variable: Variable, axis: int) -> Expression | None:
-        node = variable.owner
-        if node is None:
+        if (node := variable.owner) is None:
             return None
         if isinstance(node.op, Alloc):
             return self.element(node.inputs[1 + axis], (), self.top)
+        if isinstance(node.op, SpecifyShape):
+            return self.length(node.inputs[0], axis)
         if isinstance(node.op, Elemwise) and all(v.type.shape[axis] == 1 for v in node.inputs):
             return ONE  # a rewrite made the operands such, and left the type of the result
         # what an update of computed ends selects is as long as the value that it is updated by

@@ -78,12 +78,6 @@ class GuardedEmitter(Emitter):
         self._defined[name] = length
         return name
 
-    def _derived_length(self, variable: Variable, axis: int) -> Expression | None:
-        node = variable.owner
-        if node is not None and isinstance(node.op, SpecifyShape):
-            return self.length(node.inputs[0], axis)
-        return super()._derived_length(variable, axis)
-
     def _call(self, task: Task) -> None:
         assert task.node is not None
         self._guard(task.node.inputs)
