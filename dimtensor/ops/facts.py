@@ -112,7 +112,7 @@ FACTS: dict[type, Facts] = {
             (s.Trunc, "trunc"), (s.RoundHalfToEven, "rint"),
         )
     },
-    **dict.fromkeys((m.Sigmoid, m.Softplus, m.Log1mexp), _WIDENED),
+    **dict.fromkeys((m.Sigmoid, m.Softplus, m.Log1mexp, special.Log1pUnit), _WIDENED),
     **dict.fromkeys((s.Sign, s.Clip, s.Pow, s.IntDiv, s.Mod), _WIDENED),
     **{
         kind: replace(_CALLED, function=name)

@@ -63,6 +63,13 @@ class Vanishing(BinaryScalarOp):
 vanishing = Elemwise(Vanishing(upcast_out, name="vanishing"))
 
 
+class Log1pUnit(ps.Log1p):
+    """log(1 + x) of numbers from 0 to 1, and NaN, which kernels compute with less ado."""
+
+
+log1p_unit = Elemwise(Log1pUnit(upgrade_to_float_no_complex, name="log1p_unit"))
+
+
 class LogNdtr(SpecialOp):
     """Logarithm of the normal cdf.
 

@@ -2,7 +2,8 @@
 
 The logarithm of a sum of two exponentials, and the weights of its gradient, take one exponential
 in place of two. What comes out is the same to the last bit: the exponential of 0 is 1, and where
-the larger number is not finite nothing is subtracted.
+the larger number is not finite nothing is subtracted. The logarithm of their sum is one of
+1 + x with x from 0 to 1, which loses no digits of a small x.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from collections.abc import Iterator
 import pytensor.tensor as pt
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
-from pytensor.scalar.basic import OR, Exp, IsInf, IsNan, ScalarMaximum, Sub, Switch
+from pytensor.scalar.basic import EQ, OR, Add, Exp, IsInf, IsNan, Log, ScalarMaximum, Sub, Switch
 from pytensor.tensor.elemwise import Elemwise
+
+from dimtensor.ops.special import log1p_unit
 
 
 def one_exponential_of_two(graph: FunctionGraph) -> None:
@@ -36,6 +39,10 @@ def one_exponential_of_two(graph: FunctionGraph) -> None:
             # of minus infinity 0, of infinity and NaN themselves
             at_ends = pt.switch(pt.eq(larger, -float("inf")), number, larger)
             own = pt.switch(ends, at_ends, one)
+            for total, log in list(_logarithms_of_sum(graph, of_a, of_b)):
+                at_end = larger if log.owner.inputs[0] is total else at_ends
+                logarithm = pt.switch(ends, at_end, log1p_unit(other))
+                graph.replace(log, logarithm, reason="one_exponential_of_two", import_missing=True)
             graph.replace_all(
                 [
                     (of_a, pt.switch(is_first, own, other)),
@@ -70,10 +77,39 @@ def _where_finite(graph: FunctionGraph, larger: Variable) -> Iterator[Variable]:
                 yield node.outputs[0]
 
 
+def _logarithms_of_sum(
+    graph: FunctionGraph, one: Variable, other: Variable
+) -> Iterator[tuple[Variable, Variable]]:
+    """Sums of two, and their logarithms; also where a sum of 0 is taken for 1 in these."""
+    for node in _readers(graph, one, Add):
+        if len(node.inputs) != 2 or other not in node.inputs or one is other:
+            continue
+        (total,) = node.outputs
+        for log in _readers(graph, total, Log):
+            yield total, log.outputs[0]
+        for switch in _readers(graph, total, Switch):
+            test, at_zero, elsewhere = switch.inputs
+            if elsewhere is total and _is_number(at_zero, 1) and _is_none(test, total):
+                for log in _readers(graph, switch.outputs[0], Log):
+                    yield total, log.outputs[0]
+
+
+def _is_none(test: Variable, total: Variable) -> bool:
+    """Whether something is tested for being 0."""
+    if not _is(test.owner, EQ):
+        return False
+    first, second = test.owner.inputs
+    return (first is total and _is_zero(second)) or (second is total and _is_zero(first))
+
+
 def _is_zero(variable: Variable) -> bool:
+    return _is_number(variable, 0)
+
+
+def _is_number(variable: Variable, number: float) -> bool:
     while variable.owner is not None and len(variable.owner.inputs) == 1:  # axes are added to it
         (variable,) = variable.owner.inputs
-    return isinstance(variable, Constant) and bool((variable.data == 0).all())
+    return isinstance(variable, Constant) and bool((variable.data == number).all())
 
 
 def _exponential(graph: FunctionGraph, x: Variable, shift: Variable) -> Variable | None:

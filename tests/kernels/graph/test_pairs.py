@@ -42,6 +42,15 @@ def test_both_are_what_two_exponentials_are(dtype):
         np.testing.assert_allclose(total, logsumexp([x, y], axis=0), rtol=rtol)
 
 
+def test_digits_of_a_small_share_count():
+    a, b = pt.dvectors("ab")
+    of_a, of_b, _ = parts(a, b)
+    kernel = compile_kernel([a, b], [pt.log(of_a + of_b)])
+    x = np.array([-1.0, -10.0, -36.0, -45.0, -300.0, -700.0, -np.inf])
+    (found,) = kernel.native.bind(kernel.constants)(np.zeros(7), x)
+    np.testing.assert_allclose(found, np.log1p(np.exp(x)), rtol=1e-15)
+
+
 def test_what_is_no_pair_stays(rng):
     a, b, c = pt.dvectors("abc")
     of_a, of_b, shift = parts(a, b)

@@ -286,12 +286,15 @@ _LOG1P_TEXT = [
 
 # of numbers from 0 to 1, without a power of 2 to be taken out and put back; nan goes through
 _LOG1P_UNIT_TEXT = [
-    "%two = fadd double %x, <2.0>",
-    "%s = fdiv double %x, %two",
+    # squares of small numbers are nothing beside them, and take long where they are not normal
+    "%counts = fcmp ogt double %x, <1e-20>",
+    "%y = select i1 %counts, double %x, double <0.0>",
+    "%two = fadd double %y, <2.0>",
+    "%s = fdiv double %y, %two",
     "%z = fmul double %s, %s",
     *_polynomial("%h", "%z", _LOG_FAR),
-    "%half.x = fmul double %x, <0.5>",
-    "%half = fmul double %half.x, %x",
+    "%half.y = fmul double %y, <0.5>",
+    "%half = fmul double %half.y, %y",
     _fma("%inner", "%z", "%h", "%half"),
     "%minus = fneg double %s",
     _fma("%less", "%minus", "%inner", "%half"),

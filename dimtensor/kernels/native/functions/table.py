@@ -27,7 +27,7 @@ from dimtensor.kernels.native.values import (
     whole_number,
 )
 from dimtensor.ops.facts import facts_of
-from dimtensor.ops.special import Vanishing
+from dimtensor.ops.special import Log1pUnit, Vanishing
 
 # what LLVM itself knows
 _INTRINSICS = {
@@ -328,6 +328,11 @@ def _softplus(b: Builder, x: list[Value], out: Scalar) -> Value:
     return b.arithmetic("+", above, log)
 
 
+def _log1p_unit(b: Builder, x: list[Value], out: Scalar) -> Value:
+    here = b.depth and out.name == F64.name and has_vectors("log1p_unit")
+    return float_function(b, "log1p_unit" if here else "log1p", b.cast(x[0], out))
+
+
 def _log1mexp(b: Builder, x: list[Value], out: Scalar) -> Value:
     """log(1 - exp(x)) for x < 0, of functions that have vectors, to three units in the last place.
 
@@ -426,6 +431,7 @@ _RULES: dict[type, Callable[[Builder, list[Value], Scalar], Value]] = {
     m.Sigmoid: _sigmoid,
     s.Sign: _sign,
     m.Softplus: _softplus,
+    Log1pUnit: _log1p_unit,
     s.Sqr: _sqr,
     s.Switch: _switch,
     m.TriGamma: _trigamma,

@@ -13,7 +13,7 @@ from dimtensor.kernels.ir import nodes as ir
 from dimtensor.kernels.native.functions import elementary
 from dimtensor.kernels.native.functions.table import MOST_SQUARED, halves_of
 from dimtensor.ops.facts import facts_of
-from dimtensor.ops.special import Vanishing
+from dimtensor.ops.special import Log1pUnit, Vanishing
 
 # functions that LLVM has of vectors, and those that are made of functions of ours
 _OWN = frozenset({"sqrt", "floor", "ceil", "trunc", "rint", "fabs"})
@@ -22,7 +22,7 @@ _MADE_OF = {
     s.Abs: (), s.Cast: (), s.Clip: (),
     s.Identity: (), s.Invert: (), s.IsInf: (), s.IsNan: (), s.Neg: (), s.Reciprocal: (),
     s.ScalarMaximum: (), s.ScalarMinimum: (), s.Second: (), s.Sign: (), s.Sqr: (), s.Switch: (),
-    Vanishing: (),
+    Vanishing: (), Log1pUnit: ("log1p_unit",),
 }  # fmt: skip
 _CLASSIFY = ("isnan", "isfinite", "isinf", "abs")
 
