@@ -107,6 +107,7 @@ def compile_positional(
     from dimtensor.backends.jax.graph import graph_function
     from dimtensor.backends.jax.steps import into_steps
     from dimtensor.kernels.graph.once import split_once
+    from dimtensor.kernels.graph.sums import factor_sums
     from dimtensor.ops.loop.rewrites.driver import rewrite_loops
     from dimtensor.ops.notes import keep_notes
 
@@ -115,6 +116,8 @@ def compile_positional(
     graph = FunctionGraph([*inputs, *shared], list(outputs), clone=True)
     keep_notes(graph, graph.outputs)
     rewrite_loops(graph, _rewrite, allow)
+    _rewrite(graph)
+    factor_sums(graph)
     _rewrite(graph)
     rewrite_loops(graph, _rewrite, allow)
     if into_steps(graph):

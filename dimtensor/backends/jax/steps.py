@@ -17,10 +17,13 @@ from dimtensor.kernels.graph.trace_sums import absorb_elements, absorb_sums
 
 
 def into_steps(graph: FunctionGraph) -> bool:
-    """Move sums and elements into the steps of loops; whether there were any."""
+    """Move sums into the steps of loops, and elements with them; whether there were any.
+
+    Where nothing is summed, elements stay outside, where they have their own lines and dims.
+    """
     changed = absorb_sums(graph, cheap=False)
-    changed |= absorb_elements(graph)
     if changed:
+        absorb_elements(graph)
         first_of_padded(graph)
         _pieces_first(graph)
     return changed
