@@ -420,3 +420,25 @@ def test_models_survive_a_pickle():
         again.predict(POST, seed=1)["posterior_predictive"].to_dataset(),
         fit.predict(POST, seed=1)["posterior_predictive"].to_dataset(),
     )
+
+
+@pytest.mark.xfail(
+    strict=True,
+    raises=AssertionError,
+    reason="operands that are there already stand before those that are made anew",
+)
+def test_parameters_have_one_order_however_often_a_model_is_written():
+    """As where a cell of a notebook runs again while the first model is kept."""
+
+    def written():
+        def around(x, kappa):
+            return dist.Normal(3.0, kappa).logp(x)
+
+        kappa = dt.rv("kappa", dist.HalfNormal(0.5))
+        mu = dt.rv("mu", dist.custom(around, dt.positive, kappa=kappa))
+        alpha = dt.rv("alpha", dist.HalfNormal(1.0))
+        return dt.Model(dt.rv("y", dist.Normal(mu * dt.exp(-alpha), 1.0))).observe({"y": 1.0})
+
+    first, second = written(), written()
+    assert list(first.free) == ["kappa", "mu", "alpha"]
+    assert list(second.free) == list(first.free)
