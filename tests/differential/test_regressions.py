@@ -457,6 +457,34 @@ def test_derivatives_beside_infinities_in_loops_that_are_not_used(made: Any, bac
     np.testing.assert_allclose(found[2].values, hessian, rtol=1e-6)
 
 
+@pytest.mark.parametrize(
+    "inverted",
+    [
+        False,
+        pytest.param(
+            True,
+            marks=pytest.mark.xfail(
+                strict=True,
+                raises=AssertionError,
+                reason="the gradient is NaN: matrices that are inverted are not looked at",
+            ),
+        ),
+    ],
+)
+def test_gradients_beside_a_matrix_of_a_batch_that_is_infinite_and_not_used(inverted: bool) -> None:
+    """Of v at one element, and of the inverse of its inverse, where others are 0."""
+    row, column = dt.Dim("row", length=2), dt.Dim("column", length=2)
+    matrices = dt.eye(row, column) / v
+    if inverted:
+        found = dt.linalg.inv(matrices, [row, column]).isel(k=1, column=0, row=0)
+        expected = [0.0, 1.0, 0.0]
+    else:
+        found = matrices.isel(k=1, column=0, row=0)
+        expected = [0.0, -0.25, 0.0]
+    slope = value(dt.grad(found, v), {v: np.array([0.0, 2.0, 0.0])}, "python")
+    np.testing.assert_allclose(slope, expected)
+
+
 @pytest.mark.parametrize("backend", LONG_JAX)
 def test_gradients_by_slices_of_length_one(backend: str) -> None:
     """Of a vector whose gradient is asked for besides."""

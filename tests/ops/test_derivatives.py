@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import zlib
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -360,6 +361,10 @@ UNUSED: dict[str, tuple[Any, list, list]] = {
     ),
     "a whole product": (lambda w: pt.prod(pt.stack([pt.log(w), w]), axis=0)[1],
                         [0, l1 + 1, 0], [0, 1 / 1.3, 0]),
+    "beside what comes a long way": (
+        lambda w: ((pt.log(w) + functools.reduce(lambda s, _: s + 0.5, range(40), w) - 20) * w)[1],
+        [0, l1 + 1 + 2 * 1.3, 0], [0, 1 / 1.3 + 2, 0],
+    ),
     "a branch": (
         lambda w: conditional(w[1] > 0, lambda: [w * pt.log(w)], lambda: [w])[0][1],
         [0, l1 + 1, 0], [0, 1 / 1.3, 0],

@@ -6,6 +6,7 @@ made of such values.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,7 +29,7 @@ _FINITE = (
     Vanishing,
 )  # fmt: skip
 # How many operations are looked at: a sum of thousands of terms is not searched for each of them.
-_MOST = 16
+_MOST = 32
 _MOST_OF_COTANGENTS = 1000  # which are looked at for products of matrices and loops only
 _MARK = "dimtensor_may_be_infinite"  # in the tag of an input of an inner graph
 
@@ -57,17 +58,19 @@ def may_be_infinite(variable: Variable, most: int = _MOST) -> bool:
     >>> may_be_infinite(pt.sin(2.0 / x)), may_be_infinite(pt.sin(x) / 2.0)
     (True, False)
     """
-    waiting, looked = [variable], 0
+    waiting, looked = deque([variable]), 0  # those nearest to it first
+    seen: set[Variable] = set()
     while waiting and looked < most:
-        value = waiting.pop()
+        value = waiting.popleft()
         if not is_float(getattr(value.type, "dtype", "object")):
             continue
         if is_marked(value):
             return True
         node = value.owner
-        if node is None:
+        if node is None or value in seen:
             continue
-        looked += 1
+        seen.add(value)
+        looked += not isinstance(node.op, DimShuffle)
         if _has_pole(value):
             return True
         waiting += node.inputs
