@@ -147,13 +147,18 @@ def test_elements_from_the_end_backwards(rng):
 @pytest.mark.parametrize("length", [6, None])
 def test_gradients_of_the_last_steps_alone(rng, length):
     """Buffers are longer than the steps that fill them: what is after these is 0, or stays."""
-    x, a = pt.vector("x", shape=(length,)), pt.scalar("a")
+    x, a, start = pt.vector("x", shape=(length,)), pt.scalar("a"), pt.vector("start", shape=(2,))
     s = scan(
-        lambda v, s, a: a * s + v, sequences=[x], outputs_info=[pt.zeros(())], non_sequences=[a],
+        lambda v, before, last, a: pt.sin(a * last) + a * before + v,
+        sequences=[x],
+        outputs_info=[{"initial": start, "taps": [-2, -1]}],
+        non_sequences=[a],
         truncate_gradient=2,
-    )  # fmt: skip
-    calls = [(rng.normal(size=n), np.array(0.7)) for n in ([6] if length else [6, 2, 1])]
-    agree([x, a], [s[-1], *pt.grad(s[-1], [a, x]), *pt.grad((s**2).sum(), [a, x])], *calls)
+    )
+    sizes = [6] if length else [6, 2, 1]
+    calls = [(rng.normal(size=n), np.array(0.7), rng.normal(size=2)) for n in sizes]
+    slopes = [v for cost in (s[-1], (s**2).sum()) for v in pt.grad(cost, [x, a, start])]
+    agree([x, a, start], [s[-1], *slopes], *calls)
 
 
 @pytest.mark.slow
