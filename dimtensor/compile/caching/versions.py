@@ -52,13 +52,11 @@ def environment() -> str:
 
 
 def _version(package: str) -> str:
-    """The version of a package; of one that is not imported, the file that says so.
+    """The file of a package that says what version it is, of one that is imported too.
 
-    What the package's metadata say takes longer to find out than to load code.
+    Else who imports one first would find nothing of what others have compiled. What the metadata of
+    a package say takes longer to find out than to load code.
     """
-    module = sys.modules.get(package)
-    if module is not None:
-        return f"{package} {module.__version__}"
     spec = find_spec(package)
     if spec is None or spec.origin is None:
         return f"no {package}"

@@ -243,6 +243,17 @@ def test_where_the_system_says_nothing_llvm_is_asked(tmp_path, monkeypatch) -> N
     assert processor.processor.__wrapped__() == found
 
 
+def test_what_is_imported_already_makes_no_difference(monkeypatch) -> None:
+    """Whoever imports numba first, as PyMC may, finds what others have compiled."""
+    import llvmlite
+
+    monkeypatch.delitem(sys.modules, "numba", raising=False)
+    monkeypatch.delitem(sys.modules, "llvmlite")
+    without = versions.environment.__wrapped__()
+    monkeypatch.setitem(sys.modules, "llvmlite", llvmlite)
+    assert versions.environment.__wrapped__() == without
+
+
 def test_edited_sources_are_another_environment(tmp_path: Path) -> None:
     (tmp_path / "lower").mkdir()
     for module in (name for name in versions.LAYERS if name.endswith(".py")):
