@@ -241,6 +241,8 @@ def test_where_the_system_says_nothing_llvm_is_asked(tmp_path, monkeypatch) -> N
     assert found == f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
     (tmp_path / "nowhere").write_text("processor : 0\nBogoMIPS : 50\n")
     assert processor.processor.__wrapped__() == found
+    monkeypatch.setattr(processor, "_CPUINFO", tmp_path)  # is there, and cannot be read
+    assert processor.processor.__wrapped__() == found
 
 
 def test_what_is_imported_already_makes_no_difference(monkeypatch) -> None:

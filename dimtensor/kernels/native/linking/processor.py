@@ -22,15 +22,18 @@ def processor() -> str:
 
 
 def _of_linux() -> str | None:
-    if sys.platform != "linux" or platform.machine() != "x86_64" or not _CPUINFO.exists():
+    if sys.platform != "linux" or platform.machine() != "x86_64":
         return None
     found = {}
-    with _CPUINFO.open() as lines:  # those of the first processor are read, no others are made
-        for line in lines:
-            if not line.strip():
-                break
-            name, _, value = line.partition(":")
-            found[name.strip()] = value.strip()
+    try:
+        with _CPUINFO.open() as lines:  # those of the first processor are read, no others are made
+            for line in lines:
+                if not line.strip():
+                    break
+                name, _, value = line.partition(":")
+                found[name.strip()] = value.strip()
+    except OSError:  # containers may hide the file, or keep it from being read
+        return None
     if not all(found.get(name) for name in ("model", "flags")):
         return None
     return "\n".join(f"{name} {found.get(name)}" for name in _TOLD)
