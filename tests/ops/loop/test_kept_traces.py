@@ -128,3 +128,59 @@ def test_arrays_are_kept_where_their_lengths_are_known_and_small(width):
     np.testing.assert_allclose(found[1], by_x, rtol=1e-6, atol=1e-7)
     np.testing.assert_allclose(found[2], by_rate, rtol=1e-6)
     assert f.source.count("for step") == (4 if width == 3 else 5)
+
+
+def stopped(s, rate, bound, end):
+    """What a loop of numbers gives, of NumPy's or of ours."""
+    return dt.while_loop(lambda s: s < bound, lambda s: s * (1 + rate * (end - s)), s, MOST)
+
+
+def stopped_by_hand(s, rate, bound, end):
+    for _ in range(MOST):
+        if s >= bound:
+            break
+        s = s * (1 + rate * (end - s))
+    return s
+
+
+# one start, and loops that differ in where they end or in what they do; one goes on from another
+SEVERAL = {
+    "ends": lambda s, r, f: f(s, r, 1.0, 2.0) + 0.5 * f(s, r, 0.8, 2.0),
+    "steps": lambda s, r, f: f(s, r, 1.0, 2.0) + 0.5 * f(s, r, 1.0, 1.5),
+    "in turn": lambda s, r, f: f(0.5 * f(s, r, 1.0, 2.0), r, 0.9, 2.0),
+}
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("kind", SEVERAL)
+def test_several_loops_in_a_step_are_told_apart(kind):
+    u, t = dt.Dim("u"), dt.Dim("t")
+    x, rate = dt.tensor("x", dims=[u, t]), dt.scalar("rate")
+    step = SEVERAL[kind]
+
+    def row(s, elements):
+        within = dt.cumulate(lambda s, e: step(0.3 * s + e, rate, stopped), s, elements, over=t)
+        return 0.4 * s + 0.1 * within.sum()
+
+    total = (dt.cumulate(row, 0.5, x, over=u) ** 2).sum()
+    f = dt.function([x, rate], [total, *dt.grad(total, [x, rate])], backend="numba")
+
+    def value(x, rate):
+        s = total = 0.5
+        for elements in x:
+            within, each = 0.0, s
+            for e in elements:
+                each = step(0.3 * each + e, rate, stopped_by_hand)
+                within += each
+            s = 0.4 * s + 0.1 * within
+            total += s * s
+        return total - 0.5
+
+    given, h = np.random.default_rng(2).uniform(0.05, 0.9, (2, 5)), 1e-6
+    shifts = h * np.eye(given.size).reshape(-1, *given.shape)
+    by_x = [(value(given + e, 0.2) - value(given - e, 0.2)) / (2 * h) for e in shifts]
+    by_rate = (value(given, 0.2 + h) - value(given, 0.2 - h)) / (2 * h)
+    found = f((("u", "t"), given), 0.2)
+    np.testing.assert_allclose(found[0], value(given, 0.2), rtol=1e-12)
+    np.testing.assert_allclose(found[1].transpose("u", "t").values.ravel(), by_x, rtol=1e-5)
+    np.testing.assert_allclose(found[2], by_rate, rtol=1e-6)
