@@ -29,6 +29,7 @@ from dimtensor.lower.loops import RegionLowering
 from dimtensor.ops.batching import over_batch
 from dimtensor.ops.derivatives import pull, push
 from dimtensor.ops.derivatives.flow import number, zeros
+from dimtensor.ops.derivatives.order import differentiated, taken_last
 from dimtensor.ops.derivatives.scalars.poles import stand_ins
 from dimtensor.ops.graphs import replaced
 
@@ -52,7 +53,8 @@ class _Function(NamedTuple):
         fresh = stand_ins(given.wrt, given.wrt)
         known = dict(zip(attrs.region.bound, node.inputs, strict=False))
         inner = RegionLowering(ctx, attrs.region, [*fresh, *given.captured], known)
-        (y,) = inner.run()
+        with differentiated():
+            (y,) = inner.run()
         axes = inner.axes(attrs.region.outputs[0])
         outside = outer_dims(attrs, node.inputs, axes)
         return cls(inner, y, outside, fresh, inner.shape(axes))
@@ -73,7 +75,8 @@ def _pullback(y: Variable, cotangent: Variable | None, wrt: Sequence[Variable]) 
     """Gradients, zeros where y does not depend on an input."""
     if cotangent is None:
         cotangent = number(1, y)
-    found = pull([y], [cotangent], wrt)
+    with taken_last():
+        found = pull([y], [cotangent], wrt)
     return [zeros(x) if v is None else v for v, x in zip(found, wrt, strict=True)]
 
 
@@ -151,7 +154,8 @@ def _unit_cotangents(lengths: Sequence[Variable | int], dtype: str) -> Variable:
 def pushforward(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
     function = _Function.of(ctx, node, inputs)
     given = split_derivative(node.attrs, inputs)
-    (tangent,) = push([function.y], function.wrt, given.directions)
+    with taken_last():
+        (tangent,) = push([function.y], function.wrt, given.directions)
     if tangent is None:
         tangent = zeros(function.y)
     return function.at(ctx, given.wrt, [tangent])[0], function.axes

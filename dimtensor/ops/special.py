@@ -56,6 +56,11 @@ class Vanishing(BinaryScalarOp):
     def impl(self, derivative: Any, slope: Any) -> Any:
         return 0.0
 
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+        """Cotangents for PyTensor's own derivatives, of a positional graph."""
+        (derivative, slope), (t,) = inputs, cotangents
+        return [t * slope, self(derivative, t)]
+
     def c_code(self, *args: Any, **kwargs: Any) -> str:
         raise NotImplementedError("there is no C code")
 

@@ -21,6 +21,7 @@ from tests.effort import a_third
 
 X, Y, Z = dt.scalar("x"), dt.scalar("y"), dt.scalar("z")
 DRAW = dt.Dim("draw", length=3)
+GROUP = dt.Dim("group", length=2)
 POINTS = [0.7, -1.2, 0.4]
 
 
@@ -390,3 +391,61 @@ def test_lengths_are_found_where_another_input_tells():
     values = dt.function([x, other], outputs, backend="python")(2.0, np.zeros(4))
     assert values[0].item() == 6.0
     np.testing.assert_array_equal(values[1], [0.0, 1.0, 4.0, 9.0])
+
+
+def _plain(x, weights):
+    return (dt.expm1(x) * weights).isel(group=1)
+
+
+def _of_vectors(x, weights):
+    many = dt.data([[1.0, 1.0], [2.0, -1.0]], dims=[dt.Dim("row", length=2), GROUP])
+    return dt.dot(many, dt.expm1(x) * weights, dims=GROUP).isel(row=1)
+
+
+def _of_matrices(x, weights):
+    many = dt.data([[1.0, 1.0], [2.0, -1.0]], dims=[dt.Dim("row", length=2), GROUP])
+    columns = dt.ones(dt.Dim("column", length=3))
+    return dt.dot(many, dt.expm1(x) * weights * columns, dims=GROUP).isel(row=1, column=2)
+
+
+def _of_steps(x, weights):
+    steps = dt.cumulate(lambda s, e: s + dt.expm1(e[0]) * e[1], 0.0, (x, weights), over=GROUP)
+    return steps.isel(group=1)
+
+
+@pytest.mark.parametrize(
+    ("make", "factors"),
+    [
+        (_plain, [0.0, 0.5]),
+        (_of_vectors, [1.5 * 2, 0.5 * -1]),
+        (_of_matrices, [1.5 * 2, 0.5 * -1]),
+        (_of_steps, [1.5, 0.5]),
+    ],
+)
+def test_high_orders_where_a_cotangent_is_zero_by_chance(make, factors):
+    """Of F², with F = Σ c (exp(s w) - 1) by s at 0: 2 F'², 6 F' F'', 8 F' F''' + 6 F''²."""
+    x = dt.tensor("x", dims=GROUP)
+    along = np.array([0.7, -1.3])
+    value, found = make(x, dt.data([1.5, 0.5], dims=GROUP)) ** 2, []
+    for _ in range(4):
+        value = (dt.grad(value, x) * dt.data(along, dims=GROUP)).sum()
+        found.append(value)
+    one, two, three = (np.dot(factors, along**n) for n in (1, 2, 3))
+    expected = [0, 2 * one**2, 6 * one * two, 8 * one * three + 6 * two**2]
+    results = dt.function([x], found, backend="python")(np.zeros(2))
+    np.testing.assert_allclose([float(v) for v in results], expected, rtol=1e-12)
+
+
+def test_second_derivatives_are_differentiated_by_pytensor_too():
+    """The third derivative of (exp(x) - 1)², of a selected element at 0, is 6."""
+    import pytensor
+    from pytensor import function
+
+    x = dt.tensor("x", dims=GROUP)
+    second = dt.expm1(x).isel(group=1) ** 2
+    for _ in range(2):
+        second = dt.grad(second, x).sum()
+    given = x.to_shaped([GROUP])
+    third = pytensor.grad(second.to_shaped([]), given)
+    found = function([given], third, mode=pytensor.compile.mode.Mode("py"))(np.zeros(2))
+    np.testing.assert_allclose(found, [0, 6], rtol=1e-12)

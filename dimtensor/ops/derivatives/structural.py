@@ -37,7 +37,6 @@ from dimtensor.ops.derivatives.flow import (
     SPARSE,
     Flow,
     Undefined,
-    both,
     filled,
     lengths,
     masked,
@@ -401,23 +400,25 @@ def pull_dot(node: Any, cotangent: Flow, wanted: Sequence[bool]) -> list[Flow | 
     for at in (0, 1):
         if not wanted[at]:
             continue
-        factor, mask = node.inputs[1 - at], None
-        given, product = cotangent, None
-        if cotangent_of(out) == 1 - at:
+        factor = shuffled(node.inputs[1 - at], [1, 0])
+        product, sparse = None, max(cotangent.sparse_when_masked, MOSTLY)
+        noted = cotangent_of(out) == 1 - at
+        if noted and factor.type.shape[at] != 1:
             # the factor is a cotangent: where it is zero, the other operand has no influence
-            used = pt.neq(factor, number(0, factor))
+            t = settled(cotangent, out)
             if factor.type.shape[1 - at] == 1:
-                mask = shuffled(used, [1, 0])
-            elif factor.type.shape[at] == 1:
-                given = cotangent._replace(mask=both(cotangent.mask, used))
+                product = _with_vector(t, factor, at == 0)
             elif may_become_infinite(cotangent.value):
-                t = settled(cotangent, out)
-                product = _where_infinite(t, shuffled(factor, [1, 0]), at == 0)
+                product = _where_infinite(t, factor, at == 0)
         if product is None:
-            product = _dot_with(shuffled(factor, [1, 0]), given, out, at == 1)
+            product = _dot_with(factor, cotangent, out, at == 1)
         if cotangent.sparse and isinstance(product.owner.op, Dot):
             note_cotangent(product, at)
-        found[at] = Flow(product, mask, max(cotangent.sparse_when_masked, MOSTLY))
+        if noted and factor.type.shape[at] == 1:
+            t = settled(cotangent, out)
+            none = of_dtype(vanishing(factor, t), product)
+            product, sparse = pt.switch(pt.neq(factor, number(0, factor)), product, none), SPARSE
+        found[at] = Flow(product, None, sparse)
     return found
 
 
@@ -435,8 +436,11 @@ def _dot_with(factor: Variable, flow: Flow, like: Variable, first: bool) -> Vari
     is_vector = like.type.shape[int(first)] == 1
     if not (flow.sparse >= (MOSTLY if is_vector else SPARSE) and may_be_infinite(factor)):
         return pt.dot(factor, t) if first else pt.dot(t, factor)
-    if not is_vector:
-        return _where_infinite(factor, t, first)
+    return (_with_vector if is_vector else _where_infinite)(factor, t, first)
+
+
+def _with_vector(factor: Variable, t: Variable, first: bool) -> Variable:
+    """The product of a factor and a vector of derivatives; zeros are not multiplied."""
     across = shuffled(t, [1, 0])
     used, nothing = pt.neq(across, number(0, t)), number(0, factor)
     kept = pt.switch(used, factor, nothing)

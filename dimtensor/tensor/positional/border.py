@@ -21,6 +21,7 @@ from dimtensor.lower import AxisOrder, Lowering, transpose
 from dimtensor.lower.border import named_variable, roots_of, stand_for, without_assertions
 from dimtensor.lower.lifted import LiftedGraph
 from dimtensor.ops.derivatives.closed import complex_parts_closed
+from dimtensor.ops.derivatives.order import differentiated
 from dimtensor.tensor.handle import wrap
 from dimtensor.upstream.pytensor import xtensor_class
 from dimtensor.values.labelled import axis_names
@@ -58,7 +59,8 @@ def to_shaped(node: Node, order: Dims) -> Any:
     """
     teach_linkers()
     lowering = Lowering([node], _ORDER, input_variable)
-    (variable,) = lowering.run()
+    with differentiated():  # by whoever takes the positional variable, maybe
+        (variable,) = lowering.run()
     if lowering.hidden:
         late = [f"{p.dim.short}: {p.labels}" for p in lowering.hidden]
         raise GraphError(

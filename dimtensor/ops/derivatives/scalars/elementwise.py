@@ -34,6 +34,7 @@ from dimtensor.ops.derivatives.flow import (
     summed_to,
     total,
 )
+from dimtensor.ops.derivatives.order import is_differentiated_again
 from dimtensor.ops.derivatives.rules import FlowRules, declare_flow_rules
 from dimtensor.ops.derivatives.scalars.poles import may_be_infinite
 from dimtensor.ops.graphs import cotangent_of, note_cotangent
@@ -141,8 +142,8 @@ def pull_elementwise(
         if not wanted[at] or partial is None or not is_continuous(x):
             found.append(None)
             continue
-        mask = both(cotangent.mask, partial.mask)
-        if factor not in (None, at):
+        mask, sparse = both(cotangent.mask, partial.mask), cotangent.sparse
+        if factor not in (None, at) and not is_differentiated_again():
             mask = both(mask, pt.neq(node.inputs[factor], 0))
         try:
             if cotangent.sparse and _is_singular(node, at, partial):
@@ -155,15 +156,35 @@ def pull_elementwise(
         except _HasNone as error:
             found.append(Undefined(str(error)))
             continue
-        found.append(summed_to(Flow(value, mask, cotangent.sparse), x, out))
+        if factor not in (None, at) and is_differentiated_again():
+            value, sparse = _where_used(node, at, factor, value, cotangent.value), SPARSE
+        found.append(summed_to(Flow(value, mask, sparse), x, out))
     return found
 
 
+def _where_used(node: Any, at: int, noted: int, value: Variable, t: Variable) -> Variable:
+    """The derivative of a product by an operand, of which another is a cotangent that may be zero.
+
+    Where it is, the value is zero, with the slope by the cotangent that it has elsewhere: that of
+    a product, or of a quotient of which the cotangent is the numerator, is the value for one.
+    """
+    c = node.inputs[noted]
+    xs = [number(1, x) if k == noted else x for k, x in enumerate(node.inputs)]
+    partial = _PARTIALS[type(node.op.scalar_op)](xs, node.op(*xs))[at]
+    assert partial is not None  # the value has been taken of it
+    none = of_dtype(vanishing(c, partial.times(t)), value)
+    return pt.switch(pt.neq(c, number(0, c)), value, none)
+
+
 def _note_factor(product: Variable, cotangent: Variable) -> None:
-    """Note on a product which operand is a cotangent that may be zero."""
-    operands = product.owner.inputs if product.owner is not None else ()
-    if len(operands) > 1 and cotangent in operands:
-        note_cotangent(product, operands.index(cotangent))
+    """Note on a product or a quotient which factor is a cotangent that may be zero."""
+    node = product.owner
+    if node is None or cotangent not in node.inputs:
+        return
+    at = node.inputs.index(cotangent)
+    kind = getattr(node.op, "scalar_op", None)
+    if isinstance(kind, ps.Mul) or (isinstance(kind, ps.TrueDiv) and at == 0):
+        note_cotangent(product, at)
 
 
 def _is_singular(node: Any, at: int, partial: Partial) -> bool:

@@ -24,6 +24,7 @@ from pytensor.tensor.elemwise import Elemwise
 
 from dimtensor.ops import special
 from dimtensor.ops.derivatives.flow import both, number, times
+from dimtensor.ops.derivatives.order import is_differentiated_again
 from dimtensor.ops.derivatives.scalars.elementwise import STEPS, Partial, partials, same
 from dimtensor.ops.derivatives.scalars.poles import constant_of
 
@@ -156,7 +157,9 @@ def _second(xs: Sequence[Variable], z: Variable) -> Found:
 
 @partials(special.Vanishing)
 def _vanishing(xs: Sequence[Variable], z: Variable) -> Found:
-    return [Partial(_by(lambda: xs[1]), None, True), None]
+    t, slope = xs
+    by_slope = Partial(lambda c: special.vanishing(t, c)) if is_differentiated_again() else None
+    return [Partial(_by(lambda: slope), None, True), by_slope]
 
 
 @partials(ps.Identity, ps.Cast)
