@@ -310,12 +310,14 @@ def is_read_by_rows(trace: Variable, graph: FunctionGraph, scan: Scan) -> bool:
     for node, at in graph.clients[trace]:
         if not isinstance(node.op, Scan) or node.op.stops:
             return False
-        inner = node.op.body.unfreeze()
+        inner = node.op.body
         given = dict(zip(node.op.split_inputs(list(range(len(node.inputs)))).sequences,
                          node.op.split_body_inputs(inner.inputs)[1], strict=True))  # fmt: skip
         if at not in given:
             return False
-        if not all(_reads_rows(client, number) for client, number in inner.clients[given[at]]):
+        if not all(
+            _reads_rows(client, number) for client, number in inner.clients.get(given[at], ())
+        ):
             return False
     return True
 
@@ -324,7 +326,7 @@ def _reads_rows(node: Apply, at: int) -> bool:
     """Whether a loop that captures an array reads rows of it at numbers, and nothing else."""
     if not isinstance(node.op, Scan):
         return False
-    graph = node.op.body.unfreeze()
+    graph = node.op.body
     roles = node.op.split_inputs(list(range(len(node.inputs))))
     captured = dict(zip(roles.captured, node.op.split_body_inputs(graph.inputs)[2], strict=True))
     if at not in captured:
@@ -333,7 +335,7 @@ def _reads_rows(node: Apply, at: int) -> bool:
         isinstance(client.op, Subtensor)
         and number == 0
         and not isinstance(client.op.idx_list[0], slice)
-        for client, number in graph.clients[captured[at]]
+        for client, number in graph.clients.get(captured[at], ())  # none where it is not used
     )
 
 
