@@ -13,6 +13,7 @@ from scipy import special
 from dimtensor.kernels.compiler import compile_kernel
 from dimtensor.ops.derivatives.driver import pull
 from dimtensor.ops.linalg import SVD, eigh, qr, svd
+from dimtensor.ops.special import log_ndtr
 
 pytestmark = pytest.mark.compiled
 
@@ -41,6 +42,29 @@ GAMMA = [
     (-3.7, -0.8450768588704194, -1.3797399049658245),
     (-1e-09, 999999999.4227843, 20.723265837523627),
     (-10.25, 5.516858419886273, -14.20399790093109),
+]
+
+# x, log(erfc(-x / sqrt(2)) / 2): by mpmath, with 60 digits
+LOG_NDTR = [
+    (-1e154, -5e307),
+    (-100000.0, -5000000012.431864),
+    (-1000.0, -500007.82669481216),
+    (-37.5, -707.6689893175072),
+    (-36.9, -685.3328831653506),
+    (-20.3, -209.97697152524202),
+    (-5.1, -15.588487091871466),
+    (-2.0, -3.783184333682032),
+    (-1.001, -1.8425471807560767),
+    (-0.999, -1.839496910164778),
+    (-0.3, -0.9621028181688507),
+    (-1e-10, -0.6931471806397338),
+    (0.0, -0.6931471805599453),
+    (0.4, -0.42247637022777607),
+    (1.0, -0.17275377902344988),
+    (2.5, -0.006229025485860002),
+    (6.0, -9.865876455243758e-10),
+    (9.0, -1.1285884059538405e-19),
+    (37.0, -5.725571222524577e-300),
 ]
 
 
@@ -175,6 +199,19 @@ def test_psi_and_the_logarithm_of_gamma():
     psi, log = compiled([x], [pt.psi(x), pt.gammaln(x)])(ends)
     np.testing.assert_array_equal(psi, [np.inf, np.nan, np.nan, -np.inf, np.inf, np.nan])
     np.testing.assert_array_equal(log, [np.inf, -np.inf, np.nan, np.inf, np.inf, np.inf])
+
+
+def test_logarithm_of_normal_probabilities():
+    x = pt.dvector("x")
+    at, wanted = np.array(LOG_NDTR).T.copy()
+    found = compiled([x], [log_ndtr(x)])(at)[0]
+    # on the right it is small, and as much off as erfc is by its argument's last place
+    errors = np.finfo(float).eps * (2 + np.where(at > 0, at**2, 0))
+    assert np.all(abs(found - wanted) <= errors * abs(wanted))
+    ends = np.array([-np.inf, np.inf, np.nan, -1e300])
+    np.testing.assert_array_equal(
+        compiled([x], [log_ndtr(x)])(ends)[0], [-np.inf, 0, np.nan, -np.inf]
+    )
 
 
 def test_derivatives_of_psi():

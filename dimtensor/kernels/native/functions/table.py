@@ -16,7 +16,13 @@ from pytensor.scalar import math as m
 from dimtensor.kernels.ir.errors import NotNative
 from dimtensor.kernels.native.builder import Builder
 from dimtensor.kernels.native.functions.elementary import has_vectors, vectorisable
-from dimtensor.kernels.native.functions.special import digamma, integer_power, polygamma, trigamma
+from dimtensor.kernels.native.functions.special import (
+    digamma,
+    integer_power,
+    log_ndtr,
+    polygamma,
+    trigamma,
+)
 from dimtensor.kernels.native.values import (
     BOOL,
     F64,
@@ -27,7 +33,7 @@ from dimtensor.kernels.native.values import (
     whole_number,
 )
 from dimtensor.ops.facts import facts_of
-from dimtensor.ops.special import Log1pUnit, Vanishing
+from dimtensor.ops.special import Log1pUnit, LogNdtr, Vanishing
 
 # what LLVM itself knows
 _INTRINSICS = {
@@ -398,6 +404,10 @@ def _polygamma(b: Builder, x: list[Value], out: Scalar) -> Value:
     return b.select(b.compare("==", n, constant(0.0, F64)), _psi(b, [v], out), higher)
 
 
+def _log_ndtr(b: Builder, x: list[Value], out: Scalar) -> Value:
+    return b.call(log_ndtr(b), F64, [b.cast(x[0], F64)])
+
+
 def _round_away(b: Builder, x: list[Value], out: Scalar) -> Value:
     if out.kind != "f":
         return x[0]
@@ -418,6 +428,7 @@ _RULES: dict[type, Callable[[Builder, list[Value], Scalar], Value]] = {
     s.IsInf: lambda b, x, out: _classify(b, "isinf", x[0]),
     s.IsNan: lambda b, x, out: _classify(b, "isnan", x[0]),
     m.Log1mexp: _log1mexp,
+    LogNdtr: _log_ndtr,
     s.ScalarMaximum: _extreme(">"),
     s.ScalarMinimum: _extreme("<"),
     s.Mod: _remainder,
