@@ -54,10 +54,6 @@ class Backend(Protocol):
         """The code that an executable runs, as text."""
 
 
-def _as_it_is(array: Any) -> Any:
-    return array
-
-
 @dataclass(frozen=True)
 class Executable:
     """A positional graph that runs.
@@ -70,8 +66,8 @@ class Executable:
         Seconds that the steps of making it took.
     constants : tuple of array
         What ``raw`` takes after the inputs.
-    place : callable
-        Makes of an array that many calls have in common what ``call`` takes soonest.
+    binder : callable, optional
+        Makes of arrays that many calls have in common a function of the others, see `bind`.
     kernel : Kernel, optional
         The kernel that ``call`` runs.
     native : NativeKernel, optional
@@ -86,7 +82,7 @@ class Executable:
     given_raw: Any
     stats: dict[str, float]
     constants: tuple[Any, ...] = ()
-    place: Callable[[Any], Any] = _as_it_is
+    binder: Callable[[Sequence[Any]], Callable[..., Sequence[Any]]] | None = None
     kernel: Any = None
     native: Any = None
     reason: str = ""
@@ -98,6 +94,25 @@ class Executable:
             return tuple(fixed)
         found = self.once.call(*fixed)
         return (*fixed, *(np.require(one, requirements=["C", "A"]) for one in found))
+
+    def bind(self, fixed: Sequence[Any]) -> Callable[..., Sequence[Any]]:
+        """A function of the arrays that come before those that stay for many calls.
+
+        Where `checks` is true it raises TypeError for what is not an array as the code takes it.
+        """
+        if self.binder is not None:
+            return self.binder(fixed)
+        if self.native is not None:
+            return self.native.bind((*fixed, *self.constants))
+        if not fixed:
+            return self.call
+        call = self.call
+        return lambda *arrays: call(*arrays, *fixed)
+
+    @property
+    def checks(self) -> bool:
+        """Whether what is bound looks at dtypes itself."""
+        return self.binder is not None or self.native is not None
 
     @property
     def raw(self) -> Any:

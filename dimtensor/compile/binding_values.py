@@ -60,7 +60,7 @@ class Frame:
     """
 
     __slots__ = (
-        "_placed", "_settled", "aliases", "binding", "executable", "fixed", "labellers", "limits",
+        "_call", "_settled", "aliases", "binding", "executable", "fixed", "labellers", "limits",
         "program",
     )  # fmt: skip
 
@@ -81,12 +81,12 @@ class Frame:
         self.limits = check_indexers(program, data, n_inputs, binding)
         self.fixed = (*data, *located(program, binding))
         self._settled = settle(executable, self.fixed)
-        self._placed = tuple(map(executable.place, self._settled))
+        self._call = executable.bind(self._settled)
         self.aliases: list[bool] | None = None
 
     def run(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Results, masks and checks; what may share memory with something else is copied."""
-        results = [np.asarray(one) for one in self.executable.call(*arrays, *self._placed)]
+        results = [np.asarray(one) for one in self._call(*arrays)]
         if self.aliases is None:
             self.aliases = _aliases(results, [*arrays, *self._settled])
         if True in self.aliases:

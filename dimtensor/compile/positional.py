@@ -80,18 +80,14 @@ class PositionalFunction:
         self._n_outputs = n_outputs
         self._first_check = n_outputs + len(program.masks)
         self._extra = bool(program.masks or program.checks)
-        self._call: Callable[..., Sequence[Any]] = executable.call
-        # native code checks what it gets itself
         self._dtypes = tuple(np.dtype("int64" if isinstance(x, Dim) else x.dtype) for x in inputs)
-        self._trusting = executable.native is None
-        self._data: tuple[Any, ...] = ()
-        if executable.native is not None:
-            self._call = executable.native.bind(self.fixed)
-        elif specialise is not None:
+        self._trusting = not executable.checks
+        self._call: Callable[..., Sequence[Any]]
+        if specialise is not None and executable.native is None:
             dims = [slot.dims for slot in program.slots]
             self._call = _Specialised(dims, specialise, held, self._settle)
         else:
-            self._data = tuple(map(executable.place, self._settle(executable, held)))
+            self._call = executable.bind(self._settle(executable, held))
 
     @cached_property
     def fixed(self) -> tuple[np.ndarray, ...]:
@@ -122,9 +118,9 @@ class PositionalFunction:
             if not known:
                 arrays = tuple(self._admitted(arrays))
         try:
-            results = self._call(*arrays, *self._data)
+            results = self._call(*arrays)
         except TypeError as error:
-            results = self._call(*self._admitted(arrays, error), *self._data)
+            results = self._call(*self._admitted(arrays, error))
         except IndexError as error:
             values = [*arrays, *self._held]
             raise unread(error, self.program, self._inputs, values, self.binding) from None
@@ -189,7 +185,7 @@ class _Specialised:
         self._specialise = specialise
         self._held = held
         self._settle = settle
-        self._calls: dict[tuple, tuple[Callable[..., Sequence[Any]], tuple[Any, ...]]] = {}
+        self._calls: dict[tuple, Callable[..., Sequence[Any]]] = {}
 
     def __call__(self, *arrays: np.ndarray) -> Sequence[Any]:
         try:
@@ -199,10 +195,9 @@ class _Specialised:
         found = self._calls.get(shapes)
         if found is None:
             executable = self._specialise(self.lengths([*shapes, *map(np.shape, self._held)]))
-            data = tuple(map(executable.place, self._settle(executable, self._held)))
-            found = self._calls[shapes] = executable.call, data
-        call, data = found
-        return call(*arrays, *data)
+            found = executable.bind(self._settle(executable, self._held))
+            self._calls[shapes] = found
+        return found(*arrays)
 
     def lengths(self, shapes: Sequence[tuple[int, ...]]) -> dict[Dim, int]:
         """Lengths that arrays tell."""

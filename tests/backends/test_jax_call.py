@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import pytest
 
-from dimtensor.backends.jax.call import HostCall, place
+from dimtensor.backends.jax.call import HostCall, place, shared_vector
 from tests.optional import jax, jnp
 
 pytestmark = pytest.mark.compiled
@@ -52,10 +52,11 @@ def test_results_are_those_of_the_function():
 def test_small_arrays_cross_together():
     call = host_call()
     call(*arguments(0))
-    packed = call._packing.pack(arguments(0))
-    assert [np.shape(one) for one in packed] == [(3 + 8 + 1,), (2000,), ()]
+    (packing,) = call._packings.values()
+    packed = packing.pack(arguments(0))
+    assert [np.shape(one) for one in packed] == [(3 + 8 + 1 + 1,), (2000,), ()]
     with jax.enable_x64(True):
-        results = call._packing.jitted(*packed)
+        results = packing.jitted(*packed)
     assert [one.shape for one in results] == [(3 + 4 + 8 + 1,), (2000,), (), ()]
 
 
@@ -97,6 +98,7 @@ def test_results_stay_what_they_are_when_the_function_is_called_again():
         (lambda a, b: (a, b, a + 1.0), [np.ones(2), np.zeros(3)]),
         (lambda a, b: (b,), [np.ones((0, 3)), np.zeros(64)]),
         (lambda a, b: (a,), [np.ones(64), np.zeros((2, 0))]),
+        (lambda a: (a,), [np.ones(63)]),
     ):
         call = host_call(function)
         first = call(*arrays)
@@ -104,6 +106,89 @@ def test_results_stay_what_they_are_when_the_function_is_called_again():
         call(*(array + 5.0 for array in arrays))
         for one, other in zip(first, before, strict=True):
             np.testing.assert_array_equal(one, other)
+
+
+def test_a_vector_and_its_array_are_one_memory():
+    for length in (1, 7, 64):
+        vector, array = shared_vector(length)
+        assert vector.shape == array.shape == (length,)
+        for value in (1.0, 2.0):
+            vector[:] = value
+            with jax.enable_x64(True):
+                assert float(array.sum()) == value * length
+
+
+def bound(seed, dtypes=("float64", "float64", "float64", "float64", "int64")):
+    args = arguments(seed)
+    return HostCall(pure, [], True, {}, dtypes).bind(args[3:]), args
+
+
+def test_arrays_that_stay_are_bound():
+    call, args = bound(0)
+    same(call(*args[:3]), args)
+    other = (*arguments(1)[:3], *args[3:])
+    same(call(*other[:3]), other)
+    longer = (other[0], np.ones((5, 4)), *other[2:])
+    same(call(*longer[:3]), longer)
+    same(call(*args[:3]), args)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_what_is_bound_takes_its_dtypes_only(first):
+    call, (a, b, c, *_) = bound(0)
+    if not first:
+        call(a, b, c)
+    for wrong in ((a.astype("float32"), b, c), (a, b.tolist(), c), (a, b, 1.0), (a, b)):
+        with pytest.raises(TypeError, match=r"dtypes|positional argument"):
+            call(*wrong)
+
+
+def test_a_function_is_bound_to_data_of_several_lengths():
+    call = HostCall(lambda x, y: (x + y.sum(),), [], True, {}, ["float64"] * 2)
+    short, long = call.bind([np.ones(2)]), call.bind([np.ones(5)])
+    for _ in range(2):
+        assert short(np.ones(1))[0].tolist() == [3.0]
+        assert long(np.ones(1))[0].tolist() == [6.0]
+
+
+def test_a_call_that_fails_leaves_the_next_one_alone():
+    def check(x):
+        if x.sum() < 0:
+            raise ValueError("negative")
+        return x
+
+    def function(x, y):
+        like = jax.ShapeDtypeStruct(x.shape, x.dtype)
+        return jax.pure_callback(check, like, x), y + 1.0
+
+    call = host_call(function)
+    for sign in (1.0, -1.0, 1.0, -1.0):
+        x = np.full(3, sign)
+        if sign < 0:
+            with pytest.raises(Exception, match="negative"):
+                call(x, x)
+        else:
+            np.testing.assert_array_equal(call(x, x), [x, x + 1.0])
+
+
+def test_threads_have_vectors_of_their_own():
+    call = host_call(lambda x, y: (x * 2.0, y + x[0]))
+    call(np.zeros(2), np.zeros(3))
+    wrong = []
+
+    def work(seed):
+        for at in range(200):
+            x, y = np.full(2, 1000.0 * seed + at), np.full(3, -1.0)
+            found = call(x, y)
+            if not (np.all(found[0] == 2 * x) and np.all(found[1] == y + x[0])):
+                wrong.append((seed, at))
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
 
 
 def test_threads_may_make_the_first_call_at_once():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.backends import numba, python
 from dimtensor.backends.base import Allowed, Executable
-from dimtensor.backends.jax.call import HostCall, place
+from dimtensor.backends.jax.call import HostCall
 
 if TYPE_CHECKING:
     from pytensor.graph.op import Op
@@ -133,8 +133,10 @@ def compile_positional(
     def with_shared(*arrays: Any) -> Any:
         return pure(*arrays, *(v.get_value(borrow=True) for v in shared))
 
-    call = HostCall(pure, [v.get_value for v in shared], static, stats)
-    return Executable(call, with_shared if shared else pure, stats, place=place, once=once)
+    dtypes = [] if shared else [v.type.dtype for v in inputs]
+    call = HostCall(pure, [v.get_value for v in shared], static, stats, dtypes)
+    raw = with_shared if shared else pure
+    return Executable(call, raw, stats, binder=None if shared else call.bind, once=once)
 
 
 def _once(graph: Any) -> Executable:

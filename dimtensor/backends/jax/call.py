@@ -18,6 +18,8 @@ from dimtensor.kernels.generated import function_of_source
 # elements travel in one.
 _SMALL = 1024
 _PACKED = np.dtype("float64")
+# bytes by which memory has to be aligned for XLA to read it where it lies
+_ALIGNED = 64
 
 # arrays on the device by the id of the host's, for as long as that is alive
 _placed: dict[int, tuple[weakref.ref, Any]] = {}
@@ -37,6 +39,8 @@ class HostCall:
         Whether it can be jitted.
     stats : dict
         Gets ``jit``, the seconds of tracing and XLA.
+    dtypes : sequence of str, optional
+        Of the arrays; functions that are bound take no others.
     """
 
     def __init__(
@@ -45,70 +49,97 @@ class HostCall:
         shared: Sequence[Callable[..., Any]],
         static: bool,
         stats: dict[str, float],
+        dtypes: Sequence[str] = (),
     ):
         import jax
 
         self._pure = pure
         self._shared = shared
+        self._static = static
         self._stats = stats
+        self._dtypes = tuple(map(np.dtype, dtypes))
         self._in_64_bits = jax.enable_x64
         self._compiling = threading.Lock()
         self._jitted = jax.jit(pure) if static else pure
-        self._packing: _Packing | None = None
-        self._compiled = not static
+        # by how many arrays come with the call, before those that stay
+        self._packings: dict[int, _Packing] = {}
+        self._whole = self._of_first(())
 
     def __call__(self, *arrays: Any) -> list[np.ndarray]:
-        if self._shared:
-            arrays = (*arrays, *[value(borrow=True) for value in self._shared])
-        if not self._compiled:
-            self._compile(arrays)
-        # NumPy's arrays are turned into JAX's here, by the mode of the thread
-        with self._in_64_bits(True):
-            packing = self._packing
-            if packing is not None:
-                results = packing.call(arrays)
-                if results is None and not all(hasattr(array, "shape") for array in arrays):
-                    arrays = tuple(map(np.asarray, arrays))
-                    results = packing.call(arrays)
-                if results is not None:
-                    return results
-            return [np.asarray(result) for result in self._jitted(*arrays)]
+        """All arrays with the call; numbers are taken, too."""
+        shared = [value(borrow=True) for value in self._shared]
+        given = (one if hasattr(one, "shape") else np.asarray(one) for one in (*arrays, *shared))
+        return self._whole(*given)
 
-    def _compile(self, arrays: Sequence[Any]) -> None:
+    def bind(self, data: Sequence[Any]) -> Callable[..., list[np.ndarray]]:
+        """A function of the arrays that come before `data`, which go to the device once.
+
+        It raises TypeError where what it gets is no array or has another dtype.
+        """
+        n = len(self._dtypes) - len(data)
+        return self._of_first(tuple(map(place, data)), self._dtypes[:n])
+
+    def _of_first(
+        self, placed: tuple[Any, ...], dtypes: tuple[np.dtype, ...] | None = None
+    ) -> Callable[..., list[np.ndarray]]:
+        """A function that becomes another one, for the shapes of the arrays of its first call."""
+        run: Callable[..., list[np.ndarray]] | None = None
+
+        def check(arrays: tuple[Any, ...]) -> None:
+            if dtypes is not None and not _are(arrays, dtypes):
+                raise TypeError("these are not as many arrays of the dtypes that are taken")
+
+        def other(*arrays: Any) -> list[np.ndarray]:
+            """Arrays unlike those of the first call."""
+            check(arrays)
+            with self._in_64_bits(True):
+                return [np.asarray(result) for result in self._jitted(*arrays, *placed)]
+
+        def call(*arrays: Any) -> list[np.ndarray]:
+            nonlocal run
+            if run is None:
+                if not self._static:
+                    return other(*arrays)
+                check(arrays)
+                run = self._packing(arrays, placed).straight(placed, other, self._in_64_bits)
+            return run(*arrays)
+
+        return call
+
+    def _packing(self, arrays: tuple[Any, ...], placed: tuple[Any, ...]) -> _Packing:
         """Compile for these arrays ahead of the call, which finds the result in JAX's caches.
 
         What runs during a call may compile functions of its own, in a callback, so the place of
         the persistent cache is not to be held then.
         """
         with self._compiling:
-            if self._compiled:
-                return
-            started = time.perf_counter()
-            packing = _Packing(self._pure, arrays)
-            with self._in_64_bits(True):
-                lowered = packing.jitted.lower(*(packing.pack(arrays) or ()))
-                with persistent_cache():
-                    lowered.compile()
-            packing.call = packing.straight()
-            self._packing = packing
-            self._stats["jit"] = time.perf_counter() - started
-            self._compiled = True
+            packing = self._packings.get(len(arrays))
+            if packing is None:
+                started = time.perf_counter()
+                packing = _Packing(self._pure, arrays, placed)
+                with self._in_64_bits(True):
+                    lowered = packing.jitted.lower(*packing.pack(arrays), *placed)
+                    with persistent_cache():
+                        lowered.compile()
+                self._stats["jit"] = time.perf_counter() - started
+                self._packings[len(arrays)] = packing
+            return packing
+
+
+def _are(arrays: Sequence[Any], dtypes: tuple[np.dtype, ...]) -> bool:
+    try:
+        return tuple(array.dtype for array in arrays) == dtypes
+    except AttributeError:
+        return False
 
 
 class _Packing:
     """A function whose small arrays enter as one vector and leave as one.
 
     Arrays of the shapes of the first call are packed; others have to go the plain way.
-
-    Attributes
-    ----------
-    call : callable
-        Gives the results for a tuple of arrays; None if their shapes differ, or one has no shape.
     """
 
-    call: Callable[[Sequence[Any]], list[np.ndarray] | None]
-
-    def __init__(self, pure: Callable[..., Any], arrays: Sequence[Any]):
+    def __init__(self, pure: Callable[..., Any], arrays: Sequence[Any], placed: Sequence[Any]):
         import jax
 
         small = [
@@ -117,13 +148,16 @@ class _Packing:
             if isinstance(array, np.ndarray) and array.dtype == _PACKED and 0 < array.size <= _SMALL
         ]
         self._shapes = [np.shape(array) for array in arrays]
-        self._small = small if len(small) > 1 else []
-        self._large = [at for at in range(len(arrays)) if at not in self._small]
-        stops = np.cumsum([0, *(int(np.prod(self._shapes[at])) for at in self._small)]).tolist()
-        self._length = stops[-1]
+        self._dtypes = [array.dtype for array in arrays]
+        self._placed_shapes = [array.shape for array in placed]
+        self._small = small
+        self._large = [at for at in range(len(arrays)) if at not in small]
+        stops = np.cumsum([0, *(int(np.prod(self._shapes[at])) for at in small)]).tolist()
+        # one more than there are numbers, so that no result is the vector itself
+        self._length = stops[-1] + 1
         self._places = [
             slice(start, stop) if self._shapes[at] else start
-            for start, stop, at in zip(stops, stops[1:], self._small, strict=False)
+            for start, stop, at in zip(stops, stops[1:], small, strict=False)
         ]
         self._pure = pure
         # set when the function is traced
@@ -135,44 +169,71 @@ class _Packing:
         """The arrays that the function takes, of arrays of the shapes of the first call."""
         if not self._small:
             return list(arrays)
-        vector = np.empty(self._length)
+        vector, entering = shared_vector(self._length)
         for place, at in zip(self._places, self._small, strict=True):
             vector[place] = np.ravel(arrays[at]) if self._shapes[at] else arrays[at]
-        return [vector, *[arrays[at] for at in self._large]]
+        return [entering, *[arrays[at] for at in self._large]]
 
-    def straight(self) -> Callable[[Sequence[Any]], list[np.ndarray] | None]:
+    def straight(
+        self,
+        placed: Sequence[Any],
+        other: Callable[..., list[np.ndarray]],
+        in_64_bits: Callable[[bool], Any],
+    ) -> Callable[..., list[np.ndarray]]:
         """A call without loops over arrays, once the function is traced.
 
         Beside a call of XLA, which leaves nothing of Python's in the cache, each line of Python
         takes several times as long as it does alone.
 
-        The vector is used again when its call is done. JAX may read it where it lies until then,
-        and no result is a view of it: of an array that it holds whole it would be.
+        The vector, and JAX's array of its memory, are used again when their call is done. JAX
+        reads it where it lies until then, and no result is a view of it.
+
+        Parameters
+        ----------
+        placed : sequence of array
+            On the device, after the arrays of a call.
+        other : callable
+            Takes arrays of other shapes and dtypes.
+        in_64_bits : callable
         """
-        names: dict[str, Any] = {"asarray": np.asarray, "empty": np.empty, "jitted": self.jitted}
-        names["spare"] = []
+        if [array.shape for array in placed] != self._placed_shapes:
+            return other
+        names: dict[str, Any] = {
+            "asarray": np.asarray,
+            "jitted": self.jitted,
+            "spare": [],
+            "shared_vector": shared_vector,
+            "other": other,
+            "in_64_bits": in_64_bits,
+        }
         given = [f"a{at}" for at in range(len(self._shapes))]
-        lines = [
-            "def call(arrays):",
-            f"    if len(arrays) != {len(given)}:",
-            "        return None",
-        ]
+        lines = [f"def call({', '.join(given)}):"]
         if given:
-            lines.append(f"    {', '.join(given)}, = arrays")
             names |= {f"shape{at}": shape for at, shape in enumerate(self._shapes)}
-            differs = " or ".join(f"a{at}.shape != shape{at}" for at in range(len(given)))
-            lines += ["    try:", f"        if {differs}:", "            return None"]
-            lines += ["    except AttributeError:", "        return None"]
+            names |= {f"dtype{at}": dtype for at, dtype in enumerate(self._dtypes)}
+            differs = " or ".join(
+                f"a{at}.shape != shape{at} or a{at}.dtype is not dtype{at}"
+                for at in range(len(given))
+            )
+            away = f"return other({', '.join(given)})"
+            lines += ["    try:", f"        if {differs}:", f"            {away}"]
+            lines += ["    except AttributeError:", f"        {away}"]
         if self._small:
-            lines += ["    try:", "        vector = spare.pop()", "    except IndexError:"]
-            lines.append(f"        vector = empty({self._length})")
+            lines += ["    try:", "        both = spare.pop()", "    except IndexError:"]
+            lines.append(f"        both = shared_vector({self._length})")
+            lines.append("    vector, entering = both")
             for place, at in zip(self._places, self._small, strict=True):
                 names[f"place{at}"] = place
                 value = f"a{at}.ravel()" if len(self._shapes[at]) > 1 else f"a{at}"
                 lines.append(f"    vector[place{at}] = {value}")
-        entering = ["vector"] if self._small else []
+        entering = ["entering"] if self._small else []
         entering += [given[at] for at in self._large]
-        lines.append(f"    results = jitted({', '.join(entering)})")
+        for at, array in enumerate(placed):
+            names[f"placed{at}"] = array
+            entering.append(f"placed{at}")
+        # NumPy's arrays are turned into JAX's here, by the mode of the thread
+        lines.append("    with in_64_bits(True):")
+        lines.append(f"        results = jitted({', '.join(entering)})")
         if self._spans:
             found = [""] * (len(self._spans) + len(self._apart))
             lines.append("    joined = asarray(results[0])")
@@ -187,7 +248,7 @@ class _Packing:
         else:
             lines.append("    found = [asarray(result) for result in results]")
         if self._small:
-            lines.append("    spare.append(vector)")
+            lines.append("    spare.append(both)")
         lines.append("    return found")
         return function_of_source("\n".join(lines) + "\n", "call", names)
 
@@ -200,9 +261,9 @@ class _Packing:
             vector, *rest = packed  # type: ignore[assignment]
             for at, place in zip(self._small, self._places, strict=True):
                 arrays[at] = vector[place].reshape(self._shapes[at])
-        for at, array in zip(self._large, rest, strict=True):
+        for at, array in zip(self._large, rest, strict=False):
             arrays[at] = array
-        results = self._pure(*arrays)
+        results = self._pure(*arrays, *rest[len(self._large) :])
         small = [
             at for at, one in enumerate(results) if one.dtype == _PACKED and one.size <= _SMALL
         ]
@@ -219,6 +280,25 @@ class _Packing:
         ]
         joined = jnp.concatenate([results[at].ravel() for at in small])
         return joined, *[results[at] for at in self._apart]
+
+
+def shared_vector(length: int) -> tuple[np.ndarray, Any]:
+    """A vector of floats, and what JAX's functions take for it: an array of the same memory.
+
+    To make JAX's array of one of NumPy's takes 10 microseconds, which are spent once where the
+    device is the processor. Elsewhere the vector itself is taken, and read at each call.
+    """
+    import jax
+
+    room = np.empty(length + _ALIGNED // 8)
+    start = -room.ctypes.data % _ALIGNED // 8
+    vector = room[start : start + length]
+    if jax.default_backend() != "cpu":
+        return vector, vector
+    with jax.enable_x64(True):
+        found = jax.dlpack.from_dlpack(vector)
+    same = found.unsafe_buffer_pointer() == vector.ctypes.data
+    return vector, found if same else vector
 
 
 def place(array: Any) -> Any:
