@@ -66,6 +66,20 @@ def test_poisson(poisson, backend, monkeypatch):
     np.testing.assert_allclose([float(x) for x in again(0.2)], expected(0.2, COUNTS[::-1]))
 
 
+@pytest.mark.parametrize("backend", ["numba", "jax"])
+def test_two_inputs_and_one_array_of_data(backend):
+    obs = dt.Dim("obs", length=3)
+    x, y = dt.tensor("x", dims=obs), dt.scalar("y")
+    counts = np.array([1.0, 4.0, 9.0])
+    f = dt.function([x, y], y * (x - dt.gammaln(dt.data(counts, dims=obs))), backend=backend)
+    assert f.positional.executable.once is not None
+    at = np.array([0.5, 1.5, 2.5])
+    for _ in range(2):
+        np.testing.assert_allclose(f(at, 2.0).values, 2 * (at - gammaln(counts)), rtol=1e-12)
+        (found,) = f.positional(at, np.array(2.0))
+        np.testing.assert_allclose(found, 2 * (at - gammaln(counts)), rtol=1e-12)
+
+
 def test_no_function_of_data_is_in_the_loop_of_a_call(poisson):
     inputs, outputs, _ = poisson
     f = dt.function(inputs, outputs)

@@ -133,7 +133,8 @@ def compile_positional(
     def with_shared(*arrays: Any) -> Any:
         return pure(*arrays, *(v.get_value(borrow=True) for v in shared))
 
-    dtypes = [] if shared else [v.type.dtype for v in inputs]
+    # with what follows from data alone behind the inputs
+    dtypes = [] if shared else [v.type.dtype for v in graph.inputs]
     call = HostCall(pure, [v.get_value for v in shared], static, stats, dtypes)
     raw = with_shared if shared else pure
     return Executable(call, raw, stats, binder=None if shared else call.bind, once=once)
