@@ -42,8 +42,8 @@ class _Fields:
     """What a node has, while it is being made."""
 
     __slots__ = (
-        "__weakref__", "attrs", "categories", "dims", "dtype", "handle", "inputs", "kind", "place",
-        "serial",
+        "__weakref__", "asked", "attrs", "categories", "dims", "dtype", "handle", "inputs", "kind",
+        "place", "serial",
     )  # fmt: skip
 
     kind: str
@@ -53,6 +53,7 @@ class _Fields:
     dtype: str
     categories: Dim | None
     serial: int
+    asked: int
     handle: Any
     place: Place | None
 
@@ -205,21 +206,31 @@ def _new(known: Kind, key: tuple[str, tuple[Node, ...], Any]) -> Node:
     node.dims = dims
     node.dtype = dtype
     node.categories = categories
-    node.serial = next(_serial)
+    node.serial = node.asked = next(_serial)
     node.handle = None
     node.place = place_outside()
     node.__class__ = Node  # from now on it can be read alone
     return _interned.setdefault(key, cast("Node", node))
 
 
-# the two that are told later: a tensor that refers to the node, and a line of a node before it
+# what is told later: a tensor that refers to the node, and of a node before it a line and a number
 set_handle: Callable[[Node, Any], None] = vars(_Fields)["handle"].__set__
 _set_place: Callable[[Node, Place | None], None] = vars(_Fields)["place"].__set__
+_set_asked: Callable[[Node, int], None] = vars(_Fields)["asked"].__set__
 
 
 def next_serial() -> int:
     """A number that is less than those of all nodes that are not made yet."""
     return next(_serial)
+
+
+def ask(node: Node) -> Node:
+    """The node, which is asked for now: what is asked for later has a greater number ``asked``.
+
+    Whether it is a new one, or one of an equal expression that is still alive, is not to be seen.
+    """
+    _set_asked(node, next(_serial))
+    return node
 
 
 def keep_place(old: Node, new: Node, since: int) -> None:

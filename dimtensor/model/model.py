@@ -47,7 +47,7 @@ class Model(Parametrising):
     """Random variables, and everything that they depend on.
 
     A model is a value: `observe`, `do`, `with_data` and the like give others. What it consists of
-    is found from the graph of its outputs.
+    is found from the graph of its outputs; variables are in the order in which they were written.
 
     Parameters
     ----------
@@ -117,6 +117,7 @@ class Model(Parametrising):
         backend: BackendName = "numba",
     ):
         self.backend: BackendName = check_backend(backend)
+        self._written: list[str] = []
         self._set(tuple(wrap(node_of(x)) for x in outputs))
         self.data: dict[str, xr.DataArray] = {}
         self.observed = Observations()
@@ -139,7 +140,8 @@ class Model(Parametrising):
                     )
                 )
         self.outputs = outputs
-        self._found = find([x.node for x in outputs])
+        self._found = find([x.node for x in outputs], self._written)
+        self._written = self._found.written
         check_ranges(self.variables)
         self._functions: dict[Any, Any] = {}
 

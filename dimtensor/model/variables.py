@@ -16,6 +16,7 @@ from dimtensor.errors import GraphError, InputError, build_message
 from dimtensor.graph import Node, make, toposort
 from dimtensor.graph.attrs import NamedAttrs, RandomAttrs
 from dimtensor.graph.infer import describe
+from dimtensor.graph.node import ask
 from dimtensor.graph.rebuilding.substitute import rebuild
 from dimtensor.tensor.handle import wrap
 
@@ -78,7 +79,7 @@ def rv(name: str, distribution: Distribution, dims: DimsLike = None) -> DimTenso
     own = canonical_dims(dict.fromkeys(more), what)
     union([carried, own], what)
     d = distribution
-    return wrap(make("rv", inputs, RandomAttrs(name, law, own, d.dtype, d.categories)))
+    return wrap(ask(make("rv", inputs, RandomAttrs(name, law, own, d.dtype, d.categories))))
 
 
 def named(name: str, x: Any) -> DimTensor:
@@ -106,7 +107,7 @@ def named(name: str, x: Any) -> DimTensor:
     'double'
     """
     _check_name(name, "an expression")
-    return wrap(make("named", (node_of(x),), NamedAttrs(name)))
+    return wrap(ask(make("named", (node_of(x),), NamedAttrs(name))))
 
 
 def _check_name(name: Any, what: str) -> None:
@@ -146,24 +147,35 @@ class Variable:
 
 @dataclass(frozen=True)
 class Found:
-    """What a graph has that a model is made of, all by name and in topological order."""
+    """What a graph has that a model is made of, all by name and in topological order.
+
+    Variables and named expressions are in the order in which they were last written; `written` are
+    the names of both.
+    """
 
     variables: dict[str, Variable]
     named: dict[str, Node]
     inputs: dict[str, Node]
+    written: list[str]
 
 
-def find(outputs: Sequence[Node]) -> Found:
+def find(outputs: Sequence[Node], written: Sequence[str] = ()) -> Found:
     """The random variables, named expressions, and inputs or data with a name of a graph.
+
+    Parameters
+    ----------
+    outputs : sequence of Node
+    written : sequence of str, optional
+        Names in the order that they have already, from before the graph was changed or pickled.
 
     Raises
     ------
     GraphError
         If a name is used twice, or an input has none.
     """
-    found = Found({}, {}, {})
+    found = Found({}, {}, {}, [])
     names: dict[str, Node] = {}
-    for node in toposort(outputs):
+    for node in _as_written(toposort(outputs), written):
         if node.kind == "input" and node.name is None:
             raise GraphError(
                 build_message(
@@ -188,7 +200,26 @@ def find(outputs: Sequence[Node]) -> Found:
             found.named[node.name] = node
         else:
             found.inputs[node.name] = node
+            continue
+        found.written.append(node.name)
     return found
+
+
+def _as_written(nodes: list[Node], written: Sequence[str]) -> list[Node]:
+    """Nodes in topological order, those with names as written before, then as asked for.
+
+    A node may have been asked for before something that it depends on, where that is written again
+    as a part of another model: then it comes after that.
+    """
+    places = {name: at for at, name in enumerate(written)}
+    last: dict[Node, tuple[int, int]] = {}
+    for node in nodes:
+        at = [last[x] for x in node.inputs]
+        if node.kind in ("rv", "named"):
+            name = node.attrs.name
+            at.append((0, places[name]) if name in places else (1, node.asked))
+        last[node] = max(at, default=(0, -1))
+    return sorted(nodes, key=last.__getitem__)
 
 
 _SPOKEN = {"rv": "a random variable", "named": "an expression", "data": "data", "input": "an input"}
