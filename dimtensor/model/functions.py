@@ -16,6 +16,7 @@ from dimtensor.graph import Node, leaves
 from dimtensor.model.assembly import Assembly, assemble, inverse, join
 from dimtensor.model.parameters import Parameter, late_dims
 from dimtensor.model.rows.chosen import Known, OverRows, RowValues, over_distinct_rows
+from dimtensor.model.rows.lookups import computed_before
 from dimtensor.tensor.graphs.substitution import substitute
 from dimtensor.tensor.handle import wrap
 from dimtensor.values.data import bind_data
@@ -41,8 +42,8 @@ class ModelFunctions:
     binding : Binding
         What the data tell of dims.
     computed : Assembly
-        What the numeric functions of the log density compute: the same, with sums over distinct
-        rows of data where the first data have few.
+        What the numeric functions of the log density compute: the same, with functions of look-ups
+        computed before, and with sums over distinct rows of data, where the first data have few.
     rows : RowValues or None
         The distinct rows of these data.
     data_nodes : list of Node
@@ -110,18 +111,17 @@ class ModelFunctions:
 
     @property
     def computed(self) -> Assembly:
-        found = self._over_rows
-        return self.assembly if found is None else found[1]
+        return self._over_rows[1]
 
     @property
     def rows(self) -> RowValues | None:
         return self._rows(self.backend)
 
     def _rows(self, backend: str) -> RowValues | None:
-        found = self._over_rows
+        found, _ = self._over_rows
         if found is None:
             return None
-        return found[0].values(self._known, backend_of(backend).specialises)
+        return found.values(self._known, backend_of(backend).specialises)
 
     @cached_property
     def _known(self) -> Known:
@@ -129,14 +129,16 @@ class ModelFunctions:
         return Known(arrays, self.binding, self.replaced)
 
     @property
-    def _over_rows(self) -> tuple[OverRows, Assembly] | None:
+    def _over_rows(self) -> tuple[OverRows | None, Assembly]:
         """Decided with the first data, so that others need no other code."""
         if "rows" not in self.shared:
-            parts = self.assembly
-            found = over_distinct_rows(parts.logp.node, self._known)
-            self.shared["rows"] = None if found is None else (
-                found, assemble(wrap(found.expression), self.parameters, parts.jacobian)
-            )  # fmt: skip
+            parts, known = self.assembly, self._known
+            logp = computed_before(parts.logp.node, known.size)
+            found = over_distinct_rows(logp, known)
+            logp = logp if found is None else found.expression
+            if logp is not parts.logp.node:
+                parts = assemble(wrap(logp), self.parameters, parts.jacobian)
+            self.shared["rows"] = found, parts
         return self.shared["rows"]
 
     # -- functions -------------------------------------------------------------------------------

@@ -184,21 +184,28 @@ class Nest:
         if not self._is_serial(sink, names):
             return self._sums(sink)
         lengths = [e.length(sink.target, axis) for axis in range(sink.target.type.ndim)]
-        rounds, ways = [e.loop_lengths[loop] for loop in order], integer(strip_mining.WAYS)
+        rounds, ways = [e.loop_lengths[loop] for loop in order], self._number_of_ways(names)
+        if ways == 1:
+            return self._sums(sink)
         sizes, steps = [known(each) for each in lengths], [known(each) for each in rounds]
         mask: Expression
         count: Expression
         if None not in sizes and None not in steps:
-            if strip_mining.WAYS * math.prod(sizes) > math.prod(steps):  # type: ignore[arg-type]
+            if ways * math.prod(sizes) > math.prod(steps):  # type: ignore[arg-type]
                 return self._sums(sink)
-            mask, count = integer(strip_mining.WAYS - 1), ways
+            mask, count = integer(ways - 1), integer(ways)
         else:
             mask = Var(e.fresh("m"), "int64")
-            are_few = op("<=", op("*", ways, *lengths), product(rounds))
-            e.lines.append(Assign(mask, select(are_few, integer(strip_mining.WAYS - 1), ZERO)))
+            are_few = op("<=", op("*", integer(ways), *lengths), product(rounds))
+            e.lines.append(Assign(mask, select(are_few, integer(ways - 1), ZERO)))
             count = op("+", mask, ONE)
         place = self._wide(sink, count)
         return Place(place.array, (op("&", counter(order[-1]), mask),), early=False)
+
+    def _number_of_ways(self, names: Names) -> int:
+        """By how many turns each update is done: others are done while one waits."""
+        serial = sum(self._is_serial(sink, names) for sink in self.sinks)
+        return max(strip_mining.WAYS >> (serial - 1).bit_length(), 1)
 
     def _sums(self, sink: _Sink) -> Place:
         """An array to reduce in."""

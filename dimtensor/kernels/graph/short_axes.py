@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
@@ -20,9 +21,10 @@ from pytensor.scalar.basic import AND, OR, Add, Mul, ScalarMaximum, ScalarMinimu
 from pytensor.tensor.basic import Alloc, Join
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.math import Sum
+from pytensor.tensor.subtensor import AdvancedIncSubtensor
 from pytensor.tensor.type import TensorType
 
-from dimtensor.kernels.plan.axis_lengths import kept_axes
+from dimtensor.kernels.plan.axis_lengths import gather_layout, kept_axes
 from dimtensor.ops.facts import facts_of
 from dimtensor.ops.rewrites import rewrite
 
@@ -56,8 +58,9 @@ def write_out_short_axes(graph: FunctionGraph) -> None:
     Notes
     -----
     An array is written out where everything that reads it is an operation on elements or a
-    reduction, and leads to one over its short axis. Those of inputs, and of what is computed by
-    other operations, are read element by element.
+    reduction, and leads to one over its short axis, or adds it up by group along another axis.
+    Those of inputs, and of what is computed by other operations, are read element by element;
+    what is looked up along another axis is looked up in a part.
 
     Sums and products over a short axis are taken from its first position to its last.
 
@@ -75,7 +78,8 @@ def write_out_short_axes(graph: FunctionGraph) -> None:
     parts = _Parts(chosen.inside)
     for node in chosen.ends:
         out = node.outputs[0]
-        new = out.type.filter_variable(parts.joined(node))
+        found = parts.joined(node) if _is_reduction(node) else parts.by_group(node)
+        new = out.type.filter_variable(found)
         parts.replaced[out] = new
         graph.replace(out, new, reason="short_axes", import_missing=True)
 
@@ -188,7 +192,8 @@ class _Region:
         ends = [
             node
             for node in self._nodes
-            if _is_reduction(node) and node.inputs[0] in inside and node.outputs[0] not in inside
+            if (_is_reduction(node) and node.inputs[0] in inside and node.outputs[0] not in inside)
+            or (isinstance(node.op, AdvancedIncSubtensor) and node.inputs[1] in inside)
         ]
         return _Chosen(inside, ends) if ends else None
 
@@ -201,7 +206,7 @@ class _Region:
             if not (_is_elementwise(node) or _is_reduction(node)) or not _short_axes(out):
                 continue
             readers = [reader for reader, _ in self._graph.clients[out]]
-            if out not in outputs and all(_reads_parts(reader, found) for reader in readers):
+            if out not in outputs and all(_reads_parts(reader, out, found) for reader in readers):
                 found.add(out)
         return found
 
@@ -235,12 +240,40 @@ def _is_elementwise(node: Apply) -> bool:
     return isinstance(node.op, DimShuffle)
 
 
-def _reads_parts(reader: Apply | str, found: set[Variable]) -> bool:
+def _reads_parts(reader: Apply | str, variable: Variable, found: set[Variable]) -> bool:
     """Whether what reads an array can read its parts."""
     if not isinstance(reader, Apply):
         return False
     out = reader.outputs[0]
-    return out in found or (_is_reduction(reader) and not _short_axes(out))
+    if out in found or (_is_reduction(reader) and not _short_axes(out)):
+        return True
+    return _adds_parts(reader) and [v for v in reader.inputs if v is variable] == [variable]
+
+
+def _adds_parts(node: Apply) -> bool:
+    """Whether an update adds what has short axes that are axes of the target, too."""
+    if not isinstance(node.op, AdvancedIncSubtensor) or node.op.set_instead_of_inc:
+        return False
+    value, layout = node.inputs[1], _plain_layout(node)
+    if len(layout) != value.type.ndim:
+        return False
+    shape = node.inputs[0].type.shape
+    return all(
+        layout[axis][0] == "full" and shape[layout[axis][1]] == value.type.shape[axis]
+        for axis in _short_axes(value)
+    )
+
+
+def _plain_layout(node: Apply) -> list[tuple[str, int]]:
+    """What the axes of a selection by positions are; nothing if some of them might move."""
+    taken = [axis for axis, entry in enumerate(node.op.idx_list) if not isinstance(entry, slice)]
+    in_place = taken[-1] - taken[0] + 1 == len(taken)
+    return (gather_layout(node) or []) if in_place else []
+
+
+def _without_axes(op: Any, taken: Collection[int]) -> tuple[Any, ...]:
+    """The entries of a selection from an array that lacks some axes, which it takes in full."""
+    return tuple(entry for axis, entry in enumerate(op.idx_list) if axis not in taken)
 
 
 def _is_over_short_alone(node: Apply) -> bool:
@@ -334,6 +367,21 @@ class _Parts:
         left = [length for axis, length in enumerate(lengths) if axis not in at]
         return pt.alloc(part, *left) if left else part
 
+    def by_group(self, node: Apply) -> Variable:
+        """What is added up by group along other axes, as an array."""
+        x, value, *indices = node.inputs
+        layout = _plain_layout(node)
+        short = _short_axes(value, self._most)
+        shape = [value.type.shape[axis] for axis in short]
+        over = [layout[axis][1] for axis in short]
+        found = np.empty(shape, dtype=object)
+        for at in itertools.product(*map(range, shape)):
+            taken = dict(zip(over, at, strict=True))
+            op = type(node.op)(_without_axes(node.op, taken))
+            part = self.part(value, dict(zip(short, at, strict=True)))
+            found[at] = op(self.part(x, taken), part, *indices)
+        return _stacked(found, over)
+
     def _piece(self, node: Apply, axis: int, at: Mapping[int, int]) -> Variable:
         """A part of the one of some joined arrays that it is in."""
         where = at[axis]
@@ -362,6 +410,15 @@ class _Parts:
             wide = {} if node.op.dtype is None else {"dtype": dtype, "acc_dtype": dtype}
             total = node.op.clone(axis=axes, **wide)(total)
         return pt.cast(total, out.type.dtype)
+
+
+def _stacked(parts: Any, axes: Sequence[int]) -> Variable:
+    """An array of its parts, which lack some axes."""
+    if not axes:
+        return parts
+    first, *rest = axes
+    later = [axis - 1 for axis in rest]
+    return pt.stack([_stacked(part, later) for part in parts], axis=first)
 
 
 def _entries(variable: Variable, at: Mapping[int, int]) -> tuple[int | slice, ...]:

@@ -118,6 +118,69 @@ def test_a_matrix_of_results():
     assert (None, 2, K) not in computed_shapes(graph)
 
 
+WEIGHTS = scipy.special.softmax(2 * ROWS, axis=1)
+grown = pt.exp(rows * 2)
+weights = grown / grown.sum(axis=1, keepdims=True)
+parts = pt.exp(block)
+shares = parts / parts.sum(axis=(1, 2), keepdims=True)
+SHARES = np.exp(BLOCK) / np.exp(BLOCK).sum(axis=(1, 2), keepdims=True)
+
+
+def by_group(start, share):
+    found = np.array(np.broadcast_to(start, (5, *share.shape[1:])))
+    np.add.at(found, GROUP, share)
+    return found
+
+
+BY_GROUP = {
+    "rows": (pt.zeros((5, K))[group].inc(weights), by_group(0.0, WEIGHTS)),
+    "columns": (pt.zeros((K, 5))[:, group].inc(weights.T), by_group(0.0, WEIGHTS).T),
+    "to what is there": ((table * 1.5)[group].inc(weights), by_group(1.5 * TABLE, WEIGHTS)),
+    "two short axes": (pt.zeros((5, 2, K))[group].inc(shares), by_group(0.0, SHARES)),
+}
+
+
+@pytest.mark.parametrize("name", BY_GROUP)
+def test_what_is_added_up_by_group(name):
+    result, expected = BY_GROUP[name]
+    graph = written([result])
+    (found,) = values(graph)
+    np.testing.assert_allclose(found, expected, rtol=1e-13)
+    assert not {(None, K), (K, None), (None, 2, K)} & computed_shapes(graph)
+
+
+@pytest.mark.parametrize(
+    "of_two", [pt.zeros((5, K, 5))[group, :, group].inc, pt.zeros((5, K))[group].set]
+)
+def test_other_updates_get_whole_arrays(of_two):
+    assert (None, K) in computed_shapes(written([of_two(weights)]))
+
+
+@pytest.mark.compiled
+def test_a_mixture_of_look_ups_is_one_loop():
+    """As each word of a document has a topic: value, and gradients by both tables."""
+    token, topic = dt.Dim("token"), dt.Dim("topic", length=K)
+    word, document = dt.Dim("word"), dt.Dim("document")
+    phi = dt.tensor("phi", dims=[topic, word])
+    theta = dt.tensor("theta", dims=[document, topic])
+    of = [dt.tensor(n, dims=token, categories=d) for n, d in (("w", word), ("d", document))]
+    total = dt.logsumexp(phi.sel(word=of[0]) + theta.sel(document=of[1]), topic).sum()
+    f = dt.function([phi, theta, *of], [total, *dt.grad(total, [phi, theta])], backend="numba")
+    w, d = np.array([0, 3, 1, 3, 2]), np.array([1, 0, 0, 1, 1])
+    p, t = rng.normal(size=(K, 4)), rng.normal(size=(2, K))
+    tables = (("topic", "word"), p), (("document", "topic"), t)
+    value, by_word, by_document = f(*tables, w, d)
+    logs = p[:, w] + t[d].T
+    np.testing.assert_allclose(value, scipy.special.logsumexp(logs, axis=0).sum(), rtol=1e-14)
+    share = scipy.special.softmax(logs, axis=0)
+    wanted = np.zeros((K, 4)), np.zeros((2, K))
+    np.add.at(wanted[0], (slice(None), w), share)
+    np.add.at(wanted[1], d, share.T)
+    np.testing.assert_allclose(by_word.transpose("topic", "word"), wanted[0], rtol=1e-13)
+    np.testing.assert_allclose(by_document.transpose("document", "topic"), wanted[1], rtol=1e-13)
+    assert f.source.count("math.exp") == K  # of one loop
+
+
 def test_nan_counts():
     data = {**VALUES, "rows": ROWS.copy()}
     data["rows"][2, 1] = np.nan

@@ -116,6 +116,14 @@ def test_targets_as_large_as_the_data_are_added_up_in_place():
     assert "w" not in source.partition("return")[0].replace("kernel", "")
 
 
+@pytest.mark.parametrize(("number", "ways"), [(1, 8), (2, 4), (3, 2), (4, 2), (5, 1)])
+def test_several_updates_need_fewer_arrays_each(number, ways):
+    outputs = [pt.inc_subtensor(pt.zeros(GROUPS)[codes], x ** (2 + k)) for k in range(number)]
+    source = interpreted([codes, x], outputs).source
+    assert source.count(f"= {ways - 1} if {ways} * 5 <= n") == (number if ways > 1 else 0)
+    check([codes, x], outputs, [ARRAYS[codes], ARRAYS[x]])
+
+
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="names of x86-64")
 @pytest.mark.compiled
 @pytest.mark.parametrize("name", PROGRAMS)
