@@ -26,6 +26,8 @@ class Backend(Protocol):
         Whether code is made of the description of a graph alone, so that it can be kept and shared.
     specialises : bool
         Whether code is compiled anew for other lengths.
+    clears_room : bool
+        Whether room for what steps of a loop leave is filled with zeros before it runs.
     native : bool
         Whether other machine code can call what it makes, see ``Function.address``.
     """
@@ -34,6 +36,7 @@ class Backend(Protocol):
     compiles: bool
     described: bool
     specialises: bool
+    clears_room: bool
     native: bool
 
     def check_installed(self) -> None:

@@ -25,6 +25,7 @@ from dimtensor.errors import GraphError
 from dimtensor.graph import Node, make, toposort
 from dimtensor.graph.forms import FormlessError
 from dimtensor.graph.rebuilding.substitute import substitute
+from dimtensor.lower.layout.order import AxisOrder
 from dimtensor.values.ports import LengthPort, Port, TensorPort
 
 # how often code was compiled in this process, by backend
@@ -135,9 +136,15 @@ class Code:
             check_inputs(self.inputs, self.outputs)
             with contextlib.suppress(FormlessError):
                 return self._from_description(started)
-        program = build_program(self.inputs, self.outputs)
+        program = self._built()
         self._stats = {"lower": time.perf_counter() - started}
         return program
+
+    def _built(
+        self, lengths: Mapping[Dim, int] | None = None, order: AxisOrder | None = None
+    ) -> Program:
+        segments = backend_of(self.backend).clears_room
+        return build_program(self.inputs, self.outputs, lengths, order, segments=segments)
 
     def _from_description(self, started: float) -> Program:
         masks = masks_for_labels(self.outputs)
@@ -194,7 +201,7 @@ class Code:
         if self._lowered is not None:
             graph = self._lowered.program
         elif lengths:
-            program = graph = build_program(self.inputs, self.outputs, lengths, order=program.order)
+            program = graph = self._built(lengths, program.order)
         compilations[self.backend] += 1
         executable = compile_positional(
             self.backend,

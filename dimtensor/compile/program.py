@@ -95,6 +95,7 @@ def build_program(
     lengths: Mapping[Dim, int] | None = None,
     order: AxisOrder | None = None,
     annotate: bool = False,
+    segments: bool = False,
 ) -> Program:
     """Lower outputs to a positional graph.
 
@@ -109,6 +110,8 @@ def build_program(
         The layout plan; made where it is not given.
     annotate : bool
         Whether dims and the lines of the user's code are noted on variables.
+    segments : bool
+        Whether gradients through loops that stop in steps of others store states by segments.
 
     Raises
     ------
@@ -142,8 +145,9 @@ def build_program(
                         known.setdefault(name, leaf(source, ()).shape[axis])
     masks = masks_for_labels(outputs)
     lowering = Lowering(
-        [*outputs, *masks], order, leaf, known, check_shapes=True, annotate=annotate
-    )
+        [*outputs, *masks], order, leaf, known, check_shapes=True, annotate=annotate,
+        segments=segments,
+    )  # fmt: skip
     variables = lowering.run()
     conditions = [condition for condition, _ in lowering.checks]
     if lowering.differentiates:

@@ -32,7 +32,7 @@ def xla_cost(
     from dimtensor.backends.jax import compile_positional
 
     with compiling:
-        program = build_program(inputs, outputs)
+        program = build_program(inputs, outputs, segments=True)
         executable = compile_positional(program.inputs, program.outputs, True, allow)
     shapes = [
         jax.ShapeDtypeStruct(tuple(map(lengths.required, slot.dims)), np.dtype(slot.variable.dtype))

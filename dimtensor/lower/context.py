@@ -64,6 +64,9 @@ class Lowering:
         Nodes of which the variables are given.
     annotate : bool
         Whether dims and the lines of the user's code are noted on variables.
+    segments : bool
+        Whether gradients through loops that stop store states by segments, where such a loop runs
+        in the steps of another.
 
     Attributes
     ----------
@@ -83,10 +86,12 @@ class Lowering:
         check_shapes: bool = False,
         stop: Collection[Node] = (),
         annotate: bool = False,
+        segments: bool = False,
     ):
         verify_graph(outputs)
         self.annotate = annotate
-        self.may_not_run = False
+        self.segments = segments
+        self.may_not_run = self.in_steps = False
         self.order = order
         self._leaf = leaf
         self._check_shapes = check_shapes

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
-from pytensor.graph.basic import Variable
+from pytensor.graph.basic import Constant, Variable
 
 from dimtensor.dims import Dim, Dims, depends_on_mask, mask_keys, without
 from dimtensor.errors import GraphError, build_message
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.attrs import LabelPosition
 from dimtensor.graph.checking.checks import Check, check_messages
-from dimtensor.graph.checkpoints import Checkpoints
+from dimtensor.graph.checkpoints import Checkpoints, levels
 from dimtensor.graph.infer import describe
 from dimtensor.graph.rebuilding.batching import masked
 from dimtensor.graph.regions import LoopAttrs, Region, split_inputs, stop_dims
@@ -24,6 +24,9 @@ from dimtensor.lower.layout.preferences import COPY, Estimates, Found, first, pr
 from dimtensor.ops.loop.spec import LoopOptions, StepGraph
 
 Results = list[tuple[Variable, Dims]]
+
+# from so many steps on, loops that stop in steps of others are cut into segments
+_MANY_STEPS = 100
 
 
 class RegionLowering(Lowering):
@@ -40,6 +43,8 @@ class RegionLowering(Lowering):
         The nodes outside that bound leaves are, where they are no more than that.
     may_not_run : bool
         Whether only the run tells if the region is computed at all.
+    in_steps : bool
+        Whether it is a step of a loop.
     """
 
     def __init__(
@@ -49,12 +54,15 @@ class RegionLowering(Lowering):
         bound: Sequence[Variable],
         known: Mapping[Node, Node] | None = None,
         may_not_run: bool = False,
+        in_steps: bool = False,
     ):
         super().__init__(
-            region.outputs, parent.order, parent._leaf, stop=region.bound, annotate=parent.annotate
-        )
+            region.outputs, parent.order, parent._leaf, stop=region.bound,
+            annotate=parent.annotate, segments=parent.segments,
+        )  # fmt: skip
         self.parent = parent
         self.may_not_run = parent.may_not_run or may_not_run
+        self.in_steps = parent.in_steps or in_steps
         self.differentiates = self.differentiates or parent.differentiates
         self.variables.update(zip(region.bound, bound, strict=True))
         self._known = known or {}
@@ -131,7 +139,7 @@ def _loop(ctx: Lowering, attrs: LoopAttrs, nodes: tuple[Node, ...]) -> Results:
     captured = [ctx.variable(x) for x in given.captured]
     masked_steps = attrs.over is not None and depends_on_mask(attrs.over)
     bound = [*states, *elements, *captured]
-    inner = RegionLowering(ctx, attrs.region, bound, may_not_run=masked_steps)
+    inner = RegionLowering(ctx, attrs.region, bound, may_not_run=masked_steps, in_steps=True)
     outputs = inner.run()
     after, traced = outputs[:n], outputs[n : n + attrs.n_traces]
     go_on = outputs[n + attrs.n_traces] if attrs.stops else None
@@ -152,7 +160,7 @@ def _loop(ctx: Lowering, attrs: LoopAttrs, nodes: tuple[Node, ...]) -> Results:
     else:
         steps = ctx.variable(given.n_steps) if attrs.counted else _length(ctx, attrs.over)
         sequences = [_along(ctx, x, attrs.over) for x in given.sequences]
-        checkpoint = Checkpoints.of_attrs(attrs.checkpoint)
+        checkpoint = Checkpoints.of_attrs(attrs.checkpoint) or _segments(ctx, attrs, steps)
         options = LoopOptions(attrs.reverse, attrs.truncate, checkpoint)
         result = build_scan(steps, step, init, sequences, options, go)
         final, traces = result.states, result.traces
@@ -163,6 +171,19 @@ def _loop(ctx: Lowering, attrs: LoopAttrs, nodes: tuple[Node, ...]) -> Results:
         assert attrs.over is not None
         results.append((trace, (attrs.over, *ctx.axes(element))))
     return results
+
+
+def _segments(ctx: Lowering, attrs: LoopAttrs, steps: Variable) -> Checkpoints | None:
+    """How a gradient stores states where room for steps that do not run costs time.
+
+    A loop in steps clears the room for all its steps whenever it runs, and often runs a few. In
+    segments it clears the room for the steps of a segment, and runs them once more.
+    """
+    if not (ctx.segments and ctx.in_steps and ctx.differentiates and attrs.stops):
+        return None
+    if attrs.inverse or attrs.truncate is not None or not isinstance(steps, Constant):
+        return None
+    return levels(2) if int(steps.data) >= _MANY_STEPS else None
 
 
 def _stand_in(ctx: Lowering, leaf: Node) -> Variable:

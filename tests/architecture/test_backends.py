@@ -49,9 +49,8 @@ def test_a_backend_is_a_folder(name):
     assert (PACKAGE / "backends" / name / "__init__.py").is_file()
     backend = backend_of(name)
     assert backend.name == name
-    assert {type(getattr(backend, each)) for each in ("described", "specialises", "native")} == {
-        bool
-    }
+    flags = ("described", "specialises", "clears_room", "native")
+    assert {type(getattr(backend, each)) for each in flags} == {bool}
 
 
 @pytest.mark.parametrize("name", ALL_BACKENDS)

@@ -193,7 +193,7 @@ class _Jax:
     compiles = True
     # it keeps code itself, and needs all lengths to compile
     described = native = False
-    specialises = True
+    specialises = clears_room = True
 
     def check_installed(self) -> None:
         from dimtensor.interop.extras import check_installed

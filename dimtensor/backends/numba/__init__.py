@@ -136,7 +136,7 @@ class _Numba:
     name = "numba"
     compiles = True
     described = native = True
-    specialises = False
+    specialises = clears_room = False
 
     def check_installed(self) -> None:
         pass

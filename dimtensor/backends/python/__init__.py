@@ -38,7 +38,7 @@ class _Python:
     """The interpreter, as a backend."""
 
     name = "python"
-    compiles = described = specialises = native = False
+    compiles = described = specialises = clears_room = native = False
 
     def check_installed(self) -> None:
         pass

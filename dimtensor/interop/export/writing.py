@@ -100,7 +100,8 @@ def export_function(
     fixed = _fixed(parts, lengths or {})
     bound = {d: n for d in _dims(parts) if (n := d.bound_length(binding)) is not None}
     known = {**bound, **fixed}
-    program = build_program(_carriers(parts.inputs), parts.outputs, known, annotate=True)
+    carriers = _carriers(parts.inputs)
+    program = build_program(carriers, parts.outputs, known, annotate=True, segments=True)
     n = len(parts.inputs)
     held = _held(program, n, values, binding)
     require_libraries()

@@ -9,10 +9,15 @@ import numpy as np
 import pytest
 from pytensor import grad
 from pytensor import tensor as pt
+from pytensor.graph.basic import Constant
+from pytensor.graph.traversal import ancestors
 
+import dimtensor as dt
 from dimtensor.backends import compile_positional
+from dimtensor.compile.program import build_program
 from dimtensor.graph.checkpoints import levels
 from dimtensor.ops.loop import scan
+from dimtensor.ops.loop.op import Scan
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
@@ -45,6 +50,40 @@ def test_memory_stays_flat(case):
     assert grown["stored", 100_000] > 20  # two vectors of 16 numbers in each step are 25.6 MB
     assert abs(grown["inverse", 1_000_000] - grown["inverse", 10_000]) < 1
     assert grown["checkpoint-2", 1_000_000] < 3  # 2,000 states are 0.5 MB
+
+
+@pytest.mark.parametrize("most", [99, 150])
+def test_loops_in_steps_are_cut_into_segments(most):
+    """Where room is cleared, as on JAX: of many steps that may run, and seldom do."""
+    over = dt.Dim("over", length=3)
+    rate, ends = dt.scalar("rate"), dt.tensor("ends", dims=over)
+
+    def step(state, end):
+        return dt.while_loop(lambda s: s[0] < end, lambda s: (s[0] + 1, rate * s[1]), state, most)
+
+    inputs = [rate, ends]
+    path = dt.scan(lambda s, end: (step(s, end), step(s, end)[1]), (0, 2.0), ends, over=over)[1]
+    results = [path.sum(), dt.grad(path.sum(), rate)]
+    values = [np.array(1.01), np.array([7.0, 20.0, 90.0])]
+    steps = values[1]
+    expected = [2 * (1.01**steps).sum(), 2 * (steps * 1.01 ** (steps - 1)).sum()]
+    for segments in (False, True):
+        nodes = [x.node for x in inputs], [x.node for x in results]
+        program = build_program(*nodes, segments=segments)
+        lengths = {int(x.data) for x in _constants(program.outputs) if x.data.ndim == 0}
+        assert (13 in lengths) == (segments and most == 150)  # 13 segments of 13 steps
+        run = compile_positional("python", program.inputs, program.outputs)
+        for one, other in zip(run.call(*values), expected, strict=False):
+            np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+def _constants(outputs):
+    """Numbers of a graph and of the bodies of its loops."""
+    for variable in ancestors(outputs):
+        if isinstance(variable, Constant) and variable.type.dtype == "int64":
+            yield variable
+        if variable.owner is not None and isinstance(variable.owner.op, Scan):
+            yield from _constants(variable.owner.op.body.unfreeze().outputs)
 
 
 def test_gradients_with_three_levels_are_kernels(monkeypatch):

@@ -208,9 +208,15 @@ def test_gradients_do_not_wait_for_steps_that_are_not_made(backend):
         total = (y["u"] * y["v"]).sum()
         f = dt.function(rates, [total, *dt.grad(total, rates)], backend=backend)
         found.append([float(x) for x in f(*RATES.values())])
-        if backend == "numba":
+        if backend == "jax":
+            import jax
+
+            with jax.enable_x64(True):
+                code = str(jax.make_jaxpr(f.jax)(*RATES.values()))
+            assert not re.search(rf"\[{most}[,\]]", code) or most < 100
+        else:
             sources.append(re.sub(rf"\b{most}\b", "most", f.source).splitlines())
-    assert found[0] == found[1]
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-12 if backend == "jax" else 0)
     if sources:
         assert len(sources[0]) == len(sources[1])
         over = [line.strip() for line in sources[0] if line.strip().startswith("for ")]
