@@ -1,17 +1,19 @@
-"""What is done when a module that may never be needed is imported."""
+"""What is done when a module that may never be needed is imported, or instead of importing it."""
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
 
-def after_import(name: str, then: Callable[[], None]) -> None:
+def after_import(name: str, then: Callable[[], object]) -> None:
     """Call a function when a module has been imported: now, or whenever somebody does it.
 
     Parameters
@@ -26,10 +28,38 @@ def after_import(name: str, then: Callable[[], None]) -> None:
         sys.meta_path.insert(0, _Waiting(name, then))
 
 
+@contextmanager
+def left_out(*names: str) -> Iterator[None]:
+    """Imports of modules within, as a part of importing others, import nothing.
+
+    A module that was imported before is as it was. Else what stands for it imports it when
+    something of it is asked for, and nothing is left of that afterwards.
+    """
+    stand_ins = [_StandIn(name) for name in names if name not in sys.modules]
+    sys.modules.update({module.__name__: module for module in stand_ins})
+    try:
+        yield
+    finally:
+        for module in stand_ins:
+            module.leave()
+
+
+class _StandIn(ModuleType):
+    """Stands for a module that is not imported."""
+
+    def leave(self) -> None:
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
+
+    def __getattr__(self, name: str) -> Any:
+        self.leave()
+        return getattr(importlib.import_module(self.__name__), name)
+
+
 class _Waiting(MetaPathFinder):
     """Finds one module, as others do, and has something done behind its import."""
 
-    def __init__(self, name: str, then: Callable[[], None]):
+    def __init__(self, name: str, then: Callable[[], object]):
         self.name, self.then = name, then
 
     def find_spec(

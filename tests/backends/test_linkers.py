@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import subprocess
 import sys
 import warnings
@@ -14,7 +15,7 @@ import pytensor.tensor as pt
 import pytest
 
 import dimtensor as dt
-from dimtensor.upstream.imports import after_import
+from dimtensor.upstream.imports import after_import, left_out
 
 TIME = dt.Dim("time", length=5)
 SPACE = dt.Dim("space", length=6)
@@ -151,3 +152,61 @@ def test_an_import_that_failed_is_waited_for_again(tmp_path, monkeypatch):
     assert importlib.import_module(name).x == 0.5
     assert done == [0.5]
     monkeypatch.delitem(sys.modules, name)
+
+
+def test_a_module_is_left_out_of_an_import(tmp_path, monkeypatch):
+    first, large = "imports_a_large_one", "a_large_one"
+    (tmp_path / f"{large}.py").write_text("x = 3\n")
+    (tmp_path / f"{first}.py").write_text(f"import {large}\n\ndef late():\n    return {large}.x\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with left_out(large):
+        module = importlib.import_module(first)
+        stand_in = sys.modules[large]
+    assert large not in sys.modules
+    assert module.late() == 3  # now it is needed
+    real = sys.modules[large]
+    assert real is not stand_in
+    assert importlib.import_module(large) is real
+    with left_out(large):  # it is there already
+        assert importlib.import_module(large) is real
+    assert sys.modules[large] is real
+    monkeypatch.delitem(sys.modules, large)
+    with left_out(large), pytest.raises(ImportError, match="y"):
+        exec(f"from {large} import x, y")  # asks for something at once
+    assert sys.modules.pop(large).x == 3
+    monkeypatch.delitem(sys.modules, first)
+
+
+SPARSE = """
+import sys
+import numpy as np
+import dimtensor as dt
+
+x = dt.tensor("x", dims=dt.Dim("k", length=3))
+f = dt.function([x], dt.grad((dt.exp(x) ** 2).sum(), x), backend="jax")
+np.testing.assert_allclose(f(np.zeros(3)), 2.0)
+loaded = {"scipy.special", "scipy.sparse", "pytensor.sparse", "numpyro"} & set(sys.modules)
+assert not loaded, loaded
+
+import pytensor
+import pytensor.sparse as ps
+import pytensor.tensor as pt
+from scipy.sparse import csr_matrix
+
+matrix = ps.as_sparse(csr_matrix(np.diag([1.0, 2.0, 3.0])))
+given = pt.vector("given")
+dot = pytensor.function([given], ps.structured_dot(matrix, given[:, None]), mode="JAX")
+np.testing.assert_allclose(dot(np.ones(3))[:, 0], [1.0, 2.0, 3.0])
+draws = pt.random.vonmises(0.0, 1.0, size=(4,), rng=pytensor.shared(np.random.default_rng(1)))
+assert pytensor.function([], draws, mode="JAX")().shape == (4,)
+"""
+
+
+@pytest.mark.slow
+def test_jax_is_translated_without_sparse_arrays_and_they_are_when_they_come():
+    pytest.importorskip("jax")
+    pytest.importorskip("numpyro")
+    nothing_kept = os.environ | {"DIMTENSOR_CACHE": "0"}
+    command = [sys.executable, "-W", "ignore", "-c", SPARSE]
+    done = subprocess.run(command, env=nothing_kept, text=True, capture_output=True)
+    assert done.returncode == 0, done.stderr

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
+from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.backends import numba, python
 from dimtensor.backends.base import Allowed, Executable
 from dimtensor.backends.jax.call import HostCall
+from dimtensor.upstream.imports import after_import, left_out
 
 if TYPE_CHECKING:
     from pytensor.graph.op import Op
+
+_SPARSE = "pytensor.link.jax.dispatch.sparse"
 
 
 @cache
 def _dispatch() -> Any:
     """PyTensor's translation of ops to JAX.
 
-    Importing it sets JAX's 64-bit mode for the whole process; the flag is put back.
+    Importing it sets JAX's 64-bit mode for the whole process; the flag is put back. It also imports
+    sparse arrays, and NumPyro to see whether it is there, which take far longer than all else: what
+    translates sparse arrays is imported with them, and NumPyro by the few operations that need it.
     """
     import jax
 
@@ -28,10 +36,15 @@ def _dispatch() -> Any:
     reader = threading.Thread(target=lambda: found.append(jax.config.jax_enable_x64))
     reader.start()
     reader.join()
+    not_yet = [] if find_spec("numpyro") is None else ["numpyro"]
+    if "pytensor.sparse" not in sys.modules:
+        not_yet.append(_SPARSE)
     try:
-        from pytensor.link.jax.dispatch import jax_funcify
+        with left_out(*not_yet):
+            from pytensor.link.jax.dispatch import jax_funcify
     finally:
         jax.config.update("jax_enable_x64", found[0])
+    after_import("pytensor.sparse", partial(import_module, _SPARSE))
     register_ops(jax_funcify)
     return jax_funcify
 

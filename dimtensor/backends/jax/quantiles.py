@@ -247,12 +247,13 @@ def erfcx() -> Callable[..., Any]:
     import jax
     import jax.numpy as jnp
     import numpy as np
-    import scipy.special
     from numpy.polynomial import chebyshev
 
     known = getattr(jax.scipy.special, "erfcx", None)
     if known is not None:
         return known
+    import scipy.special
+
     center = 3.75
 
     def smooth(t: Any) -> Any:

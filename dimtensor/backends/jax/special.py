@@ -8,7 +8,7 @@ Digital Library of Mathematical Functions. No distribution is made of them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -54,7 +54,6 @@ def _translations() -> dict[type, Callable[[Any, Translate], Callable[..., Any]]
 
     from dimtensor.ops.special import LogNdtr, Vanishing
 
-    functions = _host_functions()
     host = {
         scalars.J0: "j0",
         scalars.J1: "j1",
@@ -66,14 +65,18 @@ def _translations() -> dict[type, Callable[[Any, Translate], Callable[..., Any]]
     def always(function: Callable[..., Any]) -> Callable[[Any, Translate], Callable[..., Any]]:
         return lambda op, translate: function
 
+    def made(make: Callable[[], Any]) -> Callable[[Any, Translate], Callable[..., Any]]:
+        make = cache(make)  # where it is needed: SciPy takes longer to import than all else here
+        return lambda op, translate: make()
+
     return {
-        **{op_class: always(functions[name]) for op_class, name in host.items()},
-        scalars.GammaIncInv: always(gamma_inverse(upper=False)),
-        scalars.GammaIncCInv: always(gamma_inverse(upper=True)),
-        scalars.BetaIncInv: always(beta_inverse()),
-        scalars.Erfcx: always(erfcx()),
+        **{kind: made(partial(_host_function, name)) for kind, name in host.items()},
+        scalars.GammaIncInv: made(partial(gamma_inverse, upper=False)),
+        scalars.GammaIncCInv: made(partial(gamma_inverse, upper=True)),
+        scalars.BetaIncInv: made(beta_inverse),
+        scalars.Erfcx: made(erfcx),
         Complex: always(_complex),
-        LogNdtr: always(_log_ndtr()),
+        LogNdtr: made(_log_ndtr),
         RoundHalfAwayFromZero: always(_round_away),
         Vanishing: always(_zero),
         Composite: lambda op, translate: graph_function(op.fgraph, translate),
@@ -190,6 +193,7 @@ def _as_bits(values: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(values[..., None]).view(np.uint32)
 
 
+@cache
 def _host_functions() -> dict[str, Callable[..., Any]]:
     import jax.numpy as jnp
 
@@ -203,6 +207,10 @@ def _host_functions() -> dict[str, Callable[..., Any]]:
         "ive": ive,
         "kve": kve,
     }
+
+
+def _host_function(name: str) -> Callable[..., Any]:
+    return _host_functions()[name]
 
 
 def _elementwise_loop(op: Any, step: Callable[..., Any]) -> Callable[..., Any]:
