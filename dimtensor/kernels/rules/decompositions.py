@@ -163,50 +163,48 @@ def cholesky_gradient(factor, cotangent, out, n):
     below = np.empty((n, 32), dtype=DTYPE)
     slopes = np.empty((n, 32), dtype=DTYPE)
     lower_triangle(cotangent, out, n)
-    if n <= 48:
-        cholesky_gradient_rows(factor, out, row, 0, n)
-    else:
-        for block in range((n + 31) // 32):
-            last = n - 32 * block
-            first = max(last - 32, 0)
-            width = last - first
-            rest = n - last
+    size = max(n, 1) if n <= 48 else 32
+    for block in range((n + size - 1) // size):
+        last = n - size * block
+        first = max(last - size, 0)
+        width = last - first
+        rest = n - last
+        if rest > 0:
+            for i in range(width):
+                for j in range(width):
+                    corner[i, j] = factor[first + i, first + j]
+            for i in range(rest):
+                for j in range(width):
+                    below[i, j] = factor[last + i, first + j]
+                    slopes[i, j] = out[last + i, first + j]
+            done = trsm(76, 85, 78, 78, width, rest, 1.0, corner, 32, slopes, 32)
+            for i in range(rest):
+                for j in range(width):
+                    out[last + i, first + j] = slopes[i, j]
+            done = gemm(78, 84, width, width, rest, 1.0, below, 32, slopes, 32, 0.0, corner, 32)
+            for i in range(width):
+                for j in range(i + 1):
+                    out[first + i, first + j] -= corner[i, j]
+        cholesky_gradient_rows(factor, out, row, first, last)
+        if first > 0:
             if rest > 0:
-                for i in range(width):
-                    for j in range(width):
-                        corner[i, j] = factor[first + i, first + j]
-                for i in range(rest):
-                    for j in range(width):
-                        below[i, j] = factor[last + i, first + j]
-                        slopes[i, j] = out[last + i, first + j]
-                done = trsm(76, 85, 78, 78, width, rest, 1.0, corner, 32, slopes, 32)
-                for i in range(rest):
-                    for j in range(width):
-                        out[last + i, first + j] = slopes[i, j]
-                done = gemm(78, 84, width, width, rest, 1.0, below, 32, slopes, 32, 0.0, corner, 32)
-                for i in range(width):
-                    for j in range(i + 1):
-                        out[first + i, first + j] -= corner[i, j]
-            cholesky_gradient_rows(factor, out, row, first, last)
-            if first > 0:
-                if rest > 0:
-                    done = gemm(
-                        78, 78, first, rest, width, -1.0, factor[first], n, slopes, 32,
-                        1.0, out[last], n,
-                    )  # fmt: skip
-                    done = gemm(
-                        78, 84, first, width, rest, -1.0, factor[last], n, slopes, 32,
-                        1.0, out[first], n,
-                    )  # fmt: skip
-                for i in range(width):
-                    for j in range(i + 1):
-                        corner[i, j] = out[first + i, first + j]
-                        corner[j, i] = out[first + i, first + j]
-                    corner[i, i] = 2 * out[first + i, first + i]
                 done = gemm(
-                    78, 78, first, width, width, -1.0, factor[first], n, corner, 32,
+                    78, 78, first, rest, width, -1.0, factor[first], n, slopes, 32,
+                    1.0, out[last], n,
+                )  # fmt: skip
+                done = gemm(
+                    78, 84, first, width, rest, -1.0, factor[last], n, slopes, 32,
                     1.0, out[first], n,
                 )  # fmt: skip
+            for i in range(width):
+                for j in range(i + 1):
+                    corner[i, j] = out[first + i, first + j]
+                    corner[j, i] = out[first + i, first + j]
+                corner[i, i] = 2 * out[first + i, first + i]
+            done = gemm(
+                78, 78, first, width, width, -1.0, factor[first], n, corner, 32,
+                1.0, out[first], n,
+            )  # fmt: skip
 
 
 def by_halves(work, turned, row, size):
