@@ -314,6 +314,10 @@ class Builder:
         """What an access of a scope is marked with."""
         return f", !alias.scope !{3 * scope + 2}, !noalias !{3 * scope + 3}"
 
+    def go_on_numbering(self, other: Builder) -> None:
+        """Number scopes and hints, which belong to the module, from where another one is."""
+        self._scopes, self._hints = other._scopes, other._hints
+
     def metadata(self) -> list[str]:
         """What the scopes are, for the end of the module."""
         scopes = range(self._scopes + 1)

@@ -18,6 +18,7 @@ from dimtensor.kernels.ir.growth import Grow
 from dimtensor.kernels.ir.walk import statements_in
 from dimtensor.kernels.native.arrays import Arrays
 from dimtensor.kernels.native.builder import Builder, Declarations
+from dimtensor.kernels.native.equal_nests import EqualNests
 from dimtensor.kernels.native.functions.elementary import with_calls_or_copies
 from dimtensor.kernels.native.lanes import Lanes, is_writable
 from dimtensor.kernels.native.parts import PART_DTYPES, Cells, Parts, is_number, names_read, runs
@@ -76,6 +77,7 @@ class Translator(Arrays):
         self._copies_many = copies_many(function.body)
         self._steps = 0  # loops over steps around what is written
         self.parts = Parts(self)
+        self._equal_nests = EqualNests(self, function.body)
         self._left: Cells = {}
 
     def translate(self, name: str) -> Translation:
@@ -99,7 +101,18 @@ class Translator(Arrays):
             "}",
         ]
         declarations = "\n".join(b.declarations.lines.values())
-        text = "\n".join([declarations, "", *self.parts.texts, *lines, "", *b.metadata(), ""])
+        text = "\n".join(
+            [
+                declarations,
+                "",
+                *self.parts.texts,
+                *self._equal_nests.texts(),
+                *lines,
+                "",
+                *b.metadata(),
+                "",
+            ]
+        )
         return Translation(
             with_calls_or_copies(text),
             tuple(self.results),
@@ -135,7 +148,8 @@ class Translator(Arrays):
                 self._part([each for each in some if isinstance(each, ir.Assign)], cells)
             else:
                 for statement in some:
-                    self.statement(statement)
+                    if self._depth or not self._equal_nests.write(statement):
+                        self.statement(statement)
 
     def _is_of_numbers(self, node: ir.Statement) -> bool:
         return (
@@ -399,6 +413,10 @@ class Translator(Arrays):
 
     def is_assigned_once(self, name: str) -> bool:
         return self._assigned[name] == 1
+
+    def assignments(self, name: str) -> int:
+        """How often a variable is given a number."""
+        return self._assigned[name]
 
     def uses(self, name: str) -> int:
         """How often a variable is read."""

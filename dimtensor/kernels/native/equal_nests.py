@@ -1,0 +1,267 @@
+"""Nests that are equal but for their names, in functions that are written once and called.
+
+LLVM takes some hundredths of a second for each loop, and a kernel that factors three matrices has
+the loops of a factorisation three times. A function is shared where all that LLVM is told of what
+it works on is equal as well: types, known lengths, which lengths are the same number, which arrays
+lie apart from which.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from dimtensor.kernels.ir import nodes as ir
+from dimtensor.kernels.ir.walk import expressions_in, parts_of, statements_in, summary
+from dimtensor.kernels.native.builder import Builder
+from dimtensor.kernels.native.values import Array, Scalar, Value
+
+if TYPE_CHECKING:
+    from dimtensor.kernels.native.translate import Translator
+
+# A kernel with fewer loops compiles in some tenths of a second, and LLVM sees all of it at once
+FEWEST_LOOPS = 40
+# A loop alone is often a copy, of which LLVM makes one instruction where it stands. Loops of known
+# length do not count: LLVM writes them out, and what is left has more to do with what is around it
+FEWEST_INSIDE = 2
+_HOW = "<how>"  # in the text of a function until it is known how often it is called
+_INSIDE = (ir.Assign, ir.Carry, ir.Store, ir.Accumulate, ir.Fill, ir.For, ir.If)
+
+
+class EqualNests:
+    """The statements of a function that occur again."""
+
+    def __init__(self, t: Translator, body: ir.Body):
+        self._t = t
+        self._texts: dict[str, str] = {}
+        self._calls: Counter[str] = Counter()
+        self._names: dict[Hashable, str] = {}
+        self._found: dict[int, _Nest] = {}  # by the identity of statements
+        if len(_open_loops(statements_in(body))) >= FEWEST_LOOPS:
+            nests = {id(each): _Nest(each) for each in body if _is_movable(each)}
+            number = Counter(each.form for each in nests.values())
+            self._found = {at: each for at, each in nests.items() if number[each.form] > 1}
+
+    def texts(self) -> Iterator[str]:
+        """The functions; LLVM puts one back to where it was if nothing else could share it."""
+        for name, text in self._texts.items():
+            yield text.replace(_HOW, "noinline" if self._calls[name] > 1 else "alwaysinline", 1)
+
+    def write(self, node: ir.Statement) -> bool:
+        """Write a call in the place of a statement, if it occurs again and may stand apart."""
+        nest = self._found.get(id(node))
+        given = None if nest is None else self._given(nest)
+        if nest is None or given is None:
+            return False
+        key = nest.form, given.key()
+        name = self._names.get(key)
+        if name is None:
+            name = self._names[key] = f"@dimtensor.nest{len(self._names)}"
+            self._write_function(name, node, given)
+        b, slots = self._t.b, given.slots.values()
+        # copies, since what a call has the address of stays in memory
+        places = [b.slot(type_.llvm, align=type_.size) for _, type_ in slots]
+        for (slot, type_), place in zip(slots, places, strict=True):
+            _copy(b, slot, place, type_)
+        arguments = [f"{kind} {text}" for text, kind in given.registers.items()]
+        arguments += [f"ptr {place}" for place in places]
+        b.write(f"call void {name}({', '.join(arguments)})")
+        self._calls[name] += 1
+        for (slot, type_), place in zip(slots, places, strict=True):
+            _copy(b, place, slot, type_)
+        return True
+
+    def _given(self, nest: _Nest) -> _Given | None:
+        """What a nest works on; None where that cannot be arguments."""
+        t, given = self._t, _Given()
+        for at, name in enumerate(nest.names):
+            if name in nest.counters:
+                continue
+            if name in nest.arrays:
+                if name not in t.arrays:
+                    return None
+                given.add_array(at, name, t.arrays[name])
+            elif not nest.writes[name]:
+                value = t.number(ir.Var(name, "float64"))
+                if value.factors:
+                    return None  # of which a sum in the nest may be made without rounding
+                given.add_number(at, name, value)
+            elif nest.reads[name] < t.uses(name) or nest.writes[name] < t.assignments(name):
+                if name not in t.variables or t.products.get(name):
+                    return None
+                given.add_slot(at, name, *t.variables[name])
+        return given
+
+    def _write_function(self, name: str, node: ir.Statement, given: _Given) -> None:
+        with self._apart() as b:
+            parameters = given.name_parameters(self._t)
+            self._t.statement(node)
+            for parameter, own, type_ in given.own_slots(self._t):
+                _copy(b, own, parameter, type_)
+        start = f"define internal void {name}({', '.join(parameters)}) {_HOW} nounwind {{"
+        lines = [start, "entry:", *b.entry, *b.lines, "  ret void", "}"]
+        self._texts[name] = "\n".join(lines)
+
+    @contextmanager
+    def _apart(self) -> Iterator[Builder]:
+        """Write into a function of its own in place of the function that is translated."""
+        t = self._t
+        outer, b = t.b, Builder(t.b.declarations)
+        b.go_on_numbering(outer)
+        before = t.arrays, t.fixed, t.variables, t.products
+        t.b, t.arrays, t.fixed, t.variables, t.products = b, {}, {}, {}, {}
+        yield b
+        t.b = outer
+        t.arrays, t.fixed, t.variables, t.products = before
+        outer.go_on_numbering(b)
+
+
+class _Given:
+    """What a nest takes from outside, by the names that stand for it.
+
+    Attributes
+    ----------
+    registers : dict of str to str
+        What are arguments of the function, and their types; constants are written in it.
+    slots : dict of str to (str, Scalar)
+        Variables that the nest changes, and that are read after it.
+    """
+
+    def __init__(self) -> None:
+        self.registers: dict[str, str] = {}
+        self.slots: dict[str, tuple[str, Scalar]] = {}
+        self._arrays: dict[str, Array] = {}
+        self._numbers: dict[str, Value] = {}
+        self._roles: list[tuple[str, int]] = []
+
+    def add_array(self, at: int, name: str, array: Array) -> None:
+        self._roles.append(("array", at))
+        self._arrays[name] = array
+        self._add(array.pointer, "ptr")
+        for length in array.shape:
+            self._add(length.text, length.type.llvm)
+
+    def add_number(self, at: int, name: str, value: Value) -> None:
+        self._roles.append(("number", at))
+        self._numbers[name] = value
+        self._add(value.text, value.type.llvm)
+
+    def add_slot(self, at: int, name: str, slot: str, type_: Scalar) -> None:
+        self._roles.append(("slot", at))
+        self.slots[name] = slot, type_
+
+    def _add(self, text: str, kind: str) -> None:
+        if text.startswith("%"):
+            self.registers.setdefault(text, kind)
+
+    def _inside(self, text: str) -> str:
+        """A register outside as the function calls it."""
+        return f"%p{list(self.registers).index(text)}" if text.startswith("%") else text
+
+    def key(self) -> Hashable:
+        """All that the function depends on beside the form of the nest."""
+        scopes = {0: 0}
+        arrays = tuple(
+            (
+                self._inside(array.pointer),
+                array.type,
+                tuple((self._inside(n.text), *n[1:]) for n in array.shape),
+                scopes.setdefault(array.scope, len(scopes)),
+            )
+            for array in self._arrays.values()
+        )
+        numbers = tuple((self._inside(each.text), *each[1:]) for each in self._numbers.values())
+        slots = tuple(type_ for _, type_ in self.slots.values())
+        return tuple(self._roles), tuple(self.registers.values()), arrays, numbers, slots
+
+    def name_parameters(self, t: Translator) -> list[str]:
+        """Let names stand for parameters in the function that is being written; gives these."""
+        for name, array in self._arrays.items():
+            shape = tuple(each._replace(text=self._inside(each.text)) for each in array.shape)
+            t.arrays[name] = array._replace(pointer=self._inside(array.pointer), shape=shape)
+        for name, value in self._numbers.items():
+            t.fixed[name] = value._replace(text=self._inside(value.text))
+        for at, (name, (_, type_)) in enumerate(self.slots.items()):
+            t.variables[name] = t.b.slot(type_.llvm, align=type_.size), type_
+            _copy(t.b, f"%s{at}", t.variables[name][0], type_)
+        kinds = [f"{kind} {self._inside(text)}" for text, kind in self.registers.items()]
+        return kinds + [f"ptr noalias %s{at}" for at in range(len(self.slots))]
+
+    def own_slots(self, t: Translator) -> Iterator[tuple[str, str, Scalar]]:
+        """Parameters that variables are given back by, and where the function has them."""
+        for at, name in enumerate(self.slots):
+            yield (f"%s{at}", *t.variables[name])
+
+
+def _copy(b: Builder, source: str, target: str, type_: Scalar) -> None:
+    value = b.let(f"load {type_.llvm}, ptr {source}, align {type_.size}")
+    b.write(f"store {type_.llvm} {value}, ptr {target}, align {type_.size}")
+
+
+class _Nest:
+    """A statement and its names, in the order in which they occur.
+
+    Attributes
+    ----------
+    form : Hashable
+        What is equal of two statements that differ in names alone.
+    """
+
+    def __init__(self, node: ir.Statement):
+        self.names: dict[str, int] = {}
+        self.arrays: set[str] = set()
+        self.form = self._of(node)
+        self.counters = {
+            each.counter.name for each in statements_in([node]) if isinstance(each, ir.For)
+        }
+        self.reads, self.writes, *_ = summary(ir.Function("", (), (node,), ()))
+
+    def _of(self, node: ir.Statement) -> Hashable:
+        target = getattr(node, "target", None) or getattr(node, "counter", None)
+        first = None if target is None else self._number(target)
+        reads = tuple(map(self._number, node.reads))
+        blocks = tuple(tuple(map(self._of, block)) for block in node.blocks)
+        how = getattr(node, "op", None) or getattr(node, "step", None)
+        return type(node), how, first, reads, blocks
+
+    def _number(self, node: ir.Expression) -> Hashable:
+        match node:
+            case ir.Const():
+                return node
+            case ir.Var():
+                return self._name(node.name), node.dtype
+            case ir.Array():
+                self.arrays.add(node.name)
+                return self._name(node.name), node.dtype, node.rank
+            case ir.Length():
+                return self._number(node.array), ("axis", node.axis)
+        how = getattr(node, "op", None), node.dtype
+        return type(node), how, tuple(map(self._number, parts_of(node)))
+
+    def _name(self, name: str) -> int:
+        return self.names.setdefault(name, len(self.names))
+
+
+def _open_loops(statements: Iterable[ir.Statement]) -> list[ir.For]:
+    """Loops whose number of rounds is not known."""
+    loops = (each for each in statements if isinstance(each, ir.For))
+    return [each for each in loops if not isinstance(each.stop, ir.Const)]
+
+
+def _is_movable(node: ir.Statement) -> bool:
+    """Whether a statement has loops, and nothing that only the function itself may do."""
+    inside = list(statements_in([node]))
+    loops = [each for each in inside if isinstance(each, ir.For)]
+    return (
+        len(_open_loops(inside)) >= FEWEST_INSIDE
+        and all(isinstance(each, _INSIDE) for each in inside)
+        and not any(each.is_scan or each.is_wide for each in loops)
+        and not any(
+            isinstance(each, (ir.Reshaped, ir.Wrapped))
+            for statement in inside
+            for read in statement.reads
+            for each in expressions_in(read)
+        )
+    )

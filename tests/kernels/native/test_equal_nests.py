@@ -1,0 +1,124 @@
+"""Nests that occur again, in functions that are shared: here in all kernels, short ones as well."""
+
+import numpy as np
+import pytensor.tensor as pt
+import pytest
+
+from dimtensor.kernels.compiler import compile_kernel
+from dimtensor.kernels.native import code, equal_nests
+
+pytestmark = pytest.mark.compiled
+
+
+@pytest.fixture(autouse=True)
+def texts(monkeypatch):
+    """What LLVM is given."""
+    monkeypatch.setattr(equal_nests, "FEWEST_LOOPS", 0)
+    monkeypatch.setattr(equal_nests, "FEWEST_INSIDE", 1)
+    found = []
+    translated = code.translated
+
+    def noted(*given):
+        found.append(translated(*given).text)
+        return translated(*given)
+
+    monkeypatch.setattr(code, "translated", noted)
+    return found
+
+
+def functions(texts):
+    """How many functions there are, and how many calls of them."""
+    text = "".join(texts)
+    return text.count("define internal void @dimtensor.nest"), text.count(
+        "call void @dimtensor.nest"
+    )
+
+
+def called(inputs, outputs, *values):
+    kernel = compile_kernel(inputs, outputs)
+    assert kernel.native is not None, kernel.left_to_numba
+    return kernel.native.bind(kernel.constants)(*map(np.asarray, values))
+
+
+def draws(rng, *shape):
+    return rng.normal(size=shape)
+
+
+def test_sums_of_rows(texts, rng):
+    a, b = pt.dmatrices("a", "b")
+    x, y = draws(rng, 3, 5), draws(rng, 4, 2)
+    one, two = called([a, b], [pt.exp(a).sum(axis=1), pt.exp(b).sum(axis=1)], x, y)
+    assert functions(texts) == (1, 2)
+    np.testing.assert_allclose(one, np.exp(x).sum(axis=1), rtol=1e-14)
+    np.testing.assert_allclose(two, np.exp(y).sum(axis=1), rtol=1e-14)
+
+
+def test_totals_that_are_read_after_their_nest(texts, rng):
+    a, b = pt.dvectors("a", "b")
+    x, y = draws(rng, 3000), draws(rng, 7)
+    first, second = pt.exp(a).sum(), pt.exp(b).sum()
+    found = called([a, b], [first, second, first * second], x, y)
+    assert functions(texts) == (1, 2)
+    wanted = np.exp(x).sum(), np.exp(y).sum()
+    np.testing.assert_allclose(found, [*wanted, wanted[0] * wanted[1]], rtol=1e-14)
+
+
+def test_numbers_from_outside(texts, rng):
+    a, b, s, t = *pt.dvectors("a", "b"), *pt.dscalars("s", "t")
+    x, y = draws(rng, 6), draws(rng, 9)
+    one, two = called(
+        [a, b, s, t], [pt.tanh(a * pt.exp(s)), pt.tanh(b * pt.exp(t))], x, y, 0.3, -1.0
+    )
+    assert functions(texts) == (1, 2)
+    np.testing.assert_allclose(one, np.tanh(x * np.exp(0.3)), rtol=1e-14)
+    np.testing.assert_allclose(two, np.tanh(y * np.exp(-1.0)), rtol=1e-14)
+
+
+def test_other_types_and_known_lengths_stay_apart(texts, rng):
+    a, b = pt.dvector("a"), pt.fvector("b")
+    c = pt.tensor("c", dtype="float64", shape=(3,))
+    x, y, z = draws(rng, 6), draws(rng, 9).astype("float32"), draws(rng, 3)
+    found = called([a, b, c], [pt.exp(a), pt.exp(b), pt.exp(c)], x, y, z)
+    assert functions(texts) == (0, 0)
+    for made, given in zip(found, (x, y, z), strict=True):
+        np.testing.assert_allclose(made, np.exp(given), rtol=1e-6 if given is y else 1e-14)
+
+
+def test_which_numbers_are_one_stays_apart(texts, rng):
+    """A square matrix whose rows and columns have one length, and another of two lengths."""
+    a, b = pt.dmatrix("a"), pt.dmatrix("b")
+    x, y = draws(rng, 4, 3), draws(rng, 3, 2)
+    outer = a[:, 0][:, None] * a[:, 0][None, :]
+    other = a[:, 0][:, None] * b[:, 0][None, :]
+    found = called([a, b], [pt.exp(outer), pt.exp(other)], x, y)
+    np.testing.assert_allclose(found[0], np.exp(np.outer(x[:, 0], x[:, 0])), rtol=1e-14)
+    np.testing.assert_allclose(found[1], np.exp(np.outer(x[:, 0], y[:, 0])), rtol=1e-14)
+
+
+def test_products_that_are_added_to_in_a_nest(texts, rng):
+    """The product is rounded together with a sum, or is not, wherever the loop is."""
+    a, b, s, t = *pt.dvectors("a", "b"), *pt.dscalars("s", "t")
+    x, y = draws(rng, 6), draws(rng, 9)
+    one, two = called([a, b, s, t], [a + s * s, b + t * t], x, y, 0.3, -1.7)
+    np.testing.assert_allclose(one, x + 0.3**2, rtol=1e-15)
+    np.testing.assert_allclose(two, y + 1.7**2, rtol=1e-15)
+
+
+@pytest.mark.parametrize("lengths", [(3, 5), (60, 70)])
+def test_factors_and_their_gradients(texts, rng, lengths):
+    """Templates of linear algebra; gradients against what central differences give."""
+    matrices = pt.dmatrices("a", "b")
+    values = []
+    for n in lengths:
+        root = draws(rng, n, n) / n
+        values.append(root @ root.T + np.eye(n))
+    total = sum(pt.log(pt.diagonal(pt.linalg.cholesky(x))).sum() for x in matrices)
+    outputs = [total, *pt.grad(total, list(matrices))]
+    value, *slopes = called(list(matrices), outputs, *values)
+    made, calls = functions(texts)
+    assert 3 <= made < calls
+    wanted = sum(np.linalg.slogdet(x)[1] / 2 for x in values)
+    np.testing.assert_allclose(value, wanted, rtol=1e-12)
+    for x, slope in zip(values, slopes, strict=True):
+        inverse = np.linalg.inv(x) / 2  # of log |x| / 2; the cotangent is that of one triangle
+        np.testing.assert_allclose((slope + slope.T) / 2, inverse, rtol=1e-9, atol=1e-12)
