@@ -30,6 +30,8 @@ class Backend(Protocol):
         Whether room for what steps of a loop leave is filled with zeros before it runs.
     native : bool
         Whether other machine code can call what it makes, see ``Function.address``.
+    most_tangents : int
+        How many numbers a loop may carry more to have no way back for its gradient.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Backend(Protocol):
     specialises: bool
     clears_room: bool
     native: bool
+    most_tangents: int
 
     def check_installed(self) -> None:
         """Raise `MissingExtraError` if a library that it needs is not there."""

@@ -26,6 +26,7 @@ from dimtensor.graph import Node, make, toposort
 from dimtensor.graph.forms import FormlessError
 from dimtensor.graph.rebuilding.substitute import substitute
 from dimtensor.lower.layout.order import AxisOrder
+from dimtensor.ops.loop.derivatives.ahead import tangents_at_most
 from dimtensor.values.ports import LengthPort, Port, TensorPort
 
 # how often code was compiled in this process, by backend
@@ -143,8 +144,11 @@ class Code:
     def _built(
         self, lengths: Mapping[Dim, int] | None = None, order: AxisOrder | None = None
     ) -> Program:
-        segments = backend_of(self.backend).clears_room
-        return build_program(self.inputs, self.outputs, lengths, order, segments=segments)
+        backend = backend_of(self.backend)
+        with tangents_at_most(backend.most_tangents):
+            return build_program(
+                self.inputs, self.outputs, lengths, order, segments=backend.clears_room
+            )
 
     def _from_description(self, started: float) -> Program:
         masks = masks_for_labels(self.outputs)

@@ -207,6 +207,8 @@ class _Jax:
     # it keeps code itself, and needs all lengths to compile
     described = native = False
     specialises = clears_room = True
+    # with more, XLA hands even short loops to another thread
+    most_tangents = 3
 
     def check_installed(self) -> None:
         from dimtensor.interop.extras import check_installed

@@ -137,6 +137,7 @@ class _Numba:
     compiles = True
     described = native = True
     specialises = clears_room = False
+    most_tangents = 8
 
     def check_installed(self) -> None:
         pass

@@ -39,6 +39,7 @@ class _Python:
 
     name = "python"
     compiles = described = specialises = clears_room = native = False
+    most_tangents = 8
 
     def check_installed(self) -> None:
         pass

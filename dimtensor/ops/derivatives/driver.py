@@ -84,6 +84,11 @@ def pull(
         wanted = [v in depends for v in node.inputs]
         if not any(wanted):
             continue
+        ahead = _pulled_ahead(node, totals, depends, asked)
+        if ahead is not None:
+            for x, flow in ahead:
+                waiting.setdefault(x, []).append(flow)
+            continue
         results = _pulled(node, totals, wanted)
         for x, on, result in zip(node.inputs, wanted, results, strict=True):
             if on and result is not None:
@@ -191,6 +196,15 @@ def _total(flows: list[Flow | Undefined]) -> Flow | Undefined:
         if isinstance(flow, Undefined):
             return flow
     return accumulated(flows)  # type: ignore[arg-type]
+
+
+def _pulled_ahead(
+    node: Apply, totals: Sequence[Any], depends: set[Variable], asked: set[Variable]
+) -> Sequence[tuple[Variable, Flow]] | None:
+    """Cotangents of variables before a node, not of its inputs, where it has a way to them."""
+    if not hasattr(node.op, "pull_ahead") or any(isinstance(v, Undefined) for v in totals):
+        return None
+    return node.op.pull_ahead(node, totals, depends, asked)
 
 
 def _pulled(node: Apply, totals: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:

@@ -12,6 +12,7 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FrozenFunctionGraph
 from pytensor.graph.op import HasInnerGraph, Op
+from pytensor.tensor.shape import Shape_i
 from pytensor.tensor.type import TensorType
 
 from dimtensor.ops.differentiable import WithRules
@@ -269,6 +270,13 @@ class Scan(_LoopOp):
 
         return scan_shapes(self, node, shapes)
 
+    def length_of_trace(self, node: Apply, output: Variable, axis: int) -> Variable | None:
+        """The number of steps, where that is known not to be negative."""
+        n_steps = node.inputs[0].owner
+        if axis or output not in self.split_outputs(node.outputs).traces or n_steps is None:
+            return None
+        return node.inputs[0] if isinstance(n_steps.op, Shape_i) else None
+
     def pull_rule(self, node: Any, cotangents: Any, wanted: Any) -> Any:
         return self.pull_used(node, cotangents, wanted, [False] * len(node.outputs))
 
@@ -277,6 +285,12 @@ class Scan(_LoopOp):
         from dimtensor.ops.loop.derivatives.gradient import pull_scan
 
         return pull_scan(self, node.inputs, node.outputs, cotangents, wanted, used)
+
+    def pull_ahead(self, node: Any, flows: Any, depends: Any, asked: Any) -> Any:
+        """Cotangents of numbers before the node, by their tangents where these are few."""
+        from dimtensor.ops.loop.derivatives.ahead import pull_ahead
+
+        return pull_ahead(node, flows, depends, asked)
 
     def push_rule(self, node: Any, tangents: Any) -> Any:
         from dimtensor.ops.loop.derivatives.pushforward import push_scan

@@ -68,7 +68,8 @@ def source_of_length(variable: Variable, axis: int) -> tuple[Variable, int] | Va
         return node.inputs[0], axis
     if isinstance(op, ARange):
         return _of_range(*node.inputs)
-    return None
+    of_trace = getattr(op, "length_of_trace", None)  # a loop's
+    return None if of_trace is None else of_trace(node, variable, axis)
 
 
 def _as_length(variable: Variable) -> Variable | int:

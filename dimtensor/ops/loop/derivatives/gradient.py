@@ -26,6 +26,7 @@ from dimtensor.ops.derivatives import Undefined, pull
 from dimtensor.ops.derivatives.flow import Flow, is_continuous, masked, zeros
 from dimtensor.ops.graphs import bound, inputs_of, replaced
 from dimtensor.ops.loop.capture import converted
+from dimtensor.ops.loop.derivatives.ahead import tangents_at_most
 from dimtensor.ops.loop.derivatives.jacobian_pattern import (
     body_pattern,
     reached_states,
@@ -184,7 +185,8 @@ class _Step:
             ("captured", self.of_captured, _differentiable(self.captured, wanted.captured)),
         ]
         wrt = [v for *_, numbered in parts for _, v in numbered]
-        gradients = iter(pull(outputs, seeds, wrt, undefined="return"))
+        with tangents_at_most(0):  # loops in a step that is taken back are taken back
+            gradients = iter(pull(outputs, seeds, wrt, undefined="return"))
         for role, found, numbered in parts:
             for number, _ in numbered:
                 gradient = next(gradients)
@@ -291,8 +293,7 @@ def _run_back(op: Any, forward: _Forward, back: _Step) -> dict[tuple[str, int], 
     ]
     elements = [*stored, *(v for v, _ in sequences), *back.cotangents.values()]
     values = [*histories, *(x for _, x in sequences), *back.traced.values()]
-    n_states = len(back.adjoints) + len(sums)
-    n_traces = len(back.of_elements)
+    n_states, n_traces = len(back.adjoints) + len(sums), len(back.of_elements)
     step = StepGraph(
         [*back.adjoints.values(), *sums.values(), *(after[i] for i in recomputed)],
         elements,

@@ -1,0 +1,293 @@
+"""Forward mode in place of reverse mode, where few numbers depend on few numbers.
+
+The gradient of a loop that carries a number and depends on four others takes a loop back in reverse
+mode, which reads a trace of all that steps computed. The number's tangents in four directions are
+four states more of the same loop, which wait for nothing that it does not wait for itself: they
+take less time than the way back, and no trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytensor.tensor as pt
+from pytensor.graph.basic import Apply, Variable
+from pytensor.graph.traversal import ancestors
+from pytensor.scalar.basic import Switch
+from pytensor.tensor.basic import Alloc, Join
+from pytensor.tensor.elemwise import DimShuffle, Elemwise
+from pytensor.tensor.subtensor import Subtensor
+
+from dimtensor.ops.derivatives.driver import pull, push
+from dimtensor.ops.derivatives.flow import (
+    SPARSE,
+    Flow,
+    Undefined,
+    is_constant,
+    of_dtype,
+    total,
+    zeros,
+)
+from dimtensor.ops.derivatives.scalars.elementwise import unused_times
+from dimtensor.ops.derivatives.scalars.poles import (
+    may_be_infinite,
+    may_become_infinite,
+    poles_of,
+)
+from dimtensor.ops.graphs import bound, replaced
+from dimtensor.ops.loop.derivatives.jacobian_pattern import (
+    body_pattern,
+    reached_states,
+    states_that_reach,
+)
+from dimtensor.ops.loop.derivatives.stand_ins import body_stand_ins
+from dimtensor.ops.loop.frontend import build_scan
+from dimtensor.ops.loop.op import Scan
+from dimtensor.ops.loop.spec import LoopOptions, StepGraph
+from dimtensor.ops.special import vanishing
+
+# what the loop carries more, as it suits who runs it
+_most_tangents: ContextVar[int] = ContextVar("most_tangents", default=8)
+# of partial derivatives and tangents, in a step
+_MOST_PRODUCTS = 12
+_SIMPLE = (Elemwise, DimShuffle, Subtensor, Join, Alloc)
+
+Tangents = list[Variable | None]
+
+
+@contextmanager
+def tangents_at_most(count: int) -> Iterator[None]:
+    """Take gradients ahead by at most so many tangents."""
+    token = _most_tangents.set(count)
+    try:
+        yield
+    finally:
+        _most_tangents.reset(token)
+
+
+def pull_ahead(
+    node: Apply,
+    flows: Sequence[Flow | None],
+    depends: Collection[Variable],
+    asked: Collection[Variable],
+) -> list[tuple[Variable, Flow]] | None:
+    """Cotangents of the numbers that a loop's inputs are computed of; None if it is not worth it.
+
+    Parameters
+    ----------
+    node : Apply
+        Of a `Scan`.
+    flows : sequence of Flow or None
+        Cotangents of its outputs.
+    depends : collection of variable
+        What has derivatives with respect to what is asked for.
+    asked : collection of variable
+    """
+    op: Any = node.op
+    if op.stops or op.inverse is not None or op.truncate is not None or not _is_of_numbers(op):
+        return None
+    numbers = _numbers_before(node, depends, asked)
+    if numbers is None:
+        return None
+    ends = {at: flow for at, flow in enumerate(flows) if flow is not None}
+    fresh = [v.type() for v in numbers]
+    inputs = replaced(node.inputs, dict(zip(numbers, fresh, strict=True)))
+    ones = [pt.constant(np.ones((), dtype=v.type.dtype)) for v in numbers]
+    directions = [push(inputs, [x], [one]) for x, one in zip(fresh, ones, strict=True)]
+    moved = _moved(op, inputs, directions, list(ends))
+    if moved is None:
+        return None
+    back = dict(zip(fresh, numbers, strict=True))
+    found = []
+    for number, tangents in zip(numbers, moved, strict=True):
+        if tangents:
+            # the sum of cotangents times tangents, by the rules of a product
+            scale = number.type()
+            products = [scale * t for t in replaced(list(tangents.values()), back)]
+            (value,) = pull(products, [ends[at] for at in tangents], [scale])
+            found.append((number, Flow(value, None, SPARSE)))
+    return found
+
+
+def _is_of_numbers(op: Scan) -> bool:
+    """Whether all that a step takes and gives are numbers, by operations on numbers."""
+    given = (*op.body.inputs, *op.body.outputs)
+    return all(getattr(v.type, "ndim", None) == 0 for v in given)
+
+
+def _numbers_before(
+    node: Apply, depends: Collection[Variable], asked: Collection[Variable]
+) -> list[Variable] | None:
+    """The nearest numbers that the inputs of a loop are simply computed of; None if not so."""
+    found: dict[Variable, None] = {}
+    stack = [v for v in node.inputs if v in depends]
+    seen = set(stack)
+    while stack:
+        v = stack.pop()
+        if v.type.ndim == 0:
+            found[v] = None
+            continue
+        if v in asked or v.owner is None or not isinstance(v.owner.op, _SIMPLE):
+            return None
+        more = [x for x in v.owner.inputs if x in depends and x not in seen]
+        seen.update(more)
+        stack += more
+    return list(found) if len(found) <= _most_tangents.get() else None
+
+
+def _moved(
+    op: Scan, inputs: Sequence[Variable], directions: Sequence[Tangents], ends: Sequence[int]
+) -> list[dict[int, Variable]] | None:
+    """Tangents of outputs in some directions, by one loop; None if these are too many."""
+    n = op.n_states
+    given, moved = op.split_inputs(inputs), [op.split_inputs(by) for by in directions]
+    needed = states_that_reach(
+        op, [i in ends for i in range(n)], [n + k in ends for k in range(op.n_traces)]
+    )
+    live = [_live_states(op, by, needed) for by in moved]
+    pattern = body_pattern(op)
+    products = sum(pattern[j][i] for here in live for i in here for j in here)
+    if sum(map(len, live)) > _most_tangents.get() or products > _MOST_PRODUCTS:
+        return None
+    brought = [t for by in directions for t in by if t is not None]
+    infinite = any(poles_of(op)) or any(map(may_become_infinite, brought))
+    step = _Step.of(op, given, moved, live, [k for k in ends if k >= n], infinite)
+    if step is None:
+        return None
+    starts = [
+        zeros(given.states[i]) if by.states[i] is None else by.states[i]
+        for by, here in zip(moved, live, strict=True)
+        for i in here
+    ]
+    more = [t for by in moved for t in by.sequences if t is not None]
+    result = build_scan(
+        given.n_steps,
+        step.graph(op, given),
+        [*given.states, *starts],
+        [*given.sequences, *more],
+        LoopOptions(op.reverse),
+    )
+    final, traces = iter(result.states[n:]), iter(result.traces)
+    answers = []
+    for states, by in zip(step.of_states, step.results, strict=True):
+        found = {i: next(final) for i in states}
+        found |= {at: next(traces) for at in by if at >= n}
+        answers.append({at: v for at, v in found.items() if at in ends})
+    return answers
+
+
+class _Step(NamedTuple):
+    """A step with tangents of what it takes and gives, one mapping by numbers for each direction.
+
+    States have the numbers that they have, sequences and captured inputs follow; of what a step
+    gives, traces follow.
+    """
+
+    given: list[Variable]
+    outputs: list[Variable]
+    of_states: list[dict[int, Variable]]
+    of_others: list[dict[int, Variable]]
+    results: list[dict[int, Variable]]
+
+    @classmethod
+    def of(
+        cls,
+        op: Scan,
+        given: Any,
+        moved: Sequence[Any],
+        live: Sequence[list[int]],
+        traced: list[int],
+        infinite: bool,
+    ) -> _Step | None:
+        """None if a step has a derivative that is not known.
+
+        Partial derivatives are computed once for all directions.
+        """
+        fresh = body_stand_ins(op, given)
+        outputs, _ = bound(op.body, fresh)
+        n, m = op.n_states, op.n_states + op.n_sequences
+        of_states = [{i: fresh[i].type() for i in here} for here in live]
+        of_others = [
+            {
+                at: fresh[at].type() if at < m else t
+                for at, t in enumerate((*by.sequences, *by.captured), start=n)
+                if t is not None
+            }
+            for by in moved
+        ]
+        wrt = sorted({at for by in (*of_states, *of_others) for at in by})
+        rows: dict[int, dict[int, Variable]] = {}
+        for at in [*sorted({i for here in live for i in here}), *traced]:
+            one = pt.constant(np.ones((), dtype=outputs[at].type.dtype))
+            found = pull([outputs[at]], [one], [fresh[k] for k in wrt], undefined="return")
+            if any(isinstance(v, Undefined) for v in found):
+                return None
+            rows[at] = {k: v for k, v in zip(wrt, found, strict=True) if v is not None}
+        results = []
+        for states, others in zip(of_states, of_others, strict=True):
+            known = others | states
+            terms = {
+                # what waits for no state first
+                at: [_times(rows[at][k], known[k], infinite) for k in reversed(wrt)
+                     if k in known and k in rows[at]]
+                for at in (*states, *traced)
+            }  # fmt: skip
+            results.append({at: total(found) for at, found in terms.items() if found})
+        return cls(fresh, outputs, of_states, of_others, results)
+
+    def graph(self, op: Scan, given: Any) -> StepGraph:
+        """The states and their tangents, one after the other, and traces of tangents."""
+        n, m = op.n_states, op.n_states + op.n_sequences
+        following = [
+            by.get(i, zeros(v))
+            for by, states in zip(self.results, self.of_states, strict=True)
+            for i, v in states.items()
+        ]
+        traced = [v for by in self.results for at, v in by.items() if at >= n]
+        outside = dict(zip(self.given[m:], given.captured, strict=True))
+        body = replaced([*self.outputs[:n], *following, *traced], outside)
+        return StepGraph(
+            [*self.given[:n], *(v for by in self.of_states for v in by.values())],
+            [*self.given[n:m], *(t for by in self.of_others for at, t in by.items() if at < m)],
+            body[: n + len(following)],
+            body[n + len(following) :],
+            captured=given.captured,
+        )
+
+
+def _live_states(op: Scan, by: Any, needed: list[bool]) -> list[int]:
+    """States that have a tangent in a direction, and are needed."""
+    pattern, n = body_pattern(op), op.n_states
+    others = zip(pattern[n:], (*by.sequences, *by.captured), strict=True)
+    rows = [row for row, t in others if t is not None]
+    start = [t is not None or any(row[i] for row in rows) for i, t in enumerate(by.states)]
+    reached = reached_states(op, start)
+    return [i for i in range(n) if reached[i] and needed[i]]
+
+
+def _times(partial: Variable, tangent: Variable, infinite: bool) -> Variable:
+    """A partial derivative times a tangent, either of which may be zero for want of a dependence.
+
+    It is told whether tangents may be infinite.
+    """
+    if is_constant(tangent, 1):
+        return partial
+    if is_constant(partial, 1):
+        return tangent
+    product = unused_times(tangent, partial, may_be_infinite(partial))
+    if infinite and _may_be_masked(partial):
+        none = of_dtype(vanishing(partial, tangent), product)
+        product = pt.switch(pt.neq(partial, 0), product, none)
+    return product
+
+
+def _may_be_masked(partial: Variable) -> bool:
+    """Whether a partial derivative is zero perhaps because an arm is not taken."""
+    nodes = [v.owner for v in ancestors([partial]) if v.owner is not None]
+    return any(
+        not isinstance(node.op, Elemwise) or isinstance(node.op.scalar_op, Switch) for node in nodes
+    )
