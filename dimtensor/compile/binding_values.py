@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from dimtensor.graph.checking.lengths import bind_relabelled
 from dimtensor.values.admission import check_positions
 from dimtensor.values.data import title_of
 from dimtensor.values.outputs import Labeller
+from dimtensor.values.ports import Reader
 
 # arrays of so many integers are compared
 _FEW = 100_000
@@ -104,6 +105,23 @@ class Frame:
         """
         for limit in self.limits:
             check_positions(arrays[limit.at], limit.length, limit.dim, limit.title)
+
+
+class Repeated(NamedTuple):
+    """The frame of a call, for calls with values like its own."""
+
+    frame: Frame
+    readers: Sequence[Reader]
+
+    def arrays(self, values: Sequence[Any]) -> list[np.ndarray] | None:
+        """The arrays of values that are all like those of the call; else None."""
+        found = []
+        for read, value in zip(self.readers, values, strict=True):
+            array = read(value)
+            if array is None:
+                return None
+            found.append(array)
+        return found
 
 
 class Settled:

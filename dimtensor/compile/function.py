@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dimtensor.backends import backend_of, check_backend
-from dimtensor.compile.binding_values import Frame, Settled, complete
+from dimtensor.compile.binding_values import Frame, Repeated, Settled, complete
+from dimtensor.compile.by_name import is_dataset, named_values, titles
 from dimtensor.compile.code import Code
 from dimtensor.compile.failures import failure, unread
 from dimtensor.compile.pure_functions import Levels
@@ -86,6 +87,7 @@ class CompiledFunction[R](Levels):
         self._names = {
             source.name: at for at, source in enumerate(code.inputs) if source.name is not None
         }
+        self._order = tuple(source.name for source in code.inputs)
         data = [slot for slot in code.program.slots if _is_data(slot.source)]
         self._data_nodes: list[Node] = [slot.source for slot in data]  # type: ignore[misc]
         self._data_binding, self._data = bind_data(
@@ -95,6 +97,7 @@ class CompiledFunction[R](Levels):
         self._settled = Settled()
         self._late_ports = [at for at, port in enumerate(code.ports) if port.late_categories]
         self._frames: dict[tuple, Frame] = {}
+        self._last: Repeated | None = None
         self._grown: dict[tuple, CompiledFunction[R]] = {}
 
     @property
@@ -140,6 +143,17 @@ class CompiledFunction[R](Levels):
             args, kwargs = (), named_values(self._code.inputs, args, kwargs)
         ports = self._code.ports
         values = args if len(args) == len(ports) and not kwargs else self._match(args, kwargs)
+        last = self._last
+        known = None if last is None else last.arrays(values)
+        if last is None or known is None:
+            return self._read_anew(values)
+        last.frame.check_inputs(known)
+        return self, last.frame, known
+
+    def _read_anew(
+        self, values: Sequence[Any]
+    ) -> tuple[CompiledFunction[R], Frame, list[np.ndarray]]:
+        ports = self._code.ports
         readings = [port.read(value) for port, value in zip(ports, values, strict=True)]
         for reading in readings:
             if reading.extra:
@@ -152,6 +166,9 @@ class CompiledFunction[R](Levels):
         for at in self._late_ports:
             arrays[at] = ports[at].look_up(arrays[at], frame.binding)
         frame.check_inputs(arrays)
+        readers = [port.reader(value) for port, value in zip(ports, values, strict=True)]
+        again = [reader for reader in readers if reader is not None]
+        self._last = Repeated(frame, again) if len(again) == len(readers) else None
         return self, frame, arrays
 
     def _match(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
@@ -162,6 +179,8 @@ class CompiledFunction[R](Levels):
         InputError
             If some are missing, unknown, given twice, or too many.
         """
+        if not args and tuple(kwargs) == self._order:
+            return list(kwargs.values())
         inputs = self._code.inputs
         if len(args) > len(inputs):
             plural = "" if len(inputs) == 1 else "s"
@@ -335,40 +354,6 @@ class CompiledFunction[R](Levels):
         from dimtensor.display import function_html
 
         return function_html(self)
-
-
-def is_dataset(value: Any) -> bool:
-    """Whether a value is a Dataset or a DataTree."""
-    return hasattr(type(value), "data_vars")
-
-
-def titles(sources: Sequence[Node | Dim]) -> str:
-    """Names of inputs in messages."""
-    return ", ".join(title_of(source) for source in sources) or "none"
-
-
-def named_values(
-    sources: Sequence[Node | Dim], args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Values by name, of a Dataset that stands for all inputs that it has.
-
-    Raises
-    ------
-    InputError
-        If there are other values by position.
-    """
-    from dimtensor.interop.datasets import values_from
-
-    if len(args) > 1:
-        raise InputError(
-            build_message(
-                f"a {type(args[0]).__name__} gives the values of inputs by name",
-                [("inputs", titles(sources))],
-                "give others by name, too: f(posterior, x=1.0)",
-            )
-        )
-    found = values_from(args[0], [x for x in sources if x.name not in kwargs])
-    return {**{str(source.name): value for source, value in found.items()}, **kwargs}
 
 
 def _rebuilt(

@@ -11,12 +11,11 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dimtensor.compile.by_name import is_dataset, named_values
 from dimtensor.compile.function import (
     CompiledFunction,
     Structure,
     function,
-    is_dataset,
-    named_values,
     node_of,
 )
 from dimtensor.compile.positional import PositionalFunction

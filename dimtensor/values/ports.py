@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,16 +10,16 @@ import numpy as np
 from dimtensor.dims import Binding, Coords, Dim, Dims, dim_labels, dim_set
 from dimtensor.errors import DimError, InputError, LabelError, build_message, listing
 from dimtensor.graph import Node
-from dimtensor.values.admission import admit, label_positions
+from dimtensor.values.admission import admit, in_axis_order, label_positions
 from dimtensor.values.data import title_of
 from dimtensor.values.labelled import (
+    Labelled,
     as_labelled,
     axis_names,
-    indexes_of,
     is_dataarray,
-    labels_of,
     own_names,
 )
+from dimtensor.values.parts import Alike, alike
 
 
 class Reading(NamedTuple):
@@ -43,9 +43,12 @@ class Reading(NamedTuple):
     extra: tuple[str, ...] = ()
 
 
-_Like = tuple[tuple, tuple[int, ...], tuple[tuple[Hashable, Coords], ...]]
-_Order = tuple[tuple[int, ...] | None, tuple[Coords | None, ...] | None]
-_KEPT = 16
+Reader = Callable[[Any], np.ndarray | None]
+"""Gives the array of a value like one that was read; None of any other value."""
+
+_KEPT = 4
+# of more elements that are in another order than the dim, the labels are looked at each time
+_FEW = 65_536
 
 
 class TensorPort:
@@ -58,7 +61,7 @@ class TensorPort:
         The order in which compiled code has the axes.
     """
 
-    __slots__ = ("_dtype", "_orders", "_plain", "dims", "late_categories", "node", "title")
+    __slots__ = ("_alike", "_dtype", "_plain", "dims", "late_categories", "node", "title")
 
     def __init__(self, node: Node, dims: Dims):
         self.node = node
@@ -71,8 +74,8 @@ class TensorPort:
         )
         self._dtype = np.dtype(node.dtype)
         self._plain = categories is None and len(dims) < 2
-        # what DataArrays read before were like, and the order that their axes are put into
-        self._orders: dict[_Like, _Order] = {}
+        # DataArrays that were read before, the last one first, and what they say of labels
+        self._alike: list[tuple[Alike, tuple[Coords | None, ...] | None]] = []
 
     def read(self, value: Any) -> Reading:
         """Read a value.
@@ -92,14 +95,10 @@ class TensorPort:
             return Reading(value, value.shape)
         if type(value) is float and self._plain and not self.dims and self._dtype.kind in "fc":
             return Reading(np.asarray(value, dtype=self._dtype), ())
-        like = None
-        if is_dataarray(value):
-            array = value.data
-            like = self._like(value, array)
-            if like is not None and like in self._orders:
-                order, labels = self._orders[like]
-                array = array if order is None else array.transpose(order)
-                return Reading(ready(array), array.shape, labels)
+        for form, labels in self._alike:
+            known = form.read(value)
+            if known is not None:
+                return Reading(known, known.shape, labels)
         labelled = as_labelled(value, self.dims, self.title)
         if labelled is not None:
             names = own_names(labelled.names, self.dims, self.title)
@@ -113,37 +112,49 @@ class TensorPort:
         )  # fmt: skip
         found = tuple(said.labels(dim) for dim in self.dims)
         labels = found if any_of(found) else None
-        if like is not None:
-            self._remember(like, labels)
+        if is_dataarray(value) and labelled is not None:
+            self._remember(value, labelled, labels)
         return Reading(ready(array), array.shape, labels)
 
-    def _like(self, value: Any, array: Any) -> _Like | None:
-        """Names, lengths and labels of a DataArray; None where its elements are to be looked at."""
-        if (
-            type(array) is not np.ndarray
-            or array.dtype is not self._dtype
-            or self.node.categories is not None
-        ):
-            return None
-        indexes = indexes_of(value)
-        if any(index.nlevels > 1 for index in indexes.values()):
-            return None
-        labels = tuple((name, labels_of(index)) for name, index in indexes.items())
-        return value.dims, array.shape, labels
+    def reader(self, value: Any) -> Reader | None:
+        """What reads values like one that was just read; None where each is looked at anew."""
+        if self._plain and type(value) is np.ndarray:
+            dtype, shape = self._dtype, value.shape
 
-    def _remember(self, like: _Like, said: tuple[Coords | None, ...] | None) -> None:
-        """Keep what a DataArray without errors was like, unless its elements had to be aligned."""
-        names, _, labels = like
-        own_names = axis_names(self.dims)
-        given = dict(labels)
-        for dim in self.dims:
-            own, theirs = dim_labels(dim), given.get(own_names[dim])
-            if own is not None and theirs is not None and not own.same_labels(theirs):
-                return
+            def array(value: Any) -> np.ndarray | None:
+                same = type(value) is np.ndarray and value.dtype is dtype and value.shape == shape
+                return value if same and value.flags.carray else None
+
+            return array if array(value) is value else None
+        if type(value) is float and self._plain and not self.dims and self._dtype.kind in "fc":
+            dtype = self._dtype
+            return lambda value: np.asarray(value, dtype) if type(value) is float else None
+        for form, _ in self._alike:
+            if form.read(value) is not None:
+                return form.read
+        return None
+
+    def _remember(
+        self, value: Any, labelled: Labelled, said: tuple[Coords | None, ...] | None
+    ) -> None:
+        """Keep what a DataArray without errors was like, and where its elements go."""
+        if labelled.values.dtype is not self._dtype or self.node.categories is not None:
+            return
+        own_names, names = axis_names(self.dims), labelled.names
         order = tuple(names.index(own_names[dim]) for dim in self.dims)
-        if len(self._orders) >= _KEPT:
-            self._orders.clear()
-        self._orders[like] = None if order == tuple(range(len(order))) else order, said
+        positions = None
+        for dim in self.dims:
+            own, theirs = dim_labels(dim), labelled.labels.get(own_names[dim])
+            if own is not None and theirs is not None and not own.same_labels(theirs):
+                if value.size > _FEW:
+                    return
+                stored = np.arange(value.size).reshape(value.shape)
+                moved = Labelled(stored, names, labelled.labels, labelled.levels)
+                positions = in_axis_order(moved, self.dims, Binding(), self.title)
+                break
+        form = alike(value, None if order == tuple(range(len(order))) else order, positions)
+        if form is not None:
+            self._alike = [(form, said), *self._alike[: _KEPT - 1]]
 
     def tell(self, reading: Reading, binding: Binding) -> None:
         """Record what a value says of dims.
@@ -224,6 +235,10 @@ class LengthPort:
                     f"declare dt.Dim({self.dim.short!r}) without coords to give it labels at calls",
                 )
             )
+
+    def reader(self, value: Any) -> Reader | None:
+        """A length is looked at each time."""
+        return None
 
     def look_up(self, array: np.ndarray, binding: Binding) -> np.ndarray:
         """Lengths are no labels."""

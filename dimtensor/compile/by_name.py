@@ -1,0 +1,45 @@
+"""Values of inputs by their names, and those names in messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dimtensor.dims import Dim
+from dimtensor.errors import InputError, build_message
+from dimtensor.graph import Node
+from dimtensor.values.data import title_of
+
+
+def is_dataset(value: Any) -> bool:
+    """Whether a value is a Dataset or a DataTree."""
+    return hasattr(type(value), "data_vars")
+
+
+def titles(sources: Sequence[Node | Dim]) -> str:
+    """Names of inputs in messages."""
+    return ", ".join(title_of(source) for source in sources) or "none"
+
+
+def named_values(
+    sources: Sequence[Node | Dim], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Values by name, of a Dataset that stands for all inputs that it has.
+
+    Raises
+    ------
+    InputError
+        If there are other values by position.
+    """
+    from dimtensor.interop.datasets import values_from
+
+    if len(args) > 1:
+        raise InputError(
+            build_message(
+                f"a {type(args[0]).__name__} gives the values of inputs by name",
+                [("inputs", titles(sources))],
+                "give others by name, too: f(posterior, x=1.0)",
+            )
+        )
+    found = values_from(args[0], [x for x in sources if x.name not in kwargs])
+    return {**{str(source.name): value for source, value in found.items()}, **kwargs}
