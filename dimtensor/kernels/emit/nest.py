@@ -37,10 +37,18 @@ from dimtensor.kernels.ir.nodes import (
     Store,
     Var,
 )
-from dimtensor.kernels.passes import lazy_calls, strip_mining, totals, unroll_and_jam
+from dimtensor.kernels.native.functions.elementary import has_vectors
+from dimtensor.kernels.passes import (
+    lazy_calls,
+    logarithm_sums,
+    strip_mining,
+    totals,
+    unroll_and_jam,
+)
 from dimtensor.kernels.plan.plan import UnsupportedGraph
 from dimtensor.kernels.rules.elementwise import Index, Place, counter
 from dimtensor.kernels.rules.scalars import combine, identity
+from dimtensor.settings import settings
 
 if TYPE_CHECKING:
     from dimtensor.kernels.emit.emitter import Emitter
@@ -94,6 +102,7 @@ class Nest:
         self._level = self._rounds = 0  # of the loops outside of blocks
         self._is_wide = False  # whether the innermost loop is written in vectors
         self._afterwards: list[Statement] = []
+        self._logs = logarithm_sums.Opened(self._blocks, emitter.fresh)
         self._places: dict[Variable, Place] = {}
         self._reused: set[str] = set()
 
@@ -269,6 +278,8 @@ class Nest:
         names = frozenset(line.name for line in inner if line.name is not None)
         for sink in self.sinks:
             self._provide(sink, order, names)
+        if self._opens_sums(inner, order, names):
+            self._logs.defined = logarithm_sums.definitions(inner)
         inner = lazy_calls.on_demand(inner, self._named_by_sinks())
         for line in inner:
             line.is_load = _is_load(line) and line.uses.isdisjoint(names | self._reused)
@@ -276,8 +287,11 @@ class Nest:
             statement = self._sink_line(sink, order, level, before, after)
             if statement is not None:
                 inner.append(strip_mining.Line(statement, self._is_serial(sink, names)))
+        inner = [line for line in inner if line.name not in self._logs.gone]
+        inner += [strip_mining.Line(each) for each in self._logs.numbers]
+        self.e.early += self._logs.arrays
         own = self._blocks if self._level == depth else totals.Blocks()
-        self._is_wide = bool(depth) and self._is_for_lanes(inner)
+        self._is_wide = bool(depth) and not self._logs.numbers and self._is_for_lanes(inner)
         if self._is_wide:
             inner = strip_mining.with_results_early(inner, frozenset(self._reused))
             before[depth] += [line.statement for line in inner]
@@ -311,7 +325,11 @@ class Nest:
 
     def _unroll(self, order: list[str], level: Level, before: Lists, after: Lists) -> None:
         """Write the two innermost loops several rounds at a time, if those share an array."""
-        if len(order) < 2 or any(sink.kind == "scatter" for sink in self.sinks):
+        if (
+            len(order) < 2
+            or any(sink.kind == "scatter" for sink in self.sinks)
+            or self._logs.numbers
+        ):
             return
         lengths = self.e.loop_lengths[order[-2]], self.e.loop_lengths[order[-1]]
         reduced = [sink.kept for sink in self.sinks if sink.kind == "reduce"]
@@ -387,7 +405,9 @@ class Nest:
             part = self._parts[key] = Var(fresh("a"), sink.dtype)
             self._blocks.add(part)
             if self._level == len(order):
-                line = Accumulate("+", part, sink.value)
+                others = [each.value for each in self.sinks if each.value != sink.value]
+                others += [place for each in self.sinks for place in each.index]
+                line = self._logs.added(part, sink.value, [each.uses for each in others])
             else:
                 if key not in self._partials:
                     self._partials[key] = Var(fresh("a"), sink.dtype)
@@ -401,6 +421,17 @@ class Nest:
         after[deepest] += end
         self._store_total(sink, total, deepest, order, after)
         return line
+
+    def _opens_sums(
+        self, inner: Sequence[strip_mining.Line], order: Sequence[str], names: Names
+    ) -> bool:
+        """Whether sums of logarithms in the innermost loop are worth opening."""
+        length = known(self.e.loop_lengths[order[-1]]) if order else 0
+        if self._level != len(order) or (length is not None and length < logarithm_sums.FEWEST):
+            return False
+        is_serial = any(self._is_serial(sink, names) for sink in self.sinks)
+        is_wide = strip_mining.is_long(inner) or (not is_serial and self._is_for_lanes(inner))
+        return not is_wide and has_vectors("log") and settings().native != "off"
 
     def _levels(
         self, order: list[str], before: Lists, after: Lists, at: int = 0

@@ -136,7 +136,10 @@ def write(
     buffers = {number: Array(fresh("b"), _target(lines[number]).dtype, 1) for number in stored}
     made: list[Statement] = [Allocate(each, (integer(STRIP),)) for each in buffers.values()]
     position = op("+", start, at)
-    values, positions = {counter.name: position}, {counter.name: cast(position, "uint64")}
+    values: dict[str, Expression] = {counter.name: position}
+    positions: dict[str, Expression] = {counter.name: cast(position, "uint64")}
+    if blocks.at is not None:
+        values[blocks.at.name] = positions[blocks.at.name] = at
     inside: list[Statement] = [
         Assign(count, op("min", integer(STRIP), op("-", length, start))),
         *blocks.head,
@@ -152,6 +155,7 @@ def write(
             else:
                 body.append(Assign(_target(line), Load(buffers[number], (at,))))
         inside.append(For(at, count, tuple(body)))
+    inside += blocks.at_the_end(count)
     return For(start, length, (*inside, *blocks.tail), ZERO, STRIP), made
 
 

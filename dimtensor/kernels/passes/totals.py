@@ -24,6 +24,7 @@ from dimtensor.kernels.ir.nodes import (
     Statement,
     Var,
 )
+from dimtensor.kernels.ir.walk import replaced
 
 BLOCK = 1024
 _WIDE = "float64"
@@ -54,17 +55,26 @@ def levels(lengths: Sequence[Expression]) -> tuple[int, int]:
 
 @dataclass
 class Blocks:
-    """What stands around the loops of a block: sums in it start from 0, and go into totals."""
+    """What stands around the loops of a block: sums in it start from 0, and go into totals.
+
+    What is left for the end of a block lies in arrays, at the position in the block (`at`).
+    """
 
     head: list[Statement] = field(default_factory=list)
     tail: list[Statement] = field(default_factory=list)
     first: list[tuple[Statement, Sequence[Statement]]] = field(default_factory=list)
+    at: Var | None = None
+    last: list[Callable[[Expression], Sequence[Statement]]] = field(default_factory=list)
 
     def add(self, part: Var) -> None:
         """A sum of a block."""
         start = Assign(part, zero(part.dtype))
         if start not in self.head:
             self.head.append(start)
+
+    def at_the_end(self, count: Expression) -> list[Statement]:
+        """What is left to do of a block of so many rounds."""
+        return [statement for each in self.last for statement in each(count)]
 
     def into(
         self, name: Var, part: Var, fresh: Callable[[str], str], starts_here: bool
@@ -120,6 +130,10 @@ def loop(
         return For(counter, length, tuple(body), is_wide=is_wide)
     start = Var(fresh("j"), "int64")
     stop = op("min", op("+", start, integer(rounds)), length)
+    if blocks.at is not None:
+        place = {blocks.at.name: op("-", counter, start)}
+        body = [replaced(each, place) for each in body]
     block = For(counter, stop, tuple(body), start, is_wide=is_wide)
-    inside = (*blocks.head, block, *blocks.taken_in(start))
+    end = blocks.at_the_end(op("-", stop, start))
+    inside = (*blocks.head, block, *end, *blocks.taken_in(start))
     return For(start, length, inside, step=rounds)

@@ -1,0 +1,122 @@
+"""Sums of logarithms as logarithms of products: as exact as one logarithm after the other."""
+
+import math
+from decimal import Decimal, localcontext
+
+import numpy as np
+import pytensor
+import pytensor.tensor as pt
+import pytest
+
+from dimtensor.kernels.compiler import compile_kernel
+from dimtensor.kernels.native.functions.elementary import has_vectors
+from tests.kernels.interpret import interpreted
+
+pytestmark = pytest.mark.skipif(
+    not has_vectors("log"), reason="without fused multiply-add there are no such products"
+)
+rng = np.random.default_rng(0)
+x, y = pt.dvector("x"), pt.dvector("y")
+codes = pt.lvector("codes")
+N = 2500
+
+
+def exact(numbers):
+    """The sum of logarithms, and that of their sizes, in decimal numbers of 50 digits."""
+    with localcontext() as context:
+        context.prec = 50
+        logs = [Decimal(float(v)).ln() for v in numbers]
+        return float(sum(logs)), float(sum(map(abs, logs)))
+
+
+NUMBERS = {
+    "near 1": 1 + 1e-12 * rng.normal(size=N),
+    "just above 1": 1 + 2.0**-45 * rng.random(N),
+    "below 1": rng.random(N),
+    "of many sizes": np.exp(15 * rng.normal(size=N)),
+    "too large for products": np.exp(150 * rng.normal(size=N)),
+    "one block of two is": np.where(np.arange(N) == 1500, 1e-300, rng.random(N) + 0.5),
+}
+
+
+@pytest.fixture(scope="module")
+def native():
+    kernel = compile_kernel([x], [pt.log(x).sum()])
+    assert kernel.native is not None
+    assert kernel.source.count("np.log(") == 2  # of products, and one by one
+    function = kernel.native.bind()
+    return lambda values: float(function(values)[0])
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", NUMBERS)
+def test_no_digits_are_lost(native, name):
+    numbers = NUMBERS[name]
+    total, size = exact(numbers)
+    assert abs(native(numbers) - total) <= 2e-16 * size
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("length", [0, 1, 7, 8, 9, 1023, 1024, 1025, 2048])
+def test_lengths_around_those_of_products_and_blocks(native, length):
+    numbers = rng.random(length) + 0.5
+    np.testing.assert_allclose(native(numbers), math.fsum(np.log(numbers)), rtol=1e-14, atol=1e-14)
+
+
+SPECIAL = [0.0, -0.0, 5e-324, 1e-310, 1e308, np.inf, -np.inf, np.nan, -1.0, -5e-324, 2.0**-100]
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("first", SPECIAL)
+@pytest.mark.parametrize("second", [0.0, np.inf, np.nan, -1.0, 1e308, 5e-324, 0.5])
+def test_every_number(native, first, second):
+    numbers = np.full(100, 2.0)
+    numbers[[3, 60]] = first, second
+    with np.errstate(all="ignore"):
+        wanted = np.log(numbers).sum()
+    np.testing.assert_allclose(native(numbers), wanted, rtol=1e-14, atol=2e-12)
+
+
+shifted = y + pt.log(x * x)
+safe = pt.switch(pt.eq(x, 0), -np.inf, pt.log(pt.switch(pt.eq(x, 0), 1.0, x)))
+PROGRAMS = {
+    "a logarithm and more": [shifted.sum()],
+    "of zero": [(y + safe).sum(), (1 / pt.switch(pt.eq(x, 0), 1.0, x)).sum()],
+    "two sums": [pt.log(x).sum(), pt.log(y * y).sum()],
+    "with a gradient": [
+        total := (y * y + pt.log(x + y * y)).sum(),
+        *pytensor.grad(total, [x, y]),
+    ],
+    "in strips": [
+        (pt.log(x * y * y) + y).sum(),
+        pt.inc_subtensor(pt.zeros(5)[codes], x * y * y),
+    ],
+    "a matrix": [pt.log(pt.exp(x)[:, None] + y[:300][None, :] ** 2).sum(), (x * x).sum()],
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("zero", [False, True])
+def test_programs(name, zero):
+    outputs = PROGRAMS[name]
+    given = {x: rng.random(700) + 0.1, y: rng.normal(size=700), codes: rng.integers(5, size=700)}
+    given[x][5] = 0.0 if zero else 1.0
+    found = set(pytensor.graph.traversal.graph_inputs(outputs))
+    inputs = [v for v in given if v in found]
+    kernel = interpreted(inputs, outputs)
+    arrays = [given[v] for v in inputs]
+    by_pytensor = pytensor.function(inputs, outputs, mode="FAST_COMPILE")
+    with np.errstate(all="ignore"):
+        for one, other in zip(kernel(*arrays), by_pytensor(*arrays), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-12)
+    assert "np.log(b" in kernel.source
+
+
+@pytest.mark.parametrize(
+    "outputs",
+    [[pt.log(x).sum(), pt.log(x)], [pt.log(x).max()], [pt.log(pt.dvector("x", shape=(63,))).sum()]],
+    ids=["stored", "no sum", "short"],
+)
+def test_what_is_left_as_it_is(outputs):
+    inputs = list(pytensor.graph.traversal.explicit_graph_inputs(outputs))
+    assert "np.log(b" not in interpreted(inputs, outputs).source
