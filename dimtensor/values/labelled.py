@@ -136,11 +136,19 @@ def as_labelled(value: Any, dims: Dims, source: str) -> Labelled | None:
 
 
 def indexes_of(value: Any) -> dict[Hashable, Any]:
-    """The pandas indexes of the axes of a DataArray that have one."""
+    """The pandas indexes of the axes of a DataArray that have labels.
+
+    Labels are labels without an index, too, such as those of a file that was opened without.
+    """
     if not len(value.coords):  # soon asked, where the indexes are not soon made
         return {}
-    indexes = value.xindexes
-    return {name: indexes[name].to_pandas_index() for name in value.dims if name in indexes}
+    found, indexes, coords = {}, value.xindexes, value.coords
+    for name in value.dims:
+        if name in indexes:
+            found[name] = indexes[name].to_pandas_index()
+        elif name in coords:
+            found[name] = coords[name].variable.to_index()
+    return found
 
 
 def labels_of(index: Any) -> Coords:
@@ -335,9 +343,10 @@ def as_array(value: Any, source: str) -> np.ndarray:
 def dims_of(value: Any) -> Dims:
     """Dims with the names and labels of a labelled value."""
     if is_dataarray(value):
+        labels = indexes_of(value)
         return tuple(
-            Dim(str(key), coords=value.indexes[key])
-            if key in value.indexes
+            Dim(str(key), coords=labels[key])
+            if key in labels
             else Dim(str(key), length=value.sizes[key])
             for key in value.dims
         )

@@ -45,7 +45,7 @@ class Alike:
     """
 
     __slots__ = (
-        "_dims", "_dtype", "_indexes", "_kind", "_order", "_positions", "_shape",
+        "_dims", "_dtype", "_indexes", "_kind", "_order", "_positions", "_shape", "_unlabelled",
     )  # fmt: skip
 
     def __init__(
@@ -58,6 +58,7 @@ class Alike:
         self._kind = type(value)
         self._dims, self._shape, self._dtype = value.dims, value.shape, value.dtype
         self._indexes = indexes
+        self._unlabelled = frozenset(value.dims) - {name for name, _ in indexes}
         self._order, self._positions = order, positions
 
     def read(self, value: Any) -> np.ndarray | None:
@@ -79,6 +80,8 @@ class Alike:
         for name, index in indexes:
             if name not in given or getattr(given[name], "index", None) is not index:
                 return None
+        if self._unlabelled and not self._unlabelled.isdisjoint(value._coords):
+            return None  # labels without an index
         if self._positions is not None:
             return array.take(self._positions)
         if self._order is not None:
@@ -105,6 +108,8 @@ def alike(
     if not (_is_known(type(value)) and _is_known(type(value.variable))):
         return None
     indexes = value._indexes
+    if any(name in value._coords and name not in indexes for name in value.dims):
+        return None
     if any(type(x).__name__ != "PandasIndex" or x.index.nlevels > 1 for x in indexes.values()):
         return None
     return Alike(value, tuple((name, x.index) for name, x in indexes.items()), order, positions)

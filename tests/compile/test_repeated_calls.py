@@ -252,3 +252,21 @@ def test_classes_of_others_are_looked_at_each_time():
     f = dt.function([x], x * 2.0, backend="python")
     for _ in range(2):
         assert f(given).values.tolist() == [2.0, 2.0, 2.0]
+
+
+def test_labels_without_an_index_are_labels():
+    """As those of a file that xarray opened without making indexes."""
+    f, whole, other = two(), value(1), value(2)
+    without = value(3, a="zxy").drop_indexes("a")
+    for first, second in [(whole, other), (without, other), (without, without), (whole, other)]:
+        indexed = [v if "a" in v.indexes else v.set_xindex("a") for v in (first, second)]
+        same(f(first, second), *indexed)
+    late = dt.tensor("late", dims=LATE)
+    g = dt.function([late], late * 2.0, backend="python")
+    plain = xr.DataArray([1.0, 2.0], dims="late")
+    for labels in (None, [3, 4], [5, 6], None):
+        given = plain if labels is None else plain.assign_coords(late=labels).drop_indexes("late")
+        assert list(g(given).coords.get("late", [])) == ([0, 1] if labels is None else labels)
+    assert dt.data(without.isel(b=0)).dims[0].coords.tolist() == ["z", "x", "y"]
+    with pytest.raises(dt.LabelError, match="a"):
+        f(whole, value(3).assign_coords(a=["x", "y", "w"]).drop_indexes("a"))
