@@ -21,15 +21,17 @@ _POSTERIOR = "posterior"
 def as_dataset(value: Any) -> xr.Dataset:
     """A Dataset, or that of a DataTree: its group ``posterior`` where it has one.
 
+    All labels of dims have an index, which files may be opened without.
+
     Raises
     ------
     InputError
         If a DataTree has neither this group nor variables of its own.
     """
     if not hasattr(value, "children"):
-        return value
+        return _indexed(value)
     if _POSTERIOR in value.children:
-        return value[_POSTERIOR].to_dataset()
+        return _indexed(value[_POSTERIOR].to_dataset())
     own = value.to_dataset()
     if not own.data_vars:
         raise InputError(
@@ -39,7 +41,14 @@ def as_dataset(value: Any) -> xr.Dataset:
                 "pass one of its groups: tree['group']",
             )
         )
-    return own
+    return _indexed(own)
+
+
+def _indexed(dataset: xr.Dataset) -> xr.Dataset:
+    for dim in dataset.dims:
+        if dim in dataset.coords and dim not in dataset.indexes:
+            dataset = dataset.set_xindex(dim)
+    return dataset
 
 
 def values_from(dataset: Any, sources: Iterable[Node | Dim]) -> dict[Node | Dim, Any]:

@@ -74,6 +74,8 @@ def test_lengths_and_labels_of_dims_come_with_a_dataset():
     assert found.coords["late"].values.tolist() == ["p", "q"]
     f = dt.function([mu, late], mu + dt.arange(late), backend="python")
     assert f(dataset).values.tolist() == [1.0, 2.0]
+    without = dataset.drop_indexes("late")
+    xr.testing.assert_identical(f(without), f(dataset))
     bare = xr.Dataset({"mu": 1.0, "other": ("late", [1.0, 2.0, 3.0])})
     assert f(bare).values.tolist() == [1.0, 2.0, 3.0]
 
