@@ -1,0 +1,84 @@
+"""Sums of products of a matrix and a vector become products of XLA's library."""
+
+import numpy as np
+import pytensor.tensor as pt
+import pytest
+from pytensor.graph.fg import FunctionGraph
+from pytensor.tensor.elemwise import DimShuffle
+from pytensor.tensor.math import Dot
+
+from dimtensor.backends.jax import compile_positional
+from dimtensor.backends.jax.products import into_products
+from tests.optional import jax
+
+N, K = 400, 20
+
+
+def matrix(n=N, k=K, dtype="float64"):
+    return pt.tensor("x", dtype=dtype, shape=(n, k))
+
+
+def vector(n, name="v", dtype="float64"):
+    return pt.tensor(name, dtype=dtype, shape=(n,))
+
+
+def ops_after(inputs, outputs):
+    graph = FunctionGraph(inputs, outputs, clone=True)
+    into_products(graph)
+    return {type(node.op) for node in graph.toposort()}
+
+
+X, OVER_K, OVER_N = matrix(), vector(K), vector(N)
+SUMS = {
+    "rows": ([X, OVER_K], (X * OVER_K).sum(1)),
+    "rows turned": ([X, OVER_K], (OVER_K * X).sum(axis=-1)),
+    "columns": ([X, OVER_N], (X * OVER_N[:, None]).sum(0)),
+    "columns turned": ([X, OVER_N], (OVER_N.dimshuffle(0, "x") * X).sum(0)),
+}
+LEFT = {
+    "few": ([matrix(20, 20), OVER_K], lambda x, v: (x * v).sum(1)),
+    "unknown": ([matrix(None), OVER_K], lambda x, v: (x * v).sum(1)),
+    "column": ([matrix(5000, 1), vector(1)], lambda x, v: (x * v).sum(1)),
+    "float32": ([matrix(dtype="float32"), vector(K, dtype="float32")], lambda x, v: (x * v).sum(1)),
+    "of rows": ([X, OVER_K], lambda x, v: (x * v).sum(0)),
+    "everything": ([X, OVER_K], lambda x, v: (x * v).sum()),
+    "quotients": ([X, OVER_K], lambda x, v: (x / v).sum(1)),
+    "two matrices": ([X, matrix()], lambda x, y: (x * y).sum(1)),
+}
+
+
+@pytest.mark.parametrize("case", SUMS)
+def test_sums_that_are_products(case):
+    inputs, total = SUMS[case]
+    assert ops_after(inputs, [total]) == {Dot, DimShuffle}
+
+
+@pytest.mark.parametrize("case", LEFT)
+def test_sums_that_stay(case):
+    inputs, total = LEFT[case]
+    assert Dot not in ops_after(inputs, [total(*inputs)])
+
+
+def test_terms_that_are_used_otherwise_stay():
+    terms = X * OVER_K
+    assert Dot not in ops_after([X, OVER_K], [terms.sum(1), pt.exp(terms)])
+
+
+@pytest.mark.compiled
+def test_values_and_derivatives():
+    rng = np.random.default_rng(0)
+    x, v, w = rng.normal(size=(N, K)), rng.normal(size=K), rng.normal(size=N)
+    x[3, 4], v[4] = np.inf, 0.0
+    x[5, 5], x[7, 1] = np.nan, -np.inf
+    outputs = [(X * OVER_K).sum(1), (OVER_N[:, None] * X).sum(0)]
+    executable = compile_positional([X, OVER_K, OVER_N], outputs, True)
+    found = executable.call(x, v, w)
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_allclose(found[0], (x * v).sum(1), rtol=1e-12, atol=1e-13)
+        np.testing.assert_allclose(found[1], (x * w[:, None]).sum(0), rtol=1e-12, atol=1e-13)
+    x = rng.normal(size=(N, K))
+    with jax.enable_x64(True):
+        slopes = jax.grad(lambda v: executable.raw(x, v, w)[0] @ w)(v)
+        many = jax.vmap(lambda v: executable.raw(x, v, w)[0])(np.stack([v, 2 * v]))
+    np.testing.assert_allclose(slopes, x.T @ w, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(many, np.stack([x @ v, 2 * x @ v]), rtol=1e-12, atol=1e-13)
