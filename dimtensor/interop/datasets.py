@@ -47,7 +47,7 @@ def as_dataset(value: Any) -> xr.Dataset:
 def _indexed(dataset: xr.Dataset) -> xr.Dataset:
     for dim in dataset.dims:
         if dim in dataset.coords and dim not in dataset.indexes:
-            dataset = dataset.set_xindex(dim)
+            dataset = dataset.set_xindex([dim])
     return dataset
 
 
