@@ -59,6 +59,7 @@ def _add_with_regions(nodes: Iterable[Node], found: dict[Node, None]) -> None:
         if node in found:  # a body may be met in many others
             continue
         for region in KINDS[node.kind].regions(node.attrs):
-            # not all that is bound is used
-            _add_with_regions(toposort([*region.bound, *region.outputs]), found)
+            ends = [*region.bound, *region.outputs]  # not all that is bound is used
+            if not all(each in found for each in ends):
+                _add_with_regions(toposort(ends), found)
         found[node] = None

@@ -44,17 +44,21 @@ def length_requirements(outputs: Iterable[Node]) -> list[Requirement]:
     whose number only the run tells, lowered code asks: ``Lowering.is_late``.
     """
     found: dict[Requirement, None] = {}
-    todo: list[tuple[Iterable[Node], Dims, bool]] = [(toposort(outputs), (), True)]
+    todo: list[tuple[tuple[Node, ...], Dims, bool]] = [(tuple(outputs), (), True)]
+    seen = set()  # derivatives are nodes of the same body, one for each result
     while todo:
-        nodes, around, runs = todo.pop()
-        for node in nodes:
+        here = below, around, runs = todo.pop()
+        if here in seen:
+            continue
+        seen.add(here)
+        for node in toposort(below):
             for one in KINDS[node.kind].requirements(node):
                 if not _satisfied(one) and (runs or node.kind not in _ASKED_BY_CODE):
                     found[one._replace(beside=(*one.beside, *around))] = None
             over = (node.attrs.over,) if node.kind == "loop" and node.attrs.over else ()
             inside = runs and node.kind != "cond" and not any(map(depends_on_mask, over))
             todo += [
-                (toposort([*region.bound, *region.outputs]), (*around, *over), inside)
+                ((*region.bound, *region.outputs), (*around, *over), inside)
                 for region in KINDS[node.kind].regions(node.attrs)
             ]
     return list(found)
