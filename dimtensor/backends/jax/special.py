@@ -78,6 +78,7 @@ def _translations() -> dict[type, Callable[[Any, Translate], Callable[..., Any]]
         Complex: always(_complex),
         LogNdtr: made(_log_ndtr),
         RoundHalfAwayFromZero: always(_round_away),
+        scalars.Softplus: always(_softplus),
         Vanishing: always(_zero),
         Composite: lambda op, translate: graph_function(op.fgraph, translate),
         ScalarLoop: lambda op, translate: _elementwise_loop(
@@ -127,6 +128,18 @@ def _log_ndtr() -> Callable[..., Any]:
         return value, t * slope / scaled(-x * jnp.asarray(np.sqrt(0.5), x.dtype))
 
     return log_ndtr
+
+
+def _softplus(x: Any) -> Any:
+    """With one exponential, of what is not positive: XLA vectorises it for any number alike.
+
+    Both branches have the derivatives of the whole, at zero too.
+    """
+    import jax.numpy as jnp
+
+    x = jnp.asarray(x, jnp.result_type(x, float))
+    above = x >= 0
+    return jnp.where(above, x, 0) + jnp.log1p(jnp.exp(jnp.where(above, -x, x)))
 
 
 def _round_away(x: Any) -> Any:
