@@ -364,8 +364,13 @@ class _Parts:
         part = self._operand(
             value, {axis - gap: where for axis, where in at.items() if axis >= gap}
         )
-        left = [length for axis, length in enumerate(lengths) if axis not in at]
-        return pt.alloc(part, *left) if left else part
+        left = [axis for axis in range(len(lengths)) if axis not in at]
+        if not left:
+            return part
+        # PyTensor would work out the lengths that the node knows
+        of = node.outputs[0].type
+        out = TensorType(of.dtype, [of.shape[axis] for axis in left])
+        return Apply(node.op, [part, *(lengths[axis] for axis in left)], [out()]).outputs[0]
 
     def by_group(self, node: Apply) -> Variable:
         """What is added up by group along other axes, as an array."""
