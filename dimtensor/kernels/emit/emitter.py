@@ -127,7 +127,7 @@ class Emitter:
         arguments += [
             Array(constant, data.dtype.name, data.ndim) for constant, data in self.constants
         ]
-        lines = in_strips(self.lines, self.fresh)
+        lines = in_strips(self.lines, results, self.fresh)
         return Function(name, tuple(arguments), tuple(lines), results)
 
     def source(self, name: str = "kernel") -> str:

@@ -107,11 +107,11 @@ def _replace(graph: FunctionGraph, parts: ScanGraph, reason: str) -> None:
 
 
 def _absorb(graph: FunctionGraph, node: Apply, cheap: bool) -> bool:
-    traces = {
+    traces = [
         out
         for out in node.op.split_outputs(node.outputs).traces
         if out.type.ndim == 1 and out.type.dtype == "float64"
-    }
+    ]
     if not traces:
         return False
     own = set(node.outputs)
@@ -135,7 +135,7 @@ def _absorb(graph: FunctionGraph, node: Apply, cheap: bool) -> bool:
     return True
 
 
-def _sums_of(graph: FunctionGraph, traces: set[Variable], cheap: bool) -> list[Variable]:
+def _sums_of(graph: FunctionGraph, traces: list[Variable], cheap: bool) -> list[Variable]:
     """Sums over all steps of what is computed of some traces, and has one number for each step."""
     found: dict[Variable, None] = {}
     stack = list(traces)

@@ -2,25 +2,30 @@
 
 A step of a scan waits for the one before it, and the processor has time for other things. So loops
 over all steps that follow a scan of numbers, and compute elements from its traces at the same
-position, run in strips: some steps, then the elements of these steps.
+position, run in strips: some steps, then the elements of these steps. Sums of such elements, which
+are taken block by block, go along, too. Arrays that only these loops use are as long as a strip.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple, TypeGuard
 
 from dimtensor.kernels.ir.make import ONE, ZERO, integer, known, op
 from dimtensor.kernels.ir.nodes import (
+    Accumulate,
     Allocate,
     Array,
     Assign,
     Body,
+    Call,
     Carry,
     Expression,
     For,
     Load,
     Names,
+    Op,
     Statement,
     Store,
     Var,
@@ -53,12 +58,16 @@ class _Scan(NamedTuple):
     written: Names
 
 
-def in_strips(statements: Sequence[Statement], fresh: Callable[[str], str]) -> list[Statement]:
+def in_strips(
+    statements: Sequence[Statement], results: Sequence[Expression], fresh: Callable[[str], str]
+) -> list[Statement]:
     """Statements of a function, with scans and the loops that go along with them put together.
 
     Parameters
     ----------
     statements : sequence of Statement
+    results : sequence of Expression
+        What the function returns.
     fresh : callable
         Gives a name that begins as it is told to.
     """
@@ -69,11 +78,17 @@ def in_strips(statements: Sequence[Statement], fresh: Callable[[str], str]) -> l
         at += 1
         scan = _scan_of(each)
         if scan is not None:
-            before, loops, count = _followers(scan, statements[at:])
-            at += count
-            if loops:
-                found += before
-                each = _put_together(scan, loops, fresh)
+            before, loops, count, scan = _followers(scan, statements[at:])
+            more, block, further = _sums(scan, statements[at + count :])
+            at += count + further
+            if loops or block is not None:
+                found += [*before, *more]
+                each, start = _put_together(scan, loops, block, fresh)
+                if scan.forward:
+                    later = frozenset().union(
+                        *(one.uses for one in statements[at:]), *(one.uses for one in results)
+                    )
+                    found, each = _shortened(found, each, scan, start, later)
         found.append(each)
     return found
 
@@ -95,7 +110,9 @@ def _scan_of(statement: Statement) -> _Scan | None:
     )  # fmt: skip
 
 
-def _followers(scan: _Scan, after: Sequence[Statement]) -> tuple[list[Statement], list[For], int]:
+def _followers(
+    scan: _Scan, after: Sequence[Statement]
+) -> tuple[list[Statement], list[For], int, _Scan]:
     """Definitions that have to stand before a scan, loops that go along, and how many these are."""
     before: list[Statement] = []
     loops: list[For] = []
@@ -119,10 +136,53 @@ def _followers(scan: _Scan, after: Sequence[Statement]) -> tuple[list[Statement]
             )
         else:
             break
-    return before, loops, count
+    return before, loops, count, scan
 
 
-def _goes_along(loop: For, scan: _Scan, made: Collection[str]) -> bool:
+def _sums(scan: _Scan, after: Sequence[Statement]) -> tuple[list[Statement], For | None, int]:
+    """The same of a loop over blocks of rounds, whose sums go into totals."""
+    before: list[Statement] = []
+    made: set[str] = set()
+    for number, each in enumerate(after, start=1):
+        if isinstance(each, (Assign, Allocate)):
+            if each.uses & (scan.defined | scan.written):
+                break
+            before.append(each)
+            made.add(each.defines)
+        else:
+            if isinstance(each, For) and scan.forward and _is_in_blocks(each, scan, made):
+                return before, each, number
+            break
+    return [], None, 0
+
+
+def _is_in_blocks(loop: For, scan: _Scan, made: Collection[str]) -> bool:
+    """Whether a loop over blocks adds up, or stores, what goes along with a scan.
+
+    What is done with a block before and after its rounds uses nothing of the scan.
+    """
+    inside = [each for each in loop.body if _are_rounds(each, loop)]
+    if loop.step == 1 or len(inside) != 1 or loop.start != ZERO or loop.is_wide:
+        return False
+    if loop.stop != scan.loop.stop or loop.uses & scan.defined:
+        return False
+    (rounds,) = inside
+    rest = [each for each in loop.body if each is not rounds]
+    until = op("min", op("+", loop.counter, integer(loop.step)), loop.stop)
+    if rounds.stop != until or any(each.uses & scan.written for each in rest):
+        return False
+    at = op("-", rounds.counter, loop.counter)
+    return _goes_along(replace(rounds, start=ZERO, stop=loop.stop), scan, made, at)
+
+
+def _are_rounds(statement: Statement, block: For) -> TypeGuard[For]:
+    """Whether a statement in a loop over blocks is the loop over the rounds of a block."""
+    return isinstance(statement, For) and statement.start == block.counter
+
+
+def _goes_along(
+    loop: For, scan: _Scan, made: Collection[str], at: Expression | None = None
+) -> bool:
     """Whether each round needs only what is done when the step of its number is.
 
     It stores to arrays that were made after the scan: no other array is a view of these.
@@ -132,12 +192,13 @@ def _goes_along(loop: For, scan: _Scan, made: Collection[str]) -> bool:
     if loop.stop != scan.loop.stop or loop.uses & scan.defined:
         return False
     for each in loop.body:
-        if not isinstance(each, (Assign, Store)):
+        is_sum = isinstance(each, Accumulate) and isinstance(each.target, Var)
+        if not is_sum and not isinstance(each, (Assign, Store)):
             return False
         if isinstance(each, Store):
             name = each.target.array.name
             is_new = name in made and name not in scan.uses
-            if not is_new or each.target.index[0] != loop.counter:
+            if not is_new or each.target.index[0] not in (loop.counter, at):
                 return False
         if not all(_is_at(read, loop.counter, scan.written) for read in each.reads):
             return False
@@ -163,13 +224,85 @@ def _written(body: Body) -> Names:
     return frozenset(each.target.array.name for each in body if isinstance(each, Store))
 
 
-def _put_together(scan: _Scan, loops: Sequence[For], fresh: Callable[[str], str]) -> For:
-    """A loop over strips: some steps, and the rounds of the other loops at their positions."""
+def _put_together(
+    scan: _Scan, loops: Sequence[For], block: For | None, fresh: Callable[[str], str]
+) -> tuple[For, Var]:
+    """A loop over strips: some steps, and the rounds of the other loops at their positions.
+
+    It comes with the variable that says where a strip starts. Strips are parts of blocks.
+    """
     n, start, stop = scan.loop.stop, Var(fresh("j"), "int64"), Var(fresh("m"), "int64")
     low, high = (start, stop) if scan.forward else (op("-", n, stop), op("-", n, start))
-    body = (
-        Assign(stop, op("min", op("+", start, integer(STEPS)), n)),
-        For(scan.loop.counter, stop, scan.loop.body, start, is_scan=True),
-        *(For(loop.counter, high, loop.body, low) for loop in loops),
-    )
-    return For(start, n, body, step=STEPS)
+    steps = For(scan.loop.counter, stop, scan.loop.body, start, is_scan=True)
+    along = [For(loop.counter, high, loop.body, low) for loop in loops]
+    if block is None:
+        until = Assign(stop, op("min", op("+", start, integer(STEPS)), n))
+        return For(start, n, (until, steps, *along), step=STEPS), start
+    end = Var(fresh("m"), "int64")
+    body: list[Statement] = []
+    for each in block.body:
+        if _are_rounds(each, block):
+            body.append(Assign(end, each.stop))
+            until = Assign(stop, op("min", op("+", start, integer(STEPS)), end))
+            rounds = For(each.counter, stop, each.body, start)
+            inside = (until, steps, *along, rounds)
+            body.append(For(start, end, inside, block.counter, STEPS))
+        else:
+            body.append(each)
+    return replace(block, body=tuple(body)), start
+
+
+def _shortened(
+    before: list[Statement], strips: For, scan: _Scan, start: Var, later: Names
+) -> tuple[list[Statement], For]:
+    """Arrays that nothing else uses as long as a strip, with positions from its start."""
+    others = later.union(*(each.uses for each in before if not isinstance(each, Allocate)))
+    reads = [each for step in scan.loop.body for each in step.reads]
+    short: dict[str, Array] = {}
+    for each in before:
+        if isinstance(each, Allocate) and each.shape == (scan.loop.stop,) and each.start is None:
+            name = each.array.name
+            alone = frozenset({name})
+            if name in scan.written and name not in others:
+                if all(_is_at(read, scan.loop.counter, alone) for read in reads):
+                    short[name] = each.array
+    if not short:
+        return before, strips
+    length = (integer(STEPS),)
+    made = [
+        replace(each, shape=length)
+        if isinstance(each, Allocate) and each.array.name in short
+        else each
+        for each in before
+    ]
+    return made, _moved(strips, short, start)
+
+
+def _moved[S: Statement](statement: S, arrays: Mapping[str, Array], start: Var) -> S:
+    """A statement that looks for elements of some arrays from a position on."""
+
+    def element(each: Load) -> Load:
+        if each.array.name in arrays:
+            return Load(each.array, (op("-", each.index[0], start),))
+        return Load(each.array, tuple(map(at, each.index)))
+
+    def at(each: Expression) -> Expression:
+        match each:
+            case Load():
+                return element(each)
+            case Op(name, operands, dtype):
+                return Op(name, tuple(map(at, operands)), dtype)
+            case Call(name, operands, dtype):
+                return Call(name, tuple(map(at, operands)), dtype)
+        return each
+
+    match statement:
+        case For(body=body):
+            return replace(statement, body=tuple(_moved(each, arrays, start) for each in body))
+        case Assign(value=value) | Carry(value=value):
+            return replace(statement, value=at(value))
+        case Accumulate(value=value):
+            return replace(statement, value=at(value))
+        case Store(target, value):
+            return replace(statement, target=element(target), value=at(value))
+    return statement

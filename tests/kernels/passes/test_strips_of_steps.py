@@ -6,6 +6,7 @@ import pytest
 
 from dimtensor.kernels.compiler import compile_kernel
 from dimtensor.kernels.passes.strips_of_steps import STEPS
+from dimtensor.kernels.passes.totals import BLOCK
 from dimtensor.ops.loop import scan
 from tests.kernels.interpret import interpreted
 
@@ -83,3 +84,49 @@ def test_machine_code_gives_the_same_bits_as_the_loops_one_after_the_other(rng):
         assert kernel.native is not None
         found.append(kernel.native.bind(kernel.constants)(y, a)[0])
     np.testing.assert_array_equal(found[0], found[1][::-1])
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_sums_go_along(known, rng):
+    """Sums of what is computed of a trace are taken strip by strip, in blocks and without them."""
+    n = pt.tensor("known", dtype="float64", shape=(3 * STEPS + 5,)) if known else Y
+    _, before = recurrence(n=n)
+    sums = [pt.log(2.0 + before).sum(), (before / (A + n)).sum()]
+    call = interpreted([n, A], sums)
+    assert STRIPS in call.source
+    for length in [3 * STEPS + 5] if known else [0, 1, STEPS + 1, BLOCK, BLOCK + STEPS + 1]:
+        y = rng.normal(size=length)
+        _, expected = by_steps(y, 0.7)
+        wanted = [np.log(2.0 + expected).sum(), (expected / (0.7 + y)).sum()]
+        np.testing.assert_allclose(call(y, np.asarray(0.7)), wanted, rtol=1e-11)
+
+
+def test_arrays_of_a_strip(rng):
+    """What nothing else reads is as long as a strip; a trace that is returned has all steps."""
+    _, before = recurrence()
+    call = interpreted([Y, A], [pt.log(2.0 + before).sum()])
+    assert call.source.count(f"np.empty(({STEPS},)") == 1
+    assert "np.empty((n0,)" not in call.source
+    others = {
+        "returned": before,
+        "read from the end": (before[::-1] * Y).sum(),
+        "read by one": before[1],
+    }
+    y = rng.normal(size=2 * STEPS + 3)
+    _, s = by_steps(y, 0.7)
+    expected = [s, (s[::-1] * y).sum(), s[1]]
+    for other, wanted in zip(others.values(), expected, strict=True):
+        call = interpreted([Y, A], [pt.log(2.0 + before).sum(), other])
+        assert f"np.empty(({STEPS},)" not in call.source
+        total, found = call(y, np.asarray(0.7))
+        np.testing.assert_allclose(total, np.log(2.0 + s).sum(), rtol=1e-12)
+        np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
+def test_totals_go_along_backwards(rng):
+    """A sum by blocks of positions waits for steps from the end; its result is the same."""
+    _, before = recurrence(reverse=True)
+    call = interpreted([Y, A], [pt.log(2.0 + before).sum()])
+    y = rng.normal(size=BLOCK + 7)
+    _, s = by_steps(y, 0.7, reverse=True)
+    np.testing.assert_allclose(call(y, np.asarray(0.7)), [np.log(2.0 + s).sum()], rtol=1e-12)
