@@ -19,14 +19,12 @@ from dimtensor.backends.progress import announced
 from dimtensor.compile.caching import cache
 from dimtensor.compile.caching.description import Recipe, lower_description, program_of
 from dimtensor.compile.caching.fingerprint import describe_graph
-from dimtensor.compile.program import Program, build_program, check_inputs, masks_for_labels
+from dimtensor.compile.program import Program, check_inputs, masks_for_labels, program_for
 from dimtensor.dims import Binding, Dim, union
 from dimtensor.errors import GraphError
 from dimtensor.graph import Node, make, toposort
 from dimtensor.graph.forms import FormlessError
 from dimtensor.graph.rebuilding.substitute import substitute
-from dimtensor.lower.layout.order import AxisOrder
-from dimtensor.ops.loop.derivatives.ahead import tangents_at_most
 from dimtensor.values.ports import LengthPort, Port, TensorPort
 
 # how often code was compiled in this process, by backend
@@ -137,18 +135,9 @@ class Code:
             check_inputs(self.inputs, self.outputs)
             with contextlib.suppress(FormlessError):
                 return self._from_description(started)
-        program = self._built()
+        program = program_for(self.backend, self.inputs, self.outputs)
         self._stats = {"lower": time.perf_counter() - started}
         return program
-
-    def _built(
-        self, lengths: Mapping[Dim, int] | None = None, order: AxisOrder | None = None
-    ) -> Program:
-        backend = backend_of(self.backend)
-        with tangents_at_most(backend.most_tangents):
-            return build_program(
-                self.inputs, self.outputs, lengths, order, segments=backend.clears_room
-            )
 
     def _from_description(self, started: float) -> Program:
         masks = masks_for_labels(self.outputs)
@@ -205,7 +194,9 @@ class Code:
         if self._lowered is not None:
             graph = self._lowered.program
         elif lengths:
-            program = graph = self._built(lengths, program.order)
+            program = graph = program_for(
+                self.backend, self.inputs, self.outputs, lengths, program.order
+            )
         compilations[self.backend] += 1
         executable = compile_positional(
             self.backend,

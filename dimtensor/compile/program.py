@@ -9,6 +9,7 @@ from typing import Any
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.traversal import graph_inputs
 
+from dimtensor.backends import backend_of
 from dimtensor.compile.arguments import Source
 from dimtensor.dims import Dim, Dims, has_run_time_length, mask_keys
 from dimtensor.errors import GraphError, build_message
@@ -26,6 +27,7 @@ from dimtensor.lower.border import named_variable
 from dimtensor.lower.layout.order import AxisOrder
 from dimtensor.lower.verify import verify_program
 from dimtensor.ops.graphs import shared
+from dimtensor.ops.loop.derivatives.ahead import tangents_at_most
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,22 @@ class Program:
     def messages(self) -> list[str]:
         """Messages of the checks, in the same order."""
         return [check.message for check in self.checks]
+
+
+def program_for(
+    backend: str,
+    inputs: Sequence[Node | Dim],
+    outputs: Sequence[Node],
+    lengths: Mapping[Dim, int] | None = None,
+    order: AxisOrder | None = None,
+    annotate: bool = False,
+) -> Program:
+    """The program of :func:`build_program` with gradients of loops as they suit a backend."""
+    runs = backend_of(backend)
+    with tangents_at_most(runs.most_tangents):
+        return build_program(
+            inputs, outputs, lengths, order, annotate=annotate, segments=runs.clears_room
+        )
 
 
 def build_program(

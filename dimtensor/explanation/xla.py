@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dimtensor.compile.code import compiling
-from dimtensor.compile.program import build_program
+from dimtensor.compile.program import program_for
 from dimtensor.cost.polynomial import Lengths
 from dimtensor.dims import Dim
 from dimtensor.explanation.report import XlaCost
@@ -32,7 +32,7 @@ def xla_cost(
     from dimtensor.backends.jax import compile_positional
 
     with compiling:
-        program = build_program(inputs, outputs, segments=True)
+        program = program_for("jax", inputs, outputs)
         executable = compile_positional(program.inputs, program.outputs, True, allow)
     shapes = [
         jax.ShapeDtypeStruct(tuple(map(lengths.required, slot.dims)), np.dtype(slot.variable.dtype))

@@ -14,7 +14,7 @@ import numpy as np
 
 from dimtensor.backends import compile_positional
 from dimtensor.compile.binding_values import check_indexers, complete, located
-from dimtensor.compile.program import Program, build_program
+from dimtensor.compile.program import Program, program_for
 from dimtensor.dims import Binding, Dim, find_dim, has_run_time_length
 from dimtensor.errors import DimtensorError, GraphError, LabelError, build_message
 from dimtensor.graph import Node, make, toposort
@@ -101,7 +101,7 @@ def export_function(
     bound = {d: n for d in _dims(parts) if (n := d.bound_length(binding)) is not None}
     known = {**bound, **fixed}
     carriers = _carriers(parts.inputs)
-    program = build_program(carriers, parts.outputs, known, annotate=True, segments=True)
+    program = program_for("jax", carriers, parts.outputs, known, annotate=True)
     n = len(parts.inputs)
     held = _held(program, n, values, binding)
     require_libraries()

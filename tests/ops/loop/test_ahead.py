@@ -7,8 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from pytensor.graph.traversal import ancestors
 
 import dimtensor as dt
+from dimtensor.compile.program import program_for
+from dimtensor.ops.loop.op import Scan
 from tests.optional import jax, jnp
 
 time = dt.Dim("time")
@@ -330,3 +333,15 @@ def test_more_dims_go_back():
     series = np.random.default_rng(3).normal(size=5)
     (found,) = g(np.array([0.5, 0.7]), series)
     np.testing.assert_allclose(found.values, [float(f(v, series)[0]) for v in (0.5, 0.7)])
+
+
+@pytest.mark.parametrize(("backend", "back"), [("numba", 0), ("python", 0), ("jax", 1)])
+def test_a_program_has_the_loops_that_suit_its_backend(backend, back):
+    """Four tangents are too many for JAX: there is a loop back."""
+    x = dt.tensor("x", dims=dt.Dim("time", length=9))
+    a, b, c, d = numbers = [dt.scalar(name) for name in "abcd"]
+    path = dt.cumulate(lambda s, e: a + b * s + c * s * s + d * e, 0.1, x, over="time")
+    nodes = [y.node for y in dt.grad((path**2).sum(), numbers)]
+    program = program_for(backend, [y.node for y in (x, *numbers)], nodes)
+    applied = {v.owner for v in ancestors(program.outputs) if v.owner is not None}
+    assert sum(isinstance(node.op, Scan) and node.op.reverse for node in applied) == back
