@@ -6,6 +6,7 @@ import pytest
 
 from dimtensor.kernels.compiler import compile_kernel
 from dimtensor.kernels.native import code, equal_nests
+from dimtensor.kernels.native.functions import elementary
 
 pytestmark = pytest.mark.compiled
 
@@ -122,3 +123,17 @@ def test_factors_and_their_gradients(texts, rng, lengths):
     for x, slope in zip(values, slopes, strict=True):
         inverse = np.linalg.inv(x) / 2  # of log |x| / 2; the cotangent is that of one triangle
         np.testing.assert_allclose((slope + slope.T) / 2, inverse, rtol=1e-9, atol=1e-12)
+
+
+def test_a_nest_that_writes_is_no_function_of_numbers(monkeypatch):
+    """Of those there is one copy where there are many calls, of which LLVM is told more."""
+    monkeypatch.setattr(elementary, "_MOST_COPIES", 0)
+    exp = "define internal double @dimtensor.exp(double %x) {} nounwind {{\n  ret double %x\n}}\n"
+    nest = (
+        "define internal void @dimtensor.nest0(ptr %p0) alwaysinline nounwind {\n"
+        "  %r = call double @dimtensor.exp(double 1.0)\n"
+        "  store double %r, ptr %p0\n  ret void\n}\n"
+    )
+    found = elementary.with_calls_or_copies(exp.format("alwaysinline") + nest)
+    assert nest in found
+    assert "noinline memory(none)" in found.partition("\n")[0]

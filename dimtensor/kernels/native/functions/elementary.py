@@ -97,11 +97,13 @@ def with_calls_or_copies(text: str) -> str:
     if kept:  # until LLVM's vectoriser has seen the calls
         used = f"[{len(kept)} x ptr] [{', '.join(kept)}]"
         text += f'@llvm.compiler.used = appending global {used}, section "llvm.metadata"\n'
-    return text.replace(_COPIED, _CALLED)
+    return _COPIES.sub(rf"\1{_CALLED}", text)
 
 
 _OURS = r"[^@\n]*@dimtensor\.(exp|log|log1p|log1p_unit|tanh|i0e|i1e)([.(])"
 _CALLS, _DEFINED = re.compile(" = call " + _OURS), re.compile("\ndefine internal " + _OURS)
+# other functions of the module, which write into memory, stay what they are
+_COPIES = re.compile(rf"(define internal {_OURS}[^\n]*){_COPIED}")
 
 
 @cache
