@@ -16,7 +16,7 @@ from dimtensor.lower.layout.preferences import (
     prefers,
     same_order,
 )
-from dimtensor.ops.nodes import reshaped
+from dimtensor.ops.nodes import of_lengths, reshaped
 
 
 @lowers("expand")
@@ -28,7 +28,10 @@ def expand(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable,
 @lowers("relabel")
 def relabel(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
     mapping = dict(node.attrs.pairs)
-    return inputs[0], tuple(mapping.get(dim, dim) for dim in ctx.axes(node.inputs[0]))
+    axes = tuple(mapping.get(dim, dim) for dim in ctx.axes(node.inputs[0]))
+    known = enumerate(zip(axes, inputs[0].type.shape, strict=True))
+    lengths = {at: dim.length for at, (dim, n) in known if n is None and dim.length is not None}
+    return of_lengths(inputs[0], lengths), axes
 
 
 @prefers("relabel")

@@ -7,7 +7,7 @@ something. Most lengths are numbers or those of inputs, and need neither.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import pytensor.tensor as pt
@@ -139,7 +139,21 @@ def of_length_one(x: Variable, axes: Collection[int]) -> Variable:
     >>> of_length_one(pt.dmatrix(), [0]).type
     TensorType(float64, shape=(1, None))
     """
-    shape = [1 if axis in axes else n for axis, n in enumerate(x.type.shape)]
+    return of_lengths(x, dict.fromkeys(axes, 1))
+
+
+def of_lengths(x: Variable, lengths: Mapping[int, int]) -> Variable:
+    """An array of which lengths are known, by axis; those that no type tells are asked for.
+
+    Examples
+    --------
+    >>> import pytensor.tensor as pt
+    >>> of_lengths(pt.dmatrix(), {1: 3}).type
+    TensorType(float64, shape=(None, 3))
+    """
+    shape = [lengths.get(axis, n) for axis, n in enumerate(x.type.shape)]
+    if shape == list(x.type.shape):
+        return x
     asked = [NoneConst if n is None else pt.as_tensor_variable(n, ndim=0) for n in shape]
     return Apply(SpecifyShape(), [x, *asked], [x.type.clone(shape=shape)()]).outputs[0]
 

@@ -146,6 +146,21 @@ def test_relabelled_dim_of_known_length() -> None:
         dt.tensor("k", dims=dt.Dim("k", length=2)).relabel("k", three)
 
 
+def test_a_relabelled_dim_of_known_length_is_known_to_code() -> None:
+    """Which short lengths let it write out; of a slice of an input the length is not known."""
+    three = dt.Dim("three", length=3)
+    first = X.isel(obs=slice(3))
+    (obs,) = first.dims
+    moved = first.relabel(obs, three)
+    assert first.to_shaped([obs]).type.shape == (None,)
+    assert moved.to_shaped([three]).type.shape == (3,)
+    value, slope = dt.evaluate((moved.sum(), dt.grad((moved**2).sum(), X)), {X: FIVE})
+    assert value.item() == 3.0
+    assert slope.values.tolist() == [0.0, 2.0, 4.0, 0.0, 0.0]
+    with pytest.raises(dt.DimError, match=r"dim 'three' has length 3, the dim 'obs' .* length 2"):
+        moved.eval({X: FIVE[:2]})
+
+
 def test_two_dims_in_the_place_of_one_are_as_long() -> None:
     other = dt.Dim("other")
     z = dt.tensor("z", dims=other)
