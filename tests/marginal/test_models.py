@@ -267,15 +267,15 @@ def test_occupancy_with_visits_and_an_effect_of_the_site():
     fit = dt.Model(y, backend="python").observe({y: (("site", "visit"), seen)}).marginalize(z)
 
     def by_hand(x):
-        p, slope = 1 / (1 + np.exp(-x[0])), x[1]
+        slope, p = x[0], 1 / (1 + np.exp(-x[1]))
         psi = 1 / (1 + np.exp(-slope * np.array([0.5, -1.0, 0.2, 1.5])))
         on = np.log(psi) + stats.bernoulli.logpmf(seen, p).sum(1)
         off = np.where(seen.any(1), -np.inf, np.log(1 - psi))
         jacobian = np.log(p) + np.log1p(-p)
         return np.logaddexp(on, off).sum() + stats.norm.logpdf(slope, 0, 2) + jacobian
 
-    density, x, h = fit.log_density(), np.array([0.4, -0.3]), 1e-6
-    assert density.names == ["p", "slope"]
+    density, x, h = fit.log_density(), np.array([-0.3, 0.4]), 1e-6
+    assert density.names == ["slope", "p"]  # as they are written
     value, gradient = density.logp_and_grad(x)
     assert value == pytest.approx(by_hand(x), rel=1e-12)
     slopes = [(by_hand(x + h * e) - by_hand(x - h * e)) / (2 * h) for e in np.eye(2)]
