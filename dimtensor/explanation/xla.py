@@ -33,6 +33,10 @@ def xla_cost(
 
     with compiling:
         program = program_for("jax", inputs, outputs)
+        # as a call does: what is best for XLA depends on lengths
+        dims = {dim for slot in program.slots for dim in slot.dims}
+        known = {dim: lengths.required(dim) for dim in dims}
+        program = program_for("jax", inputs, outputs, known, program.order)
         executable = compile_positional(program.inputs, program.outputs, True, allow)
     shapes = [
         jax.ShapeDtypeStruct(tuple(map(lengths.required, slot.dims)), np.dtype(slot.variable.dtype))
