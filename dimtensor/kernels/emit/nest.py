@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from dimtensor.kernels.ir.make import (
     integer,
     is_zero,
     known,
+    known_product,
     number,
     op,
     product,
@@ -196,11 +196,11 @@ class Nest:
         rounds, ways = [e.loop_lengths[loop] for loop in order], self._number_of_ways(names)
         if ways == 1:
             return self._sums(sink)
-        sizes, steps = [known(each) for each in lengths], [known(each) for each in rounds]
+        size, steps = known_product(lengths), known_product(rounds)
         mask: Expression
         count: Expression
-        if None not in sizes and None not in steps:
-            if ways * math.prod(sizes) > math.prod(steps):  # type: ignore[arg-type]
+        if size is not None and steps is not None:
+            if ways * size > steps:
                 return self._sums(sink)
             mask, count = integer(ways - 1), integer(ways)
         else:

@@ -38,6 +38,17 @@ def known(expression: Expression) -> int | None:
     return expression.value if expression.value >= 0 else None
 
 
+def known_product(factors: Sequence[Expression]) -> int | None:
+    """The product of lengths; None if one of them is not known."""
+    found = 1
+    for factor in factors:
+        length = known(factor)
+        if length is None:
+            return None
+        found *= length
+    return found
+
+
 def is_zero(expression: Expression) -> bool:
     """Whether an expression is the number 0, without a sign."""
     if not isinstance(expression, Const) or expression.value != 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from dimtensor.kernels.ir.growth import Grow
@@ -34,6 +34,7 @@ from dimtensor.kernels.ir.nodes import (
 )
 
 Values = Mapping[str, Expression]
+Change = Callable[[Expression], Expression]
 
 
 def expressions_in(expression: Expression) -> Iterator[Expression]:
@@ -138,32 +139,43 @@ def substituted(
             return positions[each.name]
         return again(each)
 
+    if isinstance(expression, Var):
+        return values[expression.name]
+    return of_parts(expression, again, at)
+
+
+def of_parts(expression: Expression, new: Change, at: Change | None = None) -> Expression:
+    """An expression of changed parts; positions in arrays may be changed in a way of their own."""
+    at = at or new
     match expression:
-        case Var():
-            return values[expression.name]
         case Op(op, operands, dtype):
-            return Op(op, tuple(map(again, operands)), dtype)
+            return Op(op, tuple(map(new, operands)), dtype)
         case Call(function, operands, dtype):
-            return Call(function, tuple(map(again, operands)), dtype)
+            return Call(function, tuple(map(new, operands)), dtype)
         case Load(array, index):
             return Load(array, tuple(map(at, index)))
         case Part(array, index):
             return Part(array, tuple(map(at, index)))
         case Reshaped(source, shape):
-            return Reshaped(again(source), tuple(map(again, shape)))
+            return Reshaped(new(source), tuple(map(new, shape)))
         case Wrapped(how, source):
-            return Wrapped(how, again(source))
+            return Wrapped(how, new(source))
     return expression
 
 
 def replaced(statement: Statement, values: Values, positions: Values | None = None) -> Statement:
     """A statement with values in the place of variables, also of those that it defines."""
+    return of_changed(statement, lambda each: substituted(each, values, positions))
+
+
+def of_changed(statement: Statement, change: Change) -> Statement:
+    """A statement of changed expressions; what it stores to or defines is one of them."""
 
     def new[T: Expression](each: T) -> T:
-        return substituted(each, values, positions)  # type: ignore[return-value]
+        return change(each)  # type: ignore[return-value]
 
     def block(statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
-        return tuple(replaced(each, values, positions) for each in statements)
+        return tuple(of_changed(each, change) for each in statements)
 
     def every(each: tuple[Expression, ...]) -> tuple[Expression, ...]:
         return tuple(map(new, each))

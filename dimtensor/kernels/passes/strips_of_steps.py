@@ -8,7 +8,7 @@ are taken block by block, go along, too. Arrays that only these loops use are as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import NamedTuple, TypeGuard
 
@@ -19,20 +19,19 @@ from dimtensor.kernels.ir.nodes import (
     Array,
     Assign,
     Body,
-    Call,
     Carry,
     Expression,
     For,
     Load,
     Names,
-    Op,
     Statement,
     Store,
     Var,
 )
-from dimtensor.kernels.ir.walk import parts_of
+from dimtensor.kernels.ir.walk import of_changed, of_parts, parts_of
 
 STEPS = 64
+Definition = Assign | Allocate
 
 
 class _Scan(NamedTuple):
@@ -110,49 +109,47 @@ def _scan_of(statement: Statement) -> _Scan | None:
     )  # fmt: skip
 
 
+def _next_loop(scan: _Scan, after: Sequence[Statement]) -> tuple[list[Definition], For] | None:
+    """The next loop, and definitions before it that may stand before the scan; None if none is."""
+    before: list[Definition] = []
+    for each in after:
+        if isinstance(each, For):
+            return before, each
+        if not isinstance(each, (Assign, Allocate)) or each.uses & (scan.defined | scan.written):
+            return None
+        before.append(each)
+    return None
+
+
 def _followers(
     scan: _Scan, after: Sequence[Statement]
-) -> tuple[list[Statement], list[For], int, _Scan]:
+) -> tuple[list[Definition], list[For], int, _Scan]:
     """Definitions that have to stand before a scan, loops that go along, and how many these are."""
-    before: list[Statement] = []
+    before: list[Definition] = []
     loops: list[For] = []
-    count = 0
-    waiting: list[Assign | Allocate] = []
     made: set[str] = set()
-    for number, each in enumerate(after, start=1):
-        if isinstance(each, (Assign, Allocate)):
-            if each.uses & (scan.defined | scan.written):
-                break
-            waiting.append(each)
-            made.add(each.defines)
-        elif isinstance(each, For) and _goes_along(each, scan, made):
-            before += waiting
-            loops.append(each)
-            waiting, count = [], number
-            scan = scan._replace(
-                uses=scan.uses | each.uses,
-                defined=scan.defined | _defined(each.body),
-                written=scan.written | _written(each.body),
-            )
-        else:
+    while (found := _next_loop(scan, after[len(before) + len(loops) :])) is not None:
+        definitions, loop = found
+        made.update(each.defines for each in definitions)
+        if not _goes_along(loop, scan, made):
             break
-    return before, loops, count, scan
+        before += definitions
+        loops.append(loop)
+        scan = scan._replace(
+            uses=scan.uses | loop.uses,
+            defined=scan.defined | _defined(loop.body),
+            written=scan.written | _written(loop.body),
+        )
+    return before, loops, len(before) + len(loops), scan
 
 
-def _sums(scan: _Scan, after: Sequence[Statement]) -> tuple[list[Statement], For | None, int]:
+def _sums(scan: _Scan, after: Sequence[Statement]) -> tuple[list[Definition], For | None, int]:
     """The same of a loop over blocks of rounds, whose sums go into totals."""
-    before: list[Statement] = []
-    made: set[str] = set()
-    for number, each in enumerate(after, start=1):
-        if isinstance(each, (Assign, Allocate)):
-            if each.uses & (scan.defined | scan.written):
-                break
-            before.append(each)
-            made.add(each.defines)
-        else:
-            if isinstance(each, For) and scan.forward and _is_in_blocks(each, scan, made):
-                return before, each, number
-            break
+    found = _next_loop(scan, after) if scan.forward else None
+    if found is not None:
+        before, loop = found
+        if _is_in_blocks(loop, scan, {each.defines for each in before}):
+            return before, loop, len(before) + 1
     return [], None, 0
 
 
@@ -258,14 +255,14 @@ def _shortened(
     """Arrays that nothing else uses as long as a strip, with positions from its start."""
     others = later.union(*(each.uses for each in before if not isinstance(each, Allocate)))
     reads = [each for step in scan.loop.body for each in step.reads]
-    short: dict[str, Array] = {}
+    short: set[str] = set()
     for each in before:
         if isinstance(each, Allocate) and each.shape == (scan.loop.stop,) and each.start is None:
             name = each.array.name
             alone = frozenset({name})
             if name in scan.written and name not in others:
                 if all(_is_at(read, scan.loop.counter, alone) for read in reads):
-                    short[name] = each.array
+                    short.add(name)
     if not short:
         return before, strips
     length = (integer(STEPS),)
@@ -275,34 +272,15 @@ def _shortened(
         else each
         for each in before
     ]
-    return made, _moved(strips, short, start)
+    return made, _moved(strips, frozenset(short), start)
 
 
-def _moved[S: Statement](statement: S, arrays: Mapping[str, Array], start: Var) -> S:
-    """A statement that looks for elements of some arrays from a position on."""
+def _moved(strips: For, arrays: Names, start: Var) -> For:
+    """A loop that looks for elements of some arrays from a position on."""
 
-    def element(each: Load) -> Load:
-        if each.array.name in arrays:
+    def moved(each: Expression) -> Expression:
+        if isinstance(each, Load) and each.array.name in arrays:
             return Load(each.array, (op("-", each.index[0], start),))
-        return Load(each.array, tuple(map(at, each.index)))
+        return of_parts(each, moved)
 
-    def at(each: Expression) -> Expression:
-        match each:
-            case Load():
-                return element(each)
-            case Op(name, operands, dtype):
-                return Op(name, tuple(map(at, operands)), dtype)
-            case Call(name, operands, dtype):
-                return Call(name, tuple(map(at, operands)), dtype)
-        return each
-
-    match statement:
-        case For(body=body):
-            return replace(statement, body=tuple(_moved(each, arrays, start) for each in body))
-        case Assign(value=value) | Carry(value=value):
-            return replace(statement, value=at(value))
-        case Accumulate(value=value):
-            return replace(statement, value=at(value))
-        case Store(target, value):
-            return replace(statement, target=element(target), value=at(value))
-    return statement
+    return replace(strips, body=tuple(of_changed(each, moved) for each in strips.body))
