@@ -405,7 +405,7 @@ class Nest:
             part = self._parts[key] = Var(fresh("a"), sink.dtype)
             self._blocks.add(part)
             if self._level == len(order):
-                others = [each.value for each in self.sinks if each.value != sink.value]
+                others = [each.value for each in self.sinks if each is not sink]
                 others += [place for each in self.sinks for place in each.index]
                 line = self._logs.added(part, sink.value, [each.uses for each in others])
             else:

@@ -112,11 +112,27 @@ def test_programs(name, zero):
     assert "np.log(b" in kernel.source
 
 
-@pytest.mark.parametrize(
-    "outputs",
-    [[pt.log(x).sum(), pt.log(x)], [pt.log(x).max()], [pt.log(pt.dvector("x", shape=(63,))).sum()]],
-    ids=["stored", "no sum", "short"],
-)
-def test_what_is_left_as_it_is(outputs):
+masked = pt.switch(y > 0, -np.inf, pt.log(pt.switch(y > 0, 1.0, x)))
+LEFT = {
+    "stored": [pt.log(x).sum(), pt.log(x)],
+    "no sum": [pt.log(x).max()],
+    "short": [pt.log(pt.dvector("x", shape=(63,))).sum()],
+    "two sums": [pt.log(x).sum(), (y * pt.log(x)).sum()],
+    "an extreme": [pt.log(x).sum(), pt.log(x).max()],
+    "by group": [pt.log(x).sum(), pt.inc_subtensor(pt.zeros(5)[codes], pt.log(x))],
+    "masked": [masked.sum()],
+}
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_what_is_left_as_it_is(name):
+    """What else reads a logarithm needs it; a mask need not be where the number is zero."""
+    outputs = LEFT[name]
     inputs = list(pytensor.graph.traversal.explicit_graph_inputs(outputs))
-    assert "np.log(b" not in interpreted(inputs, outputs).source
+    kernel = interpreted(inputs, outputs)
+    assert "np.log(b" not in kernel.source
+    given = {"x": rng.random(63) + 0.1, "y": -np.ones(63), "codes": rng.integers(5, size=63)}
+    arrays = [given[v.name] for v in inputs]
+    by_pytensor = pytensor.function(inputs, outputs, mode="FAST_COMPILE")
+    for one, other in zip(kernel(*arrays), by_pytensor(*arrays), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
