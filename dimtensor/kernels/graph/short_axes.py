@@ -247,7 +247,10 @@ def _reads_parts(reader: Apply | str, variable: Variable, found: set[Variable]) 
     out = reader.outputs[0]
     if out in found or (_is_reduction(reader) and not _short_axes(out)):
         return True
-    return _adds_parts(reader) and [v for v in reader.inputs if v is variable] == [variable]
+    if not _adds_parts(reader):
+        return False
+    target, added, *_ = reader.inputs
+    return added is variable and target is not variable
 
 
 def _adds_parts(node: Apply) -> bool:

@@ -249,12 +249,11 @@ class Logarithms:
         leaves: list[tuple[Var, Var | None]] = [(x, None) for x in numbers]
         all_of_them, lost = _pairwise(times, leaves)
         assert lost is not None
-        # of nan all comparisons are false
+        # nan may be within, since its comparisons are false: it makes the product nan
         above = let(op(">", least, number(_LEAST, _WIDE)))
         below = let(op("<", most, number(_MOST, _WIDE)))
         within = let(op("&", above, below))
-        is_number = let(op("==", all_of_them, all_of_them))
-        lines.append(Accumulate("&", fine, op("&", within, is_number)))
+        lines.append(Accumulate("&", fine, within))
         log = let(op("log", all_of_them))
         lines.append(Accumulate("+", total, let(op("+", log, op("/", lost, all_of_them)))))
         return lines

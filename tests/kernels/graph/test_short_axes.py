@@ -150,7 +150,9 @@ def test_what_is_added_up_by_group(name):
 
 
 @pytest.mark.parametrize(
-    "of_two", [pt.zeros((5, K, 5))[group, :, group].inc, pt.zeros((5, K))[group].set]
+    "of_two",
+    [pt.zeros((5, K, 5))[group, :, group].inc, pt.zeros((5, K))[group].set, weights[group].inc],
+    ids=["two axes", "set", "itself"],
 )
 def test_other_updates_get_whole_arrays(of_two):
     assert (None, K) in computed_shapes(written([of_two(weights)]))
