@@ -2,8 +2,8 @@
 
 LLVM takes some hundredths of a second for each loop, and a kernel that factors three matrices has
 the loops of a factorisation three times. A function is shared where all that LLVM is told of what
-it works on is equal as well: types, known lengths, which lengths are the same number, which arrays
-lie apart from which.
+it works on is equal as well: types, known lengths, which lengths are the same number and which
+arrays the same memory. Other arrays lie apart, or are arguments, which nothing writes.
 """
 
 from __future__ import annotations
@@ -162,13 +162,11 @@ class _Given:
 
     def key(self) -> Hashable:
         """All that the function depends on beside the form of the nest."""
-        scopes = {0: 0}
         arrays = tuple(
             (
                 self._inside(array.pointer),
                 array.type,
                 tuple((self._inside(n.text), *n[1:]) for n in array.shape),
-                scopes.setdefault(array.scope, len(scopes)),
             )
             for array in self._arrays.values()
         )

@@ -1,12 +1,17 @@
 """Nests that occur again, in functions that are shared: here in all kernels, short ones as well."""
 
+import math
+
 import numpy as np
 import pytensor.tensor as pt
 import pytest
 
 from dimtensor.kernels.compiler import compile_kernel
+from dimtensor.kernels.ir.parse import parsed
 from dimtensor.kernels.native import code, equal_nests
+from dimtensor.kernels.native.code import NativeKernel
 from dimtensor.kernels.native.functions import elementary
+from dimtensor.kernels.native.translate import ArgumentType
 
 pytestmark = pytest.mark.compiled
 
@@ -103,6 +108,51 @@ def test_products_that_are_added_to_in_a_nest(texts, rng):
     one, two = called([a, b, s, t], [a + s * s, b + t * t], x, y, 0.3, -1.7)
     np.testing.assert_allclose(one, x + 0.3**2, rtol=1e-15)
     np.testing.assert_allclose(two, y + 1.7**2, rtol=1e-15)
+
+
+ARRAYS = """
+def kernel(x, y):
+    n0 = x.shape[0]
+    v = np.empty((n0,), dtype=np.float64)
+    w = np.empty((n0,), dtype=np.float64)
+    a = x
+    b = y
+    for i in range(n0):
+        v[i] = math.tanh(x[i] - y[i]) * a[i]
+    for i in range(n0):
+        w[i] = math.tanh(x[i] - y[i]) * b[i]
+    return (v, w, )
+"""
+STARTS = """
+def kernel(x, y):
+    n0 = x.shape[0]
+    p = 2.0
+    total = 0.0
+    for i in range(n0):
+        if x[i] > 0.0:
+            p = x[i]
+        total += p
+    q = 3.0
+    other = 0.0
+    for i in range(n0):
+        if y[i] > 0.0:
+            q = y[i]
+        other += q
+    return (total, other, )
+"""
+
+
+@pytest.mark.parametrize(("source", "number"), [(ARRAYS, 2), (STARTS, 1)], ids=["arrays", "starts"])
+def test_what_a_function_is_given(texts, rng, source, number):
+    """Two names of one array in one nest and of another in the other; a number that goes on."""
+    given = [draws(rng, 9), draws(rng, 9)]
+    types = [ArgumentType("float64", (9,))] * 2
+    kernel = NativeKernel(code.native_code(parsed(source, [("float64", 1)] * 2, {}), types, {}))
+    namespace = {"np": np, "math": math}
+    exec(source, namespace)
+    for found, wanted in zip(kernel.bind()(*given), namespace["kernel"](*given), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-14)
+    assert functions(texts) == (number, 2)
 
 
 @pytest.mark.parametrize("lengths", [(3, 5), (60, 70)])
