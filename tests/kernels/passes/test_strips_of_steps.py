@@ -1,11 +1,17 @@
 """Scans that run by turns with what is computed from their traces."""
 
+import itertools
+from dataclasses import replace
+
 import numpy as np
 import pytensor.tensor as pt
 import pytest
 
 from dimtensor.kernels.compiler import compile_kernel
-from dimtensor.kernels.passes.strips_of_steps import STEPS
+from dimtensor.kernels.ir.nodes import For
+from dimtensor.kernels.ir.parse import parsed
+from dimtensor.kernels.ir.python import printed
+from dimtensor.kernels.passes.strips_of_steps import STEPS, in_strips
 from dimtensor.kernels.passes.totals import BLOCK
 from dimtensor.ops.loop import scan
 from tests.kernels.interpret import interpreted
@@ -58,13 +64,17 @@ def test_what_needs_other_steps_waits_for_the_last(reverse, rng):
         (before / last, lambda s, b: b / s),
         (before / before.sum(), lambda s, b: b / b.sum()),
         (before / before[0], lambda s, b: b / b[0]),
+        (pt.tanh(before + last), lambda s, b: np.tanh(b + s)),
+        (pt.tanh(before + last).sum(), lambda s, b: np.tanh(b + s).sum()),
+        (pt.tanh(before + pt.exp(last)).sum(), lambda s, b: np.tanh(b + np.exp(s)).sum()),
     ]
     y = rng.normal(size=2 * STEPS + 3)
     for output, expected in cases:
-        call = interpreted([Y, A], [output])
-        assert STRIPS not in call.source
-        found = call(y, np.asarray(0.7))[0]
-        np.testing.assert_allclose(found, expected(*by_steps(y, 0.7, reverse)), rtol=1e-12)
+        for outputs in ([output], [output, before]):  # in place of the trace, and beside it
+            call = interpreted([Y, A], outputs)
+            assert STRIPS not in call.source
+            found = call(y, np.asarray(0.7))[0]
+            np.testing.assert_allclose(found, expected(*by_steps(y, 0.7, reverse)), rtol=1e-12)
 
 
 def test_few_steps_are_left_alone():
@@ -130,3 +140,52 @@ def test_totals_go_along_backwards(rng):
     y = rng.normal(size=BLOCK + 7)
     _, s = by_steps(y, 0.7, reverse=True)
     np.testing.assert_allclose(call(y, np.asarray(0.7)), [np.log(2.0 + s).sum()], rtol=1e-12)
+
+
+STEPS_AND_SUM = """
+def kernel(x):
+    n0 = x.shape[0]
+    v = np.empty((n0,), dtype=np.float64)
+    s = 0.5
+    total = 0.0
+    for step0 in range(n0):
+        t0 = x[step0]
+        v[step0] = s * t0
+        s = s * t0 + {read}
+    for j0 in range(0, n0, 1024):
+        part = {start}
+        for i0 in range(j0, min(j0 + 1024, n0)):
+            part += v[i0] * v[i0]
+        total += part
+    return (total, s, )
+"""
+
+
+@pytest.mark.parametrize(
+    ("read", "start", "length"),
+    [
+        ("0.1", "0.0", str(STEPS)),
+        ("v[step0]", "0.0", str(STEPS)),
+        ("v[0]", "0.0", "n0"),
+        ("0.1", "v[n0 - 1]", None),
+        ("0.1", "s", None),
+    ],
+    ids=["nothing", "its position", "another position", "the block another", "the block the state"],
+)
+def test_steps_and_blocks_that_read_the_trace(read, start, length, rng):
+    """What a step reads elsewhere needs the whole trace; what a block reads, steps after it."""
+    function = parsed(STEPS_AND_SUM.format(read=read, start=start), [("float64", 1)], {})
+    names = itertools.count()
+    body = [
+        replace(each, is_scan=True) if isinstance(each, For) and each.step == 1 else each
+        for each in function.body
+    ]
+    made = in_strips(body, function.results, lambda start: f"{start}{next(names)}_")
+    source = printed(replace(function, body=tuple(made)))
+    assert (STRIPS in source) == (length is not None)
+    assert f"np.empty(({length or 'n0'},)" in source
+    found, wanted = {"np": np}, {"np": np}
+    exec(source, found)
+    exec(printed(function), wanted)
+    x = rng.uniform(-1, 1, size=2 * BLOCK + STEPS + 5)
+    np.testing.assert_allclose(found["kernel"](x), wanted["kernel"](x), rtol=1e-13)
