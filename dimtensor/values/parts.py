@@ -74,10 +74,8 @@ class Alike:
             or array.shape != self._shape
         ):
             return None
-        given, indexes = value._indexes, self._indexes
-        if len(given) != len(indexes):
-            return None
-        for name, index in indexes:
+        given = value._indexes
+        for name, index in self._indexes:
             if name not in given or getattr(given[name], "index", None) is not index:
                 return None
         if self._unlabelled and not self._unlabelled.isdisjoint(value._coords):

@@ -114,6 +114,22 @@ def test_other_names_lengths_dtypes_and_dims():
     same(f(first, first), first, first)
 
 
+def test_axes_without_labels():
+    """Nothing but their names and lengths tells them apart."""
+    c, d = dt.Dim("c", length=3), dt.Dim("d", length=3)
+    x = dt.tensor("x", dims=[c, d])
+    f = dt.function([x], x.cumsum(c), backend="python")
+    table = xr.DataArray(np.arange(9.0).reshape(3, 3), dims=["c", "d"])
+    for given in (table, table.transpose(), table.rename(c="d", d="c"), table):
+        xr.testing.assert_equal(f(given).transpose("c", "d"), given.cumsum("c").transpose("c", "d"))
+    for wrong in (table[:2], table[:, :1], table[:, [0, 1, 2, 2]]):
+        with pytest.raises(dt.DimError, match="length"):
+            f(wrong)
+    labelled = table.assign_coords(c=[7, 8, 9])
+    assert f(labelled).coords["c"].values.tolist() == [7, 8, 9]
+    assert not f(table).coords
+
+
 def test_labels_that_two_inputs_tell():
     x, y = dt.tensor("x", dims=LATE), dt.tensor("y", dims=LATE)
     f = dt.function([x, y], x * y, backend="python")
