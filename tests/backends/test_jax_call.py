@@ -144,11 +144,13 @@ def test_what_is_bound_takes_its_dtypes_only(first):
 
 
 def test_a_function_is_bound_to_data_of_several_lengths():
-    call = HostCall(lambda x, y: (x + y.sum(),), [], True, {}, ["float64"] * 2)
+    """Results are as long as the data, so that those of one length do not fit the other."""
+    call = HostCall(lambda x, y: (x + y.sum(), 2 * y, x), [], True, {}, ["float64"] * 2)
     short, long = call.bind([np.ones(2)]), call.bind([np.ones(5)])
     for _ in range(2):
-        assert short(np.ones(1))[0].tolist() == [3.0]
-        assert long(np.ones(1))[0].tolist() == [6.0]
+        for bound, n in ((short, 2), (long, 5)):
+            found = [each.tolist() for each in bound(np.ones(1))]
+            assert found == [[1.0 + n], [2.0] * n, [1.0]]
 
 
 def test_a_call_that_fails_leaves_the_next_one_alone():

@@ -87,3 +87,48 @@ def test_what_is_not_finite(rng):
         np.testing.assert_array_equal(gradient, [50.0, 25.0, 0.0, 0.0, 0.0])
         assert density.logp(np.array([1.0, 0.0, 0.0, 0.0, 0.0])) == -np.inf
         assert np.isnan(density.logp(np.array([1.0, -1.0, 0.0, 0.0, 0.0])))
+
+
+def weighted(values, function):
+    """A density of a function of a table and of two look-ups by positions along one dim."""
+    a = dt.tensor("a", dims=GROUP)
+    g = [dt.data(values[n], dims=OBS, categories=GROUP, name=n) for n in ("g", "h")]
+    y = dt.data(values["y"], dims=OBS, name="y")
+    logp = y * function(a, *(a.sel(group=by) for by in g))
+    return dt.LogDensity({"y": logp}, {a: dt.real}, backend="python")
+
+
+def test_look_ups_at_other_positions(rng):
+    """Each observation is of two groups, as a match is of two players."""
+    values = {**sampled(rng), "h": rng.integers(GROUPS, size=N)}
+    density = weighted(values, lambda a, x, y: dt.exp(x - y))
+    assert [dim.name for dim in looked_up(density)["exp"]] == ["obs"]
+    a = rng.normal(size=GROUPS)
+    wanted = values["y"] * np.exp(a[values["g"]] - a[values["h"]])
+    value, gradient = density.logp_and_grad(a)
+    np.testing.assert_allclose(value, wanted.sum(), rtol=1e-12)
+    slope = np.bincount(values["g"], wanted, GROUPS) - np.bincount(values["h"], wanted, GROUPS)
+    np.testing.assert_allclose(gradient, slope, rtol=1e-11)
+
+
+def test_look_ups_beside_their_table(rng):
+    """A function of what is looked up and of all that it is looked up in has both dims."""
+    values = {**sampled(rng), "h": rng.integers(GROUPS, size=N)}
+    density = weighted(values, lambda a, x, _: dt.exp(x - a))
+    assert {dim.name for dim in looked_up(density)["exp"]} == {"obs", "group"}
+    a = rng.normal(size=GROUPS)
+    wanted = (values["y"][:, None] * np.exp(a[values["g"]][:, None] - a)).sum()
+    np.testing.assert_allclose(density.logp(a), wanted, rtol=1e-12)
+
+
+def test_positions_along_a_dim_of_the_table(rng):
+    """Each observation is looked up in its own row of the table: nothing moves."""
+    obs = dt.Dim("obs", length=N)
+    a = dt.tensor("a", dims=[GROUP, obs])
+    where = rng.integers(GROUPS, size=N)
+    g = dt.data(where, dims=obs, categories=GROUP, name="g")
+    density = dt.LogDensity({"y": dt.exp(a.sel(group=g))}, {a: dt.real}, backend="python")
+    assert [dim.name for dim in looked_up(density)["exp"]] == ["obs"]
+    x = rng.normal(size=(GROUPS, N))
+    wanted = np.exp(x[where, np.arange(N)]).sum()
+    np.testing.assert_allclose(density.logp(x.ravel()), wanted, rtol=1e-13)
