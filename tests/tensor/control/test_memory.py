@@ -52,14 +52,20 @@ def test_memory_stays_flat(case):
     assert grown["checkpoint-2", 1_000_000] < 3  # 2,000 states are 0.5 MB
 
 
+@pytest.mark.parametrize("how", ["stored", "inverse", "truncate"])
 @pytest.mark.parametrize("most", [99, 150])
-def test_loops_in_steps_are_cut_into_segments(most):
+def test_loops_in_steps_are_cut_into_segments(most, how):
     """Where room is cleared, as on JAX: of many steps that may run, and seldom do."""
     over = dt.Dim("over", length=3)
     rate, ends = dt.scalar("rate"), dt.tensor("ends", dims=over)
 
+    options = {"inverse": {"inverse": lambda s: (s[0] - 1, s[1] / rate)}, "truncate": {how: 149}}
+
     def step(state, end):
-        return dt.while_loop(lambda s: s[0] < end, lambda s: (s[0] + 1, rate * s[1]), state, most)
+        def after(s):
+            return s[0] + 1, rate * s[1]
+
+        return dt.while_loop(lambda s: s[0] < end, after, state, most, **options.get(how, {}))
 
     inputs = [rate, ends]
     path = dt.scan(lambda s, end: (step(s, end), step(s, end)[1]), (0, 2.0), ends, over=over)[1]
@@ -71,7 +77,8 @@ def test_loops_in_steps_are_cut_into_segments(most):
         nodes = [x.node for x in inputs], [x.node for x in results]
         program = build_program(*nodes, segments=segments)
         lengths = {int(x.data) for x in _constants(program.outputs) if x.data.ndim == 0}
-        assert (13 in lengths) == (segments and most == 150)  # 13 segments of 13 steps
+        is_cut = segments and most == 150 and how == "stored"
+        assert (13 in lengths) == is_cut  # 13 segments of 13 steps
         run = compile_positional("python", program.inputs, program.outputs)
         for one, other in zip(run.call(*values), expected, strict=False):
             np.testing.assert_allclose(one, other, rtol=1e-12)
