@@ -6,11 +6,15 @@ import contextlib
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytensor.tensor as pt
 import pytest
 from pytensor.graph.traversal import ancestors
 
 import dimtensor as dt
+from dimtensor.backends import compile_positional
 from dimtensor.compile.program import program_for
+from dimtensor.ops.derivatives.driver import pull
+from dimtensor.ops.loop import scan
 from dimtensor.ops.loop.op import Scan
 from tests.optional import jax, jnp
 
@@ -246,6 +250,34 @@ def test_shocks_of_each_step_go_back():
     for x, w in zip(f(0.6, series), wanted, strict=True):
         np.testing.assert_allclose(x, w, rtol=1e-10)
     assert _loops(f) == 2
+
+
+def test_what_is_computed_of_a_number_has_a_gradient_of_its_own():
+    """The series is asked for beside the number that it is made of."""
+    a, y = pt.dscalar("a"), pt.dvector("y")
+    shocks = pt.exp(a) * y
+
+    def step(states, elements):
+        after = pt.tanh(0.5 * states[0] + elements[0])
+        return [after], [after]
+
+    path = scan(step, [a], [shocks]).traces[0]
+    by_number, by_series = pull([(path**2).sum()], [pt.constant(1.0)], [a, shocks])
+    series = np.random.default_rng(3).normal(size=4)
+
+    def oracle(a, shocks):
+        def step(x, e):
+            x = jnp.tanh(0.5 * x + e)
+            return x, x
+
+        return (jax.lax.scan(step, a, shocks)[1] ** 2).sum()
+
+    with _unrolled(4):
+        whole = jax.grad(lambda a: oracle(a, jnp.exp(a) * series))(0.3)
+        by_shocks = jax.grad(oracle, 1)(0.3, np.exp(0.3) * series)
+    found = compile_positional("python", [a, y], [by_number, by_series]).call(np.array(0.3), series)
+    np.testing.assert_allclose(found[0], whole, rtol=1e-12)
+    np.testing.assert_allclose(found[1], by_shocks, rtol=1e-12)
 
 
 @pytest.mark.parametrize("backend", ["python", "numba"])
