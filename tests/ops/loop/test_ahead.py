@@ -252,6 +252,35 @@ def test_shocks_of_each_step_go_back():
     assert _loops(f) == 2
 
 
+def test_gradients_of_the_last_steps():
+    """Tangents would bring along what the first steps did."""
+    a, b, y = dt.scalar("a"), dt.scalar("b"), dt.tensor("y", dims=time)
+    loss = dt.reduce(lambda x, e: dt.tanh(a * x + e), b, y, over=time, truncate=2)
+    f = dt.function([a, b, y], dt.grad(loss, [a, b]), backend="python")
+    series = np.random.default_rng(3).normal(size=5)
+    before = 0.3
+    for e in series[:3]:
+        before = np.tanh(0.6 * before + e)
+    wanted = jax.grad(lambda a: jnp.tanh(a * jnp.tanh(a * before + series[3]) + series[4]))(0.6)
+    np.testing.assert_allclose(f(0.6, 0.3, series), [wanted, 0.0], rtol=1e-12)
+
+
+def test_inverses_are_used():
+    """The gradient, and its own gradient, keep no state of any step."""
+    a = dt.scalar("a")
+    loss = dt.fori_loop(0, 5, lambda i, x: a * x + i, 0.3, inverse=lambda i, x: (x - i) / a)
+    f = dt.function([a], dt.grad(loss, [a]), backend="python")
+
+    def oracle(a):
+        x = 0.3
+        for i in range(5):
+            x = a * x + i
+        return x
+
+    np.testing.assert_allclose(f(0.6), [jax.grad(oracle)(0.6)], rtol=1e-12)
+    assert _loops_back("python", [a], dt.grad(loss, [a])) == 1
+
+
 def test_what_is_computed_of_a_number_has_a_gradient_of_its_own():
     """The series is asked for beside the number that it is made of."""
     a, y = pt.dscalar("a"), pt.dvector("y")
@@ -373,7 +402,11 @@ def test_a_program_has_the_loops_that_suit_its_backend(backend, back):
     x = dt.tensor("x", dims=dt.Dim("time", length=9))
     a, b, c, d = numbers = [dt.scalar(name) for name in "abcd"]
     path = dt.cumulate(lambda s, e: a + b * s + c * s * s + d * e, 0.1, x, over="time")
-    nodes = [y.node for y in dt.grad((path**2).sum(), numbers)]
-    program = program_for(backend, [y.node for y in (x, *numbers)], nodes)
+    gradient = dt.grad((path**2).sum(), numbers)
+    assert _loops_back(backend, [x, *numbers], gradient) == back
+
+
+def _loops_back(backend, inputs, outputs):
+    program = program_for(backend, [x.node for x in inputs], [y.node for y in outputs])
     applied = {v.owner for v in ancestors(program.outputs) if v.owner is not None}
-    assert sum(isinstance(node.op, Scan) and node.op.reverse for node in applied) == back
+    return sum(isinstance(node.op, Scan) and node.op.reverse for node in applied)
