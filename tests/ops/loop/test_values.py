@@ -13,6 +13,7 @@ from pytensor.raise_op import Assert
 from dimtensor.errors import DtypeError, GraphError
 from dimtensor.ops.loop import build_scan, fori_loop, scan, while_loop
 from dimtensor.ops.loop.spec import StepGraph
+from tests.kernels.interpret import interpreted
 from tests.ops.loop.runs import assert_close, evaluate
 
 x, v = pt.dvector("x"), pt.dvector("v")
@@ -86,6 +87,13 @@ def test_the_number_of_steps_may_be_a_variable(steps):
     state, trace = evaluate([s, n], [*result.states, *result.traces], 1.0, steps)
     assert state == 2 ** max(steps, 0)
     assert_close([trace], [2.0 ** np.arange(max(steps, 0))])
+
+
+def test_a_trace_of_fewer_steps_than_none_is_empty():
+    """Its length is not the number of steps that is asked for."""
+    trace = scan(lambda st, e: ([st[0] * 2], [st[0]]), [s], n_steps=n - 3).traces[0]
+    run = interpreted([s, n], [trace.shape[0]])
+    assert [int(run(np.asarray(1.0), np.asarray(k))[0]) for k in (1, 3, 5)] == [0, 0, 2]
 
 
 @pytest.mark.parametrize("reverse", [False, True])
