@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 # draws for tuning where nothing is said
 TUNE = 1000
-# points around the start that are tried for each chain, as many as nutpie tries
-_TRIED = 100
 
 
 class PureDensity(NamedTuple):
@@ -112,7 +110,7 @@ def check_cores(cores: int | None, sampler: str) -> None:
 def starts_of(
     model: LogDensity, density: PureDensity, start: np.ndarray, chains: int, seed: int
 ) -> np.ndarray:
-    """Where chains start: at most 1 away from a point, where density and gradient are finite.
+    """Where chains start: around a point, where density and gradient are finite.
 
     Raises
     ------
@@ -122,18 +120,17 @@ def starts_of(
     import jax
 
     value_and_gradient = jax.jit(jax.value_and_grad(density.function))
+
+    def is_finite(point: np.ndarray) -> bool:
+        value, gradient = value_and_gradient(point, *density.fixed)
+        return bool(np.isfinite(value) and np.isfinite(gradient).all())
+
     rng = np.random.default_rng(seed)
-    found, gradients = [], []
-    for _ in range(chains):
-        for _ in range(_TRIED):
-            point = start + rng.uniform(-1.0, 1.0, len(start))
-            value, gradient = value_and_gradient(point, *density.fixed)
-            if np.isfinite(value) and np.isfinite(gradient).all():
-                found.append(point)
-                gradients.append(gradient)
-                break
-        else:
-            raise no_start(model, start, starting_points(start))
+    points = starting_points(start, is_finite)
+    found = [points(rng) for _ in range(chains)]
+    if not all(map(is_finite, found)):
+        raise no_start(model, start)
+    gradients = [value_and_gradient(point, *density.fixed)[1] for point in found]
     check_moved(model.names, gradients)
     return np.array(found)
 

@@ -18,7 +18,12 @@ from dimtensor.interop.callbacks import expand_callback, gradient_callback, tabl
 from dimtensor.interop.extras import require
 from dimtensor.model.assembly import FLAT
 from dimtensor.model.inference.runs import Draws, Run, statistics_of
-from dimtensor.model.inference.starts import check_moved, no_start, starting_points
+from dimtensor.model.inference.starts import (
+    check_moved,
+    is_finite_at,
+    no_start,
+    starting_points,
+)
 from dimtensor.model.records import label_text
 
 if TYPE_CHECKING:
@@ -58,7 +63,8 @@ _VECTOR = "vector"
 def to_nutpie(model: LogDensity) -> Any:
     """A model for ``nutpie.sample``, whose draws are named and labelled."""
     record = _Record(model, flat=False)
-    return _compiled(model, model.initial_point, record)
+    points = starting_points(model.initial_point, is_finite_at(model))
+    return _compiled(model, model.initial_point, points, record)
 
 
 def sample(
@@ -81,11 +87,12 @@ def sample(
     nutpie = require("nutpie", "sampling", "dt.sample")
     from dimtensor.upstream.nutpie import settings_text
 
-    compiled = _compiled(model, start, _Record(model, flat=True))
+    points = starting_points(start, is_finite_at(model))
+    compiled = _compiled(model, start, points, _Record(model, flat=True))
     gradients = []
     for at in range(2):
         with suppress(CheckError):
-            gradients.append(model.logp_and_grad(starting_points(start)(at))[1])
+            gradients.append(model.logp_and_grad(points(at))[1])
     if gradients:
         check_moved(model.names, gradients)
     started = time.perf_counter()
@@ -135,7 +142,7 @@ def _finished(running: Any, model: LogDensity, start: np.ndarray) -> Any:
     except RuntimeError as error:
         if "initialization points failed" not in str(error):
             raise
-        raise no_start(model, start, starting_points(start)) from error
+        raise no_start(model, start) from error
     except BaseException:
         running.cancel()
         raise
@@ -304,12 +311,14 @@ class _Record:
         return arrays
 
 
-def _compiled(model: LogDensity, start: np.ndarray, record: _Record) -> Any:
+def _compiled(
+    model: LogDensity, start: np.ndarray, points: Callable[[Any], np.ndarray], record: _Record
+) -> Any:
     require("nutpie", "sampling", "to_nutpie")
     with suppress(CheckError):  # chains start around this point, where checks may hold
         model.logp_and_grad(start)  # they start at the same time; only one should compile
     build = _machine_code if backend_of(model.backend).native else _python_code
-    return build(model, starting_points(start), record)
+    return build(model, points, record)
 
 
 def _python_code(model: LogDensity, starting_points: Callable, record: _Record) -> Any:

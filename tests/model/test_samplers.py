@@ -11,6 +11,7 @@ import xarray as xr
 
 import dimtensor as dt
 from dimtensor import dist
+from dimtensor.interop.jax_samplers import pure_density, starts_of
 from dimtensor.model.inference.runs import STATISTICS
 
 K = dt.Dim("k", coords=["a", "b", "c"])
@@ -179,6 +180,33 @@ def test_samplers_on_jax_show_progress_and_can_be_interrupted(
     again = dt.sample(density, 20, **options)
     assert len(steps) == count  # the program has ended
     xr.testing.assert_identical(shown["posterior"]["x"], again["posterior"]["x"])
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("sampler", ["blackjax", "numpyro"])
+def test_a_density_that_is_finite_nowhere_on_jax(sampler):
+    pytest.importorskip(sampler)
+    x = dt.scalar("x")
+    model = dt.LogDensity(dt.log(x - 50.0), {x: dt.real}, "python")
+    with pytest.raises(
+        dt.CheckError, match=r"not finite around the point(.|\n)*log\(x - 50\) is nan"
+    ):
+        dt.sample(model, 2, tune=2, chains=2, sampler=sampler, progress_bar=False)
+
+
+@pytest.mark.compiled
+def test_chains_start_farther_away_on_jax():
+    """Up to 2 away, where nothing nearer is finite."""
+    jax = pytest.importorskip("jax")
+    x = dt.tensor("x", dims=K)
+    finite = abs(x).max() > 1.2
+    model = dt.LogDensity(dt.where(finite, -(x**2).sum(), np.nan), {x: dt.real}, "python")
+    with jax.enable_x64(True):
+        starts = starts_of(model, pure_density(model), np.zeros(3), chains=20, seed=1)
+    far = abs(starts).max(axis=1)
+    assert starts.shape == (20, 3)
+    assert ((far > 1.2) & (far <= 2.0)).all()
+    assert len(np.unique(far)) == 20
 
 
 @pytest.mark.parametrize("sampler", ["blackjax", "numpyro"])

@@ -9,6 +9,7 @@ import pytest
 import xarray as xr
 
 import dimtensor as dt
+from dimtensor.model.inference.starts import starting_points
 
 pytest.importorskip("nutpie")
 
@@ -242,6 +243,40 @@ def test_a_density_that_is_not_finite_where_chains_start():
         dt.sample(model, draws=2, tune=2, chains=1, **QUIET)
     tree = dt.sample(model, draws=2, tune=2, chains=1, initial={"x": 60.0, "y": 0.0}, **QUIET)
     assert tree["posterior"]["x"].min() > 50
+
+
+@pytest.mark.filterwarnings("ignore:the draws may not be:dimtensor.SamplingWarning")
+def test_chains_start_farther_away_where_nothing_near_is_finite():
+    """As those of Stan, which are at most 2 away in every element."""
+    x = dt.scalar("x")
+    model = dt.LogDensity(dt.where(abs(x) > 1.2, -(x**2), np.nan), {x: dt.real}, "python")
+    tree = dt.sample(model, draws=4, tune=4, chains=3, **QUIET)
+    assert (abs(tree["posterior"]["x"]) > 1.2).all()
+
+
+def test_points_where_chains_start():
+    tried = []
+
+    def few(point):
+        """Every fourth of the points that are farther away."""
+        tried.append(np.abs(point).max())
+        return len(tried) % 4 == 0 and tried[-1] > 1.0
+
+    points = starting_points(np.zeros(5), few)
+    for seed in range(20):
+        assert 1.0 < np.abs(points(seed)).max() <= 2.0
+    assert np.mean(np.array(tried) <= 1.0) > 0.9
+    near = starting_points(np.full(5, 3.0), lambda _: True)
+    assert all(np.abs(near(seed) - 3.0).max() <= 1.0 for seed in range(20))
+    np.testing.assert_array_equal(near(7), near(7))
+
+
+def test_points_are_tried_once_where_none_is_finite():
+    tried = []
+    points = starting_points(np.zeros(2), lambda x: bool(tried.append(x)))
+    for seed in range(5):
+        points(seed)
+    assert len(tried) == 200
 
 
 @pytest.mark.filterwarnings("ignore:the draws may not be:dimtensor.SamplingWarning")

@@ -74,8 +74,9 @@ def sample(
     extra : dict of str to DimTensor, optional
         More expressions to record, beside the model's deterministics.
     initial : dict or ndarray, optional
-        Where the chains start, each at most 1 away from there in every unconstrained element:
-        values of all parameters, or a flat vector. By default zeros of the flat vector.
+        Where the chains start, each at most 1 away from there in every unconstrained element, or 2
+        where the log density is finite at none of 100 points that near: values of all parameters,
+        or a flat vector. By default zeros of the flat vector.
     save_warmup : bool
         Whether the draws of tuning are kept in groups of their own.
     unconstrained : bool

@@ -17,7 +17,8 @@ from dimtensor.values.data import bind_data
 if TYPE_CHECKING:
     from dimtensor.model.logdensity import LogDensity
 
-# points around the start that are looked at, as many as nutpie tries
+# how far from the start chains may begin, and how many points are tried before the next; as Stan's
+_REACHES = (1.0, 2.0)
 _TRIED = 100
 # a search through more nodes than this would take longer than looking oneself
 _MOST_NODES = 2_000
@@ -41,20 +42,11 @@ def check_data(model: LogDensity, start: np.ndarray) -> None:
         raise CheckError(_message(model, start, "where the chains start"))
 
 
-def no_start(
-    model: LogDensity, start: np.ndarray, points: Callable[[int | None], np.ndarray]
-) -> CheckError:
-    """The error for a sampler that found no finite point around a start.
-
-    Parameters
-    ----------
-    model : LogDensity
-    start : ndarray
-    points : callable
-        Makes a point around the start from a seed, as those that the sampler tried.
-    """
+def no_start(model: LogDensity, start: np.ndarray) -> CheckError:
+    """The error for a sampler that found no finite point around a start."""
     around = "around the point where the chains start"
-    for point in [start, *(points(seed) for seed in range(_TRIED))]:
+    near = starting_points(start, lambda _: True)
+    for point in [start, *map(near, range(_TRIED))]:
         try:
             value, gradient = model.logp_and_grad(point)
         except CheckError as error:
@@ -94,13 +86,41 @@ def check_moved(names: list[str], gradients: Sequence[np.ndarray]) -> None:
         )
 
 
-def starting_points(start: np.ndarray) -> Callable[[int | None], np.ndarray]:
-    """Points around a start, at most 1 away in every element, by a seed."""
+def starting_points(
+    start: np.ndarray, is_finite: Callable[[np.ndarray], bool]
+) -> Callable[[Any], np.ndarray]:
+    """Points around a start, by a seed or generator, where a log density is finite.
 
-    def point(seed: int | None) -> np.ndarray:
-        return start + np.random.default_rng(seed).uniform(-1.0, 1.0, len(start))
+    At most 1 away from it in every element, and 2 where all of a hundred are refused. If none of
+    those is taken either, that is not tried again for other seeds.
+    """
+    refused = False
+
+    def point(seed: Any) -> np.ndarray:
+        nonlocal refused
+        rng = np.random.default_rng(seed)
+        for reach in _REACHES:
+            for _ in range(_TRIED):
+                found = start + rng.uniform(-reach, reach, len(start))
+                if refused or is_finite(found):
+                    return found
+        refused = True
+        return found
 
     return point
+
+
+def is_finite_at(model: LogDensity) -> Callable[[np.ndarray], bool]:
+    """Whether a log density and its gradient are finite at a point, and its checks hold."""
+
+    def is_finite(point: np.ndarray) -> bool:
+        try:
+            value, gradient = model.logp_and_grad(point)
+        except CheckError:
+            return False
+        return bool(np.isfinite(value) and np.isfinite(gradient).all())
+
+    return is_finite
 
 
 def _message(
