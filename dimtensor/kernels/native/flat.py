@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dimtensor.kernels.native.values import ArgumentType, ResultType, scalar_of
+from dimtensor.kernels.native.values import PLACES, ArgumentType, ResultType, as_it_is, scalar_of
 
 CONDITION = -1
 _HEAD = 3
@@ -71,10 +71,8 @@ def flat(kernel: str, arguments: Sequence[ArgumentType], results: Sequence[Resul
         "  %third = getelementptr i64, ptr %closure, i64 2",
         "  %first = load i64, ptr %third",
     ]
-    offset = 0
-    for at, argument in enumerate(arguments):
-        lines += _fill("arrays", "given", "in", at, offset, f"a{at}")
-        offset += 1 + len(argument.shape)
+    fill, places = _fill_all(arguments)
+    lines += fill
     offset = 0
     for at, result in enumerate(results):
         place = "null"
@@ -87,7 +85,32 @@ def flat(kernel: str, arguments: Sequence[ArgumentType], results: Sequence[Resul
         offset += 1 + result.ndim
     lines.append(f"  %code = call i32 @{kernel}(ptr %in, ptr %out)")
     lines += _leave(results)
-    return "\n".join([*lines, "}", ""])
+    return "\n".join([places, *lines, "}", ""])
+
+
+def _fill_all(arguments: Sequence[ArgumentType]) -> tuple[list[str], str]:
+    """Put the addresses of arrays into their table, of as many as are given."""
+    sizes = [1 + len(a.shape) for a in arguments]
+    places = ", ".join(f"i64 {8 * sum(sizes[:at])}" for at in range(len(sizes)))
+    return [
+        f"  %few = icmp ult i64 %given, {len(sizes)}",
+        f"  %last = select i1 %few, i64 %given, i64 {len(sizes)}",
+        "  br label %next",
+        "next:",
+        "  %at = phi i64 [ 0, %entry ], [ %at.next, %take ]",
+        "  %more = icmp ult i64 %at, %last",
+        "  br i1 %more, label %take, label %taken",
+        "take:",
+        "  %from = getelementptr ptr, ptr %arrays, i64 %at",
+        "  %value = load ptr, ptr %from",
+        "  %offset = getelementptr i64, ptr @places, i64 %at",
+        "  %place = load i64, ptr %offset",
+        "  %to = getelementptr i8, ptr %in, i64 %place",
+        "  store ptr %value, ptr %to",
+        "  %at.next = add nuw nsw i64 %at, 1",
+        f"  br label %next, {as_it_is(PLACES)}",
+        "taken:",
+    ], f"@places = private constant [{max(len(sizes), 1)} x i64] [{places or 'i64 0'}]"
 
 
 def _fill(source: str, limit: str, table: str, at: int, offset: int, name: str) -> list[str]:

@@ -16,6 +16,26 @@ INTERRUPTED, FIRST_ERROR = 2, 3
 ERRORS = ("ValueError", "IndexError", "AssertionError", "TypeError")
 
 
+# numbers of hints to LLVM that no other has, for loops in the functions around a kernel
+AXES, ARRAYS, PLACES = _ROUND_KERNELS = range(900_000, 900_003)
+
+
+def as_it_is(loop: int) -> str:
+    """What is written after the jump to the next round of a loop that is left as it is."""
+    return f"!llvm.loop !{loop}"
+
+
+def hints() -> list[str]:
+    """What those hints say: such loops have a few rounds."""
+    off = AXES - 1, AXES - 2
+    loops = [f"!{loop} = distinct !{{!{loop}, !{off[0]}, !{off[1]}}}" for loop in _ROUND_KERNELS]
+    return [
+        *loops,
+        f'!{off[0]} = !{{!"llvm.loop.unroll.disable"}}',
+        f'!{off[1]} = !{{!"llvm.loop.vectorize.enable", i1 false}}',
+    ]
+
+
 class ArgumentType(NamedTuple):
     """Type of an argument: dtype, and lengths where they are known."""
 

@@ -231,6 +231,34 @@ def kernel(x):
     assert compiled(source, x).bind()(x)[0] == np.inf
 
 
+def test_each_of_many_arguments_is_checked_and_read(rng):
+    names = [f"x{at}" for at in range(12)]
+    source = f"""
+def kernel({", ".join(names)}):
+    s = np.float64(x0.shape[0] + 100 * x4.shape[1])
+    for i in range(3):
+        s += {" + ".join(f"x{at}[i, i]" if at % 4 == 0 else f"x{at}[i]" for at in range(12))}
+    return (s, )
+"""
+    shapes = [(None, 3) if at % 8 == 0 else (3, None) if at == 4 else (3,) for at in range(12)]
+    f = compiled(source, types=[ArgumentType(F, shape) for shape in shapes]).bind()
+    given = [rng.normal(size=[n or 5 for n in shape]) for shape in shapes]
+    diagonals = [x[[0, 1, 2], [0, 1, 2]] if x.ndim == 2 else x for x in given]
+    np.testing.assert_allclose(f(*given)[0], 505 + np.sum(diagonals), rtol=1e-14)
+    for at, (x, shape) in enumerate(zip(given, shapes, strict=True)):
+        wanted = ", ".join("any" if n is None else str(n) for n in shape)
+        text = rf"argument {at} of the kernel is not a contiguous .* shape \({wanted}\)"
+        for wrong in (np.ones(4), x.astype("float32"), x[..., :2], x.tolist()):
+            with pytest.raises(TypeError, match=text):
+                f(*given[:at], wrong, *given[at + 1 :])
+        total = f(*given[:at], x.view(_Derived), *given[at + 1 :])[0]
+        np.testing.assert_allclose(total, 505 + np.sum(diagonals), rtol=1e-14)
+
+
+class _Derived(np.ndarray):
+    pass
+
+
 def test_arguments_that_are_not_what_the_code_takes(rng):
     f = compiled(SUM, types=[ArgumentType(F, (4,))]).bind()
     x = rng.normal(size=4)
