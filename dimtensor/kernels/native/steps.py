@@ -90,23 +90,3 @@ def _known(node: ir.Expression) -> int | None:
             node.op, result // (each or 1)
         )
     return result
-
-
-def known_products(body: Iterable[ir.Statement], carried: set[str]) -> set[str]:
-    """Products that are there before the states of a step, and are added to what waits for them.
-
-    LLVM fuses one of two products with the sum of both, and may take the one that need not wait.
-    """
-    waiting, known, found = set(carried), set[str](), set[str]()
-    for each in body:
-        if not isinstance(each, (ir.Assign, ir.Carry)):
-            continue
-        name, used = each.target.name, each.value.uses
-        operator = each.value.op if isinstance(each.value, ir.Op) else None
-        if used & waiting:
-            waiting.add(name)
-            if operator in ("+", "-"):
-                found |= used & known
-        elif operator in ("*", "/"):
-            known.add(name)
-    return found

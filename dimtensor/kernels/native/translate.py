@@ -26,7 +26,6 @@ from dimtensor.kernels.native.steps import (
     adds_up,
     copies_many,
     has_long_loops,
-    known_products,
     rounds_written_out,
 )
 from dimtensor.kernels.native.values import (
@@ -73,7 +72,6 @@ class Translator(Arrays):
         self.errors: list[tuple[str, str]] = []  # class and text
         self._loops: list[tuple[str, str]] = []
         self._rounds: str | None = None  # where those of loops are counted whose number is unknown
-        self._unfused: set[str] = set()
         self._copies_many = copies_many(function.body)
         self._steps = 0  # loops over steps around what is written
         self.parts = Parts(self)
@@ -246,15 +244,13 @@ class Translator(Arrays):
 
     def _round(self, body: Sequence[ir.Statement], write: Callable[[], None] | None = None) -> None:
         """The body of a loop; whether it carries states decides about the order of sums."""
-        carried = {each.target.name for each in body if isinstance(each, ir.Carry)}
+        carries = any(isinstance(each, ir.Carry) for each in body)
         # what a step computes element by element is on the way to the next step too
-        carries = bool(carried) or (bool(self._steps) and not adds_up(body))
-        before = self.b.in_order, self._unfused
+        carries |= bool(self._steps) and not adds_up(body)
+        before = self.b.in_order
         self.b.in_order = carries
-        if carries and self._steps:
-            self._unfused = known_products(body, carried)
         self._block(body, write)
-        self.b.in_order, self._unfused = before
+        self.b.in_order = before
 
     def _while(self, node: ir.While) -> None:
         b = self.b
@@ -424,8 +420,7 @@ class Translator(Arrays):
 
     def fuses(self, name: str) -> bool:
         """Whether a product may be rounded together with the sum that it is for."""
-        once = self.is_assigned_once(name) and self._uses[name] == 1
-        return once and name not in self._unfused
+        return self.is_assigned_once(name) and self._uses[name] == 1
 
 
 _STATEMENTS: dict[type, Callable[..., None]] = {

@@ -8,6 +8,8 @@ import pytensor.tensor as pt
 import pytest
 from pytensor.graph.traversal import ancestors
 
+import dimtensor as dt
+from dimtensor.kernels.native.functions import elementary
 from dimtensor.ops.interpret import Interpreter
 from dimtensor.ops.loop import scan, while_loop
 from dimtensor.ops.loop.op import Loop
@@ -158,3 +160,16 @@ def test_outer_products_are_summed_after_the_loop():
 def test_terms_that_are_all_taken_away():
     result = scan(lambda st, e: ([-a * st[0] * b - st[0] * (-c) * -e[0]], []), [0.5], [x])
     left([*result.states, pytensor.grad(result.states[0], a)])
+
+
+@pytest.mark.compiled
+def test_a_product_and_the_state_that_it_is_added_to_are_rounded_once():
+    """The product is there before the state."""
+    state, time = dt.scalar("state"), dt.Dim("time")
+    c, e = dt.scalar("c"), dt.tensor("e", dims=time)
+    last = dt.reduce(lambda s, e: dt.minimum(s, 5.0) + c * e, state, e, over=time)
+    f = dt.function([state, c, e], last, backend="numba")
+    factor = 1.0 + 2.0**-30
+    # its square is 1 + 2**-29 + 2**-60, which has no last term where it is rounded
+    lost = 2.0**-60 if elementary._has_fma() else 0.0
+    assert float(f(-(1.0 + 2.0**-29), factor, np.array([factor]))) == lost
