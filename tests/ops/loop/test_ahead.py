@@ -361,6 +361,26 @@ def test_what_is_not_finite_comes_out(backend):
         np.testing.assert_array_equal(found, jax.grad(oracle, (0, 1))(*values))
 
 
+def test_tangents_are_summed_where_they_are_computed():
+    """A derivative that is a quotient is not computed again after the loop, of arrays as long."""
+    a, b, y = dt.scalar("a"), dt.scalar("b"), dt.tensor("y", dims=time)
+    path = dt.cumulate(lambda x, e: x / (a + x * x) + b * e, 0.5, y, over=time)
+    f = dt.function([a, b, y], dt.grad(((path - y) ** 2).sum(), [a, b]), backend="numba")
+    series = np.random.default_rng(3).normal(size=9)
+
+    def oracle(a, b):
+        x, total = 0.5, 0.0
+        for e in series:
+            x = x / (a + x * x) + b * e
+            total = total + (x - e) ** 2
+        return total
+
+    step = 1e-30  # of complex numbers: nothing cancels
+    wanted = [oracle(0.8 + step * 1j, 0.3).imag / step, oracle(0.8, 0.3 + step * 1j).imag / step]
+    np.testing.assert_allclose([float(v) for v in f(0.8, 0.3, series)], wanted, rtol=1e-12)
+    assert "np.empty" not in f.source
+
+
 def test_a_loop_in_a_step():
     """The loop outside goes back, and takes the one inside back, too."""
     a, y = dt.scalar("a"), dt.tensor("y", dims=time)

@@ -220,23 +220,28 @@ class _Step(NamedTuple):
             for by in moved
         ]
         wrt = sorted({at for by in (*of_states, *of_others) for at in by})
-        rows: dict[int, dict[int, Variable]] = {}
+        # by variable: tangents of a trace of what a state becomes are those of the state
+        rows: dict[Variable, dict[int, Variable]] = {}
         for at in [*sorted({i for here in live for i in here}), *traced]:
+            if outputs[at] in rows:
+                continue
             one = pt.constant(np.ones((), dtype=outputs[at].type.dtype))
             found = pull([outputs[at]], [one], [fresh[k] for k in wrt], undefined="return")
             if any(isinstance(v, Undefined) for v in found):
                 return None
-            rows[at] = {k: v for k, v in zip(wrt, found, strict=True) if v is not None}
+            rows[outputs[at]] = {k: v for k, v in zip(wrt, found, strict=True) if v is not None}
         results = []
         for states, others in zip(of_states, of_others, strict=True):
             known = others | states
+            numbers = (*states, *traced)
             terms = {
                 # what waits for no state first
-                at: [_times(rows[at][k], known[k], infinite) for k in reversed(wrt)
-                     if k in known and k in rows[at]]
-                for at in (*states, *traced)
+                v: [_times(rows[v][k], known[k], infinite) for k in reversed(wrt)
+                    if k in known and k in rows[v]]
+                for v in dict.fromkeys(outputs[at] for at in numbers)
             }  # fmt: skip
-            results.append({at: total(found) for at, found in terms.items() if found})
+            sums = {v: total(found) for v, found in terms.items() if found}
+            results.append({at: sums[outputs[at]] for at in numbers if outputs[at] in sums})
         return cls(fresh, outputs, of_states, of_others, results)
 
     def graph(self, op: Scan, given: Any) -> StepGraph:
