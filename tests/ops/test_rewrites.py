@@ -10,6 +10,7 @@ import numpy as np
 import pytensor
 import pytensor.tensor as pt
 import pytest
+import scipy.special
 from pytensor.graph.basic import Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.replace import vectorize_graph
@@ -23,7 +24,7 @@ from pytensor.tensor.subtensor import Subtensor
 from dimtensor.ops.interpret import Interpreter
 from dimtensor.ops.rewrites import RULES, Rule, rewrite
 from dimtensor.ops.rewrites.table import ACCURATE, EXACT, REDUCTION
-from dimtensor.ops.special import vanishing
+from dimtensor.ops.special import log_ndtr, vanishing
 
 DOCS = Path(__file__).parents[2] / "docs" / "design" / "rewrites.md"
 TINY, HUGE = 5e-324, 1e300
@@ -341,3 +342,15 @@ def test_time_is_linear_in_the_graph():
 def test_kinds(kind: str):
     assert any(rule.kind == kind for rule in RULES)
     assert {rule.kind for rule in RULES} == {EXACT, ACCURATE, REDUCTION}
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[-36.9, -8.0, -1.0, -0.3, -1e-9, 0.0, 0.7, 5.0, 10.0, 37.0], [-40.0, -1e9], [1.0, np.nan]],
+    ids=str,
+)
+def test_constants_of_the_normal_cdf_are_those_of_scipy(values):
+    graph = FunctionGraph([], [log_ndtr(pt.constant(np.array(values)))], clone=True)
+    rewrite(graph)
+    wanted = scipy.special.log_ndtr(values)
+    np.testing.assert_allclose(graph.outputs[0].data, wanted, rtol=3e-14)

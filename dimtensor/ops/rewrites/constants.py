@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
 from pytensor.graph.basic import Apply, Variable
@@ -17,9 +19,12 @@ from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.type import TensorType
 
 from dimtensor.ops.interpret import prepare
+from dimtensor.ops.special import LogNdtr
 
 # results of more elements are computed when the code runs, if their operands have fewer
 _FEW = 64
+# from here on the normal cdf is no subnormal number
+_TAIL = -37.0
 
 
 def folded(node: Apply) -> list[Variable] | None:
@@ -40,8 +45,8 @@ def folded(node: Apply) -> list[Variable] | None:
             return None
     if isinstance(op, Elemwise) and isinstance(op.scalar_op, ScalarInnerGraphOp):
         return None
-    if isinstance(op, Elemwise) and isinstance(op.scalar_op, GammaLn):
-        found = _log_gamma(node.inputs[0].data) if node.outputs[0].dtype == "float64" else None
+    if isinstance(op, Elemwise) and node.outputs[0].dtype == "float64":
+        found = _without_scipy(op.scalar_op, node.inputs[0].data)
         if found is not None:
             return [_constant(node.outputs[0], found)]
     storage: list[list] = [[None] for _ in node.outputs]
@@ -54,15 +59,27 @@ def folded(node: Apply) -> list[Variable] | None:
     return [_constant(v, cell[0]) for v, cell in zip(node.outputs, storage, strict=True)]
 
 
-def _log_gamma(x: np.ndarray) -> np.ndarray | None:
-    """The C library's, as kernels have it; None where it is not as SciPy's, or is not found.
+def _without_scipy(op: Any, x: Any) -> np.ndarray | None:
+    """Results by the C library, as kernels have it; None of what it lacks.
 
-    Most densities have such constants, and to import SciPy takes longer than to rewrite them.
+    Many densities have such constants, and to import SciPy takes longer than to rewrite them.
     """
-    function = _log_gamma_of_c()
-    if function is None or x.size > _FEW or not (np.isfinite(x) & (x > 0)).all():
+    x = np.asarray(x)
+    if x.size > _FEW or x.dtype.kind not in "fiu" or not np.isfinite(x).all():
+        return None
+    function: Callable[[float], float] | None = None
+    if isinstance(op, GammaLn) and (x > 0).all():  # of others it is not as SciPy's
+        function = _log_gamma_of_c()
+    elif isinstance(op, LogNdtr) and (x > _TAIL).all():
+        function = _log_ndtr
+    if function is None:
         return None
     return np.array([function(float(number)) for number in x.ravel()]).reshape(x.shape)
+
+
+def _log_ndtr(x: float) -> float:
+    left = math.erfc(abs(x) * math.sqrt(0.5)) / 2
+    return math.log(left) if x < 0 else math.log1p(-left)
 
 
 @cache
