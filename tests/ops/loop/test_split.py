@@ -73,6 +73,26 @@ def test_the_loop_that_is_left_has_no_logarithm(style):
     assert "TrueDiv" not in names
 
 
+def test_what_is_computed_for_a_state_is_not_computed_again_for_what_leaves():
+    def step(states, xs):
+        share = xs[0] / (A + states[0])
+        return [share + 0.5 * states[0]], [pt.log(share)]
+
+    result = scan(step, [ZERO + 1.0], [Y])
+    (op,) = scans(result.traces)
+    inside = {type(getattr(n.op, "scalar_op", n.op)).__name__ for n in op.body.apply_nodes}
+    assert "Log" not in inside
+    outside = {v.owner.op for v in ancestors(result.traces) if v.owner is not None}
+    assert "TrueDiv" not in {type(getattr(op, "scalar_op", op)).__name__ for op in outside}
+    y, s, expected = np.array([0.5, 2.0, 1.5]), 1.0, []
+    for x in y:
+        expected.append(np.log(x / (0.4 + s)))
+        s = x / (0.4 + s) + 0.5 * s
+    found = run([*result.states, *result.traces], y, np.asarray(0.4))
+    np.testing.assert_allclose(found[0], s, rtol=1e-15)
+    np.testing.assert_allclose(found[1], expected, rtol=1e-15)
+
+
 def test_what_a_later_step_needs_stays():
     def step(states, xs):
         s, total = states

@@ -141,8 +141,10 @@ def split(
     Notes
     -----
     Two things leave. A trace that is computed by elementwise operations, one of them not cheap,
-    from a few other things that can be traced. And a state that only adds up what nobody else
-    needs: it is the sum of a trace, or of a product of traces that are smaller than it.
+    from a few other things that can be traced; what is not cheap and computed for a state anyway is
+    such a thing, since to store it takes less than to compute it again. And a state that only adds
+    up what nobody else needs: it is the sum of a trace, or of a product of traces that are smaller
+    than it.
     """
     sums = _sums(states, next_states, traced)
     nodes = io_toposort([*states, *elements], [*next_states, *traced, *sums.values()])
@@ -156,6 +158,7 @@ def split(
     sums = {k: v for k, v in sums.items() if not v.type.ndim or _factors(v, depends)}
     kept = [k for k in range(len(states)) if k not in sums]
     stops.update(next_states[k] for k in kept)
+    stops |= _slow([*states, *elements], [next_states[k] for k in kept], depends)
     given: list[Variable] = []
     moved, steps = False, {*states, *elements}
     for wanted in [*traced, *sums.values()]:
@@ -234,6 +237,20 @@ def _reached(outputs: Sequence[Variable], goal: Variable) -> set[Variable]:
         if variable is goal:
             break
     return seen
+
+
+def _slow(
+    given: Sequence[Variable], next_states: Sequence[Variable], depends: set[Variable]
+) -> set[Variable]:
+    """What the states that stay make a step compute, and takes long to compute again."""
+    found: set[Variable] = set()
+    for node in io_toposort(given, next_states):
+        if not isinstance(node.op, _ELEMENTWISE) or depends.isdisjoint(node.outputs):
+            continue
+        is_quick = not isinstance(node.op, Elemwise) or facts_of(node.op.scalar_op).is_quick
+        if not is_quick or not found.isdisjoint(node.inputs):
+            found.update(node.outputs)
+    return found
 
 
 def _leaves(
