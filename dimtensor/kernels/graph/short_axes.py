@@ -26,6 +26,7 @@ from pytensor.tensor.type import TensorType
 
 from dimtensor.kernels.plan.axis_lengths import gather_layout, kept_axes
 from dimtensor.ops.facts import facts_of
+from dimtensor.ops.loop.op import Scan
 from dimtensor.ops.rewrites import rewrite
 
 # axes of up to so many positions are written out, if that makes no more than so many operations
@@ -58,9 +59,10 @@ def write_out_short_axes(graph: FunctionGraph) -> None:
     Notes
     -----
     An array is written out where everything that reads it is an operation on elements or a
-    reduction, and leads to one over its short axis, or adds it up by group along another axis.
-    Those of inputs, and of what is computed by other operations, are read element by element;
-    what is looked up along another axis is looked up in a part.
+    reduction, and leads to one over its short axis, or adds it up by group along another axis. Of
+    what a loop takes step by step the parts are joined. Those of inputs, and of what is computed by
+    other operations, are read element by element; what is looked up along another axis is looked up
+    in a part.
 
     Sums and products over a short axis are taken from its first position to its last.
 
@@ -81,6 +83,9 @@ def write_out_short_axes(graph: FunctionGraph) -> None:
         found = parts.joined(node) if _is_reduction(node) else parts.by_group(node)
         new = out.type.filter_variable(found)
         parts.replaced[out] = new
+        graph.replace(out, new, reason="short_axes", import_missing=True)
+    for out in chosen.sequences:
+        new = out.type.filter_variable(parts.stacked(out))
         graph.replace(out, new, reason="short_axes", import_missing=True)
 
 
@@ -155,10 +160,20 @@ def _joins(variable: Variable, axis: int) -> bool:
 
 
 class _Chosen(NamedTuple):
-    """What is written out, and the reductions of it whose results are arrays as before."""
+    """What is written out.
+
+    Attributes
+    ----------
+    inside : set of Variable
+    ends : list of Apply
+        Reductions whose results are arrays as before.
+    sequences : list of Variable
+        What loops take step by step.
+    """
 
     inside: set[Variable]
     ends: list[Apply]
+    sequences: list[Variable]
 
 
 def _short_axes(variable: Variable, most: int = MOST_POSITIONS) -> tuple[int, ...]:
@@ -195,7 +210,13 @@ class _Region:
             if (_is_reduction(node) and node.inputs[0] in inside and node.outputs[0] not in inside)
             or (isinstance(node.op, AdvancedIncSubtensor) and node.inputs[1] in inside)
         ]
-        return _Chosen(inside, ends) if ends else None
+        sequences = [
+            node.outputs[0]
+            for node in self._nodes
+            if node.outputs[0] in inside
+            and any(_is_scan(reader) for reader, _ in self._graph.clients[node.outputs[0]])
+        ]
+        return _Chosen(inside, ends, sequences) if ends or sequences else None
 
     def _candidates(self) -> set[Variable]:
         """Arrays with short axes that only operations on elements and reductions read."""
@@ -240,10 +261,16 @@ def _is_elementwise(node: Apply) -> bool:
     return isinstance(node.op, DimShuffle)
 
 
+def _is_scan(reader: Apply | str) -> bool:
+    return isinstance(reader, Apply) and isinstance(reader.op, Scan)
+
+
 def _reads_parts(reader: Apply | str, variable: Variable, found: set[Variable]) -> bool:
-    """Whether what reads an array can read its parts."""
+    """Whether what reads an array can read its parts, or takes them joined."""
     if not isinstance(reader, Apply):
         return False
+    if _is_scan(reader):
+        return True
     out = reader.outputs[0]
     if out in found or (_is_reduction(reader) and not _short_axes(out)):
         return True
@@ -319,6 +346,15 @@ class _Parts:
         numbers = [part.dimshuffle(()) for part in parts]  # what is left of their axes is 1 long
         vector = pt.stack(numbers)
         return vector if out.type.ndim == 1 else vector.reshape(out.type.shape)
+
+    def stacked(self, variable: Variable) -> Variable:
+        """An array as its parts joined."""
+        short = _short_axes(variable, self._most)
+        shape = [variable.type.shape[axis] for axis in short]
+        found = np.empty(shape, dtype=object)
+        for at in itertools.product(*map(range, shape)):
+            found[at] = self.part(variable, dict(zip(short, at, strict=True)))
+        return _stacked(found, short)
 
     def part(self, variable: Variable, at: Mapping[int, int]) -> Variable:
         """An array without some axes, at positions of them."""

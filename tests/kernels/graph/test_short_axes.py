@@ -11,6 +11,8 @@ from pytensor.graph.fg import FunctionGraph
 import dimtensor as dt
 from dimtensor.kernels.graph import short_axes
 from dimtensor.kernels.graph.canonical_forms import reductions_before_new_axes
+from dimtensor.ops.loop.frontend import build_scan
+from dimtensor.ops.loop.spec import StepGraph
 
 rng = np.random.default_rng(0)
 N, K = 7, 3
@@ -116,6 +118,26 @@ def test_a_matrix_of_results():
     expected = np.exp(BLOCK) / np.exp(BLOCK).sum(axis=(1, 2), keepdims=True)
     np.testing.assert_allclose(found, expected.sum(axis=0), rtol=1e-13)
     assert (None, 2, K) not in computed_shapes(graph)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_what_a_loop_takes_step_by_step_is_joined(axis):
+    """Steps read rows of an array whose elements need one another; its columns are vectors."""
+    x, X = (rows, ROWS) if axis else (columns.T, COLUMNS.T)
+    likely = pt.exp(x - x.max(axis=1, keepdims=True))
+    state, element = short.type(), short.type()
+    step = StepGraph([state], [element], [0.5 * state + element * short], [element.sum()])
+    result = build_scan(x.shape[0], step, [short], [likely])
+    graph = written([*result.states, *result.traces, pt.log(likely.sum(axis=1))])
+    state, sums, logs = values(graph)
+    LIKELY = np.exp(X - X.max(axis=1, keepdims=True))
+    expected = SHORT
+    for row in LIKELY:
+        expected = 0.5 * expected + row * SHORT
+    np.testing.assert_allclose(state, expected, rtol=1e-13)
+    np.testing.assert_allclose(sums, LIKELY.sum(axis=1), rtol=1e-13)
+    np.testing.assert_allclose(logs, np.log(LIKELY.sum(axis=1)), rtol=1e-13)
+    assert not {(None, K), (K, None)} & computed_shapes(graph)
 
 
 WEIGHTS = scipy.special.softmax(2 * ROWS, axis=1)
