@@ -320,6 +320,8 @@ def main() -> None:
         print(json.dumps(line), flush=True)
         earlier = next((x for x in lines if x["posterior"] == name), {})
         earlier.pop("failed", None)
+        if "effective" in parts:
+            earlier.pop("sampling", None)  # which says what failed
         lines = [x for x in lines if x["posterior"] != name] + [earlier | line]
         texts = [json.dumps(x) for x in [{"machine": machine()}, *lines]]
         (options.out / "race.jsonl").write_text("\n".join(texts) + "\n")
