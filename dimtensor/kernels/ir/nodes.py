@@ -442,9 +442,12 @@ class While(Statement):
 
 @dataclass(frozen=True, slots=True)
 class If(Statement):
+    """A branch. What runs ``otherwise`` may be ``rare``: it need not be fast."""
+
     test: Expression
     body: Body
     orelse: Body = ()
+    rare: bool = False
 
     @property
     def reads(self) -> tuple[Expression, ...]:

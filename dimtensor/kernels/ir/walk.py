@@ -201,8 +201,8 @@ def of_changed(statement: Statement, change: Change) -> Statement:
             return For(new(counter), new(stop), block(body), new(start), step, is_scan, is_wide)
         case While(test, body):
             return While(new(test), block(body))
-        case If(test, body, orelse):
-            return If(new(test), block(body), block(orelse))
+        case If(test, body, orelse, rare):
+            return If(new(test), block(body), block(orelse), rare)
         case Foreign(results, function, operands):
             return Foreign(results, function, every(operands))
     return statement

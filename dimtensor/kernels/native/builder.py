@@ -27,6 +27,8 @@ _ANY_ORDER = "reassoc contract "
 _IN_ORDER = "contract "
 # loops of up to so many rounds may be written out
 _WRITTEN_OUT = 8
+# the number of a hint that no loop has
+_NO_VECTORS = 999_999
 _INTEGER_OPS = {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor"}
 _FLOAT_OPS = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
 _COMPARE = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
@@ -62,6 +64,8 @@ class Builder:
         self._scopes = 0
         self._hints = 0
         self.depth = 0  # of loops around what is written
+        self.rare = False  # whether what is written hardly ever runs
+        self._plain: set[int] = set()  # hints of loops that LLVM makes no vectors of
 
     # -- text --------------------------------------------------------------------------------------
 
@@ -316,7 +320,7 @@ class Builder:
 
     def go_on_numbering(self, other: Builder) -> None:
         """Number scopes and hints, which belong to the module, from where another one is."""
-        self._scopes, self._hints = other._scopes, other._hints
+        self._scopes, self._hints, self._plain = other._scopes, other._hints, other._plain
 
     def metadata(self) -> list[str]:
         """What the scopes are, for the end of the module."""
@@ -382,7 +386,7 @@ class Builder:
         LLVM writes such loops out first and then looks for loops to vectorise; what it finds is the
         loop around, in which elements that should be read together are far apart.
         """
-        if stays:
+        if stays or self.rare:
             return f", !llvm.loop !{self.loop_hint()}"
         ends = [whole_number(each) for each in (start, stop, step)]
         first, last, stride = ends
@@ -395,15 +399,18 @@ class Builder:
     def loop_hint(self) -> int:
         """Number of a hint, which has to be one of a kind for each loop."""
         self._hints += 1
+        if self.rare:
+            self._plain.add(self._hints)
         return 1_000_000 + 2 * self._hints
 
     def _hint_lines(self) -> list[str]:
         lines = []
         for number in range(1, self._hints + 1):
             at = 1_000_000 + 2 * number
-            lines.append(f"!{at} = distinct !{{!{at}, !{at + 1}}}")
+            plain = f", !{_NO_VECTORS}" if number in self._plain else ""
+            lines.append(f"!{at} = distinct !{{!{at}, !{at + 1}{plain}}}")
             lines.append(f'!{at + 1} = !{{!"llvm.loop.unroll.disable"}}')
-        return lines
+        return [*lines, f'!{_NO_VECTORS} = !{{!"llvm.loop.vectorize.enable", i1 false}}']
 
 
 def _fold(operator: str, a: Value, b: Value) -> int | None:

@@ -8,6 +8,7 @@ them the arrays.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import isnan
 
 from dimtensor.kernels.ir import nodes as ir
 from dimtensor.kernels.ir.growth import Grow
@@ -49,6 +50,18 @@ def copies_many(body: Iterable[ir.Statement]) -> bool:
             if rounds is not None and len(rounds) <= _MOST_ROUNDS:
                 copied += (len(rounds) - 1) * len(list(statements_in(node.body)))
     return copied > _MOST_COPIED
+
+
+def only_stores_nan(node: ir.For) -> bool:
+    """Whether a loop says that something has failed, which hardly ever happens."""
+    inside = [each for each in statements_in(node.body) if not isinstance(each, ir.For)]
+    return bool(inside) and all(
+        isinstance(each, ir.Store) and _is_nan(each.value) for each in inside
+    )
+
+
+def _is_nan(value: ir.Expression) -> bool:
+    return isinstance(value, ir.Const) and isinstance(value.value, float) and isnan(value.value)
 
 
 def has_long_loops(node: ir.For) -> bool:

@@ -26,6 +26,7 @@ from dimtensor.kernels.native.steps import (
     adds_up,
     copies_many,
     has_long_loops,
+    only_stores_nan,
     rounds_written_out,
 )
 from dimtensor.kernels.native.values import (
@@ -233,7 +234,9 @@ class Translator(Arrays):
         inside = statements_in(node.body)
         stays = any(isinstance(each, ir.For) and each.is_wide for each in inside)
         stays |= self._copies_many and has_long_loops(node)
+        before, self.b.rare = self.b.rare, self.b.rare or only_stores_nan(node)
         self.b.loop(start, stop, constant(node.step, I64), body, stays)
+        self.b.rare = before
 
     def _write_out(self, node: ir.For, rounds: range) -> None:
         """A short loop inside of a step, round by round: its arrays can then stay in registers."""
@@ -294,7 +297,9 @@ class Translator(Arrays):
         b.jump(done)
         if node.orelse:
             b.begin(otherwise)
+            before, b.rare = b.rare, b.rare or node.rare
             self._block(node.orelse)
+            b.rare = before
             b.jump(done)
         b.begin(done)
 

@@ -45,7 +45,7 @@ from dimtensor.kernels.plan import UnsupportedGraph
 from dimtensor.kernels.plan.plan import Plan
 from dimtensor.kernels.rules.calls import CallRule, new_scope, set_length
 from dimtensor.kernels.rules.elementwise import Kept, Place, Rows, counter
-from dimtensor.ops.loop.conditional import Conditional
+from dimtensor.ops.loop.conditional import Conditional, Shortcut
 from dimtensor.ops.loop.op import Loop, Scan
 from dimtensor.ops.loop.rewrites.tape import is_of_inner_steps, is_read_by_rows
 
@@ -401,7 +401,9 @@ def _conditional(e: Emitter, node: Apply) -> None:
             e.owned.add(out)
         else:
             e.scalars[out] = result
-    e.lines.append(If(e.scalar(condition), *(block.inside() for block in blocks)))
+    then, otherwise = (block.inside() for block in blocks)
+    rare = isinstance(node.op, Shortcut)
+    e.lines.append(If(e.scalar(condition), then, otherwise, rare))
 
 
 def _branch(

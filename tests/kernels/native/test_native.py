@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 import weakref
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dimtensor.kernels.ir.errors import NotNative
+from dimtensor.kernels.ir.nodes import If
 from dimtensor.kernels.ir.parse import parsed
 from dimtensor.kernels.native.code import NativeCode, NativeKernel, native_code, translated
 from dimtensor.kernels.native.machine import optimised
@@ -507,6 +509,36 @@ def test_many_loops_over_few_rows_stay_loops(rng, nests, copied):
     check(source, x)
     hinted = "llvm.loop.unroll.disable" in llvm(source, types_of(x))
     assert hinted == (not copied)
+
+
+FAILING = """
+def kernel(x, bad):
+    v = np.empty((x.shape[0],), dtype=np.float64)
+    if bad[0] == 0:
+        for i in range(x.shape[0]):
+            v[i] = 2.0 * x[i]
+    else:
+        for j in range(x.shape[0]):
+            v[j] = {value}
+    return (v, )
+"""
+
+
+@pytest.mark.parametrize("value", ["np.nan", "3.0 * x[j]"])
+@pytest.mark.parametrize("rare", [False, True])
+def test_no_vectors_are_made_of_loops_that_hardly_ever_run(rng, value, rare):
+    source, x = FAILING.format(value=value), rng.normal(size=7)
+    types = types_of(x, np.zeros(1))
+    function = loops(source, types)
+    body = [replace(each, rare=rare) if isinstance(each, If) else each for each in function.body]
+    function = replace(function, body=tuple(body))
+    text = translated(function, types, {}).text
+    (off,) = (line.split()[0] for line in text.split("\n") if "llvm.loop.vectorize.enable" in line)
+    hinted = [line for line in text.split("\n") if "= distinct" in line and f", {off}" in line]
+    assert len(hinted) == (rare or value == "np.nan")
+    f = NativeKernel(native_code(function, types, {})).bind()
+    np.testing.assert_array_equal(f(x, np.zeros(1))[0], 2 * x)
+    np.testing.assert_array_equal(f(x, np.ones(1))[0], x * np.nan if value == "np.nan" else 3 * x)
 
 
 COUNTED = """

@@ -6,7 +6,10 @@ import pytest
 from pytensor.graph.fg import FunctionGraph
 
 from dimtensor.kernels.compiler import kernel_of
+from dimtensor.kernels.ir.nodes import If
+from dimtensor.kernels.ir.walk import statements_in
 from dimtensor.ops.loop import scan, while_loop
+from dimtensor.ops.loop.conditional import Conditional, Shortcut, conditional
 from tests.golden.compare import check_golden
 
 pytestmark = pytest.mark.compiled
@@ -33,6 +36,18 @@ def close(found, expected):
     for one, other in zip(found, expected, strict=True):
         assert np.shape(one) == np.shape(other)
         np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [Conditional, Shortcut])
+def test_what_runs_where_there_is_no_shortcut_is_rare(kind, rng):
+    taken = pt.scalar("taken", dtype="bool")
+    outputs = conditional(taken, lambda: [2.0 * X], lambda: [3.0 * X], kind=kind)
+    made = kernel([taken, X], outputs)
+    (branch,) = (each for each in statements_in(made.loops.body) if isinstance(each, If))
+    assert branch.rare == (kind is Shortcut)
+    x = rng.normal(size=(3, 4))
+    for truth, factor in ((True, 2.0), (False, 3.0)):
+        close(made.native.bind(made.constants)(np.asarray(truth), x), [factor * x])
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 50])
