@@ -279,7 +279,8 @@ class Nest:
         for sink in self.sinks:
             self._provide(sink, order, names)
         if self._opens_sums(inner, order, names):
-            self._logs.defined = logarithm_sums.definitions(inner)
+            defined = logarithm_sums.definitions(inner)
+            self._logs.terms = logarithm_sums.Terms(defined, self.e.shared.scalar_operations())
         inner = lazy_calls.on_demand(inner, self._named_by_sinks())
         for line in inner:
             line.is_load = _is_load(line) and line.uses.isdisjoint(names | self._reused)
@@ -325,19 +326,9 @@ class Nest:
 
     def _unroll(self, order: list[str], level: Level, before: Lists, after: Lists) -> None:
         """Write the two innermost loops several rounds at a time, if those share an array."""
-        if (
-            len(order) < 2
-            or any(sink.kind == "scatter" for sink in self.sinks)
-            or self._logs.numbers
-        ):
+        if self._logs.numbers or not self._shares_an_array(order, before[-1]):
             return
         lengths = self.e.loop_lengths[order[-2]], self.e.loop_lengths[order[-1]]
-        reduced = [sink.kept for sink in self.sinks if sink.kind == "reduce"]
-        adds = any(order[-1] in kept and order[-2] not in kept for kept in reduced)
-        rows = any(order[-1] not in kept and order[-2] in kept for kept in reduced)
-        shares = unroll_and_jam.reads_the_same
-        if not adds and not (rows and shares(before[-1], order[-2], lengths[1])):
-            return
         count = unroll_and_jam.rounds(len(before[-1]) + len(before[-2]), lengths[0])
         if count == 1 or (self._blocks.head and self._level == len(order) - 1):
             return
@@ -347,6 +338,16 @@ class Nest:
         written = unroll_and_jam.write(counters, lengths, body, count, own, self.e.fresh)
         del order[-2:], before[-2:], after[-2:]
         before[-1] += written
+
+    def _shares_an_array(self, order: Sequence[str], body: Sequence[Statement]) -> bool:
+        """Whether rounds of the second last loop add to the same array, or read the same."""
+        if len(order) < 2 or any(sink.kind == "scatter" for sink in self.sinks):
+            return False
+        reduced = [sink.kept for sink in self.sinks if sink.kind == "reduce"]
+        adds = any(order[-1] in kept and order[-2] not in kept for kept in reduced)
+        rows = any(order[-1] not in kept and order[-2] in kept for kept in reduced)
+        length = self.e.loop_lengths[order[-1]]
+        return adds or (rows and unroll_and_jam.reads_the_same(body, order[-2], length))
 
     def _sink_line(
         self, sink: _Sink, order: list[str], level: Level, before: Lists, after: Lists
@@ -429,6 +430,8 @@ class Nest:
         length = known(self.e.loop_lengths[order[-1]]) if order else 0
         if self._level != len(order) or (length is not None and length < logarithm_sums.FEWEST):
             return False
+        if self._shares_an_array(order, [line.statement for line in inner]):
+            return False  # several rounds at a time gain more
         is_serial = any(self._is_serial(sink, names) for sink in self.sinks)
         is_wide = strip_mining.is_long(inner) or (not is_serial and self._is_for_lanes(inner))
         return not is_wide and has_vectors("log") and settings().native != "off"

@@ -60,6 +60,10 @@ class Shared:
             self.constants.append((found.name, data))
         return found
 
+    def scalar_operations(self) -> dict[str, str]:
+        """Scalar operations that the source calls by name, by the names of their classes."""
+        return {name: type(op).__name__ for (op, *_), name in self._functions.items()}
+
     def scalar_function(self, op: Any, dtypes: Sequence[str], out: str) -> str:
         """PyTensor's own numba function of a scalar operation."""
         key = (op, tuple(dtypes))

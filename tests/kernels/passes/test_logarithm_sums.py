@@ -1,6 +1,7 @@
 """Sums of logarithms as logarithms of products: as exact as one logarithm after the other."""
 
 import math
+import re
 from decimal import Decimal, localcontext
 
 import numpy as np
@@ -39,13 +40,31 @@ NUMBERS = {
 }
 
 
-@pytest.fixture(scope="module")
-def native():
-    kernel = compile_kernel([x], [pt.log(x).sum()])
+def compiled(total, *calls):
+    """The machine code of a sum, whose source calls these and no other logarithms."""
+    kernel = compile_kernel([x], [total])
     assert kernel.native is not None
-    assert kernel.source.count("np.log(") == 2  # of products, and one by one
+    assert [word for word in LOGARITHMS.findall(kernel.source) if word] == list(calls)
     function = kernel.native.bind()
     return lambda values: float(function(values)[0])
+
+
+LOGARITHMS = re.compile(r"np\.log1p|np\.log|f\d+(?=\()")
+
+
+@pytest.fixture(scope="module")
+def native():
+    return compiled(pt.log(x).sum(), "np.log", "np.log")  # of products, and one by one
+
+
+@pytest.fixture(scope="module")
+def log1p():
+    return compiled(pt.log1p(x).sum(), "np.log", "np.log1p")
+
+
+@pytest.fixture(scope="module")
+def softplus():
+    return compiled(pt.softplus(x).sum(), "np.log")
 
 
 @pytest.mark.compiled
@@ -61,6 +80,73 @@ def test_no_digits_are_lost(native, name):
 def test_lengths_around_those_of_products_and_blocks(native, length):
     numbers = rng.random(length) + 0.5
     np.testing.assert_allclose(native(numbers), math.fsum(np.log(numbers)), rtol=1e-14, atol=1e-14)
+
+
+def of_one_and(numbers):
+    """The sum of log(1 + x) of decimal numbers, and that of their sizes."""
+    logs = [(1 + each).ln() for each in numbers]
+    return float(sum(logs)), float(sum(map(abs, logs)))
+
+
+ABOVE_ONE = {
+    "near 0": 1e-12 * rng.normal(size=200),
+    "just above 0": 2.0**-45 * rng.random(200),
+    "very small": np.exp(-300 * rng.random(200)),
+    "near -1": np.exp(-20 * rng.random(200)) - 1,
+    "on both sides of 1": np.exp(3 * rng.normal(size=200)),
+    "of many sizes": np.exp(15 * rng.normal(size=200)),
+    "too large for products": np.exp(150 * rng.normal(size=200)),
+}
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", ABOVE_ONE)
+def test_no_digits_of_logarithms_of_one_and_a_number_are_lost(log1p, name):
+    numbers = ABOVE_ONE[name]
+    with localcontext() as context:
+        context.prec = 170
+        total, size = of_one_and([Decimal(float(each)) for each in numbers])
+    assert abs(log1p(numbers) - total) <= 3e-16 * size
+
+
+LOGITS = {
+    "usual": 3 * rng.normal(size=200),
+    "near 0": 1e-9 * rng.normal(size=200),
+    "far below": -700 * rng.random(200),
+    "far above": 700 * rng.random(200),
+    "one side": np.full(200, -40.0),
+}
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", LOGITS)
+def test_no_digits_of_softplus_are_lost(softplus, name):
+    numbers = LOGITS[name]
+    with localcontext() as context:
+        context.prec = 330
+        total, size = of_one_and([Decimal(float(each)).exp() for each in numbers])
+    assert abs(softplus(numbers) - total) <= 4e-16 * size
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("length", [0, 1, 7, 8, 9, 15, 16, 17, 1023, 1024, 1025, 2049])
+def test_lengths_of_other_logarithms(log1p, softplus, length):
+    numbers = rng.normal(size=length)
+    wanted = math.fsum(np.logaddexp(0, numbers))
+    np.testing.assert_allclose(softplus(numbers), wanted, rtol=1e-14)
+    squares = numbers**2
+    np.testing.assert_allclose(log1p(squares), math.fsum(np.log1p(squares)), rtol=1e-14)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("first", [-1.0, -1.5, 0.0, -0.0, 5e-324, 1e308, np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("second", [0.5, -1.0, np.inf, -np.inf, np.nan, 1e308, -800.0, 800.0])
+def test_every_number_of_other_logarithms(log1p, softplus, first, second):
+    numbers = np.full(100, 2.0)
+    numbers[[3, 60]] = first, second
+    with np.errstate(all="ignore"):
+        wanted = np.logaddexp(0, numbers).sum(), np.log1p(numbers).sum()
+    np.testing.assert_allclose((softplus(numbers), log1p(numbers)), wanted, rtol=1e-14)
 
 
 SPECIAL = [0.0, -0.0, 5e-324, 1e-310, 1e308, np.inf, -np.inf, np.nan, -1.0, -5e-324, 2.0**-100]
@@ -79,7 +165,32 @@ def test_every_number(native, first, second):
 
 shifted = y + pt.log(x * x)
 safe = pt.switch(pt.eq(x, 0), -np.inf, pt.log(pt.switch(pt.eq(x, 0), 1.0, x)))
+masked = pt.switch(y > 0, -np.inf, pt.log(pt.switch(y > 0, 1.0, x)))
+OPENED = "1024,), dtype=np.float64)"  # where numbers are kept
 PROGRAMS = {
+    "a difference": [(y - pt.log(x * x)).sum(), (pt.log(y * y + 1.5) - x).sum()],
+    "a negative": [(-pt.log(x * x)).sum() + (y * -y).sum()],
+    "masked": [pt.switch(y > 0, 1.5, pt.log(pt.switch(y > 0, 1.0, x))).sum()],
+    "minus infinity where masked": [masked.sum()],
+    "one or the other": [pt.switch(y > 0, pt.log(x + 1.5), y - pt.log(x + y * y)).sum()],
+    "both signs": [pt.switch(y > 0, pt.log(x + 1.5), -pt.log(x + y * y)).sum()],
+    "two of one sum": [(pt.log(x + 1.5) + y - pt.log(x + y * y)).sum()],
+    "many": [(x - sum(pt.softplus(y * k) for k in range(1, 6)) + pt.log1p(y * y)).sum()],
+    "the same twice": [(y - pt.softplus(y) - pt.softplus(-y)).sum(), x.sum()],
+    "nested": [pt.log(y * y + pt.log(x + 2.0)).sum()],
+    "of 1 and a number": [(x - pt.log1p(y * y / 3)).sum()],
+    "logits": [
+        logits := (codes * y * x - pt.softplus(y * x)).sum(),
+        *pytensor.grad(logits, [x, y]),
+    ],
+    "answers": [
+        answers := pt.switch(codes > 2, -pt.softplus(-y * x), -pt.softplus(y * x)).sum(),
+        *pytensor.grad(answers, [x, y]),
+    ],
+    "answers by group": [
+        (x - pt.softplus(y * x)).sum(),
+        pt.inc_subtensor(pt.zeros(5)[codes], pt.sigmoid(y * x)),
+    ],
     "a logarithm and more": [shifted.sum()],
     "of zero": [(y + safe).sum(), (1 / pt.switch(pt.eq(x, 0), 1.0, x)).sum()],
     "two sums": [pt.log(x).sum(), pt.log(y * y).sum()],
@@ -109,10 +220,9 @@ def test_programs(name, zero):
     with np.errstate(all="ignore"):
         for one, other in zip(kernel(*arrays), by_pytensor(*arrays), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-12)
-    assert "np.log(b" in kernel.source
+    assert OPENED in kernel.source
 
 
-masked = pt.switch(y > 0, -np.inf, pt.log(pt.switch(y > 0, 1.0, x)))
 LEFT = {
     "stored": [pt.log(x).sum(), pt.log(x)],
     "no sum": [pt.log(x).max()],
@@ -120,17 +230,18 @@ LEFT = {
     "two sums": [pt.log(x).sum(), (y * pt.log(x)).sum()],
     "an extreme": [pt.log(x).sum(), pt.log(x).max()],
     "by group": [pt.log(x).sum(), pt.inc_subtensor(pt.zeros(5)[codes], pt.log(x))],
-    "masked": [masked.sum()],
+    "times something": [(y * pt.softplus(x)).sum()],
+    "softplus itself": [pt.softplus(x).sum(), pt.softplus(x) * y],
 }
 
 
 @pytest.mark.parametrize("name", LEFT)
 def test_what_is_left_as_it_is(name):
-    """What else reads a logarithm needs it; a mask need not be where the number is zero."""
+    """What else reads a logarithm needs it."""
     outputs = LEFT[name]
     inputs = list(pytensor.graph.traversal.explicit_graph_inputs(outputs))
     kernel = interpreted(inputs, outputs)
-    assert "np.log(b" not in kernel.source
+    assert OPENED not in kernel.source
     given = {"x": rng.random(63) + 0.1, "y": -np.ones(63), "codes": rng.integers(5, size=63)}
     arrays = [given[v.name] for v in inputs]
     by_pytensor = pytensor.function(inputs, outputs, mode="FAST_COMPILE")
