@@ -179,7 +179,7 @@ class Terms:
         rests: list[Expression | None] = []
         names = NOTHING
         for arm, each in zip((one, other), found, strict=True):
-            if each is None or each[0] != first.form or each.is_taken_away != first.is_taken_away:
+            if each is None or each.form != first.form or each.is_taken_away != first.is_taken_away:
                 numbers.append(neutral)
                 rests.append(arm)
             else:

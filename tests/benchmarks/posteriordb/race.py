@@ -32,6 +32,8 @@ SAMPLES = 5
 SAMPLE_SECONDS = 0.004
 OUT = Path("race")
 DRAWS, CHAINS, SEEDS = 1000, 2, 3
+# first gradients of which the lesser counts: what else the machine does makes them longer
+FIRSTS = 2
 # Samplers are compared on these: small enough to be sampled in seconds, of many kinds
 SAMPLED = (
     "eight_schools_noncentered", "arK", "arma11", "garch11", "hmm_example", "hmm_gaussian",
@@ -243,18 +245,29 @@ def in_process(task: str, name: str, copy: Path, caches: str, who: str = "") -> 
     return json.loads(lines[-1])
 
 
+def first_gradients(name: str, copy: Path, caches: str) -> dict[str, Any]:
+    """Seconds of first gradients with caches that are empty, and with what these leave."""
+    seconds: dict[str, Any] = {}
+    for who in ("ours", "stanli"):
+        for state in ("cold", "warm"):
+            found = in_process("first", name, copy, caches, who)
+            if "failed" in found:
+                return found
+            seconds[f"{who}_{state}_s"] = found["s"]
+    return seconds
+
+
 def measure(name: str, copy: Path, parts: Collection[str]) -> dict[str, Any]:
     """A line of the table, or some parts of it."""
     line: dict[str, Any] = {"posterior": name}
     task = "failed"  # where it is noted
     with tempfile.TemporaryDirectory() as caches:
         try:
-            for who in ("ours", "stanli") if "first" in parts else ():
-                for state in ("cold", "warm"):
-                    found = in_process("first", name, copy, caches, who)
-                    if "failed" in found:
-                        return line | found
-                    line[f"{who}_{state}_s"] = found["s"]
+            for turn in range(FIRSTS) if "first" in parts else ():
+                found = first_gradients(name, copy, f"{caches}/{turn}")
+                if "failed" in found:
+                    return line | found
+                line |= {key: min(s, line.get(key, s)) for key, s in found.items()}
             if "gradients" in parts:
                 line |= in_process("gradients", name, copy, caches)
             model = name.split("-", 1)[1]
