@@ -91,7 +91,7 @@ class Terms:
         The rest stays together: its terms might cancel each other.
         """
         whole, names = self._opened(value)
-        if not isinstance(whole, (Op, Call)) or whole.dtype != _WIDE:
+        if not isinstance(whole, (Op, Call)):
             return None
         found = self._logarithm(whole)
         if found is None and whole.op in ("+", "-"):
@@ -384,11 +384,8 @@ class Logarithms:
         if self.form == "log":
             return x, None
         both = let(op("+", _ONE, x))
-        back = let(op("-", both, _ONE))
-        lost = let(op("-", x, back))
-        if self.form == "log1p":  # x may be the larger one
-            lost = let(op("+", let(op("-", _ONE, let(op("-", both, back)))), lost))
-        return both, lost
+        # of x above 1 it may be wrong by a last digit, of which the logarithm feels nothing
+        return both, let(op("-", x, let(op("-", both, _ONE))))
 
 
 def _pairwise[T](combine: Callable[[T, T], T], values: Sequence[T]) -> T:

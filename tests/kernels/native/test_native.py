@@ -3,6 +3,7 @@
 import ctypes
 import gc
 import math
+import re
 import signal
 import sys
 import threading
@@ -231,6 +232,30 @@ def kernel(x):
     assert (plus, minus) == (np.inf, -np.inf)
     x = np.array([1.0, np.inf, -2.0])
     assert compiled(source, x).bind()(x)[0] == np.inf
+
+
+def test_large_arrays_lie_in_the_frame_as_far_as_there_is_room(rng):
+    """16 KiB are for the first that fit; small ones need not ask."""
+    source = """
+def kernel(x):
+    a = np.empty((1024,), dtype=np.float64)
+    b = np.empty((900,), dtype=np.float64)
+    c = np.empty((512,), dtype=np.float64)
+    d = np.empty((100,), dtype=np.float64)
+    for i in range(100):
+        a[i] = x[i]
+        b[i] = 2.0 * x[i]
+        c[i] = 3.0 * x[i]
+        d[i] = 4.0 * x[i]
+    s = 0.0
+    for i in range(100):
+        s += a[99 - i] * b[i] * c[99 - i] + d[i]
+    return (s, )
+"""
+    x = rng.random(100)
+    check(source, x)
+    sizes = re.findall(r"alloca \[(\d+) x i8\]", llvm(source, types_of(x)))
+    assert sizes == ["8192", "7200", "800"]
 
 
 def test_each_of_many_arguments_is_checked_and_read(rng):

@@ -11,6 +11,7 @@ import pytest
 
 from dimtensor.kernels.compiler import compile_kernel
 from dimtensor.kernels.native.functions.elementary import has_vectors
+from dimtensor.ops.special import log1p_unit
 from tests.kernels.interpret import interpreted
 
 pytestmark = pytest.mark.skipif(
@@ -174,6 +175,8 @@ PROGRAMS = {
     "minus infinity where masked": [masked.sum()],
     "one or the other": [pt.switch(y > 0, pt.log(x + 1.5), y - pt.log(x + y * y)).sum()],
     "both signs": [pt.switch(y > 0, pt.log(x + 1.5), -pt.log(x + y * y)).sum()],
+    "two kinds": [pt.switch(y > 0, pt.log(x + 1.5), pt.log1p(y * y)).sum()],
+    "of 1 and a number up to 1": [(x + log1p_unit(pt.exp(-(y**2)))).sum()],
     "two of one sum": [(pt.log(x + 1.5) + y - pt.log(x + y * y)).sum()],
     "many": [(x - sum(pt.softplus(y * k) for k in range(1, 6)) + pt.log1p(y * y)).sum()],
     "the same twice": [(y - pt.softplus(y) - pt.softplus(-y)).sum(), x.sum()],
@@ -223,7 +226,11 @@ def test_programs(name, zero):
     assert OPENED in kernel.source
 
 
+log = pt.log(x)
 LEFT = {
+    "single precision": [pt.log(x.astype("float32")).sum()],
+    "of integers": [pt.log(codes + 1).sum()],
+    "times itself": [(log + y * log).sum()],
     "stored": [pt.log(x).sum(), pt.log(x)],
     "no sum": [pt.log(x).max()],
     "short": [pt.log(pt.dvector("x", shape=(63,))).sum()],
@@ -233,6 +240,33 @@ LEFT = {
     "times something": [(y * pt.softplus(x)).sum()],
     "softplus itself": [pt.softplus(x).sum(), pt.softplus(x) * y],
 }
+
+
+@pytest.mark.parametrize("outer", [True, False])
+def test_a_logarithm_of_a_logarithm(outer):
+    """What is inside stays; where it comes first, nothing is looked for behind it."""
+    inner = pt.log(x * x + 1.5)
+    around = pt.log(inner + 2.0)
+    kernel = interpreted([x], [(around + inner if outer else inner + around).sum()])
+    numbers = rng.normal(size=200)
+    logs = np.log(numbers**2 + 1.5)
+    np.testing.assert_allclose(kernel(numbers)[0], (logs + np.log(logs + 2)).sum(), rtol=1e-14)
+    assert kernel.source.count(OPENED) == outer
+
+
+def test_all_logarithms_of_a_sum_are_taken_out():
+    kernel = interpreted([x, y], PROGRAMS["two of one sum"])
+    assert kernel.source.count(OPENED) == 2  # those that are added, and those taken away
+
+
+def test_several_rows_at_a_time_gain_more():
+    """Sums of columns beside it are taken of several rows at once."""
+    table, slopes = pt.dmatrix("table"), pt.dvector("slopes")
+    logits = table * slopes
+    total = pt.softplus(logits).sum()
+    beside = interpreted([table, slopes], [total, (pt.sigmoid(logits) * table).sum(axis=0)])
+    assert OPENED not in beside.source
+    assert OPENED in interpreted([table, slopes], [total]).source
 
 
 @pytest.mark.parametrize("name", LEFT)
