@@ -1,5 +1,6 @@
 """Sums of logarithms as logarithms of products: as exact as one logarithm after the other."""
 
+import itertools
 import math
 import re
 from decimal import Decimal, localcontext
@@ -10,7 +11,11 @@ import pytensor.tensor as pt
 import pytest
 
 from dimtensor.kernels.compiler import compile_kernel
+from dimtensor.kernels.ir.make import number, op
+from dimtensor.kernels.ir.nodes import Accumulate, Var
 from dimtensor.kernels.native.functions.elementary import has_vectors
+from dimtensor.kernels.passes.logarithm_sums import Opened, Terms
+from dimtensor.kernels.passes.totals import Blocks
 from dimtensor.ops.special import log1p_unit
 from tests.kernels.interpret import interpreted
 
@@ -228,7 +233,7 @@ def test_programs(name, zero):
 
 log = pt.log(x)
 LEFT = {
-    "single precision": [pt.log(x.astype("float32")).sum()],
+    "single precision": [pt.log(x.astype("float32")).sum(dtype="float32", acc_dtype="float32")],
     "of integers": [pt.log(codes + 1).sum()],
     "times itself": [(log + y * log).sum()],
     "stored": [pt.log(x).sum(), pt.log(x)],
@@ -267,6 +272,30 @@ def test_several_rows_at_a_time_gain_more():
     beside = interpreted([table, slopes], [total, (pt.sigmoid(logits) * table).sum(axis=0)])
     assert OPENED not in beside.source
     assert OPENED in interpreted([table, slopes], [total]).source
+
+
+T, V, PART = (Var(name, "float64") for name in ("t", "v", "part"))
+INSIDE = op("log", op("+", T, number(2.0, "float64")))
+
+
+@pytest.mark.parametrize(
+    ("term", "numbers", "rest"),
+    [
+        (op("+", T, V), [op("abs", V)], V),
+        (op("+", T, op("*", V, T)), [], op("+", T, op("*", V, T))),
+        (op("+", INSIDE, T), [INSIDE.operands[0]], T),
+        (op("-", V, INSIDE), [INSIDE.operands[0]], V),
+    ],
+    ids=["plain", "read by the rest", "read by another", "taken away"],
+)
+def test_temporaries_that_are_read_are_not_taken_out(term, numbers, rest):
+    """`t` is the logarithm of the size of `v`."""
+    names = itertools.count()
+    opened = Opened(Blocks(), lambda start: f"{start}{next(names)}")
+    opened.terms = Terms({"t": op("log", op("abs", V))}, {})
+    assert opened.added(PART, term, []) == Accumulate("+", PART, rest)
+    assert [each.value for each in opened.numbers] == numbers
+    assert opened.gone == ({"t"} if numbers and numbers[0] == op("abs", V) else set())
 
 
 @pytest.mark.parametrize("name", LEFT)
