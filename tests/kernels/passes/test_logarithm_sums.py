@@ -231,10 +231,10 @@ def test_programs(name, zero):
     assert OPENED in kernel.source
 
 
-log = pt.log(x)
+log, single = pt.log(x), x.astype("float32")
 LEFT = {
-    "single precision": [pt.log(x.astype("float32")).sum(dtype="float32", acc_dtype="float32")],
-    "of integers": [pt.log(codes + 1).sum()],
+    "single precision": [pt.log(single).sum(), pt.softplus(single).sum(dtype="float32")],
+    "of integers": [pt.log(codes + 1).sum(), pt.softplus(codes).sum()],
     "times itself": [(log + y * log).sum()],
     "stored": [pt.log(x).sum(), pt.log(x)],
     "no sum": [pt.log(x).max()],
@@ -309,4 +309,5 @@ def test_what_is_left_as_it_is(name):
     arrays = [given[v.name] for v in inputs]
     by_pytensor = pytensor.function(inputs, outputs, mode="FAST_COMPILE")
     for one, other in zip(kernel(*arrays), by_pytensor(*arrays), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-12)
+        rtol = 1e-12 if other.dtype == "float64" else 1e-6
+        np.testing.assert_allclose(one, other, rtol=rtol)
