@@ -151,11 +151,17 @@ class Terms:
         return found._replace(rest=rest, is_taken_away=not found.is_taken_away)
 
     def _in_sum(self, whole: Op | Call) -> Split | None:
-        """The first logarithm of a sum or a difference, with all other terms."""
+        """The first logarithm of a sum or a difference, with all other terms.
+
+        A sum of differences may be much smaller than the sums of what they are of, so only what is
+        from 0 to log(2) is taken out of differences.
+        """
         terms = whole.operands
         for at, term in enumerate(terms):
             found = self.split(term)
             if found is None:
+                continue
+            if found.form != "log1p_unit" and (whole.op == "-" or found.is_taken_away):
                 continue
             rest = () if found.rest is None else (found.rest,)
             left = (*terms[:at], *rest, *terms[at + 1 :])
@@ -239,12 +245,14 @@ class Opened:
         while left is not None and (one := self._taken_out(left, found, others)) is not None:
             found.append(one)
             left = one.rest
-        alike: dict[tuple[str, bool], list[Expression]] = {}
+        if len({each.is_taken_away for each in found}) > 1:
+            return Accumulate("+", part, value)  # their difference may be small
+        alike: dict[str, list[Expression]] = {}
         for each in found:
-            alike.setdefault((each.form, each.is_taken_away), []).append(each.number)
+            alike.setdefault(each.form, []).append(each.number)
             self.gone |= each.names
-        for (form, are_taken_away), numbers in alike.items():
-            self._keep(form, numbers, part, are_taken_away)
+        for form, numbers in alike.items():
+            self._keep(form, numbers, part, found[0].is_taken_away)
         return None if left is None else Accumulate("+", part, left)
 
     def _taken_out(
