@@ -214,7 +214,10 @@ class _Region:
             node.outputs[0]
             for node in self._nodes
             if node.outputs[0] in inside
-            and any(_is_scan(reader) for reader, _ in self._graph.clients[node.outputs[0]])
+            and any(
+                _takes_in_steps(reader, node.outputs[0])
+                for reader, _ in self._graph.clients[node.outputs[0]]
+            )
         ]
         return _Chosen(inside, ends, sequences) if ends or sequences else None
 
@@ -261,15 +264,18 @@ def _is_elementwise(node: Apply) -> bool:
     return isinstance(node.op, DimShuffle)
 
 
-def _is_scan(reader: Apply | str) -> bool:
-    return isinstance(reader, Apply) and isinstance(reader.op, Scan)
+def _takes_in_steps(reader: Apply | str, variable: Variable) -> bool:
+    """Whether a loop takes an array step by step."""
+    if not isinstance(reader, Apply) or not isinstance(reader.op, Scan):
+        return False
+    return variable in reader.op.split_inputs(reader.inputs).sequences
 
 
 def _reads_parts(reader: Apply | str, variable: Variable, found: set[Variable]) -> bool:
     """Whether what reads an array can read its parts, or takes them joined."""
     if not isinstance(reader, Apply):
         return False
-    if _is_scan(reader):
+    if _takes_in_steps(reader, variable):
         return True
     out = reader.outputs[0]
     if out in found or (_is_reduction(reader) and not _short_axes(out)):

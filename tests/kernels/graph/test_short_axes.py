@@ -140,6 +140,15 @@ def test_what_a_loop_takes_step_by_step_is_joined(axis):
     assert not {(None, K), (K, None)} & computed_shapes(graph)
 
 
+def test_what_a_loop_takes_whole_stays_as_it_is():
+    likely = pt.exp(rows * short)
+    state, whole = short.type(), rows.type()
+    step = StepGraph([state, whole], [], [0.5 * state + whole[0], whole], [])
+    result = build_scan(4, step, [short, likely], [])
+    graph = written([result.states[0], likely.sum(axis=1)])
+    assert (None, K) in computed_shapes(graph)
+
+
 WEIGHTS = scipy.special.softmax(2 * ROWS, axis=1)
 grown = pt.exp(rows * 2)
 weights = grown / grown.sum(axis=1, keepdims=True)
