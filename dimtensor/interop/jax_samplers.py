@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dimtensor.errors import InputError, build_message, did_you_mean
-from dimtensor.model.inference.starts import check_moved, no_start, starting_points
+from dimtensor.model.inference.starts import are_finite, check_moved, no_start, starting_points
 
 if TYPE_CHECKING:
     from dimtensor.model.logdensity import LogDensity
@@ -121,16 +121,15 @@ def starts_of(
 
     value_and_gradient = jax.jit(jax.value_and_grad(density.function))
 
-    def is_finite(point: np.ndarray) -> bool:
-        value, gradient = value_and_gradient(point, *density.fixed)
-        return bool(np.isfinite(value) and np.isfinite(gradient).all())
+    def at(point: np.ndarray) -> Any:
+        return value_and_gradient(point, *density.fixed)
 
     rng = np.random.default_rng(seed)
-    points = starting_points(start, is_finite)
+    points = starting_points(start, at)
     found = [points(rng) for _ in range(chains)]
-    if not all(map(is_finite, found)):
+    values, gradients = zip(*map(at, found), strict=True)
+    if not all(map(are_finite, values, gradients)):
         raise no_start(model, start)
-    gradients = [value_and_gradient(point, *density.fixed)[1] for point in found]
     check_moved(model.names, gradients)
     return np.array(found)
 

@@ -18,12 +18,7 @@ from dimtensor.interop.callbacks import expand_callback, gradient_callback, tabl
 from dimtensor.interop.extras import require
 from dimtensor.model.assembly import FLAT
 from dimtensor.model.inference.runs import Draws, Run, statistics_of
-from dimtensor.model.inference.starts import (
-    check_moved,
-    is_finite_at,
-    no_start,
-    starting_points,
-)
+from dimtensor.model.inference.starts import check_moved, no_start, starting_points
 from dimtensor.model.records import label_text
 
 if TYPE_CHECKING:
@@ -63,7 +58,7 @@ _VECTOR = "vector"
 def to_nutpie(model: LogDensity) -> Any:
     """A model for ``nutpie.sample``, whose draws are named and labelled."""
     record = _Record(model, flat=False)
-    points = starting_points(model.initial_point, is_finite_at(model))
+    points = starting_points(model.initial_point, model.logp_and_grad)
     return _compiled(model, model.initial_point, points, record)
 
 
@@ -87,7 +82,7 @@ def sample(
     nutpie = require("nutpie", "sampling", "dt.sample")
     from dimtensor.upstream.nutpie import settings_text
 
-    points = starting_points(start, is_finite_at(model))
+    points = starting_points(start, model.logp_and_grad)
     compiled = _compiled(model, start, points, _Record(model, flat=True))
     gradients = []
     for at in range(2):

@@ -260,20 +260,20 @@ def test_points_where_chains_start():
     def few(point):
         """Every fourth of the points that are farther away."""
         tried.append(np.abs(point).max())
-        return len(tried) % 4 == 0 and tried[-1] > 1.0
+        return 0.0 if len(tried) % 4 == 0 and tried[-1] > 1.0 else -np.inf, point
 
     points = starting_points(np.zeros(5), few)
     for seed in range(20):
         assert 1.0 < np.abs(points(seed)).max() <= 2.0
     assert np.mean(np.array(tried) <= 1.0) > 0.9
-    near = starting_points(np.full(5, 3.0), lambda _: True)
+    near = starting_points(np.full(5, 3.0), lambda point: (0.0, point))
     assert all(np.abs(near(seed) - 3.0).max() <= 1.0 for seed in range(20))
     np.testing.assert_array_equal(near(7), near(7))
 
 
 def test_points_are_tried_once_where_none_is_finite():
     tried = []
-    points = starting_points(np.zeros(2), lambda x: bool(tried.append(x)))
+    points = starting_points(np.zeros(2), lambda point: (0.0, [np.nan, tried.append(point) or 1.0]))
     for seed in range(5):
         points(seed)
     assert len(tried) == 200

@@ -45,7 +45,7 @@ def check_data(model: LogDensity, start: np.ndarray) -> None:
 def no_start(model: LogDensity, start: np.ndarray) -> CheckError:
     """The error for a sampler that found no finite point around a start."""
     around = "around the point where the chains start"
-    near = starting_points(start, lambda _: True)
+    near = starting_points(start, lambda point: (0.0, point))  # whatever the density is there
     for point in [start, *map(near, range(_TRIED))]:
         try:
             value, gradient = model.logp_and_grad(point)
@@ -57,7 +57,7 @@ def no_start(model: LogDensity, start: np.ndarray) -> CheckError:
                     "start elsewhere with initial={...}",
                 )
             )
-        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+        if not are_finite(value, gradient):
             return CheckError(_message(model, point, around, value, gradient))
     return CheckError(
         build_message(
@@ -87,14 +87,21 @@ def check_moved(names: list[str], gradients: Sequence[np.ndarray]) -> None:
 
 
 def starting_points(
-    start: np.ndarray, is_finite: Callable[[np.ndarray], bool]
+    start: np.ndarray, value_and_gradient: Callable[[np.ndarray], tuple[Any, Any]]
 ) -> Callable[[Any], np.ndarray]:
     """Points around a start, by a seed or generator, where a log density is finite.
 
-    At most 1 away from it in every element, and 2 where all of a hundred are refused. If none of
-    those is taken either, that is not tried again for other seeds.
+    At most 1 away from it in every element, and 2 where all of a hundred are refused: value or
+    gradient is not finite, or a check fails. If none of those is taken either, that is not tried
+    again for other seeds.
     """
     refused = False
+
+    def is_finite(point: np.ndarray) -> bool:
+        try:
+            return are_finite(*value_and_gradient(point))
+        except CheckError:
+            return False
 
     def point(seed: Any) -> np.ndarray:
         nonlocal refused
@@ -110,17 +117,9 @@ def starting_points(
     return point
 
 
-def is_finite_at(model: LogDensity) -> Callable[[np.ndarray], bool]:
-    """Whether a log density and its gradient are finite at a point, and its checks hold."""
-
-    def is_finite(point: np.ndarray) -> bool:
-        try:
-            value, gradient = model.logp_and_grad(point)
-        except CheckError:
-            return False
-        return bool(np.isfinite(value) and np.isfinite(gradient).all())
-
-    return is_finite
+def are_finite(value: Any, gradient: Any) -> bool:
+    """Whether a chain may start where a log density and its gradient are these."""
+    return bool(np.isfinite(value) and np.isfinite(gradient).all())
 
 
 def _message(
