@@ -21,9 +21,9 @@ pytestmark = pytest.mark.skipif(not PYPROJECT.is_file(), reason="this is an inst
 OWN = {"dimtensor", "tests", "tools", "cases", "shapes", "conftest", "probabilistic", "run"}
 # what JAX, BlackJAX and nutpie bring
 WITH_ANOTHER = {"jaxlib": "jax", "optax": "blackjax", "pyarrow": "nutpie"}
-# IPython is asked where it runs already; mpmath prints numbers anew; pymc-extras is timed beside us
-# where it is installed, and asks for an earlier PyMC than ours; type checkers bring _typeshed
-NOT_NEEDED = {"IPython", "mpmath", "pymc_extras", "_typeshed"}
+# IPython is asked where it runs already; pymc-extras is timed beside us where it is installed, and
+# asks for an earlier PyMC than ours; type checkers bring _typeshed
+NOT_NEEDED = {"IPython", "pymc_extras", "_typeshed"}
 
 
 def project():

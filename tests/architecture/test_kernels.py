@@ -15,7 +15,10 @@ PACKAGE = Path(dimtensor.__file__).parent
 KERNELS = "dimtensor.kernels"
 # modules that read text, and the text that they read
 READERS = {
-    "re": {"dimtensor.kernels.native.functions.elementary": "functions written in LLVM by hand"},
+    "re": {
+        "dimtensor.kernels.native.functions.library": "functions written in LLVM by hand",
+        "dimtensor.kernels.native.functions.texts": "the same",
+    },
     "ast": {
         "dimtensor.kernels.ir.parse": "algorithms written in Python by hand",
         "dimtensor.kernels.rules.templates": "the library of these",

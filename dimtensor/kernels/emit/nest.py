@@ -37,7 +37,7 @@ from dimtensor.kernels.ir.nodes import (
     Store,
     Var,
 )
-from dimtensor.kernels.native.functions.elementary import has_vectors
+from dimtensor.kernels.native.functions.library import has_vectors
 from dimtensor.kernels.passes import (
     lazy_calls,
     logarithm_sums,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.kernels.ir import nodes as ir
 from dimtensor.kernels.ir.make import COMPARISONS
 from dimtensor.kernels.ir.walk import expressions_in
-from dimtensor.kernels.native.functions import elementary
+from dimtensor.kernels.native.functions import library
 from dimtensor.kernels.native.functions.table import named, scalar_operation
 from dimtensor.kernels.native.functions.vectors import has_function, has_operation
 from dimtensor.kernels.native.parts import PART_DTYPES, Cells, is_number, names_read, runs
@@ -59,7 +59,7 @@ class Lanes:
 
     t: Translator
     node: ir.For
-    count: int = field(default_factory=elementary.lanes)
+    count: int = field(default_factory=library.lanes)
     values: dict[str, Value] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -19,7 +19,7 @@ from dimtensor.kernels.ir.walk import statements_in
 from dimtensor.kernels.native.arrays import Arrays
 from dimtensor.kernels.native.builder import Builder, Declarations
 from dimtensor.kernels.native.equal_nests import EqualNests
-from dimtensor.kernels.native.functions.elementary import with_calls_or_copies
+from dimtensor.kernels.native.functions.library import with_calls_or_copies
 from dimtensor.kernels.native.lanes import Lanes, is_writable
 from dimtensor.kernels.native.parts import PART_DTYPES, Cells, Parts, is_number, names_read, runs
 from dimtensor.kernels.native.steps import (

@@ -37,6 +37,7 @@ from dimtensor.kernels.ir.nodes import (
     Store,
     Var,
 )
+from dimtensor.kernels.native.functions.library import has_vectors
 from dimtensor.ops.facts import Facts, facts_of
 
 # functions of one float that the source has itself, and operations before one operand
@@ -50,7 +51,8 @@ _LOGIC = {"AND": "&", "OR": "|"}
 def is_call(scalar_op: Any) -> bool:
     """Whether a scalar op is a call that keeps LLVM from vectorising what is around it."""
     facts = facts_of(scalar_op)
-    return not (facts.is_cheap or facts.vectorises)
+    name = facts.function or (facts.scipy[0] if facts.scipy else "")
+    return not (facts.is_cheap or facts.vectorises or has_vectors(name))
 
 
 def meeting_dtype(scalar_op: Any, at: int, dtypes: Sequence[str], out: str) -> str | None:

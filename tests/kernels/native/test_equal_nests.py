@@ -10,7 +10,7 @@ from dimtensor.kernels.compiler import compile_kernel
 from dimtensor.kernels.ir.parse import parsed
 from dimtensor.kernels.native import code, equal_nests
 from dimtensor.kernels.native.code import NativeKernel
-from dimtensor.kernels.native.functions import elementary
+from dimtensor.kernels.native.functions import library
 from dimtensor.kernels.native.translate import ArgumentType
 
 pytestmark = pytest.mark.compiled
@@ -177,13 +177,13 @@ def test_factors_and_their_gradients(texts, rng, lengths):
 
 def test_a_nest_that_writes_is_no_function_of_numbers(monkeypatch):
     """Of those there is one copy where there are many calls, of which LLVM is told more."""
-    monkeypatch.setattr(elementary, "_MOST_COPIES", 0)
+    monkeypatch.setattr(library, "_MOST_COPIES", 0)
     exp = "define internal double @dimtensor.exp(double %x) {} nounwind {{\n  ret double %x\n}}\n"
     nest = (
         "define internal void @dimtensor.nest0(ptr %p0) alwaysinline nounwind {\n"
         "  %r = call double @dimtensor.exp(double 1.0)\n"
         "  store double %r, ptr %p0\n  ret void\n}\n"
     )
-    found = elementary.with_calls_or_copies(exp.format("alwaysinline") + nest)
+    found = library.with_calls_or_copies(exp.format("alwaysinline") + nest)
     assert nest in found
     assert "noinline memory(none)" in found.partition("\n")[0]

@@ -53,12 +53,12 @@ def test_a_call_that_is_needed_is_made(text, needed):
 
 
 def branches(x):
-    return pt.switch(x > 0, pt.gammaln(x), pt.switch(x < -3, x * 2, pt.erfcx(-x)))
+    return pt.switch(x > 0, pt.arcsinh(x), pt.switch(x < -3, x * 2, pt.j0(x)))
 
 
 def expected(x):
     with np.errstate(all="ignore"):
-        return np.where(x > 0, special.gammaln(x), np.where(x < -3, 2 * x, special.erfcx(-x)))
+        return np.where(x > 0, np.arcsinh(x), np.where(x < -3, 2 * x, special.j0(x)))
 
 
 @pytest.mark.compiled
@@ -72,12 +72,8 @@ def test_values_and_gradients(n, rng):
     found = kernel.native.bind(kernel.constants)(at)
     np.testing.assert_allclose(found[0], expected(at), rtol=1e-12)
     np.testing.assert_allclose(found[1], expected(at).sum(), rtol=1e-11)
-    slope = np.where(
-        at > 0,
-        special.digamma(np.abs(at)),
-        np.where(at < -3, 2.0, 2 * at * special.erfcx(-np.minimum(at, 0)) + 2 / np.sqrt(np.pi)),
-    )
-    slope = np.where((at <= 0) & (at >= -3), slope, np.where(at > 0, special.digamma(abs(at)), 2))
+    left = np.where(at < -3, 2.0, -special.j1(at))
+    slope = np.where(at > 0, 1 / np.sqrt(1 + at**2), left)
     np.testing.assert_allclose(found[2], slope, rtol=1e-9)
 
 
@@ -85,9 +81,9 @@ def test_values_and_gradients(n, rng):
 def test_a_function_runs_only_where_it_is_selected():
     """With a condition that has dims; the source says what is called when."""
     x = dt.tensor("x", dims=dt.Dim("k"))
-    y = dt.if_else(x > 0, dt.gammaln, lambda x: 2 * x, x)
+    y = dt.if_else(x > 1, dt.arccosh, lambda x: 2 * x, x)
     f = dt.function([x], y)
     (line,) = [line for line in f.source.splitlines() if "(t" in line and " = f" in line]
     assert " if t" in line
     at = np.array([-2.0, 0.5, 3.0])
-    np.testing.assert_allclose(f(at), np.where(at > 0, special.gammaln(at), 2 * at))
+    np.testing.assert_allclose(f(at), [-4.0, 1.0, np.arccosh(3.0)])

@@ -13,7 +13,7 @@ import pytest
 from dimtensor.kernels.compiler import compile_kernel
 from dimtensor.kernels.ir.make import number, op
 from dimtensor.kernels.ir.nodes import Accumulate, Var
-from dimtensor.kernels.native.functions.elementary import has_vectors
+from dimtensor.kernels.native.functions.library import has_vectors
 from dimtensor.kernels.passes.logarithm_sums import Opened, Terms
 from dimtensor.kernels.passes.totals import Blocks
 from dimtensor.ops.special import log1p_unit

@@ -9,7 +9,7 @@ import pytest
 from pytensor.graph.traversal import ancestors
 
 import dimtensor as dt
-from dimtensor.kernels.native.functions import elementary
+from dimtensor.kernels.native.functions import library
 from dimtensor.ops.interpret import Interpreter
 from dimtensor.ops.loop import scan, while_loop
 from dimtensor.ops.loop.op import Loop
@@ -171,5 +171,5 @@ def test_a_product_and_the_state_that_it_is_added_to_are_rounded_once():
     f = dt.function([state, c, e], last, backend="numba")
     factor = 1.0 + 2.0**-30
     # its square is 1 + 2**-29 + 2**-60, which has no last term where it is rounded
-    lost = 2.0**-60 if elementary._has_fma() else 0.0
+    lost = 2.0**-60 if library._has_fma() else 0.0
     assert float(f(-(1.0 + 2.0**-29), factor, np.array([factor]))) == lost

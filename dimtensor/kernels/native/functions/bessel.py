@@ -8,7 +8,9 @@ of the result, by rounding; M. Abramowitz and I. A. Stegun, Handbook of Mathemat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+
+from dimtensor.kernels.native.functions.texts import Text, fma, polynomial
 
 _END = 5.0
 # i0e(x) and i1e(x) / x by powers of 2 x / 5 - 1, and both times √x by powers of 10 / x - 1
@@ -52,24 +54,11 @@ _I1E_FAR = (
 )  # fmt: skip
 
 
-def texts(polynomial: Callable[[str, str, Sequence[float]], list[str]]) -> dict[str, list[str]]:
-    """The functions by name, in LLVM's words, of what writes a polynomial."""
-    return {
-        "i0e": _text(polynomial, _I0E_NEAR, _I0E_FAR, odd=False),
-        "i1e": _text(polynomial, _I1E_NEAR, _I1E_FAR, odd=True),
-    }
-
-
-def _text(
-    polynomial: Callable[[str, str, Sequence[float]], list[str]],
-    near: Sequence[float],
-    far: Sequence[float],
-    odd: bool,
-) -> list[str]:
+def _text(near: Sequence[float], far: Sequence[float], odd: bool) -> Text:
     times = "%a" if odd else "<1.0>"
-    return [
+    lines = [
         "%a = call double @llvm.fabs.f64(double %x)",
-        f"%s = call double @llvm.fma.f64(double %a, double <{2.0 / _END!r}>, double <-1.0>)",
+        fma("%s", "%a", f"<{2.0 / _END!r}>", "<-1.0>"),
         *polynomial("%n", "%s", near),
         f"%near = fmul double %n, {times}",
         f"%u = fdiv double <{2.0 * _END!r}>, %a",
@@ -79,6 +68,13 @@ def _text(
         "%far = fdiv double %f, %root",
         f"%small = fcmp olt double %a, <{_END!r}>",
         "%even = select i1 %small, double %near, double %far",
-        *(["%result = call double @llvm.copysign.f64(double %even, double %x)"] if odd else []),
-        f"ret double {'%result' if odd else '%even'}",
     ]
+    if not odd:
+        return Text(lines, result="%even")
+    return Text([*lines, "%result = call double @llvm.copysign.f64(double %even, double %x)"])
+
+
+TEXTS = {
+    "i0e": _text(_I0E_NEAR, _I0E_FAR, odd=False),
+    "i1e": _text(_I1E_NEAR, _I1E_FAR, odd=True),
+}

@@ -15,14 +15,9 @@ from pytensor.scalar import math as m
 
 from dimtensor.kernels.ir.errors import NotNative
 from dimtensor.kernels.native.builder import Builder
-from dimtensor.kernels.native.functions.elementary import has_vectors, vectorisable
-from dimtensor.kernels.native.functions.special import (
-    digamma,
-    integer_power,
-    log_ndtr,
-    polygamma,
-    trigamma,
-)
+from dimtensor.kernels.native.functions.gamma import GAMMALN_OF_NUMBERS
+from dimtensor.kernels.native.functions.library import declare, has_vectors, vectorisable
+from dimtensor.kernels.native.functions.special import integer_power, polygamma, trigamma
 from dimtensor.kernels.native.values import (
     BOOL,
     F64,
@@ -72,6 +67,8 @@ def float_function(b: Builder, name: str, x: Value) -> Value:
     if name not in _C_LIBRARY:
         raise NotNative(f"the function {name}")
     wide = b.cast(x, F64)
+    if b.depth and (inner := vectorisable(b, name, wide.type.lanes)) is not None:
+        return b.cast(b.call(inner, wide.type, [wide]), x.type)
     traits = " nounwind willreturn memory(none)"
     called = b.declarations.function(name, "double", ["double"], traits)
     return b.cast(b.call(called, F64, [wide]), x.type)
@@ -205,7 +202,10 @@ def _power(b: Builder, x: list[Value], out: Scalar) -> Value:
     if out.kind != "f":
         b.declarations.lines.setdefault(f"power.{t}", integer_power(t))
         return b.call(f"@dimtensor.power.{t}", out, [b.cast(v, out) for v in x])
-    called = b.declarations.function(f"llvm.pow.f{out.bits}", t, [t, t])
+    called = None
+    if b.depth and out.name == F64.name:
+        called = vectorisable(b, "pow", out.lanes)
+    called = called or b.declarations.function(f"llvm.pow.f{out.bits}", t, [t, t])
     return b.call(called, out, [b.cast(v, out) for v in x])
 
 
@@ -375,15 +375,29 @@ def _sqr(b: Builder, x: list[Value], out: Scalar) -> Value:
 
 
 def _gammaln(b: Builder, x: list[Value], out: Scalar) -> Value:
-    """The C library's, of -inf as SciPy has it: to load SciPy's takes longer than all else."""
     v = b.cast(x[0], F64)
-    traits = " nounwind willreturn memory(none)"
-    log = b.call(b.declarations.function("lgamma", "double", ["double"], traits), F64, [v])
-    return b.select(b.compare("==", v, constant(-math.inf, F64)), v, log)
+    inner = vectorisable(b, "gammaln", v.type.lanes) if b.depth else None
+    return b.call(inner or _gammaln_of_numbers(b), v.type, [v])
 
 
-def _psi(b: Builder, x: list[Value], out: Scalar) -> Value:
-    return b.call(digamma(b), F64, [b.cast(x[-1], F64)])
+def _gammaln_of_numbers(b: Builder) -> str:
+    for name, line in GAMMALN_OF_NUMBERS.items():
+        b.declarations.lines.setdefault(name, line)
+    return "@dimtensor.gammaln.any"
+
+
+def _ours(name: str) -> Callable[[Builder, list[Value], Scalar], Value]:
+    """A function that nobody else has, of the last operand."""
+
+    def rule(b: Builder, x: list[Value], out: Scalar) -> Value:
+        v = b.cast(x[-1], F64)
+        inner = vectorisable(b, name, v.type.lanes) if b.depth else None
+        return b.call(inner or declare(b, name), v.type, [v])
+
+    return rule
+
+
+_psi = _ours("psi")
 
 
 def _trigamma(b: Builder, x: list[Value], out: Scalar) -> Value:
@@ -402,10 +416,6 @@ def _polygamma(b: Builder, x: list[Value], out: Scalar) -> Value:
     if order is not None:
         return higher
     return b.select(b.compare("==", n, constant(0.0, F64)), _psi(b, [v], out), higher)
-
-
-def _log_ndtr(b: Builder, x: list[Value], out: Scalar) -> Value:
-    return b.call(log_ndtr(b), F64, [b.cast(x[0], F64)])
 
 
 def _round_away(b: Builder, x: list[Value], out: Scalar) -> Value:
@@ -428,7 +438,7 @@ _RULES: dict[type, Callable[[Builder, list[Value], Scalar], Value]] = {
     s.IsInf: lambda b, x, out: _classify(b, "isinf", x[0]),
     s.IsNan: lambda b, x, out: _classify(b, "isnan", x[0]),
     m.Log1mexp: _log1mexp,
-    LogNdtr: _log_ndtr,
+    LogNdtr: _ours("log_ndtr"),
     s.ScalarMaximum: _extreme(">"),
     s.ScalarMinimum: _extreme("<"),
     s.Mod: _remainder,

@@ -10,7 +10,7 @@ from pytensor.scalar import math as m
 
 from dimtensor.graph.dtypes import is_float
 from dimtensor.kernels.ir import nodes as ir
-from dimtensor.kernels.native.functions import elementary
+from dimtensor.kernels.native.functions import library
 from dimtensor.kernels.native.functions.table import MOST_SQUARED, halves_of
 from dimtensor.ops.facts import facts_of
 from dimtensor.ops.special import Log1pUnit, Vanishing
@@ -33,7 +33,7 @@ def has_function(name: str, operands: Sequence[ir.Expression]) -> bool:
         return False
     if name in _OWN or name in _CLASSIFY:
         return is_float(operands[0].dtype)
-    return operands[0].dtype == "float64" and elementary.has_vectors(name)
+    return operands[0].dtype == "float64" and library.has_vectors(name)
 
 
 def has_operation(op: Any, dtype: str, operands: Sequence[ir.Expression]) -> bool:
@@ -42,14 +42,20 @@ def has_operation(op: Any, dtype: str, operands: Sequence[ir.Expression]) -> boo
         return False
     facts = facts_of(op)
     if type(op) is s.Pow:
-        exponent = operands[1]
-        if not isinstance(exponent, ir.Const) or not is_float(dtype):
-            return False
-        whole = float(exponent.value).is_integer() and abs(exponent.value) <= MOST_SQUARED
-        return whole or halves_of(exponent.value) is not None
+        return is_float(dtype) and _has_power(dtype, operands)
     if (needed := _MADE_OF.get(type(op))) is not None:
         return all(has_function(name, operands[:1]) for name in needed)
     if facts.kind in ("arithmetic", "logic", "comparison"):
         return bool(facts.sign)
     name = facts.function or (facts.scipy[0] if facts.scipy else "")
     return bool(name) and has_function(name, operands)
+
+
+def _has_power(dtype: str, operands: Sequence[ir.Expression]) -> bool:
+    exponent = operands[1]
+    if isinstance(exponent, ir.Const):
+        whole = float(exponent.value).is_integer() and abs(exponent.value) <= MOST_SQUARED
+        if whole or halves_of(exponent.value) is not None:
+            return True
+    dtypes = {dtype, *(each.dtype for each in operands)}
+    return dtypes == {"float64"} and library.has_vectors("pow")

@@ -1,0 +1,135 @@
+"""Functions that are arithmetic, in machine code of numbers and of vectors.
+
+A call of the C library is made for one number after the other, and keeps what is around it from
+being vectorised. LLVM puts short functions into the loop, unless there are so many calls that
+compiling all copies would take long; long ones are called, with a vector at a time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+
+from dimtensor.caches import bounded
+from dimtensor.kernels.native.builder import Builder
+from dimtensor.kernels.native.functions import bessel, elementary, gamma, normal, powers, waves
+from dimtensor.kernels.native.functions.texts import CALLED, INLINED, calls, symbol, written
+from dimtensor.kernels.native.machine import host_features
+
+TEXTS = {
+    name: text
+    for module in (elementary, bessel, gamma, normal, powers, waves)
+    for name, text in module.TEXTS.items()
+}
+# A module with more calls than these has one copy of each function, which they call: compiling it
+# takes a fraction, running it up to a quarter more. Calls of numbers count twice, since LLVM writes
+# their loops several times.
+_MOST_COPIES = 64
+
+
+def vectorisable(b: Builder, name: str, lanes: int = 1) -> str | None:
+    """The function to call in a loop, of numbers or vectors; None where C's is as good."""
+    if not has_vectors(name):
+        return None
+    if TEXTS[name].is_long and b.in_order:  # rounds that wait for each other are no vectors
+        return None
+    # a loop of numbers becomes one of vectors, in LLVM's hands
+    for count in widths(TEXTS[name].is_long) if lanes == 1 else (lanes,):
+        declare(b, name, count)
+    return f"@{symbol(name, lanes)}"
+
+
+def has_vectors(name: str) -> bool:
+    """Whether there is a function of vectors, for this processor."""
+    return name in TEXTS and _has_fma()
+
+
+def declare(b: Builder, name: str, lanes: int = 1) -> str:
+    """Put a function into the module, with all that it calls; gives its name."""
+    lines = b.declarations.lines
+    if symbol(name, lanes) not in lines:
+        lines[symbol(name, lanes)], ours, intrinsics = _function(name, lanes)
+        for each in ours:
+            declare(b, each, lanes)
+        for intrinsic in intrinsics:
+            b.declarations.function(*intrinsic)
+        for each, line in TEXTS[name].declared.items():
+            lines.setdefault(each, line)
+            for of_numbers in _NUMBERS.findall(line):
+                declare(b, of_numbers)
+    return f"@{symbol(name, lanes)}"
+
+
+@bounded(128)
+def _function(name: str, lanes: int) -> tuple[str, list[str], list[tuple[str, str, list[str]]]]:
+    text = TEXTS[name]
+    return written(name, text, lanes), *calls(text, lanes)
+
+
+def with_calls_or_copies(text: str) -> str:
+    """A module whose functions from here are copied to where they are called, or called."""
+    many = sum(1 + (of == "(") for _, of in _CALLS.findall(text)) > _MOST_COPIES
+    kept = []
+    for name, of_numbers in _DEFINED.findall(f"\n{text}"):
+        if not (many or TEXTS[name].is_long):
+            continue
+        if of_numbers == "(":
+            variants = [(count, symbol(name, count)) for count in widths()[1:]]
+            variants = [(count, each) for count, each in variants if f"@{each}(" in text]
+            # that of numbers too, or else LLVM may give it fewer operands than those of vectors
+            kept += [f"ptr @{each}" for each in (symbol(name), *(v for _, v in variants))]
+            text = _with_variants(text, name, variants)
+    if kept:  # until LLVM's vectoriser has seen the calls
+        used = f"[{len(kept)} x ptr] [{', '.join(kept)}]"
+        text += f'@llvm.compiler.used = appending global {used}, section "llvm.metadata"\n'
+    return _COPIES.sub(rf"\1{CALLED}", text) if many else text
+
+
+def _with_variants(text: str, name: str, variants: Sequence[tuple[int, str]]) -> str:
+    """Say which functions of vectors there are beside one of numbers."""
+    if not variants:
+        return text
+    v = "v" * len(TEXTS[name].operands)
+    mapped = ",".join(f"_ZGV_LLVM_N{count}{v}_{symbol(name)}({each})" for count, each in variants)
+    head, start, rest = text.partition(f"define internal double @{symbol(name)}(")
+    operands, end, rest = rest.partition(" nounwind {")
+    return f'{head}{start}{operands} "vector-function-abi-variant"="{mapped}"{end}{rest}'
+
+
+_NUMBERS = re.compile(rf"call double @dimtensor\.({'|'.join(TEXTS)})\(")
+_OURS = rf"[^@\n]*@dimtensor\.({'|'.join(sorted(TEXTS, key=len, reverse=True))})([.(])"
+_CALLS, _DEFINED = re.compile(" = call " + _OURS), re.compile("\ndefine internal " + _OURS)
+# other functions of the module, which write into memory, stay what they are
+_COPIES = re.compile(rf"(define internal {_OURS}[^\n]*){INLINED}")
+
+
+@bounded(2)
+def widths(only_whole: bool = False) -> tuple[int, ...]:
+    """The lanes of functions that loops of numbers may become loops of.
+
+    Parameters
+    ----------
+    only_whole : bool
+        Of the vectors that LLVM chooses for doubles alone: those of the processor, and with AVX-512
+        also halves of them.
+    """
+    if only_whole and lanes() == 8:
+        return (1, 4) if "+fma" in host_features().split(",") else (1, 2)
+    return (1, lanes() // 4, lanes() // 2)
+
+
+@cache
+def lanes() -> int:
+    """How many numbers the loops that are written in vectors compute at once.
+
+    These are two vectors of the processor, one of which need not wait for the other.
+    """
+    return 16 if "+avx512f" in host_features().split(",") else 8
+
+
+@cache
+def _has_fma() -> bool:
+    """Whether the processor multiplies and adds at once; without, it would be a call."""
+    features = host_features().split(",")
+    return any(feature in features for feature in ("+fma", "+neon", "+fp-armv8"))
