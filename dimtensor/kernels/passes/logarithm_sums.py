@@ -1,10 +1,6 @@
 """Sums of logarithms: one logarithm of the product of eight numbers.
 
-A loop leaves the numbers of a block in an array, and what it rounds away in their products is
-carried along (fused multiply-add gives it exactly, see T. J. Dekker, A floating-point technique for
-extending the available precision, 1971), so that logarithms near 0 lose no digits. Where a number
-of the block is so large or small that a product might overflow or vanish, or has no logarithm, all
-of the block have theirs taken one by one.
+A loop leaves the numbers of a block in an array, and what is beside their logarithms in another.
 """
 
 from __future__ import annotations
@@ -24,8 +20,6 @@ from dimtensor.kernels.ir.nodes import (
     Call,
     Const,
     Expression,
-    For,
-    If,
     Load,
     Names,
     Op,
@@ -33,18 +27,14 @@ from dimtensor.kernels.ir.nodes import (
     Store,
     Var,
 )
+from dimtensor.kernels.passes.logarithm_products import NEUTRAL, Kept, Logarithms
 from dimtensor.kernels.passes.strip_mining import Line
 from dimtensor.kernels.passes.totals import BLOCK, Blocks
 
-AT_ONCE = 8
 # shorter loops are not worth it
 FEWEST = 64
-# the product of eight numbers from here to there, and what it rounds away, are normal
-_LEAST, _MOST = 2.0**-100, 2.0**100
 _WIDE = "float64"
 _ZERO, _ONE = number(0.0, _WIDE), number(1.0, _WIDE)
-# the number whose logarithm is 0
-_NEUTRAL = {"log": 1.0, "log1p": 0.0, "log1p_unit": 0.0}
 
 
 class Split(NamedTuple):
@@ -180,7 +170,7 @@ class Terms:
         first = found[0] or found[1]
         if first is None:
             return None
-        neutral = number(_NEUTRAL[first.form], _WIDE)
+        neutral = number(NEUTRAL[first.form], _WIDE)
         numbers: list[Expression] = []
         rests: list[Expression | None] = []
         names = NOTHING
@@ -247,13 +237,14 @@ class Opened:
             left = one.rest
         if len({each.is_taken_away for each in found}) > 1:
             return Accumulate("+", part, value)  # their difference may be small
+        if not found:
+            return None if left is None else Accumulate("+", part, left)
         alike: dict[str, list[Expression]] = {}
         for each in found:
             alike.setdefault(each.form, []).append(each.number)
             self.gone |= each.names
-        for form, numbers in alike.items():
-            self._keep(form, numbers, part, found[0].is_taken_away)
-        return None if left is None else Accumulate("+", part, left)
+        self._keep(alike, left, part, found[0].is_taken_away)
+        return None
 
     def _taken_out(
         self, value: Expression, before: Sequence[Split], others: Sequence[Names]
@@ -269,135 +260,33 @@ class Opened:
         return found if all(map(gone.isdisjoint, (*stay, *kept, rest, *others))) else None
 
     def _keep(
-        self, form: str, numbers: Sequence[Expression], part: Var, are_taken_away: bool
+        self,
+        alike: Mapping[str, Sequence[Expression]],
+        rest: Expression | None,
+        part: Var,
+        are_taken_away: bool,
     ) -> None:
-        """Leave numbers for the end of the block."""
+        """Leave numbers, and what is beside their logarithms, for the end of the block."""
         blocks, fresh = self._blocks, self._fresh
         if blocks.at is None:
             blocks.at = Var(fresh("k"), "int64")
-        several = len(numbers) > 1
-        buffer = Array(fresh("b"), _WIDE, 1 + several)
-        length = integer(BLOCK)
-        shape = (integer(len(numbers)), length) if several else (length,)
-        self.arrays.append(Allocate(buffer, shape))
-        for which, each in enumerate(numbers):
-            place = (integer(which), blocks.at) if several else (blocks.at,)
-            self.numbers.append(Store(Load(buffer, place), each))
-        sums = Logarithms(form, buffer, len(numbers), part, are_taken_away)
+        kinds = tuple(
+            Kept(form, self._array(numbers, blocks.at), len(numbers))
+            for form, numbers in alike.items()
+        )
+        beside = None if rest is None else self._array([rest], blocks.at)
+        sums = Logarithms(kinds, beside, part, are_taken_away)
         blocks.last.append(lambda count: sums.added(count, fresh))
 
-
-@dataclass(frozen=True)
-class Logarithms:
-    """Numbers of a block whose logarithms a total is of.
-
-    Attributes
-    ----------
-    form : {"log", "log1p", "log1p_unit"}
-    buffer : Array
-        Where they lie, in rows if there are several.
-    times : int
-        How many there are in each round of the block.
-    part : Var
-        What is added up in the block.
-    are_taken_away : bool
-        Whether they are subtracted.
-    """
-
-    form: str
-    buffer: Array
-    times: int
-    part: Var
-    are_taken_away: bool
-
-    def added(self, count: Expression, fresh: Callable[[str], str]) -> list[Statement]:
-        """The sum of the logarithms of the numbers of so many rounds, added to the part."""
-        number_of, rows = (Var(fresh("m"), "int64") for _ in range(2))
-        fine, total = Var(fresh("a"), "bool"), Var(fresh("a"), _WIDE)
-        at, row, single, which = (Var(fresh("k"), "int64") for _ in range(4))
-        eight = integer(AT_ONCE)
-        whole = op("//", op("+", number_of, integer(AT_ONCE - 1)), eight)
-
-        def of_each(*statements: Statement) -> Sequence[Statement]:
-            several = self.times > 1
-            return (For(which, integer(self.times), statements),) if several else statements
-
-        def place(position: Expression) -> Load:
-            return Load(self.buffer, (which, position) if self.times > 1 else (position,))
-
-        # the logarithm of 1 is nothing
-        neutral = Store(place(at), number(_NEUTRAL[self.form], _WIDE))
-        filled = For(at, op("*", eight, rows), (neutral,), number_of)
-        products = For(row, rows, tuple(self._row(place, row, rows, fine, total, fresh)))
-        start: list[Statement] = [Assign(number_of, count), Assign(total, number(0.0, _WIDE))]
-        into_part = self._taken_in(total)
-        if self.form == "log1p_unit":  # products are from 1 to 256
-            return [*start, Assign(rows, whole), *of_each(filled, products), into_part]
-        are_many = op(">=", number_of, integer(2 * AT_ONCE))
-        start += [Assign(fine, are_many), Assign(rows, select(fine, whole, integer(0)))]
-        alone = self._taken_in(op(self.form, place(single)))
-        one_by_one = of_each(For(single, number_of, (alone,)))
-        return [*start, *of_each(filled, products), If(fine, (into_part,), tuple(one_by_one))]
-
-    def _taken_in(self, value: Expression) -> Statement:
-        return Accumulate("+", self.part, op("neg", value) if self.are_taken_away else value)
-
-    def _row(
-        self,
-        place: Callable[[Expression], Load],
-        row: Var,
-        rows: Var,
-        fine: Var,
-        total: Var,
-        fresh: Callable[[str], str],
-    ) -> list[Statement]:
-        lines: list[Statement] = []
-
-        def let(value: Expression) -> Var:
-            name = Var(fresh("t"), value.dtype)
-            lines.append(Assign(name, value))
-            return name
-
-        places = [op("+", row, op("*", integer(k), rows)) if k else row for k in range(AT_ONCE)]
-        leaves = [self._leaf(let(place(at)), let) for at in places]
-
-        def times(one: tuple[Var, Var | None], two: tuple[Var, Var | None]) -> tuple[Var, Var]:
-            (a, lost_a), (b, lost_b) = one, two
-            both = let(op("*", a, b))
-            # Rounded once, since what is added is no product: a difference of two would be 0.
-            lost = let(op("+", op("*", a, b), op("neg", both)))
-            if lost_a is not None and lost_b is not None:
-                lost = let(op("+", op("*", a, lost_b), lost))
-                lost = let(op("+", op("*", b, lost_a), lost))
-            return both, lost
-
-        if self.form != "log1p_unit":
-            numbers = [each for each, _ in leaves]
-            least = _pairwise(lambda a, b: let(select(op("<", a, b), a, b)), numbers)
-            most = _pairwise(lambda a, b: let(select(op(">", a, b), a, b)), numbers)
-        all_of_them, lost = _pairwise(times, leaves)
-        assert lost is not None
-        if self.form != "log1p_unit":
-            # nan may be within, since its comparisons are false: it makes the product nan
-            above = let(op(">", least, number(_LEAST, _WIDE)))
-            below = let(op("<", most, number(_MOST, _WIDE)))
-            within = let(op("&", above, below))
-            lines.append(Accumulate("&", fine, within))
-        log = let(op("log", all_of_them))
-        lines.append(Accumulate("+", total, let(op("+", log, op("/", lost, all_of_them)))))
-        return lines
-
-    def _leaf(self, x: Var, let: Callable[[Expression], Var]) -> tuple[Var, Var | None]:
-        """What a logarithm is of, and what is lost in it: of 1 + x the sum rounds."""
-        if self.form == "log":
-            return x, None
-        both = let(op("+", _ONE, x))
-        # of x above 1 it may be wrong by a last digit, of which the logarithm feels nothing
-        return both, let(op("-", x, let(op("-", both, _ONE))))
-
-
-def _pairwise[T](combine: Callable[[T, T], T], values: Sequence[T]) -> T:
-    """Values combined two by two."""
-    while len(values) > 1:
-        values = [combine(a, b) for a, b in zip(values[::2], values[1::2], strict=True)]
-    return values[0]
+    def _array(self, values: Sequence[Expression], at: Var) -> Array:
+        """Where values of a block are kept, in rows if there are several."""
+        several = len(values) > 1
+        buffer = Array(self._fresh("b"), _WIDE, 1 + several)
+        length = integer(BLOCK)
+        self.arrays.append(
+            Allocate(buffer, (integer(len(values)), length) if several else (length,))
+        )
+        for which, each in enumerate(values):
+            place = (integer(which), at) if several else (at,)
+            self.numbers.append(Store(Load(buffer, place), each))
+        return buffer
