@@ -219,7 +219,7 @@ def test_loops_call_vectors(name):
     total = (operation(x * y) * x / (1.5 + y * y)).sum()
     kernel = compile_kernel([x, y], [total])
     is_called = rf"dimtensor\.{name}\.v\d[^\n:]*$"
-    is_copied = r"mulpd\t.*%[yz]mm" if name == "expm1" else is_called
+    is_copied = r"mulpd\t.*%[yz]mm|fmul\tv\d+\.2d" if name == "expm1" else is_called
     assert re.search(is_called if library.TEXTS[name].is_long else is_copied, kernel.assembly, re.M)
     assert f"{strip_mining.STRIP})" not in kernel.source
     function = kernel.native.bind(kernel.constants)
@@ -299,3 +299,22 @@ def test_gradients_in_loops(name):
         (found,) = kernel.native.bind(kernel.constants)(at)
         expected = gradient_by_differences(lambda v: (reference(v) * v).sum(), at)
         np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
+
+
+def test_bodies_that_are_written_in_vectors(monkeypatch):
+    """They call functions of eight numbers and more, and those that LLVM's vectors call agree."""
+    operations = [case[0] for case in CASES.values()]
+    outputs = [operation(x) for operation in operations] + [abs(x) ** y]
+    usual = compile_kernel([x, y], outputs)
+    monkeypatch.setattr(strip_mining, "LONGEST", 0)
+    wide = compile_kernel([x, y], outputs)
+    assert re.search(r"dimtensor\.erf\.v(?:8|16)\b", wide.assembly)
+    assert re.search(r"dimtensor\.pow\.v(?:8|16)\b", wide.assembly)
+    for length in (0, 1, 8, 9, 40):
+        given = rng.choice(SPECIAL, length), rng.normal(size=length)
+        for one, other in zip(
+            usual.native.bind(usual.constants)(*given),
+            wide.native.bind(wide.constants)(*given),
+            strict=True,
+        ):
+            np.testing.assert_array_equal(one, other)
