@@ -4,8 +4,8 @@ Up to 8 numbers are taken back to those from 1 to 2 by the recurrence, as one pr
 quotient of polynomials; from there on there is Stirling's series. Both are computed for every
 element, and one is selected. On the left of 0 the reflection formula is used, of one number after
 the other.
-Errors are below four units in the last place, also near where the functions are 0 on the right; on
-the left they are those of a few numbers of the size of their terms.
+Errors are below four units in the last place, also near the zeros on the right; on the left, near a
+zero, digits cancel in the reflection formula.
 
 M. Abramowitz and I. Stegun, Handbook of Mathematical Functions, 6.1.15, 6.1.41, 6.3.5, 6.3.7 and
 6.3.18. The polynomials interpolate in Chebyshev nodes and leave less than 1e-17 of the result.
