@@ -37,6 +37,7 @@ from dimtensor.kernels.ir.nodes import (
 )
 from dimtensor.kernels.ir.python import printed
 from dimtensor.kernels.passes.strips_of_steps import in_strips
+from dimtensor.kernels.passes.unswitching import unswitched
 from dimtensor.kernels.plan import UnsupportedGraph
 from dimtensor.kernels.plan.axis_lengths import Axis, kept_axes, selection_of
 from dimtensor.kernels.plan.plan import Group, Plan, Task, has_simple_slices
@@ -127,7 +128,7 @@ class Emitter:
         arguments += [
             Array(constant, data.dtype.name, data.ndim) for constant, data in self.constants
         ]
-        lines = in_strips(self.lines, results, self.fresh)
+        lines = unswitched(in_strips(self.lines, results, self.fresh), results, self.fresh)
         return Function(name, tuple(arguments), tuple(lines), results)
 
     def source(self, name: str = "kernel") -> str:

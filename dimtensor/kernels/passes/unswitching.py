@@ -1,0 +1,182 @@
+"""Selections that a loop does not decide are decided before it.
+
+A selection is elementwise: both of its arms are computed. Where the condition is a number that was
+there before the loop, and an arm takes functions, the loop is written twice, with one arm each.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from dimtensor.kernels.ir.make import FALSE, TRUE
+from dimtensor.kernels.ir.nodes import (
+    Assign,
+    Body,
+    Call,
+    Carry,
+    Const,
+    Expression,
+    For,
+    If,
+    Names,
+    Op,
+    Statement,
+    Var,
+)
+from dimtensor.kernels.ir.walk import (
+    expressions_in,
+    of_changed,
+    of_parts,
+    replaced,
+    statements_in,
+)
+
+# so many functions less are worth another loop
+FEWEST = 2
+# of conditions of one loop
+MOST_CONDITIONS = 2
+_FUNCTIONS = frozenset({"exp", "log", "log1p"})
+Fresh = Callable[[str], str]
+
+
+def unswitched(
+    statements: Sequence[Statement], results: Sequence[Expression], fresh: Fresh
+) -> list[Statement]:
+    """Statements of a function, with loops written twice where a number decides what they compute.
+
+    Parameters
+    ----------
+    statements : sequence of Statement
+    results : sequence of Expression
+        What the function returns.
+    fresh : callable
+        Gives a name that begins as it is told to.
+    """
+    targets = [each.target for each in statements if isinstance(each, Assign)]
+    flags = {target.name for target in targets if target.dtype == "bool"}
+    found: list[Statement] = []
+    for at, each in enumerate(statements):
+        if flags and isinstance(each, For) and not each.uses.isdisjoint(flags):
+            others = [*statements[:at], *statements[at + 1 :]]
+            outside = _names(others).union(*(result.uses for result in results))
+            each = _decided(each, outside, fresh, MOST_CONDITIONS)
+        found.append(each)
+    return found
+
+
+def _decided(loop: For, outside: Names, fresh: Fresh, most: int) -> Statement:
+    """A branch between two forms of a loop, if one of them takes fewer functions."""
+    for condition in dict.fromkeys(_conditions(loop)) if most else ():
+        arms = [_with(loop, condition, value, outside) for value in (TRUE, FALSE)]
+        if min(map(_functions, arms)) <= _functions(loop) - FEWEST:
+            then, otherwise = arms[0], _renamed(arms[1], outside, fresh)
+            both = [_decided(each, outside, fresh, most - 1) for each in (then, otherwise)]
+            return If(condition, (both[0],), (both[1],))
+    return loop
+
+
+def _conditions(loop: For) -> Iterator[Var]:
+    """Conditions of selections that are no results of the loop."""
+    made = _defined(loop)
+    for expression in _expressions(loop):
+        if isinstance(expression, Op) and expression.op == "select":
+            condition = expression.operands[0]
+            if isinstance(condition, Var) and condition.name not in made:
+                yield condition
+
+
+def _expressions(loop: For) -> Iterator[Expression]:
+    for statement in statements_in((loop,)):
+        for read in statement.reads:
+            yield from expressions_in(read)
+
+
+def _functions(loop: For) -> int:
+    """How many functions are taken of numbers."""
+    return sum(
+        isinstance(each, Call) or (isinstance(each, Op) and each.op in _FUNCTIONS)
+        for each in _expressions(loop)
+    )
+
+
+def _defined(loop: For) -> Names:
+    """What a loop gives a value."""
+    found = (each.defines for each in statements_in((loop,)))
+    return frozenset(name for name in found if name is not None)
+
+
+def _names(statements: Sequence[Statement]) -> Names:
+    defined = (each.defines for each in statements_in(statements))
+    made = frozenset(name for name in defined if name is not None)
+    return made.union(*(each.uses for each in statements))
+
+
+def _with(loop: For, condition: Var, value: Const, outside: Names) -> For:
+    """A loop in which a condition holds, or does not, without what it then does not need."""
+    defined = Counter(each.defines for each in statements_in((loop,)))
+    once = frozenset(name for name, count in defined.items() if name and count == 1) - outside
+    values: dict[str, Expression] = {condition.name: value}
+    body = loop.body
+    while values:
+        changed = tuple(of_changed(each, partial(_chosen, values=values)) for each in body)
+        values = {}
+        body = _without_known(changed, once, values)
+    return replace(loop, body=_alive(body, set(outside)))
+
+
+def _without_known(body: Body, once: Names, values: dict[str, Expression]) -> Body:
+    """Statements without temporaries that are known to hold or not, which are left in `values`."""
+    found: list[Statement] = []
+    for each in body:
+        if isinstance(each, Assign) and each.target.name in once and each.value in (TRUE, FALSE):
+            values[each.target.name] = each.value
+        elif isinstance(each, For):
+            found.append(replace(each, body=_without_known(each.body, once, values)))
+        else:
+            found.append(each)
+    return tuple(found)
+
+
+def _chosen(expression: Expression, values: Mapping[str, Expression]) -> Expression:
+    """An expression without selections, and without negatives, of what is known to hold or not."""
+    if expression.uses.isdisjoint(values):
+        return expression
+    if isinstance(expression, Var):
+        return values[expression.name]
+    new = of_parts(expression, partial(_chosen, values=values))
+    if isinstance(new, Op) and new.operands[0] in (TRUE, FALSE):
+        holds = new.operands[0] == TRUE
+        if new.op == "select":
+            return new.operands[1 if holds else 2]
+        if new.op == "not":
+            return FALSE if holds else TRUE
+    return new
+
+
+def _alive(statements: Body, live: set[str]) -> Body:
+    """Statements without temporaries that none of the later ones uses."""
+    found: list[Statement] = []
+    for each in reversed(statements):
+        if isinstance(each, Assign) and each.target.name not in live:
+            continue
+        if isinstance(each, For):
+            each = replace(each, body=_alive(each.body, live))
+        live |= each.uses
+        found.append(each)
+    return tuple(reversed(found))
+
+
+def _renamed(loop: For, outside: Names, fresh: Fresh) -> For:
+    """A loop with names of its own: what is given a value once is known better."""
+    names: dict[str, Expression] = {}
+    for each in statements_in((loop,)):
+        if isinstance(each, (Assign, Carry)) and each.target.name not in outside:
+            old = each.target
+            if old.name not in names:
+                names[old.name] = Var(fresh(old.name[0]), old.dtype, old.loops)
+    renamed = replaced(loop, names)
+    assert isinstance(renamed, For)
+    return renamed
