@@ -28,6 +28,7 @@ from dimtensor.kernels.graph.canonical_forms import (
 from dimtensor.kernels.graph.lag_gradients import first_of_padded
 from dimtensor.kernels.graph.once import split_once
 from dimtensor.kernels.graph.pairs import one_exponential_of_two
+from dimtensor.kernels.graph.products import products_of_looked_up
 from dimtensor.kernels.graph.short_axes import write_out_short_axes, write_out_short_products
 from dimtensor.kernels.graph.sums import factor_sums
 from dimtensor.kernels.graph.trace_sums import absorb_sums
@@ -227,6 +228,7 @@ def compile_kernel(
     graph = rewritten(inputs, outputs, allow, given)
     split = None if given is None else split_once(graph, graph.inputs[given:])
     write_out_short_axes(graph)
+    products_of_looked_up(graph)
     one_exponential_of_two(graph)
     stats = {"rewrite": time.perf_counter() - started}
     if split is None:

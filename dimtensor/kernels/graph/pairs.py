@@ -22,13 +22,13 @@ from dimtensor.ops.special import log1p_unit
 def one_exponential_of_two(graph: FunctionGraph) -> None:
     """Compute ``exp(a - m)`` and ``exp(b - m)`` of the larger one m by one exponential."""
     for node in graph.toposort():
-        if not _is(node, ScalarMaximum) or len(node.inputs) != 2:
+        if not is_operation(node, ScalarMaximum) or len(node.inputs) != 2:
             continue
         (a, b), (larger,) = node.inputs, node.outputs
         if not a.type == b.type == larger.type or a.type.dtype not in ("float32", "float64"):
             continue
-        for shift in list(_where_finite(graph, larger)):
-            of_a, of_b = _exponential(graph, a, shift), _exponential(graph, b, shift)
+        for shift in list(where_finite(graph, larger)):
+            of_a, of_b = exponential(graph, a, shift), exponential(graph, b, shift)
             if of_a is None or of_b is None:
                 continue
             is_first = pt.or_(pt.gt(a, b), pt.isnan(a))
@@ -53,26 +53,26 @@ def one_exponential_of_two(graph: FunctionGraph) -> None:
             )
 
 
-def _is(node: Apply | None, kind: type) -> bool:
+def is_operation(node: Apply | None, kind: type) -> bool:
     return (
         node is not None and isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, kind)
     )
 
 
-def _readers(graph: FunctionGraph, variable: Variable, kind: type) -> Iterator[Apply]:
+def readers(graph: FunctionGraph, variable: Variable, kind: type) -> Iterator[Apply]:
     """Operations of a kind on a variable."""
     for node, _ in graph.clients.get(variable, ()):
-        if isinstance(node, Apply) and _is(node, kind):
+        if isinstance(node, Apply) and is_operation(node, kind):
             yield node
 
 
-def _where_finite(graph: FunctionGraph, larger: Variable) -> Iterator[Variable]:
+def where_finite(graph: FunctionGraph, larger: Variable) -> Iterator[Variable]:
     """What is subtracted: a number where it is finite, elsewhere 0."""
-    for node in _readers(graph, larger, Switch):
+    for node in readers(graph, larger, Switch):
         test, none, value = node.inputs
-        if value is larger and _is_zero(none) and _is(test.owner, OR):
+        if value is larger and _is_zero(none) and is_operation(test.owner, OR):
             parts = test.owner.inputs
-            kinds = [type(x.owner.op.scalar_op) for x in parts if _is(x.owner, object)]
+            kinds = [type(x.owner.op.scalar_op) for x in parts if is_operation(x.owner, object)]
             if set(kinds) == {IsNan, IsInf} and all(x.owner.inputs[0] is larger for x in parts):
                 yield node.outputs[0]
 
@@ -81,40 +81,40 @@ def _logarithms_of_sum(
     graph: FunctionGraph, one: Variable, other: Variable
 ) -> Iterator[tuple[Variable, Variable]]:
     """Sums of two, and their logarithms; also where a sum of 0 is taken for 1 in these."""
-    for node in _readers(graph, one, Add):
+    for node in readers(graph, one, Add):
         if len(node.inputs) != 2 or other not in node.inputs or one is other:
             continue
         (total,) = node.outputs
-        for log in _readers(graph, total, Log):
+        for log in readers(graph, total, Log):
             yield total, log.outputs[0]
-        for switch in _readers(graph, total, Switch):
+        for switch in readers(graph, total, Switch):
             test, at_zero, elsewhere = switch.inputs
-            if elsewhere is total and _is_number(at_zero, 1) and _is_none(test, total):
-                for log in _readers(graph, switch.outputs[0], Log):
+            if elsewhere is total and is_number(at_zero, 1) and is_none(test, total):
+                for log in readers(graph, switch.outputs[0], Log):
                     yield total, log.outputs[0]
 
 
-def _is_none(test: Variable, total: Variable) -> bool:
+def is_none(test: Variable, total: Variable) -> bool:
     """Whether something is tested for being 0."""
-    if not _is(test.owner, EQ):
+    if not is_operation(test.owner, EQ):
         return False
     first, second = test.owner.inputs
     return (first is total and _is_zero(second)) or (second is total and _is_zero(first))
 
 
 def _is_zero(variable: Variable) -> bool:
-    return _is_number(variable, 0)
+    return is_number(variable, 0)
 
 
-def _is_number(variable: Variable, number: float) -> bool:
+def is_number(variable: Variable, number: float) -> bool:
     while variable.owner is not None and len(variable.owner.inputs) == 1:  # axes are added to it
         (variable,) = variable.owner.inputs
     return isinstance(variable, Constant) and bool((variable.data == number).all())
 
 
-def _exponential(graph: FunctionGraph, x: Variable, shift: Variable) -> Variable | None:
-    for node in _readers(graph, x, Sub):
+def exponential(graph: FunctionGraph, x: Variable, shift: Variable) -> Variable | None:
+    for node in readers(graph, x, Sub):
         if node.inputs[0] is x and node.inputs[1] is shift:
-            for reader in _readers(graph, node.outputs[0], Exp):
+            for reader in readers(graph, node.outputs[0], Exp):
                 return reader.outputs[0]
     return None
