@@ -45,7 +45,7 @@ _ONE = bits(1.0)
 
 
 def power_of_e(beside: str = "") -> list[str]:
-    """``%a`` = k log(2) + r, and ``%n`` is k: exp(a) = 2**k (1 + r + q r**2).
+    """``%a`` = k log(2) + r: exp(a) = 2**k (1 + r + q r**2).
 
     What is beside ``%a``, too small for its digits, is added to r.
     """
@@ -58,7 +58,6 @@ def power_of_e(beside: str = "") -> list[str]:
         *([f"%r = fadd double {r}, {beside}"] if beside else []),
         *polynomial("%q", "%r", _EXP),
         "%bits = bitcast double %sum to i64",
-        f"%n = sub i64 %bits, <{bits(ROUND)}>",
     ]
 
 
@@ -78,15 +77,15 @@ def mantissa(y: str) -> list[str]:
     ]
 
 
-# p 2**n in two factors, because 2**n may be beyond the range of numbers where the product is not
+# p 2**k in two factors, because 2**k may be beyond the range of numbers where the product is not. The
+# low bits of the sum are k, and what is above 12 of them is shifted out.
 TIMES_POWER_OF_TWO = [
-    "%positive = add i64 %n, <2048>",
-    "%half = lshr i64 %positive, <1>",
-    "%first = sub i64 %half, <1>",  # half of n, plus 1023
-    "%left = sub i64 %n, %half",
-    "%second = add i64 %left, <2047>",  # the other half, plus 1023
-    "%first.bits = shl i64 %first, <52>",
-    "%second.bits = shl i64 %second, <52>",
+    "%half = lshr i64 %bits, <1>",
+    "%left = sub i64 %bits, %half",
+    "%half.shifted = shl i64 %half, <52>",
+    "%left.shifted = shl i64 %left, <52>",
+    f"%first.bits = add i64 %half.shifted, <{_ONE}>",
+    f"%second.bits = add i64 %left.shifted, <{_ONE}>",
     "%first.factor = bitcast i64 %first.bits to double",
     "%second.factor = bitcast i64 %second.bits to double",
     "%scaled.once = fmul double %p, %first.factor",
@@ -118,6 +117,7 @@ _EXPM1_TEXT = [
     "%low = fcmp ogt double <-50.0>, %below",
     "%a = select i1 %low, double <-50.0>, double %below",
     *power_of_e(),
+    f"%n = sub i64 %bits, <{bits(ROUND)}>",
     "%many = icmp sgt i64 %n, <60>",
     "%few = select i1 %many, i64 <60>, i64 %n",
     "%inverse.exponent = sub i64 <1023>, %few",
