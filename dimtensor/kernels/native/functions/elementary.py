@@ -77,8 +77,8 @@ def mantissa(y: str) -> list[str]:
     ]
 
 
-# p 2**k in two factors, because 2**k may be beyond the range of numbers where the product is not. The
-# low bits of the sum are k, and what is above 12 of them is shifted out.
+# p 2**k in two factors, because 2**k may be beyond the range of numbers where the product is not
+# (the low bits of the sum are k, and what is above 12 of them is shifted out)
 TIMES_POWER_OF_TWO = [
     "%half = lshr i64 %bits, <1>",
     "%left = sub i64 %bits, %half",
