@@ -18,9 +18,9 @@ from dimtensor.kernels.ir.growth import Grow
 from dimtensor.kernels.ir.walk import statements_in
 from dimtensor.kernels.native.arrays import Arrays
 from dimtensor.kernels.native.builder import Builder, Declarations
-from dimtensor.kernels.native.equal_nests import EqualNests
 from dimtensor.kernels.native.functions.library import with_calls_or_copies
 from dimtensor.kernels.native.lanes import Lanes, is_writable
+from dimtensor.kernels.native.nests import Nests
 from dimtensor.kernels.native.parts import PART_DTYPES, Cells, Parts, is_number, names_read, runs
 from dimtensor.kernels.native.steps import (
     adds_up,
@@ -76,7 +76,7 @@ class Translator(Arrays):
         self._copies_many = copies_many(function.body)
         self._steps = 0  # loops over steps around what is written
         self.parts = Parts(self)
-        self._equal_nests = EqualNests(self, function.body)
+        self._nests = Nests(self, function.body)
         self._left: Cells = {}
 
     def translate(self, name: str) -> Translation:
@@ -105,7 +105,7 @@ class Translator(Arrays):
                 declarations,
                 "",
                 *self.parts.texts,
-                *self._equal_nests.texts(),
+                *self._nests.texts(),
                 *lines,
                 "",
                 *b.metadata(),
@@ -147,7 +147,7 @@ class Translator(Arrays):
                 self._part([each for each in some if isinstance(each, ir.Assign)], cells)
             else:
                 for statement in some:
-                    if self._depth or not self._equal_nests.write(statement):
+                    if self._depth or not self._nests.write(statement):
                         self.statement(statement)
 
     def _is_of_numbers(self, node: ir.Statement) -> bool:

@@ -1,14 +1,15 @@
-"""Nests that are equal but for their names, in functions that are written once and called.
+"""Nests of loops in functions of their own; those that are equal but for their names share one.
 
-LLVM takes some hundredths of a second for each loop, and a kernel that factors three matrices has
-the loops of a factorisation three times. A function is shared where all that LLVM is told of what
-it works on is equal as well: types, known lengths, which lengths are the same number and which
-arrays the same memory. Other arrays lie apart, or are arguments, which nothing writes.
+LLVM takes time that grows faster than a function: after each loop that it makes vectors of, it
+looks whether the whole function is still right. And it takes some hundredths of a second for each
+loop, and a kernel that factors three matrices has the loops of a factorisation three times. A
+function is shared where all that LLVM is told of what it works on is equal as well: types, known
+lengths, which lengths are the same number and which arrays the same memory. Other arrays lie apart,
+or are arguments, which nothing writes.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -21,36 +22,30 @@ from dimtensor.kernels.native.values import Array, Scalar, Value
 if TYPE_CHECKING:
     from dimtensor.kernels.native.translate import Translator
 
-# A kernel with fewer loops compiles in some tenths of a second, and LLVM sees all of it at once
-FEWEST_LOOPS = 40
-# A loop alone is often a copy, of which LLVM makes one instruction where it stands. Loops of known
-# length do not count: LLVM writes them out, and what is left has more to do with what is around it
-FEWEST_INSIDE = 2
-_HOW = "<how>"  # in the text of a function until it is known how often it is called
+# A kernel with fewer loops compiles in some tenths of a second, and LLVM sees all of it at once.
+# Loops of known length do not count: LLVM writes them out, and what is left has more to do with
+# what is around it
+FEWEST_LOOPS = 20
 _INSIDE = (ir.Assign, ir.Carry, ir.Store, ir.Accumulate, ir.Fill, ir.For, ir.If)
 
 
-class EqualNests:
-    """The statements of a function that occur again."""
+class Nests:
+    """The nests of a function that stand apart from it."""
 
     def __init__(self, t: Translator, body: ir.Body):
         self._t = t
-        self._texts: dict[str, str] = {}
-        self._calls: Counter[str] = Counter()
+        self._texts: list[str] = []
         self._names: dict[Hashable, str] = {}
         self._found: dict[int, _Nest] = {}  # by the identity of statements
         if len(_open_loops(statements_in(body))) >= FEWEST_LOOPS:
-            nests = {id(each): _Nest(each) for each in body if _is_movable(each)}
-            number = Counter(each.form for each in nests.values())
-            self._found = {at: each for at, each in nests.items() if number[each.form] > 1}
+            self._found = {id(each): _Nest(each) for each in body if _is_movable(each)}
 
     def texts(self) -> Iterator[str]:
-        """The functions; LLVM puts one back to where it was if nothing else could share it."""
-        for name, text in self._texts.items():
-            yield text.replace(_HOW, "noinline" if self._calls[name] > 1 else "alwaysinline", 1)
+        """The functions."""
+        yield from self._texts
 
     def write(self, node: ir.Statement) -> bool:
-        """Write a call in the place of a statement, if it occurs again and may stand apart."""
+        """Write a call in the place of a statement, if it may stand apart."""
         nest = self._found.get(id(node))
         given = None if nest is None else self._given(nest)
         if nest is None or given is None:
@@ -68,7 +63,6 @@ class EqualNests:
         arguments = [f"{kind} {text}" for text, kind in given.registers.items()]
         arguments += [f"ptr {place}" for place in places]
         b.write(f"call void {name}({', '.join(arguments)})")
-        self._calls[name] += 1
         for (slot, type_), place in zip(slots, places, strict=True):
             _copy(b, place, slot, type_)
         return True
@@ -100,9 +94,9 @@ class EqualNests:
             self._t.statement(node)
             for parameter, own, type_ in given.own_slots(self._t):
                 _copy(b, own, parameter, type_)
-        start = f"define internal void {name}({', '.join(parameters)}) {_HOW} nounwind {{"
+        start = f"define internal void {name}({', '.join(parameters)}) noinline nounwind {{"
         lines = [start, "entry:", *b.entry, *b.lines, "  ret void", "}"]
-        self._texts[name] = "\n".join(lines)
+        self._texts.append("\n".join(lines))
 
     @contextmanager
     def _apart(self) -> Iterator[Builder]:
@@ -253,7 +247,7 @@ def _is_movable(node: ir.Statement) -> bool:
     inside = list(statements_in([node]))
     loops = [each for each in inside if isinstance(each, ir.For)]
     return (
-        len(_open_loops(inside)) >= FEWEST_INSIDE
+        bool(_open_loops(inside))
         and all(isinstance(each, _INSIDE) for each in inside)
         and not any(each.is_scan or each.is_wide for each in loops)
         and not any(

@@ -1,4 +1,4 @@
-"""Nests that occur again, in functions that are shared: here in all kernels, short ones as well."""
+"""Nests in functions of their own, some of which are shared: here in short kernels as well."""
 
 import math
 
@@ -8,7 +8,7 @@ import pytest
 
 from dimtensor.kernels.compiler import compile_kernel
 from dimtensor.kernels.ir.parse import parsed
-from dimtensor.kernels.native import code, equal_nests
+from dimtensor.kernels.native import code, nests
 from dimtensor.kernels.native.code import NativeKernel
 from dimtensor.kernels.native.functions import library
 from dimtensor.kernels.native.translate import ArgumentType
@@ -19,8 +19,7 @@ pytestmark = pytest.mark.compiled
 @pytest.fixture(autouse=True)
 def texts(monkeypatch):
     """What LLVM is given."""
-    monkeypatch.setattr(equal_nests, "FEWEST_LOOPS", 0)
-    monkeypatch.setattr(equal_nests, "FEWEST_INSIDE", 1)
+    monkeypatch.setattr(nests, "FEWEST_LOOPS", 0)
     found = []
     translated = code.translated
 
@@ -80,14 +79,25 @@ def test_numbers_from_outside(texts, rng):
     np.testing.assert_allclose(two, np.tanh(y * np.exp(-1.0)), rtol=1e-14)
 
 
-def test_other_types_and_known_lengths_stay_apart(texts, rng):
+def test_other_types_are_other_functions_and_known_lengths_stay(texts, rng):
     a, b = pt.dvector("a"), pt.fvector("b")
     c = pt.tensor("c", dtype="float64", shape=(3,))
     x, y, z = draws(rng, 6), draws(rng, 9).astype("float32"), draws(rng, 3)
     found = called([a, b, c], [pt.exp(a), pt.exp(b), pt.exp(c)], x, y, z)
-    assert functions(texts) == (0, 0)
+    assert functions(texts) == (2, 2)
     for made, given in zip(found, (x, y, z), strict=True):
         np.testing.assert_allclose(made, np.exp(given), rtol=1e-6 if given is y else 1e-14)
+
+
+@pytest.mark.parametrize(("fewest", "number"), [(3, 0), (2, 2)])
+def test_few_loops_stay_in_their_function(texts, monkeypatch, rng, fewest, number):
+    monkeypatch.setattr(nests, "FEWEST_LOOPS", fewest)
+    a, b = pt.dvectors("a", "b")
+    x, y = draws(rng, 6), draws(rng, 9)
+    one, two = called([a, b], [pt.exp(a), pt.tanh(b)], x, y)
+    assert functions(texts) == (number, number)
+    np.testing.assert_allclose(one, np.exp(x), rtol=1e-14)
+    np.testing.assert_allclose(two, np.tanh(y), rtol=1e-14)
 
 
 def test_which_numbers_are_one_stays_apart(texts, rng):
@@ -106,8 +116,8 @@ def test_products_that_are_added_to_in_a_nest(texts, rng):
     a, b, s, t = *pt.dvectors("a", "b"), *pt.dscalars("s", "t")
     x, y = draws(rng, 6), draws(rng, 9)
     one, two = called([a, b, s, t], [a + s * s, b + t * t], x, y, 0.3, -1.7)
-    np.testing.assert_allclose(one, x + 0.3**2, rtol=1e-15)
-    np.testing.assert_allclose(two, y + 1.7**2, rtol=1e-15)
+    np.testing.assert_allclose(one, x + 0.3**2, rtol=1e-15, atol=1e-16)
+    np.testing.assert_allclose(two, y + 1.7**2, rtol=1e-15, atol=5e-16)
 
 
 ARRAYS = """
