@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from typing import Any
 
@@ -26,9 +26,14 @@ _LONGEST = 20_000
 # the process, so of other versions nothing is asked
 _PLAIN_LANES, _PADDING_LANES = range(21), (22,)
 _PADS_LANES = "-slp-copyable-elements"
+# loops of a module beyond which they are not rewritten to count in fewer registers: that takes LLVM
+# a third of the time in which it writes machine code, and gradients gain a hundredth at most
+_MOST_REDUCED = 60
+_KEEPS_COUNTERS = "-disable-lsr"
 # A module of more blocks than these, some thousand loops in one function, is hardly optimised:
 # LLVM's loop passes and its choice of instructions take minutes for twice as many.
 _MOST_BLOCKS = 8_000
+_LOOP = "\nloop"  # what a loop begins with in the text
 
 
 def check_platform() -> None:
@@ -149,21 +154,33 @@ def _optimise(module: Any, machine: Any, loops: bool, statements: bool) -> None:
         passes.getModulePassManager().run(module, passes)
 
 
-@contextmanager
-def _complete_lanes() -> Iterator[None]:
+def _complete_lanes() -> AbstractContextManager[None]:
     """Let LLVM make vectors of statements only where all lanes have the operation.
 
     LLVM 22 gives neutral elements to those that lack it, and then has read memory before it was
-    written. The option is that of all who use LLVM in this process: afterwards it is LLVM's again.
+    written.
     """
     if _llvm() not in _PADDING_LANES:
-        yield
-        return
-    llvm.set_option("dimtensor", f"{_PADS_LANES}=false")
+        return nullcontext()
+    return _option(_PADS_LANES, value=False)
+
+
+def _counters(text: str) -> AbstractContextManager[None]:
+    """Let LLVM rewrite what the loops of a module count in, if there are not too many of them."""
+    known = _llvm() in (*_PLAIN_LANES, *_PADDING_LANES)
+    if not known or text.count(_LOOP) <= _MOST_REDUCED:
+        return nullcontext()
+    return _option(_KEEPS_COUNTERS, value=True)
+
+
+@contextmanager
+def _option(name: str, *, value: bool) -> Iterator[None]:
+    """An option of all who use LLVM in this process: afterwards it is LLVM's own again."""
+    llvm.set_option("dimtensor", f"{name}={str(value).lower()}")
     try:
         yield
     finally:
-        llvm.set_option("dimtensor", f"{_PADS_LANES}=true")
+        llvm.set_option("dimtensor", f"{name}={str(not value).lower()}")
 
 
 def _llvm() -> int:
@@ -182,13 +199,15 @@ def object_code(text: str, quick: bool = False) -> bytes:
             machine = _target_machine(None, 0)
             return machine.emit_object(_for(machine, text))
     module, machine = optimised(text)
-    return machine.emit_object(module)
+    with _lock, _counters(text):
+        return machine.emit_object(module)
 
 
 def assembly(text: str, cpu: str | None = None) -> str:
     """What the object file of LLVM text consists of, to be read."""
     module, machine = optimised(text, cpu)
-    return machine.emit_assembly(module)
+    with _lock, _counters(text):
+        return machine.emit_assembly(module)
 
 
 class Engine:

@@ -99,6 +99,59 @@ def test_no_lane_gets_an_operation_that_it_does_not_have() -> None:
     assert "fmul contract <2 x double>" not in str(module)
 
 
+# the sum of elements that lie as far apart as the call says
+_STRIDES = """
+define double @f(ptr %x, i64 %n, i64 %m) {
+entry:
+  br label %loop1
+loop1:
+  %i = phi i64 [0, %entry], [%j, %body]
+  %s = phi double [0.0, %entry], [%t, %body]
+  %on = icmp slt i64 %i, %n
+  br i1 %on, label %body, label %after
+body:
+  %at = mul i64 %i, %m
+  %p = getelementptr double, ptr %x, i64 %at
+  %a = load double, ptr %p
+  %t = fadd double %s, %a
+  %j = add nsw i64 %i, 1
+  br label %loop1
+after:
+  ret double %s
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("most", "version", "asked"),
+    [
+        (0, None, ["-disable-lsr=true", "-disable-lsr=false"]),
+        (1, None, []),
+        (0, 23, []),  # LLVM ends the process when it is asked for an option that it does not have
+    ],
+    ids=["many", "few", "unknown"],
+)
+def test_counters_of_many_loops_stay_as_they_are(monkeypatch, rng, most, version, asked) -> None:
+    options: list[str] = []
+    set_option = machine.llvm.set_option
+
+    def noted(name: str, option: str) -> None:
+        if "lsr" in option:
+            options.append(option)
+        set_option(name, option)
+
+    monkeypatch.setattr(machine, "_MOST_REDUCED", most)
+    monkeypatch.setattr(machine.llvm, "set_option", noted)
+    if version is not None:
+        monkeypatch.setattr(machine, "_llvm", lambda: version)
+    loaded = Loaded(machine.object_code(_STRIDES))
+    x = rng.normal(size=12)
+    number, pointer = ctypes.c_int64, ctypes.c_void_p
+    f = ctypes.CFUNCTYPE(ctypes.c_double, pointer, number, number)(loaded.address("f"))
+    assert f(x.ctypes.data, 4, 3) == pytest.approx(x[::3].sum(), rel=1e-13)
+    assert options == asked
+
+
 @pytest.fixture
 def spoiling(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """Passes that make a module wrong, always or where they vectorise."""
