@@ -107,8 +107,20 @@ def shared(outputs: Sequence[Variable]) -> list[Variable]:
     return [found.get(x, x) for x in outputs]
 
 
-def identities(outputs: Sequence[Variable]) -> list[Hashable]:
+def identities(
+    outputs: Sequence[Variable], replace: Mapping[Variable, Variable] | None = None
+) -> list[Hashable]:
     """Something for each output that those have in common that compute the same.
+
+    Parameters
+    ----------
+    outputs : sequence of Variable
+    replace : mapping of Variable to Variable, optional
+        Inputs, and what is taken for them.
+
+    Notes
+    -----
+    Computations are numbered; no node is made.
 
     Examples
     --------
@@ -117,8 +129,18 @@ def identities(outputs: Sequence[Variable]) -> list[Hashable]:
     >>> one, two, three = identities([pt.exp(x + y), pt.exp(y + x), pt.exp(x)])
     >>> one == two, one == three
     (True, False)
+    >>> one, two = identities([pt.exp(x), pt.exp(y)], {y: x})
+    >>> one == two
+    True
     """
-    return [_key(output) for output in shared(outputs)]
+    found: dict[Variable, Hashable] = {x: _key(by) for x, by in (replace or {}).items()}
+    numbers: dict[Hashable, int] = {}
+    for node in io_toposort([], list(outputs)):
+        inputs = [found[x] if x in found else _key(x) for x in node.inputs]
+        key = computation(node.op, inputs), tuple(x.type for x in node.outputs)
+        number = numbers.setdefault(key, len(numbers))
+        found.update((x, (number, at)) for at, x in enumerate(node.outputs))
+    return [found[x] if x in found else _key(x) for x in outputs]
 
 
 def _key(variable: Variable) -> Hashable:

@@ -11,7 +11,7 @@ from pytensor.graph.rewriting.basic import MergeOptimizer
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.subtensor import Subtensor, get_idx_list
 
-from dimtensor.ops.graphs import freeze, identities, replace_variables, replaced
+from dimtensor.ops.graphs import freeze, identities, replace_variables
 from dimtensor.ops.loop.capture import is_lengths
 from dimtensor.ops.loop.conditional import Conditional
 from dimtensor.ops.loop.node import Given, ScanGraph
@@ -325,8 +325,7 @@ def _results(parts: ScanGraph, first: dict[int, int]) -> list[Hashable]:
     """What tells results of a step apart where some states are taken for others."""
     variables = [state.variable for state in parts.states]
     replace = {variables[i]: variables[j] for i, j in first.items() if i != j}
-    outputs = replaced(parts.outputs, replace) if replace else parts.outputs
-    return identities(outputs)
+    return identities(parts.outputs, replace)
 
 
 def _join_traces(parts: ScanGraph) -> bool:
