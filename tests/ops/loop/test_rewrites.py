@@ -105,6 +105,22 @@ def test_scalar_constants_move_in():
     assert counts(op) == (1, 1, 0, 0)
 
 
+@pytest.mark.parametrize(("lengths", "captured"), [((2, 2), 0), ((n, 2), 1)])
+def test_arrays_that_repeat_a_constant_move_in(lengths, captured):
+    """What is added to zeros in a step is put where it belongs, and not added to an array."""
+    zeros = pt.alloc(np.float64(0.0), *lengths)
+
+    def step(states, elements):
+        first = pt.inc_subtensor(zeros[0], elements[0] * states[0])
+        second = pt.inc_subtensor(zeros[1], elements[0] - states[0])
+        return [(first + second).sum(axis=0)], []
+
+    result = scan(step, [pt.zeros(2)], [x])
+    (op,) = left([x, n], result.states, X, 2)
+    assert op.n_captured == captured
+    assert ("Alloc" in names(op)) == (captured == 0)
+
+
 @pytest.mark.parametrize("reverse", [False, True])
 def test_the_last_of_a_trace_is_the_final_state(reverse):
     known = pt.vector("known", shape=(4,))

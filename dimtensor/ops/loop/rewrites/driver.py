@@ -9,6 +9,7 @@ from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.rewriting.basic import MergeOptimizer
 from pytensor.graph.traversal import ancestors
+from pytensor.tensor.basic import Alloc
 from pytensor.tensor.subtensor import Subtensor, get_idx_list
 
 from dimtensor.ops.graphs import freeze, identities, replace_variables
@@ -266,7 +267,7 @@ def _join_inputs(parts: ScanGraph) -> bool:
             known = first.setdefault(part.outside, part.variable)
             if known is not part.variable:
                 replace[part.variable] = known
-            elif role == "captured" and _is_number(part.outside):
+            elif role == "captured" and (_is_number(part.outside) or _repeats_number(part.outside)):
                 replace[part.variable] = first[part.outside] = part.outside
             else:
                 kept.append(part)
@@ -280,6 +281,17 @@ def _is_number(variable: Variable) -> bool:
     if not isinstance(variable, Constant):
         return False
     return getattr(variable.data, "size", None) == 1 or is_lengths(variable)
+
+
+def _repeats_number(variable: Variable) -> bool:
+    """Whether an array of a known shape is one number everywhere."""
+    node = variable.owner
+    return (
+        node is not None
+        and isinstance(node.op, Alloc)
+        and all(isinstance(v, Constant) for v in node.inputs)
+        and _is_number(node.inputs[0])
+    )
 
 
 def _drop_constant_states(parts: ScanGraph) -> bool:
