@@ -113,6 +113,36 @@ def test_a_loop_that_reads_traces_at_other_steps_computes_what_it_needs(rng):
         np.testing.assert_allclose(found, plain, rtol=1e-12)
 
 
+def test_what_a_step_has_is_traced_without_axes_that_are_added_to_it(rng):
+    """The sum is traced as the number that the loop gives anyway."""
+
+    def step(states, elements):
+        after = pt.tanh(states[0]) * elements[0]
+        total = after.sum()
+        return [after / total], [total]
+
+    start = pt.tensor("start", shape=(3,))
+    total = pt.log(scan(step, [start], [X]).traces[0]).sum()
+    slopes = pytensor.grad(total, [start])
+    forward, _ = loops_of(rewritten([start, X], [total, *slopes]))
+    assert {v.type.ndim for v in forward.body.outputs if v.type.shape != (3,)} == {0}
+    assert sum(v.type.ndim == 0 for v in forward.body.outputs) == 1
+    values = [rng.uniform(0.5, 1.0, 3), rng.uniform(0.5, 1.0, 4)]
+
+    def numbers(start):
+        found = 0.0
+        for each in values[1]:
+            after = np.tanh(start) * each
+            found, start = found + np.log(after.sum()), after / after.sum()
+        return found
+
+    wanted = gradient_by_differences(numbers, values[0])
+    for backend in (None, "rewritten"):
+        found = evaluate([start, X], [total, *slopes], *values, backend=backend)
+        np.testing.assert_allclose(found[0], numbers(values[0]), rtol=1e-13)
+        np.testing.assert_allclose(found[1], wanted, rtol=1e-6)
+
+
 @pytest.mark.parametrize("exponent", [2.0, np.array([2.0]), pt.constant(2.0).dimshuffle("x")])
 def test_constant_numbers_with_an_axis_stay_in_the_step(exponent):
     result = scan(lambda st, e: ([(st[0] * e[0]) ** exponent], []), [X], [X])

@@ -365,9 +365,16 @@ def _worth_saving(
         if not is_of_one_length(known[variable], varying):
             continue
         if _operations(variable, set(saved)) > _LEAST:
-            smaller = _of_fewer_axes(variable)
-            saved += [v for v in smaller or [variable] if v not in saved and v.owner is not None]
+            smaller = _of_fewer_axes(variable) or [_viewed(variable)]
+            saved += [v for v in smaller if v not in saved and v.owner is not None]
     return saved
+
+
+def _viewed(variable: Variable) -> Variable:
+    """What a variable shows in another order, or with more axes."""
+    while variable.owner is not None and isinstance(variable.owner.op, DimShuffle):
+        variable = variable.owner.inputs[0]
+    return variable
 
 
 def _of_fewer_axes(variable: Variable) -> list[Variable]:
