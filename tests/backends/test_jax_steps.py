@@ -1,6 +1,7 @@
-"""Loops of numbers on JAX, whose steps compute what goes with them."""
+"""Steps of loops on JAX: what goes with loops of numbers, and pieces."""
 
 import numpy as np
+import pytensor
 import pytensor.tensor as pt
 import pytest
 from pytensor.graph.fg import FunctionGraph
@@ -8,10 +9,13 @@ from pytensor.tensor.elemwise import Elemwise
 
 import dimtensor as dt
 from dimtensor.backends import python as interpreter
-from dimtensor.backends.jax.steps import into_steps
+from dimtensor.backends.jax import compile_positional
+from dimtensor.backends.jax.steps import for_xla, into_steps
 from dimtensor.ops.loop import scan
+from dimtensor.ops.loop.rewrites.driver import rewrite_loops
 from dimtensor.ops.rewrites import rewrite
 from dimtensor.testing.differences import gradient_by_differences
+from tests.ops.loop.runs import loops_of
 from tests.optional import jax
 
 Y, A = pt.dvector("y"), pt.dscalar("a")
@@ -107,3 +111,51 @@ def test_a_series_with_lags_and_its_gradient(rng):
         plain = f.positional
         by_jax = jax.grad(lambda *v: plain.raw(*v, *plain.fixed)[0], (0, 1, 2))(*at)
     np.testing.assert_allclose(by_jax, slopes, rtol=1e-10)
+
+
+def gated():
+    """Two gates of a recurrent network with sixteen units, and what they depend on."""
+    weights, start = pt.tensor("weights", shape=(2, 16, 16)), pt.tensor("start", shape=(16,))
+    xs = pt.tensor("xs", shape=(3, 16))
+
+    def step(states, elements):
+        (hidden,) = states
+        gates = (weights * hidden[None, :, None]).sum(1)
+        return [hidden * gates[0] + pt.tanh(gates[1]) * elements[0]], []
+
+    return [weights, start, xs], scan(step, [start], [xs]).states[0]
+
+
+def by_hand(jax_numpy, weights, start, xs):
+    for x in xs:
+        gates = jax_numpy.einsum("gij,i->gj", weights, start)
+        start = start * gates[0] + jax_numpy.tanh(gates[1]) * x
+    return start
+
+
+def kinds(op):
+    return [type(node.op).__name__ for node in op.body.toposort()]
+
+
+def test_steps_join_pieces():
+    inputs, state = gated()
+    graph = FunctionGraph(inputs, pytensor.grad(state.sum(), inputs), clone=True)
+    rewrite_loops(graph)
+    for_xla(graph)
+    _, back = loops_of(graph)
+    assert kinds(back).count("Join") == 1
+    assert "IncSubtensor" not in kinds(back)
+
+
+@pytest.mark.compiled
+def test_gradients_of_steps_that_multiply_matrices(rng):
+    import jax.numpy as jnp
+
+    inputs, state = gated()
+    outputs = [state, *pytensor.grad(state.sum(), inputs)]
+    values = [rng.normal(size=v.type.shape) / 4 for v in inputs]
+    found = compile_positional(inputs, outputs, True).call(*values)
+    with jax.enable_x64(True):
+        slopes = jax.grad(lambda *given: by_hand(jnp, *given).sum(), (0, 1, 2))(*values)
+    for one, other in zip(found, [by_hand(np, *values), *slopes], strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14)

@@ -118,8 +118,7 @@ def compile_positional(
     from pytensor.graph.fg import FunctionGraph
 
     from dimtensor.backends.jax.graph import graph_function
-    from dimtensor.backends.jax.products import into_products
-    from dimtensor.backends.jax.steps import into_steps
+    from dimtensor.backends.jax.steps import for_xla, into_steps
     from dimtensor.kernels.graph.once import split_once
     from dimtensor.kernels.graph.sums import factor_sums
     from dimtensor.ops.loop.rewrites.driver import rewrite_loops
@@ -136,7 +135,7 @@ def compile_positional(
     rewrite_loops(graph, _rewrite, allow)
     if into_steps(graph):
         rewrite_loops(graph, _rewrite, allow)
-    into_products(graph)
+    for_xla(graph)
     split = None
     if static and not shared and given is not None:
         split = split_once(graph, graph.inputs[given:])

@@ -1,9 +1,10 @@
-"""Loops of numbers, with what goes with them in their steps.
+"""Steps of loops as XLA is quick at.
 
 XLA runs each of its loops over elements as a function of its own, which takes a microsecond to
 start; a call that by its count of operations is long runs in another thread, and waking that takes
 ten. Of a loop of steps it counts one step. So sums over steps, and what steps take of each element,
-are computed in the steps, as one writes them by hand. Where states are arrays this is slower.
+are computed in the steps, as one writes them by hand. Where states are arrays this is slower; their
+steps are quicker where they join pieces.
 """
 
 from __future__ import annotations
@@ -12,8 +13,13 @@ from pytensor.graph.fg import FunctionGraph
 from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.subtensor import Subtensor
 
+from dimtensor.backends.jax.pieces import join_pieces
+from dimtensor.backends.jax.products import into_products
 from dimtensor.kernels.graph.lag_gradients import first_of_padded
 from dimtensor.kernels.graph.trace_sums import absorb_elements, absorb_sums
+from dimtensor.ops.graphs import replace_variables
+from dimtensor.ops.loop.node import ScanGraph
+from dimtensor.ops.loop.op import Scan
 
 
 def into_steps(graph: FunctionGraph) -> bool:
@@ -44,3 +50,22 @@ def _pieces_first(graph: FunctionGraph) -> None:
         new = out.type.filter_variable(made.op(*pieces))
         graph.replace(out, new, reason="pieces_first", import_missing=True)
         waiting += [v.owner for v in pieces if v.owner is not None and v.owner.op is node.op]
+
+
+def for_xla(graph: FunctionGraph) -> None:
+    """Write a graph, and the steps of its loops, as XLA is quick at; after all other rewrites.
+
+    Parameters
+    ----------
+    graph : FunctionGraph
+        It is changed.
+    """
+    join_pieces(graph)
+    into_products(graph)
+    for node in graph.toposort():
+        if isinstance(node.op, Scan):
+            parts = ScanGraph(node)
+            step = FunctionGraph(parts.inner, parts.outputs, clone=False)
+            for_xla(step)
+            parts.set_outputs(list(step.outputs))
+            replace_variables(graph, parts.build())

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dimtensor.ops.rewrites.driver import Rewriting
 
 
-def _entries(node: Apply) -> list[Any]:
+def entries_of(node: Apply) -> list[Any]:
     """Integers, slices of integers, or variables; one for each axis."""
     first = 2 if isinstance(node.op, IncSubtensor) else 1
     found = []
@@ -74,7 +74,7 @@ def _is_all(entry: Any) -> bool:
 def selection(node: Apply, rw: Rewriting) -> Variable | None:
     """A selection of everything is nothing, and equal selections are written alike."""
     x = node.inputs[0]
-    entries = _entries(node)
+    entries = entries_of(node)
     shortest = [_shortest(e, n) for e, n in zip(entries, x.type.shape, strict=True)]
     if all(map(_is_all, shortest)):
         return x
@@ -100,7 +100,7 @@ def selection_of_vector(node: Apply, rw: Rewriting) -> Variable | None:
     made = node.inputs[0].owner
     if made is None or not isinstance(made.op, MakeVector):
         return None
-    (entry,) = _entries(node)
+    (entry,) = entries_of(node)
     if not _is_known(entry):
         return None
     if isinstance(entry, slice):
@@ -117,7 +117,7 @@ def selection_of_selection(node: Apply, rw: Rewriting) -> Variable | None:
     before = node.inputs[0].owner
     if before is None or not isinstance(before.op, Subtensor):
         return None
-    outer, inner = _entries(node), _entries(before)
+    outer, inner = entries_of(node), entries_of(before)
     combined: list[Any] = []
     left = iter(outer)
     for entry, length in zip(inner, before.inputs[0].type.shape, strict=True):
@@ -157,7 +157,7 @@ def selection_of_fill(node: Apply, rw: Rewriting) -> Variable | None:
         return None
     value = made.inputs[0]
     lead = node.inputs[0].type.ndim - value.type.ndim
-    entries, out = _entries(node), node.outputs[0]
+    entries, out = entries_of(node), node.outputs[0]
     own = entries[lead:]
     for entry, n, length in zip(
         entries, [*[1] * lead, *value.type.shape], node.inputs[0].type.shape, strict=True
@@ -186,7 +186,7 @@ def selection_of_new_axis(node: Apply, rw: Rewriting) -> Variable | None:
     if made is None or not isinstance(made.op, DimShuffle):
         return None
     order = made.op.new_order
-    entries = _entries(node)
+    entries = entries_of(node)
     if not any(o == "x" and isinstance(e, int) for o, e in zip(order, entries, strict=True)):
         return None
     kept = [
@@ -205,7 +205,7 @@ def selection_of_update(node: Apply, rw: Rewriting) -> Variable | None:
     made = node.inputs[0].owner
     if made is None or not isinstance(made.op, IncSubtensor) or not made.op.set_instead_of_inc:
         return None
-    if list(map(_key, _entries(node))) != list(map(_key, _entries(made))):
+    if list(map(_key, entries_of(node))) != list(map(_key, entries_of(made))):
         return None
     value, out = made.inputs[1], node.outputs[0]
     fits = value.type.ndim == out.type.ndim and value.type.dtype == out.type.dtype
@@ -216,7 +216,7 @@ def selection_of_update(node: Apply, rw: Rewriting) -> Variable | None:
 def update_of_all(node: Apply, rw: Rewriting) -> Variable | None:
     """An update of everything is a sum, or the array that is put."""
     x, value = node.inputs[:2]
-    entries = [_shortest(e, n) for e, n in zip(_entries(node), x.type.shape, strict=True)]
+    entries = [_shortest(e, n) for e, n in zip(entries_of(node), x.type.shape, strict=True)]
     if not all(map(_is_all, entries)) or value.type.dtype != x.type.dtype:
         return None
     missing = x.type.ndim - value.type.ndim
@@ -234,7 +234,7 @@ def sum_of_updates(node: Apply, rw: Rewriting) -> Variable | None:
     An update of zeros is never -0, so that adding zeros to it changes nothing; where two updates
     meet, they are added in turn.
     """
-    chains = [_chain(v) for v in node.inputs]
+    chains = [updates_of_zeros(v) for v in node.inputs]
     if sum(chain is not None for chain in chains) < 2:
         return None
     out = node.outputs[0]
@@ -257,7 +257,7 @@ def _covered(variable: Variable, out: Variable) -> bool:
     return all(n != 1 or m == 1 for n, m in zip(variable.type.shape, out.type.shape, strict=True))
 
 
-def _chain(variable: Variable) -> list[Apply] | None:
+def updates_of_zeros(variable: Variable) -> list[Apply] | None:
     """Updates of zeros, from the last one; None of anything else."""
     found: list[Apply] = []
     while True:
