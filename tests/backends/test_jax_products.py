@@ -7,8 +7,9 @@ from pytensor.graph.fg import FunctionGraph
 from pytensor.tensor.elemwise import DimShuffle
 from pytensor.tensor.math import Dot
 
+from dimtensor.backends import python as interpreter
 from dimtensor.backends.jax import compile_positional
-from dimtensor.backends.jax.products import into_products
+from dimtensor.backends.jax.products import MANY, MANY_IN_STEPS, into_products
 from tests.optional import jax
 
 N, K = 400, 20
@@ -22,9 +23,9 @@ def vector(n, name="v", dtype="float64"):
     return pt.tensor(name, dtype=dtype, shape=(n,))
 
 
-def ops_after(inputs, outputs):
+def ops_after(inputs, outputs, least=MANY):
     graph = FunctionGraph(inputs, outputs, clone=True)
-    into_products(graph)
+    into_products(graph, least)
     return {type(node.op) for node in graph.toposort()}
 
 
@@ -57,6 +58,29 @@ def test_sums_that_are_products(case):
 def test_sums_that_stay(case):
     inputs, total = LEFT[case]
     assert Dot not in ops_after(inputs, [total(*inputs)])
+
+
+CUBE = pt.tensor("cube", shape=(4, 6, 16))
+OF_MANY_AXES = {
+    "one in the middle": ((1,), (1, 6, 1)),
+    "the outer ones": ((0, 2), (4, 1, 16)),
+    "the first ones": ((0, 1), (4, 6, 1)),
+    "the last ones": ((1, 2), (1, 6, 16)),
+}
+
+
+@pytest.mark.parametrize("case", OF_MANY_AXES)
+def test_sums_of_many_axes(case, rng):
+    over, shape = OF_MANY_AXES[case]
+    factor = pt.tensor("factor", shape=shape)
+    total = (factor * CUBE).sum(over)
+    assert Dot in ops_after([CUBE, factor], [total], MANY_IN_STEPS)
+    assert Dot not in ops_after([CUBE, factor], [total], 385)  # 384 elements
+    graph = FunctionGraph([CUBE, factor], [total], clone=True)
+    into_products(graph, MANY_IN_STEPS)
+    cube, values = rng.normal(size=(4, 6, 16)), rng.normal(size=shape)
+    (found,) = interpreter.compile_positional(graph.inputs, graph.outputs).call(cube, values)
+    np.testing.assert_allclose(found, (cube * values).sum(over), rtol=1e-12, atol=1e-13)
 
 
 def test_terms_that_are_used_otherwise_stay():

@@ -1,4 +1,4 @@
-"""Steps of loops on JAX: what goes with loops of numbers, and pieces."""
+"""Steps of loops on JAX: what goes with loops of numbers, products of matrices and pieces."""
 
 import numpy as np
 import pytensor
@@ -11,7 +11,7 @@ import dimtensor as dt
 from dimtensor.backends import python as interpreter
 from dimtensor.backends.jax import compile_positional
 from dimtensor.backends.jax.steps import for_xla, into_steps
-from dimtensor.ops.loop import scan
+from dimtensor.ops.loop import Scan, scan
 from dimtensor.ops.loop.rewrites.driver import rewrite_loops
 from dimtensor.ops.rewrites import rewrite
 from dimtensor.testing.differences import gradient_by_differences
@@ -113,7 +113,7 @@ def test_a_series_with_lags_and_its_gradient(rng):
     np.testing.assert_allclose(by_jax, slopes, rtol=1e-10)
 
 
-def gated():
+def gated(levels=1):
     """Two gates of a recurrent network with sixteen units, and what they depend on."""
     weights, start = pt.tensor("weights", shape=(2, 16, 16)), pt.tensor("start", shape=(16,))
     xs = pt.tensor("xs", shape=(3, 16))
@@ -123,7 +123,10 @@ def gated():
         gates = (weights * hidden[None, :, None]).sum(1)
         return [hidden * gates[0] + pt.tanh(gates[1]) * elements[0]], []
 
-    return [weights, start, xs], scan(step, [start], [xs]).states[0]
+    if levels == 1:
+        return [weights, start, xs], scan(step, [start], [xs]).states[0]
+    outer = scan(lambda states, _: (scan(step, states, [xs]).states, []), [start], [xs])
+    return [weights, start, xs], outer.states[0]
 
 
 def by_hand(jax_numpy, weights, start, xs):
@@ -137,14 +140,35 @@ def kinds(op):
     return [type(node.op).__name__ for node in op.body.toposort()]
 
 
-def test_steps_join_pieces():
+def test_steps_multiply_matrices_and_join_pieces():
     inputs, state = gated()
     graph = FunctionGraph(inputs, pytensor.grad(state.sum(), inputs), clone=True)
     rewrite_loops(graph)
     for_xla(graph)
-    _, back = loops_of(graph)
+    forward, back = loops_of(graph)
+    for op in (forward, back):
+        assert "Dot" in kinds(op)
+        assert "Sum" not in kinds(op)
+        # matrices are made before the loop
+        assert {v.type.ndim for v in op.body.inputs} == {1, 2}
     assert kinds(back).count("Join") == 1
     assert "IncSubtensor" not in kinds(back)
+
+
+def test_so_do_loops_in_steps(rng):
+    inputs, state = gated(levels=2)
+    graph = FunctionGraph(inputs, [state], clone=True)
+    rewrite_loops(graph)
+    for_xla(graph)
+    (outer,) = loops_of(graph)
+    (inner,) = (node.op for node in outer.body.toposort() if isinstance(node.op, Scan))
+    assert "Dot" in kinds(inner)
+    values = [rng.normal(size=v.type.shape) / 4 for v in inputs]
+    (found,) = interpreter.compile_positional(graph.inputs, graph.outputs).call(*values)
+    wanted = values[1]
+    for _ in range(3):
+        wanted = by_hand(np, values[0], wanted, values[2])
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
 
 
 @pytest.mark.compiled

@@ -4,7 +4,7 @@ XLA runs each of its loops over elements as a function of its own, which takes a
 start; a call that by its count of operations is long runs in another thread, and waking that takes
 ten. Of a loop of steps it counts one step. So sums over steps, and what steps take of each element,
 are computed in the steps, as one writes them by hand. Where states are arrays this is slower; their
-steps are quicker where they join pieces.
+steps are quicker where they multiply matrices by XLA's library, and join pieces.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.subtensor import Subtensor
 
 from dimtensor.backends.jax.pieces import join_pieces
-from dimtensor.backends.jax.products import into_products
+from dimtensor.backends.jax.products import MANY, MANY_IN_STEPS, into_products
 from dimtensor.kernels.graph.lag_gradients import first_of_padded
 from dimtensor.kernels.graph.trace_sums import absorb_elements, absorb_sums
 from dimtensor.ops.graphs import replace_variables
 from dimtensor.ops.loop.node import ScanGraph
 from dimtensor.ops.loop.op import Scan
+from dimtensor.ops.loop.rewrites.hoisting import hoist
 
 
 def into_steps(graph: FunctionGraph) -> bool:
@@ -52,20 +53,23 @@ def _pieces_first(graph: FunctionGraph) -> None:
         waiting += [v.owner for v in pieces if v.owner is not None and v.owner.op is node.op]
 
 
-def for_xla(graph: FunctionGraph) -> None:
+def for_xla(graph: FunctionGraph, in_steps: bool = False) -> None:
     """Write a graph, and the steps of its loops, as XLA is quick at; after all other rewrites.
 
     Parameters
     ----------
     graph : FunctionGraph
         It is changed.
+    in_steps : bool
+        Whether it is the step of a loop.
     """
     join_pieces(graph)
-    into_products(graph)
+    into_products(graph, MANY_IN_STEPS if in_steps else MANY)
     for node in graph.toposort():
         if isinstance(node.op, Scan):
             parts = ScanGraph(node)
             step = FunctionGraph(parts.inner, parts.outputs, clone=False)
-            for_xla(step)
+            for_xla(step, in_steps=True)
             parts.set_outputs(list(step.outputs))
+            hoist(parts)  # matrices whose axes are in the order of a product
             replace_variables(graph, parts.build())
