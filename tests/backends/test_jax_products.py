@@ -1,4 +1,4 @@
-"""Sums of products of a matrix and a vector become products of XLA's library."""
+"""Sums of products become products of XLA's library, and sums over short axes sums of terms."""
 
 import numpy as np
 import pytensor.tensor as pt
@@ -104,5 +104,70 @@ def test_values_and_derivatives():
     with jax.enable_x64(True):
         slopes = jax.grad(lambda v: executable.raw(x, v, w)[0] @ w)(v)
         many = jax.vmap(lambda v: executable.raw(x, v, w)[0])(np.stack([v, 2 * v]))
+    np.testing.assert_allclose(slopes, x.T @ w, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(many, np.stack([x @ v, 2 * x @ v]), rtol=1e-12, atol=1e-13)
+
+
+LONG, TALL, WIDE = matrix(None, 3), matrix(None, 4), pt.tensor("wide", shape=(3, 50))
+OVER_3 = vector(3)
+TERMS = {
+    "products": ([LONG, OVER_3], lambda lib, x, v: (x * v).sum(1)),
+    "elements": ([TALL], lambda lib, x: x.sum(-1)),
+    "of rows": ([WIDE], lambda lib, x: (2.0 * x - 1.0).sum(0)),
+    "selected": ([LONG, OVER_3], lambda lib, x, v: lib.where(x > 0.0, x * v, 0.0).sum(1)),
+    "of what is dear for few": ([LONG, OVER_3], lambda lib, x, v: (x * lib.exp(v)).sum(1)),
+}
+WHOLE = {
+    "over a long axis": ([LONG], lambda x: x.sum(0)),
+    "over two axes": ([LONG], lambda x: x.sum((0, 1))),
+    "over all": ([LONG], lambda x: x.sum()),
+    "dear": ([LONG, OVER_3], lambda x, v: (pt.exp(x) * v).sum(1)),
+    "beside a short one": ([matrix(8, 3)], lambda x: x.sum(1)),
+    "over nine": ([matrix(50, 9)], lambda x: x.sum(1)),
+    "float32": ([matrix(None, 3, "float32")], lambda x: x.sum(1)),
+    "maxima": ([LONG], lambda x: x.max(1)),
+}
+
+
+def reductions(function, *values):
+    with jax.enable_x64(True):
+        return str(jax.make_jaxpr(function)(*values)).count("reduce_")
+
+
+def problem(inputs, rng):
+    x = rng.normal(size=tuple(n or 50 for n in inputs[0].type.shape)).astype(inputs[0].type.dtype)
+    return [x, np.array([0.5, -1.5, 2.5])][: len(inputs)]
+
+
+@pytest.mark.parametrize("case", TERMS)
+def test_sums_over_short_axes_are_of_terms(case, rng):
+    inputs, total = TERMS[case]
+    executable = compile_positional(inputs, [total(pt, *inputs)], True)
+    values = problem(inputs, rng)
+    assert reductions(executable.raw, *values) == 0
+    x = values[0]
+    x[0, 0], x[1, 1], x[2, 2] = np.inf, np.nan, -np.inf
+    x[:, 3:] = -0.0
+    if case == "elements":
+        x[3] = -0.0
+    (found,) = executable.call(*values)
+    wanted = total(np, *values)
+    np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-13)
+    np.testing.assert_array_equal(np.signbit(found), np.signbit(wanted))
+
+
+@pytest.mark.parametrize("case", WHOLE)
+def test_sums_that_stay_whole(case, rng):
+    inputs, total = WHOLE[case]
+    executable = compile_positional(inputs, [total(*inputs)], True)
+    assert reductions(executable.raw, *problem(inputs, rng)) == 1
+
+
+def test_derivatives_and_batches_of_sums_of_terms(rng):
+    pure = compile_positional([LONG, OVER_3], [(LONG * OVER_3).sum(1)], True).raw
+    x, v, w = rng.normal(size=(50, 3)), rng.normal(size=3), rng.normal(size=50)
+    with jax.enable_x64(True):
+        slopes = jax.grad(lambda v: pure(x, v)[0] @ w)(v)
+        many = jax.vmap(lambda v: pure(x, v)[0])(np.stack([v, 2 * v]))
     np.testing.assert_allclose(slopes, x.T @ w, rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(many, np.stack([x @ v, 2 * x @ v]), rtol=1e-12, atol=1e-13)

@@ -165,12 +165,13 @@ def _once(graph: Any) -> Executable:
 
 def _translate(node: Any) -> Callable[..., Any]:
     """The JAX function of a node."""
-    from dimtensor.backends.jax import indexing, random, special, symbolic
+    from dimtensor.backends.jax import indexing, products, random, special, symbolic
 
     return symbolic.with_symbols(
         node,
         indexing.own_translation(node)
         or symbolic.own_translation(node)
+        or products.own_translation(node)
         or random.own_translation(node)
         or special.own_translation(node, _translate)
         or _dispatch()(node.op, node=node, storage_map={}),

@@ -1,24 +1,34 @@
-"""Sums of products of a matrix and a vector, as products of XLA's library.
+"""Sums that XLA is slow at on processors: of products, and over short axes.
 
-On processors XLA takes up to three times as long for the sum as for the product, from some thousand
-elements on; in the steps of loops up to six times as long, from some hundred on.
+That of a matrix times a vector takes up to three times as long as their product by XLA's library,
+from some thousand elements on; in the steps of loops up to six times as long, from some hundred on.
+A sum over a short axis, which is taken number by number, is one of so many terms, which XLA
+computes together with what reads them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 import pytensor.tensor as pt
 from pytensor.graph.basic import Apply, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.scalar.basic import Mul
-from pytensor.tensor.elemwise import Elemwise
+from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.math import Sum
+
+from dimtensor.ops.facts import facts_of
+from dimtensor.ops.graphs import inputs_of
+from dimtensor.traversal import reached
 
 # elements of a matrix that is multiplied by a vector: once, or in each step of a loop
 MANY = 4096
 MANY_IN_STEPS = 128
+# positions of a short axis
+_SHORT = 8
 
 
 def into_products(graph: FunctionGraph, least: int = MANY) -> None:
@@ -88,6 +98,52 @@ def _multiplied(
     # in a loop the matrix is made once, before it
     product = pt.dot(matrix.dimshuffle(*kept, *over).reshape((n, k)), vector.reshape((k,)))
     return product.reshape([shape[axis] for axis in kept])
+
+
+def own_translation(node: Apply) -> Callable[[Any], Any] | None:
+    """The JAX function of a sum over a short axis beside a long one, where elements are cheap.
+
+    None of other nodes.
+    """
+    if not _is_of_doubles(node) or len(node.op.axis) != 1:
+        return None
+    (x,), (out,) = node.inputs, node.outputs
+    (axis,) = node.op.axis
+    n = x.type.shape[axis]
+    if n is None or not 1 < n <= _SHORT:
+        return None
+    if all(m is not None and m <= _SHORT for m in out.type.shape) or not _is_cheap(x):
+        return None
+    return partial(_sum_of_terms, axis)
+
+
+def _sum_of_terms(axis: int, x: Any) -> Any:
+    import jax
+    import jax.numpy as jnp
+
+    # a sum of negative zeros is zero; a zero that XLA knows would be left out
+    total = jax.lax.optimization_barrier(jnp.zeros((), x.dtype))
+    for at in range(x.shape[axis]):
+        total = total + jax.lax.index_in_dim(x, at, axis, keepdims=False)
+    return total
+
+
+def _is_cheap(x: Variable) -> bool:
+    """Whether elements are computed of arrays by cheap operations alone.
+
+    Operations on arrays of fewer axes do not count.
+    """
+
+    def below(v: Variable) -> list[Variable]:
+        return inputs_of(v) if v.owner and isinstance(v.owner.op, (Elemwise, DimShuffle)) else []
+
+    as_many = (v for v in reached([x], below) if _axes(v) >= _axes(x))
+    made = [v.owner.op for v in as_many if v.owner is not None]
+    return all(facts_of(op.scalar_op).is_cheap for op in made if isinstance(op, Elemwise))
+
+
+def _axes(x: Variable) -> int:
+    return sum(n != 1 for n in x.type.shape)
 
 
 def _is_of_doubles(node: Apply) -> bool:
