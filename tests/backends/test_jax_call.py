@@ -218,6 +218,22 @@ def test_threads_may_make_the_first_call_at_once():
     assert len(traced) == 1
 
 
+def test_to_place_data_nothing_is_compiled(rng):
+    events = []
+
+    def listen(event, *_, **__):
+        events.append(event)
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    try:
+        data = rng.normal(size=(1237, 3)).T  # of a shape that nobody else has
+        placed = place(data)
+    finally:
+        jax.monitoring.unregister_event_duration_listener(listen)
+    np.testing.assert_array_equal(placed, data)
+    assert not [event for event in events if "compile" in event]
+
+
 def test_read_only_data_are_placed_once_and_let_go():
     import gc
     import weakref

@@ -314,7 +314,8 @@ def place(array: Any) -> Any:
     if known is not None and known[0]() is array:
         return known[1]
     with jax.enable_x64(True):
-        placed = jax.numpy.array(array)
+        # a copy by NumPy: for one of its own JAX compiles a function for each shape
+        placed = jax.device_put(np.array(array))
     if not array.flags.writeable:
         forget = _placed.pop  # while the interpreter ends, the name of the table may be gone
         _placed[key] = (weakref.ref(array, lambda _: forget(key, None)), placed)
