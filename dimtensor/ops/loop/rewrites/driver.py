@@ -60,7 +60,7 @@ def rewrite_loops(
     Notes
     -----
     - Unused traces, states, sequences and captured inputs vanish; equal ones are one; states that
-      no step changes are captured; scalar constants move into the body.
+      no step changes are captured; constant numbers move into the body, and arrays that repeat one.
     - ``trace[-1]`` is the final state where the trace holds what the state becomes and a step is
       known to run (without one, the look-up is an error and the final state is the initial one).
     - What no step changes moves out: scalars always, arrays where a step is known to run, checks
@@ -258,7 +258,7 @@ def _drop_unused(graph: FunctionGraph, parts: ScanGraph) -> bool:
 
 
 def _join_inputs(parts: ScanGraph) -> bool:
-    """One input where two are the same, and none where it is a scalar constant."""
+    """One input where two are the same, and none where it is a constant number or repeats one."""
     replace: dict[Variable, Variable] = {}
     for role in ("elements", "captured"):
         first: dict[Variable, Variable] = {}
