@@ -89,3 +89,11 @@ def test_on_jax():
     found = compile_positional([A, B, ROW, NUMBER, AT], outputs, True).call(*VALUES)
     for one, (_, wanted) in zip(found, JOINED.values(), strict=True):
         np.testing.assert_array_equal(one, wanted)
+
+
+@pytest.mark.compiled
+def test_sums_with_zero_are_no_negative_zeros():
+    x = inc(inc(pt.zeros(5), slice(0, 3), A), slice(3, None), B)
+    given = np.array([-0.0, 1.0, -2.0]), np.array([0.0, -0.0])
+    (found,) = compile_positional([A, B], [x], True).call(*given)
+    np.testing.assert_array_equal(np.signbit(found), [False, False, True, False, False])

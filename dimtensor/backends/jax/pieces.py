@@ -13,6 +13,7 @@ from pytensor.graph.basic import Apply, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.tensor.subtensor import IncSubtensor
 
+from dimtensor.graph.dtypes import is_complex, is_float
 from dimtensor.ops.rewrites.selections import entries_of, updates_of_zeros
 
 
@@ -94,7 +95,16 @@ def _piece(update: Apply) -> _Piece | None:
     shape[found[0]] = len(found[1])
     # a value that is repeated would have to be, here
     fits = value.type.shape == tuple(shape) and value.type.dtype == x.type.dtype
-    return _Piece(*found, value) if fits else None
+    fits &= not is_complex(value.type.dtype)
+    return _Piece(*found, _added_to_zero(value)) if fits else None
+
+
+def _added_to_zero(value: Variable) -> Variable:
+    """A value whose zeros are positive, as sums with zero are; XLA leaves such a sum out."""
+    if not is_float(value.type.dtype):
+        return value
+    zero = pt.constant(0, dtype=value.type.dtype)
+    return pt.switch(pt.eq(value, zero), zero, value)
 
 
 def _places(entry: Any, n: int) -> range | None:
