@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import datetime
 import functools
+import os
 import time
 from collections.abc import Callable
 from typing import Any
@@ -103,3 +105,8 @@ def enough(call: Callable[[int], Any]) -> int:
         if elapsed >= SAMPLE_SECONDS:
             return max(n, int(number * SAMPLE_SECONDS / elapsed) // n * n)
         number *= 2
+
+
+def circumstances() -> dict[str, Any]:
+    """The day, and what else the machine does, the race included: a load above 1 is of others."""
+    return {"date": datetime.date.today().isoformat(), "load": round(os.getloadavg()[0], 1)}
