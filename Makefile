@@ -35,7 +35,7 @@ help:
 	@echo "make lint     ruff, typos, mypy"
 	@echo "make format   let ruff mend what it can"
 	@echo "make docs     build the documentation into docs/_build/html"
-	@echo "make race     our models of posteriordb beside Stan's, POSTERIORDB=/path/to/a/copy (MODELS=arK,dogs)"
+	@echo "make race     our models of posteriordb beside Stan's and some of PyMC's and NumPyro's, POSTERIORDB=/path/to/a/copy (MODELS=arK,dogs)"
 	@echo "make bench    run the benchmarks, or one with CASE=name"
 	@echo "make clean    remove .venv and everything built"
 	@echo "Set PYTHON=/path/to/python for a Python that is not on the PATH."

@@ -1,4 +1,4 @@
-"""The race: our models of posteriordb beside Stan's programs, run by stanli.
+"""The race: our models of posteriordb beside Stan's programs, run by stanli, and PyMC and NumPyro.
 
 ``make race POSTERIORDB=/path`` measures all, ``MODELS=arK,dogs`` some. README.md says what.
 """
@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
 import os
 import platform
@@ -22,8 +21,15 @@ from typing import Any
 
 import numpy as np
 
-from tests.benchmarks.posteriordb import posteriors, stan
-from tests.benchmarks.posteriordb.calls import ROUNDS, enough, our_call, seconds, stan_call
+from tests.benchmarks.posteriordb import beside, posteriors, stan
+from tests.benchmarks.posteriordb.calls import (
+    ROUNDS,
+    circumstances,
+    enough,
+    our_call,
+    seconds,
+    stan_call,
+)
 from tests.benchmarks.run import environment
 
 OUT = Path("race")
@@ -166,6 +172,9 @@ def measure(name: str, copy: Path, parts: Collection[str]) -> dict[str, Any]:
     """A line of the table, or some parts of it."""
     line: dict[str, Any] = {"posterior": name}
     task = "failed"  # where it is noted
+    model = name.split("-", 1)[1]
+    if "peers" in parts and model in beside.peer_names():
+        line["peers"] = beside.measure(name, copy)
     with tempfile.TemporaryDirectory() as caches:
         try:
             for turn in range(FIRSTS) if "first" in parts else ():
@@ -175,7 +184,6 @@ def measure(name: str, copy: Path, parts: Collection[str]) -> dict[str, Any]:
                 line |= {key: min(s, line.get(key, s)) for key, s in found.items()}
             if "gradients" in parts:
                 line |= in_process("gradients", name, copy, caches)
-            model = name.split("-", 1)[1]
             if "effective" in parts and model in SAMPLED and "failed" not in line:
                 task = "sampling"
                 found = in_process("effective", name, copy, caches)
@@ -202,7 +210,7 @@ def machine() -> dict[str, str]:
     if Path("/proc/cpuinfo").exists():
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         model = next((x.split(":")[1].strip() for x in lines if x.startswith("model name")), "")
-    packages = ("numpy", "numba", "pytensor", "stanli", "bridgestan")
+    packages = ("numpy", "numba", "pytensor", "stanli", "bridgestan", "pymc", "numpyro", "jax")
     return {
         "processor": f"{model or platform.processor()}, {os.cpu_count()} cores",
         "system": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
@@ -216,7 +224,9 @@ def main() -> None:
     parser.add_argument("--models", default="", help="models or posteriors, with commas")
     parser.add_argument("--out", default=OUT, type=Path, help="folder of table and picture")
     parser.add_argument("--quick", action="store_true", help="values and gradients alone")
-    parser.add_argument("--parts", default="first,gradients,effective", help="what is measured")
+    parser.add_argument(
+        "--parts", default="first,gradients,effective,peers", help="what is measured"
+    )
     parser.add_argument("--more", action="store_true", help="keep what was measured before")
     options = parser.parse_args()
     copy = posteriors.database(options.posteriordb)
@@ -233,11 +243,11 @@ def main() -> None:
     for name in names:
         parts = options.parts.split(",")
         line = quick(name, copy) if options.quick else measure(name, copy.resolve(), parts)
-        # what else the machine did, the race included: a load above 1 is of others
-        line |= {"date": datetime.date.today().isoformat(), "load": round(os.getloadavg()[0], 1)}
-        print(json.dumps(line), flush=True)
         earlier = next((x for x in lines if x["posterior"] == name), {})
-        earlier.pop("failed", None)
+        if options.quick or parts != ["peers"]:  # which has a date and a load of its own
+            line |= circumstances()
+            earlier.pop("failed", None)
+        print(json.dumps(line), flush=True)
         if "effective" in parts:
             earlier.pop("sampling", None)  # which says what failed
         lines = [x for x in lines if x["posterior"] != name] + [earlier | line]

@@ -20,6 +20,13 @@ SAMPLED = (
     ("runs", "runs"),
 )  # fmt: skip
 
+BESIDE = (
+    ("ours", "ours_us"), ("PyMC", "pymc_us"), ("NumPyro", "numpyro_us"),
+    ("over PyMC", "pymc_ratio"), ("over NumPyro", "numpyro_ratio"),
+    ("PyMC's first", "pymc_cold_s"), ("NumPyro's first", "numpyro_cold_s"),
+)  # fmt: skip
+PEERS = {"pymc": "PyMC", "numpyro": "NumPyro"}
+
 Columns = tuple[tuple[str, str], ...]
 
 
@@ -100,40 +107,114 @@ def sampled(lines: list[dict[str, Any]]) -> list[str]:
     return [text, "", *rows(lines, SAMPLED, "sampling"), ""]
 
 
+def beside(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What was measured of PyMC and NumPyro, where we win least first, failures before them."""
+    found = []
+    for line in lines:
+        if "peers" not in line:
+            continue
+        peers, notes = line["peers"], []
+        flat = {"posterior": line["posterior"], "dim": line.get("dim", ""), **peers}
+        for who, title in PEERS.items():
+            flat |= {f"{who}_{key}": value for key, value in peers.get(who, {}).items()}
+            if f"{who}_failed" in flat:
+                notes.append(f"{title}: {flat[f'{who}_failed']}")
+        found.append(flat | {"note": "; ".join(notes)})
+
+    def worst(line: dict[str, Any]) -> float:
+        ratios = [line[f"{who}_ratio"] for who in PEERS if f"{who}_ratio" in line]
+        return np.inf if line["note"] else max(ratios)
+
+    return sorted(found, key=lambda line: -worst(line))
+
+
+def peers(lines: list[dict[str, Any]]) -> list[str]:
+    """The table beside PyMC and NumPyro and what it says in the middle; nothing without any."""
+    lines = beside(lines)
+    if not lines:
+        return []
+    means = []
+    for who, title in PEERS.items():
+        ratios = np.array([line[f"{who}_ratio"] for line in lines if f"{who}_ratio" in line])
+        if len(ratios):
+            mean, above = np.exp(np.log(ratios).mean()), np.sum(ratios > 1)
+            means.append(f"{title} {mean:.3f} (of {len(ratios)}, {above} above 1)")
+    text = (
+        f"Beside PyMC and NumPyro on {len(lines)} posteriors, our time over theirs for a value and "
+        f"its gradient, geometric means: {', '.join(means)}. {circumstances({}, lines)}."
+    )
+    return [text, "", *rows(lines, BESIDE, "note"), ""]
+
+
 def markdown(folder: Path) -> str:
     machine, lines = read(folder)
-    lines = sorted(lines, key=lambda line: -line.get("ratio", np.inf))
-    about = [summary(lines), "", f"{circumstances(machine, lines)}.", ""]
-    return "\n".join([*about, *rows(lines, COLUMNS, "failed"), "", *sampled(lines)])
+    stans = sorted(
+        (line for line in lines if "date" in line), key=lambda line: -line.get("ratio", np.inf)
+    )
+    if not stans:
+        return "\n".join([f"{'; '.join(machine.values())}.", "", *peers(lines)])
+    text = [summary(stans), "", f"{circumstances(machine, stans)}.", ""]
+    return "\n".join([*text, *rows(stans, COLUMNS, "failed"), "", *sampled(stans), *peers(lines)])
+
+
+def bars(axes: Any, lines: list[dict[str, Any]]) -> None:
+    """A bar for each posterior: our time over stanli's."""
+    ratios = [x["ratio"] for x in lines]
+    colours = ["#b5432e" if ratio > 1 else "#33658a" for ratio in ratios]
+    axes.barh(range(len(lines)), ratios, color=colours)
+    label(axes, lines, "time of a value and gradient, over that of stanli")
+
+
+def peer_bars(axes: Any, lines: list[dict[str, Any]]) -> None:
+    """Two bars for each posterior: our time over PyMC's and over NumPyro's."""
+    for k, (who, colour) in enumerate(zip(PEERS, ("#33658a", "#d9a441"), strict=True)):
+        ratios = {i: x[f"{who}_ratio"] for i, x in enumerate(lines) if f"{who}_ratio" in x}
+        places = [i + 0.2 - 0.4 * k for i in ratios]
+        axes.barh(places, list(ratios.values()), 0.4, color=colour, label=PEERS[who])
+    axes.legend(frameon=False, fontsize=7, loc="lower right", bbox_to_anchor=(0.94, 0))
+    label(axes, lines, "time of a value and gradient, over those of PyMC and NumPyro")
+
+
+def label(axes: Any, lines: list[dict[str, Any]], text: str) -> None:
+    axes.set_yticks(range(len(lines)), [x["posterior"].split("-", 1)[1] for x in lines], fontsize=7)
+    axes.set_ylim(-0.7, len(lines) - 0.3)
+    axes.set_xscale("log")
+    axes.axvline(1.0, color="black", linewidth=0.8)
+    axes.set_xlabel(text)
+    axes.spines[["top", "right"]].set_visible(False)
 
 
 def picture(folder: Path) -> None:
-    """A bar for each posterior: our time over stanli's."""
+    """Our times over stanli's, and under them those over PyMC's and NumPyro's where there are."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
     machine, lines = read(folder)
-    lines = sorted((x for x in lines if "ratio" in x), key=lambda x: x["ratio"])
-    names, ratios = [x["posterior"].split("-", 1)[1] for x in lines], [x["ratio"] for x in lines]
-    figure, axes = plt.subplots(figsize=(8, 1.2 + 0.17 * len(lines)), layout="constrained")
-    colours = ["#b5432e" if ratio > 1 else "#33658a" for ratio in ratios]
-    axes.barh(range(len(lines)), ratios, color=colours)
-    axes.set_yticks(range(len(lines)), names, fontsize=7)
-    axes.set_ylim(-0.7, len(lines) - 0.3)
-    axes.set_xscale("log")
-    axes.axvline(1.0, color="black", linewidth=0.8)
-    axes.set_xlabel("time of a value and gradient, over that of stanli")
-    axes.set_title(f"{machine['processor']}, {when(lines)}", fontsize=8)
-    axes.spines[["top", "right"]].set_visible(False)
+    panels = [
+        (bars, sorted((x for x in lines if "ratio" in x), key=lambda x: x["ratio"]), 0.17),
+        (peer_bars, beside(lines)[::-1], 0.25),
+    ]
+    panels = [panel for panel in panels if panel[1]]
+    heights = [0.8 + each * len(found) for _, found, each in panels]
+    figure, axes = plt.subplots(
+        len(panels),
+        figsize=(8, 0.4 + sum(heights)),
+        height_ratios=heights,
+        layout="constrained",
+        squeeze=False,
+    )
+    for (draw, found, _), place in zip(panels, axes[:, 0], strict=True):
+        draw(place, found)
+        place.set_title(f"{machine['processor']}, {when(found)}", fontsize=8)
     figure.savefig(folder / "race.png", dpi=110)
     plt.close(figure)
 
 
 def write(folder: Path) -> None:
     (folder / "race.md").write_text(markdown(folder))
-    if any("ratio" in line for line in read(folder)[1]):
+    if any("ratio" in line or "peers" in line for line in read(folder)[1]):
         picture(folder)
 
 

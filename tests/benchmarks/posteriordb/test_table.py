@@ -71,6 +71,41 @@ def test_samplers_have_a_table_of_their_own(race):
     assert "Samplers" not in table.markdown(race([broken]))
 
 
+def test_peers_have_a_table_of_their_own(race):
+    day = {"date": "2026-01-05", "load": 2.0}
+    numpyro = {"us": 1.0, "ratio": 2.0, "cold_s": 3.0, "error": 1e-15}
+    both = {"ours_us": 2.0, "pymc": {"us": 4.0, "ratio": 0.5, "cold_s": 6.0}, "numpyro": numpyro}
+    broken = {"ours_us": 2.0, "pymc": {"failed": "differs from ours by 1"}, "numpyro": numpyro}
+    quick = {"ours_us": 2.0, "numpyro": numpyro | {"ratio": 0.5}}
+    peers = (quick, both, broken)
+    lines = [LINES[0] | {"date": "2026-01-02", "load": 1.0} | {"peers": quick | day}]
+    lines += [{"posterior": f"p-{k}", "peers": x | day} for k, x in enumerate(peers[1:])]
+    text = table.markdown(race(lines))
+    assert "1 posteriors, 0 failed." in text  # beside Stan
+    assert (
+        "Beside PyMC and NumPyro on 3 posteriors, our time over theirs for a value and its "
+        "gradient, geometric means: PyMC 0.500 (of 1, 0 above 1), NumPyro 1.260 (of 3, 2 above 1). "
+        "2026-01-05; load 2.0 to 2.0, 2.0 in the median." in text
+    )
+    _, beside = text.split("Beside")
+    rows = [row for row in beside.splitlines() if row.startswith(("| d-", "| p-"))]
+    assert rows == [
+        "| p-1 |  | 2 |  | 1 |  | 2 |  | 3 | PyMC: differs from ours by 1 |",
+        "| p-0 |  | 2 | 4 | 1 | 0.5 | 2 | 6 | 3 |  |",
+        "| d-fast | 2 | 2 |  | 1 |  | 0.5 |  | 3 |  |",
+    ]
+    assert "p-1" not in text.split("Beside")[0]
+
+
+def test_peers_may_be_all_that_was_measured(race):
+    pytest.importorskip("matplotlib")
+    peers = {"date": "2026-01-05", "load": 2.0, "ours_us": 2.0, "pymc": {"us": 4.0, "ratio": 0.5}}
+    folder = race([{"posterior": "d-fast", "peers": peers}])
+    table.write(folder)
+    assert (folder / "race.md").read_text().startswith("some, 2 cores; numpy 2.\n\nBeside PyMC")
+    assert (folder / "race.png").exists()
+
+
 def test_a_picture_is_written(race):
     pytest.importorskip("matplotlib")
     folder = race([{**line, "date": "2026-01-02", "load": 1.5} for line in LINES])
