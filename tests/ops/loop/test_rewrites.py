@@ -7,11 +7,13 @@ import pytensor
 import pytensor.tensor as pt
 import pytest
 from pytensor.conditional.op import ifelse
+from pytensor.graph.traversal import ancestors
 from pytensor.raise_op import Assert
 
 from dimtensor.ops.interpret import Interpreter
 from dimtensor.ops.loop import scan, while_loop
-from dimtensor.ops.loop.rewrites.driver import rewrite_loops
+from dimtensor.ops.loop.node import ScanGraph
+from dimtensor.ops.loop.rewrites.driver import _join_inputs, rewrite_loops
 from tests.ops.loop.runs import assert_close, evaluate, loops_of, rewritten
 
 x, v = pt.dvector("x"), pt.dvector("v")
@@ -119,6 +121,16 @@ def test_arrays_that_repeat_a_constant_move_in(lengths, captured):
     (op,) = left([x, n], result.states, X, 2)
     assert op.n_captured == captured
     assert ("Alloc" in names(op)) == (captured == 0)
+
+
+def test_arrays_that_move_in_stay_what_they_are_outside():
+    """Rewriting the step changes nodes, which would be those of the graph around it."""
+    zeros = pt.alloc(np.float64(0.0), 2, 2)
+    result = scan(lambda st, e: ([st[0] + (zeros * e[0]).sum(axis=0)], []), [pt.zeros(2)], [x])
+    parts = ScanGraph(result.states[0].owner)
+    assert _join_inputs(parts)
+    (own,) = (v for v in ancestors(parts.outputs) if v.owner and v.owner.op == zeros.owner.op)
+    assert own.owner is not zeros.owner
 
 
 @pytest.mark.parametrize("reverse", [False, True])

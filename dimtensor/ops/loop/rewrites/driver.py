@@ -267,8 +267,12 @@ def _join_inputs(parts: ScanGraph) -> bool:
             known = first.setdefault(part.outside, part.variable)
             if known is not part.variable:
                 replace[part.variable] = known
-            elif role == "captured" and (_is_number(part.outside) or _repeats_number(part.outside)):
+            elif role == "captured" and _is_number(part.outside):
                 replace[part.variable] = first[part.outside] = part.outside
+            elif role == "captured" and _repeats_number(part.outside):
+                # a node of its own: rewriting steps would change that of the graph around them
+                (own,) = part.outside.owner.clone().outputs
+                replace[part.variable] = first[part.outside] = own
             else:
                 kept.append(part)
         setattr(parts, role, kept)
