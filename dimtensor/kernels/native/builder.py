@@ -287,6 +287,8 @@ class Builder:
         return self.select(self.compare("<" if which == "min" else ">", a, b), a, b)
 
     def call(self, function: str, result: Scalar, arguments: Sequence[Value]) -> Value:
+        # LLVM takes a vector for a number without a word
+        assert all(a.type.lanes == result.lanes for a in arguments), function
         operands = ", ".join(f"{a.type.llvm} {a.text}" for a in arguments)
         return Value(self.let(f"call {result.llvm} {function}({operands})"), result)
 

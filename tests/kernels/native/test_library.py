@@ -318,3 +318,23 @@ def test_bodies_that_are_written_in_vectors(monkeypatch):
             strict=True,
         ):
             np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+def test_steps_that_are_written_in_vectors(monkeypatch, length):
+    """A step waits for the one before it; its elements do not."""
+    monkeypatch.setattr(strip_mining, "LONGEST", 0)
+    monkeypatch.setenv("DIMTENSOR_CACHE", "0")
+    time, row = dt.Dim("time"), dt.Dim("row")
+    xs, start = dt.tensor("xs", dims=time), dt.tensor("start", dims=row)
+
+    def step(s, v):
+        return 0.1 * (dt.erf(s) * v + dt.gammaln(s * s + 1.5) + dt.sin(s) + (s * s + 0.1) ** v)
+
+    f = dt.function([start, xs], dt.reduce(step, start, xs, over=time), backend="numba")
+    expected, given = rng.random(length), rng.random(5)
+    found = f(expected, given)
+    for v in given:
+        terms = scipy.special.erf(expected) * v + scipy.special.gammaln(expected**2 + 1.5)
+        expected = 0.1 * (terms + np.sin(expected) + (expected**2 + 0.1) ** v)
+    np.testing.assert_allclose(found, expected, rtol=1e-13)

@@ -32,7 +32,7 @@ def vectorisable(b: Builder, name: str, lanes: int = 1) -> str | None:
     """The function to call in a loop, of numbers or vectors; None where C's is as good."""
     if not has_vectors(name):
         return None
-    if TEXTS[name].is_long and b.in_order:  # rounds that wait for each other are no vectors
+    if TEXTS[name].is_long and b.in_order and lanes == 1:  # rounds that wait are no vectors
         return None
     # a loop of numbers becomes one of vectors, in LLVM's hands
     for count in widths(TEXTS[name].is_long) if lanes == 1 else (lanes,):
