@@ -101,7 +101,7 @@ FACTS: dict[type, Facts] = {
     s.Second: _CHOICE,
     s.Switch: _CHOICE,
     s.Sqrt: Facts("function", DIVISION, True, function="sqrt"),
-    # arithmetic in kernels, see kernels.native.elementary
+    # many of them are arithmetic in kernels, see kernels.native.functions.library
     **{
         kind: replace(_WIDENED, function=name)
         for kind, name in (

@@ -27,7 +27,7 @@ _LONGEST = 20_000
 _PLAIN_LANES, _PADDING_LANES = range(21), (22,)
 _PADS_LANES = "-slp-copyable-elements"
 # loops of a module beyond which they are not rewritten to count in fewer registers: that takes LLVM
-# a third of the time in which it writes machine code, and gradients gain a hundredth at most
+# a third of the time in which it writes machine code, and gradients gain one or two hundredths
 _MOST_REDUCED = 60
 _KEEPS_COUNTERS = "-disable-lsr"
 # A module of more blocks than these, some thousand loops in one function, is hardly optimised:

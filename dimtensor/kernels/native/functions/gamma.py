@@ -13,8 +13,15 @@ M. Abramowitz and I. Stegun, Handbook of Mathematical Functions, 6.1.15, 6.1.41,
 
 from __future__ import annotations
 
-from dimtensor.kernels.native.functions.texts import CALLED, Text, declaration, fma, polynomial
-from dimtensor.kernels.native.values import F64, constant
+from dimtensor.kernels.native.functions.special import BERNOULLI
+from dimtensor.kernels.native.functions.texts import (
+    CALLED,
+    Text,
+    declaration,
+    fma,
+    number,
+    polynomial,
+)
 
 _FROM = 8.0
 _STEPS = range(1, 7)  # from below 8 to below 2
@@ -37,11 +44,8 @@ _PSI = (
     0.0007233266279287554, -0.0004821990530566789, 0.0002272331660987376, -0.00015148586836773365,
     0.00025968482126430747, -0.00017312261802727394,
 )  # fmt: skip
-_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798)
-_PSI_SERIES = [number / (2 * j) for j, number in enumerate(_BERNOULLI, start=1)]
-_GAMMALN_SERIES = [
-    number / (2 * j * (2 * j - 1)) for j, number in enumerate(_BERNOULLI[:-1], start=1)
-]
+_PSI_SERIES = [each / (2 * j) for j, each in enumerate(BERNOULLI, start=1)]
+_GAMMALN_SERIES = [each / (2 * j * (2 * j - 1)) for j, each in enumerate(BERNOULLI[:-1], start=1)]
 
 # z from 1 to 2, a whole number from x where x is below 8
 _NEAR = [
@@ -130,11 +134,7 @@ _PSI_TEXT = [
 ]
 
 
-def _number(value: float) -> str:
-    return constant(value, F64).text
-
-
-_MINUS_INFINITY = _number(float("-inf"))
+_MINUS_INFINITY = number(float("-inf"))
 # the C library's, of -inf as SciPy has it: to load SciPy's takes longer than all else
 _GAMMALN_ANY = f"""define internal double @dimtensor.gammaln.any(double %x) {CALLED} nounwind {{
   %finite = call double @lgamma(double %x)
@@ -147,27 +147,27 @@ GAMMALN_OF_NUMBERS = {"gammaln.any": _GAMMALN_ANY, **declaration("lgamma")}
 
 _PSI_ON_THE_LEFT = f"""define internal double @dimtensor.psi.left(double %x) {CALLED} nounwind {{
 entry:
-  %ends = fcmp oeq double %x, {_number(0.0)}
+  %ends = fcmp oeq double %x, {number(0.0)}
   br i1 %ends, label %pole, label %check
 pole:
-  %infinite = fdiv double {_number(-1.0)}, %x
+  %infinite = fdiv double {number(-1.0)}, %x
   ret double %infinite
 check:
   %whole = call double @llvm.floor.f64(double %x)
   %is.pole = fcmp oeq double %whole, %x
   br i1 %is.pole, label %none, label %reflect
 none:
-  ret double {_number(float("nan"))}
+  ret double {number(float("nan"))}
 reflect:
-  %reflected = fsub double {_number(1.0)}, %x
+  %reflected = fsub double {number(1.0)}, %x
   %right = call double @dimtensor.psi(double %reflected)
   %nearest = call double @llvm.rint.f64(double %x)
   %apart = fsub double %x, %nearest
-  %angle = fmul double %apart, {_number(3.141592653589793)}
+  %angle = fmul double %apart, {number(3.141592653589793)}
   %sine = call double @sin(double %angle)
   %cosine = call double @cos(double %angle)
   %cotangent = fdiv double %cosine, %sine
-  %turn = fmul double %cotangent, {_number(3.141592653589793)}
+  %turn = fmul double %cotangent, {number(3.141592653589793)}
   %result = fsub double %right, %turn
   ret double %result
 }}"""

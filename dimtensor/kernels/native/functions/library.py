@@ -98,7 +98,7 @@ def _with_variants(text: str, name: str, variants: Sequence[tuple[int, str]]) ->
 
 
 _NUMBERS = re.compile(rf"call double @dimtensor\.({'|'.join(TEXTS)})\(")
-_OURS = rf"[^@\n]*@dimtensor\.({'|'.join(sorted(TEXTS, key=len, reverse=True))})([.(])"
+_OURS = rf"[^@\n]*@dimtensor\.({'|'.join(TEXTS)})([.(])"
 _CALLS, _DEFINED = re.compile(" = call " + _OURS), re.compile("\ndefine internal " + _OURS)
 # other functions of the module, which write into memory, stay what they are
 _COPIES = re.compile(rf"(define internal {_OURS}[^\n]*){INLINED}")

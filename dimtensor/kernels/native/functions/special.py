@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from dimtensor.kernels.native.builder import Builder
-from dimtensor.kernels.native.values import F64, constant
+from dimtensor.kernels.native.functions.texts import number
 
 
 def integer_power(t: str) -> str:
@@ -36,7 +36,8 @@ leave:
 
 
 # coefficients of the asymptotic series by odd powers of 1 / y, from the third on: Bernoulli numbers
-_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
+BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798)
+_TRIGAMMA_SERIES = BERNOULLI[:8]
 _FROM = 12.0  # where what the series leaves out is below the last place
 
 
@@ -51,42 +52,38 @@ def trigamma(b: Builder) -> str:
     return "@dimtensor.trigamma"
 
 
-def _number(value: float) -> str:
-    return constant(value, F64).text
-
-
 def _series() -> str:
     """What follows the first two terms, by Horner's rule."""
-    lines, value = [], _number(_BERNOULLI[-1])
-    for at, coefficient in enumerate(_BERNOULLI[-2::-1]):
+    lines, value = [], number(_TRIGAMMA_SERIES[-1])
+    for at, coefficient in enumerate(_TRIGAMMA_SERIES[-2::-1]):
         lines.append(f"  %h{at} = fmul double {value}, %square")
-        lines.append(f"  %g{at} = fadd double %h{at}, {_number(coefficient)}")
+        lines.append(f"  %g{at} = fadd double %h{at}, {number(coefficient)}")
         value = f"%g{at}"
     return "\n".join([*lines, f"  %tail = fmul double {value}, %square"])
 
 
 _TRIGAMMA = f"""define internal double @dimtensor.trigamma(double %x) nounwind {{
 entry:
-  %left = fcmp ole double %x, {_number(0.0)}
-  %reflected = fsub double {_number(1.0)}, %x
+  %left = fcmp ole double %x, {number(0.0)}
+  %reflected = fsub double {number(1.0)}, %x
   %start = select i1 %left, double %reflected, double %x
   br label %check
 check:
   %y = phi double [ %start, %entry ], [ %next, %more ]
-  %sum = phi double [ {_number(0.0)}, %entry ], [ %longer, %more ]
-  %small = fcmp olt double %y, {_number(_FROM)}
+  %sum = phi double [ {number(0.0)}, %entry ], [ %longer, %more ]
+  %small = fcmp olt double %y, {number(_FROM)}
   br i1 %small, label %more, label %far
 more:
   %yy = fmul double %y, %y
-  %term = fdiv double {_number(1.0)}, %yy
+  %term = fdiv double {number(1.0)}, %yy
   %longer = fadd double %sum, %term
-  %next = fadd double %y, {_number(1.0)}
+  %next = fadd double %y, {number(1.0)}
   br label %check
 far:
-  %inverse = fdiv double {_number(1.0)}, %y
+  %inverse = fdiv double {number(1.0)}, %y
   %square = fmul double %inverse, %inverse
 {_series()}
-  %half = fmul double %square, {_number(0.5)}
+  %half = fmul double %square, {number(0.5)}
   %scaled = fmul double %tail, %inverse
   %rest = fadd double %half, %scaled
   %series = fadd double %inverse, %rest
@@ -97,12 +94,12 @@ reflect:
   %pole = fcmp oeq double %whole, %x
   %nearest = call double @llvm.rint.f64(double %x)
   %apart = fsub double %x, %nearest
-  %angle = fmul double %apart, {_number(3.141592653589793)}
+  %angle = fmul double %apart, {number(3.141592653589793)}
   %sine = call double @llvm.sin.f64(double %angle)
-  %ratio = fdiv double {_number(3.141592653589793)}, %sine
+  %ratio = fdiv double {number(3.141592653589793)}, %sine
   %both = fmul double %ratio, %ratio
   %other = fsub double %both, %right
-  %turned = select i1 %pole, double {_number(float("inf"))}, double %other
+  %turned = select i1 %pole, double {number(float("inf"))}, double %other
   br label %done
 done:
   %result = phi double [ %right, %far ], [ %turned, %reflect ]
@@ -111,9 +108,7 @@ done:
 
 
 # Bernoulli numbers B(2j) / (2j)! of the rest of Euler and Maclaurin's sum
-_EULER_MACLAURIN = tuple(
-    number / math.factorial(2 * j) for j, number in enumerate((*_BERNOULLI, 43867 / 798), start=1)
-)
+_EULER_MACLAURIN = tuple(each / math.factorial(2 * j) for j, each in enumerate(BERNOULLI, start=1))
 
 
 def polygamma(b: Builder) -> str:
@@ -137,18 +132,18 @@ def _euler_maclaurin() -> str:
     """The terms of the rest; each has two more factors of a rising factorial than the last."""
     lines = [
         "  %q0 = fmul double %s, %scaled",
-        f"  %e0 = fmul double %q0, {_number(_EULER_MACLAURIN[0])}",
+        f"  %e0 = fmul double %q0, {number(_EULER_MACLAURIN[0])}",
         "  %r0 = fadd double %start, %e0",
     ]
     for j, coefficient in enumerate(_EULER_MACLAURIN[1:], start=1):
         lines += [
-            f"  %u{j} = fadd double %s, {_number(2.0 * j - 1)}",
-            f"  %v{j} = fadd double %s, {_number(2.0 * j)}",
+            f"  %u{j} = fadd double %s, {number(2.0 * j - 1)}",
+            f"  %v{j} = fadd double %s, {number(2.0 * j)}",
             f"  %a{j} = fmul double %u{j}, %inverse",
             f"  %b{j} = fmul double %v{j}, %inverse",
             f"  %c{j} = fmul double %a{j}, %b{j}",
             f"  %q{j} = fmul double %q{j - 1}, %c{j}",
-            f"  %e{j} = fmul double %q{j}, {_number(coefficient)}",
+            f"  %e{j} = fmul double %q{j}, {number(coefficient)}",
             f"  %r{j} = fadd double %r{j - 1}, %e{j}",
         ]
     return "\n".join(lines)
@@ -157,28 +152,28 @@ def _euler_maclaurin() -> str:
 # of s = n + 1 and a positive x
 _ZETA = f"""define internal double @dimtensor.zeta(double %n, double %x) nounwind {{
 entry:
-  %s = fadd double %n, {_number(1.0)}
+  %s = fadd double %n, {number(1.0)}
   %minus.n = fneg double %n
   %minus.s = fneg double %s
-  %from = fadd double %s, {_number(_FROM)}
+  %from = fadd double %s, {number(_FROM)}
   br label %check
 check:
   %y = phi double [ %x, %entry ], [ %next, %more ]
-  %sum = phi double [ {_number(0.0)}, %entry ], [ %longer, %more ]
+  %sum = phi double [ {number(0.0)}, %entry ], [ %longer, %more ]
   %small = fcmp olt double %y, %from
   br i1 %small, label %more, label %far
 more:
   %term = call double @llvm.pow.f64(double %y, double %minus.s)
   %longer = fadd double %sum, %term
-  %next = fadd double %y, {_number(1.0)}
+  %next = fadd double %y, {number(1.0)}
   br label %check
 far:
-  %inverse = fdiv double {_number(1.0)}, %y
+  %inverse = fdiv double {number(1.0)}, %y
   %power = call double @llvm.pow.f64(double %y, double %minus.n)
   %integral = fdiv double %power, %n
   %first = fmul double %power, %inverse
   %scaled = fmul double %first, %inverse
-  %half = fmul double %first, {_number(0.5)}
+  %half = fmul double %first, {number(0.5)}
   %both = fadd double %integral, %half
   %start = fadd double %sum, %both
 {_euler_maclaurin()}
@@ -187,17 +182,17 @@ far:
 
 _POLYGAMMA = f"""define internal double @dimtensor.polygamma(double %n, double %x) nounwind {{
 entry:
-  %s = fadd double %n, {_number(1.0)}
-  %positive = fcmp oge double %n, {_number(1.0)}
+  %s = fadd double %n, {number(1.0)}
+  %positive = fcmp oge double %n, {number(1.0)}
   br i1 %positive, label %known, label %unknown
 known:
-  %half = fmul double %n, {_number(0.5)}
+  %half = fmul double %n, {number(0.5)}
   %half.whole = call double @llvm.floor.f64(double %half)
   %even = fcmp oeq double %half, %half.whole
-  %sign = select i1 %even, double {_number(-1.0)}, double {_number(1.0)}
+  %sign = select i1 %even, double {number(-1.0)}, double {number(1.0)}
   %factorial = call double @tgamma(double %s)
   %factor = fmul double %sign, %factorial
-  %left = fcmp ole double %x, {_number(0.0)}
+  %left = fcmp ole double %x, {number(0.0)}
   br i1 %left, label %reflect, label %right
 right:
   %plain = call double @dimtensor.zeta(double %n, double %x)
@@ -208,8 +203,8 @@ reflect:
   %pole = fcmp oeq double %whole, %x
   br i1 %pole, label %done, label %between
 between:
-  %other = fsub double {_number(1.0)}, %rest
-  %behind = fsub double {_number(1.0)}, %x
+  %other = fsub double {number(1.0)}, %rest
+  %behind = fsub double {number(1.0)}, %x
   %above = call double @dimtensor.zeta(double %n, double %rest)
   %all.below = call double @dimtensor.zeta(double %n, double %other)
   %too.far = call double @dimtensor.zeta(double %n, double %behind)
@@ -219,9 +214,9 @@ between:
   %sum = fsub double %near, %beyond
   br label %done
 done:
-  %zeta = phi double [ %plain, %right ], [ %sum, %between ], [ {_number(float("inf"))}, %reflect ]
+  %zeta = phi double [ %plain, %right ], [ %sum, %between ], [ {number(float("inf"))}, %reflect ]
   %result = fmul double %factor, %zeta
   ret double %result
 unknown:
-  ret double {_number(float("nan"))}
+  ret double {number(float("nan"))}
 }}"""

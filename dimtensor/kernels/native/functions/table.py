@@ -57,18 +57,17 @@ def float_function(b: Builder, name: str, x: Value) -> Value:
     if x.type.kind != "f":
         x = b.cast(x, F64)
     t = x.type.llvm
-    if b.depth and x.type.name == F64.name:
-        inner = vectorisable(b, name, x.type.lanes)
+    # functions that LLVM knows are those of single precision, too
+    wide = x if name in _INTRINSICS else b.cast(x, F64)
+    if b.depth and wide.type.name == F64.name:
+        inner = vectorisable(b, name, wide.type.lanes)
         if inner is not None:
-            return b.call(inner, x.type, [x])
+            return b.cast(b.call(inner, wide.type, [wide]), x.type)
     if name in _INTRINSICS:
         called = b.declarations.function(f"llvm.{_INTRINSICS[name]}.{x.type.suffix}", t, [t])
         return b.call(called, x.type, [x])
     if name not in _C_LIBRARY:
         raise NotNative(f"the function {name}")
-    wide = b.cast(x, F64)
-    if b.depth and (inner := vectorisable(b, name, wide.type.lanes)) is not None:
-        return b.cast(b.call(inner, wide.type, [wide]), x.type)
     traits = " nounwind willreturn memory(none)"
     called = b.declarations.function(name, "double", ["double"], traits)
     return b.cast(b.call(called, F64, [wide]), x.type)

@@ -17,7 +17,7 @@ from dimtensor.kernels.native.values import BOOL, F64, I64, Scalar, Value, const
 
 INLINED, CALLED = "alwaysinline", "noinline memory(none) willreturn"
 # how many operands intrinsics take
-_INTRINSICS = {"fabs": 1, "sqrt": 1, "floor": 1, "copysign": 2, "fma": 3, "fmuladd": 3}
+_INTRINSICS = {"fabs": 1, "sqrt": 1, "floor": 1, "copysign": 2, "fma": 3}
 _WORDS = re.compile(
     r"<([^>]+)>|@dimtensor\.(\w+)\(|@llvm\.(\w+)\.f64\(|(?<![\w.%])(double|i64|i1)(?![\w.])"
 )
@@ -162,6 +162,11 @@ def _horner(result: str, at: str, coefficients: Sequence[float], lines: list[str
         lines.append(fma(f"{result}{number}", value, at, f"<{coefficient!r}>"))
         value = f"{result}{number}"
     return value
+
+
+def number(value: float) -> str:
+    """A float as LLVM reads it, in texts that have no constants between < and >."""
+    return constant(value, F64).text
 
 
 def bits(value: float) -> int:
