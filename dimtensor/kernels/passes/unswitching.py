@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from dimtensor.kernels.ir.make import FALSE, TRUE
+from dimtensor.kernels.ir.make import FALSE, TRUE, known
 from dimtensor.kernels.ir.nodes import (
     Assign,
     Body,
@@ -68,14 +68,48 @@ def unswitched(
 
 
 def _decided(loop: For, outside: Names, fresh: Fresh, most: int) -> Statement:
-    """A branch between two forms of a loop, if one of them takes fewer functions."""
+    """A loop in which conditions are decided before it, or before a loop that it has inside."""
     for condition in dict.fromkeys(_conditions(loop)) if most else ():
-        arms = [_with(loop, condition, value, outside) for value in (TRUE, FALSE)]
-        if min(map(_functions, arms)) <= _functions(loop) - FEWEST:
-            then, otherwise = arms[0], _renamed(arms[1], outside, fresh)
-            both = [_decided(each, outside, fresh, most - 1) for each in (then, otherwise)]
-            return If(condition, (both[0],), (both[1],))
+        if _saved(loop, condition, outside) >= FEWEST:
+            inside = _with_branch(loop, condition, outside, fresh)
+            if inside is not None:
+                return _decided(inside, outside, fresh, most - 1)
+            forms = _forms(loop, condition, outside, fresh)
+            then, otherwise = (_decided(each, outside, fresh, most - 1) for each in forms)
+            return If(condition, (then,), (otherwise,))
     return loop
+
+
+def _with_branch(loop: For, condition: Var, outside: Names, fresh: Fresh) -> For | None:
+    """A loop with a branch inside, if one loop there is all that a condition makes shorter.
+
+    A branch in every round is nothing beside the many rounds of the inner loop, and what is around
+    that is written once.
+    """
+    saved = _saved(loop, condition, outside)
+    for at, inner in enumerate(loop.body):
+        before, after = loop.body[:at], loop.body[at + 1 :]
+        if isinstance(inner, For) and known(inner.stop) is None:
+            around = outside | _names((*before, *after))
+            if _saved(inner, condition, around) == saved:
+                decided: Statement | None = _with_branch(inner, condition, around, fresh)
+                if decided is None:
+                    then, otherwise = _forms(inner, condition, around, fresh)
+                    decided = If(condition, (then,), (otherwise,))
+                return replace(loop, body=(*before, decided, *after))
+    return None
+
+
+def _forms(loop: For, condition: Var, outside: Names, fresh: Fresh) -> tuple[For, For]:
+    """A loop where a condition holds, and where it does not, with names of its own."""
+    then, otherwise = (_with(loop, condition, value, outside) for value in (TRUE, FALSE))
+    return then, _renamed(otherwise, outside, fresh)
+
+
+def _saved(loop: For, condition: Var, outside: Names) -> int:
+    """How many functions a loop takes beyond those of the shorter of its two forms."""
+    arms = (_with(loop, condition, value, outside) for value in (TRUE, FALSE))
+    return _functions(loop) - min(map(_functions, arms))
 
 
 def _conditions(loop: For) -> Iterator[Var]:

@@ -1,5 +1,8 @@
 """Products in place of exponentials of sums of logarithms that are looked up."""
 
+import itertools
+import re
+
 import mpmath
 import numpy as np
 import pytest
@@ -49,8 +52,11 @@ def source(f):
 
 def branches(f):
     """The loop where products are in range, and the other one."""
-    (_, after) = source(f).split("if s", 1)
-    return after.split("    else:\n        for ", 1)
+    before, after = re.split(r"\n *if s\d+:\n", source(f), maxsplit=1)
+    indent = source(f)[len(before) + 1 :].split("if", 1)[0]
+    usual, after = after.split(f"\n{indent}else:\n", 1)
+    other = itertools.takewhile(lambda line: line.startswith(indent + " "), after.split("\n"))
+    return usual, "\n".join(other)
 
 
 @pytest.fixture(scope="module")

@@ -70,6 +70,57 @@ def parsed_with_sum():
     return unswitched(body, (), lambda kind: f"{kind}_new")
 
 
+def rows(inside):
+    """What becomes of loops over rows of unknown length, with conditions `s0` and `s1`."""
+    inside = inside.replace("\n", "\n        ")
+    source = "def kernel(x, y, c):\n    s0 = c[0]\n    s1 = c[1]\n    for i in range(x.shape[0]):\n"
+    source += f"        {inside}\n    return ()\n"
+    body = parsed(source, [("float64", 2), ("float64", 2), ("bool", 1)], {"f": "float64"}).body
+    counts = iter(range(100))
+    return unswitched(body, (), lambda kind: f"{kind}_{next(counts)}")[-1]
+
+
+def columns(counter, condition="s0"):
+    taken = TWO.replace("[i]", f"[i, {counter}]").replace("s0", condition)
+    return f"for {counter} in range(x.shape[1]):\n    " + taken.replace("\n", "\n    ")
+
+
+def test_a_loop_of_many_rounds_inside_is_written_twice_alone():
+    found = rows("a = 1.0\n" + columns("j") + "\na = a * 2.0\ny[i, 0] = a")
+    assert isinstance(found, For)
+    (branch,) = (each for each in found.body if isinstance(each, If))
+    assert text(branch.body) == (
+        "for j in range(x.shape[1]):\n    t0 = x[i, j]\n    t3 = t0 * 2.0\n    t4 = t3\n"
+        "    y[i, j] = t4"
+    )
+    assert "f(" in text(branch.orelse)
+    assert text([found]).count("a * 2.0") == 1
+
+
+def test_what_only_an_arm_needs_leaves_the_outer_loop_too():
+    found = rows("b = np.log(x[i, 0])\n" + columns("j").replace("f(t1)", "t1 + b"))
+    assert isinstance(found, If)
+    assert "log" not in text(found.body)
+    assert text(found.orelse).count("log") == 2
+    assert sum(isinstance(each, If) for each in found.orelse[0].body) == 0
+
+
+def test_each_of_two_loops_inside_has_its_condition():
+    found = rows(columns("j") + "\n" + columns("k", "s1").replace("t", "u"))
+    assert isinstance(found, For)
+    first, second = found.body
+    assert isinstance(first, If)
+    assert isinstance(second, If)
+    assert ("f(" in text(first.body), "f(" in text(second.body)) == (False, False)
+
+
+def test_what_an_outer_loop_reads_keeps_its_name():
+    found = rows("a = 0.0\n" + columns("j").replace("y[i, j] = t4", "a += t4") + "\ny[i, 0] = a")
+    (branch,) = (each for each in found.body if isinstance(each, If))
+    assert "a += t4" in text(branch.body)
+    assert "a +=" in text(branch.orelse)
+
+
 @pytest.mark.parametrize(
     "loop",
     [
