@@ -350,7 +350,7 @@ def _normalise_slice(parent: Dim, selection: slice, length: int | None) -> Slice
     if length is not None:
         taken = range(*slice(start, stop, step).indices(length))
         return _canonical_range(taken, length)
-    if step > 0 and start == 0:
+    if start == (0 if step > 0 else -1):
         start = None
     return Slice(start, stop, step)
 

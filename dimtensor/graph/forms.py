@@ -127,7 +127,7 @@ def relative_slice(dim: Dim, selection: Slice) -> Slice | None:
             return None
         ends.append(end)
     start, stop = ends
-    if selection.step > 0 and start == 0:
+    if start == (0 if selection.step > 0 else -1):
         start = None
     return Slice(start, stop, selection.step)
 

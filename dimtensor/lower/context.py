@@ -340,10 +340,11 @@ def slice_length(selection: Slice, length: Any) -> Any:
     """Length of a slice of a vector whose length is a scalar variable."""
     if isinstance(length, (int, np.integer)):
         return selection.length(int(length))
-    # the length of a view is what PyTensor's own shape inference simplifies best
     start, stop, step = selection.start, selection.stop, selection.step
-    if step == 1 and (start or 0) >= 0 and stop is None:
-        return pt.maximum(length - (start or 0), 0)
-    if step == 1 and (start or 0) >= 0 and stop is not None and stop < 0:
-        return pt.maximum(length - (start or 0) + stop, 0)
-    return pt.arange(length)[selection.as_slice()].shape[0]
+    if step < 0:  # it goes forward through the vector turned round
+        start, stop = (None if end is None else -1 - end for end in (start, stop))
+    # an end on the wrong side of the other one makes the distance negative
+    first = 0 if start is None else start if start >= 0 else pt.maximum(length + start, 0)
+    last = length if stop is None else length + stop if stop < 0 else pt.minimum(stop, length)
+    distance = last if start is None else last - first
+    return pt.maximum(distance if abs(step) == 1 else -(-distance // abs(step)), 0)

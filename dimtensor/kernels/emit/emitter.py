@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.scalar.basic import Neg, ScalarType, TrueDiv
-from pytensor.tensor.basic import Alloc
+from pytensor.tensor.basic import Alloc, ARange
 from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.shape import SpecifyShape
 from pytensor.tensor.subtensor import Subtensor
@@ -48,13 +48,12 @@ from dimtensor.kernels.rules.elementwise import (
     Rows,
     basic_index,
     counter,
-    entries_of,
     gather_index,
+    length_of_range,
+    length_of_slice,
     loops_of,
     restrict,
     rule_of,
-    slice_ends,
-    slice_walk,
 )
 from dimtensor.kernels.rules.scalars import expression, is_call, meeting_dtype
 
@@ -324,20 +323,15 @@ class Emitter:
             return None
         if isinstance(node.op, Alloc):
             return self.element(node.inputs[1 + axis], (), self.top)
+        if isinstance(node.op, ARange):
+            return length_of_range(self, node)
         if isinstance(node.op, SpecifyShape):
             return self.length(node.inputs[0], axis)
         if isinstance(node.op, Elemwise) and all(v.type.shape[axis] == 1 for v in node.inputs):
             return ONE  # a rewrite made the operands such, and left the type of the result
         # what an update of computed ends selects is as long as the value that it is updated by
         if isinstance(node.op, Subtensor) and has_simple_slices(node):
-            kept = [
-                (source, entry)
-                for source, entry in enumerate(entries_of(node.op, node.inputs[0].type.ndim))
-                if isinstance(entry, slice)
-            ]
-            source, entry = kept[axis]
-            length = self.length(node.inputs[0], source)
-            return slice_walk(slice_ends(node, entry, 1), length)[2]
+            return length_of_slice(self, node, axis)
         return None
 
     # -- elements ---------------------------------------------------------------------------------

@@ -18,7 +18,13 @@ from pytensor.scalar.basic import (
     ScalarOp,
     ScalarType,
 )
-from pytensor.tensor.basic import Alloc, MakeVector, ScalarFromTensor, TensorFromScalar
+from pytensor.tensor.basic import (
+    Alloc,
+    ARange,
+    MakeVector,
+    ScalarFromTensor,
+    TensorFromScalar,
+)
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.shape import Shape, Shape_i, SpecifyShape
 from pytensor.tensor.subtensor import (
@@ -141,7 +147,9 @@ class Plan:
             return False
         if isinstance(op, (Elemwise, ScalarOp)):
             return len(node.outputs) == 1 and not _is_composite(op)
-        if isinstance(op, (DimShuffle, Alloc, ScalarFromTensor, TensorFromScalar, SpecifyShape)):
+        if isinstance(op, (DimShuffle, Alloc, ARange, SpecifyShape)):
+            return True
+        if isinstance(op, (ScalarFromTensor, TensorFromScalar)):
             return True
         if isinstance(op, Subtensor):
             return has_simple_slices(node)
@@ -193,7 +201,7 @@ class Plan:
             return False
         if isinstance(node.op, (DimShuffle, Subtensor, SpecifyShape)):
             return self._costs(node.inputs[0])
-        return not _is_fill(variable)
+        return not (isinstance(node.op, ARange) or _is_fill(variable))
 
     # -- schedule ----------------------------------------------------------------------------------
 

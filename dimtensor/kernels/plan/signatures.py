@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytensor.graph.basic import Apply, Constant, Variable
-from pytensor.tensor.basic import Alloc, AllocDiag, ARange, ExtractDiag, Eye, Join, Nonzero
+from pytensor.tensor.basic import Alloc, AllocDiag, ExtractDiag, Eye, Join, Nonzero
 from pytensor.tensor.blas import BatchedDot
 from pytensor.tensor.blockwise import Blockwise, BlockwiseWithCoreShape
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
@@ -23,7 +23,7 @@ from dimtensor.ops.loop.op import Scan
 from dimtensor.upstream.pytensor import parse_gufunc_signature
 
 # their rules write loops over expressions of elements
-_BY_ELEMENT = (CumOp, Join, Argmax, ExtractDiag, AllocDiag, ARange, Eye)
+_BY_ELEMENT = (CumOp, Join, Argmax, ExtractDiag, AllocDiag, Eye)
 # operations that a step may do for an element of a sequence
 _MOST_IN_STEP = 6
 _SHAPE_KEEPING = (CumOp, SortOp, ArgSortOp, Cholesky, CholeskyGradient, Inverse)

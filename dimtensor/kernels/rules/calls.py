@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytensor.graph.basic import Apply, Variable
 from pytensor.scalar.basic import ScalarType
-from pytensor.tensor.basic import AllocDiag, ARange, ExtractDiag, Eye, Join, Nonzero
+from pytensor.tensor.basic import AllocDiag, ExtractDiag, Eye, Join, Nonzero
 from pytensor.tensor.extra_ops import CumOp
 from pytensor.tensor.math import Argmax
 from pytensor.tensor.subtensor import IncSubtensor, Subtensor
@@ -256,21 +256,6 @@ def _added(e: Emitter, start: Expression, length: Expression) -> Expression:
 # -- constructors and diagonals --------------------------------------------------------------------
 
 
-def _arange(e: Emitter, node: Apply) -> None:
-    (out,) = node.outputs
-    start, stop, step = (e.element(v, (), e.top) for v in node.inputs)
-    if out.type.shape[0] is None:
-        count = op("-", stop, start)
-        if known(step) != 1 or count.dtype.startswith("float"):
-            count = cast(op("ceil", op("/", count, step)), "int64")
-        set_length(e, out, 0, op("max", count, ZERO))
-    place = e.allocate(out)
-    index, loops = loops_over(e, out)
-    value = cast(op("+", start, op("*", index[0], step)), out.type.dtype)
-    write_loops(e, loops, new_scope(e), [Store(place.at(index), value)])
-    finish(e, out, place)
-
-
 def identity_matrix(e: Emitter, node: Apply) -> None:
     (out,) = node.outputs
     rows, columns, offset = (e.element(v, (), e.top) for v in node.inputs[:3])
@@ -461,7 +446,6 @@ RULES: list[tuple[Any, CallRule]] = [
     (Argmax, _argmax),
     (Nonzero, _nonzero),
     (Join, _join),
-    (ARange, _arange),
     (Eye, identity_matrix),
     (ExtractDiag, _diagonal),
     (AllocDiag, on_diagonal),

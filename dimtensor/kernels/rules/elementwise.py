@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytensor.graph.basic import Apply, Variable
 from pytensor.scalar.basic import Add, ScalarOp
-from pytensor.tensor.basic import Alloc, MakeVector, ScalarFromTensor, TensorFromScalar
+from pytensor.tensor.basic import Alloc, ARange, MakeVector, ScalarFromTensor, TensorFromScalar
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.shape import Shape, Shape_i, SpecifyShape
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor
@@ -177,6 +177,24 @@ def _alloc(e: Emitter, node: Apply, index: Index, scope: Scope) -> Expression:
     return e.element(value, restrict(value, index[len(index) - value.type.ndim :]), scope)
 
 
+def _arange(e: Emitter, node: Apply, index: Index, scope: Scope) -> Expression:
+    start, _, step = (e.element(v, (), e.top) for v in node.inputs)
+    walked = index[0] if known(step) == 1 else op("*", index[0], step)
+    reached = walked if known(start) == 0 else op("+", start, walked)
+    dtype = node.outputs[0].type.dtype
+    value = reached if reached.dtype == dtype else cast(reached, dtype)
+    return value if value == index[0] else scope.temporary(value, value.loops)
+
+
+def length_of_range(e: Emitter, node: Apply) -> Expression:
+    """How many numbers an ARange node gives."""
+    start, stop, step = (e.element(v, (), e.top) for v in node.inputs)
+    count = stop if known(start) == 0 else op("-", stop, start)
+    if known(step) != 1 or count.dtype.startswith("float"):
+        count = op("ceil", op("/", count, step))
+    return op("max", count if count.dtype == "int64" else cast(count, "int64"), ZERO)
+
+
 def _same(e: Emitter, node: Apply, index: Index, scope: Scope) -> Expression:
     return e.element(node.inputs[0], index, scope)
 
@@ -250,6 +268,14 @@ def slice_walk(
     high = length if stop is None else _clipped(stop, length)
     count = high if low == ZERO else op("max", op("-", high, low), ZERO)
     return low, step, count if step == 1 else _rounded_up(count, step)
+
+
+def length_of_slice(e: Emitter, node: Apply, axis: int) -> Expression:
+    """Length of an axis of what a Subtensor node with slices of constant ends gives."""
+    (x, *_), entries = node.inputs, entries_of(node.op, node.inputs[0].type.ndim)
+    kept = [(at, entry) for at, entry in enumerate(entries) if isinstance(entry, slice)]
+    source, entry = kept[axis]
+    return slice_walk(slice_ends(node, entry, 1), e.length(x, source))[2]
 
 
 def _rounded_up(count: Expression, step: int) -> Expression:
@@ -340,6 +366,7 @@ _RULES: list[tuple[Any, Rule]] = [
     (Elemwise, _elemwise),
     (DimShuffle, _dimshuffle),
     (Alloc, _alloc),
+    (ARange, _arange),
     ((SpecifyShape, ScalarFromTensor, TensorFromScalar), _same),
     ((Subtensor, AdvancedSubtensor), _selection),
     (Shape_i, _shape_i),
