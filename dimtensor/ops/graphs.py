@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
-from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FrozenFunctionGraph, FunctionGraph
 from pytensor.graph.traversal import io_toposort
 from pytensor.tensor.elemwise import Elemwise
@@ -24,6 +24,20 @@ _COTANGENTS = "dimtensor_cotangents"  # of a frozen graph: the products of it th
 def inputs_of(variable: Variable) -> list[Variable]:
     """Direct inputs of a variable's node; none for a root of the graph."""
     return [] if variable.owner is None else variable.owner.inputs
+
+
+def nodes_of(graph: FunctionGraph, *kinds: type) -> list[Apply]:
+    """Nodes whose operations are of some kinds, in topological order.
+
+    Most graphs have none or one, and need not be put in order for that.
+    """
+    present = {type(node.op) for node in graph.apply_nodes}
+    wanted = {kind for kind in present if issubclass(kind, kinds)}
+    found = [node for node in graph.apply_nodes if type(node.op) in wanted] if wanted else []
+    if len(found) < 2:
+        return found
+    chosen = set(found)
+    return [node for node in graph.toposort() if node in chosen]
 
 
 def replace_variables(

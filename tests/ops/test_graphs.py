@@ -1,10 +1,13 @@
-"""What computes the same is found without making a node."""
+"""Nodes of some kinds, and what computes the same."""
 
 import pytensor.tensor as pt
 import pytest
 from pytensor.graph.basic import Apply
+from pytensor.graph.fg import FunctionGraph
+from pytensor.tensor.elemwise import CAReduce
+from pytensor.tensor.subtensor import Subtensor
 
-from dimtensor.ops.graphs import identities
+from dimtensor.ops.graphs import identities, nodes_of
 
 
 def test_what_computes_the_same_where_some_inputs_are_taken_for_others(monkeypatch):
@@ -25,3 +28,20 @@ def test_results_of_one_operation_are_told_apart():
     one, two, three = identities([q, r, again])
     assert one == three
     assert one != two
+
+
+def test_nodes_of_some_kinds_come_in_order():
+    x = pt.dvector("x")
+    deepest = pt.exp(x)[::-1]
+    middle = (deepest * 2)[1:]
+    last = pt.exp(middle)[:3]
+    graph = FunctionGraph([x], [last, middle.sum(), last.sum()], clone=False)
+    found = [node.outputs[0] for node in nodes_of(graph, Subtensor)]
+    assert found == [deepest, middle, last]
+    of_two = [node.outputs[0] for node in nodes_of(graph, Subtensor, CAReduce)]
+    assert [v for v in of_two if v in found] == found
+    assert {v.owner.op.scalar_op for v in of_two if v not in found} == {
+        pt.sum(x).owner.op.scalar_op
+    }
+    assert nodes_of(FunctionGraph([x], [pt.exp(x).sum()], clone=False), Subtensor) == []
+    assert len(nodes_of(FunctionGraph([x], [pt.exp(x).sum()], clone=False), CAReduce)) == 1

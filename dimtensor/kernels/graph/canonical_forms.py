@@ -12,7 +12,7 @@ from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.scalar.basic import Composite
 from pytensor.tensor.basic import AllocEmpty, MakeVector, ScalarFromTensor, Split, TensorFromScalar
-from pytensor.tensor.blockwise import Blockwise
+from pytensor.tensor.blockwise import Blockwise, BlockwiseWithCoreShape
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.linalg import Cholesky, CholeskySolve, Solve, SolveTriangular
 from pytensor.tensor.math import ProdWithoutZeros
@@ -27,6 +27,9 @@ from pytensor.tensor.subtensor import (
 )
 
 from dimtensor.kernels.plan.axis_lengths import constant_int, kept_axes
+from dimtensor.ops.graphs import nodes_of
+
+_BATCHED = (Blockwise, BlockwiseWithCoreShape)
 
 
 def split_as_slices(graph: FunctionGraph) -> None:
@@ -35,9 +38,7 @@ def split_as_slices(graph: FunctionGraph) -> None:
     A slice is a view in a loop nest; PyTensor's split for numba takes ten seconds to compile. A
     split that does not fit is left to it: it has the error.
     """
-    for node in graph.toposort():
-        if not isinstance(node.op, Split):
-            continue
+    for node in nodes_of(graph, Split):
         x, sizes = node.inputs
         known = _known_sizes(sizes)
         length = x.type.shape[node.op.axis % x.type.ndim]
@@ -74,13 +75,12 @@ def _computed_slices(sizes: Variable, count: int) -> list[slice]:
 
 def products_as_reductions(graph: FunctionGraph) -> None:
     """Replace products that leave zeros out, which gradients of products are made of."""
-    for node in graph.toposort():
-        if isinstance(node.op, ProdWithoutZeros):
-            x, out = node.inputs[0], node.outputs[0]
-            ones = pt.switch(pt.eq(x, 0), pt.ones((), x.type.dtype), x)
-            product = pt.prod(ones, axis=node.op.axis, dtype=out.type.dtype)
-            taken = out.type.filter_variable(product)
-            graph.replace(out, taken, reason="products_as_reductions")
+    for node in nodes_of(graph, ProdWithoutZeros):
+        x, out = node.inputs[0], node.outputs[0]
+        ones = pt.switch(pt.eq(x, 0), pt.ones((), x.type.dtype), x)
+        product = pt.prod(ones, axis=node.op.axis, dtype=out.type.dtype)
+        taken = out.type.filter_variable(product)
+        graph.replace(out, taken, reason="products_as_reductions")
 
 
 def accumulated_as_asked(graph: FunctionGraph) -> None:
@@ -88,9 +88,7 @@ def accumulated_as_asked(graph: FunctionGraph) -> None:
 
     PyTensor adds up single precision in double precision unless it is told not to.
     """
-    for node in graph.toposort():
-        if not isinstance(node.op, CAReduce):
-            continue
+    for node in nodes_of(graph, CAReduce):
         (x,), (out,), dtype = node.inputs, node.outputs, node.op.acc_dtype
         if dtype in (None, out.type.dtype):
             continue
@@ -104,8 +102,8 @@ def reductions_before_new_axes(graph: FunctionGraph) -> None:
 
     What gets such axes is stored, since most of what reads it repeats it along them.
     """
-    for node in graph.toposort():
-        shuffle = node.inputs[0].owner if isinstance(node.op, CAReduce) else None
+    for node in nodes_of(graph, CAReduce):
+        shuffle = node.inputs[0].owner
         if shuffle is None or not isinstance(shuffle.op, DimShuffle):
             continue
         order, (x,), (out,) = shuffle.op.new_order, shuffle.inputs, node.outputs
@@ -126,8 +124,8 @@ def reshapes_before_transposes(graph: FunctionGraph) -> None:
 
     The axes that make rows, and those that make columns, follow each other in the array too.
     """
-    for node in graph.toposort():
-        shuffle = node.inputs[0].owner if isinstance(node.op, Reshape) else None
+    for node in nodes_of(graph, Reshape):
+        shuffle = node.inputs[0].owner
         out = node.outputs[0]
         if shuffle is None or not isinstance(shuffle.op, DimShuffle) or out.type.ndim != 2:
             continue
@@ -162,11 +160,9 @@ def updates_once(graph: FunctionGraph) -> None:
 
     They set it to the sum with what was there before.
     """
-    for node in graph.toposort():
+    for node in nodes_of(graph, AdvancedIncSubtensor):
         op = node.op
-        if not isinstance(op, AdvancedIncSubtensor) or op.set_instead_of_inc:
-            continue
-        if op.ignore_duplicates:
+        if op.ignore_duplicates and not op.set_instead_of_inc:
             x, y, *positions = node.inputs
             total = AdvancedSubtensor(op.idx_list)(x, *positions) + y
             put = AdvancedIncSubtensor(op.idx_list, set_instead_of_inc=True)
@@ -219,7 +215,7 @@ def solves_by_factors(graph: FunctionGraph) -> None:
 
     Lower factors and triangles have rules, these solutions and upper factors have none.
     """
-    for node in graph.toposort():
+    for node in nodes_of(graph, *_BATCHED, Cholesky, CholeskySolve, Solve):
         core = getattr(node.op, "core_op", node.op)
         if isinstance(core, Cholesky) and not core.lower:
             # of the upper triangle, which is the lower one of the transpose
@@ -246,18 +242,17 @@ def solves_by_factors(graph: FunctionGraph) -> None:
 
 def softmax_written_out(graph: FunctionGraph) -> None:
     """Replace softmax and its logarithm by what they are made of, which loop nests share."""
-    for node in graph.toposort():
-        if isinstance(node.op, (LogSoftmax, Softmax)):
-            (new,) = node.op.build_inner_graph(*node.inputs)
-            out = node.outputs[0]
-            new = out.type.filter_variable(new)
-            graph.replace(out, new, reason="softmax_written_out", import_missing=True)
+    for node in nodes_of(graph, LogSoftmax, Softmax):
+        (new,) = node.op.build_inner_graph(*node.inputs)
+        out = node.outputs[0]
+        new = out.type.filter_variable(new)
+        graph.replace(out, new, reason="softmax_written_out", import_missing=True)
 
 
 def composites_written_out(graph: FunctionGraph) -> None:
     """Replace what PyTensor has fused already, such as a third power, by its operations."""
-    for node in graph.toposort():
-        scalar = node.op.scalar_op if isinstance(node.op, Elemwise) else None
+    for node in nodes_of(graph, Elemwise):
+        scalar = node.op.scalar_op
         if isinstance(scalar, Composite):
             found: dict[Variable, Variable] = dict(
                 zip(scalar.fgraph.inputs, node.inputs, strict=True)
@@ -276,10 +271,8 @@ def composites_written_out(graph: FunctionGraph) -> None:
 
 def positions_of_masks(graph: FunctionGraph) -> None:
     """Replace masks that are known by the positions that they choose."""
-    for node in graph.toposort():
+    for node in nodes_of(graph, AdvancedSubtensor, AdvancedIncSubtensor):
         op = node.op
-        if not isinstance(op, (AdvancedSubtensor, AdvancedIncSubtensor)):
-            continue
         first = 1 if isinstance(op, AdvancedSubtensor) else 2
         indices = indices_from_subtensor(node.inputs[first:], op.idx_list)
         masks = [i for i in indices if getattr(i, "dtype", None) == "bool"]
@@ -314,8 +307,7 @@ def positions_of_masks(graph: FunctionGraph) -> None:
 
 def empty_as_zeros(graph: FunctionGraph) -> None:
     """Replace arrays whose elements are written later by zeros."""
-    for node in graph.toposort():
-        if isinstance(node.op, AllocEmpty):
-            out = node.outputs[0]
-            zeros = out.type.filter_variable(pt.zeros(node.inputs, dtype=out.type.dtype))
-            graph.replace(out, zeros, reason="empty_as_zeros", import_missing=True)
+    for node in nodes_of(graph, AllocEmpty):
+        out = node.outputs[0]
+        zeros = out.type.filter_variable(pt.zeros(node.inputs, dtype=out.type.dtype))
+        graph.replace(out, zeros, reason="empty_as_zeros", import_missing=True)

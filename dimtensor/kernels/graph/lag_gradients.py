@@ -10,12 +10,13 @@ from pytensor.tensor.basic import Alloc
 from pytensor.tensor.subtensor import IncSubtensor, Subtensor
 
 from dimtensor.kernels.plan.axis_lengths import constant_int
+from dimtensor.ops.graphs import nodes_of
 
 
 def first_of_padded(graph: FunctionGraph) -> None:
     """Read ``zeros[: n].inc(x)[:1]`` from x: it is the sum of ``x[:1]``, also if x is empty."""
-    for node in graph.toposort():
-        if not isinstance(node.op, Subtensor) or _prefix(node, 1) != 1:
+    for node in nodes_of(graph, Subtensor):
+        if _prefix(node, 1) != 1:
             continue
         made = node.inputs[0].owner
         if made is None or not isinstance(made.op, IncSubtensor) or not _is_zeros(made.inputs[0]):

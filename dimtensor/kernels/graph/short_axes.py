@@ -26,6 +26,7 @@ from pytensor.tensor.type import TensorType
 
 from dimtensor.kernels.plan.axis_lengths import gather_layout, kept_axes
 from dimtensor.ops.facts import facts_of
+from dimtensor.ops.graphs import nodes_of
 from dimtensor.ops.loop.op import Scan
 from dimtensor.ops.rewrites import rewrite
 
@@ -107,9 +108,9 @@ def write_out_short_products(graph: FunctionGraph) -> None:
     other sums may read the same elements. What is left is for `write_out_short_axes`.
     """
     changed = False
-    for node in graph.toposort():
+    for node in nodes_of(graph, Sum):
         out = node.outputs[0]
-        if not isinstance(node.op, Sum) or out.type.ndim != 1 or out.type.dtype != "float64":
+        if out.type.ndim != 1 or out.type.dtype != "float64":
             continue
         inside = _cheap_rows(node.inputs[0])
         if inside:

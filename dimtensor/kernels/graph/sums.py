@@ -20,6 +20,7 @@ from pytensor.tensor.subtensor import AdvancedIncSubtensor
 
 from dimtensor.graph.dtypes import is_float
 from dimtensor.kernels.plan.axis_lengths import Extents, kept_axes, selection_of
+from dimtensor.ops.graphs import nodes_of
 from dimtensor.ops.loop.op import Scan
 
 _PRODUCTS = (Mul, TrueDiv, Sqr, Neg)
@@ -47,22 +48,17 @@ def factor_sums(graph: FunctionGraph) -> None:
     """
     changed = False
     known: _Known = {}
-    for node in graph.toposort():
+    for node in nodes_of(graph, Sum, AdvancedIncSubtensor):
         out = node.outputs[0]
-        if isinstance(node.op, Sum):
-            new = _sum_factored(node, known)
-        elif isinstance(node.op, AdvancedIncSubtensor):
-            new = _scatter_factored(node)
-        else:
-            continue
+        summed = isinstance(node.op, Sum)
+        new = _sum_factored(node, known) if summed else _scatter_factored(node)
         if new is not None and out.type.is_super(new.type):
             graph.replace(out, new, reason="factor_sums")
             changed = True
     if changed:
         MergeOptimizer().rewrite(graph)
-    for node in graph.toposort():
-        if isinstance(node.op, Sum):
-            _sum_at_once(graph, node)
+    for node in nodes_of(graph, Sum):
+        _sum_at_once(graph, node)
     _add_before_summing(graph)
 
 

@@ -19,6 +19,7 @@ from pytensor.tensor.subtensor import Subtensor
 from pytensor.tensor.type import TensorType
 
 from dimtensor.kernels.plan.signatures import is_quick, is_soon_computed
+from dimtensor.ops.graphs import nodes_of
 from dimtensor.ops.loop.node import Given, ScanGraph, State
 from dimtensor.ops.loop.op import Scan
 
@@ -37,8 +38,8 @@ def absorb_sums(graph: FunctionGraph, cheap: bool = True) -> bool:
         Only what takes a few cheap operations; else whatever the operations, in loops of numbers.
     """
     changed = False
-    for node in graph.toposort():
-        if isinstance(node.op, Scan) and not node.op.stops and node in graph.apply_nodes:
+    for node in nodes_of(graph, Scan):
+        if not node.op.stops and node in graph.apply_nodes:
             if cheap or _is_of_numbers(node):
                 changed |= _absorb(graph, node, cheap)
     return changed
@@ -47,8 +48,8 @@ def absorb_sums(graph: FunctionGraph, cheap: bool = True) -> bool:
 def absorb_elements(graph: FunctionGraph) -> bool:
     """Let loops of numbers compute themselves what they take at each step."""
     changed = False
-    for node in reversed(graph.toposort()):
-        if isinstance(node.op, Scan) and not node.op.stops and node in graph.apply_nodes:
+    for node in reversed(nodes_of(graph, Scan)):
+        if not node.op.stops and node in graph.apply_nodes:
             if _is_of_numbers(node):
                 changed |= _absorb_elements(graph, node)
     return changed

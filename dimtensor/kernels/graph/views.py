@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from pytensor.compile.ops import ViewOp
 from pytensor.graph.fg import FunctionGraph
+from pytensor.tensor.blockwise import Blockwise, BlockwiseWithCoreShape
 
 from dimtensor.kernels.plan.signatures import core_op
+from dimtensor.ops.graphs import nodes_of
 
 
 def drop_views(graph: FunctionGraph) -> None:
     """Replace views, and batches of them, by what they are views of."""
-    for node in graph.toposort():
+    for node in nodes_of(graph, ViewOp, Blockwise, BlockwiseWithCoreShape):
         if not isinstance(core_op(node), ViewOp) or len(node.outputs) != 1:
             continue
         (x, *_), (out,) = node.inputs, node.outputs

@@ -9,13 +9,14 @@ from pytensor.graph.traversal import applys_between
 from pytensor.tensor.blockwise import Blockwise, BlockwiseWithCoreShape
 from pytensor.tensor.rewriting.shape import ShapeFeature
 
+from dimtensor.ops.graphs import nodes_of
 from dimtensor.ops.rewrites.driver import Rewriting
 from dimtensor.ops.rewrites.table import RULES
 
 
 def with_core_shapes(graph: FunctionGraph) -> None:
     """Give batched operations the lengths of the trailing axes of their results."""
-    nodes = [node for node in graph.toposort() if isinstance(node.op, Blockwise)]
+    nodes = nodes_of(graph, Blockwise)
     if not nodes:
         return
     rewriting = Rewriting(RULES)

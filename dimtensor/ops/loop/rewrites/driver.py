@@ -12,7 +12,7 @@ from pytensor.graph.traversal import ancestors
 from pytensor.tensor.basic import Alloc
 from pytensor.tensor.subtensor import Subtensor, get_idx_list
 
-from dimtensor.ops.graphs import freeze, identities, replace_variables
+from dimtensor.ops.graphs import freeze, identities, nodes_of, replace_variables
 from dimtensor.ops.loop.capture import is_lengths
 from dimtensor.ops.loop.conditional import Conditional
 from dimtensor.ops.loop.node import Given, ScanGraph
@@ -69,7 +69,7 @@ def rewrite_loops(
     - Loops of the same steps that do not depend on each other are one.
     - Branches of conditionals are rewritten as bodies are.
     """
-    if not any(isinstance(node.op, _WITH_BODIES) for node in graph.apply_nodes):
+    if not _loops(graph):
         return False
     if rewrite_body is None:
         rewrite_body = rewrite_inner
@@ -100,7 +100,7 @@ def rewrite_inner(graph: FunctionGraph) -> None:
 
 
 def _loops(graph: FunctionGraph) -> list[Apply]:
-    return [node for node in graph.toposort() if isinstance(node.op, _WITH_BODIES)]
+    return nodes_of(graph, *_WITH_BODIES)
 
 
 def _rewrite_scan(

@@ -9,7 +9,7 @@ from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.traversal import ancestors
 
-from dimtensor.ops.graphs import replace_variables
+from dimtensor.ops.graphs import nodes_of, replace_variables
 from dimtensor.ops.loop.node import ScanGraph
 from dimtensor.ops.loop.op import Scan
 
@@ -17,7 +17,7 @@ from dimtensor.ops.loop.op import Scan
 def share_steps(graph: FunctionGraph) -> bool:
     """Nodes that make the same steps from the same inputs, and trace other things, are one."""
     first: dict[Any, Apply] = {}
-    for node in _scans(graph):
+    for node in nodes_of(graph, Scan):
         op = node.op
         n, m = op.n_states, op.n_states + op.n_traces
         outputs = op.body.outputs
@@ -35,10 +35,10 @@ def fuse(graph: FunctionGraph) -> bool:
     They read what they share once, and the processor works at both at a time. Where a conditional
     may need one of them only, they stay apart.
     """
-    if any(isinstance(node.op, IfElse) for node in graph.apply_nodes):
+    if nodes_of(graph, IfElse):
         return False
     found: dict[Any, list[Apply]] = {}
-    for node in _scans(graph):
+    for node in nodes_of(graph, Scan):
         if node.op.stops:
             continue
         others = found.setdefault((_steps_key(node.inputs[0]), node.op.reverse), [])
@@ -48,10 +48,6 @@ def fuse(graph: FunctionGraph) -> bool:
                 return True
         others.append(node)
     return False
-
-
-def _scans(graph: FunctionGraph) -> list[Apply]:
-    return [node for node in graph.toposort() if isinstance(node.op, Scan)]
 
 
 def _steps_key(n_steps: Variable) -> Any:

@@ -27,7 +27,7 @@ from pytensor.tensor.subtensor import Subtensor
 from pytensor.tensor.type import TensorType
 
 from dimtensor.ops.facts import CALL, facts_of
-from dimtensor.ops.graphs import bound, freeze, inputs_of, replace_variables
+from dimtensor.ops.graphs import bound, freeze, inputs_of, nodes_of, replace_variables
 from dimtensor.ops.loop.capture import converted
 from dimtensor.ops.loop.node import Given, ScanGraph, Trace
 from dimtensor.ops.loop.op import Scan
@@ -46,8 +46,8 @@ _LONGEST_ROW = 256
 def save_for_gradients(graph: FunctionGraph, inner: bool = False) -> bool:
     """Let loops trace what loops that go back compute again, with `inner` also loops in steps."""
     changed = False
-    for node in graph.toposort():
-        if not isinstance(node.op, Scan) or node.op.inner_rewritten:
+    for node in nodes_of(graph, Scan):
+        if node.op.inner_rewritten:
             continue
         for source in _made_before(node):
             if source in graph.apply_nodes:
