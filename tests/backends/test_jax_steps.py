@@ -6,11 +6,12 @@ import pytensor.tensor as pt
 import pytest
 from pytensor.graph.fg import FunctionGraph
 from pytensor.tensor.elemwise import Elemwise
+from pytensor.tensor.subtensor import Subtensor
 
 import dimtensor as dt
 from dimtensor.backends import python as interpreter
 from dimtensor.backends.jax import compile_positional
-from dimtensor.backends.jax.steps import for_xla, into_steps
+from dimtensor.backends.jax.steps import _pieces_first, for_xla, into_steps
 from dimtensor.ops.loop import Scan, scan
 from dimtensor.ops.loop.rewrites.driver import rewrite_loops
 from dimtensor.ops.rewrites import rewrite
@@ -73,6 +74,28 @@ def test_what_is_a_result_is_computed_once(rng):
     terms, trace = expected(y, 0.4)
     for one, other in zip(found, [terms, terms.sum(), trace], strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-13)
+
+
+def test_pieces_are_taken_of_what_is_not_repeated(rng):
+    """An operand of length 1 is repeated for the piece, too."""
+    one = pt.tensor("one", shape=(1,))
+    graph = FunctionGraph([Y, one], [(pt.exp(Y) * one)[1:3]], clone=True)
+    _pieces_first(graph)
+    y, factor = rng.normal(size=5), np.array([0.7])
+    (found,) = interpreter.compile_positional(graph.inputs, graph.outputs).call(y, factor)
+    np.testing.assert_allclose(found, np.exp(y[1:3]) * 0.7, rtol=1e-14)
+    assert isinstance(graph.outputs[0].owner.op, Elemwise)
+
+
+def test_pieces_of_what_is_read_in_full_are_taken_of_that(rng):
+    whole = pt.exp(Y)
+    graph = FunctionGraph([Y], [whole[1:3], whole.sum()], clone=True)
+    _pieces_first(graph)
+    assert isinstance(graph.outputs[0].owner.op, Subtensor)
+    y = rng.normal(size=5)
+    found = interpreter.compile_positional(graph.inputs, graph.outputs).call(y)
+    for each, wanted in zip(found, [np.exp(y[1:3]), np.exp(y).sum()], strict=True):
+        np.testing.assert_allclose(each, wanted, rtol=1e-14)
 
 
 def test_loops_of_arrays_stay_as_they_are():

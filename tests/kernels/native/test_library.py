@@ -32,7 +32,9 @@ NORMAL, NEAR = rng.normal(size=N), rng.normal(size=N) / 1e6
 SIZES = np.exp(rng.uniform(-40, 40, N))
 BOTH_SIDES = np.concatenate([NORMAL, NEAR, rng.uniform(-26, 26, N)])
 POSITIVE = np.concatenate([SIZES, rng.uniform(0, 9, N), 1 + NEAR, 2 + NEAR, 8 + NEAR, [1, 2, 3]])
-ANGLES = np.concatenate([NORMAL, NEAR, 1e5 * NORMAL, np.arange(60) * np.pi / 2, [2.0**30, 1e22]])
+ANGLES = np.concatenate(
+    [NORMAL, NEAR, 1e5 * NORMAL, np.arange(60) * np.pi / 2, [2.0**30, 1e12, 1e15, 1e17, 1e22]]
+)
 BASES = np.concatenate([SIZES, 1 + NEAR, [1.0, 2.0**-1022, 1.7e308]])
 EXPONENTS = 700 * rng.uniform(-1, 1, BASES.size) / np.maximum(np.abs(np.log(BASES)), 1e-7)
 

@@ -150,6 +150,33 @@ def kernel(x, y):
         other += q
     return (total, other, )
 """
+NUMBERS = """
+def kernel(x, y):
+    n0 = x.shape[0]
+    n1 = y.shape[0]
+    m0 = n0
+    m1 = n1
+    v = np.zeros((n0,), dtype=np.float64)
+    w = np.zeros((n0,), dtype=np.float64)
+    for i in range(n0):
+        for j in range(n1):
+            v[i] += x[i] * y[j] * m0
+    for i in range(n0):
+        for j in range(n1):
+            w[i] += x[i] * y[j] * m1
+    return (v, w, )
+"""
+
+
+def test_which_names_are_one_number(texts, rng):
+    given = [draws(rng, 9), draws(rng, 4)]
+    types = [ArgumentType("float64", (None,))] * 2
+    kernel = NativeKernel(code.native_code(parsed(NUMBERS, [("float64", 1)] * 2, {}), types, {}))
+    one, two = kernel.bind()(*given)
+    products = given[0] * given[1].sum()
+    np.testing.assert_allclose(one, 9 * products, rtol=1e-13)
+    np.testing.assert_allclose(two, 4 * products, rtol=1e-13)
+    assert functions(texts) == (2, 2)
 
 
 @pytest.mark.parametrize(("source", "number"), [(ARRAYS, 2), (STARTS, 1)], ids=["arrays", "starts"])

@@ -1,5 +1,7 @@
 """Selections by a number that a loop does not change are decided before it."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -119,6 +121,14 @@ def test_what_an_outer_loop_reads_keeps_its_name():
     (branch,) = (each for each in found.body if isinstance(each, If))
     assert "a += t4" in text(branch.body)
     assert "a +=" in text(branch.orelse)
+
+
+def test_what_an_outer_loop_reads_is_assigned_in_both_forms():
+    largest = columns("j").replace("y[i, j] = t4", "a = t4 if t4 > a else a")
+    found = rows("a = 0.0\n" + largest + "\ny[i, 0] = a")
+    (branch,) = (each for each in found.body if isinstance(each, If))
+    assert "a = t4 if t4 > a else a" in text(branch.body)
+    assert re.search(r"\ba = t_\d+ if", text(branch.orelse))
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,17 @@ def run(build, *arrays):
     return [np.asarray(each) for each in program.call(*arrays)], program.kernel.source
 
 
-ENDS = [(0, 0, 1), (0, 1, 1), (0, 9, 1), (2, 9, 1), (9, 2, 1), (0, 40, 3), (7, -2, -2), (-3, 5, 4)]
+ENDS = [
+    (0, 0, 1),
+    (0, 1, 1),
+    (0, 9, 1),
+    (0, 100, 1),
+    (2, 9, 1),
+    (9, 2, 1),
+    (0, 40, 3),
+    (7, -2, -2),
+    (-3, 5, 4),
+]
 
 
 @pytest.mark.parametrize("ends", ENDS)
@@ -34,7 +44,7 @@ def test_every_dtype(ends, dtype):
     expected = np.arange(*ends, dtype=dtype)
     assert found.dtype == expected.dtype
     np.testing.assert_array_equal(found, expected)
-    np.testing.assert_array_equal(doubled, expected * 2)
+    np.testing.assert_array_equal(doubled, expected * expected.dtype.type(2))  # int8 has no room
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "bool"])
