@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from statistics import median
@@ -32,6 +33,8 @@ from tests.benchmarks.posteriordb.calls import (
 )
 from tests.benchmarks.run import environment
 
+# seconds after which a process that does not answer is ended
+PATIENCE = 600
 PEERS = {"pymc": "PyMC", "numpyro": "NumPyro"}
 
 
@@ -336,21 +339,33 @@ class Worker:
                 command, env=environment(f"{caches}/{who}"), stderr=errors, **pipes
             )
         if self.answer() != "ready":
+            self.close()
             raise RuntimeError((self.errors.read_text().strip().splitlines() or ["no output"])[-1])
         with np.load(target) as stored:
             self.first = float(stored["first"])
             self.results = Results(stored["values"], stored["gradients"])
 
     def answer(self) -> str:
-        return self.process.stdout.readline().strip()
+        """A line; nothing of a process that has ended, as one does that is silent for too long."""
+        timer = threading.Timer(PATIENCE, self.process.kill)
+        timer.start()
+        try:
+            return self.process.stdout.readline().strip()
+        finally:
+            timer.cancel()
 
     def ask(self) -> None:
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
-        self.times.append(float(self.answer()))
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.write("\n")
+            self.process.stdin.flush()
+        answer = self.answer()
+        if not answer:
+            raise RuntimeError(f"has ended, or did not answer for {PATIENCE} s")
+        self.times.append(float(answer))
 
     def close(self) -> None:
-        self.process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
         self.process.wait()
         self.process.stdout.close()
 
@@ -401,8 +416,14 @@ def measure(name: str, copy: Path) -> dict[str, Any]:
             who: worker for who, worker in found.items() if "failed" not in line.get(who, {})
         }
         for _ in range(ROUNDS):
-            for worker in running.values():
-                worker.ask()
+            for who, worker in list(running.items()):
+                try:
+                    worker.ask()
+                except RuntimeError as error:
+                    if who == "ours":
+                        raise
+                    line[who]["failed"] = str(error)
+                    del running[who]
         times = {who: np.array(worker.times) for who, worker in running.items()}
     for who in running.keys() - {"ours"}:
         line[who] |= {"us": median(times[who]) * 1e6, "ratio": median(times["ours"] / times[who])}

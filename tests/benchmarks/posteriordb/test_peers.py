@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -97,3 +100,15 @@ def test_a_peer_that_differs_or_fails_is_not_timed(tmp_path):
     assert line["numpyro"] == {"failed": "ImportError: no"}
     line = beside.agreeing(found | {"ours": "ValueError: no"}, 1e-8)
     assert line["pymc"] == {"failed": "ours failed: ValueError: no"}
+
+
+def test_a_process_that_does_not_answer_is_ended(monkeypatch):
+    monkeypatch.setattr(beside, "PATIENCE", 0.2)
+    worker = object.__new__(beside.Worker)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    command = [sys.executable, "-c", "import time; time.sleep(600)"]
+    worker.process, worker.times = subprocess.Popen(command, **pipes), []
+    with pytest.raises(RuntimeError, match=r"did not answer for 0\.2 s"):
+        worker.ask()
+    worker.close()
+    assert worker.process.returncode < 0
