@@ -271,3 +271,19 @@ def test_sorted_elements_lose_their_labels() -> None:
     assert "t" not in x.sort().eval().coords
     with pytest.raises(dt.DimError, match="two different dims are named 't'"):
         x.sort() + x
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (slice(0, None), slice(None, None)),
+        (slice(0, 3), slice(None, 3)),
+        (slice(-1, None, -1), slice(None, None, -1)),
+        (slice(-1, -4, -2), slice(None, -4, -2)),
+    ],
+)
+def test_slices_from_the_first_position_are_one(one, other):
+    """Of a dim whose length comes with the call, too."""
+    for dim in (OBS, dt.Dim("open")):
+        assert dt.SelDim(dim, positions=one) == dt.SelDim(dim, positions=other)
+    assert dt.SelDim(OBS, positions=one) != dt.SelDim(OBS, positions=slice(1, None))

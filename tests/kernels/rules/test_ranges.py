@@ -63,8 +63,14 @@ def test_fractions(ends):
 @pytest.mark.parametrize("n", [0, 1, 8, 9, 40, 1500])
 def test_nothing_is_stored(n, rng):
     x = rng.normal(size=n)
-    (found,), source = run(lambda x: (pt.arange(x.shape[0]) * x).sum(), x)
+
+    def build(x):
+        every = pt.arange(x.shape[0])
+        return [(every * x).sum(), (every[None, :] * x[:, None]).sum()]
+
+    (found, of_pairs), source = run(build, x)
     np.testing.assert_allclose(found, (np.arange(n) * x).sum(), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(of_pairs, np.arange(n).sum() * x.sum(), rtol=1e-10, atol=1e-10)
     assert "np.empty" not in source
 
 
