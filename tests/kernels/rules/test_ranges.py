@@ -47,6 +47,13 @@ def test_every_dtype(ends, dtype):
     np.testing.assert_array_equal(doubled, expected * expected.dtype.type(2))  # int8 has no room
 
 
+def test_elements_are_rounded_to_their_dtype():
+    """Also where they are read at once: single precision has no odd numbers there."""
+    start, stop = np.float32(2**24), np.float32(2**24 + 8)
+    (found,), _ = run(lambda a, b: pt.arange(a, b, dtype="float32") - a, start, stop)
+    np.testing.assert_array_equal(found, (2.0**24 + np.arange(8)).astype("float32") - start)
+
+
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "bool"])
 def test_ends_without_a_sign(dtype):
     stop = np.dtype(dtype).type(1 if dtype == "bool" else 200)
