@@ -200,31 +200,35 @@ def test_what_else_reads_exponentials_keeps_them(rng):
     np.testing.assert_allclose(f(table, scores, at), right.sum(), rtol=1e-13)
 
 
+def of_positions(dtype, others):
+    """The kernel of a log likelihood by positional tensors, and of what is made of exponentials."""
+    theta, phi = pt.matrix("theta", dtype=dtype), pt.matrix("phi", dtype=dtype)
+    i, j = pt.lvector("i"), pt.lvector("j")
+    terms = [pt.log(theta[k])[i] + pt.log(phi[k])[j] for k in range(KINDS)]
+    largest = reduce(pt.maximum, terms)
+    shift = pt.switch(pt.isnan(largest) | pt.isinf(largest), 0.0, largest)
+    sizes = [pt.exp(term - shift) for term in terms]
+    total = (pt.log(reduce(pt.add, sizes)) + shift).sum()
+    return compile_kernel([theta, phi, i, j], [total, *others(sizes)])
+
+
+def test_positional_tensors_are_looked_at_too():
+    assert "if s" in of_positions("float64", lambda sizes: []).source
+
+
 def test_exponentials_that_something_else_needs_stay(rng):
-    obs, doc, word = dt.Dim("obs"), dt.Dim("doc"), dt.Dim("word")
-    kind = dt.Dim("kind", length=KINDS)
-    theta, phi = dt.tensor("theta", dims=(kind, doc)), dt.tensor("phi", dims=(kind, word))
-    i, j = (dt.tensor(name, dims=obs, dtype="int64") for name in "ij")
-    terms = dt.log(theta).isel(doc=i) + dt.log(phi).isel(word=j)
-    largest = terms.max(kind)
-    sizes = dt.exp(terms - largest)
-    outputs = [(largest + dt.log(sizes.sum(kind))).sum(), sizes.isel(kind=0).sum()]
-    f = dt.function([theta, phi, i, j], outputs).positional
-    assert "if s" not in source(f)
+    kernel = of_positions("float64", lambda sizes: [sizes[0].sum()])
+    assert "if s" not in kernel.source
     one, other = tables(rng)
     docs, words = rng.integers(0, 4, 50), rng.integers(0, 6, 50)
     products = one[:, docs] * other[:, words]
     wanted = np.log(products.sum(0)).sum(), (products[0] / products.max(0)).sum()
-    check(f(one, other, docs, words), wanted)
+    check(kernel.native.bind(kernel.constants)(one, other, docs, words), wanted)
 
 
 def test_products_of_integers_are_not_taken(rng):
     """They would not have room for what a product of floats has."""
-    theta, phi, i, j = pt.lmatrix("theta"), pt.lmatrix("phi"), pt.lvector("i"), pt.lvector("j")
-    terms = [pt.log(theta[k])[i] + pt.log(phi[k])[j] for k in range(KINDS)]
-    largest = reduce(pt.maximum, terms)
-    sizes = reduce(pt.add, [pt.exp(term - largest) for term in terms])
-    kernel = compile_kernel([theta, phi, i, j], [(largest + pt.log(sizes)).sum()])
+    kernel = of_positions("int64", lambda sizes: [])
     one, other = rng.integers(10**10, 10**12, (KINDS, 4)), rng.integers(10**10, 10**12, (KINDS, 6))
     docs, words = rng.integers(0, 4, 50), rng.integers(0, 6, 50)
     wanted = logsumexp(np.log(one[:, docs]) + np.log(other[:, words]), axis=0).sum()
