@@ -104,7 +104,7 @@ def test_what_only_an_arm_needs_leaves_the_outer_loop_too():
     assert isinstance(found, If)
     assert "log" not in text(found.body)
     assert text(found.orelse).count("log") == 2
-    assert sum(isinstance(each, If) for each in found.orelse[0].body) == 0
+    assert not any(isinstance(each, If) for each in found.orelse[0].body)
 
 
 def test_each_of_two_loops_inside_has_its_condition():
