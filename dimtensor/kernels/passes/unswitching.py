@@ -70,8 +70,9 @@ def unswitched(
 def _decided(loop: For, outside: Names, fresh: Fresh, most: int) -> Statement:
     """A loop in which conditions are decided before it, or before a loop that it has inside."""
     for condition in dict.fromkeys(_conditions(loop)) if most else ():
-        if _saved(loop, condition, outside) >= FEWEST:
-            inside = _with_branch(loop, condition, outside, fresh)
+        saved = _saved(loop, condition, outside)
+        if saved >= FEWEST:
+            inside = _with_branch(loop, condition, saved, outside, fresh)
             if inside is not None:
                 return _decided(inside, outside, fresh, most - 1)
             forms = _forms(loop, condition, outside, fresh)
@@ -80,19 +81,18 @@ def _decided(loop: For, outside: Names, fresh: Fresh, most: int) -> Statement:
     return loop
 
 
-def _with_branch(loop: For, condition: Var, outside: Names, fresh: Fresh) -> For | None:
-    """A loop with a branch inside, if one loop there is all that a condition makes shorter.
+def _with_branch(loop: For, condition: Var, saved: int, outside: Names, fresh: Fresh) -> For | None:
+    """A loop with a branch inside, if all the functions that it saves are in one loop there.
 
     A branch in every round is nothing beside the many rounds of the inner loop, and what is around
     that is written once.
     """
-    saved = _saved(loop, condition, outside)
     for at, inner in enumerate(loop.body):
         before, after = loop.body[:at], loop.body[at + 1 :]
         if isinstance(inner, For) and known(inner.stop) is None:
             around = outside | _names((*before, *after))
             if _saved(inner, condition, around) == saved:
-                decided: Statement | None = _with_branch(inner, condition, around, fresh)
+                decided: Statement | None = _with_branch(inner, condition, saved, around, fresh)
                 if decided is None:
                     then, otherwise = _forms(inner, condition, around, fresh)
                     decided = If(condition, (then,), (otherwise,))

@@ -18,13 +18,7 @@ from pytensor.scalar.basic import (
     ScalarOp,
     ScalarType,
 )
-from pytensor.tensor.basic import (
-    Alloc,
-    ARange,
-    MakeVector,
-    ScalarFromTensor,
-    TensorFromScalar,
-)
+from pytensor.tensor.basic import Alloc, ARange, MakeVector, ScalarFromTensor, TensorFromScalar
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.shape import Shape, Shape_i, SpecifyShape
 from pytensor.tensor.subtensor import (
@@ -47,6 +41,10 @@ from dimtensor.kernels.plan.repeats import read_at_many_places
 from dimtensor.kernels.plan.signatures import array_inputs, reads_elements
 from dimtensor.ops.facts import facts_of
 
+_ELEMENT_BY_ELEMENT = (
+    DimShuffle, Alloc, ARange, SpecifyShape, ScalarFromTensor, TensorFromScalar, Shape_i, Shape,
+    MakeVector,
+)  # fmt: skip
 REDUCTIONS = (Add, Mul, ScalarMaximum, ScalarMinimum, AND, OR)
 
 # with more loop nests of expensive elements than these, LLVM is given loops of vectors: it takes
@@ -147,17 +145,11 @@ class Plan:
             return False
         if isinstance(op, (Elemwise, ScalarOp)):
             return len(node.outputs) == 1 and not _is_composite(op)
-        if isinstance(op, (DimShuffle, Alloc, ARange, SpecifyShape)):
-            return True
-        if isinstance(op, (ScalarFromTensor, TensorFromScalar)):
-            return True
         if isinstance(op, Subtensor):
             return has_simple_slices(node)
         if isinstance(op, AdvancedSubtensor):
             return gather_layout(node) is not None
-        if isinstance(op, Shape_i):
-            return True
-        return isinstance(op, (MakeVector, Shape))
+        return isinstance(op, _ELEMENT_BY_ELEMENT)
 
     def is_reduction(self, node: Apply) -> bool:
         return isinstance(node.op, CAReduce) and type(node.op.scalar_op) in REDUCTIONS
