@@ -29,6 +29,7 @@ from pytensor.tensor.basic import Split, scalar_from_tensor
 from pytensor.tensor.shape import specify_shape
 from pytensor.tensor.type import DenseTensorType, TensorType
 
+from dimtensor.ops.graphs import nodes_of
 from dimtensor.upstream.pytensor import compiled_in, protected_inputs, xtensor_class
 
 # What `kernels.compiler.rewritten` applies, and what graphs that are not made by dimtensor need:
@@ -410,18 +411,17 @@ def _open_borders(graph: FunctionGraph) -> None:
 
 def _promise_lengths_of_splits(graph: FunctionGraph) -> None:
     """Say how long it is what is split: slices of too many elements would leave some out."""
-    for node in graph.toposort():
-        if isinstance(node.op, Split):
-            x, sizes = node.inputs
-            axis = node.op.axis % x.type.ndim
-            if isinstance(sizes, Constant):
-                total: Any = int(np.sum(sizes.data))
-            else:  # no axis has the length -1
-                total = pt.switch(pt.all(pt.ge(sizes, 0)), pt.sum(sizes), -1)
-            if x.type.shape[axis] is None or not isinstance(sizes, Constant):
-                lengths: list[Any] = [None] * x.type.ndim
-                lengths[axis] = total
-                graph.change_node_input(node, 0, specify_shape(x, lengths), reason="splits")
+    for node in nodes_of(graph, Split):
+        x, sizes = node.inputs
+        axis = node.op.axis % x.type.ndim
+        if isinstance(sizes, Constant):
+            total: Any = int(np.sum(sizes.data))
+        else:  # no axis has the length -1
+            total = pt.switch(pt.all(pt.ge(sizes, 0)), pt.sum(sizes), -1)
+        if x.type.shape[axis] is None or not isinstance(sizes, Constant):
+            lengths: list[Any] = [None] * x.type.ndim
+            lengths[axis] = total
+            graph.change_node_input(node, 0, specify_shape(x, lengths), reason="splits")
 
 
 def _rewrite_inner_graphs(graph: FunctionGraph) -> None:

@@ -14,6 +14,7 @@ from pytensor.graph.fg import FunctionGraph
 from pytensor.tensor.subtensor import IncSubtensor
 
 from dimtensor.graph.dtypes import is_complex, is_float
+from dimtensor.ops.graphs import nodes_of
 from dimtensor.ops.rewrites.selections import entries_of, updates_of_zeros
 
 
@@ -37,8 +38,8 @@ def join_pieces(graph: FunctionGraph) -> None:
     >>> graph.outputs[0].owner.op
     Join(axis=0)
     """
-    for node in reversed(graph.toposort()):
-        if isinstance(node.op, IncSubtensor) and node in graph.apply_nodes:
+    for node in reversed(nodes_of(graph, IncSubtensor)):
+        if node in graph.apply_nodes:
             joined = _joined(graph, node.outputs[0])
             if joined is not None:
                 graph.replace(node.outputs[0], joined, reason="join_pieces", import_missing=True)

@@ -21,7 +21,7 @@ from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.math import Sum
 
 from dimtensor.ops.facts import facts_of
-from dimtensor.ops.graphs import inputs_of
+from dimtensor.ops.graphs import inputs_of, nodes_of
 from dimtensor.traversal import reached
 
 # elements of a matrix that is multiplied by a vector: once, or in each step of a loop
@@ -55,7 +55,7 @@ def into_products(graph: FunctionGraph, least: int = MANY) -> None:
     >>> sorted({type(node.op).__name__ for node in graph.toposort()})
     ['DimShuffle', 'Dot']
     """
-    for node in graph.toposort():
+    for node in nodes_of(graph, Sum):
         product = _product(graph, node, least)
         if product is not None:
             graph.replace(node.outputs[0], product, reason="into_products", import_missing=True)

@@ -17,7 +17,7 @@ from dimtensor.backends.jax.pieces import join_pieces
 from dimtensor.backends.jax.products import MANY, MANY_IN_STEPS, into_products
 from dimtensor.kernels.graph.lag_gradients import first_of_padded
 from dimtensor.kernels.graph.trace_sums import absorb_elements, absorb_sums
-from dimtensor.ops.graphs import replace_variables
+from dimtensor.ops.graphs import nodes_of, replace_variables
 from dimtensor.ops.loop.node import ScanGraph
 from dimtensor.ops.loop.op import Scan
 from dimtensor.ops.loop.rewrites.hoisting import hoist
@@ -38,7 +38,7 @@ def into_steps(graph: FunctionGraph) -> bool:
 
 def _pieces_first(graph: FunctionGraph) -> None:
     """Take a piece of what an operation on elements is of, where only the piece is read."""
-    waiting = [node for node in graph.toposort() if isinstance(node.op, Subtensor)]
+    waiting = nodes_of(graph, Subtensor)
     while waiting:
         node = waiting.pop()
         whole, out = node.inputs[0], node.outputs[0]
@@ -65,11 +65,10 @@ def for_xla(graph: FunctionGraph, in_steps: bool = False) -> None:
     """
     join_pieces(graph)
     into_products(graph, MANY_IN_STEPS if in_steps else MANY)
-    for node in graph.toposort():
-        if isinstance(node.op, Scan):
-            parts = ScanGraph(node)
-            step = FunctionGraph(parts.inner, parts.outputs, clone=False)
-            for_xla(step, in_steps=True)
-            parts.set_outputs(list(step.outputs))
-            hoist(parts)  # matrices whose axes are in the order of a product
-            replace_variables(graph, parts.build())
+    for node in nodes_of(graph, Scan):
+        parts = ScanGraph(node)
+        step = FunctionGraph(parts.inner, parts.outputs, clone=False)
+        for_xla(step, in_steps=True)
+        parts.set_outputs(list(step.outputs))
+        hoist(parts)  # matrices whose axes are in the order of a product
+        replace_variables(graph, parts.build())
