@@ -9,7 +9,6 @@ are taken block by block, go along, too. Arrays that only these loops use are as
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
 from typing import NamedTuple, TypeGuard
 
 from dimtensor.kernels.ir.make import ONE, ZERO, integer, known, op
@@ -169,7 +168,7 @@ def _is_in_blocks(loop: For, scan: _Scan, made: Collection[str]) -> bool:
     if rounds.stop != until or any(each.uses & scan.written for each in rest):
         return False
     at = op("-", rounds.counter, loop.counter)
-    return _goes_along(replace(rounds, start=ZERO, stop=loop.stop), scan, made, at)
+    return _goes_along(rounds.replace(start=ZERO, stop=loop.stop), scan, made, at)
 
 
 def _are_rounds(statement: Statement, block: For) -> TypeGuard[For]:
@@ -246,7 +245,7 @@ def _put_together(
             body.append(For(start, end, inside, block.counter, STEPS))
         else:
             body.append(each)
-    return replace(block, body=tuple(body)), start
+    return block.replace(body=tuple(body)), start
 
 
 def _shortened(
@@ -267,7 +266,7 @@ def _shortened(
         return before, strips
     length = (integer(STEPS),)
     made = [
-        replace(each, shape=length)
+        each.replace(shape=length)
         if isinstance(each, Allocate) and each.array.name in short
         else each
         for each in before
@@ -283,4 +282,4 @@ def _moved(strips: For, arrays: Names, start: Var) -> For:
             return Load(each.array, (op("-", each.index[0], start),))
         return of_parts(each, moved)
 
-    return replace(strips, body=tuple(of_changed(each, moved) for each in strips.body))
+    return strips.replace(body=tuple(of_changed(each, moved) for each in strips.body))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
 from dimtensor.kernels.ir.make import FALSE, TRUE, known
@@ -96,7 +95,7 @@ def _with_branch(loop: For, condition: Var, saved: int, outside: Names, fresh: F
                 if decided is None:
                     then, otherwise = _forms(inner, condition, around, fresh)
                     decided = If(condition, (then,), (otherwise,))
-                return replace(loop, body=(*before, decided, *after))
+                return loop.replace(body=(*before, decided, *after))
     return None
 
 
@@ -158,7 +157,7 @@ def _with(loop: For, condition: Var, value: Const, outside: Names) -> For:
         changed = tuple(of_changed(each, partial(_chosen, values=values)) for each in body)
         values = {}
         body = _without_known(changed, once, values)
-    return replace(loop, body=_alive(body, set(outside)))
+    return loop.replace(body=_alive(body, set(outside)))
 
 
 def _without_known(body: Body, once: Names, values: dict[str, Expression]) -> Body:
@@ -168,7 +167,7 @@ def _without_known(body: Body, once: Names, values: dict[str, Expression]) -> Bo
         if isinstance(each, Assign) and each.target.name in once and each.value in (TRUE, FALSE):
             values[each.target.name] = each.value
         elif isinstance(each, For):
-            found.append(replace(each, body=_without_known(each.body, once, values)))
+            found.append(each.replace(body=_without_known(each.body, once, values)))
         else:
             found.append(each)
     return tuple(found)
@@ -197,7 +196,7 @@ def _alive(statements: Body, live: set[str]) -> Body:
         if isinstance(each, Assign) and each.target.name not in live:
             continue
         if isinstance(each, For):
-            each = replace(each, body=_alive(each.body, live))
+            each = each.replace(body=_alive(each.body, live))
         live |= each.uses
         found.append(each)
     return tuple(reversed(found))

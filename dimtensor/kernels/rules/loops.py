@@ -8,7 +8,6 @@ put in its place at the end of a step, because other results of the step may sti
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pytensor.compile.ops import DeepCopyOp
@@ -311,7 +310,7 @@ class _Reader:
     def element(self, sequence: Variable) -> Expression | Place:
         if sequence.type.ndim == 1:
             read = self.e.element(sequence, (self.inside,), self.scope)
-            return replace(read, loops=NOTHING) if isinstance(read, Var) else read
+            return read.replace(loops=NOTHING) if isinstance(read, Var) else read
         place = self.e.place(sequence)
         if isinstance(place, Kept):
             first = Var(self.e.fresh("s"), "int64")

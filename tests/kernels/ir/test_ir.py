@@ -20,12 +20,15 @@ from dimtensor.kernels.ir.nodes import (
     Accumulate,
     Array,
     Assign,
+    Break,
     Carry,
     Const,
+    Continue,
     For,
     Function,
     Length,
     Load,
+    Part,
     Var,
 )
 from dimtensor.kernels.ir.parse import parsed
@@ -162,6 +165,36 @@ def test_an_expression_knows_its_dtype_and_what_it_uses():
     assert op("<", N, J).dtype == "bool"
     assert op("+", TRUE, TRUE).dtype == "int64"
     assert op("min", N, Var("k", "int8")).dtype == "int64"
+
+
+def test_nodes_are_compared_by_class_and_fields():
+    assert Load(X, (J,)) == Load(X, (Var("i", "int64", frozenset({"i"})),))
+    assert Load(X, (J,)) != Load(X, (N,))
+    assert Load(X, (J,)) != Part(X, (J,))
+    assert Assign(T, A) != Carry(T, A)
+    assert Break() == Break()
+    assert Break() != Continue()
+    assert len({Assign(T, A), Assign(T, A), Carry(T, A), Break(), Break()}) == 3
+    assert T != "t"
+
+
+def test_a_node_with_other_values_of_some_fields():
+    loop = For(J, N, (Assign(T, A),), is_wide=True)
+    other = loop.replace(stop=integer(3))
+    assert (other.counter, other.stop, other.body, other.is_wide) == (
+        J,
+        integer(3),
+        loop.body,
+        True,
+    )
+    assert loop.stop == N
+    assert Load(X, (J,)).replace(index=(N,)).uses == {"x", "n"}
+    with pytest.raises(TypeError, match="unexpected keyword argument 'end'"):
+        loop.replace(end=N)
+    assert repr(Load(X, (ZERO,))) == (
+        "Load(array=Array(name='x', dtype='float64', rank=1), "
+        "index=(Const(value=0, dtype='int64'),))"
+    )
 
 
 def test_numbers_are_the_same_if_they_are_written_alike():

@@ -8,7 +8,6 @@ import signal
 import sys
 import threading
 import weakref
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -555,8 +554,8 @@ def test_no_vectors_are_made_of_loops_that_hardly_ever_run(rng, value, rare):
     source, x = FAILING.format(value=value), rng.normal(size=7)
     types = types_of(x, np.zeros(1))
     function = loops(source, types)
-    body = [replace(each, rare=rare) if isinstance(each, If) else each for each in function.body]
-    function = replace(function, body=tuple(body))
+    body = [each.replace(rare=rare) if isinstance(each, If) else each for each in function.body]
+    function = function.replace(body=tuple(body))
     text = translated(function, types, {}).text
     (off,) = (line.split()[0] for line in text.split("\n") if "llvm.loop.vectorize.enable" in line)
     hinted = [line for line in text.split("\n") if "= distinct" in line and f", {off}" in line]

@@ -1,7 +1,6 @@
 """Scans that run by turns with what is computed from their traces."""
 
 import itertools
-from dataclasses import replace
 
 import numpy as np
 import pytensor.tensor as pt
@@ -177,11 +176,11 @@ def test_steps_and_blocks_that_read_the_trace(read, start, length, rng):
     function = parsed(STEPS_AND_SUM.format(read=read, start=start), [("float64", 1)], {})
     names = itertools.count()
     body = [
-        replace(each, is_scan=True) if isinstance(each, For) and each.step == 1 else each
+        each.replace(is_scan=True) if isinstance(each, For) and each.step == 1 else each
         for each in function.body
     ]
     made = in_strips(body, function.results, lambda start: f"{start}{next(names)}_")
-    source = printed(replace(function, body=tuple(made)))
+    source = printed(function.replace(body=tuple(made)))
     assert (STRIPS in source) == (length is not None)
     assert f"np.empty(({length or 'n0'},)" in source
     found, wanted = {"np": np}, {"np": np}
