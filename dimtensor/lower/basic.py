@@ -36,6 +36,7 @@ from dimtensor.lower.layout.preferences import (
 )
 from dimtensor.ops import special
 from dimtensor.ops.along import RunningProduct, largest, smallest
+from dimtensor.ops.nodes import elementwise
 from dimtensor.ops.ufuncs import UFUNCS
 
 
@@ -218,7 +219,7 @@ def elemwise(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variabl
         return _integer_quotient(node, *operands), axes
     if kind in "iu" and row.name == "power":
         return _integer_power(ctx, node, *operands), axes
-    return positional_function(row.name)(*operands), axes
+    return elementwise(positional_function(row.name), *operands), axes
 
 
 @prefers("elemwise")

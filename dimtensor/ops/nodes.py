@@ -1,8 +1,9 @@
-"""Selections, broadcasts and reshapes whose types are worked out here.
+"""Elementwise operations, selections, broadcasts and reshapes whose types are worked out here.
 
 PyTensor works out lengths by rewriting the graph that computes them, and by a function that first
 imports PyTensor's sparse arrays, and SciPy's with them: 0.13 s of each process that compiles
-something. Most lengths are numbers or those of inputs, and need neither.
+something. Most lengths are numbers or those of inputs, and need neither. For the dtype of an
+elementwise result it makes a node of scalars, each time: three quarters of what the node takes.
 """
 
 from __future__ import annotations
@@ -14,14 +15,42 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.scalar import ScalarConstant, ScalarType, int64
 from pytensor.tensor.basic import Alloc
+from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.shape import Reshape, Shape, Shape_i, SpecifyShape
 from pytensor.tensor.subtensor import Subtensor, flatten_index_variables
 from pytensor.tensor.type import TensorType, integer_dtypes
 from pytensor.tensor.type_other import NoneConst
+from pytensor.tensor.variable import TensorVariable
+
+from dimtensor.caches import bounded
 
 
 class _Unknown(Exception):
     """PyTensor has to find out."""
+
+
+def elementwise(op: Any, *operands: Variable) -> Variable:
+    """An elementwise operation of one result, as ``op(*operands)`` makes it.
+
+    Examples
+    --------
+    >>> import pytensor.tensor as pt
+    >>> elementwise(pt.add, pt.tensor(shape=(3, 1), dtype="int8"), pt.dmatrix()).type
+    TensorType(float64, shape=(3, None))
+    """
+    known = _type_of_result(op, *[x.type for x in operands]) if type(op) is Elemwise else None
+    if known is None:
+        return op(*operands)
+    return Apply(op, list(operands), [TensorVariable(known, None)]).outputs[0]
+
+
+@bounded(4096)
+def _type_of_result(op: Elemwise, *types: Any) -> TensorType | None:
+    """The type of the one result of operands that need no axes to be added, or None."""
+    if any(not isinstance(x, TensorType) or x.ndim != types[0].ndim for x in types):
+        return None
+    results = op.make_node(*[x() for x in types]).outputs
+    return results[0].type if len(results) == 1 else None
 
 
 def selected(x: Variable, entries: Sequence[Any]) -> Variable:

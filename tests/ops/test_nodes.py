@@ -10,7 +10,7 @@ from pytensor.tensor.basic import Alloc
 from pytensor.tensor.subtensor import Subtensor
 
 from dimtensor.ops.interpret import Interpreter
-from dimtensor.ops.nodes import alloc, of_length_one, reshaped, selected
+from dimtensor.ops.nodes import alloc, elementwise, of_length_one, reshaped, selected
 
 n, m = pt.lscalar("n"), pt.scalar("m", dtype="int32")
 x = pt.tensor("x", shape=(7, None), dtype="float64")
@@ -20,6 +20,39 @@ VALUES = {n: np.array(3), m: np.array(1, "int32"), x: np.arange(14.0).reshape(7,
 def value(variable):
     given = [v for v in graph_inputs([variable]) if v in VALUES]
     return Interpreter(given, [variable])(*(VALUES[v] for v in given))[0]
+
+
+OPERANDS = [
+    (pt.add, x, x),
+    (pt.add, pt.tensor(shape=(3, 1), dtype="int8"), pt.tensor(shape=(None, 4), dtype="float32")),
+    (pt.add, pt.dscalar(), pt.tensor(dtype="uint8", shape=()), pt.tensor(dtype="bool", shape=())),
+    (pt.mul, pt.dvector(), x),  # of which axes are missing
+    (pt.switch, pt.bvector(), pt.constant([1, 2]), pt.dvector()),
+    (pt.true_div, pt.lscalar(), pt.lscalar()),
+    (pt.invert, pt.tensor(shape=(None,), dtype="bool")),
+    (pt.exp, pt.tensor(shape=(2,), dtype="complex64")),
+    (pt.maximum, pt.tensor(shape=(1, None), dtype="int64"), pt.tensor(shape=(1, 0), dtype="int8")),
+    (pt.clip, pt.dvector(), pt.dvector(), pt.dvector()),
+    (pt.zeros_like, pt.dmatrix()),  # a function
+]
+
+
+@pytest.mark.parametrize(
+    ("op", "operands"), [(op, rest) for op, *rest in OPERANDS], ids=range(len(OPERANDS))
+)
+def test_elementwise_operations_are_those_of_pytensor(op, operands):
+    for _ in range(2):  # when its types are known, too
+        ours, theirs = elementwise(op, *operands), op(*operands)
+        assert ours.type == theirs.type
+        assert ours.owner.op == theirs.owner.op
+        assert [v.type for v in ours.owner.inputs] == [v.type for v in theirs.owner.inputs]
+        assert ours.owner.outputs == [ours]
+
+
+def test_elementwise_operations_of_lengths_that_do_not_fit_are_refused():
+    three, four = pt.tensor(shape=(3,), dtype="float64"), pt.tensor(shape=(4,), dtype="float64")
+    with pytest.raises(ValueError, match="Incompatible Elemwise input shapes"):
+        elementwise(pt.add, three, four)
 
 
 SELECTIONS = [

@@ -18,7 +18,7 @@ from pytensor.graph.null_type import NullType
 from pytensor.tensor.elemwise import DimShuffle
 from pytensor.tensor.type import TensorType
 
-from dimtensor.ops.nodes import of_length_one
+from dimtensor.ops.nodes import elementwise, of_length_one
 
 USED, MOSTLY, SPARSE = range(3)
 
@@ -83,12 +83,12 @@ def times(t: Variable, factor: Variable) -> Variable:
         return factor
     if is_constant(factor, 1):
         return t
-    return pt.mul(t, factor)
+    return elementwise(pt.mul, t, factor)
 
 
 def masked(value: Variable, mask: Variable | None) -> Variable:
     """Zero where the mask is false."""
-    return value if mask is None else pt.switch(mask, value, number(0, value))
+    return value if mask is None else elementwise(pt.switch, mask, value, number(0, value))
 
 
 def both(one: Variable | None, other: Variable | None) -> Variable | None:
@@ -176,7 +176,7 @@ def _any(masks: list[Any]) -> Variable:
 
 def total(values: Sequence[Variable]) -> Variable:
     """The sum of variables, at least one."""
-    return values[0] if len(values) == 1 else pt.add(*values)
+    return values[0] if len(values) == 1 else elementwise(pt.add, *values)
 
 
 def shuffled(value: Variable, order: Sequence[Any]) -> Variable:

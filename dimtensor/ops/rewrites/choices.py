@@ -11,6 +11,7 @@ from pytensor.scalar.basic import AND, OR, Invert, Switch
 from pytensor.tensor.elemwise import Elemwise
 
 from dimtensor.ops.facts import facts_of
+from dimtensor.ops.nodes import elementwise
 from dimtensor.ops.rewrites.table import rule, scalar_op
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def choice_in_its_own_arm(node: Apply, rw: Rewriting) -> Variable | None:
     ]
     if all(a is b for a, b in zip(new, arms, strict=True)):
         return None
-    return pt.switch(condition, *new)
+    return elementwise(pt.switch, condition, *new)
 
 
 def _implied(condition: Variable, value: bool) -> dict[Variable, bool]:
@@ -127,7 +128,7 @@ def _settled(arm: Variable, known: dict[Variable, bool]) -> Variable:
                     return seen[v]
         new = [settled(x) for x in inputs]
         if any(a is not b for a, b in zip(new, inputs, strict=True)):
-            made = node.op(*new)
+            made = elementwise(node.op, *new)
             if made.type.dtype == v.type.dtype:
                 seen[v] = made
         return seen[v]

@@ -38,6 +38,7 @@ from dimtensor.ops.derivatives.order import is_differentiated_again
 from dimtensor.ops.derivatives.rules import FlowRules, declare_flow_rules
 from dimtensor.ops.derivatives.scalars.poles import may_be_infinite
 from dimtensor.ops.graphs import cotangent_of, note_cotangent
+from dimtensor.ops.nodes import elementwise
 from dimtensor.ops.special import vanishing
 from dimtensor.upstream.pytensor import batch_derivatives
 
@@ -173,7 +174,7 @@ def _where_used(node: Any, at: int, noted: int, value: Variable, t: Variable) ->
     partial = _PARTIALS[type(node.op.scalar_op)](xs, node.op(*xs))[at]
     assert partial is not None  # the value has been taken of it
     none = of_dtype(vanishing(c, partial.times(t)), value)
-    return pt.switch(pt.neq(c, number(0, c)), value, none)
+    return elementwise(pt.switch, elementwise(pt.neq, c, number(0, c)), value, none)
 
 
 def _note_factor(product: Variable, cotangent: Variable) -> None:
@@ -203,14 +204,15 @@ def _guarded(partial: Partial, t: Variable) -> Variable:
     has elsewhere. Only what the partial is computed from has no influence where it is zero.
     """
     product, slope = partial.times(t), partial.times(number(1, t))
-    return pt.switch(pt.neq(t, 0), product, of_dtype(vanishing(t, slope), product))
+    used = elementwise(pt.neq, t, number(0, t))
+    return elementwise(pt.switch, used, product, of_dtype(vanishing(t, slope), product))
 
 
 def unused_times(t: Variable, factor: Variable, infinite: bool) -> Variable:
     """A derivative, of which elements may be zero for want of a use, times what may be infinite."""
     if infinite:
-        return _guarded(Partial(lambda t: pt.mul(t, factor)), t)
-    product = pt.mul(t, factor)
+        return _guarded(Partial(lambda t: elementwise(pt.mul, t, factor)), t)
+    product = elementwise(pt.mul, t, factor)
     _note_factor(product, t)
     return product
 
@@ -240,7 +242,7 @@ def push_elementwise(node: Any, tangents: Sequence[Flow | None]) -> Flow | None:
     chosen = [(term, mask) for term, mask in terms if mask is not None]
     values = [total(plain)] if plain else []
     if len(chosen) == 2 and _opposite(chosen[0][1], chosen[1][1]):
-        values.append(pt.switch(chosen[0][1], chosen[0][0], chosen[1][0]))
+        values.append(elementwise(pt.switch, chosen[0][1], chosen[0][0], chosen[1][0]))
     else:
         values += [masked(term, mask) for term, mask in chosen]
     return Flow(total(values), None, sparse)

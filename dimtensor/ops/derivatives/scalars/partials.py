@@ -27,6 +27,7 @@ from dimtensor.ops.derivatives.flow import both, number, times
 from dimtensor.ops.derivatives.order import is_differentiated_again
 from dimtensor.ops.derivatives.scalars.elementwise import STEPS, Partial, partials, same
 from dimtensor.ops.derivatives.scalars.poles import constant_of
+from dimtensor.ops.nodes import elementwise
 
 Found = Sequence[Partial | None]
 
@@ -36,7 +37,7 @@ def _by(factor: Callable[[], Variable]) -> Callable[[Variable], Variable]:
 
 
 def _over(t: Variable, divisor: Variable) -> Variable:
-    return pt.true_div(t, divisor)
+    return elementwise(pt.true_div, t, divisor)
 
 
 def _doubled(t: Variable, factor: float = 2.0) -> Variable:
@@ -58,7 +59,7 @@ def _doubled(t: Variable, factor: float = 2.0) -> Variable:
 def _multiple(t: Variable, factor: float) -> Variable:
     if factor == -1:
         return pt.neg(t)
-    return t if factor == 1 else pt.mul(t, number(factor, t))
+    return t if factor == 1 else elementwise(pt.mul, t, number(factor, t))
 
 
 @partials(ps.Add)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -24,6 +23,7 @@ from pytensor.tensor.elemwise import DimShuffle, Elemwise
 
 from dimtensor.graph.dtypes import is_float
 from dimtensor.ops.loop.node import ScanGraph
+from dimtensor.ops.nodes import elementwise
 
 # 0: the same in every step; 1: of the step's elements; then by how far it is from the states
 _FIXED, _OF_ELEMENTS = 0, 1
@@ -192,7 +192,7 @@ def _terms(
         factors = [v for v in node.inputs if not _is_minus_one(v)]
         if 0 < len(factors) < len(node.inputs):
             sign *= (-1) ** (len(node.inputs) - len(factors))
-            return [(sign, factors[0] if len(factors) == 1 else pt.mul(*factors))]
+            return [(sign, factors[0] if len(factors) == 1 else elementwise(pt.mul, *factors))]
     return [(sign, variable)]
 
 
@@ -217,7 +217,7 @@ def _sum(
         return None
     terms = factored
     sign, total = _in_turn([(_rank(term, ranks), (sign, term)) for sign, term in terms], _added)
-    total = -total if sign < 0 else total
+    total = elementwise(pt.neg, total) if sign < 0 else total
     return total if total.type == top.type else None
 
 
@@ -242,7 +242,7 @@ def _factored(
         if not others or _rank(last, ranks) <= _OF_ELEMENTS or last.type != term.type:
             kept.append((-sign if negative else sign, term))
             continue
-        coefficient = _in_turn([(_rank(v, ranks), v) for v in others], operator.mul)
+        coefficient = _in_turn([(_rank(v, ranks), v) for v in others], _times)
         groups.setdefault(last, []).append((sign, coefficient))
     for last, coefficients in groups.items():
         if len(coefficients) == 1:
@@ -251,8 +251,8 @@ def _factored(
             ranked = [(_rank(v, ranks), (sign, v)) for sign, v in coefficients]
             sign, total = _in_turn(ranked, _added)
         if sign < 0 and _rank(total, ranks) == _FIXED:
-            sign, total = 1, -total
-        kept.append((sign, total * last))
+            sign, total = 1, elementwise(pt.neg, total)
+        kept.append((sign, _times(total, last)))
     return kept
 
 
@@ -260,8 +260,12 @@ def _added(one: tuple[int, Variable], two: tuple[int, Variable]) -> tuple[int, V
     """Combine two terms, the later one second. LLVM makes an FMA of a product on the left."""
     (sign, first), (other, second) = one, two
     if sign == other:
-        return sign, second + first
-    return (1, first - second) if sign > 0 else (1, second - first)
+        return sign, elementwise(pt.add, second, first)
+    return 1, elementwise(pt.sub, *((first, second) if sign > 0 else (second, first)))
+
+
+def _times(one: Variable, two: Variable) -> Variable:
+    return elementwise(pt.mul, one, two)
 
 
 def _in_turn(items: Sequence[tuple[int, Any]], combine: Callable[[Any, Any], Any]) -> Any:
@@ -322,6 +326,6 @@ def _product(
         return None
     factors.sort(key=lambda v: _rank(v, ranks))
     if negative:
-        factors[0] = -factors[0]
-    product = _in_turn([(_rank(v, ranks), v) for v in factors], operator.mul)
+        factors[0] = elementwise(pt.neg, factors[0])
+    product = _in_turn([(_rank(v, ranks), v) for v in factors], _times)
     return product if product.type == top.type else None
