@@ -18,6 +18,7 @@ from pytensor.graph.traversal import graph_inputs
 from pytensor.raise_op import CheckAndRaise
 
 from dimtensor.graph import Node
+from dimtensor.ops.graphs import tag_of
 
 
 def named_variable(name: str | None, dtype: str, shape: tuple[int | None, ...]) -> Variable:
@@ -38,13 +39,12 @@ remembering: ContextVar[bool] = ContextVar("remembering", default=False)
 
 def remember(variable: Variable, node: Node) -> None:
     """Remember on a variable, and on copies of it, the first node that it is the value of."""
-    if not hasattr(variable.tag, "made_for"):
-        variable.tag.made_for = node
+    tag_of(variable).setdefault("made_for", node)
 
 
 def made_for(variable: Variable) -> Node | None:
     """The node that a variable is the value of, if that is remembered."""
-    return getattr(variable.tag, "made_for", None)
+    return tag_of(variable).get("made_for")
 
 
 class Remembered(Feature):

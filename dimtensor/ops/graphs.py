@@ -21,6 +21,41 @@ _COTANGENT = "dimtensor_cotangent"  # in the tag of a product: the position of t
 _COTANGENTS = "dimtensor_cotangents"  # of a frozen graph: the products of it that have the note
 
 
+def tag_of(x: Variable | Apply) -> dict[str, Any]:
+    """What is noted on a variable or a node, by name.
+
+    PyTensor's tags call a function in Python for each look at one of their attributes.
+    """
+    found: dict[str, Any] = object.__getattribute__(x.tag, "__dict__")
+    return found
+
+
+def with_inputs(node: Apply, inputs: list[Variable]) -> Apply:
+    """A node of the same operation of other inputs, with the notes on the node and its outputs.
+
+    Where types are the same this takes half as long as PyTensor's ``clone_with_new_inputs``.
+
+    Examples
+    --------
+    >>> import pytensor.tensor as pt
+    >>> x, y = pt.dvectors("x", "y")
+    >>> with_inputs(pt.exp(x).owner, [y]).inputs
+    [y]
+    """
+    pairs = zip(inputs, node.inputs, strict=True)
+    if not all(new.type is old.type or new.type == old.type for new, old in pairs):
+        made = node.clone_with_new_inputs(inputs)
+        for old, new in zip(node.outputs, made.outputs, strict=True):
+            pass_on(old, new)
+        return made
+    outputs = [type(old)(old.type, None, None, old.name) for old in node.outputs]
+    made = Apply(node.op, inputs, outputs)
+    tag_of(made).update(tag_of(node))
+    for old, new in zip(node.outputs, outputs, strict=True):
+        tag_of(new).update(tag_of(old))
+    return made
+
+
 def inputs_of(variable: Variable) -> list[Variable]:
     """Direct inputs of a variable's node; none for a root of the graph."""
     return [] if variable.owner is None else variable.owner.inputs
@@ -113,7 +148,7 @@ def shared(outputs: Sequence[Variable]) -> list[Variable]:
         made = known.get(key)
         if made is None or any(a.type != b.type for a, b in zip(made, node.outputs, strict=True)):
             changed = any(new is not old for new, old in zip(inputs, node.inputs, strict=True))
-            made = node.clone_with_new_inputs(inputs).outputs if changed else node.outputs
+            made = with_inputs(node, inputs).outputs if changed else node.outputs
             known[key] = made
         for old, new in zip(node.outputs, made, strict=True):
             if old is not new:
@@ -204,9 +239,7 @@ def replaced(outputs: Sequence[Variable], replace: Mapping[Variable, Variable]) 
         if all(new is old for new, old in zip(inputs, node.inputs, strict=True)):
             made = node.outputs
         else:
-            made = node.clone_with_new_inputs(inputs).outputs
-            for old, new in zip(node.outputs, made, strict=True):
-                pass_on(old, new)
+            made = with_inputs(node, inputs).outputs
         for old, new in zip(node.outputs, made, strict=True):
             found.setdefault(old, new)
     return [found[v] for v in outputs]
@@ -218,12 +251,12 @@ def cotangent_of(product: Variable) -> int | None:
     Where it is zero, the other operands have no influence on the product, whatever that is
     multiplied by in turn: an infinity, in reverse mode over reverse mode.
     """
-    return getattr(product.tag, _COTANGENT, None)
+    return tag_of(product).get(_COTANGENT)
 
 
 def note_cotangent(product: Variable, at: int) -> None:
     """Note on a product which operand is such a cotangent."""
-    setattr(product.tag, _COTANGENT, at)
+    tag_of(product)[_COTANGENT] = at
 
 
 def pass_on(old: Variable, new: Variable) -> None:

@@ -15,6 +15,7 @@ from pytensor.graph.features import Feature
 from dimtensor.dims import Dims
 from dimtensor.graph import Node
 from dimtensor.graph.lines import Line
+from dimtensor.ops.graphs import tag_of
 
 _NAME = "dimtensor_note"
 
@@ -39,7 +40,7 @@ class Note(NamedTuple):
 
 def note_of(variable: Any) -> Note | None:
     """The note on a variable."""
-    return getattr(variable.tag, _NAME, None)
+    return tag_of(variable).get(_NAME)
 
 
 def write_note(variable: Variable, node: Node, axes: Dims) -> None:
@@ -57,7 +58,7 @@ def write_note(variable: Variable, node: Node, axes: Dims) -> None:
 
 def _write(variable: Variable, note: Note) -> None:
     if note_of(variable) is None and not hasattr(variable, "data"):  # constants are shared
-        setattr(variable.tag, _NAME, note)
+        tag_of(variable)[_NAME] = note
 
 
 class KeepNotes(Feature):

@@ -7,7 +7,7 @@ from pytensor.graph.fg import FunctionGraph
 from pytensor.tensor.elemwise import CAReduce
 from pytensor.tensor.subtensor import Subtensor
 
-from dimtensor.ops.graphs import identities, nodes_of
+from dimtensor.ops.graphs import cotangent_of, identities, nodes_of, note_cotangent, with_inputs
 
 
 def test_what_computes_the_same_where_some_inputs_are_taken_for_others(monkeypatch):
@@ -45,3 +45,25 @@ def test_nodes_of_some_kinds_come_in_order():
     }
     assert nodes_of(FunctionGraph([x], [pt.exp(x).sum()], clone=False), Subtensor) == []
     assert len(nodes_of(FunctionGraph([x], [pt.exp(x).sum()], clone=False), CAReduce)) == 1
+
+
+@pytest.mark.parametrize("shape", [(None,), (3,)], ids=str)
+def test_a_node_of_other_inputs_has_the_names_and_notes_of_the_node(shape):
+    x, y = pt.dvector("x"), pt.dvector("y")
+    node = (x * y).owner
+    node.outputs[0].name = "product"
+    node.tag.of_node = "kept"
+    note_cotangent(node.outputs[0], 1)
+    other = pt.tensor("z", shape=shape, dtype="float64")
+    made = with_inputs(node, [other, y])
+    assert made.op == node.op
+    assert made.inputs[1] is y
+    assert made.inputs[0] is other or made.inputs[0].owner.inputs[0] is other
+    assert made.outputs[0].owner is made
+    assert cotangent_of(made.outputs[0]) == 1
+    if other.type == x.type:
+        assert made.outputs[0].name == "product"
+    assert made.tag.of_node == "kept"
+    made.outputs[0].tag.own = 1
+    assert not hasattr(node.outputs[0].tag, "own")
+    assert node.inputs[0] is x

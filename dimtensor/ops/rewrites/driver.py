@@ -12,7 +12,7 @@ from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.shape import Shape_i
 from pytensor.tensor.type import TensorType
 
-from dimtensor.ops.graphs import computation, set_outputs
+from dimtensor.ops.graphs import computation, set_outputs, with_inputs
 from dimtensor.ops.rewrites.constants import folded
 from dimtensor.ops.rewrites.lengths import source_of_length
 from dimtensor.ops.rewrites.table import RULES, Rule, by_operation, operation
@@ -158,7 +158,7 @@ class Rewriting:
         known = self._nodes.get(key)
         if known is None:
             if any(new is not old for new, old in zip(inputs, node.inputs, strict=True)):
-                node = node.clone_with_new_inputs(inputs)
+                node = with_inputs(node, inputs)
                 key = computation(node.op, node.inputs)
             known = self._nodes.setdefault(key, node)
         return known

@@ -18,6 +18,7 @@ from pytensor.graph.op import HasMultipleInnerGraph
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 
 from dimtensor.graph.dtypes import is_float
+from dimtensor.ops.graphs import tag_of
 from dimtensor.ops.special import Vanishing
 from dimtensor.traversal import reached
 
@@ -84,12 +85,12 @@ def may_become_infinite(cotangent: Variable) -> bool:
 
 def is_marked(variable: Variable) -> bool:
     """Whether a variable stands for what may be infinite."""
-    return getattr(variable.tag, _MARK, False)
+    return tag_of(variable).get(_MARK, False)
 
 
 def mark_infinite(variable: Variable) -> None:
     """Note on the input of an inner graph that what it stands for may be infinite."""
-    setattr(variable.tag, _MARK, True)
+    tag_of(variable)[_MARK] = True
 
 
 def stand_ins(inner: Sequence[Variable], values: Sequence[Variable]) -> list[Variable]:
