@@ -43,7 +43,7 @@ from dimtensor.kernels.native.values import ArgumentType, NotLoadable, OutOfScop
 from dimtensor.kernels.plan.axis_lengths import Axis
 from dimtensor.kernels.plan.plan import Plan
 from dimtensor.lower.border import Remembered, remembering
-from dimtensor.ops.loop.rewrites.driver import KEEP_INNER, rewrite_loops
+from dimtensor.ops.loop.rewrites.driver import KEEP_INNER, Settled, rewrite_loops
 from dimtensor.ops.loop.rewrites.fission import split_known_states
 from dimtensor.ops.rewrites import rewrite
 from dimtensor.ops.rewrites.batched import with_core_shapes
@@ -169,13 +169,14 @@ def rewrite_with_loops(
     graph: FunctionGraph, allow: Collection[str] = (), given: Sequence[Variable] | None = None
 ) -> None:
     """Rewrite a graph and its loops in place; `given` are inputs that are not known before."""
-    if rewrite_loops(graph, _rewrite, allow):
+    settled: Settled = {}
+    if rewrite_loops(graph, _rewrite, allow, settled):
         if given is not None and split_known_states(graph, given):
-            rewrite_loops(graph, _rewrite, allow)
+            rewrite_loops(graph, _rewrite, allow, settled)
         _rewrite(graph)
-        rewrite_loops(graph, _rewrite, allow)
+        rewrite_loops(graph, _rewrite, allow, settled)
         if absorb_sums(graph):
-            rewrite_loops(graph, _rewrite, allow)
+            rewrite_loops(graph, _rewrite, allow, settled)
     else:
         _rewrite(graph)
 

@@ -121,20 +121,21 @@ def compile_positional(
     from dimtensor.backends.jax.steps import for_xla, into_steps
     from dimtensor.kernels.graph.once import split_once
     from dimtensor.kernels.graph.sums import factor_sums
-    from dimtensor.ops.loop.rewrites.driver import rewrite_loops
+    from dimtensor.ops.loop.rewrites.driver import Settled, rewrite_loops
     from dimtensor.ops.notes import keep_notes
 
     _dispatch()
     shared = _shared_variables(outputs, set(inputs))
     graph = FunctionGraph([*inputs, *shared], list(outputs), clone=True)
     keep_notes(graph, graph.outputs)
-    rewrite_loops(graph, _rewrite, allow)
+    settled: Settled = {}
+    rewrite_loops(graph, _rewrite, allow, settled)
     _rewrite(graph)
     factor_sums(graph)
     _rewrite(graph)
-    rewrite_loops(graph, _rewrite, allow)
+    rewrite_loops(graph, _rewrite, allow, settled)
     if into_steps(graph):
-        rewrite_loops(graph, _rewrite, allow)
+        rewrite_loops(graph, _rewrite, allow, settled)
     for_xla(graph)
     split = None
     if static and not shared and given is not None:

@@ -45,6 +45,11 @@ class Trace:
     is_open: bool = False
 
 
+def has_steps(n_steps: Variable) -> bool:
+    """Whether a number of steps is known, and not 0."""
+    return isinstance(n_steps, Constant) and int(n_steps.data) > 0
+
+
 class ScanGraph:
     """The parts of a `Scan` node, its body as an ordinary graph.
 
@@ -85,7 +90,7 @@ class ScanGraph:
     @property
     def runs(self) -> bool:
         """Whether the loop is known to make a step."""
-        return isinstance(self.n_steps, Constant) and int(self.n_steps.data) > 0 and self.go is None
+        return self.go is None and has_steps(self.n_steps)
 
     @property
     def inner(self) -> list[Variable]:

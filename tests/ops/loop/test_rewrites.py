@@ -13,7 +13,9 @@ from pytensor.raise_op import Assert
 from dimtensor.ops.interpret import Interpreter
 from dimtensor.ops.loop import scan, while_loop
 from dimtensor.ops.loop.node import ScanGraph
+from dimtensor.ops.loop.rewrites import driver
 from dimtensor.ops.loop.rewrites.driver import _join_inputs, rewrite_loops
+from dimtensor.ops.loop.rewrites.hoisting import hoist
 from tests.ops.loop.runs import assert_close, evaluate, loops_of, rewritten
 
 x, v = pt.dvector("x"), pt.dvector("v")
@@ -249,6 +251,56 @@ def test_loops_that_stop_share_their_steps():
     forward, back = left([s, a], [result.states[0], result.n_done, gradient], 0.5, 1.3)
     assert counts(forward) == (1, 0, 1, 1)
     assert back.stops
+
+
+def test_what_leaves_a_body_twice_is_one_outside():
+    result = scan(lambda st, e: ([st[0] * pt.exp(a) + e[0]], []), [s], [x])
+    graph = pytensor.graph.fg.FunctionGraph([s, a, x], list(result.states), clone=False)
+    parts = ScanGraph(graph.outputs[0].owner)
+    parts.traces = []
+    (outside,) = [part.variable for part in parts.captured]
+    again = [pt.exp(outside + 1.0) * pt.exp(outside + 1.0) + pt.sin(outside) for _ in range(2)]
+    parts.set_outputs([parts.states[0].following * again[0] + again[1]])
+    assert hoist(parts)
+    assert len([part for part in parts.captured if part.variable is not outside]) == 1
+    made = parts.build()
+    graph.replace(graph.outputs[0], made[graph.outputs[0]], import_missing=True)
+    (found,) = Interpreter(graph.inputs, graph.outputs)(np.asarray(0.5), np.asarray(0.2), X)
+    factor = np.exp(0.2)
+    extra = np.exp(factor + 1.0) ** 2 + np.sin(factor)
+    wanted = 0.5
+    for element in X:
+        wanted = (wanted * factor + element) * extra + extra
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
+def test_loops_that_are_as_they_were_are_passed_over(monkeypatch):
+    looked_at = []
+    look = driver._rewrite_scan
+    monkeypatch.setattr(
+        driver, "_rewrite_scan", lambda graph, *rest: looked_at.append(1) or look(graph, *rest)
+    )
+    result = scan(lambda st, e: ([st[0] * a + e[0]], [st[0] * st[0]]), [s], [x])
+    outputs = [result.states[0], result.traces[0] + 1.0]
+    graph = pytensor.graph.fg.FunctionGraph([s, a, x], outputs, clone=True)
+    settled = {}
+    rewrite_loops(graph, settled=settled)
+    assert looked_at
+    looked_at.clear()
+    rewrite_loops(graph, settled=settled)
+    assert not looked_at
+    # nobody reads the trace any more
+    graph.remove_output(1)
+    rewrite_loops(graph, settled=settled)
+    assert looked_at
+    (op,) = loops_of(graph)
+    assert counts(op) == (1, 1, 0, 1)
+    looked_at.clear()
+    # the state does not change any more
+    (node,) = [node for node in graph.apply_nodes if node.op is op]
+    graph.change_node_input(node, 1, pt.constant(0.0), check=False, import_missing=True)
+    rewrite_loops(graph, settled=settled)
+    assert looked_at
 
 
 def test_a_graph_without_loops_is_left_alone():

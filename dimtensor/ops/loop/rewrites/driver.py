@@ -15,7 +15,7 @@ from pytensor.tensor.subtensor import Subtensor, get_idx_list
 from dimtensor.ops.graphs import freeze, identities, nodes_of, replace_variables
 from dimtensor.ops.loop.capture import is_lengths
 from dimtensor.ops.loop.conditional import Conditional
-from dimtensor.ops.loop.node import Given, ScanGraph
+from dimtensor.ops.loop.node import Given, ScanGraph, has_steps
 from dimtensor.ops.loop.op import Loop, Scan
 from dimtensor.ops.loop.rewrites.fusion import fuse, share_steps
 from dimtensor.ops.loop.rewrites.hoisting import hoist, vectorise
@@ -31,12 +31,15 @@ ASKED_FOR = (REASSOCIATE,)
 # what those ask for who keep traces of loops in steps side by side
 KEEP_INNER = "inner traces"
 _WITH_BODIES = (Scan, Loop, Conditional)
+# scans that nothing is to be done about, each with what that was found by
+Settled = dict[Apply, Hashable]
 
 
 def rewrite_loops(
     graph: FunctionGraph,
     rewrite_body: Callable[[FunctionGraph], Any] | None = None,
     allow: Collection[str] = (),
+    settled: Settled | None = None,
 ) -> bool:
     """Make the loops of a graph smaller, fewer or none.
 
@@ -51,6 +54,8 @@ def rewrite_loops(
         With "reassociate", the sums and products of a step are computed in an order in which little
         waits for the state. Those of the steps of derivatives always are. With "inner traces",
         loops in steps that a gradient would run again are traced.
+    settled : dict, optional
+        Of an earlier call for the same graph: loops that are as they were then are passed over.
 
     Returns
     -------
@@ -73,6 +78,8 @@ def rewrite_loops(
         return False
     if rewrite_body is None:
         rewrite_body = rewrite_inner
+    if settled is None:
+        settled = {}
     MergeOptimizer().rewrite(graph)
     while share_steps(graph):
         pass
@@ -84,7 +91,13 @@ def rewrite_loops(
         changed |= fuse(graph)
         for node in _loops(graph):
             if node in graph.apply_nodes and isinstance(node.op, Scan):
-                changed |= _rewrite_scan(graph, node, rewrite_body, allow)
+                around = _surroundings(graph, node)
+                if settled.get(node) == around:
+                    continue
+                if _rewrite_scan(graph, node, rewrite_body, allow):
+                    changed = True
+                else:
+                    settled[node] = around
             elif node in graph.apply_nodes and isinstance(node.op, Conditional):
                 changed |= _rewrite_conditional(graph, node, rewrite_body, allow)
             elif node in graph.apply_nodes:
@@ -101,6 +114,11 @@ def rewrite_inner(graph: FunctionGraph) -> None:
 
 def _loops(graph: FunctionGraph) -> list[Apply]:
     return nodes_of(graph, *_WITH_BODIES)
+
+
+def _surroundings(graph: FunctionGraph, node: Apply) -> Hashable:
+    """What rewrites of a scan go by beside its own operation: what it is given, and its readers."""
+    return tuple(node.inputs), tuple(tuple(graph.clients.get(out, ())) for out in node.outputs)
 
 
 def _rewrite_scan(
@@ -146,9 +164,10 @@ def _rewrite_parts(
 def _rewrite_graph(
     graph: FunctionGraph, rewrite_body: Callable[[FunctionGraph], Any], allow: Collection[str]
 ) -> None:
-    rewrite_loops(graph, rewrite_body, allow)
+    settled: Settled = {}
+    rewrite_loops(graph, rewrite_body, allow, settled)
     rewrite_body(graph)
-    rewrite_loops(graph, rewrite_body, allow)
+    rewrite_loops(graph, rewrite_body, allow, settled)
 
 
 def _rewrite_loop(
@@ -371,18 +390,21 @@ def _use_final_states(graph: FunctionGraph) -> bool:
     """The last element of a trace of what a state becomes is the final state."""
     replace = {}
     for node in _loops(graph):
-        if not isinstance(node.op, Scan) or node.op.stops:
+        op = node.op
+        if not isinstance(op, Scan) or op.stops:
             continue
-        parts = ScanGraph(node)
-        if not parts.runs:
+        n_steps = node.inputs[0]
+        if not has_steps(n_steps):
             continue
-        final = {state.following: state.outputs[0] for state in parts.states}
-        last = 0 if parts.reverse else -1
-        for trace in parts.traces:
-            if trace.element in final:
-                for client, _ in graph.clients[trace.outputs[0]]:
-                    if _looks_up(client, trace.outputs[0], last, parts.n_steps):
-                        replace[client.outputs[0]] = final[trace.element]
+        last = 0 if op.reverse else -1
+        results = op.split_outputs(node.outputs)
+        following, elements = op.body.outputs[: op.n_states], op.body.outputs[op.n_states :]
+        final = dict(zip(following, results.states, strict=True))
+        for trace, element in zip(results.traces, elements, strict=True):
+            if element in final:
+                for client, _ in graph.clients[trace]:
+                    if _looks_up(client, trace, last, n_steps):
+                        replace[client.outputs[0]] = final[element]
     replace_variables(graph, replace)
     return bool(replace)
 

@@ -12,7 +12,7 @@ from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.type import TensorType
 
 from dimtensor.ops.batching import over_batch
-from dimtensor.ops.graphs import inputs_of, replaced
+from dimtensor.ops.graphs import identities, inputs_of, replaced
 from dimtensor.ops.loop.node import Given, ScanGraph
 from dimtensor.traversal import reached
 
@@ -52,10 +52,13 @@ def hoist(parts: ScanGraph) -> bool:
     ]
     if not leaving:
         return False
-    outside = replaced(leaving, {part.variable: part.outside for part in parts.captured})
-    stand_ins = {v: v.type() for v in leaving}
-    parts.substitute(dict(stand_ins))
-    parts.captured += [Given(x, stand_ins[v]) for v, x in zip(leaving, outside, strict=True)]
+    keys = identities(leaving)
+    first = dict(zip(reversed(keys), reversed(leaving), strict=True))
+    computed = list(first.values())
+    outside = replaced(computed, {part.variable: part.outside for part in parts.captured})
+    stand_ins = {v: v.type() for v in computed}
+    parts.substitute({v: stand_ins[first[key]] for v, key in zip(leaving, keys, strict=True)})
+    parts.captured += [Given(x, stand_ins[v]) for v, x in zip(computed, outside, strict=True)]
     used = set(ancestors(parts.outputs))
     parts.captured = [part for part in parts.captured if part.variable in used]
     return True
