@@ -36,12 +36,25 @@ class Statement(Node):
 
     @property
     def uses(self) -> Names:
-        inside = (each.uses for block in self.blocks for each in block)
-        return united((*(each.uses for each in self.reads), *inside))
+        return united(each.uses for each in self.reads)
 
 
 Body = tuple[Statement, ...]
 _FROM_ZERO = Const(0)
+
+
+class _Compound(Statement):
+    __slots__ = ("_uses",)
+    _uses: Names
+
+    @property
+    def uses(self) -> Names:
+        try:
+            return self._uses  # passes ask again and again
+        except AttributeError:
+            inside = [each.uses for block in self.blocks for each in block]
+            self._uses = united([*(each.uses for each in self.reads), *inside])
+            return self._uses
 
 
 class _Definition(Statement):
@@ -164,7 +177,7 @@ class Bind(Statement):
         return self.array.name
 
 
-class For(Statement):
+class For(_Compound):
     """A loop over a range.
 
     Attributes
@@ -212,7 +225,7 @@ class For(Statement):
         return (self.body,)
 
 
-class While(Statement):
+class While(_Compound):
     __match_args__ = ("test", "body")
     __slots__ = ("body", "test")
 
@@ -228,7 +241,7 @@ class While(Statement):
         return (self.body,)
 
 
-class If(Statement):
+class If(_Compound):
     """A branch. What runs ``otherwise`` may be ``rare``: it need not be fast."""
 
     __match_args__ = ("test", "body", "orelse", "rare")

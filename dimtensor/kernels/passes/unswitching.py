@@ -56,11 +56,15 @@ def unswitched(
     """
     targets = [each.target for each in statements if isinstance(each, Assign)]
     flags = {target.name for target in targets if target.dtype == "bool"}
+    if not flags:
+        return list(statements)
+    names = [_names((each,)) for each in statements]
+    count = Counter(name for one in names for name in one)
+    count.update(name for result in results for name in result.uses)
     found: list[Statement] = []
-    for at, each in enumerate(statements):
-        if flags and isinstance(each, For) and not each.uses.isdisjoint(flags):
-            others = [*statements[:at], *statements[at + 1 :]]
-            outside = _names(others).union(*(result.uses for result in results))
+    for own, each in zip(names, statements, strict=True):
+        if isinstance(each, For) and not each.uses.isdisjoint(flags):
+            outside = frozenset(name for name, n in count.items() if n > 1 or name not in own)
             each = _decided(each, outside, fresh, MOST_CONDITIONS)
         found.append(each)
     return found
