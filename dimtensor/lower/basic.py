@@ -36,6 +36,7 @@ from dimtensor.lower.layout.preferences import (
 )
 from dimtensor.ops import special
 from dimtensor.ops.along import RunningProduct, largest, smallest
+from dimtensor.ops.derivatives.flow import number
 from dimtensor.ops.nodes import elementwise
 from dimtensor.ops.ufuncs import UFUNCS
 
@@ -85,9 +86,11 @@ def _x_times(function: Callable[..., Variable], start: float) -> Callable[..., V
     """
 
     def product(x: Variable, y: Variable) -> Variable:
-        outside = pt.le(y, np.asarray(start, dtype=y.type.dtype)) | pt.eq(y, np.inf)
-        inside = np.asarray(start + 1, dtype=y.type.dtype)
-        return x * function(pt.switch(pt.eq(x, 0) & outside, inside, y))
+        low = elementwise(pt.le, y, number(start, y))
+        outside = elementwise(pt.or_, low, pt.eq(y, np.inf))
+        masked = elementwise(pt.and_, elementwise(pt.eq, x, number(0, x)), outside)
+        inside = elementwise(pt.switch, masked, number(start + 1, y), y)
+        return elementwise(pt.mul, x, elementwise(function, inside))
 
     return product
 

@@ -22,6 +22,7 @@ from dimtensor.graph.dtypes import is_float
 from dimtensor.kernels.plan.axis_lengths import Extents, kept_axes, selection_of
 from dimtensor.ops.graphs import nodes_of
 from dimtensor.ops.loop.op import Scan
+from dimtensor.ops.nodes import elementwise
 
 _PRODUCTS = (Mul, TrueDiv, Sqr, Neg)
 _LARGEST_POWER = 4
@@ -124,7 +125,7 @@ def _times(number: float, variable: Variable) -> Variable:
     if number == -1.0:
         return pt.neg(variable)
     constant = np.full((1,) * variable.type.ndim, number, dtype=variable.type.dtype)
-    return pt.mul(pt.constant(constant), variable)
+    return elementwise(pt.mul, pt.constant(constant), variable)
 
 
 def _only_sum(graph: FunctionGraph, variable: Variable) -> Apply | None:
@@ -286,7 +287,7 @@ def _factored(node: Apply, known: _Known) -> Variable | None:
         cores = [_core(t, 1.0 if len(members) == 1 else t.number) for t in members]
         if any(core is None for core in cores):
             return None
-        core: Any = cores[0] if len(cores) == 1 else pt.add(*cores)
+        core: Any = cores[0] if len(cores) == 1 else elementwise(pt.add, *cores)
         if mask is not None:
             core = pt.switch(mask, core, np.zeros((), dtype=dtype))
         if core.type.dtype != dtype:
@@ -300,7 +301,7 @@ def _factored(node: Apply, known: _Known) -> Variable | None:
     lengths = _lengths(x, over.axes)
     for term in outer:
         parts.append(_scaled(None, term.number, term.outer, over, lengths, dtype))
-    result = parts[0] if len(parts) == 1 else pt.add(*parts)
+    result = parts[0] if len(parts) == 1 else elementwise(pt.add, *parts)
     if any(term.outer for term in terms):
         if mask is None or over.is_partly_outer(mask):
             result = _unless_empty(result, lengths)
@@ -368,12 +369,13 @@ def _scaled(
     factors += [length.astype(dtype) for length in lengths if not isinstance(length, int)]
     factors += [_without(v, over.axes) for v, power in outer.items() for _ in range(max(power, 0))]
     if number != 1.0 or not factors:
-        factors.insert(0, pt.constant(np.asarray(number, dtype=dtype)))
-    result = factors[0] if len(factors) == 1 else pt.mul(*factors)
+        ndim = max((factor.type.ndim for factor in factors), default=0)
+        factors.insert(0, pt.constant(np.full((1,) * ndim, number, dtype=dtype)))
+    result = factors[0] if len(factors) == 1 else elementwise(pt.mul, *factors)
     for v, power in outer.items():
         # one division after the other: the square of a divisor may be zero where it is not
         for _ in range(-power):
-            result = pt.true_div(result, _without(v, over.axes))
+            result = elementwise(pt.true_div, result, _without(v, over.axes))
     return result
 
 
@@ -390,19 +392,19 @@ def _core(product: _Product, number: float) -> Variable | None:
         above.insert(1 if below and above else 0, constant)
     # other sums divide the same: a gradient has products of it with different factors
     first, rest = ([above[0]], above[1:]) if below else (above, [])
-    result = first[0] if len(first) == 1 else pt.mul(*first)
+    result = first[0] if len(first) == 1 else elementwise(pt.mul, *first)
     for divisor in below:
-        result = pt.true_div(result, divisor)
+        result = elementwise(pt.true_div, result, divisor)
     for factor in rest:
-        result = pt.mul(result, factor)
+        result = elementwise(pt.mul, result, factor)
     return result
 
 
 def _power(variable: Variable, power: int) -> Variable:
     if power == 1:
         return variable
-    half = pt.sqr(_power(variable, power // 2))
-    return half if power % 2 == 0 else pt.mul(half, variable)
+    half = elementwise(pt.sqr, _power(variable, power // 2))
+    return half if power % 2 == 0 else elementwise(pt.mul, half, variable)
 
 
 def _is_linear(product: _Product) -> bool:

@@ -18,6 +18,7 @@ from pytensor.graph.null_type import NullType
 from pytensor.tensor.elemwise import DimShuffle
 from pytensor.tensor.type import TensorType
 
+from dimtensor.caches import bounded
 from dimtensor.ops.nodes import elementwise, of_length_one
 
 USED, MOSTLY, SPARSE = range(3)
@@ -64,9 +65,14 @@ def is_continuous(variable: Variable) -> bool:
 
 def number(value: Any, like: Variable) -> Constant:
     """A constant that broadcasts against a variable, of its dtype."""
-    kind = getattr(like.type, "ndim", None)
-    shape = (1,) * (kind or 0)
-    return pt.constant(np.full(shape, value, dtype=like.type.dtype), dtype=like.type.dtype)
+    dtype = like.type.dtype
+    return _number(np.asarray(value, dtype=dtype).tobytes(), dtype, getattr(like.type, "ndim", 0))
+
+
+@bounded(4096)
+def _number(value: bytes, dtype: str, ndim: int) -> Constant:
+    data = np.frombuffer(value, dtype=dtype).copy()
+    return pt.constant(data.reshape((1,) * ndim), dtype=dtype)
 
 
 def is_constant(variable: Variable, value: float | None = None) -> bool:

@@ -27,7 +27,7 @@ from pytensor.scalar.basic import (
 )
 
 from dimtensor.graph.dtypes import is_float, is_inexact
-from dimtensor.ops.nodes import alloc
+from dimtensor.ops.nodes import alloc, elementwise
 from dimtensor.ops.rewrites.driver import number
 from dimtensor.ops.rewrites.table import ACCURATE, rule, scalar_op
 
@@ -124,7 +124,7 @@ def times_minus_one(node: Apply, rw: Rewriting) -> Variable | None:
         return None
     for value, x in (node.inputs, node.inputs[::-1]):
         if number(value) == -1 and x.type.dtype == node.outputs[0].type.dtype:
-            return pt.neg(x)
+            return elementwise(pt.neg, x)
     return None
 
 
@@ -147,12 +147,12 @@ def two_signs(node: Apply, rw: Rewriting) -> Variable | None:
     minus_x, minus_y = _operand(x, Neg), _operand(y, Neg)
     if isinstance(op, Add):
         if minus_y is not None:
-            return pt.sub(x, minus_y)
-        return None if minus_x is None else pt.sub(y, minus_x)
+            return elementwise(pt.sub, x, minus_y)
+        return None if minus_x is None else elementwise(pt.sub, y, minus_x)
     if minus_y is None:
         return None
     if isinstance(op, Sub):
-        return pt.add(x, minus_y)
+        return elementwise(pt.add, x, minus_y)
     return None if minus_x is None else node.op(minus_x, minus_y)
 
 
@@ -255,7 +255,7 @@ def condition_turned(node: Apply, rw: Rewriting) -> Variable | None:
     inside = _operand(condition, Invert)
     if inside is None or inside.type.dtype != "bool":
         return None
-    return pt.switch(inside, otherwise, then)
+    return elementwise(pt.switch, inside, otherwise, then)
 
 
 @rule(Switch)
@@ -268,7 +268,7 @@ def arm_of_arm(node: Apply, rw: Rewriting) -> Variable | None:
             inner = one.owner.inputs[1 + at]
             if inner.type.dtype == one.type.dtype and inner.type.shape == one.type.shape:
                 found[at] = inner
-    return None if found == arms else pt.switch(condition, *found)
+    return None if found == arms else elementwise(pt.switch, condition, *found)
 
 
 @rule(Invert)

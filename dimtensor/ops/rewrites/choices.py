@@ -145,4 +145,4 @@ def choice_of_choice(node: Apply, rw: Rewriting) -> Variable | None:
     inner, value, other = then.owner.inputs
     if other is not otherwise or inner.type.dtype != "bool" or value.type.dtype != then.type.dtype:
         return None
-    return pt.switch(pt.and_(condition, inner), value, otherwise)
+    return elementwise(pt.switch, elementwise(pt.and_, condition, inner), value, otherwise)

@@ -17,7 +17,7 @@ from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.shape import Reshape, Shape, Shape_i, SpecifyShape
 from pytensor.tensor.type import TensorType
 
-from dimtensor.ops.nodes import alloc
+from dimtensor.ops.nodes import alloc, elementwise
 from dimtensor.ops.rewrites.driver import number
 from dimtensor.ops.rewrites.table import rule, scalar_op
 from dimtensor.ops.special import Vanishing
@@ -128,7 +128,7 @@ def operands_that_are_fills(node: Apply, rw: Rewriting) -> Variable | None:
     if all(value is v for value, v in zip(values, node.inputs, strict=True)):
         return None
     out = node.outputs[0]
-    new = node.op.make_node(*values).outputs[0]
+    new = elementwise(node.op, *values)
     if new.type.dtype != out.type.dtype:
         return None
     if _covers(new, out):
