@@ -224,11 +224,12 @@ class Views:
         return half if power % 2 == 0 else elemwise("multiply", half, x)
 
     def ordered(self, nodes: Iterable[Node]) -> list[Node]:
-        """Nodes by their size, those of the same dims beside each other."""
-        return sorted(
-            nodes,
-            key=lambda x: (self.costs.size(x.dims), [d.sort_key for d in x.dims], x.serial),
-        )
+        """Nodes by their size, those of the same dims beside each other, in the order given.
+
+        Not in the order in which they were made, which depends on what else is alive: the same
+        has to be found again.
+        """
+        return sorted(nodes, key=lambda x: (self.costs.size(x.dims), [d.sort_key for d in x.dims]))
 
     def chain(self, name: str, nodes: Iterable[Node]) -> Node:
         """Nodes combined by an operation of two operands, small ones first."""
@@ -240,7 +241,8 @@ class Views:
     def total(self, terms: Sequence[tuple[float, Node]], dtype: str) -> Node:
         """A sum of multiples, small terms first."""
         found: Node | None = None
-        rank = {x: at for at, x in enumerate(self.ordered({x for _, x in terms}))}
+        apart = dict.fromkeys(x for _, x in terms)
+        rank = {x: at for at, x in enumerate(self.ordered(apart))}
         for number, x in sorted(terms, key=lambda term: (rank[term[1]], -term[0])):
             if found is None:
                 found = _multiple(number, x, dtype)
