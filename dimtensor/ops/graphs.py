@@ -48,7 +48,7 @@ def with_inputs(node: Apply, inputs: list[Variable]) -> Apply:
         for old, new in zip(node.outputs, made.outputs, strict=True):
             pass_on(old, new)
         return made
-    outputs = [type(old)(old.type, None, None, old.name) for old in node.outputs]
+    outputs = [type(x)(type=x.type, owner=None, index=None, name=x.name) for x in node.outputs]
     made = Apply(node.op, inputs, outputs)
     tag_of(made).update(tag_of(node))
     for old, new in zip(node.outputs, outputs, strict=True):
