@@ -150,6 +150,13 @@ def polynomial(result: str, at: str, coefficients: Sequence[float]) -> list[str]
     return [*lines, fma(result, odd, at, even)]
 
 
+def in_turn(result: str, at: str, coefficients: Sequence[float]) -> list[str]:
+    """A polynomial whose even and odd powers cancel: one after the other, which rounds less."""
+    lines: list[str] = []
+    value = _horner(f"{result}.", at, coefficients[1:], lines)
+    return [*lines, fma(result, value, at, f"<{coefficients[0]!r}>")]
+
+
 def declaration(name: str, operands: int = 1) -> dict[str, str]:
     """A function of the C library or of LLVM that depends on its operands alone."""
     types = ", ".join(["double"] * operands)
