@@ -26,10 +26,13 @@ from dimtensor.kernels.ir.nodes import (
     Continue,
     For,
     Function,
+    If,
     Length,
     Load,
     Part,
+    Store,
     Var,
+    While,
 )
 from dimtensor.kernels.ir.parse import parsed
 from dimtensor.kernels.ir.python import Printer, printed
@@ -176,6 +179,17 @@ def test_nodes_are_compared_by_class_and_fields():
     assert Break() != Continue()
     assert len({Assign(T, A), Assign(T, A), Carry(T, A), Break(), Break()}) == 3
     assert T != "t"
+
+
+def test_statements_use_what_they_are_decided_by_and_what_is_inside():
+    body = (Store(Load(X, (J,)), T),)
+    assert For(J, N, body).uses == {"n", "x", "i", "t"}
+    assert For(J, ZERO, (), start=N).uses == {"n"}
+    assert While(op("<", A, T), (Break(),)).uses == {"a", "t"}
+    branch = If(op("<", A, ONE), (), body)
+    assert branch.uses == {"a", "x", "i", "t"}
+    assert For(J, N, (branch,)).replace(stop=ONE).uses == branch.uses
+    assert branch.uses == {"a", "x", "i", "t"}  # kept
 
 
 def test_a_node_with_other_values_of_some_fields():

@@ -49,6 +49,32 @@ def test_what_is_known_to_hold_is_followed():
     assert text(branch.body) == "for i in range(9):\n    t0 = x[i]\n    y[i] = t0"
 
 
+STATE = """def kernel(x, y, c):
+    s0 = c[0]
+    a = 0.0
+    for i in range(9):
+        t0 = x[i]
+        t1 = np.log(t0)
+        t2 = f(t1)
+        t3 = a if s0 else t2
+        a = t3
+"""
+
+
+@pytest.mark.parametrize("after", ["    y[0] = a\n    return ()", "    return (a,)"])
+def test_a_state_that_is_read_afterwards_keeps_its_name(after):
+    types = [("float64", 1), ("float64", 1), ("bool", 1)]
+    function = parsed(STATE + after + "\n", types, {"f": "float64"})
+    # as if nothing had a name before the loop
+    statements = [each for each in function.body if each.defines != "a"]
+    assert len(statements) == len(function.body) - 1
+    counts = iter(range(100))
+    found = unswitched(statements, function.results, lambda kind: f"{kind}_{next(counts)}")
+    (branch,) = [each for each in found if isinstance(each, If)]
+    for arm in (branch.body, branch.orelse):
+        assert text(arm).splitlines()[-1].strip().startswith("a = ")
+
+
 def test_loops_inside_are_looked_into():
     loop = "a = 0.0\nfor j in range(5):\n    " + TWO.replace("\n", "\n    ")
     _, branch = rewritten(loop.replace("y[i] = t4", "a += t4") + "\ny[i] = a")

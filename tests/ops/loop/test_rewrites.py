@@ -11,7 +11,7 @@ from pytensor.graph.traversal import ancestors
 from pytensor.raise_op import Assert
 
 from dimtensor.ops.interpret import Interpreter
-from dimtensor.ops.loop import scan, while_loop
+from dimtensor.ops.loop import Scan, scan, while_loop
 from dimtensor.ops.loop.node import ScanGraph
 from dimtensor.ops.loop.rewrites import driver
 from dimtensor.ops.loop.rewrites.driver import _join_inputs, rewrite_loops
@@ -272,6 +272,20 @@ def test_what_leaves_a_body_twice_is_one_outside():
     for element in X:
         wanted = (wanted * factor + element) * extra + extra
     np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
+def test_the_last_element_of_no_steps_is_not_the_final_state():
+    result = scan(lambda st, _: ([st[0] * a], [st[0] * a]), [s], [], n_steps=0)
+    graph = pytensor.graph.fg.FunctionGraph(
+        [s, a], [result.traces[0][-1], result.states[0]], clone=True
+    )
+    (node,) = [node for node in graph.apply_nodes if isinstance(node.op, Scan)]
+    assert int(node.inputs[0].data) == 0
+    rewrite_loops(graph)
+    last, final = graph.outputs
+    assert last is not final
+    with pytest.raises(IndexError, match="out of bounds"):
+        Interpreter(graph.inputs, graph.outputs)(np.asarray(0.5), np.asarray(2.0))
 
 
 def test_loops_that_are_as_they_were_are_passed_over(monkeypatch):
