@@ -17,11 +17,13 @@ from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.op import Op
 from pytensor.tensor.elemwise import Elemwise
+from pytensor.tensor.type import TensorType
 
 from dimtensor.errors import GraphError
 from dimtensor.ops import linalg
 from dimtensor.ops.along import RunningProduct, largest
 from dimtensor.ops.derivatives import pull, push
+from dimtensor.ops.derivatives.flow import number
 from dimtensor.ops.interpret import Interpreter
 from dimtensor.ops.loop import scan
 from dimtensor.ops.loop.conditional import conditional
@@ -573,3 +575,17 @@ def test_the_2_of_a_square_and_numbers_before_it_are_one(formula, expected):
     products = [n for n in graph.apply_nodes if str(n.op) == "Mul"]
     assert len(products) <= (formula(x).owner.op == pt.exp) * 3 + (expected == 9.0)
     assert Interpreter([x], [found])(np.asarray(1.5))[0] == pytest.approx(expected, rel=1e-15)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int8", "bool", "complex128"])
+def test_numbers_beside_a_variable_are_told_apart_by_sign_dtype_and_axes(dtype):
+    like = pt.tensor(dtype=dtype, shape=(None, 3))
+    one, zero = number(1, like), number(0, like)
+    assert number(1, like) is one
+    for made, value in ((one, 1), (zero, 0)):
+        assert made.type == TensorType(dtype, (1, 1))
+        assert made.data == np.asarray(value, dtype)
+    assert number(1, pt.tensor(dtype=dtype, shape=())).type == TensorType(dtype, ())
+    if dtype.startswith("float"):
+        assert np.signbit(number(-0.0, like).data).all()
+        assert not np.signbit(zero.data).any()
