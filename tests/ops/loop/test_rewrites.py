@@ -310,7 +310,7 @@ def test_loops_that_are_as_they_were_are_passed_over(monkeypatch):
     (op,) = loops_of(graph)
     assert counts(op) == (1, 1, 0, 1)
     looked_at.clear()
-    # the state does not change any more
+    # it starts from something else
     (node,) = [node for node in graph.apply_nodes if node.op is op]
     graph.change_node_input(node, 1, pt.constant(0.0), check=False, import_missing=True)
     rewrite_loops(graph, settled=settled)
