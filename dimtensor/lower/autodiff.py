@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
@@ -32,6 +33,7 @@ from dimtensor.ops.derivatives.flow import number, zeros
 from dimtensor.ops.derivatives.order import differentiated, taken_last
 from dimtensor.ops.derivatives.scalars.poles import stand_ins
 from dimtensor.ops.graphs import replaced
+from dimtensor.ops.nodes import alloc
 
 
 class _Function(NamedTuple):
@@ -118,7 +120,7 @@ def jacobian(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variabl
     units = _unit_cotangents(function.lengths, y.type.dtype)
     batched = over_batch([row], {cotangent: units})[0]
     if batched.type.ndim != len(rows) + len(columns):  # y does not depend on the input
-        batched = pt.zeros([*function.lengths, *ctx.shape(columns)], dtype=node.dtype)
+        batched = alloc(np.zeros((), node.dtype), *function.lengths, *ctx.shape(columns))
     return function.at(ctx, values, [batched])[0], (*rows, *renamed)
 
 

@@ -22,6 +22,7 @@ from dimtensor.lower.layout.preferences import (
     not_innermost,
     prefers,
 )
+from dimtensor.ops.nodes import reshaped
 
 # stands for a length that is not known when the contraction order is chosen
 _EXPECTED_LENGTH = 1000
@@ -141,7 +142,7 @@ def _product(
     dims = (*batch, *left, *right)
     shape = ctx.shape(dims)
     if product.type.ndim != len(dims):
-        product = pt.reshape(product, shape, ndim=len(dims))
+        product = reshaped(product, shape)
     return product, dims
 
 
@@ -159,14 +160,14 @@ def _grouped(
     if dims == turned and any(len(group) > 1 for group in groups) and all(matrix):
         parts = ([batch] if batch else []) + matrix[::-1]
         shape = [_joint_length(ctx, part) for part in parts]
-        return pt.reshape(variable, shape, ndim=len(shape)).swapaxes(-1, -2)
+        return reshaped(variable, shape).swapaxes(-1, -2)
     moved = transpose(variable, dims, tuple(dim for group in groups for dim in group))
     kept = [group for group in matrix if group or batch]
     parts = ([batch] if batch else []) + kept
     if all(len(part) == 1 for part in parts):
         return moved
     shape = [_joint_length(ctx, part) for part in parts]
-    return pt.reshape(moved, shape, ndim=len(shape))
+    return reshaped(moved, shape)
 
 
 def _joint_length(ctx: Lowering, dims: Dims) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import pytensor.tensor as pt
 from pytensor.graph.basic import Apply, Variable
 from pytensor.graph.traversal import toposort
 from pytensor.tensor.blockwise import Blockwise
@@ -12,6 +11,7 @@ from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.shape import Reshape, Shape, Shape_i
 
 from dimtensor.ops.graphs import pass_on
+from dimtensor.ops.nodes import reshaped
 from dimtensor.upstream.pytensor import vectorize_node
 
 
@@ -61,4 +61,4 @@ def _reshaped(node: Apply, x: Variable) -> Variable:
     batch = x.type.ndim - before.type.ndim
     lengths = [x.shape[k] if n is None else n for k, n in enumerate(x.type.shape[:batch])]
     core = [shape[k] if n is None else n for k, n in enumerate(node.outputs[0].type.shape)]
-    return pt.reshape(x, [*lengths, *core], ndim=len(lengths) + len(core))
+    return reshaped(x, [*lengths, *core])

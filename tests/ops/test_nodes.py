@@ -128,7 +128,11 @@ def test_a_length_of_one_is_asked_for():
         value(of_length_one(x, [1]))
 
 
-FIRST_GRADIENT = """
+NO_SPARSE_ARRAYS = """
+assert "pytensor.tensor" in sys.modules
+assert "scipy.sparse" not in sys.modules
+"""
+SELECTIONS = """
 import sys
 import numpy as np, dimtensor as dt
 
@@ -136,17 +140,40 @@ row, column = dt.Dim("row"), dt.Dim("column", length=5)
 x, a = dt.tensor("x", dims=[row, column]), dt.tensor("a", dims=column)
 late = x.isel(row=slice(2, -1)) * a.isel(column=slice(1, 4)).mean()
 loss = (late ** 2).sum() + (x.diff("row") * a).sum() + dt.exp(x).max("column").sum()
+loss = loss + (x * a).cumsum("column").sum() + x.cumprod("row").sum()
 f = dt.function([x, a], [loss, dt.grad(loss, x)], backend="numba")
 f((("row", "column"), np.ones((9, 5))), np.ones(5))
-assert "pytensor.tensor" in sys.modules
-assert "scipy.sparse" not in sys.modules
+"""
+GROUPED_DIMS_IN_A_LOOP = """
+import sys
+import numpy as np, dimtensor as dt
+
+time, feature = dt.Dim("time"), dt.Dim("feature", length=4)
+gate, unit, before = (dt.Dim(name, length=3) for name in ("gate", "unit", "before"))
+x = dt.tensor("x", dims=[time, feature])
+inward = dt.tensor("inward", dims=[gate, unit, feature])
+w = dt.tensor("w", dims=[gate, unit, before])
+
+def step(h, known):
+    gates = dt.tanh(dt.dot(w, h.rename({unit: before}), dims=before) + known)
+    h = gates.isel(gate=0) * gates.isel(gate=1)
+    return h, h
+
+_, h = dt.scan(step, dt.ones(unit), dt.dot(x, inward, dims=feature), over=time)
+loss = (h ** 2).sum()
+f = dt.function([x, inward, w], [loss, *dt.grad(loss, [inward, w])], backend="numba")
+axes = ("time", "feature"), ("gate", "unit", "feature"), ("gate", "unit", "before")
+f(*((names, np.ones(n)) for names, n in zip(axes, [(9, 4), (3, 3, 4), (3, 3, 3)])))
 """
 
 
 @pytest.mark.slow
-def test_a_first_gradient_imports_no_sparse_arrays():
+@pytest.mark.parametrize(
+    "script", [SELECTIONS, GROUPED_DIMS_IN_A_LOOP], ids=["selections", "grouped_dims_in_a_loop"]
+)
+def test_a_first_gradient_imports_no_sparse_arrays(script):
     command, nothing_kept = (
-        [sys.executable, "-c", FIRST_GRADIENT],
+        [sys.executable, "-c", script + NO_SPARSE_ARRAYS],
         os.environ | {"DIMTENSOR_CACHE": "0"},
     )
     done = subprocess.run(command, env=nothing_kept, text=True, capture_output=True)

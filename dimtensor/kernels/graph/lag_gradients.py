@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytensor.tensor as pt
-from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.graph.basic import Apply
 from pytensor.graph.fg import FunctionGraph
-from pytensor.tensor.basic import Alloc
 from pytensor.tensor.subtensor import IncSubtensor, Subtensor
 
 from dimtensor.kernels.plan.axis_lengths import constant_int
-from dimtensor.ops.graphs import nodes_of
+from dimtensor.ops.graphs import is_zero, nodes_of
 
 
 def first_of_padded(graph: FunctionGraph) -> None:
@@ -19,7 +17,7 @@ def first_of_padded(graph: FunctionGraph) -> None:
         if _prefix(node, 1) != 1:
             continue
         made = node.inputs[0].owner
-        if made is None or not isinstance(made.op, IncSubtensor) or not _is_zeros(made.inputs[0]):
+        if made is None or not isinstance(made.op, IncSubtensor) or not is_zero(made.inputs[0]):
             continue
         value = made.inputs[1]
         if value.type.ndim != 1 or value.type.shape == (1,) or _prefix(made, 2) == 0:
@@ -50,11 +48,3 @@ def _prefix(node: Apply, first: int) -> int:
     ):
         return 0
     return stop if stop is not None and stop > 0 else -1
-
-
-def _is_zeros(variable: Variable) -> bool:
-    node = variable.owner
-    if node is None or not isinstance(node.op, Alloc):
-        return False
-    value = node.inputs[0]
-    return isinstance(value, Constant) and not np.any(value.data)

@@ -20,6 +20,7 @@ from dimtensor.ops.derivatives.flow import lengths, number, shuffled
 from dimtensor.ops.derivatives.rules import Tangents, forward_rule, reverse_rule
 from dimtensor.ops.derivatives.scalars.elementwise import unused_times
 from dimtensor.ops.derivatives.scalars.poles import mark_infinite, may_be_infinite
+from dimtensor.ops.nodes import alloc, reshaped, selected
 
 
 def push_running_product(node: Any, tangent: Variable) -> Variable:
@@ -58,11 +59,11 @@ def _before(x: Variable, axis: int) -> Variable:
 def _shifted(x: Variable, axis: int, fill: float, *, back: bool) -> Variable:
     """Neighbours along an axis, which is made the first."""
     x = _first(x, axis)
-    edge = pt.alloc(np.asarray(fill, dtype=x.type.dtype), 1, *lengths(x)[1:])
+    edge = alloc(np.asarray(fill, dtype=x.type.dtype), 1, *lengths(x)[1:])
     # none of no elements
     joined = [x, edge] if back else [edge, x]
     moved = pt.join(0, *joined)
-    return moved[1:] if back else moved[:-1]
+    return selected(moved, [slice(1, None) if back else slice(-1)])
 
 
 def _recursion(
@@ -74,7 +75,7 @@ def _recursion(
 
     n_steps = terms.shape[0] if terms.type.shape[0] is None else terms.type.shape[0]
     state, a, b = (terms[0].type() for _ in range(3))
-    start = pt.alloc(np.asarray(0, dtype=terms.type.dtype), *lengths(terms)[1:])
+    start = alloc(np.asarray(0, dtype=terms.type.dtype), *lengths(terms)[1:])
     following = unused_times(state, a, infinite) + b
     step = StepGraph([state], [a, b], [following], [following])
     if infinite:  # far back, maybe
@@ -112,7 +113,7 @@ def _of_the_others(node: Any) -> Variable:
     if x.type.dtype != node.outputs[0].type.dtype:
         x = pt.cast(x, node.outputs[0].type.dtype)
     if not axes:
-        return pt.alloc(number(1, x), *lengths(x))
+        return alloc(number(1, x), *lengths(x))
     rest = [at for at in range(x.type.ndim) if at not in axes]
     order = [*axes, *rest]
     moved = shuffled(x, order)
@@ -120,9 +121,10 @@ def _of_the_others(node: Any) -> Variable:
     count: Any = 1
     for n in shape[: len(axes)]:
         count = count * n
-    flat = moved.reshape([count, *shape[len(axes) :]], ndim=1 + len(rest))
-    backwards = flat[::-1]
+    flat = reshaped(moved, [count, *shape[len(axes) :]])
+    backwards = [slice(None, None, -1)]
     product = RunningProduct(0)
-    found = _before(product(flat), 0) * _before(product(backwards), 0)[::-1]
-    found = found.reshape(shape, ndim=len(shape))
+    after = _before(product(selected(flat, backwards)), 0)
+    found = _before(product(flat), 0) * selected(after, backwards)
+    found = reshaped(found, shape)
     return shuffled(found, [order.index(at) for at in range(x.type.ndim)])

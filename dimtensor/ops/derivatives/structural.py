@@ -328,7 +328,7 @@ def _diagonal_back(node: Any, cotangents: Tangents, wanted: Sequence[bool]) -> R
 
 
 def _backwards(x: Variable, axis: int) -> Variable:
-    return x[(*[slice(None)] * axis, slice(None, None, -1))]
+    return selected(x, [*[slice(None)] * axis, slice(None, None, -1)])
 
 
 def sum_from_the_end(x: Variable, axis: int) -> Variable:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Apply, Variable
 from pytensor.raise_op import CheckAndRaise
@@ -22,6 +23,7 @@ from dimtensor.ops.loop.conditional import Conditional, Shortcut
 from dimtensor.ops.loop.frontend import build_loop, build_scan
 from dimtensor.ops.loop.op import Loop, Scan
 from dimtensor.ops.loop.spec import LoopOptions, StepGraph
+from dimtensor.ops.nodes import alloc
 from dimtensor.upstream.pytensor import vectorize_node
 
 
@@ -125,7 +127,7 @@ class _Batch:
         if added == self.ndim and (1 not in x.type.shape[:added] or 1 in self.static):
             return x
         core = [x.shape[axis] for axis in range(added, x.type.ndim)]
-        return pt.alloc(x, *self.shape, *core)
+        return alloc(x, *self.shape, *core)
 
     def wider(self, x: Variable) -> Variable:
         """A variable like this one, with the axes of the batch."""
@@ -227,7 +229,7 @@ def _masked(step: _BatchedStep, batch: _Batch, traced_ndim: Sequence[int]) -> _B
         [*step.states, on, count],
         step.elements,
         [*following, after, count + on, *traced],
-        [*step.init, batch.full(step.go, 0), pt.zeros(batch.shape, dtype="int64")],
+        [*step.init, batch.full(step.go, 0), alloc(np.int64(0), *batch.shape)],
         step.sequences,
         pt.any(batch.full(step.go, 0)),
         pt.any(after),

@@ -139,7 +139,7 @@ def selection_of_selection(node: Apply, rw: Rewriting) -> Variable | None:
             combined.append(_as_slice(taken[following]))
         else:
             return None
-    return before.inputs[0][tuple(combined)]
+    return selected(before.inputs[0], combined)
 
 
 def _as_slice(positions: range) -> slice:

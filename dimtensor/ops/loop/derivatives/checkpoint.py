@@ -32,6 +32,7 @@ from dimtensor.graph.checkpoints import MOST_LEVELS, Checkpoints, as_checkpoints
 from dimtensor.ops.loop.capture import as_state
 from dimtensor.ops.loop.frontend import ScanResult, build_scan
 from dimtensor.ops.loop.spec import LoopOptions, StepGraph
+from dimtensor.ops.nodes import reshaped
 
 
 @dataclass(frozen=True)
@@ -209,7 +210,7 @@ class _Nested:
             states=states, elements=elements, next_states=final, traced=traces
         )
         result = self._scan(count, within, init, segments)
-        joined = [x.reshape((whole, *_lengths_after(x, 2))) for x in result.traces]
+        joined = [reshaped(x, [whole, *_lengths_after(x, 2)]) for x in result.traces]
         if isinstance(rest, int) and rest == 0:
             return result.states, joined
         others = [x[:rest] if reverse else x[whole:] for x in sequences]
@@ -229,7 +230,7 @@ class _Nested:
 
 
 def _in_segments(x: Variable, count: Any, size: Any) -> Variable:
-    return x.reshape((count, size, *_lengths_after(x, 1)))
+    return reshaped(x, [count, size, *_lengths_after(x, 1)])
 
 
 def _lengths_after(x: Variable, axis: int) -> list[Any]:

@@ -11,20 +11,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.traversal import io_toposort
 from pytensor.scalar.basic import Add
-from pytensor.tensor.basic import get_underlying_scalar_constant_value
 from pytensor.tensor.elemwise import Elemwise
-from pytensor.tensor.exceptions import NotScalarConstantError
 from pytensor.tensor.subtensor import AdvancedIncSubtensor, IncSubtensor
 from pytensor.tensor.type import TensorType
 
 from dimtensor.errors import GraphError, build_message
 from dimtensor.ops.derivatives import Undefined, pull
 from dimtensor.ops.derivatives.flow import Flow, is_continuous, masked, zeros
-from dimtensor.ops.graphs import bound, inputs_of, replaced
+from dimtensor.ops.graphs import bound, inputs_of, is_zero, replaced
 from dimtensor.ops.loop.capture import converted
 from dimtensor.ops.loop.derivatives.ahead import tangents_at_most
 from dimtensor.ops.loop.derivatives.jacobian_pattern import (
@@ -37,6 +36,7 @@ from dimtensor.ops.loop.derivatives.used_states import seed_flows, used_states
 from dimtensor.ops.loop.frontend import ScanResult, build_scan
 from dimtensor.ops.loop.op import Loop, Scan, ScanInputs
 from dimtensor.ops.loop.spec import LoopOptions, StepGraph
+from dimtensor.ops.nodes import alloc, selected
 from dimtensor.traversal import reached
 
 Answers = list[Variable | Undefined | None]
@@ -374,10 +374,7 @@ def _adds_to_zeros(variable: Variable) -> bool:
         return False
     if node.op.set_instead_of_inc:
         return False
-    try:
-        return bool(get_underlying_scalar_constant_value(node.inputs[0]) == 0)
-    except NotScalarConstantError:
-        return False
+    return is_zero(node.inputs[0])
 
 
 def _used(candidates: Sequence[Variable], outputs: Sequence[Variable]) -> list[Variable]:
@@ -445,7 +442,8 @@ class _BackwardSteps:
         traces = []
         for x in result.traces:
             shape = [self.n_done, *(x.shape[axis] for axis in range(1, x.type.ndim))]
-            traces.append(pt.set_subtensor(pt.zeros(shape, dtype=x.type.dtype)[part], x))
+            blank = alloc(np.zeros((), x.type.dtype), *shape)
+            traces.append(pt.set_subtensor(selected(blank, [part]), x))
         return result._replace(traces=traces)
 
     def _run_stopped(

@@ -21,9 +21,11 @@ from pytensor.tensor.type import TensorType
 
 from dimtensor.graph.dtypes import is_float
 from dimtensor.ops.batching import over_batch
+from dimtensor.ops.derivatives.flow import lengths
 from dimtensor.ops.facts import facts_of
 from dimtensor.ops.graphs import inputs_of
 from dimtensor.ops.loop.shapes import is_of_one_length
+from dimtensor.ops.nodes import reshaped
 from dimtensor.traversal import reached
 
 _ELEMENTWISE = (Elemwise, DimShuffle, CAReduce)
@@ -109,9 +111,21 @@ def _product(terms: Variable) -> Variable | None:
     places = [*axes[0], *axes[1]]
     if sorted(places) != list(range(1, terms.type.ndim)):
         return None
-    product = pt.tensordot(*factors, axes=[[0], [0]])
+    product = _over_first_axes(*factors)
     product = product.transpose(*(places.index(at) for at in range(1, terms.type.ndim)))
     return pt.specify_shape(product, terms.type.shape[1:])
+
+
+def _over_first_axes(x: Variable, y: Variable) -> Variable:
+    """Products of all elements of two arrays at a position of their first axes, summed over it."""
+    kept = [lengths(each)[1:] for each in (x, y)]
+    flat = [
+        each if each.type.ndim <= 2 else reshaped(each, [*lengths(each)[:1], math.prod(rest)])
+        for each, rest in zip((x, y), kept, strict=True)
+    ]
+    product = pt.dot(flat[0].T, flat[1])
+    shape = [*kept[0], *kept[1]]
+    return product if product.type.ndim == len(shape) else reshaped(product, shape)
 
 
 def _for_all_steps(

@@ -17,11 +17,11 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.traversal import ancestors
-from pytensor.scalar.basic import Add, Cast, Mul, Neg, Second, Sub
-from pytensor.tensor.basic import Alloc
-from pytensor.tensor.elemwise import DimShuffle, Elemwise
+from pytensor.scalar.basic import Add, Mul, Neg, Sub
+from pytensor.tensor.elemwise import Elemwise
 
 from dimtensor.graph.dtypes import is_float
+from dimtensor.ops.graphs import is_zero
 from dimtensor.ops.loop.node import ScanGraph
 from dimtensor.ops.nodes import elementwise
 
@@ -73,7 +73,7 @@ def carry_sums(graph: FunctionGraph, parts: ScanGraph) -> bool:
     changed = False
     for state in parts.states:
         node = state.following.owner
-        if any(graph.clients.get(out) for out in state.outputs) or not _is_zero(state.init):
+        if any(graph.clients.get(out) for out in state.outputs) or not is_zero(state.init):
             continue
         if node is None or not _is(node, (Mul,)) or len(node.inputs) != 2:
             continue
@@ -106,17 +106,6 @@ def carry_sums(graph: FunctionGraph, parts: ScanGraph) -> bool:
         parts.set_outputs(list(inner.outputs))
         changed = True
     return changed
-
-
-def _is_zero(variable: Variable) -> bool:
-    node = variable.owner
-    if node is None:
-        return isinstance(variable, Constant) and not np.any(variable.data)
-    if isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, Second):
-        return _is_zero(node.inputs[1])
-    if isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, Cast):
-        return _is_zero(node.inputs[0])
-    return isinstance(node.op, (Alloc, DimShuffle)) and _is_zero(node.inputs[0])
 
 
 def _is(node: Apply, kinds: tuple[type, ...]) -> bool:
