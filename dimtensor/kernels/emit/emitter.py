@@ -36,6 +36,7 @@ from dimtensor.kernels.ir.nodes import (
     Wrapped,
 )
 from dimtensor.kernels.ir.python import printed
+from dimtensor.kernels.passes.array_reuse import with_arrays_reused
 from dimtensor.kernels.passes.strips_of_steps import in_strips
 from dimtensor.kernels.passes.unswitching import unswitched
 from dimtensor.kernels.plan import UnsupportedGraph
@@ -128,6 +129,7 @@ class Emitter:
             Array(constant, data.dtype.name, data.ndim) for constant, data in self.constants
         ]
         lines = unswitched(in_strips(self.lines, results, self.fresh), results, self.fresh)
+        lines = with_arrays_reused(lines, results)
         return Function(name, tuple(arguments), tuple(lines), results)
 
     def source(self, name: str = "kernel") -> str:

@@ -310,9 +310,12 @@ class Arrays(Expressions):
 
 
 def _aliases(function: ir.Function) -> dict[str, str]:
-    """Names that are only another name of something, by what they stand for in the end."""
+    """Names of arrays that are all of another one, whose memory they have, in the end."""
     found: dict[str, str] = {}
     for each in function.body:
-        if isinstance(each, ir.Bind) and isinstance(each.value, ir.Array):
-            found[each.array.name] = found.get(each.value.name, each.value.name)
+        if not isinstance(each, ir.Bind):
+            continue
+        whole = each.value.source if isinstance(each.value, ir.Reshaped) else each.value
+        if isinstance(whole, ir.Array):
+            found[each.array.name] = found.get(whole.name, whole.name)
     return found

@@ -43,6 +43,8 @@ def _reshape(e: Emitter, node: Apply) -> None:
     made = e.array(out)
     e.lines.append(Bind(made, Reshaped(e.place(x).whole, tuple(lengths))))
     finish(e, out, Place(made, early=False))
+    if x in e.owned and x not in e.destinations and len(e.graph.clients[x]) == 1:
+        e.owned.add(out)  # nobody else has its memory
 
 
 def _refusal(condition: Expression) -> Statement:
