@@ -112,8 +112,11 @@ def sample(
     known = {"inference_library": "nutpie", "inference_library_version": nutpie.__version__}
     settings = settings_text(running)
     known |= {} if settings is None else {"inference_library_settings": settings}
-    found, warmup = _draws(vectors, told, model.names, {name for name, x in options.items() if x})
-    return Run(found, warmup if save_warmup else None, seconds, known)
+    tuned = int(_column(told[0], "tuning").sum())
+    asked = {name for name, x in options.items() if x}
+    kept = [slice(tuned, None), slice(tuned)] if save_warmup else [slice(tuned, None)]
+    found, *warmup = (_draws(vectors, told, rows, model.names, asked) for rows in kept)
+    return Run(found, warmup[0] if warmup else None, seconds, known)
 
 
 def _told_to(progress: Progress, other: Callable[[Any], Any] | None) -> Callable[[Any], None]:
@@ -144,34 +147,31 @@ def _finished(running: Any, model: LogDensity, start: np.ndarray) -> Any:
 
 
 def _draws(
-    vectors: Sequence[Any], statistics: Sequence[Any], names: Sequence[str], asked: Collection[str]
-) -> tuple[Draws, Draws]:
-    """Draws and those of tuning, from a table for each chain.
+    vectors: Sequence[Any],
+    statistics: Sequence[Any],
+    rows: slice,
+    names: Sequence[str],
+    asked: Collection[str],
+) -> Draws:
+    """Draws, or those of tuning, from rows of a table for each chain.
 
     nutpie makes a DataTree of them, which takes longer than to draw from a small model.
     """
-    tuned = int(_column(statistics[0], "tuning").sum())
-    found = []
-    for rows in (slice(tuned, None), slice(None, tuned)):
-        plain, longer = {}, {}
-        for name in statistics[0].column_names:
-            if name in ("chain", "draw"):
-                continue
-            if b"shape" not in statistics[0].column(name).field.metadata:
-                parts = [_column(table, name, rows) for table in statistics]
-                plain[_STATISTICS.get(name, name)] = np.stack(parts)
-            elif all(
-                option in asked for start, option in _LONGER.items() if name.startswith(start)
-            ):
-                longer[name] = np.stack([_column(table, name, rows) for table in statistics])
-        flat = np.stack([_column(table, _VECTOR, rows) for table in vectors])
-        told = statistics_of(plain)
-        if longer:
-            dims = ("chain", "draw", _STATISTICS_DIM)
-            told = told.assign({name: (dims, x) for name, x in longer.items()})
-            told = told.assign_coords({_STATISTICS_DIM: np.asarray(names, dtype=object)})
-        found.append(Draws(flat, told))
-    return found[0], found[1]
+    plain, longer = {}, {}
+    for name in statistics[0].column_names:
+        if name in ("chain", "draw"):
+            continue
+        if b"shape" not in statistics[0].column(name).field.metadata:
+            parts = [_column(table, name, rows) for table in statistics]
+            plain[_STATISTICS.get(name, name)] = np.stack(parts)
+        elif all(option in asked for start, option in _LONGER.items() if name.startswith(start)):
+            longer[name] = np.stack([_column(table, name, rows) for table in statistics])
+    told = statistics_of(plain)
+    if longer:
+        dims = ("chain", "draw", _STATISTICS_DIM)
+        told = told.assign({name: (dims, x) for name, x in longer.items()})
+        told = told.assign_coords({_STATISTICS_DIM: np.asarray(names, dtype=object)})
+    return Draws(np.stack([_column(table, _VECTOR, rows) for table in vectors]), told)
 
 
 def _column(table: Any, name: str, rows: slice = slice(None)) -> np.ndarray:

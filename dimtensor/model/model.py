@@ -22,7 +22,7 @@ from dimtensor.graph.rebuilding.substitute import rebuild
 from dimtensor.model.checks import check_inside, check_ranges, described, unaffected
 from dimtensor.model.density import log_density
 from dimtensor.model.inference.results import (
-    with_known_groups,
+    add_known_groups,
 )
 from dimtensor.model.inference.sample import sample as sample_density
 from dimtensor.model.logdensity import LogDensity
@@ -430,7 +430,7 @@ class Model(Parametrising):
         """
         density = self.log_density()
         tree = sample_density(density, draws, seed=seed, unconstrained=unconstrained, **options)
-        tree = with_known_groups(self, tree)
+        add_known_groups(self, tree)
         tree = self.log_likelihood(tree) if log_likelihood else tree
         return self.log_prior(tree) if log_prior else tree
 

@@ -148,8 +148,8 @@ def spread_over(dataset: xr.Dataset, leading: Mapping[str, int]) -> xr.Dataset:
 
     variables = {}
     for name, array in dataset.data_vars.items():
-        lacking = {dim: n for dim, n in leading.items() if dim not in array.dims}
-        variables[name] = array.expand_dims(lacking).transpose(*leading, ...)
+        others = {dim: n for dim, n in array.sizes.items() if dim not in leading}
+        variables[name] = array.variable.set_dims({**leading, **others})
     return xr.Dataset(variables, coords=dataset.coords)
 
 

@@ -7,7 +7,7 @@ sections and equations below are theirs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -31,6 +31,9 @@ _ALL, _LOOKED_AT = 200, 32
 _AT_ONCE, _COLUMNS = 64, 1_024
 # batches of a chain for a first look at how slowly it moves
 _BATCHES = 20
+
+# a variable, and a position in its elements
+_Element = tuple[Hashable, int]
 
 
 class Verdict(NamedTuple):
@@ -102,34 +105,35 @@ def judge(draws: xr.Dataset, diverging: xr.DataArray, seconds: float) -> Verdict
     seconds : float
     """
     n_chains, n_draws = draws.sizes["chain"], draws.sizes["draw"]
-    worst: list[tuple[float, str] | None] = [None, None]
+    worst: list[tuple[float, _Element] | None] = [None, None]
     if n_draws >= _FEWEST:
-        for values, names in _suspects(draws):
+        for values, elements in _suspects(draws):
             halves = _split(values)
             ranks = _normal_ranks(halves)
             sizes = np.minimum(_plain_ess(ranks), tail_effective_size(values))
-            worst[0] = _worse(worst[0], _r_hat(halves, ranks), names, np.nanargmax)
-            worst[1] = _worse(worst[1], sizes, names, np.nanargmin)
-    return Verdict(n_chains, n_draws, seconds, int(diverging.sum()), worst[0], worst[1])
+            worst[0] = _worse(worst[0], _r_hat(halves, ranks), elements, np.nanargmax)
+            worst[1] = _worse(worst[1], sizes, elements, np.nanargmin)
+    r_hat, ess = ((x[0], _name_of(draws, x[1])) if x is not None else None for x in worst)
+    return Verdict(n_chains, n_draws, seconds, int(diverging.sum()), r_hat, ess)
 
 
 def _worse(
-    before: tuple[float, str] | None,
+    before: tuple[float, _Element] | None,
     values: np.ndarray,
-    names: _Names,
+    elements: Sequence[_Element],
     extreme: Callable[[np.ndarray], np.intp],
-) -> tuple[float, str] | None:
+) -> tuple[float, _Element] | None:
     if np.isnan(values).all():
         return before
     at = int(extreme(values))
     if before is not None:
         if int(extreme(np.array([before[0], values[at]]))) == 0:
             return before
-    return float(values[at]), names(at)
+    return float(values[at]), elements[at]
 
 
-def _suspects(draws: xr.Dataset) -> Iterator[tuple[np.ndarray, _Names]]:
-    """Arrays of shape (chain, draw, elements), and the names of the elements.
+def _suspects(draws: xr.Dataset) -> Iterator[tuple[np.ndarray, list[_Element]]]:
+    """Arrays of shape (chain, draw, elements), and which elements they are.
 
     All elements that vary; of many those which look worst by statistics that need no sorting.
     """
@@ -137,10 +141,10 @@ def _suspects(draws: xr.Dataset) -> Iterator[tuple[np.ndarray, _Names]]:
     varying = {name: np.flatnonzero((x != x[:1, :1]).any(axis=(0, 1))) for name, x in flat.items()}
     if sum(map(len, varying.values())) > _ALL:
         varying = _worst_looking(flat, varying)
-    for name, at in varying.items():
-        for start in range(0, len(at), _AT_ONCE):
-            taken = at[start : start + _AT_ONCE]
-            yield flat[name][..., taken], _Names(str(name), draws[name], taken)
+    elements = [(name, int(at)) for name, positions in varying.items() for at in positions]
+    for start in range(0, len(elements), _AT_ONCE):
+        taken = elements[start : start + _AT_ONCE]
+        yield np.stack([flat[name][..., at] for name, at in taken], axis=-1), taken
 
 
 def _worst_looking(
@@ -173,23 +177,17 @@ def _rough(x: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.nan_to_num(spread, nan=0.0), np.nan_to_num(slow, nan=0.0)
 
 
-class _Names(NamedTuple):
-    """Names of elements of a variable, written when one is asked for."""
-
-    variable: str
-    array: xr.DataArray
-    positions: np.ndarray
-
-    def __call__(self, at: int) -> str:
-        array = self.array
-        if array.ndim == 2:
-            return self.variable
-        place = np.unravel_index(int(self.positions[at]), array.shape[2:])
-        labels = [
-            label_text(array.indexes[dim][position]) if dim in array.indexes else str(position)
-            for dim, position in zip(array.dims[2:], place, strict=True)
-        ]
-        return f"{self.variable}[{','.join(labels)}]"
+def _name_of(draws: xr.Dataset, element: _Element) -> str:
+    name, position = element
+    array = draws[name]
+    if array.ndim == 2:
+        return str(name)
+    place = np.unravel_index(position, array.shape[2:])
+    labels = [
+        label_text(array.indexes[dim][at]) if dim in array.indexes else str(at)
+        for dim, at in zip(array.dims[2:], place, strict=True)
+    ]
+    return f"{name}[{','.join(labels)}]"
 
 
 # -- the statistics, of arrays of shape (chain, draw, elements) ------------------------------------

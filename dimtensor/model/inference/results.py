@@ -86,23 +86,25 @@ def extended(post: Any, groups: Mapping[str, xr.Dataset]) -> xr.DataTree:
     return tree
 
 
-def with_known_groups(model: Model, tree: xr.DataTree) -> xr.DataTree:
-    """What the sampler gave, of the variables of the model, and what the model knows."""
+def add_known_groups(model: Model, tree: xr.DataTree) -> xr.DataTree:
+    """Keep the variables of the model in what a sampler gave, and add what the model knows.
+
+    The tree itself is changed: to make another one takes as long as to draw from a small model.
+    """
     import xarray as xr
 
     from dimtensor.model.density import raw_name
 
     raw = [raw_name(name) for name in sorted(model._noncentred)]
-    groups: dict[str, Any] = {}
     for name, group in tree.children.items():
-        dataset = group.to_dataset()
         if name in ("posterior", "warmup_posterior"):
-            dataset = dataset.drop_vars([x for x in raw if x in dataset])
-            order = [x for x in (*model.variables, *dataset.data_vars) if x in dataset]
-            dataset = dataset[list(dict.fromkeys(order))]
-        dataset.attrs.update(_attributes())
-        groups[name] = dataset
-    return xr.DataTree.from_dict({**groups, **known_groups(model)})
+            dataset = group.to_dataset()
+            shown = [x for x in (*model.variables, *dataset.data_vars) if x in dataset]
+            group.dataset = dataset[[x for x in dict.fromkeys(shown) if x not in raw]]
+        group.attrs.update(_attributes())
+    for name, dataset in known_groups(model).items():
+        tree[name] = xr.DataTree(dataset)
+    return tree
 
 
 def _attributes() -> dict[str, str]:

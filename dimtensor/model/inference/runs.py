@@ -91,10 +91,10 @@ def labelled(
             groups[f"{prefix}unconstrained_posterior"] = _shown(pieces, vectors)
         if wanted and not prefix:
             groups["log_likelihood"] = _shown(model.log_terms(vectors, wanted), vectors)
-    for dataset in groups.values():
+    for name, dataset in groups.items():
         numbers = {dim: np.arange(dataset.sizes[dim]) for dim in LEADING}
-        dataset.coords.update(numbers)
-        dataset.attrs.update(run.attributes)
+        groups[name] = dataset.assign_coords(numbers)
+        groups[name].attrs.update(run.attributes)
     return xr.DataTree.from_dict(groups)
 
 
