@@ -153,8 +153,11 @@ def reshaped(x: Variable, lengths: Sequence[Any]) -> Variable:
     """
     if all(isinstance(length, int) for length in lengths):
         return pt.reshape(x, lengths, ndim=len(lengths))
+    try:
+        known = [_length(length) for length in lengths]
+    except _Unknown:
+        return pt.reshape(x, lengths, ndim=len(lengths))
     shape = pt.stack([pt.as_tensor_variable(length, dtype="int64") for length in lengths])
-    known = [length if isinstance(length, int) else None for length in lengths]
     out = TensorType(x.type.dtype, known)
     return Apply(Reshape(len(lengths)), [x, shape], [out()]).outputs[0]
 

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dimtensor.kernels.ir.nodes import Assign, Expression, Names, Var
+from dimtensor.kernels.ir.nodes import (
+    Array,
+    Assign,
+    Const,
+    Expression,
+    Length,
+    Load,
+    Names,
+    Op,
+    Var,
+)
+from dimtensor.kernels.ir.walk import expressions_in
 
 if TYPE_CHECKING:
     from dimtensor.kernels.emit.emitter import Emitter
@@ -43,9 +54,30 @@ class Scope:
 
 
 class TopScope(Scope):
-    """Scalars outside of all loops, written as soon as they are needed."""
+    """Scalars outside of all loops, written as soon as they are needed.
+
+    Integers that are sums and the like of what is known before the loop around the block are
+    written there: lengths may follow from them.
+    """
 
     def temporary(self, value: Expression, loops: Names) -> Var:
-        made = Var(self.emitter.fresh("s"), value.dtype)
-        self.emitter.lines.append(Assign(made, value))
+        e = self.emitter
+        made = Var(e.fresh("s"), value.dtype)
+        if value.dtype == "int64" and _is_safe(value) and e.is_early(value):
+            e.name_early(Assign(made, value))
+        else:
+            e.lines.append(Assign(made, value))
         return made
+
+
+def _is_safe(value: Expression) -> bool:
+    """Whether an integer can be computed where nobody may need it: nothing is divided by 0."""
+    return all(
+        isinstance(each, (Var, Const, Array, Length))
+        or (isinstance(each, Op) and each.op in _SAFE)
+        or (isinstance(each, Load) and all(isinstance(at, Const) for at in each.index))
+        for each in expressions_in(value)
+    )
+
+
+_SAFE = ("+", "-", "*", "min", "max", "select", "cast", "neg")

@@ -74,6 +74,8 @@ class _Block:
             self.inner.bind(variable, where)
             if isinstance(where, Var):
                 self.inner.known_before.add(where.name)
+            elif isinstance(where, Place) and _is_shape(variable):
+                self.inner.known_before.add(where.array.name)
 
     def assign(self, pairs: Sequence[tuple[Variable, Var | Place]]) -> None:
         """Put results in the places of states, all at once."""
@@ -124,6 +126,11 @@ class _Block:
 
     def inside(self) -> tuple[Statement, ...]:
         return (*self.head, *self.inner.lines, *self.tail)
+
+
+def _is_shape(variable: Variable) -> bool:
+    """Whether an array is so many integers, as a shape is."""
+    return variable.type.dtype == "int64" and None not in variable.type.shape
 
 
 def _is_known_memory(statement: Statement) -> bool:
@@ -211,16 +218,17 @@ def _scan(e: Emitter, node: Apply) -> None:
     lengths = {out: _known_lengths(block, element) for out, element in traces}
     e.lines += block.before()
     is_open = {out: scan.spec.is_open(number) for number, out in enumerate(made.traces)}
+    made_early = {}
     for out, _ in traces:
         zero = scan.stops and not is_open[out]
-        _new_array(e, arrays[out], out, [n, *lengths[out]], zero)
+        made_early[out] = _new_array(e, arrays[out], out, [n, *lengths[out]], zero)
     if scan.stops:
         _stopping(e, block, given.go, made.n_done, graph.outputs[-1])
     e.lines.append(For(step, n, block.inside(), is_scan=True))
     for tape in tapes:
         tape.finish()
     for out, _ in traces:
-        e.places[out] = Place(arrays[out], early=e.early is e.lines)
+        e.places[out] = Place(arrays[out], early=made_early[out])
         e.owned.add(out)
 
 
@@ -343,13 +351,14 @@ def _known_lengths(block: _Block, element: Variable) -> list[Expression]:
 
 def _new_array(
     e: Emitter, array: Array, out: Variable, lengths: Sequence[Expression], zero: bool
-) -> None:
+) -> bool:
     """Make an array that blocks fill, before the loops around if its lengths are known there."""
     shape = tuple(set_length(e, out, axis, length) for axis, length in enumerate(lengths))
-    lines = e.early if all(map(e.is_early, shape)) else e.lines
-    lines.append(Allocate(array, shape))
+    early = all(map(e.is_early, shape))
+    (e.early if early else e.lines).append(Allocate(array, shape))
     if zero:
         e.lines.append(Fill(array, number(0, array.dtype)))
+    return early
 
 
 def _stopping(e: Emitter, block: _Block, go: Variable, n_done: Variable, go_on: Variable) -> None:
@@ -395,8 +404,8 @@ def _conditional(e: Emitter, node: Apply) -> None:
         e.lines += block.before()
     for out, result, lengths in zip(node.outputs, made, shapes, strict=True):
         if isinstance(result, Array):
-            _new_array(e, result, out, lengths, zero=False)
-            e.places[out] = Place(result, early=e.early is e.lines)
+            early = _new_array(e, result, out, lengths, zero=False)
+            e.places[out] = Place(result, early=early)
             e.owned.add(out)
         else:
             e.scalars[out] = result
