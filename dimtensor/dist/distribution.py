@@ -468,10 +468,3 @@ def _either(one: Any, other: Any) -> Any:
     if one is None or other is None:
         return other if one is None else one
     return one | other
-
-
-def plain_bound(bound: Any) -> Any:
-    """A bound that is known as a number."""
-    if isinstance(bound, TensorHandle) and bound.node.kind == "constant":
-        return float(bound.node.attrs.value)
-    return bound

@@ -117,8 +117,9 @@ def test_a_length_that_follows_from_constants_is_known():
 @pytest.mark.parametrize("lengths", [(2, 7), (7, 1, 2), (n - 1, 7), (x.shape[1], x.shape[0])])
 def test_reshapes_keep_the_elements(lengths):
     found = reshaped(x, lengths)
-    assert found.type.shape == tuple(k if isinstance(k, int) else None for k in lengths)
     shape = [int(value(pt.as_tensor(k))) for k in lengths]
+    for known, length, asked in zip(found.type.shape, shape, lengths, strict=True):
+        assert known == length or (known is None and not isinstance(asked, int))
     np.testing.assert_array_equal(value(found), np.arange(14.0).reshape(shape))
 
 

@@ -6,7 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim
-from dimtensor.dist.distribution import Distribution, plain_bound
+from dimtensor.dist.distribution import Distribution
+from dimtensor.dist.supports import ends
 from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.control.loops import reduce
 from dimtensor.tensor.elementwise import equal, exp, floor, sinh, where
@@ -31,7 +32,7 @@ def inverted(d: Distribution, q: DimTensor) -> DimTensor:
         Of single numbers, with `logcdf`.
     q : DimTensor
     """
-    low, high = _ends(d)
+    low, high = ends(d.support)
     possible = (q >= 0.0) & (q <= 1.0)
     q = where(possible, q, 0.5)
     zero = 0.0 * d.cdf(0.0 * q)  # of all dims
@@ -49,13 +50,6 @@ def inverted(d: Distribution, q: DimTensor) -> DimTensor:
     if high is None and not d.discrete:
         value = where(equal(q, 1.0), math.inf, value)
     return where(possible, value, math.nan)
-
-
-def _ends(d: Distribution) -> tuple[Any, Any]:
-    """The bounds of the support; None where there is none."""
-    support = d.support
-    low, high = (plain_bound(getattr(support, end, None)) for end in ("low", "high"))
-    return (0.0 if support.name == "positive" else low), high
 
 
 def _places(low: Any, high: Any, discrete: bool) -> tuple[Any, Any, Any]:

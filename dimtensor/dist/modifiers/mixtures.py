@@ -10,10 +10,10 @@ from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.joint.vectors import check_shared
 from dimtensor.dist.modifiers.inversion import inverted
 from dimtensor.dist.modifiers.wrappers import as_distribution, as_parameter, as_value
-from dimtensor.dist.supports import Support
+from dimtensor.dist.supports import Bounded, Integers, Support, ends, real
 from dimtensor.errors import DimError, InputError, build_message
 from dimtensor.tensor.constructors import arange
-from dimtensor.tensor.elementwise import equal, log, square, where
+from dimtensor.tensor.elementwise import equal, log, maximum, minimum, square, where
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -51,8 +51,33 @@ class Mixture(Distribution):
 
     @property
     def support(self) -> Support:
-        """That of the first of the parts; all of them have the same."""
-        return self._each[0].support
+        """From the lowest value that a part may have to the highest one."""
+        supports = [part.support for part in self._each]
+        if self.event_dims:
+            return supports[0]
+        lows, highs = zip(*(ends(support) for support in supports), strict=True)
+        low = self._outermost(lows, min, minimum, "min")
+        high = self._outermost(highs, max, maximum, "max")
+        numbers = all(bound is None or isinstance(bound, float) for bound in (*lows, *highs))
+        if numbers and len(set(zip(lows, highs, strict=True))) == 1:
+            return supports[0]
+        if self.discrete:
+            return Integers(low, high)
+        return real if low is None and high is None else Bounded(low, high)
+
+    def _outermost(self, bounds: Sequence[Any], of_numbers: Any, of_two: Any, along: str) -> Any:
+        """The bound of all parts; None if one of them has none."""
+        if any(bound is None for bound in bounds):
+            return None
+        if all(isinstance(bound, float) for bound in bounds):
+            return of_numbers(bounds)
+        found: Any = None
+        for bound in bounds:
+            here = bound
+            if not isinstance(here, float) and self.over in here.dims:
+                here = getattr(here, along)(self.over)
+            found = here if found is None else of_two(found, here)
+        return found
 
     def __repr__(self) -> str:
         return f"mixture({self.parts!r}, over={self.over.short})"

@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, Dims
-from dimtensor.dist.distribution import DimsLike, Distribution, plain_bound
-from dimtensor.dist.supports import Support
+from dimtensor.dist.distribution import DimsLike, Distribution
+from dimtensor.dist.supports import Support, plain_bound
 from dimtensor.errors import GraphError, build_message
 from dimtensor.tensor.constructors import arange, full
 from dimtensor.tensor.elementwise import log1mexp, where

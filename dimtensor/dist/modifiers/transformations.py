@@ -6,13 +6,13 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from dimtensor.dist.distribution import DimsLike, Distribution, plain_bound
+from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.modifiers.wrappers import Wrapper, as_distribution, as_value
 from dimtensor.dist.parameters import as_number
-from dimtensor.dist.supports import Support
+from dimtensor.dist.supports import Support, ends
 from dimtensor.errors import InputError
 from dimtensor.tensor.autodiff import grad
-from dimtensor.tensor.elementwise import abs, log, where
+from dimtensor.tensor.elementwise import abs, equal, log, where
 from dimtensor.tensor.graphs.substitution import substitute
 from dimtensor.tensor.handle import wrap
 from dimtensor.tensor.inputs import tensor
@@ -42,7 +42,9 @@ class Transformed(Wrapper):
         # elementwise: the gradient of the sum has the derivative of every element
         z = tensor(None, safe.dims, safe.dtype)
         slope = substitute(grad(self.inverse(z).sum(), z), {z: safe})
-        value = self.base.logp(self.inverse(safe)) + log(abs(slope))
+        value = self.base.logp(self.inverse(safe))
+        # at an end the slope is infinite where the variable is
+        value = where(equal(value, -math.inf), value, value + log(abs(slope)))
         return where(inside, value, -math.inf)
 
     @property
@@ -51,21 +53,30 @@ class Transformed(Wrapper):
 
     @property
     def _middle(self) -> float:
-        support = self.base.support
-        low, high = (plain_bound(getattr(support, end, None)) for end in ("low", "high"))
+        low, high = ends(self.base.support)
         if isinstance(low, float) and isinstance(high, float):
             return 0.5 * (low + high)
-        if isinstance(low, float) or support.name == "positive":
-            return (low or 0.0) + 1.0
+        if isinstance(low, float):
+            return low + 1.0
         return high - 1.0 if isinstance(high, float) else 0.0
 
     def logcdf(self, x: Any) -> DimTensor:
-        x = self.inverse(as_value(x, self))
-        return self.base.logcdf(x) if self.increasing else self.base.logsf(x)
+        return self._log_probability(as_value(x, self), up_to=True)
 
     def logsf(self, x: Any) -> DimTensor:
-        x = self.inverse(as_value(x, self))
-        return self.base.logsf(x) if self.increasing else self.base.logcdf(x)
+        return self._log_probability(as_value(x, self), up_to=False)
+
+    def _log_probability(self, x: DimTensor, up_to: bool) -> DimTensor:
+        """Log probability of values up to x, or above it; x may lie outside of the support."""
+        low, high = ends(self._support)
+        below, above = (-math.inf, 0.0) if up_to else (0.0, -math.inf)
+        inside: Any = True
+        inside = inside if low is None else inside & (x >= low)
+        inside = inside if high is None else inside & (x <= high)
+        z = self.inverse(x if inside is True else where(inside, x, self._inner))
+        value = self.base.logcdf(z) if up_to == self.increasing else self.base.logsf(z)
+        value = value if low is None else where(x < low, below, value)
+        return value if high is None else where(x > high, above, value)
 
     def icdf(self, q: Any) -> DimTensor:
         q = as_value(q, self)

@@ -7,15 +7,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dims, sort_dims, union
-from dimtensor.dist.distribution import DimsLike, Distribution, plain_bound
+from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.formulas import difference
 from dimtensor.dist.modifiers.inversion import inverted
 from dimtensor.dist.modifiers.sums import with_probabilities
 from dimtensor.dist.parameters import as_number, check_range
-from dimtensor.dist.supports import Bounded, Integers, Support
+from dimtensor.dist.supports import Bounded, Integers, Support, ends, plain_bound
 from dimtensor.dist.table import RANGES
 from dimtensor.errors import InputError, build_message
 from dimtensor.graph.dtypes import is_float
+from dimtensor.tensor.control.branches import if_else
 from dimtensor.tensor.control.while_loops import while_loop
 from dimtensor.tensor.elementwise import (
     ceil,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 
 _ATTEMPTS = 100_000  # of draws that are not 0
+_FAR = math.log(1e-4)  # log probability of an upper tail
 
 
 def as_distribution(d: Any, what: str) -> Distribution:
@@ -139,10 +141,7 @@ class _Between(Wrapper):
 
     @property
     def support(self) -> Support:
-        inner = self.base.support
-        low, high = (plain_bound(getattr(inner, end, None)) for end in ("low", "high"))
-        if inner is not None and inner.name == "positive":
-            low = 0.0
+        low, high = ends(self.base.support)
         low = _further(low, plain_bound(self.lower), maximum, max)
         high = _further(high, plain_bound(self.upper), minimum, min)
         return Integers(low, high) if self.discrete else Bounded(low, high)
@@ -211,8 +210,13 @@ class Truncated(_Between):
             return inverted(self, q)
         start = 0.0 if self.lower is None else self.base.cdf(self._below())
         found = self.base.icdf(start + q * exp(self._log_mass))
-        found = found if self.lower is None else maximum(found, self.lower)
-        return found if self.upper is None else minimum(found, self.upper)
+        if self.lower is None:
+            return minimum(found, self.upper)
+        found = maximum(found, self.lower)
+        found = found if self.upper is None else minimum(found, self.upper)
+        # far in the upper tail 1 less a probability has few digits, or none
+        far = self.base.logsf(self._below()) < _FAR
+        return if_else(far.any(), lambda: where(far, inverted(self, q), found), lambda: found)
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         whole = self._draw_dims(dims)
@@ -275,6 +279,10 @@ class ZeroInflated(Wrapper):
         self.psi = as_parameter(psi, "probability", "psi of zero_inflated")
         super().__init__("zero_inflated", base, {"psi": self.psi})
 
+    @property
+    def support(self) -> Support:
+        return _with_zero(self.base.support)
+
     def logp(self, x: Any) -> DimTensor:
         x = as_value(x, self)
         value = log(self.psi) + self.base.logp(x)
@@ -315,7 +323,9 @@ class Hurdle(Wrapper):
     @property
     def support(self) -> Support:
         inner = self.base.support
-        return inner if self.discrete else Bounded(low=0.0) if inner.name == "positive" else inner
+        if self.discrete:
+            return _with_zero(inner)
+        return Bounded(low=0.0) if inner.name == "positive" else inner
 
     def logp(self, x: Any) -> DimTensor:
         x = as_value(x, self)
@@ -343,9 +353,19 @@ class Hurdle(Wrapper):
         """A value that is not 0."""
         if not self.discrete:
             return self.base.draw(rng, whole)
-        if self.base.knows("logcdf"):
+        low, _ = ends(self.base.support)
+        if self.base.knows("logcdf") and isinstance(low, float) and low >= 0.0:
             return truncated(self.base, lower=1).draw(rng, whole)
         return _drawn_until(lambda x: not_equal(x, 0), self.base, rng, whole)
+
+
+def _with_zero(support: Support) -> Support:
+    """The integers of a support, and 0."""
+    low, high = ends(support)
+    if (low is None and high is None) or (isinstance(low, float) and low == 0.0):
+        return support
+    low = None if low is None else _further(low, 0.0, minimum, min)
+    return Integers(low, None if high is None else _further(high, 0.0, maximum, max))
 
 
 def _drawn_until(accepts: Any, d: Distribution, rng: Any, whole: Dims) -> tuple[DimTensor, Any]:

@@ -29,6 +29,7 @@ from dimtensor.dist.rows.bounded import number_of
 from dimtensor.dist.rows.location_scale import standardised
 from dimtensor.dist.rows.real import LOCATION, SCALE
 from dimtensor.dist.rows.student import (
+    SMALL,
     draw_skew_student,
     skew_student_back,
     skew_student_logp,
@@ -48,6 +49,7 @@ from dimtensor.tensor.elementwise import (
     arctan,
     betaincinv,
     cosh,
+    equal,
     erfcx,
     exp,
     expm1,
@@ -168,13 +170,26 @@ def _secant_logcdf(z: Any) -> Any:
     return math.log(2.0 / math.pi) + where(far, z, log(arctan(exp(where(far, 0.0, z)))))
 
 
-def _power_tail(z: Any, p: Any) -> Any:
-    return 0.5 * gammaincc(1.0 / p.beta, power(abs(z), p.beta))
-
-
 def _power_logcdf(z: Any, p: Any) -> Any:
-    tail = _power_tail(z, p)
-    return where(z < 0.0, log(tail), log1p(-tail))
+    a, zero = 1.0 / p.beta, equal(z, 0.0)
+    u = where(zero, 0.0, power(where(zero, 1.0, abs(z)), p.beta))
+    middle = u < SMALL
+    tail = 0.5 * gammaincc(a, where(middle, 1.0, u))
+    return where(
+        middle, log(0.5 + 0.5 * z * _power_series(a, u)), where(z < 0.0, log(tail), log1p(-tail))
+    )
+
+
+def _power_series(a: Any, u: Any) -> Any:
+    """The regularized lower incomplete gamma function P(a, u), divided by u^a (DLMF 8.7.1).
+
+    It has a slope where u is 0.
+    """
+    total, term = 1.0, 1.0
+    for k in range(1, 9):
+        term = term * -u / k
+        total = total + term * a / (a + k)
+    return total / exp(gammaln(a + 1.0))
 
 
 def _power_icdf(q: Any, p: Any) -> Any:

@@ -80,8 +80,27 @@ def student_quantile(rest: Any, nu: Any) -> Any:
 
 
 def student_logcdf(z: Any, p: Any) -> Any:
-    tail = student_log_tail(abs(z), p.nu)
-    return where(z < 0.0, tail, log1p(-exp(tail)))
+    middle = square(z) * (1.0 + 1.0 / p.nu) < 2.0 * SMALL
+    tail = student_log_tail(where(middle, 1.0, abs(z)), p.nu)
+    return where(middle, _student_middle(z, p.nu), where(z < 0.0, tail, log1p(-exp(tail))))
+
+
+SMALL = 0.01  # where series in it have all digits after a few terms
+
+
+def _student_middle(z: Any, nu: Any) -> Any:
+    """Log probability of values up to one near 0, where the incomplete beta function has no slope.
+
+    The odd series of the integral of the density: z p(0) F(1/2, (nu + 1)/2; 3/2; -z²/nu) with the
+    hypergeometric function (Abramowitz and Stegun, 15.1.1 and 26.7).
+    """
+    w = -square(z) / nu
+    total: Any = 1.0
+    for k in reversed(range(8)):
+        factor = (k + 0.5) * (0.5 * (nu + 1.0) + k) / ((k + 1.5) * (k + 1.0))
+        total = 1.0 + factor * w * total
+    density = exp(log_rising(0.5 * nu, 0.5) - HALF_LOG_2PI)
+    return log(0.5 + z * density * total)
 
 
 def student_icdf(q: Any, p: Any) -> Any:
@@ -98,12 +117,10 @@ def student_variance(nu: Any) -> Any:
 def _skew_logs(t: Any, p: Any) -> tuple[Any, Any]:
     """Logarithms of 1 + u and 1 - u, where u = t / √(a + b + t²)."""
     c = p.a + p.b
-    size = abs(t)
-    r = sqrt(c + square(size))
-    wide = log1p(size / r)
-    narrow = log(c) - 2.0 * log(r) - wide
-    right = t > 0.0
-    return where(right, wide, narrow), where(right, narrow, wide)
+    r = sqrt(c + square(t))
+    u = t / r
+    narrow = log(c) - 2.0 * log(r) - log1p(abs(u))
+    return where(u > -0.5, log1p(u), narrow), where(u < 0.5, log1p(-u), narrow)
 
 
 def skew_student_logp(t: Any, p: Any) -> Any:

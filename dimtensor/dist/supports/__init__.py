@@ -375,6 +375,19 @@ class Integers(Support):
         )
 
 
+def plain_bound(bound: Any) -> Any:
+    """A bound that is known as a number."""
+    if isinstance(bound, TensorHandle) and bound.node.kind == "constant":
+        return float(bound.node.attrs.value)
+    return bound
+
+
+def ends(support: Support) -> tuple[Any, Any]:
+    """The bounds of a support of numbers; None where there is none."""
+    low, high = (plain_bound(getattr(support, end, None)) for end in ("low", "high"))
+    return (0.0 if support.name == "positive" else low), high
+
+
 def _bound(value: Any, unbounded: float) -> Any:
     """A bound as a float or a tensor; None where it bounds nothing."""
     if value is None or isinstance(value, TensorHandle):

@@ -1,0 +1,202 @@
+"""Supports of what is made of distributions, and values at their ends and far in their tails."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.stats as st
+
+import dimtensor as dt
+from dimtensor import dist
+
+X = dt.Dim("x")
+N = dt.Dim("n", length=4000)
+W = dt.Dim("w", length=2)
+WEIGHTS = dt.data([0.3, 0.7], dims=W)
+
+
+def at(d: dist.Distribution, what: str, points) -> np.ndarray:
+    return getattr(d, what)(dt.data(np.asarray(points, dtype=float), dims=X)).eval().values
+
+
+def drawn(d: dist.Distribution) -> np.ndarray:
+    return d.draw(dt.random.generator(3), dims=N)[0].eval().values
+
+
+# -- far in the upper tail -------------------------------------------------------------------------
+
+Q = np.array([0.1, 0.5, 0.9])
+# the truncated distribution, and its quantiles
+TAILS = {
+    "Normal": (dist.truncated(dist.Normal(0.0, 1.0), lower=10.0), st.truncnorm(10, np.inf).ppf(Q)),
+    "at_once": (dist.truncated(dist.Normal(0.0, 1.0), 8.2, 8.5), st.truncnorm(8.2, 8.5).ppf(Q)),
+    # without memory
+    "Exponential": (dist.truncated(dist.Exponential(1.0), lower=50.0), 50.0 - np.log1p(-Q)),
+    "Logistic": (dist.truncated(dist.Logistic(0.0, 1.0), lower=60.0), 60.0 - np.log1p(-Q)),
+    "Geometric": (
+        dist.truncated(dist.Geometric(0.4), lower=81), 80 + np.ceil(np.log1p(-Q) / np.log(0.6)),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TAILS)
+def test_quantiles_far_in_the_upper_tail(name):
+    d, wanted = TAILS[name]
+    np.testing.assert_allclose(at(d, "icdf", Q), wanted, rtol=1e-9)
+    found = drawn(d)
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(np.quantile(found, Q), wanted, rtol=0.02)
+
+
+@pytest.mark.parametrize("backend", ["numba", "jax"])
+def test_quantiles_of_some_that_are_far(backend):
+    lower, q = dt.tensor("lower", dims=X), dt.tensor("q", dims=X)
+    d = dist.truncated(dist.Normal(0.0, 1.0), lower=lower)
+    f = dt.function([lower, q], d.icdf(q), backend=backend)
+    lows = np.array([-1.0, 0.0, 9.0, 20.0])
+    wanted = [st.truncnorm(low, np.inf).ppf(0.5) for low in lows]
+    np.testing.assert_allclose(f(lows, np.full(4, 0.5)).values, wanted, rtol=1e-9)
+    np.testing.assert_allclose(f(lows[:2], np.full(2, 0.5)).values, wanted[:2], rtol=1e-9)
+
+
+def test_predictions_of_a_truncated_observation_are_finite():
+    mu = dt.rv("mu", dist.Normal(0.0, 1.0))
+    y = dt.rv("y", dist.truncated(dist.Normal(mu, 0.1), lower=1.0))
+    found = dt.Model(y, backend="python").draw(500, seed=1)["prior_predictive"]["y"].values
+    assert np.isfinite(found).all()
+    assert found.min() >= 1.0
+
+
+# -- mixtures --------------------------------------------------------------------------------------
+
+
+def test_a_mixture_has_the_values_of_all_parts():
+    apart = dist.mixture(WEIGHTS, [dist.Uniform(5.0, 7.0), dist.Uniform(0.0, 1.0)], over=W)
+    assert (apart.support.low, apart.support.high) == (0.0, 7.0)
+    np.testing.assert_allclose(at(apart, "icdf", [0.35, 0.85]), [0.5, 6.0], rtol=1e-9)
+    half = dist.mixture(WEIGHTS, [dist.HalfNormal(1.0), dist.Normal(0.0, 1.0)], over=W)
+    assert half.support is dt.real
+    np.testing.assert_allclose(at(half, "icdf", [0.35 * 0.3]), st.norm.ppf(0.15), rtol=1e-9)
+    above = dist.mixture(WEIGHTS, [dist.Exponential(1.0), dist.Pareto(2.0, 3.0)], over=W)
+    assert (above.support.low, above.support.high) == (0.0, None)
+    counts = dist.mixture(WEIGHTS, [dist.Binomial(3, 0.5), dist.Poisson(2.0)], over=W)
+    assert (counts.support.low, counts.support.high) == (0.0, None)
+    alike = dist.mixture(WEIGHTS, [dist.Exponential(1.0), dist.Gamma(2.0, 1.0)], over=W)
+    assert alike.support is dt.positive
+
+
+def test_a_mixture_along_a_dim_of_bounds():
+    low, high = dt.data([0.0, 5.0], dims=W), dt.data([1.0, 7.0], dims=W)
+    d = dist.mixture(WEIGHTS, dist.Uniform(low, high), over=W)
+    assert d.icdf(0.5).dims == ()
+    np.testing.assert_allclose(at(d, "icdf", [0.15, 0.65]), [0.5, 6.0], rtol=1e-9)
+    assert (d.support.low.eval().item(), d.support.high.eval().item()) == (0.0, 7.0)
+
+
+def test_an_unknown_of_a_mixture_reaches_all_parts():
+    m = dt.rv("m", dist.mixture(WEIGHTS, [dist.Uniform(5.0, 7.0), dist.Uniform(0.0, 1.0)], over=W))
+    density = dt.Model(dt.rv("y", dist.Normal(m, 1.0)), backend="python").observe(y=0.5)
+    found = density.log_density().constrain(np.array([-40.0]))["m"].item()
+    assert found == pytest.approx(0.0, abs=1e-9)
+
+
+def test_states_of_a_mixture_that_is_summed_out():
+    parts = [dist.Binomial(3, 0.5), dist.Binomial(6, 0.1)]
+    n = dt.rv("n", dist.mixture(WEIGHTS, parts, over=W))
+    rate = dt.rv("rate", dist.Exponential(1.0))
+    fit = dt.Model(dt.rv("c", dist.Poisson(rate * n + 0.1)), backend="python").observe(c=4)
+    states = np.arange(7)
+    prior = 0.3 * st.binom(3, 0.5).pmf(states) + 0.7 * st.binom(6, 0.1).pmf(states)
+    wanted = np.log((prior * st.poisson(states + 0.1).pmf(4)).sum())
+    assert fit.marginalize(n).logp({"rate": 1.0})["c"].item() == pytest.approx(wanted, abs=1e-12)
+
+
+# -- zeros -----------------------------------------------------------------------------------------
+
+
+def test_hurdles_draw_what_is_below_zero():
+    d = dist.hurdle(dist.DiscreteUniform(-3, 3), psi=1.0)
+    values, counts = np.unique(drawn(d), return_counts=True)
+    assert values.tolist() == [-3, -2, -1, 1, 2, 3]
+    np.testing.assert_allclose(counts / N.length, 1 / 6, atol=0.03)
+
+
+@pytest.mark.parametrize("wrap", [dist.zero_inflated, dist.hurdle])
+def test_zero_is_a_value(wrap):
+    d = wrap(dist.DiscreteUniform(2, 4), 0.5)
+    assert (d.support.low, d.support.high) == (0.0, 4.0)
+    rate = dt.rv("rate", dist.Exponential(1.0))
+    n = dt.rv("n", d)
+    fit = dt.Model(dt.rv("c", dist.Poisson(rate * n + 0.1)), backend="python").observe(c=1)
+    prior = np.array([0.5, 0.0, *[0.5 / 3] * 3])
+    wanted = np.log((prior * st.poisson(np.arange(5) + 0.1).pmf(1)).sum())
+    assert fit.marginalize(n).logp({"rate": 1.0})["c"].item() == pytest.approx(wanted, abs=1e-12)
+    below = wrap(dist.DiscreteUniform(-4, -2), 0.5)
+    assert (below.support.low, below.support.high) == (-4.0, 0.0)
+    assert wrap(dist.Poisson(1.0), 0.5).support.high is None
+
+
+# -- ends of transformed variables -----------------------------------------------------------------
+
+
+def test_ends_of_transformed_variables():
+    within = dist.transformed(dist.Normal(0.0, 1.0), dt.sigmoid, dt.logit, dt.unit)
+    points = [-1.0, 0.0, 0.3, 1.0, 2.0]
+    middle = st.norm.logcdf(np.log(0.3 / 0.7))
+    slope = st.norm.logpdf(np.log(0.3 / 0.7)) - np.log(0.21)
+    np.testing.assert_allclose(
+        at(within, "logp", points), [-np.inf, -np.inf, slope, *[-np.inf] * 2]
+    )
+    np.testing.assert_allclose(at(within, "logcdf", points), [-np.inf, -np.inf, middle, 0.0, 0.0])
+    rest = st.norm.logsf(np.log(0.3 / 0.7))
+    np.testing.assert_allclose(at(within, "logsf", points), [0.0, 0.0, rest, -np.inf, -np.inf])
+    log_normal = dist.transformed(dist.Normal(0.0, 1.0), dt.exp, dt.log, dt.positive)
+    points = np.array([-1.0, 0.0, 0.5, 3.0])
+    np.testing.assert_allclose(at(log_normal, "cdf", points), st.lognorm(1).cdf(points), rtol=1e-12)
+    np.testing.assert_allclose(at(log_normal, "logp", points), st.lognorm(1).logpdf(points))
+    down = dist.transformed(
+        dist.Exponential(1.0), lambda x: -x, lambda x: -x, dt.bounded(high=0.0), increasing=False
+    )
+    points = np.array([-2.0, -0.5, 0.0, 1.0])
+    np.testing.assert_allclose(at(down, "cdf", points), np.exp(np.minimum(points, 0.0)), rtol=1e-12)
+    np.testing.assert_allclose(at(down, "logp", points), [-2.0, -0.5, 0.0, -np.inf])
+
+
+# -- where probabilities have a slope --------------------------------------------------------------
+
+CENTRES = {
+    "StudentT": (dist.StudentT(4.0, 0.0, 1.0), st.t(4)),
+    "StudentT_few": (dist.StudentT(0.3, 0.0, 1.0), st.t(0.3)),
+    "StudentT_many": (dist.StudentT(1e6, 0.0, 1.0), st.t(1e6)),
+    "SkewStudentT": (dist.SkewStudentT(2.0, 3.0, 0.0, 1.0), st.jf_skew_t(2, 3)),
+    "GeneralizedNormal": (dist.GeneralizedNormal(0.0, 1.0, 3.0), st.gennorm(3)),
+    "GeneralizedNormal_sharp": (dist.GeneralizedNormal(0.0, 1.0, 0.5), st.gennorm(0.5)),
+}
+
+
+@pytest.mark.parametrize("name", CENTRES)
+@pytest.mark.parametrize("z", [0.0, -1e-12, 1e-5, -1e-3, 0.1, 0.2, -0.6, 1.5])
+def test_slopes_of_probabilities_at_the_centre(name, z):
+    d, wanted = CENTRES[name]
+    x = dt.scalar("x")
+    found = dt.evaluate([d.logcdf(x), dt.grad(d.logcdf(x), x), dt.grad(d.logsf(x), x)], {x: z})
+    density, below, above = wanted.pdf(z), wanted.cdf(z), wanted.sf(z)
+    values = [float(each) for each in found]
+    np.testing.assert_allclose(
+        values, [np.log(below), density / below, -density / above], rtol=1e-8
+    )
+
+
+def test_slopes_by_parameters_at_the_centre():
+    nu, mu, sigma = (dt.scalar(name) for name in ("nu", "mu", "sigma"))
+    p = dist.StudentT(nu, mu, sigma).logcdf(0.5)
+    found = dt.evaluate(dt.grad(p, [nu, mu, sigma]), {nu: 4.0, mu: 0.5, sigma: 2.0})
+    np.testing.assert_allclose([float(x) for x in found], [0.0, -st.t(4).pdf(0), 0.0], atol=1e-15)
+    near = dt.evaluate(dt.grad(p, [nu, mu, sigma]), {nu: 4.0, mu: 0.4, sigma: 2.0})
+    step = 1e-6
+    wanted = [
+        (st.t(4 + step).logcdf(0.05) - st.t(4 - step).logcdf(0.05)) / (2 * step),
+        (st.t(4).logcdf(0.05 - step / 2) - st.t(4).logcdf(0.05 + step / 2)) / (2 * step),
+        (st.t(4).logcdf(0.1 / (2 + step)) - st.t(4).logcdf(0.1 / (2 - step))) / (2 * step),
+    ]
+    np.testing.assert_allclose([float(x) for x in near], wanted, rtol=1e-6, atol=1e-9)
