@@ -9,11 +9,12 @@ from dimtensor.dims import Dim, Dims
 from dimtensor.dist.catalogue import TABLE
 from dimtensor.dist.distribution import Distribution, TableDistribution
 from dimtensor.dist.parameters import float_dtype
+from dimtensor.dist.supports import Support
 from dimtensor.errors import GraphError, InputError, build_message, listing
 from dimtensor.graph import Node, toposort
 from dimtensor.model.checks import check_proper, described
 from dimtensor.model.logdensity import LogDensity
-from dimtensor.model.missing import evidence, filled, missing_name, with_missing
+from dimtensor.model.missing import evidence, filled, missing_name, support_of_missing, with_missing
 from dimtensor.model.summed import summed_terms
 from dimtensor.model.variables import Variable, put
 from dimtensor.tensor.elementwise import where
@@ -124,6 +125,7 @@ class Placed:
         self.noncentred = model._noncentred if noncentred else frozenset()
         self.parameters: dict[str, DimTensor] = {}
         self.distributions: dict[str, Distribution] = {}
+        self._of_missing: dict[str, Support] = {}
         self.values: dict[str, DimTensor] = {}
         self.summed: dict[str, Node] = {}
         self.sources: dict[Source, Node] = {}
@@ -162,7 +164,8 @@ class Placed:
                 value, unknown = with_missing(node, model.observed[name])
                 if unknown is not None:
                     self.parameters[missing_name(name)] = unknown
-                    self.distributions[missing_name(name)] = d
+                    own = support_of_missing(d.support, node, model.observed[name])
+                    self._of_missing[missing_name(name)] = own
         elif name in self.noncentred:
             location, scale, self.distributions[name] = standard_of(d, name)
             raw = tensor(raw_name(name), node.dims, node.dtype)
@@ -198,6 +201,11 @@ class Placed:
         )
         self.sources[key] = found.node
         return found
+
+    def support_of(self, parameter: str) -> Support:
+        """Where a parameter lies."""
+        found = self._of_missing.get(parameter)
+        return self.distributions[parameter].support if found is None else found
 
     def terms(self) -> dict[str, DimTensor]:
         """Log densities of all variables."""
@@ -254,7 +262,7 @@ def _new_density(model: Model, jacobian: bool) -> tuple[LogDensity, dict[Source,
             )
         )
     placed = Placed(model, noncentred=True)
-    supports = {x: placed.distributions[name].support for name, x in placed.parameters.items()}
+    supports = {x: placed.support_of(name) for name, x in placed.parameters.items()}
     recorded = {name: placed.values[name] for name in sorted(placed.noncentred)}
     terms = summed_terms(placed).terms if placed.summed else placed.terms()
     check_proper(terms, model, {name: x.node for name, x in placed.parameters.items()})

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dimtensor.dist.supports import Bounded, Integers, Positive, Real, Support
 from dimtensor.errors import InputError, build_message, listing
 from dimtensor.graph import Node
 from dimtensor.graph.dtypes import is_float
@@ -202,11 +203,44 @@ def with_missing(node: Node, value: xr.DataArray) -> tuple[DimTensor, DimTensor 
     absent = value.isnull().transpose(*(dim.short for dim in node.dims)).values
     if not absent.any():
         return known, None
-    flat = known if absent.ndim == 1 else known.ravel()
-    part = flat.isel({flat.dims[0]: np.flatnonzero(absent.ravel())})
+    part = _at(absent, known)
     unknown = tensor(missing_name(str(node.name)), part.dims, node.dtype)
     whole = part.set(unknown)
     return (whole if absent.ndim == 1 else whole.unravel()), unknown
+
+
+def _at(absent: np.ndarray, x: DimTensor) -> DimTensor:
+    """The elements of a tensor that are missing, along one dim."""
+    flat = x if absent.ndim == 1 else x.ravel()
+    return flat.isel({flat.dims[0]: np.flatnonzero(absent.ravel())})
+
+
+def support_of_missing(support: Support, node: Node, value: xr.DataArray) -> Support:
+    """The support of the missing values of a variable: that of the variable, at their positions.
+
+    Raises
+    ------
+    InputError
+        If elements of the variable determine each other, such as shares that add up to 1.
+    """
+    if not isinstance(support, (Real, Positive, Bounded, Integers)):
+        raise InputError(
+            build_message(
+                f"observe: missing values of {node.name!r} cannot be inferred: its elements "
+                f"determine each other ({support})",
+                [("missing at", listing(places(value.isnull())))],
+                "leave the variable out of observe: all of it is a parameter then",
+            )
+        )
+    if isinstance(support, (Real, Positive)) or not any(x.dims for x in support.tensors):
+        return support
+    whole = make_data(filled(node, Observation(value)).given, node.dims, dtype=node.dtype)
+    absent = value.isnull().transpose(*(dim.short for dim in node.dims)).values
+    low, high = (
+        _at(absent, 0.0 * whole + end) if any(end is x for x in support.tensors) else end
+        for end in (support.low, support.high)
+    )
+    return Integers(low, high) if isinstance(support, Integers) else Bounded(low, high)
 
 
 def left(values: xr.DataArray, observed: xr.DataArray) -> xr.DataArray:

@@ -93,27 +93,29 @@ def as_dataset(arrays: Mapping[str, xr.DataArray], leading: Sequence[Any]) -> xr
 
     In a Dataset a name stands for one dim. Where an array has another dim of a name than the ones
     before it (a selection of it, say), its dim gets the array's name behind its own. A level of a
-    MultiIndex that has the name of a dim or of an array gets the name of its dim before its own.
+    MultiIndex that is named like a dim, an array or a level of another dim gets the name of
+    its dim before its own.
     """
     import xarray as xr
 
     taken: dict[Any, tuple[int, Any]] = {}
     used = {*arrays, *(dim for array in arrays.values() for dim in array.dims)}
+    owners: dict[Any, Any] = {}  # the dims of levels
     variables = {}
     for name, array in arrays.items():
         renames: dict[Any, str] = {}
-        for dim, index in array.indexes.items():
-            levels = index.names if dim in array.dims and index.nlevels > 1 else ()
-            if used.intersection(levels):
-                renames |= {level: _unused(f"{dim}_{level}", used) for level in levels}
-        array = array.rename(renames) if renames else array
-        renames = {}
         for dim in array.dims:
             sizes = (array.sizes[dim], array.indexes.get(dim))
             if dim in leading:
                 continue
             if not _same(taken.setdefault(dim, sizes), sizes):
                 renames[dim] = _unused(f"{dim}_{name}", used)
+        array = array.rename(renames) if renames else array
+        renames = {}
+        for dim, index in array.indexes.items():
+            levels = index.names if dim in array.dims and index.nlevels > 1 else ()
+            if any(level in used or owners.setdefault(level, dim) != dim for level in levels):
+                renames |= {level: _unused(f"{dim}_{level}", used) for level in levels}
         array = array.rename(renames) if renames else array
         variables[name] = array.transpose(*[d for d in leading if d in array.dims], ...)
     return xr.Dataset(variables)
