@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -93,10 +94,10 @@ class BlockDim(DerivedDim):
         if labels[0].extension is not None or kind not in "iufmM":
             return labels[0].take(np.array([first for first, _ in ends], dtype=np.int64))
         if kind in "mM":
-            whole = values.astype(f"{kind}8[ns]").view("i8")
-            centres = [_whole_mean(whole[first:last]) for first, last in ends]
+            known = values.astype(f"{kind}8[ns]")
+            centres = [_whole_mean(known[first:last]) for first, last in ends]
             return Coords(np.array(centres, dtype="i8").view(f"{kind}8[ns]"))
-        return Coords(np.array([np.mean(values[first:last]) for first, last in ends], dtype=float))
+        return Coords(np.array([_mean(values[first:last]) for first, last in ends], dtype=float))
 
     def ends(self, length: int) -> list[tuple[int, int]]:
         """First position of each block of a dim of a length, and the one after its last.
@@ -131,7 +132,16 @@ class BlockDim(DerivedDim):
         return f"BlockDim({self.parent.short}, {self.size})"
 
 
+def _mean(values: np.ndarray) -> float:
+    """The mean of numbers that are not NaN; NaN of none."""
+    known = values[values == values]
+    return float(np.mean(known)) if len(known) else math.nan
+
+
 def _whole_mean(values: np.ndarray) -> int:
-    """Mean of integers near the ends of their range, without overflow."""
-    first = int(values[0])
-    return first + int(np.sum(values - first)) // len(values)
+    """The mean of times that are not NaT, as an integer, without overflow; NaT of none."""
+    known = values[~np.isnat(values)].view("i8")
+    if not len(known):
+        return int(values[:1].view("i8")[0])
+    first = int(known[0])
+    return first + int(np.sum(known - first)) // len(known)

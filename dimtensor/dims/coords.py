@@ -445,7 +445,7 @@ class Coords:
             wanted = self._parsed(wanted)
         try:
             found = self.index.get_indexer(wanted.index, method=method, tolerance=tolerance)
-        except (LookupError, TypeError, ValueError) as error:
+        except (LookupError, NotImplementedError, TypeError, ValueError) as error:
             raise LabelError(
                 build_message(
                     f"cannot look up {listing(wanted.values)} in {dim} with "

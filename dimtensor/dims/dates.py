@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dimtensor.dims.coords import Coords
-from dimtensor.errors import InputError, LabelError, build_message
+from dimtensor.errors import InputError, LabelError, build_message, listing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,13 +72,13 @@ def extended(dates: pd.DatetimeIndex, periods: int, freq: Any) -> pd.DatetimeInd
     return later[later > dates[-1]][:periods].as_unit(dates.unit)
 
 
-def date_index(dim: Dim, what: str) -> pd.DatetimeIndex:
+def date_index(dim: Dim, what: str, missing: bool = False) -> pd.DatetimeIndex:
     """The labels of a dim as dates.
 
     Raises
     ------
     LabelError
-        If they are none, or not known.
+        If they are none, or not known; or some are NaT, unless those may be missing.
     """
     import pandas as pd
 
@@ -91,6 +91,15 @@ def date_index(dim: Dim, what: str) -> pd.DatetimeIndex:
                 f"{what}: the labels of {dim.title} are no dates, they are {known}",
                 [("dim", repr(dim))],
                 "dt.time(name, start=..., periods=..., freq=...) makes a dim of dates",
+            )
+        )
+    if index.hasnans and not missing:
+        at = [str(position) for position in np.flatnonzero(index.isna())]
+        raise LabelError(
+            build_message(
+                f"{what}: some labels of {dim.title} are no dates, they are NaT",
+                [("dim", repr(dim)), ("positions", listing(at))],
+                "leave these positions out first, by isel",
             )
         )
     return index

@@ -223,7 +223,7 @@ def shifted_by(x: DimTensor, dim: Dim, distance: Any, fill_value: Any) -> DimTen
     """Elements moved by a distance between dates, whatever the order and gaps of these are."""
     from dimtensor.tensor.selection.reindex import reindex_node
 
-    dates = date_index(dim, "shift")
+    dates = date_index(dim, "shift", missing=True)
     offset = as_offset(distance, "shift")
     earlier = Dim(dim.name, coords=Coords(pd_index(dates - offset, dates)))
     moved = reindex_node(x.node, dim, earlier, fill_value)
