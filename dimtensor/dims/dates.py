@@ -94,7 +94,7 @@ def date_index(dim: Dim, what: str, missing: bool = False) -> pd.DatetimeIndex:
             )
         )
     if index.hasnans and not missing:
-        at = [str(position) for position in np.flatnonzero(index.isna())]
+        at = np.flatnonzero(index.isna()).tolist()
         raise LabelError(
             build_message(
                 f"{what}: some labels of {dim.title} are no dates, they are NaT",

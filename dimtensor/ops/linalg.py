@@ -45,9 +45,15 @@ class Solve(WithRules, PytensorSolve):
 
     def perform(self, node: Apply, inputs: Sequence[np.ndarray], outputs: list[list[Any]]) -> None:
         shape, dtype = inputs[1].shape, node.outputs[0].type.dtype
-        _or_nan(
-            lambda: super(Solve, self).perform(node, inputs, outputs), outputs, [shape], [dtype]
-        )
+
+        def solve() -> None:
+            if self.assume_a == "gen" and not np.isfinite(inputs[0]).all():
+                # SciPy gives `b` back where a matrix has infinities
+                outputs[0][0] = np.linalg.solve(*inputs).astype(dtype, copy=False)
+            else:
+                super(Solve, self).perform(node, inputs, outputs)
+
+        _or_nan(solve, outputs, [shape], [dtype])
         if outputs[0][0].shape != shape:  # what PyTensor gives for a singular matrix
             outputs[0][0] = np.full(shape, np.nan, dtype=dtype)
 

@@ -421,6 +421,16 @@ def test_what_does_not_exist_is_not_finite_and_spoils_no_other(
 # -- batches, identity, pickles --------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("backend", ["python", "numba", "jax"])
+def test_infinities_in_a_system(backend):
+    k = dt.Dim("k", length=2)
+    a, b = dt.tensor("a", dims=[k, k.rename()]), dt.tensor("b", dims=k)
+    f = dt.function([a, b], dt.solve(a, b), backend=backend)
+    for matrix in ([[np.inf, 0.5], [0.5, 2.0]], [[2.0, np.inf], [0.5, 2.0]]):
+        found = f((("k", "k'"), np.array(matrix)), np.array([1.0, 3.0])).values
+        np.testing.assert_array_equal(found, np.linalg.solve(matrix, [1.0, 3.0]))
+
+
 def test_a_finished_expression_is_batched(positive, rng):
     draw = dt.Dim("draw", length=2)
     one = dt.tensor("one", dims=[COUNTRY, ACROSS])

@@ -221,3 +221,54 @@ def test_what_has_no_parts_of_dates():
     late = dt.tensor("late", dims=obs, categories=dt.Dim("day"))
     with pytest.raises(dt.LabelError, match="day"):
         _ = late.dt.month
+
+
+# -- dates that are missing -----------------------------------------------------------------------
+
+PADDED = dt.Dim("day", coords=pd.DatetimeIndex(["2020-01-01", None, "2020-04-05"]))
+OF_DATES = {
+    "season": lambda dim: dim.season,
+    "month": lambda dim: dim.month,
+    "year": lambda dim: dim.year,
+    "days_in_month": lambda dim: dim.days_in_month,
+    "date": lambda dim: dim.date,
+    "time": lambda dim: dim.time,
+    "floor": lambda dim: dim.floor("D"),
+    "strftime": lambda dim: dim.strftime("%Y"),
+    "isocalendar": lambda dim: dim.isocalendar(),
+    "decimal_year": lambda dim: dim.decimal_year,
+    "extend": lambda dim: dim.extend(3, "D"),
+    "resample": lambda dim: dt.data(np.ones(3), dims=dim).resample(day="MS"),
+    "fourier": lambda dim: dt.fourier(dim, "365D", 1),
+}
+
+
+@pytest.mark.parametrize("name", OF_DATES)
+def test_parts_of_missing_dates_are_refused(name):
+    with pytest.raises(
+        dt.LabelError, match="some labels of dim 'day' are no dates, they are NaT"
+    ) as e:
+        OF_DATES[name](PADDED)
+    assert "positions: 1" in str(e.value)
+    OF_DATES[name](dt.time("day", start="2020-01-01", periods=3))
+
+
+def test_missing_dates_are_moved_as_they_are():
+    x = dt.data([1.0, 2.0, 4.0], dims=PADDED)
+    assert x.shift(day="95D").sel(day="2020-04-05").item() == 1.0
+
+
+def test_blocks_of_dates_have_the_mean_of_those_that_are_there():
+    day = dt.time("day", start="2020-01-01", periods=4)
+    padded = dt.data([1.0, 2.0, 3.0, 4.0], dims=day).pad(day=(1, 4))
+    found = padded.coarsen(day=3).sum(skipna=True).eval().indexes["day"]
+    assert [str(label)[:16] for label in found] == ["2020-01-01 12:00", "2020-01-03 12:00", "NaT"]
+    level = dt.Dim("level", coords=[1.0, np.nan, 3.0, 5.0])
+    numbers = dt.data(np.ones(4), dims=level).coarsen(level=2).sum().eval().indexes["level"]
+    assert numbers.tolist() == [1.0, 4.0]
+
+
+def test_intervals_have_no_nearest_one():
+    span = dt.Dim("span", coords=pd.interval_range(0, 4, periods=2))
+    with pytest.raises(dt.LabelError, match=r"cannot look up 1\.5 in dim 'span'"):
+        dt.data([1.0, 2.0], dims=span).sel(span=1.5, method="nearest")

@@ -114,6 +114,14 @@ def test_counts_with_dims():
     np.testing.assert_allclose(many.eval({n: np.array([0, 1, 3]), s: 2.0}), expected)
 
 
+@pytest.mark.xfail(raises=dt.DimError, strict=True, reason="the largest of no counts is asked for")
+def test_no_counts():
+    n = dt.tensor("n", dims=dt.Dim("late"), dtype="int64")
+    assert dt.fori_loop(0, n, lambda i, x: x * 0.5 + i, 1.0).eval({n: np.zeros(0, int)}).shape == (
+        0,
+    )
+
+
 @pytest.mark.parametrize("most", [None, 4])
 def test_a_batched_while_loop_is_each_on_its_own(most):
     s = dt.scalar("s")
