@@ -206,3 +206,50 @@ def test_labels_that_are_not_there_may_be_ignored():
     y = dt.data([1.0, 2.0, 3.0], dims=day)
     kept = y.drop_sel(day=["2021-01-02", "2021-02-02"], errors="ignore")
     assert kept.values.tolist() == [1.0, 3.0]
+
+
+def lagged(ys, r):
+    return ys[1:] - r * ys[:-1]
+
+
+# ends that are NaN, each with what is left without them, of y and a number
+FILLED = {
+    "shift": (lambda y, r: (y - r * y.shift(t=1))[1:], lagged),
+    "squared": (lambda y, r: ((y - r * y.shift(t=1)) ** 2)[1:], lambda ys, r: lagged(ys, r) ** 2),
+    "twice": (
+        lambda y, r: dt.sin(r * r * y.shift(t=2) * y.shift(t=1))[2:],
+        lambda ys, r: np.sin(r * r * ys[:-2] * ys[1:-1]),
+    ),
+    "from_the_end": (lambda y, r: (r * y.shift(t=-1))[:-1], lambda ys, r: r * ys[1:]),
+    "rolling": (
+        lambda y, r: (r * y.rolling(t=3).mean() - y)[2:],
+        lambda ys, r: r * (ys[:-2] + ys[1:-1] + ys[2:]) / 3 - ys[2:],
+    ),
+    "pad": (lambda y, r: (r * y.pad(t=(1, 2)))[1:-2], lambda ys, r: r * ys),
+    "at": (lambda y, r: (y.shift(t=1) ** r).isel(t=[3, 1]), lambda ys, r: ys[[2, 0]] ** r),
+    "masked": (lambda y, r: (r * y.shift(t=1)).isel(t=y > 2.0), lambda ys, r: r * ys[[0, 1]]),
+}
+
+
+@pytest.mark.parametrize("backend", ["python", "numba", *LONG_JAX])
+@pytest.mark.parametrize("name", FILLED)
+def test_ends_that_are_cut_off_have_no_part_in_derivatives(name, backend):
+    program, hand = FILLED[name]
+    t = dt.Dim("t", length=4)
+    y, r = dt.tensor("y", dims=t), dt.scalar("r")
+    loss = (program(y, r) ** 2).sum()
+    f = dt.function([y, r], [loss, *dt.grad(loss, [y, r])], backend=backend)
+    at = np.array([1.0, 2.5, 3.0, 0.5])
+
+    def value(ys, number):
+        return (hand(ys, number) ** 2).sum()
+
+    found, by_y, by_r = f(at, 0.6)
+    assert float(found) == pytest.approx(value(at, 0.6), rel=1e-12)
+    step = 1e-6
+    assert float(by_r) == pytest.approx(
+        (value(at, 0.6 + step) - value(at, 0.6 - step)) / (2 * step), rel=1e-6
+    )
+    moves = step * np.eye(4)
+    wanted = [(value(at + move, 0.6) - value(at - move, 0.6)) / (2 * step) for move in moves]
+    np.testing.assert_allclose(by_y.values, wanted, rtol=1e-6, atol=1e-8)

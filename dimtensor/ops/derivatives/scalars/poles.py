@@ -65,7 +65,7 @@ def may_be_infinite(variable: Variable, most: int = _MOST) -> bool:
         value = waiting.popleft()
         if not is_float(getattr(value.type, "dtype", "object")):
             continue
-        if is_marked(value):
+        if is_marked(value) or _is_nan(value):
             return True
         node = value.owner
         if node is None or value in seen:
@@ -81,6 +81,15 @@ def may_be_infinite(variable: Variable, most: int = _MOST) -> bool:
 def may_become_infinite(cotangent: Variable) -> bool:
     """The same of a cotangent, which may have come a long way."""
     return may_be_infinite(cotangent, _MOST_OF_COTANGENTS)
+
+
+def _is_nan(variable: Variable) -> bool:
+    """Whether a variable is the constant NaN, which ends are filled with."""
+    return (
+        isinstance(variable, Constant)
+        and variable.data.size == 1
+        and bool(np.isnan(variable.data).all())
+    )
 
 
 def is_marked(variable: Variable) -> bool:
