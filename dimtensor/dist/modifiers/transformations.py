@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dist.distribution import DimsLike, Distribution
-from dimtensor.dist.modifiers.wrappers import Wrapper, as_distribution, as_value
+from dimtensor.dist.modifiers.wrappers import Wrapper, as_distribution, as_value, in_dtype_of
 from dimtensor.dist.parameters import as_number
 from dimtensor.dist.supports import Support, ends
 from dimtensor.errors import InputError
@@ -45,7 +45,7 @@ class Transformed(Wrapper):
         value = self.base.logp(self.inverse(safe))
         # at an end the slope is infinite where the variable is
         value = where(equal(value, -math.inf), value, value + log(abs(slope)))
-        return where(inside, value, -math.inf)
+        return in_dtype_of(x, self, where(inside, value, -math.inf))
 
     @property
     def _inner(self) -> Any:

@@ -78,6 +78,13 @@ def as_value(x: Any, d: Distribution) -> DimTensor:
     return wrap(as_number(x, nodes, f"a value of {d.name}"))
 
 
+def in_dtype_of(x: DimTensor, d: Distribution, value: DimTensor) -> DimTensor:
+    """A log density of x in the dtype of tensors; numbers have none of their own."""
+    nodes = [x.node, *(node for node in d._nodes if node.kind != "constant")]
+    narrow = is_float(x.dtype) and not any(node.dtype == "float64" for node in nodes)
+    return value.astype(x.dtype) if narrow and value.dtype != x.dtype else value
+
+
 class Wrapper(Distribution):
     """A distribution around another one."""
 
@@ -185,7 +192,8 @@ class Truncated(_Between):
 
     def logp(self, x: Any) -> DimTensor:
         x = as_value(x, self)
-        return where(self._outside(x), -math.inf, self.base.logp(x) - self._log_mass)
+        value = where(self._outside(x), -math.inf, self.base.logp(x) - self._log_mass)
+        return in_dtype_of(x, self, value)
 
     def _outside(self, x: DimTensor) -> DimTensor:
         if self.lower is None:
@@ -240,7 +248,7 @@ class Censored(_Between):
             before = ceil(self.upper) - 1.0 if self.discrete else self.upper
             value = where(equal(x, self.upper), self.base.logsf(before), value)
             value = where(x > self.upper, -math.inf, value)
-        return value
+        return in_dtype_of(x, self, value)
 
     def logcdf(self, x: Any) -> DimTensor:
         x = as_value(x, self)
@@ -332,7 +340,7 @@ class Hurdle(Wrapper):
         zero = equal(x, 0)
         # continuous densities may be infinite at 0
         elsewhere = self.base.logp(where(zero, 1, x)) - self._log_rest
-        return where(zero, log1p(-self.psi), log(self.psi) + elsewhere)
+        return in_dtype_of(x, self, where(zero, log1p(-self.psi), log(self.psi) + elsewhere))
 
     def mean(self) -> DimTensor:
         return self.psi * self.base.mean() / exp(self._log_rest)

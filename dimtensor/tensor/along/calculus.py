@@ -10,6 +10,7 @@ from dimtensor.dims import Dim, find_dim, find_dims
 from dimtensor.errors import InputError, LabelError
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.along.interpolation.coordinates import coordinate
+from dimtensor.tensor.elementwise import where
 from dimtensor.tensor.handle import TensorHandle, elemwise, require_float, wrap
 from dimtensor.tensor.inputs import data
 from dimtensor.tensor.reductions.basic import DimKey
@@ -77,10 +78,12 @@ class CalculusMixin(TensorHandle):
             raise LabelError(f"differentiate: {along.title} has {n} labels, {needed} are needed")
         sources, weights = _slopes(places, edge_order)
         x = wrap(require_float(self.node))
-        terms = [
-            moved_to(x, along, at, along) * data(weight, dims=along).astype(x.dtype)
-            for at, weight in zip(sources, weights, strict=True)
-        ]
+        terms = []
+        for at, weight in zip(sources, weights, strict=True):
+            moved = moved_to(x, along, at, along)
+            if not weight.all():  # between labels at equal distances the middle one is not read
+                moved = where(data(weight != 0.0, dims=along), moved, 0.0)
+            terms.append(moved * data(weight, dims=along).astype(x.dtype))
         return say(terms[0] + terms[1] + terms[2], "differentiate", self, along=along)
 
     def integrate(self, dim: DimKey, datetime_unit: str | None = None) -> DimTensor:

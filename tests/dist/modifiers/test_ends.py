@@ -200,3 +200,24 @@ def test_slopes_by_parameters_at_the_centre():
         (st.t(4).logcdf(0.1 / (2 + step)) - st.t(4).logcdf(0.1 / (2 - step))) / (2 * step),
     ]
     np.testing.assert_allclose([float(x) for x in near], wanted, rtol=1e-6, atol=1e-9)
+
+
+# -- dtypes ----------------------------------------------------------------------------------------
+
+NORMAL = dist.Normal(0.0, 1.0)
+SINGLE = {
+    "truncated": dist.truncated(NORMAL, lower=0.5),
+    "censored": dist.censored(NORMAL, lower=0.5, upper=2.0),
+    "hurdle": dist.hurdle(dist.Exponential(1.0), 0.3),
+    "transformed": dist.transformed(NORMAL, dt.exp, dt.log, dt.positive),
+}
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_densities_have_the_dtype_of_values(name):
+    d, values = SINGLE[name], np.array([0.0, 0.5, 1.5, 2.0, 3.0])
+    single = dt.data(values.astype("float32"), dims=X)
+    assert d.logp(single).dtype == "float32"
+    np.testing.assert_allclose(d.logp(single).eval().values, at(d, "logp", values), rtol=1e-6)
+    wide = dist.truncated(dist.Normal(dt.scalar("mu"), 1.0), lower=0.5)
+    assert wide.logp(single).dtype == "float64"

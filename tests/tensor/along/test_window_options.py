@@ -210,3 +210,11 @@ def test_gradients_of_what_is_linear(backend):
         columns = [oracle(values.copy(data=unit)) for unit in np.eye(7)]
         expected = [2 * float((column * oracle(values)).sum()) for column in columns]
         np.testing.assert_allclose(gradient, expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("labels", [[0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 3.0, 4.0]])
+@pytest.mark.parametrize("odd", [np.nan, np.inf])
+def test_slopes_beside_what_is_not_finite(order, labels, odd):
+    frame = xr.DataArray([0.0, odd, 4.0, 9.0], coords={"t": labels}, dims="t")
+    same(dt.data(frame).differentiate("t", order), frame.differentiate("t", order))
