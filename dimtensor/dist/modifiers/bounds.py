@@ -1,0 +1,258 @@
+"""Truncated and censored distributions."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from dimtensor.dims import Dims
+from dimtensor.dist.distribution import DimsLike, Distribution
+from dimtensor.dist.formulas import difference
+from dimtensor.dist.modifiers.inversion import inverted
+from dimtensor.dist.modifiers.sums import with_probabilities
+from dimtensor.dist.modifiers.wrappers import (
+    Wrapper,
+    as_parameter,
+    as_value,
+    in_dtype_of,
+    of_numbers,
+)
+from dimtensor.dist.supports import Bounded, Integers, Support, ends, plain_bound
+from dimtensor.errors import InputError
+from dimtensor.tensor.control.branches import if_else
+from dimtensor.tensor.control.while_loops import while_loop
+from dimtensor.tensor.elementwise import (
+    ceil,
+    equal,
+    exp,
+    logical_not,
+    maximum,
+    minimum,
+    where,
+)
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+
+_ATTEMPTS = 100_000  # to draw a value that is accepted
+_FAR = math.log(1e-4)  # log probability of an upper tail
+
+
+def _bound(value: Any, infinite: float, what: str) -> DimTensor | None:
+    if value is None or (isinstance(value, float) and value == infinite):
+        return None
+    return as_parameter(value, "bound", what)
+
+
+class _Between(Wrapper):
+    """A distribution with bounds; infinite elements of them are none."""
+
+    def __init__(self, name: str, base: Distribution, lower: Any, upper: Any):
+        of_numbers(base, name)
+        self.lower = _bound(lower, -math.inf, f"lower of {name}")
+        self.upper = _bound(upper, math.inf, f"upper of {name}")
+        if self.lower is None and self.upper is None:
+            raise InputError(f"{name} takes a lower bound, an upper one, or both")
+        bounds = {"lower": self.lower, "upper": self.upper}
+        known = {key: bound for key, bound in bounds.items() if bound is not None}
+        values = [float(b.node.attrs.value) for b in known.values() if b.node.kind == "constant"]
+        if len(values) == 2 and not values[0] < values[1]:
+            raise InputError(f"{name}: lower={values[0]:g} is not below upper={values[1]:g}")
+        super().__init__(name, with_probabilities(base, self.lower, self.upper, name), known)
+
+    @property
+    def support(self) -> Support:
+        low, high = ends(self.base.support)
+        low = further(low, plain_bound(self.lower), maximum, max)
+        high = further(high, plain_bound(self.upper), minimum, min)
+        return Integers(low, high) if self.discrete else Bounded(low, high)
+
+
+def further(one: Any, other: Any, of_tensors: Any, of_numbers: Any) -> Any:
+    if one is None or other is None:
+        return other if one is None else one
+    both = isinstance(one, float) and isinstance(other, float)
+    return of_numbers(one, other) if both else of_tensors(one, other)
+
+
+class Truncated(_Between):
+    """A distribution, given that its values lie between bounds."""
+
+    def knows(self, what: str) -> bool:
+        return super().knows("logcdf" if what == "icdf" else what)
+
+    def _tails(self, below: Any, up_to: Any) -> DimTensor:
+        """Log probability of values above one number, and not above another one.
+
+        Of the tail that is smaller, where probabilities are precise.
+        """
+        if below is None:
+            return self.base.logcdf(up_to)
+        if up_to is None:
+            return self.base.logsf(below)
+        right = self.base.logsf(below)
+        left = difference(self.base.logcdf(up_to), self.base.logcdf(below))
+        return where(right < math.log(0.5), difference(right, self.base.logsf(up_to)), left)
+
+    def _below(self) -> Any:
+        """The largest number that does not belong to the values."""
+        if self.lower is None or not self.discrete:
+            return self.lower
+        return ceil(self.lower) - 1.0
+
+    @property
+    def _log_mass(self) -> DimTensor:
+        return self._tails(self._below(), self.upper)
+
+    def logp(self, x: Any) -> DimTensor:
+        x = as_value(x, self)
+        value = where(self._outside(x), -math.inf, self.base.logp(x) - self._log_mass)
+        return in_dtype_of(x, self, value)
+
+    def _outside(self, x: DimTensor) -> DimTensor:
+        if self.lower is None:
+            return x > self.upper
+        return x < self.lower if self.upper is None else (x < self.lower) | (x > self.upper)
+
+    def logcdf(self, x: Any) -> DimTensor:
+        x = as_value(x, self)
+        inside = x if self.lower is None else maximum(x, self._below())
+        inside = inside if self.upper is None else minimum(inside, self.upper)
+        return self._tails(self._below(), inside) - self._log_mass
+
+    def logsf(self, x: Any) -> DimTensor:
+        x = as_value(x, self)
+        inside = x if self.lower is None else maximum(x, self._below())
+        inside = inside if self.upper is None else minimum(inside, self.upper)
+        return self._tails(inside, self.upper) - self._log_mass
+
+    def icdf(self, q: Any) -> DimTensor:
+        q = as_value(q, self)
+        if not self.base.knows("icdf"):
+            return inverted(self, q)
+        start = 0.0 if self.lower is None else self.base.cdf(self._below())
+        found = self.base.icdf(start + q * exp(self._log_mass))
+        if self.lower is None:
+            return minimum(found, self.upper)
+        found = maximum(found, self.lower)
+        found = found if self.upper is None else minimum(found, self.upper)
+        # far in the upper tail 1 less a probability has few digits, or none
+        far = self.base.logsf(self._below()) < _FAR
+        return if_else(far.any(), lambda: where(far, inverted(self, q), found), lambda: found)
+
+    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+        whole = self._draw_dims(dims)
+        if not self.base.knows("logcdf"):
+            return drawn_until(lambda x: logical_not(self._outside(x)), self.base, rng, whole)
+        u, rng = rng.uniform(0.0, 1.0, dims=whole)
+        found = self.icdf(u)
+        return (found.astype("int64") if self.discrete else found), rng
+
+
+class Censored(_Between):
+    """A distribution whose values are set to a bound where they are beyond it."""
+
+    def logp(self, x: Any) -> DimTensor:
+        x = as_value(x, self)
+        value = self.base.logp(x)
+        if self.lower is not None:
+            value = where(equal(x, self.lower), self.base.logcdf(self.lower), value)
+            value = where(x < self.lower, -math.inf, value)
+        if self.upper is not None:
+            before = ceil(self.upper) - 1.0 if self.discrete else self.upper
+            value = where(equal(x, self.upper), self.base.logsf(before), value)
+            value = where(x > self.upper, -math.inf, value)
+        return in_dtype_of(x, self, value)
+
+    def logcdf(self, x: Any) -> DimTensor:
+        x = as_value(x, self)
+        value = self.base.logcdf(x)
+        value = value if self.lower is None else where(x < self.lower, -math.inf, value)
+        return value if self.upper is None else where(x >= self.upper, 0.0, value)
+
+    def icdf(self, q: Any) -> DimTensor:
+        return self._cut(self.base.icdf(q))
+
+    def _cut(self, value: DimTensor) -> DimTensor:
+        value = value if self.lower is None else maximum(value, self.lower)
+        return value if self.upper is None else minimum(value, self.upper)
+
+    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+        value, rng = self.base.draw(rng, self._draw_dims(dims))
+        cut = self._cut(value)
+        return (cut.astype("int64") if self.discrete else cut), rng
+
+
+def drawn_until(accepts: Any, d: Distribution, rng: Any, whole: Dims) -> tuple[DimTensor, Any]:
+    """Draws of a distribution, again and again where they are not accepted."""
+
+    def again(state: Any) -> Any:
+        value, rng = state
+        new, rng = d.draw(rng, whole)
+        return where(accepts(value), value, new), rng
+
+    start = d.draw(rng, whole)
+    return while_loop(lambda state: logical_not(accepts(state[0])).any(), again, start, _ATTEMPTS)
+
+
+def truncated(d: Distribution, lower: Any = None, upper: Any = None) -> Truncated:
+    """A distribution, given that its values lie between bounds, which belong to them.
+
+    Parameters
+    ----------
+    d : Distribution
+        With a formula of `logcdf`; of a discrete one without, probabilities are summed up, if the
+        bounds are numbers. Where there is none of `icdf`, quantiles and draws are found by
+        bisection.
+    lower, upper : number or DimTensor, optional
+        Infinite ones are none, of single elements, too.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If there is no bound, or numbers are out of order.
+    GraphError
+        If the probability between the bounds has neither a formula nor a sum.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> d = dist.truncated(dist.Exponential(1.0), upper=2.0)
+    >>> float(d.cdf(1.0).eval().round(4))
+    0.7311
+    """
+    return Truncated("truncated", d, lower, upper)
+
+
+def censored(d: Distribution, lower: Any = None, upper: Any = None) -> Censored:
+    """A distribution whose values are set to a bound where they are beyond it.
+
+    Parameters
+    ----------
+    d : Distribution
+        With a formula of `logcdf`.
+    lower, upper : number or DimTensor, optional
+        Infinite ones are none, of single elements, too.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If there is no bound, or numbers are out of order.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> d = dist.censored(dist.Exponential(1.0), upper=2.0)
+    >>> float(d.logp(2.0).eval())
+    -2.0
+    """
+    return Censored("censored", d, lower, upper)

@@ -1,0 +1,194 @@
+"""Distributions of which zeros have a probability of their own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dimtensor.dims import Dims
+from dimtensor.dist.distribution import DimsLike, Distribution
+from dimtensor.dist.modifiers.bounds import drawn_until, further, truncated
+from dimtensor.dist.modifiers.wrappers import (
+    Wrapper,
+    as_parameter,
+    as_value,
+    in_dtype_of,
+    of_numbers,
+)
+from dimtensor.dist.supports import Bounded, Integers, Support, ends
+from dimtensor.errors import InputError, build_message
+from dimtensor.tensor.elementwise import (
+    equal,
+    exp,
+    log,
+    log1p,
+    logaddexp,
+    maximum,
+    minimum,
+    not_equal,
+    where,
+)
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+
+class ZeroInflated(Wrapper):
+    """A distribution that holds with a probability; else a value is 0."""
+
+    def __init__(self, base: Distribution, psi: Any):
+        of_numbers(base, "zero_inflated")
+        if not base.discrete:
+            raise InputError(
+                build_message(
+                    f"zero_inflated takes a discrete distribution, not {base.name}",
+                    hint="where zeros have a probability of their own, it is dist.hurdle",
+                )
+            )
+        self.psi = as_parameter(psi, "probability", "psi of zero_inflated")
+        super().__init__("zero_inflated", base, {"psi": self.psi})
+
+    @property
+    def support(self) -> Support:
+        return _with_zero(self.base.support)
+
+    def logp(self, x: Any) -> DimTensor:
+        x = as_value(x, self)
+        value = log(self.psi) + self.base.logp(x)
+        return where(equal(x, 0), logaddexp(log1p(-self.psi), value), value)
+
+    def logcdf(self, x: Any) -> DimTensor:
+        x = as_value(x, self)
+        value = log(self.psi) + self.base.logcdf(x)
+        return where(x < 0, value, logaddexp(log1p(-self.psi), value))
+
+    def mean(self) -> DimTensor:
+        return self.psi * self.base.mean()
+
+    def variance(self) -> DimTensor:
+        mean = self.base.mean()
+        return self.psi * (self.base.variance() + (1.0 - self.psi) * mean * mean)
+
+    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+        whole = self._draw_dims(dims)
+        value, rng = self.base.draw(rng, whole)
+        u, rng = rng.uniform(0.0, 1.0, dims=whole)
+        return where(u < self.psi, value, 0), rng
+
+
+class Hurdle(Wrapper):
+    """A probability of zeros, and a distribution of what is not zero."""
+
+    def __init__(self, base: Distribution, psi: Any):
+        of_numbers(base, "hurdle")
+        self.psi = as_parameter(psi, "probability", "psi of hurdle")
+        super().__init__("hurdle", base, {"psi": self.psi})
+
+    @property
+    def _log_rest(self) -> Any:
+        """Log probability that a value of the distribution is not 0."""
+        return log1p(-exp(self.base.logp(0))) if self.discrete else 0.0
+
+    @property
+    def support(self) -> Support:
+        inner = self.base.support
+        if self.discrete:
+            return _with_zero(inner)
+        return Bounded(low=0.0) if inner.name == "positive" else inner
+
+    def logp(self, x: Any) -> DimTensor:
+        x = as_value(x, self)
+        zero = equal(x, 0)
+        # continuous densities may be infinite at 0
+        elsewhere = self.base.logp(where(zero, 1, x)) - self._log_rest
+        return in_dtype_of(x, self, where(zero, log1p(-self.psi), log(self.psi) + elsewhere))
+
+    def mean(self) -> DimTensor:
+        return self.psi * self.base.mean() / exp(self._log_rest)
+
+    def variance(self) -> DimTensor:
+        share = self.psi / exp(self._log_rest)
+        mean = self.base.mean()
+        second = self.base.variance() + mean * mean
+        return share * second - (share * mean) ** 2
+
+    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+        whole = self._draw_dims(dims)
+        value, rng = self._draw_rest(rng, whole)
+        u, rng = rng.uniform(0.0, 1.0, dims=whole)
+        return where(u < self.psi, value, 0), rng
+
+    def _draw_rest(self, rng: Any, whole: Dims) -> tuple[DimTensor, Any]:
+        """A value that is not 0."""
+        if not self.discrete:
+            return self.base.draw(rng, whole)
+        low, _ = ends(self.base.support)
+        if self.base.knows("logcdf") and isinstance(low, float) and low >= 0.0:
+            return truncated(self.base, lower=1).draw(rng, whole)
+        return drawn_until(lambda x: not_equal(x, 0), self.base, rng, whole)
+
+
+def _with_zero(support: Support) -> Support:
+    """The integers of a support, and 0."""
+    low, high = ends(support)
+    if (low is None and high is None) or (isinstance(low, float) and low == 0.0):
+        return support
+    low = None if low is None else further(low, 0.0, minimum, min)
+    return Integers(low, None if high is None else further(high, 0.0, maximum, max))
+
+
+def zero_inflated(d: Distribution, psi: Any) -> ZeroInflated:
+    """A discrete distribution that holds with a probability; else a value is 0.
+
+    Parameters
+    ----------
+    d : Distribution
+    psi : number or DimTensor
+        Probability that a value is one of the distribution.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If the distribution is not discrete, or a known probability is none.
+
+    Examples
+    --------
+    >>> from dimtensor import dist
+    >>> d = dist.zero_inflated(dist.Poisson(2.0), psi=0.75)
+    >>> float(d.mean().eval())
+    1.5
+    """
+    return ZeroInflated(d, psi)
+
+
+def hurdle(d: Distribution, psi: Any) -> Hurdle:
+    """A probability of zeros, and a distribution of what is not zero.
+
+    Parameters
+    ----------
+    d : Distribution
+        Of a discrete one the probability of 0 is left out.
+    psi : number or DimTensor
+        Probability that a value is not 0.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    InputError
+        If a known probability is none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dimtensor import dist
+    >>> d = dist.hurdle(dist.Gamma(2.0, 1.0), psi=0.75)
+    >>> float(np.exp(d.logp(0.0).eval()))
+    0.25
+    """
+    return Hurdle(d, psi)
