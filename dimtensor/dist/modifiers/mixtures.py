@@ -157,7 +157,7 @@ def mixture(weights: Any, parts: Distribution | Sequence[Distribution], over: Di
     Returns
     -------
     Distribution
-        Without the dim.
+        Without the dim. Its support goes from the lowest to the highest value of a part.
 
     Raises
     ------
@@ -165,7 +165,7 @@ def mixture(weights: Any, parts: Distribution | Sequence[Distribution], over: Di
         If the weights lack the dim or have one along which elements of a part belong together, or
         the number of parts is not the dim's length.
     InputError
-        If a part is no distribution, or they are discrete and continuous ones.
+        If a part is no distribution or draws labels, or they are discrete and continuous ones.
 
     Examples
     --------
@@ -185,6 +185,14 @@ def mixture(weights: Any, parts: Distribution | Sequence[Distribution], over: Di
     if not one and dim.length is not None and len(each) != dim.length:
         raise DimError(
             f"mixture: there are {len(each)} parts and {dim.title} has length {dim.length}"
+        )
+    labelled = [part.name for part in each if part.categories is not None]
+    if labelled:
+        raise InputError(
+            build_message(
+                f"mixture takes distributions of numbers, and {labelled[0]} has labels",
+                hint="mix their probabilities: dist.Categorical((weights * p).sum(over), over=...)",
+            )
         )
     kinds = {(part.discrete, part.event_dims) for part in each}
     if len(kinds) != 1:

@@ -368,7 +368,8 @@ class IndexingMixin(TensorHandle):
             each.
         categories : Dim or sequence of Dim, optional
             The dim of the groups, by default that of the labels. Data that are not labels of a
-            dim are grouped by their values, and the groups are a new dim named like the data.
+            dim are grouped by their values, NaN among them, and the groups are a new dim named
+            like the data.
 
         Returns
         -------

@@ -226,6 +226,8 @@ def test_custom():
         (lambda: dist.mixture(dt.data([0.5, 0.5], dims=dt.Dim("k")),
                               [dist.Normal(0, 1), dist.Poisson(1)], over="k"), "all discrete or"),
         (lambda: dist.mixture(dt.ones(K) / 3, [dist.Normal(0, 1)] * 2, over=K), "are 2 parts"),
+        (lambda: dist.mixture(dt.ones(K) / 3, dist.Categorical(dt.ones([K, K2]) / 2, over=K2), K),
+         "mixture takes distributions of numbers, and Categorical has labels"),
         (lambda: dist.transformed(dist.Poisson(1.0), dt.exp, dt.log, dt.positive), "continuous"),
         (lambda: dist.custom(3.0, dt.real), "logp is a function"),
     ],
