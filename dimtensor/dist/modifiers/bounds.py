@@ -70,6 +70,7 @@ class _Between(Wrapper):
 
 
 def further(one: Any, other: Any, of_tensors: Any, of_numbers: Any) -> Any:
+    """Of two bounds the one that `of_tensors` or `of_numbers` takes; the other one of None."""
     if one is None or other is None:
         return other if one is None else one
     both = isinstance(one, float) and isinstance(other, float)

@@ -24,7 +24,10 @@ def traced():
     """Numbers as states, which are traced, in three levels of segments."""
     time = dt.Dim("time")
     x = dt.tensor("x", dims=time)
-    step = lambda a, now: (dt.sin(a) + now, a)  # noqa: E731
+
+    def step(a, now):
+        return dt.sin(a) + now, a
+
     a, before = dt.scan(step, 0.3, x, over=time, checkpoint=dt.levels(3))
     return [x], a + (before**2).sum()
 
@@ -55,8 +58,10 @@ def shifted_in_steps():
     x, h = dt.tensor("x", dims=[time, late]), dt.tensor("h", dims=late)
 
     def step(s, now):
-        back = lambda: s.shift(late=1, fill_value=0.0) * 0.5  # noqa: E731
-        return dt.if_else((now > 0).all(), back, lambda: s) + now
+        moved = dt.if_else(
+            (now > 0).all(), lambda: s.shift(late=1, fill_value=0.0) * 0.5, lambda: s
+        )
+        return moved + now
 
     return [x, h], (dt.reduce(step, h, x, time) ** 2).sum()
 
