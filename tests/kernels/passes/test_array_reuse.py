@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import dimtensor as dt
-from dimtensor.kernels.ir.nodes import Allocate, Array, Call, Foreign, Load, Var
+from dimtensor.kernels.ir.growth import Grow
+from dimtensor.kernels.ir.nodes import Allocate, Array, Bind, Call, Foreign, Load, Var
 from dimtensor.kernels.ir.parse import parsed
 from dimtensor.kernels.ir.python import Printer
 from dimtensor.kernels.passes.array_reuse import with_arrays_reused
@@ -86,6 +87,16 @@ def test_what_functions_of_numba_take_stays():
     known = [Allocate(a, (n,)), Foreign((c,), "f", (n,)), Allocate(b, (n,))]
     assert with_arrays_reused(known, (c,)) != known
     assert with_arrays_reused(known, (Call("f", (Load(a, (n,)),), "float64"), c)) == known
+
+
+def test_what_grows_or_is_made_in_several_places_stays():
+    n = Var("n0", "int64")
+    a, b = Array("a", "float64", 1), Array("b", "float64", 1)
+    grown = [Allocate(a, (n,)), Grow(a, (n,)), Allocate(b, (n,))]
+    twice = [Allocate(a, (n,)), Allocate(a, (n,)), Allocate(b, (n,))]
+    for statements in (grown, twice):
+        assert with_arrays_reused(statements, ()) == statements
+    assert with_arrays_reused([Allocate(a, (n,)), Allocate(b, (n,))], ())[1] == Bind(b, a)
 
 
 def test_what_is_made_of_reshaped_products():
