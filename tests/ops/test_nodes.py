@@ -166,11 +166,26 @@ f = dt.function([x, inward, w], [loss, *dt.grad(loss, [inward, w])], backend="nu
 axes = ("time", "feature"), ("gate", "unit", "feature"), ("gate", "unit", "before")
 f(*((names, np.ones(n)) for names, n in zip(axes, [(9, 4), (3, 3, 4), (3, 3, 3)])))
 """
+FEW_NUMBERS_IN_A_LOOP = """
+import sys
+import numpy as np, dimtensor as dt
+
+time = dt.Dim("time")
+y = dt.data(np.ones(9), dims=time, name="y")
+mu, theta = dt.scalar("mu"), dt.scalar("theta")
+known = mu * dt.lag(y, time, fill_value=mu)
+noise = dt.cumulate(lambda noise, apart: apart - theta * noise, 0.0, y - known, over=time)
+loss = (noise ** 2).sum()
+f = dt.function([mu, theta], [loss, *dt.grad(loss, [mu, theta])], backend="jax")
+f(0.5, 0.25)
+"""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "script", [SELECTIONS, GROUPED_DIMS_IN_A_LOOP], ids=["selections", "grouped_dims_in_a_loop"]
+    "script",
+    [SELECTIONS, GROUPED_DIMS_IN_A_LOOP, FEW_NUMBERS_IN_A_LOOP],
+    ids=["selections", "grouped_dims_in_a_loop", "few_numbers_in_a_loop"],
 )
 def test_a_first_gradient_imports_no_sparse_arrays(script):
     command, nothing_kept = (

@@ -130,7 +130,9 @@ def _applied(node: Any, tangents: Tangents) -> Results:
     """Operations that are linear in the first input; the others are indices and lengths."""
     if tangents[0] is None:
         return [None] * len(node.outputs)
-    return list(node.op.make_node(tangents[0], *node.inputs[1:]).outputs)
+    # a tangent of the operand's type needs no look at the lengths again
+    tangent = [tangents[0], *node.inputs[1:]]
+    return list(node.clone_with_new_inputs(tangent, strict=False).outputs)
 
 
 @forward_rule(CheckAndRaise, ViewOp, DeepCopyOp)
