@@ -456,7 +456,8 @@ class Emitter:
     def _nest(self, group: Group, number: int) -> None:
         loops = {item: f"i{at}" for at, item in enumerate(group.space)}
         scope = Scope(self)
-        nest = Nest(self, scope, list(loops.values()), number)
+        below = tuple(loops[item] for item in group.below)
+        nest = Nest(self, scope, list(loops.values()), number, below)
         for task in group.tasks:
             index = self._iterate(task, loops)
             if task.kind == "store":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.tensor.basic import Alloc
 
+from dimtensor.kernels.emit import loop_order
 from dimtensor.kernels.ir.make import (
     ONE,
     ZERO,
@@ -45,7 +45,6 @@ from dimtensor.kernels.passes import (
     totals,
     unroll_and_jam,
 )
-from dimtensor.kernels.plan.plan import UnsupportedGraph
 from dimtensor.kernels.rules.elementwise import Index, Place, counter
 from dimtensor.kernels.rules.scalars import combine, identity
 from dimtensor.settings import settings
@@ -54,7 +53,8 @@ if TYPE_CHECKING:
     from dimtensor.kernels.emit.emitter import Emitter
     from dimtensor.kernels.emit.scopes import Scope
 
-_MOST_LOOPS_TO_PERMUTE = 5
+# columns of a triangle are taken so many at a time: vectors are not cut
+_COLUMNS = 8
 
 
 Level = Callable[[Names], int]
@@ -90,10 +90,18 @@ class _Sink:
 class Nest:
     """Collects what a nest stores, then writes it."""
 
-    def __init__(self, emitter: Emitter, scope: Scope, loops: Sequence[str], number: int):
+    def __init__(
+        self,
+        emitter: Emitter,
+        scope: Scope,
+        loops: Sequence[str],
+        number: int,
+        below: tuple[str, ...] = (),
+    ):
         self.e = emitter
         self.scope = scope
         self.loops = list(loops)
+        self.below = below  # the loops over rows and columns of a triangle, if any
         self.number = number
         self.sinks: list[_Sink] = []
         self._partials: dict[tuple[Expression, str], Var] = {}
@@ -245,17 +253,16 @@ class Nest:
         accesses = list(self.scope.accesses)
         accesses += [tuple(t.loops for t in sink.index) for sink in self.sinks if sink.index]
         turns = [sink.turns for sink in self.sinks if len(sink.turns) > 1]
-        orders = [list(self.loops)]
-        if 2 <= len(self.loops) <= _MOST_LOOPS_TO_PERMUTE:
-            orders = [list(order) for order in itertools.permutations(self.loops)]
-        elif turns:
-            orders = [_rearranged(self.loops, turns[0])]
-        orders = [o for o in orders if all(_rearranged(o, each) == o for each in turns)]
-        if not orders:
-            raise UnsupportedGraph("values are set in several orders")
-        if len(orders) == 1:
-            return orders[0]
-        return min(orders, key=lambda order: _cost(order, accesses))
+        return loop_order.best(self.loops, accesses, [*turns, self.below])
+
+    def _stop(self, name: str) -> Expression:
+        """Where a loop ends; that over columns of a triangle soon after the diagonal."""
+        length = self.e.loop_lengths[name]
+        n = known(length)
+        if name not in self.below[1:] or (n is not None and n <= _COLUMNS):
+            return length
+        last = op("|", counter(self.below[0]), integer(_COLUMNS - 1))
+        return op("min", op("+", last, ONE), length)
 
     def write(self) -> None:
         order = self._order()
@@ -298,7 +305,7 @@ class Nest:
             before[depth] += [line.statement for line in inner]
         elif depth and strip_mining.pays(inner, lengths[-1]):
             written, made = strip_mining.write(
-                inner, counter(order[-1]), lengths[-1], own, self.e.fresh
+                inner, counter(order[-1]), self._stop(order[-1]), own, self.e.fresh
             )
             self.e.early += made
             before[depth - 1].append(written)
@@ -341,7 +348,7 @@ class Nest:
 
     def _shares_an_array(self, order: Sequence[str], body: Sequence[Statement]) -> bool:
         """Whether rounds of the second last loop add to the same array, or read the same."""
-        if len(order) < 2 or any(sink.kind == "scatter" for sink in self.sinks):
+        if len(order) < 2 or self.below or any(sink.kind == "scatter" for sink in self.sinks):
             return False
         reduced = [sink.kept for sink in self.sinks if sink.kind == "reduce"]
         adds = any(order[-1] in kept and order[-2] not in kept for kept in reduced)
@@ -443,11 +450,16 @@ class Nest:
         lines = list(before[at])
         if at < len(order):
             inside = self._levels(order, before, after, at + 1)
-            length = self.e.loop_lengths[order[at]]
             own = self._blocks if at == self._level - 1 else None
             is_wide = self._is_wide and at == len(order) - 1
             around = totals.loop(
-                counter(order[at]), length, inside, own, self.e.fresh, self._rounds, is_wide
+                counter(order[at]),
+                self._stop(order[at]),
+                inside,
+                own,
+                self.e.fresh,
+                self._rounds,
+                is_wide,
             )
             lines.append(around)
         return lines + after[at]
@@ -461,26 +473,3 @@ def _is_load(line: strip_mining.Line) -> bool:
     """Whether a temporary is an element of an array, or one of some numbers."""
     value = line.statement.value if isinstance(line.statement, Assign) else None
     return isinstance(value, Load) or getattr(value, "op", None) == "choice"
-
-
-def _rearranged(order: Sequence[str], turns: Sequence[str]) -> list[str]:
-    """Loops in an order in which some of them follow each other as given."""
-    following = iter(turns)
-    return [next(following) if name in turns else name for name in order]
-
-
-def _cost(order: Sequence[str], accesses: list[tuple[Names, ...]]) -> float:
-    """Strided steps of the innermost loop, then inversions of axes, weighted by the loops used."""
-    innermost = order[-1]
-    cost = 0.0
-    for access in accesses:
-        used = frozenset().union(*access)
-        weight = 10.0 ** len(used)
-        if innermost in used and innermost not in access[-1]:
-            cost += weight
-        ranks = [
-            max((order.index(loop) for loop in loops), default=-1) for loops in access if loops
-        ]
-        inversions = sum(a > b for a, b in itertools.combinations(ranks, 2))
-        cost += 0.1 * weight * inversions
-    return cost

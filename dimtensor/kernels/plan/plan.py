@@ -39,6 +39,7 @@ from dimtensor.kernels.plan.axis_lengths import (
 )
 from dimtensor.kernels.plan.repeats import read_at_many_places
 from dimtensor.kernels.plan.signatures import array_inputs, reads_elements
+from dimtensor.kernels.plan.triangles import Triangles
 from dimtensor.ops.facts import facts_of
 
 _ELEMENT_BY_ELEMENT = (
@@ -70,6 +71,8 @@ class Task:
         Classes of the loops, one per axis of the iteration; an axis of length 1 has no loop.
     axes : tuple of int
         The axis of the iterated variable that each loop walks.
+    below : tuple of two of the loops, or empty
+        Rows and columns, of which those above the diagonal are left out.
     """
 
     kind: str
@@ -77,6 +80,7 @@ class Task:
     target: Variable
     space: Space = ()
     axes: tuple[int, ...] = ()
+    below: Space = ()
     group: int = -1
 
     @property
@@ -94,11 +98,17 @@ class Group:
 
     tasks: list[Task] = field(default_factory=list)
     space: Space = ()
+    below: Space = ()
     reads: set[Variable] = field(default_factory=set)
 
     @property
     def is_call(self) -> bool:
         return self.tasks[0].kind == "call"
+
+    def has_loops_of(self, task: Task) -> bool:
+        """Whether its loops are those that a task needs, in some order."""
+        same = sorted(map(_key, self.space)) == sorted(map(_key, task.space))
+        return same and self.below == task.below and not self.is_call
 
 
 class Plan:
@@ -123,6 +133,7 @@ class Plan:
         self.inline = {n for n in self.order if self._is_inline(n)}
         self.stored: set[Variable] = set(graph.inputs)
         self._choose_stored()
+        self._triangles = Triangles(graph, self.order)
         self.groups: list[Group] = []
         self._ready: dict[Variable, int] = {}
         self._behind: dict[Variable, tuple[int, frozenset[Variable]]] = {}
@@ -203,10 +214,13 @@ class Plan:
             if node in self.inline:
                 (out,) = node.outputs
                 if out in self.stored and getattr(out.type, "ndim", 0) > 0:
-                    tasks.append(Task("store", None, out, *self.space_of(out)))
+                    below = self._triangles.is_read_below(out)
+                    tasks.append(Task("store", None, out, *self._loops_over(out, below)))
             elif self.is_reduction(node):
                 source = node.inputs[0]
-                tasks.append(Task("reduce", node, node.outputs[0], *self.space_of(source)))
+                below = self._triangles.is_added_below(node)
+                loops = self._loops_over(source, below)
+                tasks.append(Task("reduce", node, node.outputs[0], *loops))
             elif self.is_scatter(node):
                 tasks.append(Task("scatter", node, node.outputs[0], *self._scatter_space(node)))
             else:
@@ -225,6 +239,12 @@ class Plan:
             space.append((cls, seen[cls]))
             axes.append(axis)
         return tuple(space), tuple(axes)
+
+    def _loops_over(self, variable: Variable, below: bool) -> tuple[Space, tuple[int, ...], Space]:
+        """As `space_of`, with the loops of a matrix of which the lower triangle is enough."""
+        space, axes = self.space_of(variable)
+        is_square = len(space) > 1 and space[-2][0] == space[-1][0]
+        return space, axes, space[-2:] if below and is_square else ()
 
     def _scatter_space(self, node: Apply) -> tuple[Space, tuple[int, ...]]:
         """Loops over what is selected, in which the value may be broadcast."""
@@ -332,7 +352,7 @@ class Plan:
         if task.kind != "call" and self.fuse:
             for number in range(earliest, len(self.groups)):
                 group = self.groups[number]
-                if group.is_call or sorted(map(_key, group.space)) != sorted(map(_key, task.space)):
+                if not group.has_loops_of(task):
                     continue
                 if not task.space or group.reads & reads:
                     group.tasks.append(task)
@@ -340,7 +360,7 @@ class Plan:
                     return number
             if task.kind == "scatter" and self._wait(task, earliest, reads):
                 return len(self.groups) - 1
-        self.groups.append(Group([task], task.space, set(reads)))
+        self.groups.append(Group([task], task.space, task.below, set(reads)))
         return len(self.groups) - 1
 
     def _wait(self, task: Task, earliest: int, reads: set[Variable]) -> bool:
@@ -351,9 +371,7 @@ class Plan:
         """
         for number in reversed(range(earliest)):
             group = self.groups[number]
-            if group.is_call or not group.reads & reads:
-                continue
-            if sorted(map(_key, group.space)) != sorted(map(_key, task.space)):
+            if not (group.has_loops_of(task) and group.reads & reads):
                 continue
             made = {v for v, at in self._ready.items() if at == number + 1}
             later = [t for other in self.groups[number + 1 :] for t in other.tasks]
