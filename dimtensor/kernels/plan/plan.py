@@ -243,8 +243,7 @@ class Plan:
     def _loops_over(self, variable: Variable, below: bool) -> tuple[Space, tuple[int, ...], Space]:
         """As `space_of`, with the loops of a matrix of which the lower triangle is enough."""
         space, axes = self.space_of(variable)
-        is_square = len(space) > 1 and space[-2][0] == space[-1][0]
-        return space, axes, space[-2:] if below and is_square else ()
+        return space, axes, space[-2:] if below else ()
 
     def _scatter_space(self, node: Apply) -> tuple[Space, tuple[int, ...]]:
         """Loops over what is selected, in which the value may be broadcast."""

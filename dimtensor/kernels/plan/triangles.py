@@ -96,7 +96,7 @@ class Triangles:
         if others or not self.is_read_below(out):
             return []
         if isinstance(node.op, Elemwise) or _keeps_the_last_two(node):
-            return [v for v in node.inputs if _is_matrix(v)]
+            return list(node.inputs)
         return []
 
 

@@ -34,6 +34,7 @@ READS = {
     "chosen": (lambda m: [root(m[:, ::2])], False),
     "complex": (lambda m: [root(m + 0j)], False),
 }
+ROW, NUMBER = pt.TensorType("float64", (1, None)), pt.TensorType("float64", (1, 1))
 
 
 def triangles_of(outputs):
@@ -48,6 +49,11 @@ def test_what_is_read(kind):
     assert triangles_of(outputs(matrix)).is_read_below(matrix) is is_below
 
 
+def test_rows_are_no_matrices():
+    for row in (pt.exp(ROW()), pt.exp(NUMBER()), pt.exp(v)):
+        assert not triangles_of([root(row * x)]).is_read_below(row)
+
+
 ZEROS = {
     "itself": (lambda g: g, True),
     "times": (lambda g: -(g * pt.exp(x)) / y, True),
@@ -60,6 +66,7 @@ ZEROS = {
     "exponential": (lambda g: pt.exp(g), False),
     "not_zero": (lambda g: pt.neq(g, x), False),
     "otherwise": (lambda g: pt.switch(pt.neq(g, 0), g, x), False),
+    "otherwise_zero": (lambda g: pt.switch(pt.gt(x, 0), g + x, 0.0), False),
     "transposed": (lambda g: g.T * x, False),
 }
 
@@ -79,10 +86,40 @@ def test_what_is_added(kind, axis):
     assert triangles_of([total]).is_added_below(total.owner) is is_below
 
 
+def test_a_number_is_no_triangle():
+    terms = slope_of_factor(NUMBER(), NUMBER()) * x
+    assert not triangles_of([total := terms.sum()]).is_added_below(total.owner)
+
+
 def test_other_reductions_take_all():
     slope = slope_of_factor(pt.dmatrix(), pt.dmatrix())
     for total in (pt.prod(slope), pt.max(slope), pt.all(pt.neq(slope, 0))):
         assert not triangles_of([total]).is_added_below(total.owner)
+
+
+# -- loops -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_sums_end_at_the_diagonal(axis):
+    factor, cotangent = pt.dmatrices("factor", "cotangent")
+    total = (slope_of_factor(factor, cotangent) * x).sum(axis)
+    assert BELOW in interpret.interpreted([factor, cotangent, x], [total]).source
+
+
+def test_rows_come_before_columns(monkeypatch):
+    """Also where what is read lies the other way round."""
+    monkeypatch.setattr(blockwise, "_SMALL", 64)  # LAPACK cannot be called from Python
+    square = pt.TensorType("float64", (20, 20))
+    a, b = square("a"), square("b")
+    run = interpret.interpreted([a, b], [root(a.T * b.T)])
+    assert BELOW in run.source
+    values = rng.normal(size=(2, 20, 20))
+    one, other = (each @ each.T for each in values)
+    one, other = np.tril(one) + np.triu(one * np.nan, 1), np.tril(other)
+    (found,) = run(one.T.copy(), other.T.copy())
+    expected = np.linalg.cholesky((values[0] @ values[0].T) * (values[1] @ values[1].T))
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
 # -- models ----------------------------------------------------------------------------------------
