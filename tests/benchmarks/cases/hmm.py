@@ -8,6 +8,9 @@ states are equally likely before the first transition.
 import numpy as np
 
 SIZES = (200, 1_000, 10_000)
+CONTENDERS = (
+    "hand", "hand-as-written", "dimtensor-numba", "dimtensor-jax", "jax", "pytensor",
+)  # fmt: skip
 K = 3
 LOG_2PI = np.log(2 * np.pi)
 
@@ -31,10 +34,11 @@ def _arguments(p):
     return p["logit"], p["mean"], p["sd"]
 
 
-def hand(p):
+def hand(p, n_steps=8):
     """Likelihoods of all observations in the lanes; then one loop forward and one back.
 
-    The three probabilities are scaled after eight steps only: the division is not waited for.
+    The three probabilities are scaled after eight steps only: the division is not waited for. As it
+    is written, they are scaled at each step.
     """
     import math
 
@@ -43,7 +47,6 @@ def hand(p):
     from cases.vectors import exp
 
     y = p["y"]
-    n_steps = 8
 
     @numba.njit(fastmath={"reassoc", "contract", "nsz", "arcp"}, error_model="numpy")
     def likelihoods(mean, sd, y, b):
@@ -129,6 +132,10 @@ def hand(p):
         return value - 0.5 * n * LOG_2PI, g_logit.T.copy(), g_mean, g_sd
 
     return (lambda *args: f(*args, y)), _arguments(p)
+
+
+def hand_as_written(p):
+    return hand(p, n_steps=1)
 
 
 def _dimtensor(p, backend):

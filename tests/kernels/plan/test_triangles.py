@@ -54,6 +54,13 @@ def test_rows_are_no_matrices():
         assert not triangles_of([root(row * x)]).is_read_below(row)
 
 
+@pytest.mark.parametrize(("order", "is_below"), [((1, 0, 2), False), ((0, 1, 2), True)])
+def test_other_axes_are_other_matrices(order, is_below):
+    batch = pt.exp(pt.dtensor3())
+    found = triangles_of([root(batch.dimshuffle(*order) + 1.0)])
+    assert found.is_read_below(batch) is is_below
+
+
 ZEROS = {
     "itself": (lambda g: g, True),
     "times": (lambda g: -(g * pt.exp(x)) / y, True),
@@ -66,7 +73,7 @@ ZEROS = {
     "exponential": (lambda g: pt.exp(g), False),
     "not_zero": (lambda g: pt.neq(g, x), False),
     "otherwise": (lambda g: pt.switch(pt.neq(g, 0), g, x), False),
-    "otherwise_zero": (lambda g: pt.switch(pt.gt(x, 0), g + x, 0.0), False),
+    "otherwise_zero": (lambda g: pt.switch(pt.gt(x, 0), x, g), False),
     "transposed": (lambda g: g.T * x, False),
 }
 
