@@ -171,3 +171,50 @@ def test_derivatives_and_batches_of_sums_of_terms(rng):
         many = jax.vmap(lambda v: pure(x, v)[0])(np.stack([v, 2 * v]))
     np.testing.assert_allclose(slopes, x.T @ w, rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(many, np.stack([x @ v, 2 * x @ v]), rtol=1e-12, atol=1e-13)
+
+
+def dots(function, *values):
+    with jax.enable_x64(True):
+        return str(jax.make_jaxpr(function)(*values)).count("dot_general")
+
+
+MATRICES = [
+    # rows, what is summed over, columns, dtypes, whether XLA has to multiply
+    (4, 4, 4, "float64", "float64", False),
+    (1, 12, 3, "float64", "float64", False),
+    (100, 2, 100, "float32", "float32", False),
+    (0, 3, 2, "float64", "float64", False),
+    (3, 13, 3, "float64", "float64", True),
+    (101, 2, 100, "float64", "float64", True),
+    (3, 0, 2, "float64", "float64", True),
+    (4, 4, 4, "float64", "float32", True),
+]
+
+
+@pytest.mark.parametrize(("rows", "short", "columns", "one", "other", "is_dot"), MATRICES)
+def test_products_of_small_matrices(rows, short, columns, one, other, is_dot, rng):
+    a, b = pt.matrix("a", dtype=one), pt.matrix("b", dtype=other)
+    x, y = (
+        rng.normal(size=(rows, short)).astype(one),
+        rng.normal(size=(short, columns)).astype(other),
+    )
+    executable = compile_positional([a, b], [pt.dot(a, b)], True)
+    assert bool(dots(executable.raw, x, y)) is is_dot
+    tolerance = 1e-5 if "float32" in (one, other) else 1e-12
+    for values in (x, np.full_like(x, -0.0), np.where(x > 0.5, np.inf, x)):
+        (found,) = executable.call(values, y)
+        with np.errstate(invalid="ignore"):
+            expected = values @ y
+        np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+        np.testing.assert_array_equal(np.signbit(found[found == 0]), False)
+
+
+def test_derivatives_of_products_of_small_matrices(rng):
+    a, b = pt.dmatrices("a", "b")
+    executable = compile_positional([a, b], [pt.dot(a, b)], True)
+    x, y = rng.normal(size=(3, 4)), rng.normal(size=(5, 4, 2))
+    with jax.enable_x64(True):
+        many = jax.vmap(lambda y: executable.raw(x, y)[0])(y)
+        slopes = jax.grad(lambda x: (executable.raw(x, y[0])[0] ** 2).sum())(x)
+    np.testing.assert_allclose(many, x @ y, rtol=1e-12)
+    np.testing.assert_allclose(slopes, 2 * (x @ y[0]) @ y[0].T, rtol=1e-12)

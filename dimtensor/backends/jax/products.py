@@ -1,15 +1,16 @@
-"""Sums that XLA is slow at on processors: of products, and over short axes.
+"""Sums and products that XLA is slow at on processors.
 
 That of a matrix times a vector takes up to three times as long as their product by XLA's library,
 from some thousand elements on; in the steps of loops up to six times as long, from some hundred on.
 A sum over a short axis, which is taken number by number, is one of so many terms, which XLA
-computes together with what reads them.
+computes together with what reads them. So is a product of small matrices, for which XLA calls a
+library, or starts a thread: products of four by four in the steps of a loop took ten times as long.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,7 +19,7 @@ from pytensor.graph.basic import Apply, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.scalar.basic import Mul
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
-from pytensor.tensor.math import Sum
+from pytensor.tensor.math import Dot, Sum
 
 from dimtensor.ops.facts import facts_of
 from dimtensor.ops.graphs import inputs_of, nodes_of
@@ -27,8 +28,10 @@ from dimtensor.traversal import reached
 # elements of a matrix that is multiplied by a vector: once, or in each step of a loop
 MANY = 4096
 MANY_IN_STEPS = 128
-# positions of a short axis
+# positions of a short axis, of elements and of products of matrices, and elements of such a product
 _SHORT = 8
+_SHORT_IN_PRODUCTS = 12
+_SMALL = 10_000
 
 
 def into_products(graph: FunctionGraph, least: int = MANY) -> None:
@@ -100,11 +103,13 @@ def _multiplied(
     return product.reshape([shape[axis] for axis in kept])
 
 
-def own_translation(node: Apply) -> Callable[[Any], Any] | None:
-    """The JAX function of a sum over a short axis beside a long one, where elements are cheap.
+def own_translation(node: Apply) -> Callable[..., Any] | None:
+    """The JAX function of a product, or of a sum over a short axis beside a long one.
 
-    None of other nodes.
+    None of other nodes, and where elements that are summed are not cheap.
     """
+    if isinstance(node.op, Dot):
+        return _matrix_product
     if not _is_of_doubles(node) or len(node.op.axis) != 1:
         return None
     (x,), (out,) = node.inputs, node.outputs
@@ -118,13 +123,38 @@ def own_translation(node: Apply) -> Callable[[Any], Any] | None:
 
 
 def _sum_of_terms(axis: int, x: Any) -> Any:
+    from jax.lax import index_in_dim
+
+    return _total(
+        x.dtype, (index_in_dim(x, at, axis, keepdims=False) for at in range(x.shape[axis]))
+    )
+
+
+def _matrix_product(a: Any, b: Any) -> Any:
+    """As ``jnp.dot``, of two matrices; a sum of products of columns and rows if they are few."""
+    import jax.numpy as jnp
+    from jax.lax import broadcast_in_dim, index_in_dim
+
+    few = a.ndim == b.ndim == 2 and 0 < a.shape[1] == b.shape[0] <= _SHORT_IN_PRODUCTS
+    if not few or a.dtype != b.dtype or a.shape[0] * b.shape[1] > _SMALL:
+        return jnp.dot(a, b)
+    shape = a.shape[0], b.shape[1]
+
+    def term(at: int) -> Any:
+        column, row = index_in_dim(a, at, 1, False), index_in_dim(b, at, 0, False)
+        return broadcast_in_dim(column, shape, (0,)) * broadcast_in_dim(row, shape, (1,))
+
+    return _total(a.dtype, map(term, range(a.shape[1])))
+
+
+def _total(dtype: Any, terms: Iterable[Any]) -> Any:
     import jax
     import jax.numpy as jnp
 
     # a sum of negative zeros is zero; a zero that XLA knows would be left out
-    total = jax.lax.optimization_barrier(jnp.zeros((), x.dtype))
-    for at in range(x.shape[axis]):
-        total = total + jax.lax.index_in_dim(x, at, axis, keepdims=False)
+    total = jax.lax.optimization_barrier(jnp.zeros((), dtype))
+    for term in terms:
+        total = total + term
     return total
 
 
