@@ -42,7 +42,7 @@ def _needs_element(name: str) -> bool:
 
 @kind("reduce")
 class Reduce(Kind[ReduceAttrs]):
-    """A row of the table, or ``supremum``: the max of floats, -inf where there are none."""
+    """A row of the table, or ``supremum``: the max, the least of the dtype where there is none."""
 
     attrs = ReduceAttrs
 

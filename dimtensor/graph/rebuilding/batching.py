@@ -106,7 +106,8 @@ def _counting_for_each(attrs: LoopAttrs, given: LoopInputs) -> tuple[LoopAttrs, 
         go_on = _elemwise("logical_and", go_on, outputs[-1])
         go = _elemwise("logical_and", go, given.go)
         outputs = outputs[:-1]
-    most = make("reduce", (_elemwise("maximum", counts, zero),), ReduceAttrs("max", counts.dims))
+    most = make("reduce", (counts,), ReduceAttrs("supremum", counts.dims))  # there may be no counts
+    most = _elemwise("maximum", most, zero)
     region = Region((*outputs[:n], after, *outputs[n:], go_on), moved)
     longer = attrs._replace(region=region, n_states=n + 1, stops=True)
     return longer, LoopInputs(most, go, tuple(states), given.sequences, captured)

@@ -114,12 +114,28 @@ def test_counts_with_dims():
     np.testing.assert_allclose(many.eval({n: np.array([0, 1, 3]), s: 2.0}), expected)
 
 
-@pytest.mark.xfail(raises=dt.DimError, strict=True, reason="the largest of no counts is asked for")
-def test_no_counts():
-    n = dt.tensor("n", dims=dt.Dim("late"), dtype="int64")
-    assert dt.fori_loop(0, n, lambda i, x: x * 0.5 + i, 1.0).eval({n: np.zeros(0, int)}).shape == (
-        0,
-    )
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("length", [None, 0], ids=["late", "known"])
+def test_no_counts(length, backend):
+    dim = dt.Dim("d", length=length)
+    n, x = dt.tensor("n", dims=(dim, K), dtype="int64"), dt.tensor("x", dims=dim)
+    s = dt.scalar("s")
+    found = dt.fori_loop(0, n, lambda i, y: y * s + i, x)
+    # JAX can store states, as a gradient needs them, only for a number of steps that is known
+    if backend == "jax":
+        slopes = [dt.jvp(found, x, dt.ones_like(x)).sum(K), dt.jvp(found, s, 1.0).sum()]
+    else:
+        slopes = dt.grad(found.sum(), [x, s])
+    f = dt.function([n, x, s], [found, *slopes], backend=backend)
+    got, by_x, by_s = f((("d", "k"), np.zeros((0, 3), int)), np.zeros(0), 0.5)
+    assert (got.shape, by_x.shape, float(by_s)) == ((0, 3), (0,), 0.0)
+    if length is None:
+        counts = np.array([[0, 1, 3], [-1, 2, 0]])
+        expected = np.repeat([[1.0], [2.0]], 3, axis=1)
+        for at in np.ndindex(2, 3):
+            for i in range(counts[at]):
+                expected[at] = expected[at] * 0.5 + i
+        np.testing.assert_allclose(f((("d", "k"), counts), np.array([1.0, 2.0]), 0.5)[0], expected)
 
 
 @pytest.mark.parametrize("most", [None, 4])
