@@ -34,8 +34,8 @@ class Coords:
     ----------
     labels : sequence, ndarray, pandas.Index or Coords
         One label per position: numbers, strings, datetimes, tuples or a mixture. Nothing changes
-        them: integers that floats do not hold stay integers, and time zones, periods and intervals
-        of pandas stay what they are.
+        them: integers that floats do not hold stay integers, None stays None, and time zones,
+        periods and intervals of pandas stay what they are.
 
     Raises
     ------
@@ -79,12 +79,15 @@ class Coords:
         """Labels as a pandas Index, with the dtype that they came with."""
         import pandas as pd
 
-        return pd.Index(self._array) if self._index is None else self._index
+        if self._array is None:
+            return self._index
+        # pandas would find a dtype for objects itself, in which None is NaN
+        return pd.Index(self._array, dtype=object if self._array.dtype.kind == "O" else None)
 
     @property
     def as_coordinate(self) -> Any:
-        """Labels as xarray takes them: an array, or an Index where NumPy has no dtype for them."""
-        return self.values if self._index is None else self._index
+        """Labels as xarray takes them: an array, or an Index where an array would change them."""
+        return self.index if self.family in _OBJECTS or self._array is None else self._array
 
     @property
     def extension(self) -> Any:

@@ -13,6 +13,7 @@ from dimtensor.dims.algebra import canonical_dims, in_order
 from dimtensor.dims.coords import Coords, joined
 from dimtensor.dims.derivation import DerivedDim, family
 from dimtensor.dims.dim import Dim
+from dimtensor.dims.labels import index_of_tuples
 from dimtensor.dims.selection import (
     LateLabels,
     LateSlice,
@@ -344,12 +345,12 @@ class ProductDim(DerivedDim):
         combined[:] = list(itertools.product(*values))
         return Coords(combined)
 
-    def to_index(self) -> pd.MultiIndex:
-        """Labels as a pandas MultiIndex with one level per factor.
+    def to_index(self) -> pd.Index:
+        """Labels as a pandas MultiIndex with one level per factor, as tuples where one is None.
 
         Returns
         -------
-        MultiIndex
+        MultiIndex or Index
 
         Examples
         --------
@@ -359,7 +360,8 @@ class ProductDim(DerivedDim):
         """
         import pandas as pd
 
-        return pd.MultiIndex.from_product([f.to_index() for f in self.factors])
+        own = [f.to_index() for f in self.factors]
+        return index_of_tuples(pd.MultiIndex.from_product(own), itertools.product(*own), self.name)
 
     def __reduce__(self) -> tuple:
         return (ProductDim, (self.factors, self.name))

@@ -6,15 +6,19 @@ import datetime
 import hashlib
 from collections.abc import Iterable, Mapping, Set
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dimtensor.errors import LabelError, build_message, plain_repr
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 # what stands for a missing label: unlike NaN they are equal to themselves
 NAN = ("nan",)
 NAT = ("nat",)
+NA = ("na",)  # of pandas, which equals nothing
 
 _FAMILIES = {"i": "number", "u": "number", "f": "number", "b": "bool", "U": "string",
              "S": "bytes", "c": "complex", "M": "datetime", "m": "timedelta"}  # fmt: skip
@@ -75,7 +79,26 @@ def tagged(label: Any) -> Any:
     if kind in ("datetime", "timedelta", "zoned"):
         count = nanoseconds(label)
         return NAT if count is None else (kind, count)
-    return label
+    return NA if is_na(label) else label
+
+
+def is_na(label: object) -> bool:
+    """Whether a label is ``pandas.NA``, without importing pandas."""
+    return type(label).__name__ == "NAType"
+
+
+def index_of_tuples(levels: pd.MultiIndex, tuples: Iterable[tuple], name: str | None) -> pd.Index:
+    """Labels that are tuples as a MultiIndex; as an Index of tuples where it would change them.
+
+    A MultiIndex has NaN in place of None and NA.
+    """
+    if any((np.asarray(codes) < 0).any() for codes in levels.codes):
+        labels = list(tuples)
+        if any(part is None or is_na(part) for label in labels for part in label):
+            import pandas as pd
+
+            return pd.Index(labels, dtype=object, name=name, tupleize_cols=False)
+    return levels
 
 
 class Labels(tuple):
@@ -278,7 +301,7 @@ def label_array(labels: Any) -> tuple[np.ndarray | None, Any]:
 
         return None, pd.Index(labels, copy=True)
     if hasattr(labels, "to_numpy"):  # pandas objects and DataArrays, without importing them
-        labels = labels.to_numpy()
+        labels = labels.to_numpy() if (listed := _with_gaps(labels)) is None else listed
     if not isinstance(labels, np.ndarray):
         return _of_items(_items(labels))
     if labels.ndim != 1:
@@ -288,6 +311,17 @@ def label_array(labels: Any) -> tuple[np.ndarray | None, Any]:
     if labels.dtype.kind in ("O", "T"):
         return _of_items(labels.tolist())
     return np.array(labels, dtype=labels.dtype.newbyteorder("=")), None
+
+
+def _with_gaps(column: Any) -> list | None:
+    """Labels of a column that lacks some, which as an array has floats for integers; else None."""
+    if hasattr(column, "to_pylist"):  # of pyarrow, which makes arrays of few types
+        return column.to_pylist()
+    if hasattr(column, "null_count"):  # of polars
+        return column.to_list() if column.null_count() else None
+    if hasattr(column, "isna") and is_na(getattr(column.dtype, "na_value", None)):  # of pandas
+        return column.to_numpy(dtype=object).tolist() if column.isna().any() else None
+    return None
 
 
 def _items(labels: Any) -> list:

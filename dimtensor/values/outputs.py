@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Binding, Dim, Dims, depends_on_mask, product_below, sort_dims
+from dimtensor.dims.labels import index_of_tuples
 from dimtensor.values.labelled import axis_names
 from dimtensor.values.parts import labelling
 
@@ -123,8 +124,10 @@ def _coordinates(dim: Dim, key: str, binding: Binding, taken: set) -> Any:
         if all(isinstance(label, tuple) for label in labels.values):
             import pandas as pd
 
-            index = pd.MultiIndex.from_tuples(labels.values.tolist(), names=levels)
-            return xr.Coordinates.from_pandas_multiindex(index, key)
+            whole = pd.MultiIndex.from_tuples(labels.values.tolist(), names=levels)
+            index = index_of_tuples(whole, labels.values, key)
+            if index is whole:
+                return xr.Coordinates.from_pandas_multiindex(whole, key)
     return {key: (key, labels.as_coordinate)}
 
 

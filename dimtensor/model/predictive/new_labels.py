@@ -15,7 +15,6 @@ from dimtensor.model.records import label_text
 from dimtensor.tensor.handle import wrap
 
 if TYPE_CHECKING:
-    import pandas as pd
     import xarray as xr
 
     from dimtensor.model.predictive.drawing import Drawing
@@ -79,7 +78,7 @@ def known_positions(
             continue
         unlabelled = new.short not in values.indexes
         own = pd.RangeIndex(values.sizes[new.short]) if unlabelled else values.indexes[new.short]
-        at = _labels_of(new).get_indexer(own)
+        at = new.to_index().get_indexer(own)
         if unlabelled and (at < 0).any():
             raise LabelError(
                 f"predict: {name!r} has no labels along {new.short} that tell which elements of "
@@ -102,18 +101,11 @@ def padded(node: Node, value: xr.DataArray, wider: Iterable[Dim]) -> xr.DataArra
     """Values with something where a wider dim has elements that they lack."""
     import pandas as pd
 
-    to = {dim: _labels_of(dim) for dim in wider if dim in node.dims}
+    to = {dim: dim.to_index() for dim in wider if dim in node.dims}
     if not to:
         return value
     lacking = [dim for dim in to if dim.short not in value.indexes]
     value = value.assign_coords({d.short: pd.RangeIndex(value.sizes[d.short]) for d in lacking})
-    filling = 0 if node.categories is None else _labels_of(node.categories)[0]
+    filling = 0 if node.categories is None else node.categories.to_index()[0]
     value = value.reindex({d.short: labels for d, labels in to.items()}, fill_value=filling)
     return value.drop_vars([dim.short for dim in to if dim.coords is None])
-
-
-def _labels_of(dim: Dim) -> pd.Index:
-    """Labels of a dim, or its positions."""
-    import pandas as pd
-
-    return pd.RangeIndex(len(dim)) if dim.coords is None else pd.Index(list(dim.coords))

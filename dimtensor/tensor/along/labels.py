@@ -111,7 +111,7 @@ class LabelMixin(TensorHandle):
         DimError
             If the tensor lacks the dim, or the key has not exactly one.
         LabelError
-            If the labels are not known.
+            If the labels are not known, or of kinds that have no common order.
         InputError
             If there are several keys, and one of them is computed.
 
@@ -154,7 +154,16 @@ class LabelMixin(TensorHandle):
         if labels is None:
             raise LabelError(f"sortby: the labels of {along.title} are not known")
         ranks = np.empty(len(labels), dtype=np.int64)
-        ranks[labels.index.argsort(kind="stable")] = np.arange(len(labels))
+        try:
+            ranks[labels.index.argsort(kind="stable")] = np.arange(len(labels))
+        except TypeError as fault:
+            raise LabelError(
+                build_message(
+                    f"sortby: the labels of {along.title} have no order",
+                    [("labels", listing(labels.values)), ("comparing them", fault)],
+                    "sort by numbers along the dim: data, or any tensor",
+                )
+            ) from None
         return ranks, along
 
     def drop_sel(
