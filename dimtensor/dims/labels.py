@@ -301,7 +301,7 @@ def label_array(labels: Any) -> tuple[np.ndarray | None, Any]:
 
         return None, pd.Index(labels, copy=True)
     if hasattr(labels, "to_numpy"):  # pandas objects and DataArrays, without importing them
-        labels = labels.to_numpy() if (listed := _with_gaps(labels)) is None else listed
+        labels = labels.to_numpy() if (listed := with_gaps(labels)) is None else listed
     if not isinstance(labels, np.ndarray):
         return _of_items(_items(labels))
     if labels.ndim != 1:
@@ -313,8 +313,11 @@ def label_array(labels: Any) -> tuple[np.ndarray | None, Any]:
     return np.array(labels, dtype=labels.dtype.newbyteorder("=")), None
 
 
-def _with_gaps(column: Any) -> list | None:
-    """Labels of a column that lacks some, which as an array has floats for integers; else None."""
+def with_gaps(column: Any) -> list | None:
+    """Elements of a column that lacks some: its array may have floats for integers, beside NaN.
+
+    None where nothing is missing, or NaN says so.
+    """
     if hasattr(column, "to_pylist"):  # of pyarrow, which makes arrays of few types
         return column.to_pylist()
     if hasattr(column, "null_count"):  # of polars

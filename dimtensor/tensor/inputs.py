@@ -23,7 +23,7 @@ from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import DataAttrs, InputAttrs
 from dimtensor.graph.dtypes import valid_dtype
 from dimtensor.tensor.handle import wrap
-from dimtensor.values.admission import as_dtype, require_elements, what_is_in
+from dimtensor.values.admission import as_dtype, numbers_of, require_elements, what_is_in
 from dimtensor.values.admission import label_positions as _label_positions
 from dimtensor.values.columns import as_column
 from dimtensor.values.labelled import (
@@ -157,7 +157,7 @@ def data(
     ----------
     value : DataArray, Series, DataFrame, Index, ndarray, list or number
         Columns and tables of polars and Arrow, too; of a table, one dim has the names of the
-        columns as labels.
+        columns as labels. Numbers and bools that a column lacks (NA, null) are NaN.
     dims : Dim or sequence of Dim, optional
         The dims of the value. For a DataArray or a named Series they may be left out: dims with
         the names and labels of the value are made. For an ndarray they are in the order of its
@@ -184,6 +184,8 @@ def data(
         `categories`.
     DtypeError
         If the values are no numbers and `categories` is not given.
+    InputError
+        If a column lacks numbers and has integers above 2**53, which are not all floats.
 
     Examples
     --------
@@ -216,10 +218,9 @@ def data(
     if categories is not None:
         array = _label_positions(array, categories, what)
     elif dtype is not None:
-        array = array.astype(valid_dtype(dtype))
-    elif array.dtype.kind not in "biufc":
-        array = _as_numbers(array, what)
+        array = numbers_of(array, what).astype(valid_dtype(dtype))
     else:
+        array = _as_numbers(array, what)
         array = as_dtype(array, valid_dtype(array.dtype), what)
     labels = tuple(
         (dim, found) for dim in sort_dims(order) if (found := binding.labels(dim)) is not None
@@ -270,17 +271,16 @@ def _axes_in_order(value: Any, given: Dims, binding: Binding, what: str) -> tupl
 
 
 def _as_numbers(array: np.ndarray, what: str) -> np.ndarray:
-    """An object array of numbers as numbers.
+    """An array as one of numbers.
 
     Raises
     ------
     DtypeError
         If there is something else in it.
     """
-    if array.dtype.kind == "O":
-        numbers = np.array(array.tolist())
-        if numbers.dtype.kind in "biufc" and numbers.shape == array.shape:
-            return numbers
+    array = numbers_of(array, what)
+    if array.dtype.kind in "biufc":
+        return array
     raise DtypeError(
         build_message(
             f"{what} has {what_is_in(array)}, a tensor holds numbers",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from dimtensor.caches import bounded
 from dimtensor.dims import Binding, Coords, Dim, Dims, dim_labels, product_below
+from dimtensor.dims.labels import is_na
 from dimtensor.errors import (
     DtypeError,
     InputError,
@@ -16,6 +18,7 @@ from dimtensor.errors import (
     build_message,
     listing,
 )
+from dimtensor.values.columns import no_floats
 from dimtensor.values.labelled import Labelled, as_array, axis_names, names_of, own_names
 
 
@@ -263,6 +266,28 @@ def in_dtype(array: np.ndarray, dtype: Any) -> np.ndarray:
     return array if array.dtype.num == exact.num else array.view(exact)
 
 
+def numbers_of(array: np.ndarray, source: str) -> np.ndarray:
+    """Objects that are all numbers as numbers, with NaN for NA; any other array as it is.
+
+    Raises
+    ------
+    InputError
+        If something is missing, and integers are not all floats.
+    """
+    if array.dtype.kind != "O":
+        return array
+    items = array.ravel().tolist()
+    gaps = any(map(is_na, items))
+    if gaps:
+        lost = [v for v in items if isinstance(v, int) and abs(v) > 2**53]
+        items = [math.nan if is_na(v) else v for v in items]
+    if not all(isinstance(v, _NUMBERS) for v in items):
+        return array
+    if gaps and lost:
+        raise no_floats(lost, source)
+    return np.array(items).reshape(array.shape)
+
+
 def as_dtype(array: np.ndarray, dtype: str, source: str) -> np.ndarray:
     """The array in the dtype of the tensor, where no value can be lost.
 
@@ -278,8 +303,7 @@ def as_dtype(array: np.ndarray, dtype: str, source: str) -> np.ndarray:
         return in_dtype(array, dtype)
     if array.size == 0:
         return array.astype(dtype)
-    if array.dtype.kind == "O" and all(isinstance(v, _NUMBERS) for v in array.ravel()):
-        array = np.array(array.tolist()).reshape(array.shape)
+    array = numbers_of(array, source)
     kind, target = array.dtype.kind, np.dtype(dtype)
     if kind not in "biufc":
         raise DtypeError(

@@ -84,13 +84,18 @@ def _check_floats(series: nw.Series, source: str) -> None:
     known = series.drop_nulls()
     changed = known.filter(known.abs() > 2**53).to_list()
     if changed:
-        raise InputError(
-            build_message(
-                f"{source} has gaps, and integers that are no floats: NaN is one",
-                [("integers", listing(changed))],
-                "leave out the rows with gaps, or give the integers as labels: strings",
-            )
+        raise no_floats(changed, source)
+
+
+def no_floats(integers: list, source: str) -> InputError:
+    """The error for integers beside gaps that floats do not hold."""
+    return InputError(
+        build_message(
+            f"{source} has gaps, and integers that are no floats: NaN is one",
+            [("integers", listing(integers))],
+            "leave out the rows with gaps, or give the integers as labels: strings",
         )
+    )
 
 
 def as_column(value: Any, name: str | None, source: str) -> tuple[Any, Dim | None]:

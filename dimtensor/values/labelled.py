@@ -17,8 +17,10 @@ import numpy as np
 
 from dimtensor.caches import bounded, clears
 from dimtensor.dims import Coords, Dim, Dims, in_order, sort_dims
+from dimtensor.dims.labels import with_gaps
 from dimtensor.errors import InputError, LabelError, build_message, listing
 from dimtensor.graph.infer import describe
+from dimtensor.values.columns import as_column
 
 # labels by the id of the immutable index that they were read from, for as long as that is alive
 _labels_of_index: dict[int, tuple[weakref.ref, Coords]] = {}
@@ -125,7 +127,7 @@ def as_labelled(value: Any, dims: Dims, source: str) -> Labelled | None:
         indexes = indexes_of(value)
         labels = {name: labels_of(index) for name, index in indexes.items()}
         levels = {name: tuple(i.names) for name, i in indexes.items() if i.nlevels > 1}
-        return Labelled(np.asarray(value.data), tuple(value.dims), labels, levels)
+        return Labelled(_exact(value.data), tuple(value.dims), labels, levels)
     if is_pandas(value):
         return _from_pandas(value, dims, source)
     if isinstance(value, tuple) and len(value) == 2:
@@ -188,13 +190,13 @@ def _from_pair(names: Any, array: Any, dims: Dims, source: str) -> Labelled | No
 def _from_pandas(value: Any, dims: Dims, source: str) -> Labelled:
     if value.ndim == 2:
         return _from_frame(value, dims, source)
-    array = value.to_numpy()
+    array = _exact(value)
     index = getattr(value, "index", None)
     if index is None:  # an Index: labels without an index of their own
         return Labelled(array, (_only_name(dims, source),), {})
     if index.nlevels > 1 and len(dims) == index.nlevels:
         _require_complete(index, source)
-        stacked = value.to_xarray()
+        stacked = type(value)(array, index=index).to_xarray()
         labels = {name: labels_of(stacked.indexes[name]) for name in stacked.dims}
         return Labelled(stacked.values, tuple(stacked.dims), labels)
     if not dims and isinstance(index.name, str):
@@ -206,6 +208,14 @@ def _from_pandas(value: Any, dims: Dims, source: str) -> Labelled:
     plain = type(index).__name__ == "RangeIndex" and index.name is None
     labels = {} if plain and dims[0].coords is None else {name: labels_of(index)}
     return Labelled(array, (name,), labels)
+
+
+def _exact(value: Any) -> np.ndarray:
+    """The array of a value of one dtype, NA among its elements: numbers are made of them later."""
+    if not hasattr(value, "to_numpy"):
+        return np.asarray(value)
+    items = None if value.dtype.kind == "f" else with_gaps(value)
+    return value.to_numpy() if items is None else np.array(items, dtype=object)
 
 
 def _require_complete(index: Any, source: str) -> None:
@@ -317,7 +327,7 @@ def own_names(names: Sequence[Hashable], dims: Dims, source: str) -> Collection[
 
 
 def as_array(value: Any, source: str) -> np.ndarray:
-    """A value as an array.
+    """A value as an array; a column that lacks numbers has NaN for them.
 
     Raises
     ------
@@ -334,6 +344,7 @@ def as_array(value: Any, source: str) -> np.ndarray:
                 "into another",
             )
         )
+    value, _ = as_column(value, None, source)
     try:
         return np.asarray(value)
     except ValueError:

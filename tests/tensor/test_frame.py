@@ -277,6 +277,77 @@ def test_integers_that_are_no_floats_are_not_rounded_for_a_gap(library):
         dt.frame(table([2**60 + 1, None, 1]), dims=OBS)["id"]
 
 
+def entered(column):
+    """The values of a column of a table, as data, as an input, and as data of two dims."""
+    native = pd.DataFrame({"c": column}) if isinstance(column, pd.Series) else column.to_frame("c")
+    yield dt.frame(native, dims=OBS).c.values
+    yield dt.data(column, dims=OBS).values
+    x = dt.tensor("x", dims=OBS)
+    yield dt.evaluate(x, {"x": column}).values
+    if isinstance(column, pd.Series):
+        yield dt.data(column.array, dims=OBS).values
+        yield dt.data(xr.DataArray(column.array, dims="obs")).values
+        whole = (
+            pd.DataFrame({"c": column, "other": 0.5}).rename_axis("obs").rename_axis(columns="k")
+        )
+        yield dt.data(whole).sel(k="c").values
+        pairs = pd.MultiIndex.from_product([["a"], range(len(column))], names=["one", "more"])
+        yield dt.data(column.set_axis(pairs)).sel(one="a").values
+
+
+GAPS = {
+    "boolean": ([True, None, False], [1.0, np.nan, 0.0]),
+    "bool[pyarrow]": ([True, None, False], [1.0, np.nan, 0.0]),
+    "UInt8": ([1, None, 255], [1.0, np.nan, 255.0]),
+    "Int64": ([2**53, None, 0], [2.0**53, np.nan, 0.0]),
+    "int64[pyarrow]": ([2**53, None, 0], [2.0**53, np.nan, 0.0]),
+    "Float64": ([0.1, None, np.inf], [0.1, np.nan, np.inf]),
+    "Float32": ([0.5, None, np.inf], [0.5, np.nan, np.inf]),
+}
+
+
+@pytest.mark.parametrize("dtype", GAPS)
+def test_gaps_of_nullable_columns_are_nan_wherever_they_enter(dtype):
+    values, expected = GAPS[dtype]
+    if "pyarrow" in dtype:
+        pytest.importorskip("pyarrow")
+    for found in entered(pd.Series(values, dtype=dtype)):
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("values", [[True, None, False], [1, None, 3]], ids=str)
+def test_gaps_of_polars_are_nan_wherever_they_enter(values):
+    pl = pytest.importorskip("polars")
+    for found in entered(pl.Series("c", values)):
+        np.testing.assert_array_equal(found, np.array(values, dtype=float))
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_integers_that_are_no_floats_are_refused_as_data_and_as_inputs(library):
+    imported, values = pytest.importorskip(library), [2**60 + 1, None]
+    x = dt.tensor("x", dims=OBS)
+    if library == "pandas":
+        column = pd.Series(values, dtype="Int64")
+    else:
+        column = imported.array(values) if library == "pyarrow" else imported.Series(values)
+    with pytest.raises(dt.InputError, match=r"data has gaps(.|\n)*integers: 1152921504606846977"):
+        dt.data(column, dims=OBS)
+    with pytest.raises(dt.InputError, match=r"input 'x' has gaps"):
+        dt.evaluate(x, {"x": column})
+    if library == "pandas":
+        pairs = pd.MultiIndex.from_product([["a"], [1, 2]], names=["one", "two"])
+        with pytest.raises(dt.InputError, match="data has gaps"):
+            dt.data(column.set_axis(pairs))
+
+
+def test_gaps_among_labels_are_labels():
+    flags = pd.Series([True, None, False], dtype="boolean")
+    flag = dt.Dim("flag", coords=flags)
+    assert dt.data(flags, dims=OBS, categories=flag).codes.values.tolist() == [0, 1, 2]
+    with pytest.raises(dt.LabelError, match="has no label <NA>"):
+        dt.data(flags, dims=OBS, categories=dt.Dim("flag", coords=[True, False]))
+
+
 def test_arrays_of_pyarrow_are_columns():
     pa = pytest.importorskip("pyarrow")
     row = dt.Dim("row")
