@@ -89,6 +89,11 @@ def test_an_index_of_several_levels_is_several_dims():
     twice = pd.concat([long.to_dataframe()] * 2)
     with pytest.raises(dt.LabelError, match="occur more than once"):
         dt.frame(twice)
+    # as many rows as combinations of the labels that are there
+    pairs = [("a", 1), ("b", 1), ("a", 2), (None, 2)]
+    index = pd.MultiIndex.from_tuples(pairs, names=["firm", "year"])
+    with pytest.raises(dt.LabelError, match=r"'firm', 'year' lack labels\n  rows: \(nan, 2\)"):
+        dt.frame(pd.DataFrame({"sales": [1.0, 2.0, 3.0, 4.0]}, index=index))
 
 
 def test_numbers_are_not_copied():

@@ -135,8 +135,8 @@ def frame(
     DimError
         If nothing says which dim the rows are, it has another length, or a column is named like it.
     LabelError
-        If a label of `categories` is no label of its dim, or missing. Of other columns, when one
-        is asked for in which a label is missing.
+        If a label of `categories` is no label of its dim, or missing, or one of a MultiIndex is. Of
+        other columns, when one is asked for in which a label is missing.
 
     Examples
     --------
@@ -253,6 +253,16 @@ def _by_index(table: Any, known: Mapping[str, Dim]) -> Frame:
     if len(names) == 1:
         row = Dim(names[0], coords=Coords(table.index))
         return frame(table, row, known)
+    lacking = np.logical_or.reduce([np.asarray(codes) < 0 for codes in table.index.codes])
+    if lacking.any():  # pandas has position -1 for them, which is the last label
+        raise LabelError(
+            build_message(
+                f"frame: rows of the index {listing(names)} lack labels",
+                [("rows", listing(list(table.index[lacking])))],
+                "leave them out, or give the rows a dim of their own: "
+                "dt.frame(table.reset_index(), dims=...)",
+            )
+        )
     if not table.index.is_unique:
         twice = table.index[table.index.duplicated()].unique()
         raise LabelError(
