@@ -166,7 +166,7 @@ def ode(
     Returns
     -------
     tree of DimTensor
-        Like `y0`, with the dim of the times in addition.
+        Like `y0`, with the dim of the times in addition; of no times, empty.
 
     Raises
     ------
@@ -213,9 +213,17 @@ def ode(
     return unflatten(tree, found)
 
 
+def _end_of(times: Any, over: Dim, last: bool) -> Any:
+    """The first or the last time; of no times, one at which few slopes are infinite."""
+    if over.length:
+        return times.isel({over: -1 if last else 0})
+    (padded,) = (times := times.pad({over: (1, 0) if last else (0, 1)}, constant_values=1.0)).dims
+    return times.isel({padded: -1 if last else 0})
+
+
 def _along_grid(advance: Callable[[Any, Any, Any], Any], start: Any, times: Any, over: Dim) -> Any:
     """The states at all times; at the first one nothing has passed."""
-    before = lag(times, over, 1, times.isel({over: 0}))
+    before = lag(times, over, 1, _end_of(times, over, last=False))
     return cumulate(lambda y, t: advance(t[0], t[1], y), start, (before, times), over)
 
 
@@ -258,7 +266,7 @@ class _Control:
         self.rtol, self.atol, self.max_steps = rtol, atol, max_steps
 
     def solve(self, start: Leaves, times: Any, over: Dim) -> Leaves:
-        first, end = times.isel({over: 0}), times.isel({over: -1})
+        first, end = _end_of(times, over, last=False), _end_of(times, over, last=True)
         forward = where(end < first, -1.0, 1.0)
         before = lag(times, over, 1, first)
         ordered = (forward * (times - before) >= 0).all()

@@ -171,6 +171,24 @@ def test_times_out_of_order_are_an_error(times):
         dt.ode(lambda t, y: -y, 1.0, t, max_steps=10).eval()
 
 
+@pytest.mark.parametrize("backend", LONG_JAX)
+@pytest.mark.parametrize("length", [None, 0], ids=["late", "known"])
+@pytest.mark.parametrize(("method", "options"), [("rk4", {"steps": 3}), ("dopri5", {})])
+def test_no_times_have_no_solutions(method, options, length, backend):
+    time, k = dt.Dim("time", length=length), dt.Dim("k", length=2)
+    rate, start, t = dt.scalar("rate"), dt.tensor("start", dims=k), dt.tensor("t", dims=time)
+    y = dt.ode(lambda t, y: -rate * y / t, start, t, method, **options)
+    gradients = dt.grad(y.sum(), [rate, start, t])
+    f = dt.function([rate, start, t], [y, *gradients], backend=backend)
+    found, by_rate, by_start, by_t = f(0.7, np.array([2.0, 1.0]), np.zeros(0))
+    assert found.sizes == {"time": 0, "k": 2}
+    assert (float(by_rate), by_start.values.tolist(), by_t.shape) == (0.0, [0.0, 0.0], (0,))
+    if length is None:  # of y = start * (t0 / t) ** rate
+        found, by_rate, *_ = f(0.7, np.array([2.0, 1.0]), np.array([1.0, 1.5]))
+        np.testing.assert_allclose(found.isel(time=1).sum(), 3 * 1.5**-0.7, rtol=1e-3)
+        np.testing.assert_allclose(by_rate, -3 * 1.5**-0.7 * np.log(1.5), rtol=1e-2)
+
+
 def test_a_system_of_no_states():
     sizes = dt.Dim("sizes")
     y = dt.tensor("y", dims=sizes)
