@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from dimtensor.caches import bounded
-from dimtensor.errors import DtypeError
+from dimtensor.errors import DtypeError, build_message
 
 DTYPES = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
@@ -54,6 +54,23 @@ def is_inexact(dtype: str) -> bool:
 def is_integer(dtype: str) -> bool:
     """Whether a dtype is of integers, signed or not; bools are none."""
     return dtype.startswith(("int", "uint"))
+
+
+def require_castable(dtype: str, target: str, what: Callable[[], str]) -> None:
+    """Check that no imaginary part is lost where a dtype becomes another one.
+
+    Raises
+    ------
+    DtypeError
+        If complex numbers become real ones; bools say whether a number is zero.
+    """
+    if is_complex(dtype) and not is_complex(target) and target != "bool":
+        raise DtypeError(
+            build_message(
+                f"complex numbers do not become {target}: {what()} is of {dtype}",
+                hint="dt.real, dt.imag, dt.abs and dt.angle make real numbers of them",
+            )
+        )
 
 
 @bounded(4096)

@@ -9,6 +9,7 @@ import numpy as np
 
 from dimtensor.errors import DtypeError, build_message
 from dimtensor.graph import attrs as at
+from dimtensor.graph.dtypes import require_castable
 from dimtensor.graph.node import KINDS, Node
 
 _LABEL_OPS = frozenset({"equal", "not_equal", "where", "stop_gradient"})
@@ -55,4 +56,7 @@ def require_no_labels(x: Node, what: str) -> None:
 
 def constant_attrs(value: Any, dtype: str) -> at.ConstantAttrs:
     """Attributes of a number."""
-    return at.ConstantAttrs(dtype, np.asarray(value).astype(dtype).tobytes())
+    array = np.asarray(value)
+    if array.dtype.kind == "c":
+        require_castable(array.dtype.name, dtype, lambda: str(value))
+    return at.ConstantAttrs(dtype, array.astype(dtype).tobytes())

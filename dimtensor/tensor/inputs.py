@@ -21,7 +21,7 @@ from dimtensor.dims import (
 from dimtensor.errors import DimError, DtypeError, InputError, build_message, listing
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import DataAttrs, InputAttrs
-from dimtensor.graph.dtypes import valid_dtype
+from dimtensor.graph.dtypes import require_castable, valid_dtype
 from dimtensor.tensor.handle import wrap
 from dimtensor.values.admission import as_dtype, numbers_of, require_elements, what_is_in
 from dimtensor.values.admission import label_positions as _label_positions
@@ -183,7 +183,8 @@ def data(
         If labels of the value are not those of its dims, or the values are no labels of
         `categories`.
     DtypeError
-        If the values are no numbers and `categories` is not given.
+        If the values are no numbers and `categories` is not given, or they are complex and `dtype`
+        is not.
     InputError
         If a column lacks numbers and has integers above 2**53, which are not all floats.
 
@@ -218,7 +219,9 @@ def data(
     if categories is not None:
         array = _label_positions(array, categories, what)
     elif dtype is not None:
-        array = numbers_of(array, what).astype(valid_dtype(dtype))
+        array, target = numbers_of(array, what), valid_dtype(dtype)
+        require_castable(array.dtype.name, target, lambda: what)
+        array = array.astype(target)
     else:
         array = _as_numbers(array, what)
         array = as_dtype(array, valid_dtype(array.dtype), what)

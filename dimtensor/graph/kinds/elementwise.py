@@ -7,7 +7,7 @@ from typing import Any
 
 from dimtensor.dims import Dim, union
 from dimtensor.errors import DimError, DtypeError, LabelError, build_message
-from dimtensor.graph.dtypes import is_complex, is_integer, result_dtype
+from dimtensor.graph.dtypes import is_complex, is_integer, require_castable, result_dtype
 from dimtensor.graph.forms import Entry, Parsed, Reader, Unordered
 from dimtensor.graph.infer import describe, require_label_op
 from dimtensor.graph.kind import Call, DimMap, DimRef, Kind, by_position, kind, wrong_count
@@ -113,7 +113,9 @@ class Cast(_Elementwise[str]):
     attrs = str
 
     def infer(self, inputs: tuple[Node, ...], attrs: str) -> NodeType:
-        return NodeType(inputs[0].dims, attrs)
+        (x,) = inputs
+        require_castable(x.dtype, attrs, lambda: describe(x))
+        return NodeType(x.dims, attrs)
 
     def complaint(self, node: Node) -> str | None:
         return wrong_count(node, 1)

@@ -36,7 +36,8 @@ class ElementMixin(TensorHandle):
         Raises
         ------
         DtypeError
-            If the elements are labels, or there is no such dtype.
+            If the elements are labels, there is no such dtype, or complex numbers would become
+            real ones; bools are whether they are not zero.
 
         Examples
         --------

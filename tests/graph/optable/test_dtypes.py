@@ -98,6 +98,36 @@ def test_complex_numbers_are_refused_by_name(row: OpRow):
         function_of(row)(*inputs)
 
 
+REAL = ["float64", "float32", "int64", "uint8"]
+K = dt.Dim("k", length=2)
+
+
+@pytest.mark.parametrize("target", REAL)
+@pytest.mark.parametrize("source", ["complex128", "complex64"])
+def test_imaginary_parts_are_not_dropped(source: str, target: str):
+    z, values = dt.tensor("z", K, source), np.ones(2, source)
+    message = rf"complex numbers do not become {target}: (.*) of {source}\nhint: dt.real, dt.imag"
+    for build in (
+        lambda: z.astype(target),
+        lambda: dt.full(K, z.sum(), target),
+        lambda: dt.full(K, values[0], target),
+        lambda: dt.data(values, K, dtype=target),
+    ):
+        with pytest.raises(dt.DtypeError, match=message):
+            build()
+
+
+def test_complex_numbers_become_bools_and_their_parts_anything():
+    z = dt.tensor("z", K, "complex128")
+    values = np.array([1.5 - 2j, 0.0])
+    narrow = z.astype("complex64").astype("complex128")
+    found = dt.evaluate([z.astype(bool), dt.real(z).astype("float32"), narrow], {z: values})
+    expected = [values.astype(bool), values.real.astype("f4"), values]
+    for one, other in zip(found, expected, strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
+
+
 # -- numbers beside tensors ------------------------------------------------------------------------
 
 NUMBERS = [True, 2, -1, 2.5, 1j, np.int8(2), np.int64(2), np.float32(2.5), np.float64(2.5),
