@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import pickle
 import warnings
 
@@ -429,6 +430,40 @@ def test_infinities_in_a_system(backend):
     for matrix in ([[np.inf, 0.5], [0.5, 2.0]], [[2.0, np.inf], [0.5, 2.0]]):
         found = f((("k", "k'"), np.array(matrix)), np.array([1.0, 3.0])).values
         np.testing.assert_array_equal(found, np.linalg.solve(matrix, [1.0, 3.0]))
+
+
+def matrices_with_infinities(n):
+    if n < 3:
+        numbers = [0.0, 1.0, -2.0, np.inf, -np.inf]
+        yield from (np.reshape(v, (n, n)) for v in itertools.product(numbers, repeat=n * n))
+        return
+    rng = np.random.default_rng(n)
+    for at in range(40):
+        x = rng.normal(size=(n, n)) if at % 2 else rng.choice([0.0, 1.0, -2.0], size=(n, n))
+        for _ in range(rng.integers(1, 4)):
+            x[rng.integers(n), rng.integers(n)] = rng.choice([np.inf, -np.inf])
+        yield x
+
+
+@pytest.mark.filterwarnings("ignore:(invalid value|divide by zero|overflow):RuntimeWarning")
+@pytest.mark.parametrize("backend", ["python", "numba"])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 8, 12, 40])
+def test_determinants_and_systems_with_infinities_are_those_of_numpy(n, backend):
+    k = dt.Dim("k", length=n)
+    a, b = dt.tensor("a", dims=[k, k.rename()]), dt.tensor("b", dims=k)
+    outputs = [dt.det(a), *dt.slogdet(a), dt.inv(a), dt.solve(a, b)]
+    f = dt.function([a, b], outputs, backend=backend)
+    right = np.arange(1.0, n + 1)
+    for matrix in matrices_with_infinities(n):
+        det, sign, log, inverse, solution = f((("k", "k'"), matrix), right)
+        np.testing.assert_allclose(det, np.linalg.det(matrix))
+        expected = np.linalg.slogdet(matrix)
+        np.testing.assert_allclose(log, expected[1])
+        if not np.isnan(log):
+            assert sign == expected[0]
+        if np.isfinite(log):
+            np.testing.assert_allclose(inverse.transpose("k'", "k"), np.linalg.inv(matrix))
+            np.testing.assert_allclose(solution, np.linalg.solve(matrix, right))
 
 
 def test_a_finished_expression_is_batched(positive, rng):

@@ -156,6 +156,12 @@ def copied(x, out, n, columns):
             out[i, c] = x[i, c]
 
 
+def transposed(x, out, n):
+    for i in range(n):
+        for j in range(n):
+            out[j, i] = x[i, j]
+
+
 def identity(out, n):
     for i in range(n):
         for c in range(n):
@@ -186,8 +192,11 @@ def eliminate(a, b, n, columns):
                 moved = b[k, c]
                 b[k, c] = b[pivot, c]
                 b[pivot, c] = moved
+        infinite = abs(a[k, k]) == np.inf
         for i in range(k + 1, n):
             factor = a[i, k] / a[k, k]
+            if infinite:  # beside it even another infinity is nothing, as to LAPACK
+                factor = DTYPE(0)
             for j in range(k + 1, n):
                 a[i, j] -= factor * a[k, j]
             for c in range(columns):
@@ -336,13 +345,13 @@ def solve(a, b, out, n, columns):
     work = np.empty((n, n), dtype=DTYPE)
     turned = np.empty((columns, n), dtype=DTYPE)
     pivots = np.empty((n,), dtype=np.int32)
-    copied(a, work, n, n)
+    transposed(a, work, n)
     failed = getrf(n, n, work, max(n, 1), pivots)
     for i in range(n):
         for c in range(columns):
             turned[c, i] = b[i, c]
     if failed == 0:
-        failed = getrs(84, n, columns, work, max(n, 1), pivots, turned, max(n, 1))
+        failed = getrs(78, n, columns, work, max(n, 1), pivots, turned, max(n, 1))
     for i in range(n):
         for c in range(columns):
             out[i, c] = turned[c, i]
@@ -363,11 +372,16 @@ def inverse_loops(x, out, n):
 def inverse(x, out, n):
     work = np.empty((n, n), dtype=DTYPE)
     pivots = np.empty((n,), dtype=np.int32)
-    copied(x, work, n, n)
+    transposed(x, work, n)
     failed = getrf(n, n, work, max(n, 1), pivots)
     identity(out, n)
     if failed == 0:
         failed = getrs(78, n, n, work, max(n, 1), pivots, out, max(n, 1))
+    for i in range(n):
+        for j in range(i):
+            kept = out[i, j]
+            out[i, j] = out[j, i]
+            out[j, i] = kept
     if failed != 0:
         fill(out, n, n)
 
@@ -380,25 +394,21 @@ def det_loops(x, n):
     for i in range(n):
         if sign != 0:
             product *= work[i, i]
-    finite = is_finite(x, n)
-    if not finite:
-        product = DTYPE(np.nan)
     return (product,)
 
 
 def det(x, n):
     work = np.empty((n, n), dtype=DTYPE)
     pivots = np.empty((n,), dtype=np.int32)
-    copied(x, work, n, n)
+    transposed(x, work, n)
     failed = getrf(n, n, work, max(n, 1), pivots)
     product = DTYPE(1) + DTYPE(0)
     for i in range(n):
         product *= work[i, i]
         if pivots[i] != i + 1:
             product = -product
-    finite = is_finite(x, n)
-    if not finite:
-        product = DTYPE(np.nan)
+    if failed != 0:
+        product = DTYPE(0)
     return (product,)
 
 
@@ -414,17 +424,15 @@ def slogdet_loops(x, n):
             sign = -sign
     if swaps == 0:
         log = DTYPE(-np.inf)
-    finite = is_finite(x, n)
-    if not finite:
-        sign = DTYPE(np.nan)
-        log = DTYPE(np.nan)
+    if log != log:
+        sign = log + DTYPE(0)
     return sign, log
 
 
 def slogdet(x, n):
     work = np.empty((n, n), dtype=DTYPE)
     pivots = np.empty((n,), dtype=np.int32)
-    copied(x, work, n, n)
+    transposed(x, work, n)
     failed = getrf(n, n, work, max(n, 1), pivots)
     sign = DTYPE(1) + DTYPE(0)
     log = DTYPE(0) + DTYPE(0)
@@ -437,10 +445,8 @@ def slogdet(x, n):
     if failed != 0:
         sign = DTYPE(0)
         log = DTYPE(-np.inf)
-    finite = is_finite(x, n)
-    if not finite:
-        sign = DTYPE(np.nan)
-        log = DTYPE(np.nan)
+    if log != log:
+        sign = log + DTYPE(0)
     return sign, log
 
 
@@ -448,9 +454,7 @@ def lu_factor(x, out, pivots, n):
     """Both triangles in one matrix, and the row that each row was swapped with."""
     work = np.empty((n, n), dtype=DTYPE)
     ones = np.empty((n,), dtype=np.int32)
-    for i in range(n):
-        for j in range(n):
-            work[j, i] = x[i, j]
+    transposed(x, work, n)
     failed = getrf(n, n, work, max(n, 1), ones)
     for i in range(n):
         for j in range(n):
