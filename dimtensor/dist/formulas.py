@@ -9,6 +9,7 @@ from typing import Any
 from dimtensor.tensor.elementwise import (
     abs,
     betainc,
+    betaincinv,
     equal,
     erf,
     exp,
@@ -62,6 +63,13 @@ def log_betainc(a: Any, b: Any, x: Any, y: Any = None) -> Any:
 def log_betaincc(a: Any, b: Any, x: Any, y: Any = None) -> Any:
     """Logarithm of 1 - betainc(a, b, x), where y is 1 - x."""
     return log_part(betainc(b, a, 1.0 - x if y is None else y), betainc(a, b, x))
+
+
+def beta_quantile(q: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    """The quantile of a beta variable and 1 less it, of which the smaller one has all digits."""
+    x, rest = betaincinv(a, b, q), betaincinv(b, a, 1.0 - q)
+    low = x < 0.5
+    return where(low, x, 1.0 - rest), where(low, 1.0 - x, rest)
 
 
 def log_choose(n: Any, k: Any) -> Any:

@@ -39,6 +39,7 @@ from dimtensor.tensor.elementwise import (
     sigmoid,
     sin,
     sinh,
+    softplus,
     sqrt,
     square,
     where,
@@ -202,18 +203,23 @@ def _odds(p: Any) -> Any:
     return p.logit_lam if p.has("logit_lam") else log_odds(p.lam)
 
 
+_WIDE = 700.0
+
+
 def _tilted_logcdf(x: Any, eta: Any) -> Any:
     return log(x) + log_expm1_over(eta * x) - log_expm1_over(eta)
 
 
 def _tilted_icdf(q: Any, p: Any) -> Any:
-    """From the end where the density is larger, nothing overflows."""
+    """As a distance from 0, where the density is smaller or larger than at 1."""
     eta = _odds(p)
-    tiny = abs(eta) < 1e-6
+    tiny, rising, low = abs(eta) < 1e-6, eta > 0.0, q < 0.5
     size = abs(where(tiny, 1.0, eta))
-    rest = where(eta > 0.0, 1.0 - q, q)
-    near = -log1p(rest * expm1(-size)) / size
-    return where(tiny, q + 0.5 * eta * q * (1.0 - q), where(eta > 0.0, 1.0 - near, near))
+    wide = size > _WIDE  # the power would be infinite
+    up = log1p(q * expm1(where(wide, _WIDE, size)))
+    up = where(wide, softplus(log(q) + size), up)
+    down = where(low, -log1p(where(low, q, 0.5) * expm1(-size)), -log(1.0 - q + q * exp(-size)))
+    return where(tiny, q + 0.5 * eta * q * (1.0 - q), where(rising, up, down) / size)
 
 
 def _tilted_mean(p: Any) -> Any:

@@ -249,7 +249,7 @@ POSITIVE: list[Row] = [
         logp=lambda x, p: LOG_2 + student_logp(x / p.sigma, p.nu) - log(p.sigma),
         logcdf=lambda x, p: _half_student_parts(x / p.sigma, p.nu)[0],
         logsf=lambda x, p: _half_student_parts(x / p.sigma, p.nu)[1],
-        icdf=lambda q, p: p.sigma * student_quantile(1.0 - q, p.nu),
+        icdf=lambda q, p: p.sigma * student_quantile(1.0 - q, q, p.nu),
         mean=lambda p: p.sigma * _half_student_mean(p.nu),
         variance=lambda p: square(p.sigma) * (
             student_variance(p.nu) - square(_half_student_mean(p.nu))

@@ -46,8 +46,9 @@ def _cauchy_logcdf(z: Any, p: Any) -> Any:
 
 
 def _cauchy_icdf(q: Any, p: Any) -> Any:
-    low = q < 0.25
-    return where(low, -1.0 / tan(math.pi * where(low, q, 0.25)), tan(math.pi * (q - 0.5)))
+    low, high = q < 0.25, q > 0.75
+    far = 1.0 / tan(math.pi * where(low, q, where(high, 1.0 - q, 0.25)))
+    return where(low, -far, where(high, far, tan(math.pi * (q - 0.5))))
 
 
 def _laplace_logcdf(z: Any, p: Any) -> Any:

@@ -31,7 +31,7 @@ from dimtensor.dist.rows.real import LOCATION, SCALE
 from dimtensor.dist.rows.student import (
     SMALL,
     draw_skew_student,
-    skew_student_back,
+    skew_student_icdf,
     skew_student_logp,
     skew_student_mean,
     skew_student_part,
@@ -47,7 +47,6 @@ from dimtensor.tensor.elementwise import (
     abs,
     arcsinh,
     arctan,
-    betaincinv,
     cosh,
     equal,
     erfcx,
@@ -168,6 +167,12 @@ def _draw_asymmetric(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:
 def _secant_logcdf(z: Any) -> Any:
     far = z < -30.0
     return math.log(2.0 / math.pi) + where(far, z, log(arctan(exp(where(far, 0.0, z)))))
+
+
+def _secant_icdf(q: Any, p: Any) -> Any:
+    left = q < 0.5
+    size = log(tan(0.5 * math.pi * where(left, q, 1.0 - q)))
+    return where(left, size, -size)
 
 
 def _power_logcdf(z: Any, p: Any) -> Any:
@@ -349,7 +354,7 @@ SKEW: list[Row] = [
         logp=skew_student_logp,
         logcdf=skew_student_part(log_betainc),
         logsf=skew_student_part(log_betaincc),
-        icdf=lambda q, p: skew_student_back(betaincinv(p.a, p.b, q), p),
+        icdf=skew_student_icdf,
         mean=skew_student_mean,
         variance=skew_student_variance,
         draw=draw_skew_student,
@@ -404,7 +409,7 @@ SKEW: list[Row] = [
         logp=lambda z, p: -LOG_PI - log_cosh(z),
         logcdf=lambda z, p: _secant_logcdf(z),
         logsf=lambda z, p: _secant_logcdf(-z),
-        icdf=lambda q, p: log(tan(0.5 * math.pi * q)),
+        icdf=_secant_icdf,
         mean=lambda p: 0.0,
         variance=lambda p: math.pi**2 / 4.0,
         source=f"{JKB2}, section 23.11",

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dimtensor.dist.formulas import HALF_LOG_2PI, LOG_2, log1p_square, log_rising
+from dimtensor.dist.formulas import HALF_LOG_2PI, LOG_2, beta_quantile, log1p_square, log_rising
 from dimtensor.tensor.elementwise import (
     abs,
     betainc,
     betaincinv,
     betaln,
+    erfinv,
     exp,
     gammaln,
     log,
@@ -61,22 +62,27 @@ def _share(size: Any, nu: Any) -> Any:
     return 1.0 / (1.0 + square(size / sqrt(nu)))
 
 
-def student_quantile(rest: Any, nu: Any) -> Any:
-    """The size that is exceeded in either direction with a probability.
+def student_quantile(rest: Any, within: Any, nu: Any) -> Any:
+    """The size that is exceeded in either direction with a probability, and is not with another.
 
     For many degrees of freedom by an expansion (Abramowitz and Stegun, 26.7.5).
     """
+    far = rest < 0.5  # the smaller probability has the digits
+    rest, within = where(far, rest, 0.5), where(far, 0.5, within)
     many = nu > MANY
     few, nu = where(many, 1.0, nu), where(many, nu, 2.0 * MANY)
-    z = -ndtri(0.5 * rest)
+    z = where(far, -ndtri(0.5 * rest), math.sqrt(2.0) * erfinv(within))
     s = square(z)
     first, second = (s + 1.0) / 4.0, ((5.0 * s + 16.0) * s + 3.0) / 96.0
     third = (((3.0 * s + 19.0) * s + 17.0) * s - 15.0) / 384.0
     normal = z * (1.0 + (first + (second + third / nu) / nu) / nu)
-    far = rest < 0.5
-    x = betaincinv(0.5 * few, 0.5, where(far, rest, 0.5))
-    y = betaincinv(0.5, 0.5 * few, 1.0 - where(far, 0.5, rest))
-    return where(many, normal, sqrt(few * where(far, (1.0 - x) / x, y / (1.0 - y))))
+    # near 0, where squares vanish, the density is constant
+    near = 0.5 * within * exp(betaln(0.5 * few, 0.5))
+    tiny = near < 1e-9
+    x = betaincinv(0.5 * few, 0.5, rest)
+    y = betaincinv(0.5, 0.5 * few, where(tiny, 0.5, within))
+    ratio = where(tiny, near, sqrt(where(far, (1.0 - x) / x, y / (1.0 - y))))
+    return where(many, normal, sqrt(few) * ratio)
 
 
 def student_logcdf(z: Any, p: Any) -> Any:
@@ -105,7 +111,8 @@ def _student_middle(z: Any, nu: Any) -> Any:
 
 def student_icdf(q: Any, p: Any) -> Any:
     left = q < 0.5
-    size = student_quantile(2.0 * where(left, q, 1.0 - q), p.nu)
+    rest = 2.0 * where(left, q, 1.0 - q)
+    size = student_quantile(rest, 1.0 - rest, p.nu)
     return where(left, -size, size)
 
 
@@ -137,8 +144,12 @@ def skew_student_part(log_beta: Any) -> Any:
     return formula
 
 
-def skew_student_back(y: Any, p: Any) -> Any:
-    return (2.0 * y - 1.0) * sqrt(p.a + p.b) / (2.0 * sqrt(y * (1.0 - y)))
+def _skew_back(y: Any, rest: Any, p: Any) -> Any:
+    return (y - rest) * sqrt(p.a + p.b) / (2.0 * sqrt(y) * sqrt(rest))
+
+
+def skew_student_icdf(q: Any, p: Any) -> Any:
+    return _skew_back(*beta_quantile(q, p.a, p.b), p)
 
 
 def skew_student_mean(p: Any) -> Any:
@@ -154,4 +165,4 @@ def skew_student_variance(p: Any) -> Any:
 
 def draw_skew_student(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:
     y, rng = rng.beta(p.a, p.b, dims=dims)
-    return skew_student_back(y, p), rng
+    return _skew_back(y, 1.0 - y, p), rng

@@ -10,6 +10,7 @@ from dimtensor.dist.formulas import (
     JKB1,
     JKB2,
     LOG_2,
+    beta_quantile,
     expm1_over,
     log1p_over,
     log_betainc,
@@ -23,7 +24,6 @@ from dimtensor.dist.supports import Bounded, Support, positive
 from dimtensor.dist.table import NO_CLOSED_FORM, Row, params
 from dimtensor.tensor.elementwise import (
     arcsinh,
-    betaincinv,
     betaln,
     erf,
     exp,
@@ -84,9 +84,9 @@ def _draw_beta_prime(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:
 
 
 def _beta_prime_quantile(q: Any, a: Any, b: Any) -> Any:
-    """Y / (1 - y) of the quantile y of a beta variable, which does not cancel where y is near 1."""
-    y, rest = betaincinv(a, b, q), betaincinv(b, a, 1.0 - q)
-    return where(y < 0.5, y / (1.0 - where(y < 0.5, y, 0.5)), (1.0 - rest) / rest)
+    """Odds of the quantile of a beta variable."""
+    y, rest = beta_quantile(q, a, b)
+    return y / rest
 
 
 def _snedecor_odds(x: Any, p: Any) -> tuple[Any, Any, Any, Any]:
