@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim
 from dimtensor.dist.distribution import Distribution
 from dimtensor.dist.supports import ends
 from dimtensor.tensor.constructors import arange
+from dimtensor.tensor.control.branches import if_else
 from dimtensor.tensor.control.loops import reduce
-from dimtensor.tensor.elementwise import equal, exp, floor, sinh, where
+from dimtensor.tensor.elementwise import (
+    abs,
+    equal,
+    exp,
+    floor,
+    log,
+    sigmoid,
+    sinh,
+    stop_gradient,
+    where,
+)
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -18,13 +30,16 @@ if TYPE_CHECKING:
 _STEP = Dim("step of bisection", length=62)
 _MOST = 2.0**48  # counts beyond it are not told apart
 _FAR = 700.0  # exp of it is nearly the largest number
+_CLOSE = 1e-6  # of a probability: what halving leaves of it is less
+_FEW = 2.0**-10  # probabilities below it are found by their logarithms
 
 
 def inverted(d: Distribution, q: DimTensor) -> DimTensor:
     """The smallest value up to which a distribution has a probability.
 
-    Numbers with one bound are found by the logarithm of their distance from it, numbers without
-    bounds by their inverse hyperbolic sine, to the digits that there are.
+    Numbers with bounds are found by the logarithm of their distance from one, numbers without
+    bounds by their inverse hyperbolic sine, to the digits that there are. Derivatives are those of
+    the quantile: of a probability the reciprocal of the density.
 
     Parameters
     ----------
@@ -32,24 +47,66 @@ def inverted(d: Distribution, q: DimTensor) -> DimTensor:
         Of single numbers, with `logcdf`.
     q : DimTensor
     """
-    low, high = ends(d.support)
     possible = (q >= 0.0) & (q <= 1.0)
     q = where(possible, q, 0.5)
+    value = _halved(d, lambda x: d.cdf(x) >= q, q)
+    if not d.discrete:
+        value = stop_gradient(value)
+        lacking = q - d.cdf(value)
+        # a value that has a probability by itself does not move
+        value = _steered(value, lacking, abs(lacking) < _CLOSE * q, -d.logp(value))
+        if ends(d.support)[1] is None:
+            value = where(equal(q, 1.0), math.inf, value)
+    return where(possible, value, math.nan)
+
+
+def upper_quantile(d: Distribution, q: DimTensor) -> DimTensor:
+    """The value above which a continuous distribution has a probability.
+
+    Of a small one 1 less it has few digits, or none: it is found by the logarithm of the
+    probability of larger values.
+
+    Parameters
+    ----------
+    d : Distribution
+        Of single numbers, with `icdf`.
+    q : DimTensor
+    """
+    found = d.icdf(1.0 - q)
+    if not d.knows("logcdf"):
+        return found
+    small = (q > 0.0) & (q < _FEW)
+
+    def beyond() -> Any:
+        wanted = log(where(small, q, 0.5))
+        value = stop_gradient(_halved(d, lambda x: d.logsf(x) <= wanted, q))
+        beside = d.logsf(value)
+        value = _steered(value, beside - wanted, small, beside - d.logp(value))
+        return where(small, value, found)
+
+    return if_else(small.any(), beyond, lambda: found)
+
+
+def _halved(d: Distribution, enough: Callable[[Any], Any], q: DimTensor) -> Any:
+    """The smallest value that is enough for each probability."""
+    place, first, last = _places(*ends(d.support), d.discrete)
     zero = 0.0 * d.cdf(0.0 * q)  # of all dims
-    place, first, last = _places(low, high, d.discrete)
 
     def halve(state: Any, _: Any) -> Any:
         left, right = state
         middle = 0.5 * (left + right)
         middle = floor(middle) if d.discrete else middle
-        enough = d.cdf(place(middle)) >= q
-        return where(enough, left, middle), where(enough, middle, right)
+        found = enough(place(middle))
+        return where(found, left, middle), where(found, middle, right)
 
     _, found = reduce(halve, (zero + first, zero + last), arange(_STEP), over=_STEP)
-    value = place(found)
-    if high is None and not d.discrete:
-        value = where(equal(q, 1.0), math.inf, value)
-    return where(possible, value, math.nan)
+    return place(found)
+
+
+def _steered(value: Any, lacking: Any, moves: Any, log_factor: Any) -> Any:
+    """A value with the derivatives of Newton's step, where it moves; halving has none."""
+    factor = stop_gradient(where(moves & (log_factor < _FAR), exp(log_factor), 0.0))
+    return value + (lacking - stop_gradient(lacking)) * factor
 
 
 def _places(low: Any, high: Any, discrete: bool) -> tuple[Any, Any, Any]:
@@ -58,7 +115,12 @@ def _places(low: Any, high: Any, discrete: bool) -> tuple[Any, Any, Any]:
         first = -_MOST if low is None else low - 1.0
         return (lambda t: t), first, (_MOST if high is None else high)
     if low is not None and high is not None:
-        return (lambda t: low + (high - low) * t), 0.0, 1.0
+        width = high - low
+
+        def between(t: Any) -> Any:
+            return where(t < 0.0, low + width * sigmoid(t), high - width * sigmoid(-t))
+
+        return between, -_FAR, _FAR
     if low is not None:
         return (lambda t: low + exp(t)), -_FAR, _FAR
     if high is not None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dist.distribution import DimsLike, Distribution
+from dimtensor.dist.modifiers.inversion import upper_quantile
 from dimtensor.dist.modifiers.wrappers import Wrapper, as_distribution, as_value, in_dtype_of
 from dimtensor.dist.parameters import as_number
 from dimtensor.dist.supports import Support, ends
@@ -80,7 +81,7 @@ class Transformed(Wrapper):
 
     def icdf(self, q: Any) -> DimTensor:
         q = as_value(q, self)
-        return self.forward(self.base.icdf(q if self.increasing else 1.0 - q))
+        return self.forward(self.base.icdf(q) if self.increasing else upper_quantile(self.base, q))
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         value, rng = self.base.draw(rng, dims)
