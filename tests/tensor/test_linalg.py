@@ -466,6 +466,35 @@ def test_determinants_and_systems_with_infinities_are_those_of_numpy(n, backend)
             np.testing.assert_allclose(solution, np.linalg.solve(matrix, right))
 
 
+@pytest.mark.filterwarnings("ignore:(invalid value|divide by zero|overflow):RuntimeWarning")
+@pytest.mark.parametrize("backend", ["python", "numba", "jax"])
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+def test_small_determinants_are_those_of_numpy(n, backend, rng):
+    """Where formulas without pivots overflow, vanish, or are NaN, too."""
+    k, group = dt.Dim("k", length=n), dt.Dim("group")
+    a = dt.tensor("a", dims=[group, k, k.rename()])
+    sign, log = dt.slogdet(a, [k, k.rename()])
+    outputs = [dt.det(a, [k, k.rename()]), sign, log, dt.grad(log.sum(), a)]
+    f = dt.function([a], outputs, backend=backend)
+    general = rng.normal(size=(20, n, n))
+    scales = np.array([1e-200, 1e-120, 1e-3, 1.0, 1e120, 1e200])[:, None, None]
+    matrices = np.concatenate([general, scales * general[:6], 0.0 * general[:1]])
+    det, sign, log, slope = f((("group", "k", "k'"), matrices))
+    np.testing.assert_allclose(det, np.linalg.det(matrices), rtol=1e-9)
+    expected = np.linalg.slogdet(matrices)
+    np.testing.assert_array_equal(sign, expected[0])
+    np.testing.assert_allclose(log, expected[1], rtol=1e-12, atol=1e-12)
+    slope = slope.transpose("group", "k'", "k")[:20]
+    np.testing.assert_allclose(slope, np.linalg.inv(general), rtol=1e-8, atol=1e-10)
+    infinite = np.stack(list(matrices_with_infinities(n)))
+    det, sign, log, _ = (x.values for x in f((("group", "k", "k'"), infinite)))
+    expected = np.linalg.slogdet(infinite)
+    known = ~np.isnan(expected[1])
+    np.testing.assert_allclose(det, np.linalg.det(infinite))
+    np.testing.assert_allclose(log, expected[1])
+    np.testing.assert_array_equal(sign[known], expected[0][known])
+
+
 def test_a_finished_expression_is_batched(positive, rng):
     draw = dt.Dim("draw", length=2)
     one = dt.tensor("one", dims=[COUNTRY, ACROSS])

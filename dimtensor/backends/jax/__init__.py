@@ -51,12 +51,12 @@ def _dispatch() -> Any:
 
 def register_ops(jax_funcify: Any) -> None:
     """Teach PyTensor's dispatcher, which is the process's, the ops that are ours, and no others."""
-    from dimtensor.backends.jax import loops, series
+    from dimtensor.backends.jax import cores, loops
     from dimtensor.ops.group import GroupPosition
     from dimtensor.ops.linalg import CholeskyGradient
 
+    cores.register(jax_funcify)
     loops.register(jax_funcify, _translate)
-    series.register(jax_funcify)
 
     @jax_funcify.register(CholeskyGradient)
     def cholesky_gradient(op: Op, **kwargs: Any) -> Callable[..., Any]:
@@ -166,7 +166,7 @@ def _once(graph: Any) -> Executable:
 
 def _translate(node: Any) -> Callable[..., Any]:
     """The JAX function of a node."""
-    from dimtensor.backends.jax import indexing, products, random, special, symbolic
+    from dimtensor.backends.jax import cores, indexing, products, random, special, symbolic
 
     return symbolic.with_symbols(
         node,
@@ -174,6 +174,7 @@ def _translate(node: Any) -> Callable[..., Any]:
         or symbolic.own_translation(node)
         or products.own_translation(node)
         or random.own_translation(node)
+        or cores.own_translation(node)
         or special.own_translation(node, _translate)
         or _dispatch()(node.op, node=node, storage_map={}),
     )
