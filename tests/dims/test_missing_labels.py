@@ -90,7 +90,7 @@ def test_none_in_a_product_and_in_a_stack() -> None:
         (pd.array([True, None], dtype="boolean"), [True, pd.NA]),
         (pd.Series(["a", None], dtype="string"), ["a", pd.NA]),
         (pd.Index([1.5, None], dtype="Float64"), [1.5, pd.NA]),
-        (pd.Series(["a", None], dtype="str"), ["a", math.nan]),
+        (pd.Series(["a", math.nan], dtype=object), ["a", math.nan]),
     ],
     ids=["integers", "complete", "bools", "strings", "floats", "nan"],
 )
