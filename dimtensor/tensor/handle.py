@@ -146,7 +146,8 @@ def as_node(value: Any, beside: Sequence[Node] = (), what: str = "operand") -> N
     Raises
     ------
     InputError
-        For plain arrays of one dimension or more: nothing says which dims their axes are.
+        For plain arrays of one dimension or more: nothing says which dims their axes are. For lists
+        of tensors.
     """
     if isinstance(value, TensorHandle):
         return value.node
@@ -168,6 +169,13 @@ def as_node(value: Any, beside: Sequence[Node] = (), what: str = "operand") -> N
     if isinstance(value, str):
         raise DtypeError(f"{what}: {value!r} is a string; only labels compare with strings")
     kind = type(value).__name__
+    if isinstance(value, (list, tuple)) and any(isinstance(x, TensorHandle) for x in value):
+        raise InputError(
+            build_message(
+                f"{what}: a {kind} of {len(value)}, tensors among them, is not one tensor",
+                hint="dt.stack(tensors, dim) makes one of them, along a new dim",
+            )
+        )
     if not hasattr(value, "__array__") and not isinstance(value, (list, tuple)):
         raise DtypeError(f"{what}: {kind} is neither a tensor nor a number")
     raise InputError(

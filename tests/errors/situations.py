@@ -53,6 +53,11 @@ def dim_misspelt():
 
 
 @building
+def list_of_tensors():
+    dt.grad([X.sum(), Y.sum()], X)
+
+
+@building
 def axis_by_keyword():
     EFFECT.sum(axis=0)
 
