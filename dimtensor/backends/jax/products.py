@@ -135,8 +135,7 @@ def _matrix_product(a: Any, b: Any) -> Any:
     import jax.numpy as jnp
     from jax.lax import broadcast_in_dim, index_in_dim
 
-    few = a.ndim == b.ndim == 2 and 0 < a.shape[1] == b.shape[0] <= _SHORT_IN_PRODUCTS
-    if not few or a.dtype != b.dtype or a.shape[0] * b.shape[1] > _SMALL:
+    if not _is_small(a, b):
         return jnp.dot(a, b)
     shape = a.shape[0], b.shape[1]
 
@@ -145,6 +144,16 @@ def _matrix_product(a: Any, b: Any) -> Any:
         return broadcast_in_dim(column, shape, (0,)) * broadcast_in_dim(row, shape, (1,))
 
     return _total(a.dtype, map(term, range(a.shape[1])))
+
+
+def _is_small(a: Any, b: Any) -> bool:
+    if a.ndim != 2 or b.ndim != 2 or a.dtype != b.dtype:
+        return False
+    (rows, short), columns = a.shape, b.shape[1]
+    # lengths that are symbols, as those of an export, are not compared
+    if not all(isinstance(n, int) for n in (rows, short, columns)):
+        return False
+    return 0 < short <= _SHORT_IN_PRODUCTS and rows * columns <= _SMALL
 
 
 def _total(dtype: Any, terms: Iterable[Any]) -> Any:
