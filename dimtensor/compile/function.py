@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -14,7 +13,7 @@ from dimtensor.compile.by_name import is_dataset, named_values, titles
 from dimtensor.compile.code import Code
 from dimtensor.compile.failures import failure, unread
 from dimtensor.compile.pure_functions import Levels
-from dimtensor.dims import Binding, Dim, dim_set
+from dimtensor.dims import Binding, Dim
 from dimtensor.errors import (
     GraphError,
     InputError,
@@ -25,7 +24,8 @@ from dimtensor.errors import (
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.checking.checks import unchecked, with_checks, without_checks
 from dimtensor.saturation.derivatives import simplified
-from dimtensor.values.data import as_mapping, bind_data, title_of
+from dimtensor.values.data import bind_data, title_of
+from dimtensor.values.exchange import exchanged
 from dimtensor.values.outputs import Held, Labeller
 from dimtensor.values.ports import Reading, batch_names
 
@@ -291,43 +291,18 @@ class CompiledFunction[R](Levels):
         Returns
         -------
         CompiledFunction
-            Lengths and labels of dims that are not fixed may be others than before.
+            Lengths and labels of dims that are not fixed may be others than before. What was read
+            from data when the expression was written stays: the order of ``sortby``, the intervals
+            and members of ``groupby_bins``, where a mask of data is true along a dim whose length
+            is known.
 
         Raises
         ------
         InputError
             If there are no such data, or the values have not their dims.
         """
-        names = {node.name: node for node in self._data_nodes if node.name is not None}
-        replaced = dict(self._replaced)
-        for key, value in {**as_mapping(data, "new data"), **by_name}.items():
-            node = names.get(key) if isinstance(key, str) else node_of(key)
-            self._require_one_of_name(key)
-            if node not in self._data_nodes:
-                if isinstance(key, str):
-                    what = f"the function holds no data {key!r}{did_you_mean(key, [*names])}"
-                else:
-                    what = f"{title_of(node_of(key))} is not among the data of the function"
-                raise InputError(build_message(what, [("data", listing(names))]))
-            # a copy: the function does not change where the caller's array does
-            replaced[node] = copy.deepcopy(value)
-        return CompiledFunction(self._code, self._structure, replaced)
-
-    def _require_one_of_name(self, name: Any) -> None:
-        """Check that a name does not stand for two data, of which one would keep its values."""
-        alike = [node for node in self._data_nodes if isinstance(name, str) and node.name == name]
-        if len(alike) > 1:
-            raise InputError(
-                build_message(
-                    f"{len(alike)} data of the function are named {name!r}",
-                    [
-                        (f"{name} over {dim_set(node.dims)}", listing(node.attrs.values.ravel(), 4))
-                        for node in alike
-                    ],
-                    f"name them apart with dt.data(..., name=...), or give new values by tensor: "
-                    f"with_data({{{name}: ...}})",
-                )
-            )
+        replaced = exchanged(self._data_nodes, data, by_name, "function")
+        return CompiledFunction(self._code, self._structure, {**self._replaced, **replaced})
 
     # -- for those who look at it -----------------------------------------------------------------
 

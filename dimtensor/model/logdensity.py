@@ -15,8 +15,6 @@ from dimtensor.errors import (
     BroadcastWarning,
     InputError,
     build_message,
-    did_you_mean,
-    listing,
 )
 from dimtensor.graph import Node
 from dimtensor.model.assembly import assemble
@@ -28,6 +26,7 @@ from dimtensor.model.records import as_numbers, check_names
 from dimtensor.model.terms import check_sums, read_logp
 from dimtensor.tensor.handle import wrap
 from dimtensor.values.data import as_mapping
+from dimtensor.values.exchange import exchanged
 
 if TYPE_CHECKING:
     from dimtensor.backends import BackendName
@@ -289,20 +288,7 @@ class LogDensity(Labelling, Bridging):
         >>> density.with_data(y=3.0).logp(np.array([1.0]))
         -4.0
         """
-        nodes = self.functions.data_nodes
-        names = {node.name: node for node in nodes if node.name is not None}
-        replaced: dict[Node, Any] = {}
-        for key, value in {**as_mapping(data, "new data"), **by_name}.items():
-            node = names.get(key) if isinstance(key, str) else node_of(key)
-            if node is None or node not in nodes:
-                known = list(names)
-                hint = did_you_mean(key, known) if isinstance(key, str) else ""
-                raise InputError(
-                    build_message(
-                        f"the model has no data {key!r}{hint}", [("data", listing(known))]
-                    )
-                )
-            replaced[node] = value
+        replaced = exchanged(self.functions.data_nodes, data, by_name, "model")
         return self._with(self.functions.on_data(replaced))
 
     def with_deterministics(self, deterministics: Mapping[str, DimTensor]) -> LogDensity:

@@ -19,6 +19,7 @@ from dimtensor.graph.infer import describe
 from dimtensor.graph.node import ask
 from dimtensor.graph.rebuilding.substitute import rebuild
 from dimtensor.tensor.handle import wrap
+from dimtensor.values.exchange import are_same_data
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -187,11 +188,14 @@ def find(outputs: Sequence[Node], written: Sequence[str] = ()) -> Found:
             continue
         other = names.setdefault(node.name, node)
         if other is not node:
+            hint = "give each its own name"
+            if are_same_data(node, other):
+                hint = "make data twice, under two names, that are labels here and numbers there"
             raise GraphError(
                 build_message(
                     f"the name {node.name!r} is used twice in a model",
                     [("one", _what(other)), ("other", _what(node))],
-                    "give each its own name",
+                    hint,
                 )
             )
         if node.kind == "rv":
@@ -228,7 +232,8 @@ _SPOKEN = {"rv": "a random variable", "named": "an expression", "data": "data", 
 def _what(node: Node) -> str:
     dims = ", ".join(dim.short for dim in node.dims)
     law = f" with the distribution {node.attrs.law}" if node.kind == "rv" else ""
-    return f"{_SPOKEN[node.kind]}{law}, of dims {{{dims}}}"
+    labels = "" if node.categories is None else f", labels of {node.categories.title}"
+    return f"{_SPOKEN[node.kind]}{law}, of dims {{{dims}}}{labels}"
 
 
 def put(outputs: Sequence[Node], choose: Choose) -> list[Node]:
