@@ -89,13 +89,17 @@ def sources_of(model: Model) -> dict[Source, Any]:
 def _structure_of(model: Model) -> tuple:
     """What the log densities of models of the same outputs differ in beside values of data."""
     own = [
-        (name, x.dims, x.shape, tuple(x.values.ravel().tolist()))
+        (name, x.dims, x.shape, x.values.ravel().tolist(), _labels_of(x))
         for name in model.observed
         if _is_structure(model, name)
         for x in [model.observed[name]]
     ]
     summed = repr(sorted(model._marginal.items())), model._associative_scan
     return (model._noncentred, summed, frozenset(sources_of(model)), repr(own))
+
+
+def _labels_of(x: xr.DataArray) -> dict[Any, list]:
+    return {dim: x.indexes[dim].tolist() for dim in x.dims if dim in x.indexes}
 
 
 def _is_structure(model: Model, name: str) -> bool:

@@ -95,6 +95,15 @@ def test_labels_come_with_changed_data():
     assert base.observe(y=two).log_density().names == ["z[r]", "z[s]", "z[t]"]
 
 
+def test_labels_of_missing_values_are_those_of_their_observations():
+    base = dt.Model(dt.rv("y", dist.Normal(0.0, 1.0), dims=HOUSE), backend="python")
+    for labels in (["p", "q"], ["r", "s"]):
+        y = pd.Series([1.0, np.nan], index=pd.Index(labels, name="house"))
+        fit = base.observe(y=y, missing="infer")
+        assert fit.log_density().names == [f"y_missing[{labels[1]}]"]
+    assert base.observe(y=[1.0, np.nan], missing="infer").log_density().names == ["y_missing[0]"]
+
+
 def test_what_has_one_log_density_cannot_be_left_out_in_part():
     row = COUNTY.rename()
     cov = dt.eye(COUNTY, row)
