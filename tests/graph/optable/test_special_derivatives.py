@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dimtensor as dt
-from tests.backend_names import COMPILED
+from tests.backend_names import BACKENDS, COMPILED
 
 WANTED = {
     ("gammainc", (0.7, 0.3)): (
@@ -50,6 +50,14 @@ WANTED = {
             [0.003135204604233, -0.02264039979904, -0.08294835858519],
             [-0.02264039979904, 0.04273572755804, 3.014937505701],
             [-0.08294835858519, 3.014937505701, 46.0255540932],
+        ],
+    ),
+    ("betainc", (0.08, 1058.0, 0.00018)): (
+        [-1.227208904289, 5.706060175802e-5, 335.2739211204],
+        [
+            [0.5954480849289, 0.0006444145597081, 3786.578376643],
+            [0.0006444145597081, -5.991132139749e-8, -0.03499218734557],
+            [3786.578376643, -0.03499218734557, -2068070.598829],
         ],
     ),
     ("hyp2f1", (0.7, 1.3, 2.1, 0.3)): (
@@ -165,3 +173,18 @@ def test_parameters_along_a_dim():
     # mpmath, as above
     np.testing.assert_allclose(by_x.values[:2], [0.3899335147785, 0.1546827743733], rtol=1e-9)
     np.testing.assert_allclose(mixed.values[:2], [1.010766980423, 0.03942433913311], rtol=1e-9)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_betainc_beside_its_mean(backend: str):
+    """Where PyTensor's continued fractions hardly converge (mpmath, as above)."""
+    k = dt.Dim("k", length=2)
+    a, b, x = (dt.tensor(letter, dims=k) for letter in "abx")
+    inverse = dt.betaincinv(a, b, dt.stop_gradient(dt.betainc(a, b, x)))
+    slopes = dt.grad(dt.betainc(a, b, x).sum(), [a, b])
+    f = dt.function([a, b, x], [*slopes, dt.grad(inverse.sum(), a)], backend)
+    by_a, by_b, of_inverse = f([0.08, 440.0], [1058.0, 0.06], [0.00018, 0.9998])
+    np.testing.assert_allclose(by_a, [-1.227208904289, -0.0001115363606548], rtol=1e-8)
+    np.testing.assert_allclose(by_b, [5.706060175802e-5, 1.798271220011], rtol=1e-8)
+    by_x = np.array([335.2739211204, 245.1425129703])
+    np.testing.assert_allclose(of_inverse, -by_a.values / by_x, rtol=1e-6)

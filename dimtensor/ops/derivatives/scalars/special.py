@@ -6,12 +6,12 @@ that it inverts: where :math:`f(a, x) = p`, :math:`dx/da = -f_a / f_x`.
 References
 ----------
 NIST Digital Library of Mathematical Functions, https://dlmf.nist.gov: 15.2.1, 15.5.1, 15.8.1 (the
-hypergeometric function), 8.2.1 and 8.17.1 (incomplete gamma and beta functions).
+hypergeometric function), 8.2.1 and 8.17 (incomplete gamma and beta functions).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytensor.scalar.basic as ps
@@ -81,35 +81,71 @@ def _terms(dtype: str) -> ScalarLoop:
     )  # fmt: skip
 
 
+@partials(psm.BetaInc)
+def _betainc(xs: Sequence[Variable], z: Variable) -> Found:
+    a, b, x = (pt.cast(v, z.type.dtype) for v in xs)
+    return [
+        Partial(lambda t, at=at: times(t, _beta_slope(a, b, x, at)), None, True)  # type: ignore
+        for at in range(3)
+    ]
+
+
+def _beta_slope(a: Variable, b: Variable, x: Variable, at: int) -> Variable:
+    """A partial derivative of betainc: PyTensor's, at parameters for which it converges.
+
+    It has continued fractions of x and of 1 - x, and takes the second one from a / (a + b) on; from
+    there to (a + 1) / (a + b + 2) that hardly converges, and gives NaN. The recurrence in a,
+    8.17.20, leads to where the first one is taken, and for the mirror image that in b, 8.17.21.
+    """
+    if at == 2:
+        return _slope(pt.betainc(a, b, x), at)
+    zero, one, total = number(0, x), number(1, x), pt.add(a, b)
+    mean = pt.true_div(a, total)
+    turn = pt.true_div(pt.add(a, one), pt.add(total, number(2, x)))
+    in_a = pt.and_(pt.gt(x, mean), pt.lt(x, turn))
+    in_b = pt.and_(pt.lt(x, mean), pt.gt(x, turn))
+    raised = (pt.switch(in_a, pt.add(a, one), a), pt.switch(in_b, pt.add(b, one), b))
+    moved = pt.or_(in_a, in_b)
+    inside = pt.switch(moved, x, number(0.5, x))
+    logs = (pt.log(inside), pt.log1p(pt.neg(inside)))
+    powers = pt.add(pt.mul(a, logs[0]), pt.mul(b, logs[1]))
+    scale = pt.sub(pt.gammaln(total), pt.add(*map(pt.gammaln, raised)))
+    step = pt.exp(pt.add(powers, scale))
+    change = pt.sub(pt.add(logs[at], pt.psi(total)), pt.psi(raised[at]))
+    change = pt.mul(pt.switch(in_b, pt.neg(step), step), change)
+    slope = _slope(pt.betainc(*raised, x), at)
+    return pt.add(slope, pt.switch(moved, change, zero))
+
+
 @partials(psm.GammaIncInv)
 def _gammaincinv(xs: Sequence[Variable], z: Variable) -> Found:
-    k, _ = xs
-    return _inverse(pt.gammainc(k, z))
+    value = pt.gammainc(xs[0], z)
+    return _inverse(lambda at: _slope(value, at), 1)
 
 
 @partials(psm.GammaIncCInv)
 def _gammainccinv(xs: Sequence[Variable], z: Variable) -> Found:
-    k, _ = xs
-    return _inverse(pt.gammaincc(k, z))
+    value = pt.gammaincc(xs[0], z)
+    return _inverse(lambda at: _slope(value, at), 1)
 
 
 @partials(psm.BetaIncInv)
 def _betaincinv(xs: Sequence[Variable], z: Variable) -> Found:
-    a, b, _ = xs
-    return _inverse(pt.betainc(a, b, z))
+    a, b = (pt.cast(v, z.type.dtype) for v in xs[:2])
+    return _inverse(lambda at: _beta_slope(a, b, z, at), 2)
 
 
-def _inverse(value: Variable) -> Found:
-    """Partial derivatives of the inverse of a function in its last operand."""
+def _slope(value: Variable, at: int) -> Variable:
+    """The partial derivative of a function by an operand, as PyTensor has it."""
     node = value.owner
+    inputs, outputs = list(node.inputs), list(node.outputs)
+    return batch_derivatives(node.op, inputs, outputs, [pt.ones_like(value)])[at]
 
-    def by(at: int) -> Variable:
-        inputs, outputs = list(node.inputs), list(node.outputs)
-        return batch_derivatives(node.op, inputs, outputs, [pt.ones_like(value)])[at]
 
-    last = len(node.inputs) - 1
+def _inverse(slope: Callable[[int], Variable], last: int) -> Found:
+    """Partial derivatives of the inverse of a function in its last operand, from the function's."""
     found = [
-        Partial(lambda t, at=at: pt.neg(times(t, pt.true_div(by(at), by(last)))), None, True)  # type: ignore
+        Partial(lambda t, at=at: pt.neg(times(t, pt.true_div(slope(at), slope(last)))), None, True)  # type: ignore
         for at in range(last)
     ]
-    return [*found, Partial(lambda t: pt.true_div(t, by(last)), None, True)]
+    return [*found, Partial(lambda t: pt.true_div(t, slope(last)), None, True)]
