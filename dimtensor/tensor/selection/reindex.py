@@ -28,7 +28,14 @@ if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 
-_METHODS = ("nearest", "pad", "ffill", "backfill", "bfill")
+# each with the one of the other direction
+_METHODS = {
+    "nearest": "nearest",
+    "pad": "backfill",
+    "ffill": "bfill",
+    "backfill": "pad",
+    "bfill": "ffill",
+}
 
 
 class ReindexMixin(TensorHandle):
@@ -55,7 +62,8 @@ class ReindexMixin(TensorHandle):
             The elements at labels that the tensor does not have.
         method : {None, "nearest", "pad", "ffill", "backfill", "bfill"}
             Whether a label that is not there has the element at the nearest one, at the one before
-            or at the one after.
+            or at the one after: of labels that descend, the next larger or smaller one, of all
+            others the next smaller or larger one.
         tolerance : optional
             Largest distance between the two, of dates as ``"6h"``.
         **by_name
@@ -88,17 +96,19 @@ class ReindexMixin(TensorHandle):
         [3.0, 4.0]
         """
         if method not in (None, *_METHODS):
+            known = [*_METHODS]
             raise InputError(
                 build_message(
-                    f"reindex: there is no method {method!r}{did_you_mean(str(method), _METHODS)}",
-                    [("methods", listing(_METHODS))],
+                    f"reindex: there is no method {method!r}{did_you_mean(str(method), known)}",
+                    [("methods", listing(known))],
                 )
             )
         result = self.node
         for key, new in named_indexers(indexers, by_name).items():
             old = find_dim(result.dims, key, "reindex")
             target = target_dim(result, old, new)
-            moved = reindex_node(result, old, target, fill_value, method, tolerance)
+            how = None if method is None else _by_value(method, labels_along(result, old))
+            moved = reindex_node(result, old, target, fill_value, how, tolerance)
             result = say(moved, "reindex", result, along=target)
         return wrap(result)
 
@@ -157,6 +167,13 @@ def target_dim(x: Node, old: Dim, new: Any) -> Dim:
     return Dim(old.name, coords=new)
 
 
+def _by_value(method: str, labels: Coords) -> str:
+    """The method with which the label before is the next smaller one."""
+    index = labels.index
+    descending = index.is_monotonic_decreasing and not index.is_monotonic_increasing
+    return _METHODS[method] if descending else method
+
+
 def reindex_node(
     x: Node,
     old: Dim,
@@ -171,7 +188,7 @@ def reindex_node(
     assert wanted is not None
     if method is None:
         positions = labels.find(wanted)
-    else:  # labels in any order
+    else:  # labels in any order; the one before is the next smaller one
         order = np.argsort(labels.index, kind="stable")
         positions = labels.take(order).near(wanted, method, tolerance, old.title)
         positions = np.where(positions >= 0, np.append(order, 0)[positions], -1)

@@ -174,6 +174,10 @@ def test_new_labels_take_what_is_near():
                 np.testing.assert_array_equal(found.values, expected)
                 filled = y.reindex(t=new, fill_value=0.0, method=method, tolerance=tolerance)
                 np.testing.assert_array_equal(filled.values, expected.fillna(0.0))
+            for down in (t.isel(t=slice(None, None, -1)), t.isel(t=[1]), t.isel(t=[])):
+                expected = down.reindex(t=new, method=method, tolerance=tolerance)
+                found = dt.data(down).reindex(t=new, method=method, tolerance=tolerance)
+                np.testing.assert_array_equal(found.values, expected)
     with pytest.raises(dt.InputError, match="there is no method 'linear'"):
         dt.data(t).reindex(t=new, method="linear")
     named = dt.data([1.0, 2.0], dims=dt.Dim("k", coords=["a", "b"]))
