@@ -50,9 +50,33 @@ def register(jax_funcify: Any) -> None:
             n, k = len(x), len(weights)
             if not n or not k or (not op.full and n < k):
                 return jnp.zeros(max(n + k - 1 if op.full else n - k + 1, 0), x.dtype)
-            return jnp.convolve(x, weights, mode="full" if op.full else "valid")
+            if op.full and n < k:
+                x, weights = weights, x
+            return _convolve(x, weights, op.full)
 
         return find
+
+
+def _convolve(x: Any, weights: Any, full: bool) -> Any:
+    """A sum of shifted multiples of a vector.
+
+    ``jnp.convolve`` of a batch of vectors by a batch of weights is, on a CPU, one by a matrix with
+    zeros: by these a NaN in one would reach all of them.
+    """
+    import jax.numpy as jnp
+    from jax import lax
+
+    n, k = len(x), len(weights)
+
+    def add(total: Any, term: Any) -> tuple[Any, None]:
+        at, weight = term
+        if not full:
+            return total + weight * lax.dynamic_slice(x, (k - 1 - at,), (n - k + 1,)), None
+        there = lax.dynamic_slice(total, (at,), (n,))
+        return lax.dynamic_update_slice(total, there + weight * x, (at,)), None
+
+    start = jnp.zeros(n + k - 1 if full else n - k + 1, jnp.result_type(x, weights))
+    return lax.scan(add, start, (jnp.arange(k), weights), unroll=8)[0]
 
 
 def own_translation(node: Any) -> Callable[..., Any] | None:

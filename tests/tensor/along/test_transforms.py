@@ -8,7 +8,7 @@ import pytest
 import scipy.signal
 
 import dimtensor as dt
-from tests.backend_names import LONG_JAX
+from tests.backend_names import BACKENDS, LONG_JAX
 
 LENGTHS = (1, 2, 3, 8, 12, 17, 64, 100)
 
@@ -158,6 +158,23 @@ def test_convolutions_of_nothing_and_of_little(mode, backend, rng):
         np.testing.assert_allclose(by_x.transpose("row", "t"), expected, atol=1e-7)
         expected = numeric_gradient(lambda u: total(values, u), w)  # noqa: B023
         np.testing.assert_allclose(by_weights, expected, atol=1e-7)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_missing_values_stay_in_their_own_convolution(backend):
+    row, t, lag = dt.Dim("row"), dt.Dim("t"), dt.Dim("lag")
+    x, weights = dt.tensor("x", dims=[row, t]), dt.tensor("weights", dims=[row, lag])
+    modes = ["full", "valid"]
+    outputs = [dt.convolve(x, weights, "t", mode=mode, weights_dim="lag") for mode in modes]
+    values = np.array([[1.0, np.nan, 2.0, 3.0], [np.inf, 1.0, 2.0, 4.0], [1.0, 2.0, 3.0, 4.0]])
+    w = np.array([[1.0, 2.0, np.nan], [1.0, 0.5, 0.0], [1.0, 0.5, 0.25]])
+    results = dt.function([x, weights], outputs, backend)(
+        (("row", "t"), values), (("row", "lag"), w)
+    )
+    for mode, found in zip(modes, results, strict=True):
+        with np.errstate(invalid="ignore"):
+            expected = [np.convolve(*each, mode=mode) for each in zip(values, w, strict=True)]
+        np.testing.assert_allclose(found.transpose("row", ...), expected, rtol=1e-15)
 
 
 @pytest.mark.parametrize("backend", LONG_JAX)
