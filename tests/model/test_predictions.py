@@ -134,3 +134,23 @@ def test_a_wider_dim_has_labels_where_the_dim_has_some(posterior, other):
     """Elements without labels would be taken for the first ones."""
     with pytest.raises(dt.DimError, match=r"cannot take the place of Dim\('group'"):
         model().predict(posterior, NEW, dims={GROUP: dt.Dim("group", **other)}, seed=1)
+
+
+@pytest.mark.parametrize("labels", [
+    pd.date_range("2020-01-01", periods=2, freq="D"),
+    pd.to_datetime(["2020-01-01 06:00:00.0", "2020-01-02 00:00:00.5"]),
+    pd.to_timedelta([1, 48], unit="h"),
+], ids=["days", "times", "spans"])  # fmt: skip
+def test_draws_over_a_product_with_dates_are_read_again(labels):
+    """In a Dataset such labels are texts."""
+    pairs = dt.ProductDim([GROUP, dt.Dim("when", coords=labels)])
+    mu = dt.rv("mu", dist.Normal(0.0, 1.0), dims=pairs)
+    y = dt.rv("y", dist.Normal(mu, 1e-9))
+    made = dt.Model(y, backend="python")
+    prior = made.draw(3, seed=1)["prior"].to_dataset()
+    names = made.observe(y=np.zeros(8)).log_density().names
+    assert names == [f"mu[{text}]" for text in prior.indexes["group_when"]]
+    found = made.predict(prior, seed=1)["posterior_predictive"]["y"]
+    np.testing.assert_allclose(found, prior["mu"], atol=1e-7)
+    turned = made.predict(prior.isel(group_when=slice(None, None, -1)), seed=1)
+    xr.testing.assert_identical(turned["posterior_predictive"]["y"], found)
