@@ -17,6 +17,7 @@ from dimtensor.tensor.elementwise import (
     floor,
     gammainc,
     gammaincc,
+    gammaincinv,
     gammaln,
     log,
     log1mexp,
@@ -53,6 +54,42 @@ def log_gammainc(k: Any, x: Any) -> Any:
 def log_gammaincc(k: Any, x: Any) -> Any:
     """Logarithm of the regularised upper incomplete gamma function."""
     return log_part(gammaincc(k, x), gammainc(k, x))
+
+
+def log_gamma_cdf(c: Any, z: Any) -> Any:
+    """Logarithm of gammainc(c, exp(z)), also where that is too small for a number."""
+    return by_sides(
+        lambda z: _log_gamma_below(c, z), lambda z: log_gammainc(c, exp(z)), z, _FEW_TERMS
+    )
+
+
+def log_gamma_sf(c: Any, z: Any) -> Any:
+    """Logarithm of gammaincc(c, exp(z))."""
+    return by_sides(
+        lambda z: log1mexp(_log_gamma_below(c, z)),
+        lambda z: log_gammaincc(c, exp(z)),
+        z,
+        _FEW_TERMS,
+    )
+
+
+_FEW_TERMS = -5.0
+
+
+def _log_gamma_below(c: Any, z: Any) -> Any:
+    """Six terms of the series (NIST Digital Library of Mathematical Functions, 8.7.1)."""
+    x = exp(z)
+    rest = x / (c + 6.0)
+    for n in (5.0, 4.0, 3.0, 2.0, 1.0):
+        rest = x / (c + n) * (1.0 + rest)
+    return c * z - x - gammaln(c + 1.0) + log1p(rest)
+
+
+def log_gamma_icdf(q: Any, c: Any) -> Any:
+    """Logarithm of gammaincinv(c, q)."""
+    first = (log(q) + gammaln(c + 1.0)) / c
+    far = first < -40.0
+    return where(far, first, log(gammaincinv(c, where(far, 0.5, q))))
 
 
 def log_betainc(a: Any, b: Any, x: Any, y: Any = None) -> Any:

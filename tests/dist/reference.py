@@ -63,6 +63,10 @@ CASES: list[tuple[str, str, dict[str, float], list[float], str, float]] = [
      "m.log1p(x * m.expm1(logit_lam)) / logit_lam", 1e-12),
     ("ContinuousBernoulli", "icdf", {"logit_lam": 800.0}, [1e-300, *TAILS],
      "m.log1p(x * m.expm1(logit_lam)) / logit_lam", 1e-12),
+    ("LogGamma", "logcdf", {"c": 1.7, "mu": 0.0, "sigma": 1.0}, [-900.0, -30.0, -5.0, -4.0, 1.0],
+     "m.log(m.gammainc(c, 0, m.exp(x), regularized=True))", 1e-13),
+    ("LogGamma", "logsf", {"c": 0.02, "mu": 0.0, "sigma": 1.0}, [-900.0, -30.0, -5.0, -4.0, 1.0],
+     "m.log(m.gammainc(c, m.exp(x), regularized=True))", 1e-13),
 ]  # fmt: skip
 
 
@@ -126,6 +130,14 @@ NUMBERS: list[list[float]] = [
     [
         0.13653059012723287, 0.9136530590127233, 0.9769741490700595, 0.9979882026094574,
         0.9991083126401532, 0.9993614679702925, 0.9999999999875, 1.0,
+    ],
+    [
+        -1530.434820553655, -51.434820553655165, -8.939061533686644, -7.246342044047956,
+        -0.19956386568045315,
+    ],
+    [
+        -1.540179920327897e-08, -0.8096880491839313, -2.464219614326902, -2.7060059311412017,
+        -7.853560467223054,
     ],
 ]  # fmt: skip
 

@@ -112,3 +112,17 @@ def test_sums_of_densities_in_one_loop(backend):
     np.testing.assert_allclose(arcs, scipy.stats.semicircular(0, 2).logpdf(x).sum(1), rtol=1e-10)
     wanted = np.log((1 - rho**2) / (1 + rho**2 - 2 * rho * np.cos(x - 0.5)) / (2 * np.pi)).sum(1)
     np.testing.assert_allclose(circles, wanted, rtol=1e-10)
+
+
+def test_the_lower_tail_of_log_gamma():
+    """There the gamma variable, or its probability, is too small for a number."""
+    c, x = dt.scalar("c"), dt.tensor("x", dims=dt.Dim("k", length=2))
+    d = dist.LogGamma(c, 0.0, 1.0)
+    below, above = d.logcdf(x), d.logsf(x)
+    slopes = [dt.grad(below.sum(), x), dt.grad(above.sum(), x)]
+    outputs = [*slopes, d.icdf(dt.exp(below)), d.logp(x), below, above]
+    found = dt.evaluate(outputs, {c: 0.02, x: np.array([-4000.0, -90.0])})
+    slope, other, back, logp, below, above = (each.values for each in found)
+    np.testing.assert_allclose(slope, np.exp(logp - below), rtol=1e-12)
+    np.testing.assert_allclose(other, -np.exp(logp - above), rtol=1e-12)
+    np.testing.assert_allclose(back, [-4000.0, -90.0], rtol=1e-12)
