@@ -63,6 +63,8 @@ class Blocks:
     head: list[Statement] = field(default_factory=list)
     tail: list[Statement] = field(default_factory=list)
     first: list[tuple[Statement, Sequence[Statement]]] = field(default_factory=list)
+    # each total with the sum of a block, and the statements of the tail that add it up
+    totals: list[tuple[Var, Var, Sequence[Statement]]] = field(default_factory=list)
     at: Var | None = None
     last: list[Callable[[Expression], Sequence[Statement]]] = field(default_factory=list)
 
@@ -97,6 +99,7 @@ class Blocks:
             Carry(total, both),
         ]
         self.tail += taken_in
+        self.totals.append((total, part, taken_in))
         if starts_here:
             self.first.append((Carry(total, part), taken_in))
         # of an infinite total nothing is lost

@@ -48,7 +48,8 @@ def write(
 ) -> list[Statement]:
     """Two loops: what is done before the inner one, in it, and after it, `count` times at once.
 
-    The inner loop is run in blocks, if there are sums of them.
+    The inner loop is run in blocks, if there are sums of them. Those of a total that goes on from
+    round to round are added up before it takes them in.
     """
     outer, inner = counters
     block, times = Var(fresh("k"), "int64"), integer(count)
@@ -56,6 +57,9 @@ def write(
     copies: tuple[list[Statement], ...] = ([], [], [], [], [])
     # what is given its first value in a round, the others have variables of their own for
     own = [each.target for part in parts for each in part if isinstance(each, Assign)]
+    going_on = [(of_block, added) for total, of_block, added in blocks.totals if total not in own]
+    at_once = {each for _, added in going_on for each in added}
+    sums: list[list[Expression]] = [[] for _ in going_on]
     first: list[tuple[Statement, Sequence[Statement]]] = []
     for number in range(count):
         position = op("+", op("*", times, block), integer(number))
@@ -64,9 +68,16 @@ def write(
             if each.name not in values:
                 values[each.name] = Var(fresh(each.name[0]), each.dtype, each.loops)
         for target, part in zip(copies, parts, strict=True):
-            target += [replaced(each, values) for each in part]
+            target += [replaced(each, values) for each in part if each not in at_once]
+        for found, (of_block, _) in zip(sums, going_on, strict=True):
+            found.append(values[of_block.name])
         for one, later in blocks.first:
             first.append((replaced(one, values), [replaced(each, values) for each in later]))
+
+    for found, (of_block, added) in zip(sums, going_on, strict=True):
+        of_all = Var(fresh("a"), of_block.dtype)
+        tail = [replaced(each, {of_block.name: of_all}) for each in added]
+        copies[4].extend([Assign(of_all, _pairwise(found)), *tail])
 
     def inside(each: Sequence[Sequence[Statement]], around: Blocks) -> tuple[Statement, ...]:
         return (*each[0], loop(inner, lengths[1], each[1], around, fresh), *each[2])
@@ -77,3 +88,8 @@ def write(
         start = op("*", whole, times)
         written.append(For(outer, lengths[0], inside(body, blocks), start))
     return list(written)
+
+
+def _pairwise(terms: Sequence[Expression]) -> Expression:
+    half = len(terms) // 2
+    return op("+", _pairwise(terms[:half]), _pairwise(terms[half:])) if half else terms[0]

@@ -1,6 +1,7 @@
 """Loops that are run several rounds at a time inside another one."""
 
 import math
+import re
 
 import numpy as np
 import pytensor.tensor as pt
@@ -34,6 +35,22 @@ def test_sums_over_every_side_of_a_table(shape):
     expected = [x.sum((0, 1)), x.sum((0, 2)), x.sum((1, 2)), (x * x).sum()]
     for one, other in zip(function(x), expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("rows", [3, 4, 7, 4000])
+def test_a_total_takes_in_blocks_of_several_rows_at_once(rows):
+    """One correction of its own for four rows, and one for each of the rest; rows keep theirs."""
+    function = interpreted([m, a], [(m - a).sum(), (m - a).sum(axis=0), (m - a).sum(axis=1)])
+    inside, rest = function.source.split("// 4 * 4")
+    corrections = [re.findall(r"a\d+ = a\d+ \+ \(", part) for part in (inside, rest)]
+    assert len(corrections[0]) == 4 + 1
+    assert len(corrections[1]) == 1 + 1
+    x, y = 1e8 + rng.normal(size=(rows, 50)), rng.normal(size=50)
+    total, columns, by_row = function(x, y)
+    exact = math.fsum((x - y).ravel())
+    assert abs(total - exact) <= 4 * np.spacing(exact)
+    np.testing.assert_allclose(columns, (x - y).sum(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(by_row, (x - y).sum(axis=1), rtol=1e-12)
 
 
 def test_known_lengths_leave_no_rest():
