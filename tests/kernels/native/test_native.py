@@ -414,7 +414,7 @@ def test_the_lock_of_python_is_released():
 def kernel(x):
     s = 0.0
     for i in range(x.shape[0]):
-        for j in range(20000):
+        for j in range(200_000):
             s += math.sin(x[i] + j)
     return (s, )
 """
