@@ -293,8 +293,9 @@ class CompiledFunction[R](Levels):
         CompiledFunction
             Lengths and labels of dims that are not fixed may be others than before. What was read
             from data when the expression was written stays: the order of ``sortby``, the intervals
-            and members of ``groupby_bins``, where a mask of data is true along a dim whose length
-            is known.
+            and members of ``groupby_bins``, the values of ``isin``, the labels of ``swap_dims``,
+            the weights of ``polyfit``, where a mask of data is true along a dim whose length is
+            known.
 
         Raises
         ------

@@ -22,6 +22,7 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Constant, Variable
 from pytensor.tensor.elemwise import Elemwise
 
+from dimtensor.graph.dtypes import is_complex
 from dimtensor.ops import special
 from dimtensor.ops.derivatives.flow import both, number, times
 from dimtensor.ops.derivatives.order import is_differentiated_again
@@ -30,6 +31,7 @@ from dimtensor.ops.derivatives.scalars.poles import constant_of
 from dimtensor.ops.nodes import elementwise
 
 Found = Sequence[Partial | None]
+_LARGE = 2.0**30  # 1 is nothing beside its square
 
 
 def _by(factor: Callable[[], Variable]) -> Callable[[Variable], Variable]:
@@ -236,13 +238,19 @@ def _tan(xs: Sequence[Variable], z: Variable) -> Found:
 
 @partials(ps.ArcSin)
 def _arcsin(xs: Sequence[Variable], z: Variable) -> Found:
-    return [Partial(lambda t: _over(t, pt.sqrt(pt.sub(number(1, z), pt.sqr(xs[0])))), None, True)]
+    return [Partial(lambda t: _over(t, pt.sqrt(_one_less_square(xs[0], z))), None, True)]
 
 
 @partials(ps.ArcCos)
 def _arccos(xs: Sequence[Variable], z: Variable) -> Found:
-    root = pt.sqrt(pt.sub(number(1, z), pt.sqr(xs[0])))
+    root = pt.sqrt(_one_less_square(xs[0], z))
     return [Partial(lambda t: pt.neg(_over(t, root)), None, True)]
+
+
+def _one_less_square(x: Variable, z: Variable) -> Variable:
+    """``1 - x**2``, with all digits where x is nearly 1 or -1."""
+    one = number(1, z)
+    return pt.mul(pt.sub(one, x), pt.add(one, x))
 
 
 @partials(ps.ArcTan)
@@ -277,17 +285,29 @@ def _tanh(xs: Sequence[Variable], z: Variable) -> Found:
 
 @partials(ps.ArcSinh)
 def _arcsinh(xs: Sequence[Variable], z: Variable) -> Found:
-    return [Partial(lambda t: _over(t, pt.sqrt(pt.add(pt.sqr(xs[0]), number(1, z)))))]
+    return [Partial(lambda t: _over(t, _root_of_one_more(xs[0], z)))]
+
+
+def _root_of_one_more(x: Variable, z: Variable) -> Variable:
+    """``sqrt(1 + x**2)``, where the square is too large for a float as well."""
+    if is_complex(z.type.dtype):
+        return pt.sqrt(pt.add(pt.sqr(x), number(1, z)))
+    size = pt.abs(x)
+    is_large = pt.gt(size, number(_LARGE, size))
+    square = pt.sqr(pt.switch(is_large, number(0, x), x))
+    return pt.switch(is_large, size, pt.sqrt(pt.add(square, number(1, z))))
 
 
 @partials(ps.ArcCosh)
 def _arccosh(xs: Sequence[Variable], z: Variable) -> Found:
-    return [Partial(lambda t: _over(t, pt.sqrt(pt.sub(pt.sqr(xs[0]), number(1, z)))), None, True)]
+    one = number(1, z)
+    root = pt.mul(pt.sqrt(pt.sub(xs[0], one)), pt.sqrt(pt.add(xs[0], one)))
+    return [Partial(lambda t: _over(t, root), None, True)]
 
 
 @partials(ps.ArcTanh)
 def _arctanh(xs: Sequence[Variable], z: Variable) -> Found:
-    return [Partial(lambda t: _over(t, pt.sub(number(1, z), pt.sqr(xs[0]))), None, True)]
+    return [Partial(lambda t: _over(t, _one_less_square(xs[0], z)), None, True)]
 
 
 def _as_mask(condition: Variable) -> Variable:
