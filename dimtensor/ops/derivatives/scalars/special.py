@@ -12,6 +12,7 @@ hypergeometric function), 8.2.1 and 8.17 (incomplete gamma and beta functions).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import pytensor.scalar.basic as ps
@@ -84,10 +85,12 @@ def _terms(dtype: str) -> ScalarLoop:
 @partials(psm.BetaInc)
 def _betainc(xs: Sequence[Variable], z: Variable) -> Found:
     a, b, x = (pt.cast(v, z.type.dtype) for v in xs)
-    return [
-        Partial(lambda t, at=at: times(t, _beta_slope(a, b, x, at)), None, True)  # type: ignore
-        for at in range(3)
-    ]
+    return [_singular(partial(_beta_slope, a, b, x, at)) for at in range(3)]
+
+
+def _singular(slope: Callable[[], Variable]) -> Partial:
+    """A partial derivative that may be infinite."""
+    return Partial(lambda t: times(t, slope()), None, True)
 
 
 def _beta_slope(a: Variable, b: Variable, x: Variable, at: int) -> Variable:
@@ -144,8 +147,9 @@ def _slope(value: Variable, at: int) -> Variable:
 
 def _inverse(slope: Callable[[int], Variable], last: int) -> Found:
     """Partial derivatives of the inverse of a function in its last operand, from the function's."""
-    found = [
-        Partial(lambda t, at=at: pt.neg(times(t, pt.true_div(slope(at), slope(last)))), None, True)  # type: ignore
-        for at in range(last)
-    ]
+
+    def against(at: int) -> Variable:
+        return pt.neg(pt.true_div(slope(at), slope(last)))
+
+    found = [_singular(partial(against, at)) for at in range(last)]
     return [*found, Partial(lambda t: pt.true_div(t, slope(last)), None, True)]
