@@ -217,8 +217,9 @@ def _end_of(times: Any, over: Dim, last: bool) -> Any:
     """The first or the last time; of no times, one at which few slopes are infinite."""
     if over.length:
         return times.isel({over: -1 if last else 0})
-    (padded,) = (times := times.pad({over: (1, 0) if last else (0, 1)}, constant_values=1.0)).dims
-    return times.isel({padded: -1 if last else 0})
+    with_one_more = times.pad({over: (1, 0) if last else (0, 1)}, constant_values=1.0)
+    (padded,) = with_one_more.dims
+    return with_one_more.isel({padded: -1 if last else 0})
 
 
 def _along_grid(advance: Callable[[Any, Any, Any], Any], start: Any, times: Any, over: Dim) -> Any:
