@@ -222,7 +222,10 @@ def test_second_derivatives():
     slope = dt.grad(total, inputs[1])
     f = dt.function(inputs, dt.grad(slope, inputs), backend="numba")
     values = values_for(n, ())
-    by_scale = lambda *at: differences(log_density, [np.array(each) for each in at], 1e-3)[1]  # noqa: E731
+
+    def by_scale(*at):
+        return differences(log_density, [np.array(each) for each in at], 1e-3)[1]
+
     for found, expected in zip(f(*values), differences(by_scale, values, 1e-3), strict=True):
         np.testing.assert_allclose(found.values, expected, rtol=1e-3, atol=1e-3)
 
