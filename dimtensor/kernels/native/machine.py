@@ -5,11 +5,12 @@ Nothing here needs numba; llvmlite is the part of it that binds LLVM.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
 
@@ -26,6 +27,9 @@ _LONGEST = 20_000
 # the process, so of other versions nothing is asked
 _PLAIN_LANES, _PADDING_LANES = range(21), (22,)
 _PADS_LANES = "-slp-copyable-elements"
+# the result of a gather that has no name, and what keeps LLVM from writing gathers on x86
+_GATHER = re.compile(r"^\s*%\d+ = [^\n]*@llvm\.masked\.gather", re.MULTILINE)
+_NO_GATHERS = "+prefer-no-gather"
 # loops of a module beyond which they are not rewritten to count in fewer registers: that takes LLVM
 # a third of the time in which it writes machine code, and gradients gain one or two hundredths
 _MOST_REDUCED = 60
@@ -66,9 +70,11 @@ def _target() -> Any:
     return llvm.Target.from_default_triple()
 
 
-def _target_machine(cpu: str | None = None, level: int = 3) -> Any:
+def _target_machine(cpu: str | None = None, level: int = 3, *, gathers: bool = True) -> Any:
     """A machine that makes code for this processor, or for one that LLVM knows by name."""
     name, features = (host_name(), host_features()) if cpu is None else (cpu, "")
+    if not gathers:
+        features = ",".join(filter(None, (features, _NO_GATHERS)))
     return _target().create_target_machine(
         cpu=name, features=features, opt=level, jit=True, reloc="default", codemodel="jitdefault"
     )
@@ -90,7 +96,8 @@ def optimised(text: str, cpu: str | None = None) -> tuple[Any, Any]:
     """A module of LLVM text after its optimisation, and the machine that it is for.
 
     It is verified before and after. LLVM ends the process when it is given a module that is wrong,
-    and its passes have made such; one that they spoil goes through fewer of them.
+    and its passes have made such; one that they spoil, or read out of order, goes through fewer of
+    them.
 
     Raises
     ------
@@ -103,18 +110,46 @@ def optimised(text: str, cpu: str | None = None) -> tuple[Any, Any]:
             module = _for(machine, text)
             _tidy(module, machine)
             return module, machine
-        machine = _target_machine(cpu)
         statements = _vectorises_statements(text)
-        for vectorise in (True, False):
+        for attempt in _attempts():
+            machine = _target_machine(cpu, gathers=attempt.gathers)
             module = _for(machine, text)
-            _optimise(module, machine, vectorise, vectorise and statements)
+            _optimise(module, machine, attempt.loops, attempt.statements and statements)
             try:
                 module.verify()
             except RuntimeError as error:
                 spoilt = error
                 continue
-            return module, machine
+            if not (attempt.statements and statements and _gathers_of_statements(module)):
+                return module, machine
         raise BrokenCode(f"LLVM's passes spoil the code: {spoilt}") from spoilt
+
+
+class _Attempt(NamedTuple):
+    """What LLVM's passes make vectors of, and whether they may read vectors by gathers."""
+
+    loops: bool
+    statements: bool
+    gathers: bool
+
+
+def _attempts() -> Iterator[_Attempt]:
+    """From the fastest code on."""
+    yield _Attempt(loops=True, statements=True, gathers=True)
+    if _target().name.startswith("x86"):
+        yield _Attempt(loops=True, statements=True, gathers=False)
+    yield _Attempt(loops=True, statements=False, gathers=True)
+    yield _Attempt(loops=False, statements=False, gathers=True)
+
+
+def _gathers_of_statements(module: Any) -> bool:
+    """Whether LLVM has made gathers of statements; those of loops have a name.
+
+    It moves them ahead of what writes the array that they read, if that is the function's own: that
+    no pointer to the array is passed on it remembers from before there was a gather.
+    """
+    called = any(one.name.startswith("llvm.masked.gather") for one in module.functions)
+    return called and _GATHER.search(str(module)) is not None
 
 
 def _verified(text: str) -> Any:
