@@ -24,12 +24,17 @@ LOWEST_TESTS := tests/kernels/native/test_native.py tests/backends tests/interop
 	tests/compile/test_levels.py tests/compile/test_backends.py \
 	tests/model/test_sampling.py tests/model/test_backends.py tests/dims tests/display
 
-.PHONY: help demo test slow lowest suite lint format docs bench race clean
+# What other processors are asked for: one with vectors of 512 bits, and tests of what compiles most.
+PROCESSOR ?= skylake-avx512
+PROCESSOR_TESTS := tests/kernels tests/ops tests/tensor
+
+.PHONY: help demo test slow processor lowest suite lint format docs bench race clean
 
 help:
 	@echo "make demo     sample the radon model of examples/radon.py"
 	@echo "make test     run the tests (WORKERS=2 processes)"
 	@echo "make slow     run the long tests that 'make test' leaves out"
+	@echo "make processor  run tests with code as LLVM optimises it for another processor (PROCESSOR=znver4)"
 	@echo "make lowest   run tests with the lowest versions of all dependencies, in $(LOWEST)"
 	@echo "make suite    run PyTensor's own tests in our mode, SOURCE=/path/to/its/sources"
 	@echo "make lint     ruff, typos, mypy"
@@ -48,6 +53,9 @@ test: $(DEV_READY)
 
 slow: $(DEV_READY)
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "slow or fuzz"
+
+processor: $(DEV_READY)
+	HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --processor $(PROCESSOR) $(PROCESSOR_TESTS)
 
 lowest:
 	@python=$$(tools/find_python.sh lowest) || exit 1; \

@@ -40,7 +40,13 @@ os.environ.setdefault("DIMTENSOR_CACHE", "0")
 os.environ.setdefault("MPLBACKEND", "agg")
 
 
-def pytest_configure() -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Say how code can be run that is optimised as on another machine."""
+    what = "optimise machine code for a processor that LLVM knows by name, and run it on this one"
+    parser.addoption("--processor", metavar="NAME", help=what)
+
+
+def pytest_configure(config: pytest.Config) -> None:
     """Import the package before a test module of it is collected.
 
     The function ``dt.tensor`` has the name of a folder; pytest would put the folder in its place.
@@ -50,6 +56,22 @@ def pytest_configure() -> None:
     import pytensor  # noqa: F401
 
     import dimtensor  # noqa: F401
+
+    if processor := config.getoption("processor"):
+        from tests import processors
+
+        if processors.are_known():
+            processors.run_as_on(processor, pytest.MonkeyPatch())
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Say which processor code is optimised for, if one is asked for."""
+    if not (asked := config.getoption("processor")):
+        return None
+    from tests import processors
+
+    known = processors.are_known()
+    return f"machine code: for {asked}" if known else f"machine code: {asked} is of another family"
 
 
 @pytest.hookimpl(wrapper=True)

@@ -509,6 +509,7 @@ def test_a_regression_that_was_pickled():
 
 
 @pytest.mark.compiled
+@pytest.mark.filterwarnings("ignore:the draws may not be:dimtensor.SamplingWarning")
 def test_it_samples():
     fit = dt.from_formula("y ~ 1 + x + (1 | county)", TABLE)
     post = fit.sample(90, tune=300, chains=2, seed=1, progress_bar=False, report=False)

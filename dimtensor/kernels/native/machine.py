@@ -5,7 +5,6 @@ Nothing here needs numba; llvmlite is the part of it that binds LLVM.
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -27,9 +26,8 @@ _LONGEST = 20_000
 # the process, so of other versions nothing is asked
 _PLAIN_LANES, _PADDING_LANES = range(21), (22,)
 _PADS_LANES = "-slp-copyable-elements"
-# the result of a gather that has no name, and what keeps LLVM from writing gathers on x86
-_GATHER = re.compile(r"^\s*%\d+ = [^\n]*@llvm\.masked\.gather", re.MULTILINE)
-_NO_GATHERS = "+prefer-no-gather"
+_GATHER = "llvm.masked.gather"
+_NO_GATHERS = "+prefer-no-gather"  # a feature of LLVM's processors of the family x86
 # loops of a module beyond which they are not rewritten to count in fewer registers: that takes LLVM
 # a third of the time in which it writes machine code, and gradients gain one or two hundredths
 _MOST_REDUCED = 60
@@ -148,8 +146,11 @@ def _gathers_of_statements(module: Any) -> bool:
     It moves them ahead of what writes the array that they read, if that is the function's own: that
     no pointer to the array is passed on it remembers from before there was a gather.
     """
-    called = any(one.name.startswith("llvm.masked.gather") for one in module.functions)
-    return called and _GATHER.search(str(module)) is not None
+    if not any(one.name.startswith(_GATHER) for one in module.functions):
+        return False
+    blocks = (block for function in module.functions for block in function.blocks)
+    calls = (one for block in blocks for one in block.instructions if one.opcode == "call")
+    return any(not one.name and list(one.operands)[-1].name.startswith(_GATHER) for one in calls)
 
 
 def _verified(text: str) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ import dimtensor as dt
 from dimtensor.kernels.native import machine
 from dimtensor.kernels.native.linking.loaded import Loaded
 from dimtensor.kernels.native.values import BrokenCode
+from tests import processors
 
 pytestmark = pytest.mark.compiled
 
@@ -101,25 +101,14 @@ def test_no_lane_gets_an_operation_that_it_does_not_have() -> None:
     assert "fmul contract <2 x double>" not in str(module)
 
 
-@pytest.mark.skipif(not machine._target().name.startswith("x86"), reason="a processor of others")
+@pytest.mark.skipif(not processors.are_known(), reason="another family of processors")
 @pytest.mark.parametrize("cpu", ["skylake", "skylake-avx512", "znver4"])
 @pytest.mark.parametrize("length", [5, 6])
 def test_lookups_in_what_has_just_been_written_are_not_read_before(
     cpu: str, length: int, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
 ) -> None:
-    """Gathers that LLVM makes of statements were moved ahead of the stores of what they read.
-
-    Its passes have the processor's costs in mind; what they make is run on this one.
-    """
-    monkeypatch.setenv("DIMTENSOR_CACHE", "0")
-    optimised, made = machine.optimised, []
-
-    def optimised_for_another(text: str) -> tuple[Any, Any]:
-        module, _ = optimised(text, cpu)
-        made.append(str(module))
-        return machine._for(machine._target_machine(), made[-1]), machine._target_machine()
-
-    monkeypatch.setattr(machine, "optimised", optimised_for_another)
+    """Gathers that LLVM makes of statements were moved ahead of the stores of what they read."""
+    made = processors.optimise_for(cpu, monkeypatch)
     n = dt.Dim("n", length=length)
     x, w = dt.tensor("x", dims=n), dt.tensor("w", dims=n)
     by = x.weighted(w)
