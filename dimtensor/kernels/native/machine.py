@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import llvmlite.binding as llvm
 
@@ -26,8 +26,9 @@ _LONGEST = 20_000
 # the process, so of other versions nothing is asked
 _PLAIN_LANES, _PADDING_LANES = range(21), (22,)
 _PADS_LANES = "-slp-copyable-elements"
-_GATHER = "llvm.masked.gather"
-_NO_GATHERS = "+prefer-no-gather"  # a feature of LLVM's processors of the family x86
+# on x86: elements that lie apart are read one by one, see `_has_gathers`. Where it is fast to read
+# them as a vector, LLVM would do so
+_NO_GATHERS = "+prefer-no-gather"
 # loops of a module beyond which they are not rewritten to count in fewer registers: that takes LLVM
 # a third of the time in which it writes machine code, and gradients gain one or two hundredths
 _MOST_REDUCED = 60
@@ -68,10 +69,10 @@ def _target() -> Any:
     return llvm.Target.from_default_triple()
 
 
-def _target_machine(cpu: str | None = None, level: int = 3, *, gathers: bool = True) -> Any:
+def _target_machine(cpu: str | None = None, level: int = 3) -> Any:
     """A machine that makes code for this processor, or for one that LLVM knows by name."""
     name, features = (host_name(), host_features()) if cpu is None else (cpu, "")
-    if not gathers:
+    if _target().name.startswith("x86"):
         features = ",".join(filter(None, (features, _NO_GATHERS)))
     return _target().create_target_machine(
         cpu=name, features=features, opt=level, jit=True, reloc="default", codemodel="jitdefault"
@@ -108,49 +109,29 @@ def optimised(text: str, cpu: str | None = None) -> tuple[Any, Any]:
             module = _for(machine, text)
             _tidy(module, machine)
             return module, machine
-        statements = _vectorises_statements(text)
-        for attempt in _attempts():
-            machine = _target_machine(cpu, gathers=attempt.gathers)
+        machine = _target_machine(cpu)
+        both = _vectorises_statements(text)
+        for loops, statements in ((True, both), (True, False), (False, False)):
             module = _for(machine, text)
-            _optimise(module, machine, attempt.loops, attempt.statements and statements)
+            _optimise(module, machine, loops, statements)
             try:
                 module.verify()
             except RuntimeError as error:
                 spoilt = error
                 continue
-            if not (attempt.statements and statements and _gathers_of_statements(module)):
+            if not (statements and _has_gathers(module)):
                 return module, machine
         raise BrokenCode(f"LLVM's passes spoil the code: {spoilt}") from spoilt
 
 
-class _Attempt(NamedTuple):
-    """What LLVM's passes make vectors of, and whether they may read vectors by gathers."""
+def _has_gathers(module: Any) -> bool:
+    """Whether elements that lie apart are read as vectors.
 
-    loops: bool
-    statements: bool
-    gathers: bool
-
-
-def _attempts() -> Iterator[_Attempt]:
-    """From the fastest code on."""
-    yield _Attempt(loops=True, statements=True, gathers=True)
-    if _target().name.startswith("x86"):
-        yield _Attempt(loops=True, statements=True, gathers=False)
-    yield _Attempt(loops=True, statements=False, gathers=True)
-    yield _Attempt(loops=False, statements=False, gathers=True)
-
-
-def _gathers_of_statements(module: Any) -> bool:
-    """Whether LLVM has made gathers of statements; those of loops have a name.
-
-    It moves them ahead of what writes the array that they read, if that is the function's own: that
-    no pointer to the array is passed on it remembers from before there was a gather.
+    Where LLVM does that of statements, it may read an array of the function's own before what
+    writes it: that no pointer to the array is passed on it remembers from before there was a
+    gather, which takes one.
     """
-    if not any(one.name.startswith(_GATHER) for one in module.functions):
-        return False
-    blocks = (block for function in module.functions for block in function.blocks)
-    calls = (one for block in blocks for one in block.instructions if one.opcode == "call")
-    return any(not one.name and list(one.operands)[-1].name.startswith(_GATHER) for one in calls)
+    return any(function.name.startswith("llvm.masked.gather") for function in module.functions)
 
 
 def _verified(text: str) -> Any:

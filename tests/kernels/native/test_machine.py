@@ -104,10 +104,13 @@ def test_no_lane_gets_an_operation_that_it_does_not_have() -> None:
 @pytest.mark.skipif(not processors.are_known(), reason="another family of processors")
 @pytest.mark.parametrize("cpu", ["skylake", "skylake-avx512", "znver4"])
 @pytest.mark.parametrize("length", [5, 6])
+@pytest.mark.parametrize("gathers", [False, True])
 def test_lookups_in_what_has_just_been_written_are_not_read_before(
-    cpu: str, length: int, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+    cpu: str, length: int, gathers: bool, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
 ) -> None:
     """Gathers that LLVM makes of statements were moved ahead of the stores of what they read."""
+    if gathers:
+        monkeypatch.setattr(machine, "_NO_GATHERS", "")
     made = processors.optimise_for(cpu, monkeypatch)
     n = dt.Dim("n", length=length)
     x, w = dt.tensor("x", dims=n), dt.tensor("w", dims=n)
