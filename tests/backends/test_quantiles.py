@@ -22,7 +22,8 @@ def on_jax(function, *arrays):
 
     make = {"gammaincinv": lambda: quantiles.gamma_inverse(upper=False),
             "gammainccinv": lambda: quantiles.gamma_inverse(upper=True),
-            "betaincinv": quantiles.beta_inverse, "erfcx": quantiles.erfcx}  # fmt: skip
+            "betaincinv": quantiles.beta_inverse, "ndtri_exp": quantiles.ndtri_exp,
+            "erfcx": quantiles.erfcx}  # fmt: skip
     with jax.enable_x64(True):
         return np.asarray(jax.jit(make[function]())(*arrays))
 
@@ -43,6 +44,39 @@ def test_of_beta():
     # SciPy has none for the smallest of the probabilities now and then
     wanted = np.where(np.isnan(wanted) & (P == 1e-300), found, wanted)
     np.testing.assert_allclose(found, wanted, rtol=3e-8, atol=1e-290)
+
+
+def test_of_logarithms_of_normal_probabilities():
+    below = [-1e300, -1e20, -1e5, -800.0, -700.0, -30.0, -2.0, -1.999, -1.0, -0.5, -0.4, -1e-9]
+    y = np.array([*below, -1e-30, -1e-300, 0.0, -np.inf, np.nan, 0.1])
+    found, wanted = on_jax("ndtri_exp", y), sp.ndtri_exp(y)
+    wanted[-1] = np.nan
+    np.testing.assert_allclose(found, wanted, rtol=1e-11)
+    single = np.float32([-1e38, -1e10, -200.0, -88.0, -3.0, -0.1, -1e-12, -1e-30])
+    found, wanted = on_jax("ndtri_exp", single), sp.ndtri_exp(single.astype(float))
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def test_derivative_of_a_quantile_as_jax_takes_it():
+    from dimtensor.backends.jax.quantiles import ndtri_exp
+
+    y = np.array([-1e10, -800.0, -3.0, -0.7, -0.01])
+    with jax.enable_x64(True):
+        found = np.asarray(jax.vmap(jax.grad(ndtri_exp()))(y))
+    z = sp.ndtri_exp(y)
+    wanted = np.sqrt(np.pi / 2) * sp.erfcx(-z / np.sqrt(2))
+    np.testing.assert_allclose(found, wanted, rtol=1e-11)
+
+
+def test_truncated_quantiles_far_in_a_tail():
+    import scipy.stats
+
+    p = dt.tensor("p", dims=K)
+    far = dist.TruncatedNormal(0.0, 1.0, 41.0, np.inf).icdf(p)
+    at = np.array([0.1, 0.5, 0.9])
+    found = dt.function([p], far, backend="jax")(at)
+    np.testing.assert_allclose(found, scipy.stats.truncnorm(41.0, np.inf).ppf(at), rtol=1e-12)
 
 
 @pytest.mark.slow

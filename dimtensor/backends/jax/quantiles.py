@@ -1,4 +1,4 @@
-"""Inverses of the incomplete gamma and beta functions for JAX, which has none.
+"""Inverses of the incomplete gamma and beta functions for JAX, which has none, and of log_ndtr.
 
 Where the probability is up to a half, the logarithm of the incomplete function is solved for, in
 the logarithm of x of the gamma function and in the log odds of x of the beta function; else that of
@@ -235,6 +235,46 @@ def beta_inverse() -> Callable[..., Any]:
         return x, tangents[2] * jnp.exp(-log_slope)
 
     inverse.defjvp(jvp, symbolic_zeros=True)
+    return inverse
+
+
+def ndtri_exp() -> Callable[..., Any]:
+    """The inverse of log_ndtr, whose exponential may be no number, or 1."""
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+    from jax.scipy.special import ndtri
+
+    scaled, root = erfcx(), float(np.sqrt(0.5))
+
+    def hazard(x: Any) -> Any:
+        return 2 * root / float(np.sqrt(np.pi)) / scaled(-x * root)
+
+    def residual_of(y: Any) -> Callable[[Any], tuple[Any, Any, Any]]:
+        def residual(x: Any) -> tuple[Any, Any, Any]:
+            slope = hazard(x)
+            return jnp.log(scaled(-x * root) / 2) - x * x / 2 - y, slope, -slope * (x + slope)
+
+        return residual
+
+    @jax.custom_jvp
+    def inverse(y: Any) -> Any:
+        (y,) = _floats(y)
+        tail = y < -2
+        given = jnp.where(tail, y, -2.0)
+        start = -jnp.sqrt(-given) / root  # exp(-x²/2) alone: the root is not on the left
+        found = _newton(start, ~tail, (-jnp.inf, 0.0), residual_of(given))
+        middle = jnp.where(tail, -1.0, y)
+        upper = middle > -0.5
+        share = ndtri(jnp.where(upper, -jnp.expm1(middle), jnp.exp(middle)))
+        return jnp.where(tail, found, jnp.where(upper, -share, share))
+
+    @inverse.defjvp
+    def jvp(primals: Any, tangents: Any) -> Any:
+        (y,), (t,) = (_floats(*each) for each in (primals, tangents))
+        x = inverse(y)
+        return x, t / hazard(x)
+
     return inverse
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dimtensor.backends.jax.graph import graph_function
-from dimtensor.backends.jax.quantiles import beta_inverse, erfcx, gamma_inverse
+from dimtensor.backends.jax.quantiles import beta_inverse, erfcx, gamma_inverse, ndtri_exp
 
 Translate = Callable[[Any], Callable[..., Any]]
 
@@ -75,6 +75,7 @@ def _translations() -> dict[type, Callable[[Any, Translate], Callable[..., Any]]
         scalars.GammaIncCInv: made(partial(gamma_inverse, upper=True)),
         scalars.BetaIncInv: made(beta_inverse),
         scalars.Erfcx: made(erfcx),
+        scalars.NdtriExp: made(ndtri_exp),
         Complex: always(_complex),
         LogNdtr: made(_log_ndtr),
         RoundHalfAwayFromZero: always(_round_away),

@@ -1,4 +1,4 @@
-"""Derivatives of inverse trigonometric and hyperbolic functions keep their digits at every end.
+"""Derivatives of inverse functions keep their digits at every end.
 
 The wanted numbers are those of their formulas by mpmath at 60 digits.
 """
@@ -69,3 +69,17 @@ def test_a_slope_far_outside_is_not_zero_in_single_precision(backend):
     for at in (1.0, 1e6, 1e30, -1e30):
         expected = 1 / np.sqrt(1 + np.float64(at) ** 2)
         np.testing.assert_allclose(float(slope(np.float32(at))), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_of_the_normal_quantile_of_a_logarithm(backend):
+    """One over the ratio of density and distribution function at the quantile itself."""
+    quantiles = [-1e7, -3e3, -40.0, -5.0, -1.0, 0.0, 2.0, 5.0]
+    with mpmath.workdps(60):
+        cdf = [mpmath.erfc(-mpmath.mpf(z) / mpmath.sqrt(2)) / 2 for z in quantiles]
+        points = np.array([float(mpmath.log(p)) for p in cdf])
+        slopes = [float(p / mpmath.npdf(z)) for p, z in zip(cdf, quantiles, strict=True)]
+    x = dt.tensor("x", dims=dt.Dim("k", length=len(points)))
+    f = dt.function([x], dt.grad(dt.ndtri_exp(x).sum(), x), backend=backend)
+    # SciPy's quantiles have 12 digits, those of JAX more
+    np.testing.assert_allclose(f(points).values, slopes, rtol=5e-12)

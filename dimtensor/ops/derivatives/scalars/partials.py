@@ -359,6 +359,13 @@ def _log1mexp(xs: Sequence[Variable], z: Variable) -> Found:
     return [Partial(lambda t: pt.neg(_over(t, pt.expm1(pt.neg(xs[0])))), None, True)]
 
 
+@partials(psm.NdtriExp)
+def _ndtri_exp(xs: Sequence[Variable], z: Variable) -> Found:
+    """One over the slope of log_ndtr; ``exp(x + z**2 / 2)`` is a difference of large numbers."""
+    half, root = number(math.sqrt(math.pi / 2), z), number(-math.sqrt(0.5), z)
+    return [Partial(lambda t: times(t, pt.mul(half, pt.erfcx(pt.mul(root, z)))), None, True)]
+
+
 @partials(psm.Erf)
 def _erf(xs: Sequence[Variable], z: Variable) -> Found:
     return [Partial(_by(lambda: _bell(xs[0], z)))]
