@@ -10,7 +10,6 @@ from dimtensor.tensor.elementwise import (
     abs,
     betainc,
     betaincinv,
-    equal,
     erf,
     exp,
     expm1,
@@ -198,10 +197,14 @@ def log_between(a: Any, b: Any) -> Any:
 
 
 def difference(larger: Any, smaller: Any) -> Any:
-    """log(exp(larger) - exp(smaller)); minus infinity where they are equal."""
-    same = equal(larger, smaller)
-    apart = where(same, -1.0, smaller - larger)
-    return where(same, -math.inf, larger + log1mexp(apart))
+    """log(exp(larger) - exp(smaller)); minus infinity where they are equal.
+
+    What is computed while compiling and what is computed later may differ in the last digit, so
+    that the smaller of two equal numbers can be the larger one.
+    """
+    nothing = larger <= smaller
+    apart = where(nothing, -1.0, smaller - larger)
+    return where(nothing, -math.inf, larger + log1mexp(apart))
 
 
 def of_sign(u: Any) -> Any:

@@ -59,6 +59,20 @@ def test_quantiles_of_some_that_are_far(backend):
     np.testing.assert_allclose(f(lows[:2], np.full(2, 0.5)).values, wanted[:2], rtol=1e-9)
 
 
+@pytest.mark.parametrize("backend", ["numba", "jax"])
+@pytest.mark.parametrize("low", [36.0, 41.0])
+def test_a_bound_that_is_known_has_no_probability_below(low, backend):
+    """The log probability beyond it is computed while compiling, that beyond x later."""
+    x, q = dt.tensor("x", dims=X), dt.tensor("q", dims=X)
+    d = dist.truncated(dist.Normal(0.0, 1.0), lower=low)
+    f = dt.function([x, q], [d.logcdf(x), d.icdf(q)], backend=backend)
+    below, quantiles = f(low + np.array([-1.0, 0.0, 0.01]), Q)
+    there = st.truncnorm(low, np.inf)
+    np.testing.assert_allclose(below.values[:2], -np.inf)
+    np.testing.assert_allclose(below.values[2], there.logcdf(low + 0.01), rtol=1e-9)
+    np.testing.assert_allclose(quantiles.values, there.ppf(Q), rtol=1e-9)
+
+
 def test_predictions_of_a_truncated_observation_are_finite():
     mu = dt.rv("mu", dist.Normal(0.0, 1.0))
     y = dt.rv("y", dist.truncated(dist.Normal(mu, 0.1), lower=1.0))
