@@ -142,7 +142,8 @@ class Laws:
             None if one and at < ends else dim
             for at, (dim, one) in enumerate(zip(own, alone, strict=True))
         )
-        tensor = self._reader.read(parameter, axes)
+        # what is the same along a core dim is read without it, and rows look for their core dims
+        tensor = self._reader.read(parameter, axes).expand(core)
         node = tensor.node
         return np.asarray(node.attrs.value).item() if node.kind == "constant" else tensor
 

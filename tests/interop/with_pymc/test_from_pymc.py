@@ -214,6 +214,52 @@ def test_minibatches_are_read_as_the_whole_that_they_are_of():
     check_agreement(build(False), ours, unconstrained=True)
 
 
+def flat_shapes():
+    import pytensor.tensor as pt
+
+    pm.Dirichlet("y", pt.ones(3) * pm.HalfNormal("s"), observed=[0.2, 0.3, 0.5])
+
+
+def flat_probabilities_of_categories():
+    import pytensor.tensor as pt
+
+    pm.Categorical("y", pt.ones(3) / 3, observed=[2, 1, 2])
+
+
+def flat_probabilities_of_as_many_as_data():
+    import pytensor.tensor as pt
+
+    seen = pm.Data("seen", np.array([[2, 1, 2], [0, 5, 0]]), dims=("row", "k"))
+    p = pt.ones(seen.shape[1]) / seen.shape[1]
+    pm.Multinomial("y", 5, p, observed=seen, dims=("row", "k"))
+
+
+def covariance_of_one():
+    seen = np.array([[0.3], [-1.0]])
+    pm.MvNormal("y", pm.Normal("m", shape=1), chol=[[1.3]], observed=seen)
+
+
+def scale_of_one():
+    scale = pm.HalfNormal("s")[None, None]
+    pm.MvStudentT("y", 4.0, mu=np.zeros(1), scale=scale, observed=[[0.3], [-1.0]])
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        flat_shapes,
+        flat_probabilities_of_categories,
+        flat_probabilities_of_as_many_as_data,
+        covariance_of_one,
+        scale_of_one,
+    ],
+)
+def test_parameters_that_are_the_same_along_a_core_dim(build):
+    with pm.Model() as theirs:
+        build()
+    check_agreement(theirs, read(theirs), unconstrained=bool(theirs.free_RVs))
+
+
 MISSING = np.array([[1.0, np.nan, 2.0], [0.0, 1.0, 1.0], [np.nan, np.nan, 3.0]])
 
 
