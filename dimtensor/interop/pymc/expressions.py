@@ -117,7 +117,8 @@ class Expressions:
         tensor, own = self.known[variable]
         pairs = []
         for old, new in zip(own, axes, strict=True):
-            if new is None:
+            # of some axes only the model knows that they have length 1, not their variables
+            if new is None or (old.length == 1 and new.length != 1):
                 tensor = tensor.isel({old: 0})
             elif new is not old:
                 pairs.append((old, new))

@@ -260,6 +260,17 @@ def test_parameters_that_are_the_same_along_a_core_dim(build):
     check_agreement(theirs, read(theirs), unconstrained=bool(theirs.free_RVs))
 
 
+def test_an_axis_that_turns_out_to_have_length_1_is_repeated():
+    import pytensor.tensor as pt
+
+    with pm.Model(coords={"a": ["u"], "b": [1, 2]}) as theirs:
+        x = pm.Normal("x", dims="a")
+        eta = x[:, None][:, pt.arange(abs(pt.sign(x.shape[0])))]
+        cuts = np.array([-1.0, 0.0, 1.5])
+        pm.OrderedLogistic("y", eta=eta, cutpoints=cuts, observed=[[0, 2]], dims=("a", "b"))
+    check_agreement(theirs, read(theirs), unconstrained=True)
+
+
 MISSING = np.array([[1.0, np.nan, 2.0], [0.0, 1.0, 1.0], [np.nan, np.nan, 3.0]])
 
 
