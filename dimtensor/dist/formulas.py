@@ -10,6 +10,7 @@ from dimtensor.tensor.elementwise import (
     abs,
     betainc,
     betaincinv,
+    betaln,
     erf,
     exp,
     expm1,
@@ -47,12 +48,56 @@ def log_part(part: Any, rest: Any) -> Any:
 
 def log_gammainc(k: Any, x: Any) -> Any:
     """Logarithm of the regularised lower incomplete gamma function."""
-    return log_part(gammainc(k, x), gammaincc(k, x))
+    return _log_tail(gammainc(k, x), gammaincc(k, x), _log_gammainc_far, (k, x), (1.0, 1.0))
 
 
 def log_gammaincc(k: Any, x: Any) -> Any:
     """Logarithm of the regularised upper incomplete gamma function."""
-    return log_part(gammaincc(k, x), gammainc(k, x))
+    return _log_tail(gammaincc(k, x), gammainc(k, x), _log_gammaincc_far, (k, x), (1.0, 1.0))
+
+
+def _log_tail(part: Any, rest: Any, far_out: Any, operands: Any, plain: Any) -> Any:
+    """As log_part, and by a formula of the logarithm where a probability is hardly a number.
+
+    The formula sees plain operands elsewhere. Where one is 0 or infinite, so is the logarithm.
+    """
+    far = part < (1e-30 if getattr(part, "dtype", "") == "float32" else 1e-290)
+    pairs = list(zip(operands, plain, strict=True))
+    for x in (x for x in operands if not isinstance(x, float)):
+        far = far & (x > 0.0) & (x < math.inf)
+    inside = (x if isinstance(x, float) else where(far, x, one) for x, one in pairs)
+    return where(far, far_out(*inside), log_part(where(far, 0.25, part), rest))
+
+
+_LEVELS = range(6, 0, -1)  # of continued fractions, which have all digits far out in a tail
+
+
+def _log_gammainc_far(k: Any, x: Any) -> Any:
+    """By a continued fraction (Cuyt et al., Handbook of Continued Fractions (2008), 12.6.30)."""
+    fraction = k + 6.0 - x
+    for n in _LEVELS:
+        fraction = k + (n - 1.0) - x + n * x / fraction
+    return k * log(x) - x - gammaln(k) - log(fraction)
+
+
+def _log_gammaincc_far(k: Any, x: Any) -> Any:
+    """By a continued fraction (NIST Digital Library of Mathematical Functions, 8.9.2)."""
+    fraction = x - k + 13.0
+    for n in _LEVELS:
+        fraction = x - k + (2.0 * n - 1.0) - n * (n - k) / fraction
+    return k * log(x) - x - gammaln(k) - log(fraction)
+
+
+def _log_betainc_far(a: Any, b: Any, x: Any, y: Any) -> Any:
+    """By a continued fraction (NIST Digital Library of Mathematical Functions, 8.17.22)."""
+    fraction: Any = 1.0
+    for n in _LEVELS:
+        fraction = 1.0 + n * (b - n) * x / ((a + (2.0 * n - 1.0)) * (a + 2.0 * n)) / fraction
+        m = n - 1.0
+        fraction = (
+            1.0 - (a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0)) / fraction
+        )
+    return a * log(x) + b * log(y) - betaln(a, b) - log(a * fraction)
 
 
 def log_gamma_cdf(c: Any, z: Any) -> Any:
@@ -93,12 +138,14 @@ def log_gamma_icdf(q: Any, c: Any) -> Any:
 
 def log_betainc(a: Any, b: Any, x: Any, y: Any = None) -> Any:
     """Logarithm of the regularised incomplete beta function of x, where y is 1 - x."""
-    return log_part(betainc(a, b, x), betainc(b, a, 1.0 - x if y is None else y))
+    y = 1.0 - x if y is None else y
+    parts = betainc(a, b, x), betainc(b, a, y)
+    return _log_tail(*parts, _log_betainc_far, (a, b, x, y), (1.0, 1.0, 0.5, 0.5))
 
 
 def log_betaincc(a: Any, b: Any, x: Any, y: Any = None) -> Any:
     """Logarithm of 1 - betainc(a, b, x), where y is 1 - x."""
-    return log_part(betainc(b, a, 1.0 - x if y is None else y), betainc(a, b, x))
+    return log_betainc(b, a, 1.0 - x if y is None else y, x)
 
 
 def beta_quantile(q: Any, a: Any, b: Any) -> tuple[Any, Any]:

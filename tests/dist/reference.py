@@ -67,6 +67,21 @@ CASES: list[tuple[str, str, dict[str, float], list[float], str, float]] = [
      "m.log(m.gammainc(c, 0, m.exp(x), regularized=True))", 1e-13),
     ("LogGamma", "logsf", {"c": 0.02, "mu": 0.0, "sigma": 1.0}, [-900.0, -30.0, -5.0, -4.0, 1.0],
      "m.log(m.gammainc(c, m.exp(x), regularized=True))", 1e-13),
+    ("Gamma", "logsf", {"alpha": 3.0, "beta": 2.0}, [300.0, 400.0, 1e5],
+     "m.log((1 + beta * x + (beta * x) ** 2 / 2)) - beta * x", 1e-14),
+    ("Gamma", "logcdf", {"alpha": 200.0, "beta": 1.0}, [1e-3, 1.0, 4.0, 8.0],
+     "alpha * m.log(x) - x - m.loggamma(alpha + 1) + m.log(m.hyp1f1(1, alpha + 1, x))", 1e-13),
+    ("Poisson", "logcdf", {"mu": 1e4}, [0.0, 10.0, 5000.0],
+     "m.log(m.fsum(m.exp(k * m.log(mu) - mu - m.loggamma(k + 1)) for k in range(int(x) + 1)))",
+     1e-13),
+    ("GeneralizedNormal", "logsf", {"mu": 0.0, "sigma": 1.0, "beta": 2.0}, [5.0, 30.0, 222.0],
+     "m.log(m.erfc(x) / 2)", 1e-13),
+    ("StudentT", "logcdf", {"nu": 9e4, "mu": 0.0, "sigma": 1.0}, [-300.0, -40.0],
+     "m.log(nu / (nu + x * x)) * nu / 2 + m.log(x * x / (nu + x * x)) / 2 - m.log(nu / 2)"
+     " - m.log(m.beta(nu / 2, m.mpf('0.5'))) - m.log(2)"
+     " + m.log(m.hyp2f1(nu / 2 + m.mpf('0.5'), 1, nu / 2 + 1, nu / (nu + x * x)))", 1e-13),
+    ("Beta", "logcdf", {"alpha": 300.0, "beta": 5.0}, [1e-3, 0.05, 0.5],
+     "m.log(m.betainc(alpha, beta, 0, x, regularized=True))", 1e-13),
 ]  # fmt: skip
 
 
@@ -139,7 +154,14 @@ NUMBERS: list[list[float]] = [
         -1.540179920327897e-08, -0.8096880491839313, -2.464219614326902, -2.7060059311412017,
         -7.853560467223054,
     ],
+    [-587.8959545429517, -787.3214237278233, -199976.2809918895],
+    [-2244.7840380136963, -864.2269997746446, -589.9530158292478, -455.30307263594403],
+    [-10000.0, -9923.00000845316, -1538.7487016355828],
+    [-27.89403672609738, -904.6672642912039, -49290.66819965038],
+    [-31197.899286503452, -797.5716947189153],
+    [-2052.660328434901, -879.2539117410115, -191.03316628650137],
 ]  # fmt: skip
+
 
 if __name__ == "__main__":
     for case in CASES:

@@ -126,3 +126,26 @@ def test_the_lower_tail_of_log_gamma():
     np.testing.assert_allclose(slope, np.exp(logp - below), rtol=1e-12)
     np.testing.assert_allclose(other, -np.exp(logp - above), rtol=1e-12)
     np.testing.assert_allclose(back, [-4000.0, -90.0], rtol=1e-12)
+
+
+def test_slopes_of_tails_that_are_too_small_for_a_number():
+    x = dt.tensor("x", dims=dt.Dim("k", length=2))
+    shape, rate = dt.scalar("shape"), dt.scalar("rate")
+    at = {shape: 200.0, rate: 1.0}
+    gamma, beta = dist.Gamma(shape, rate), dist.Beta(shape, rate)
+    # far out there is a number for the density divided by the probability, and none for these
+    for tail, density, sign, points in (
+        (gamma.logcdf(x), gamma.logp(x), 1.0, [1e-3, 4.0]),
+        (gamma.logsf(x), gamma.logp(x), -1.0, [1500.0, 5000.0]),
+        (beta.logcdf(x), beta.logp(x), 1.0, [1e-30, 1e-3]),
+    ):
+        slopes = dt.grad(tail.sum(), [x, shape, rate])
+        slope, *others, tail, density = dt.evaluate(
+            [*slopes, tail, density], {**at, x: np.array(points)}
+        )
+        np.testing.assert_allclose(slope, sign * np.exp(density - tail), rtol=1e-11)
+        assert np.isfinite(others).all()
+    slope = dt.grad(dist.Poisson(rate).logsf(300.0), rate)
+    np.testing.assert_allclose(dt.evaluate(slope, {rate: 1.0}), 300.00332218604484, rtol=1e-12)
+    slope = dt.grad(dist.Gamma(shape, 1.0).logcdf(4.0), shape)
+    np.testing.assert_allclose(dt.evaluate(slope, {shape: 200.0}), -3.914621909050397, rtol=1e-12)

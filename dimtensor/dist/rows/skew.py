@@ -22,6 +22,7 @@ from dimtensor.dist.formulas import (
     log_gamma_cdf,
     log_gamma_icdf,
     log_gamma_sf,
+    log_gammaincc,
     log_normal_within,
     magnitude,
     of_sign,
@@ -54,7 +55,6 @@ from dimtensor.tensor.elementwise import (
     exp,
     expm1,
     gamma,
-    gammaincc,
     gammainccinv,
     gammaln,
     log,
@@ -179,9 +179,9 @@ def _power_logcdf(z: Any, p: Any) -> Any:
     a, zero = 1.0 / p.beta, equal(z, 0.0)
     u = where(zero, 0.0, power(where(zero, 1.0, abs(z)), p.beta))
     middle = u < SMALL
-    tail = 0.5 * gammaincc(a, where(middle, 1.0, u))
+    tail = log_gammaincc(a, where(middle, 1.0, u)) - LOG_2
     return where(
-        middle, log(0.5 + 0.5 * z * _power_series(a, u)), where(z < 0.0, log(tail), log1p(-tail))
+        middle, log(0.5 + 0.5 * z * _power_series(a, u)), where(z < 0.0, tail, log1p(-exp(tail)))
     )
 
 

@@ -5,10 +5,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dimtensor.dist.formulas import HALF_LOG_2PI, LOG_2, beta_quantile, log1p_square, log_rising
+from dimtensor.dist.formulas import (
+    HALF_LOG_2PI,
+    LOG_2,
+    beta_quantile,
+    log1p_square,
+    log_betainc,
+    log_rising,
+)
 from dimtensor.tensor.elementwise import (
     abs,
-    betainc,
     betaincinv,
     betaln,
     erfinv,
@@ -54,12 +60,9 @@ def student_log_tail(size: Any, nu: Any) -> Any:
     many = nu > MANY
     few, nu = where(many, 1.0, nu), where(many, nu, 2.0 * MANY)
     normal = log_ndtr(-student_normal(size, nu))
-    return where(many, normal, log(0.5 * betainc(0.5 * few, 0.5, _share(size, few))))
-
-
-def _share(size: Any, nu: Any) -> Any:
-    """1 / (1 + size² / nu)."""
-    return 1.0 / (1.0 + square(size / sqrt(nu)))
+    share = square(size / sqrt(few))
+    part = log_betainc(0.5 * few, 0.5, 1.0 / (1.0 + share), 1.0 / (1.0 + 1.0 / share))
+    return where(many, normal, part - LOG_2)
 
 
 def student_quantile(rest: Any, within: Any, nu: Any) -> Any:
