@@ -149,3 +149,32 @@ def test_slopes_of_tails_that_are_too_small_for_a_number():
     np.testing.assert_allclose(dt.evaluate(slope, {rate: 1.0}), 300.00332218604484, rtol=1e-12)
     slope = dt.grad(dist.Gamma(shape, 1.0).logcdf(4.0), shape)
     np.testing.assert_allclose(dt.evaluate(slope, {shape: 200.0}), -3.914621909050397, rtol=1e-12)
+
+
+def test_moments_with_all_digits():
+    """Where second moments and squares of means cancel: numbers of mpmath, 60 digits."""
+    found = {
+        "GeneralizedExtremeValue": [
+            (dist.GeneralizedExtremeValue(0.0, 1.0, 9e-5), 0.5773046872924087, 1.6453214387366883),
+            (dist.GeneralizedExtremeValue(0.0, 1.0, -9e-5), 0.5771266572118182, 1.6445468847968667),
+            (dist.GeneralizedExtremeValue(0.0, 1.0, 0.0), 0.5772156649015329, 1.6449340668482264),
+            (dist.GeneralizedExtremeValue(0.0, 1.0, 0.6), None, np.inf),
+            (dist.GeneralizedExtremeValue(0.0, 1.0, 1.0), np.inf, np.inf),
+        ],
+        "Weibull": [(dist.Weibull(1e9, 1.0), None, 1.6449340625451492e-18)],
+        "Frechet": [(dist.Frechet(1e9, 1.0), None, 1.6449340711513037e-18)],
+        "LogLogistic": [(dist.LogLogistic(1.0, 1e9), None, 3.2898681336964528e-18)],
+        "Chi": [(dist.Chi(1e12), None, 0.499999999999875)],
+        "Nakagami": [(dist.Nakagami(5e11, 1.0), None, 4.99999999999875e-13)],
+        "SkewStudentT": [
+            (dist.SkewStudentT(0.4, 2.0), -np.inf, np.nan),
+            (dist.SkewStudentT(2.0, 0.5), np.inf, np.nan),
+            (dist.SkewStudentT(0.4, 0.5), np.nan, np.nan),
+            (dist.SkewStudentT(0.8, 3.0), None, np.inf),
+        ],
+    }
+    for name, cases in found.items():
+        for d, mean, variance in cases:
+            if mean is not None:
+                np.testing.assert_allclose(d.mean().eval(), mean, rtol=1e-13, err_msg=name)
+            np.testing.assert_allclose(d.variance().eval(), variance, rtol=1e-13, err_msg=name)

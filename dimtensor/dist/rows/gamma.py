@@ -11,12 +11,13 @@ from dimtensor.dist.formulas import (
     LOG_PI,
     log_gammainc,
     log_gammaincc,
-    log_rising,
+    log_half_rising,
 )
 from dimtensor.dist.supports import positive
 from dimtensor.dist.table import Row, also, params
 from dimtensor.tensor.elementwise import (
     exp,
+    expm1,
     gammainccinv,
     gammaincinv,
     gammaln,
@@ -89,11 +90,11 @@ def _like(x: Any, value: float) -> Any:
 
 
 def _chi_mean(nu: Any) -> Any:
-    return sqrt(nu) * exp(log_rising(0.5 * nu, 0.5))
+    return sqrt(nu) * exp(log_half_rising(0.5 * nu))
 
 
 def _nakagami_mean(p: Any) -> Any:
-    return sqrt(p.omega) * exp(log_rising(p.m, 0.5))
+    return sqrt(p.omega) * exp(log_half_rising(p.m))
 
 
 def _draw_nakagami(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:
@@ -171,7 +172,7 @@ GAMMA: list[Row] = [
         logsf=lambda x, p: log_gammaincc(0.5 * p.nu, 0.5 * square(x)),
         icdf=lambda q, p: sqrt(2.0 * gammaincinv(0.5 * p.nu, q)),
         mean=lambda p: _chi_mean(p.nu),
-        variance=lambda p: p.nu - square(_chi_mean(p.nu)),
+        variance=lambda p: -p.nu * expm1(2.0 * log_half_rising(0.5 * p.nu)),
         draw=_draw_root(lambda p: 1.0, lambda p: 0.5 * p.nu),
         source=f"{JKB1}, section 18.10.3",
         example={"nu": 3.0},
@@ -210,7 +211,7 @@ GAMMA: list[Row] = [
         logsf=lambda x, p: log_gammaincc(p.m, p.m * square(x) / p.omega),
         icdf=lambda q, p: sqrt(p.omega / p.m * gammaincinv(p.m, q)),
         mean=_nakagami_mean,
-        variance=lambda p: p.omega - square(_nakagami_mean(p)),
+        variance=lambda p: -p.omega * expm1(2.0 * log_half_rising(p.m)),
         draw=_draw_nakagami,
         source="Nakagami, Statistical Methods in Radio Wave Propagation, 3-36 (1960)",
         example={"m": 1.7, "omega": 2.0},

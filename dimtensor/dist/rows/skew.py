@@ -14,6 +14,8 @@ from dimtensor.dist.formulas import (
     LOG_PI,
     by_sides,
     expm1_over,
+    gamma_spread,
+    gamma_step,
     log1p_over,
     log1p_square,
     log_betainc,
@@ -54,7 +56,6 @@ from dimtensor.tensor.elementwise import (
     erfcx,
     exp,
     expm1,
-    gamma,
     gammainccinv,
     gammaln,
     log,
@@ -225,17 +226,15 @@ def _extreme_logp(z: Any, p: Any) -> Any:
     return -(1.0 + p.xi) * t - exp(-t)
 
 
-def _extreme_moment(p: Any, order: int) -> Any:
-    """Moments of (gamma - 1) / xi, of an exponential's power gamma."""
-    tiny = abs(p.xi) < 1e-4
-    xi = where(tiny, 0.5, p.xi)
-    first = where(p.xi < 1.0, gamma(1.0 - where(xi < 1.0, xi, 0.5)), math.inf)
-    if order == 1:
-        near = EULER + 0.5 * p.xi * (EULER**2 + math.pi**2 / 6.0)
-        return where(tiny, near, (first - 1.0) / xi)
-    second = where(p.xi < 0.5, gamma(1.0 - 2.0 * where(xi < 0.5, xi, 0.25)), math.inf)
-    spread = (second - square(where(p.xi < 0.5, first, 0.0))) / square(xi)
-    return where(tiny, math.pi**2 / 6.0, spread)
+def _extreme_mean(p: Any) -> Any:
+    low = p.xi < 1.0
+    return where(low, gamma_step(where(low, p.xi, 0.0)), math.inf)
+
+
+def _extreme_variance(p: Any) -> Any:
+    low = p.xi < 0.5
+    xi = where(low, p.xi, 0.0)
+    return where(low, exp(2.0 * gammaln(1.0 - xi)) * gamma_spread(xi), math.inf)
 
 
 def _draw_moyal(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:
@@ -469,8 +468,8 @@ SKEW: list[Row] = [
         logp=_extreme_logp,
         logcdf=lambda z, p: -exp(-log1p_over(p.xi, z)),
         icdf=lambda q, p: expm1_over(p.xi, -log(-log(q))),
-        mean=lambda p: _extreme_moment(p, 1),
-        variance=lambda p: _extreme_moment(p, 2),
+        mean=_extreme_mean,
+        variance=_extreme_variance,
         source="Coles, Statistical Modeling of Extreme Values (2001), chapter 3",
         example={"mu": 0.3, "sigma": 0.9, "xi": 0.2},
         window=(-3, 8),

@@ -23,6 +23,8 @@ from dimtensor.tensor.elementwise import (
     log,
     log1p,
     log_ndtr,
+    maximum,
+    minimum,
     ndtri,
     sqrt,
     square,
@@ -156,14 +158,24 @@ def skew_student_icdf(q: Any, p: Any) -> Any:
 
 
 def skew_student_mean(p: Any) -> Any:
-    ratio = gammaln(p.a - 0.5) + gammaln(p.b - 0.5) - gammaln(p.a) - gammaln(p.b)
-    return 0.5 * (p.a - p.b) * sqrt(p.a + p.b) * exp(ratio)
+    """Infinite where one of the shapes is up to 1/2, whose tail is heavy; there is none of two."""
+    finite = minimum(p.a, p.b) > 0.5
+    a, b = where(finite, p.a, 1.0), where(finite, p.b, 1.0)
+    ratio = gammaln(a - 0.5) + gammaln(b - 0.5) - gammaln(a) - gammaln(b)
+    value = 0.5 * (a - b) * sqrt(a + b) * exp(ratio)
+    value = where(p.b > 0.5, where(p.a > 0.5, value, -math.inf), math.inf)
+    return where(maximum(p.a, p.b) > 0.5, value, math.nan)
 
 
 def skew_student_variance(p: Any) -> Any:
-    c = p.a + p.b
-    second = 0.25 * c * (square(p.a - p.b) + c - 2.0) / ((p.a - 1.0) * (p.b - 1.0))
-    return second - square(skew_student_mean(p))
+    """Infinite where one of the shapes is up to 1; there is none of one up to 1/2."""
+    least = minimum(p.a, p.b)
+    finite = least > 1.0
+    a, b = where(finite, p.a, 2.0), where(finite, p.b, 2.0)
+    second = 0.25 * (a + b) * (square(a - b) + a + b - 2.0) / ((a - 1.0) * (b - 1.0))
+    ratio = gammaln(a - 0.5) + gammaln(b - 0.5) - gammaln(a) - gammaln(b)
+    value = second - 0.25 * square(a - b) * (a + b) * exp(2.0 * ratio)
+    return where(least > 0.5, where(finite, value, math.inf), math.nan)
 
 
 def draw_skew_student(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:

@@ -12,6 +12,7 @@ from dimtensor.dist.formulas import (
     LOG_2,
     beta_quantile,
     expm1_over,
+    gamma_spread,
     log1p_over,
     log_betainc,
     log_betaincc,
@@ -57,12 +58,12 @@ def _draw_weibull(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:
     return p.beta * x, rng
 
 
-def _weibull_moment(p: Any, order: int) -> Any:
-    return exp(gammaln(1.0 + order / p.alpha))
+def _weibull_mean(p: Any) -> Any:
+    return exp(gammaln(1.0 + 1.0 / p.alpha))
 
 
-def _frechet_moment(alpha: Any, order: int) -> Any:
-    return finite_above(order, alpha, lambda a: exp(gammaln(1.0 - order / a)))
+def _frechet_variance(alpha: Any) -> Any:
+    return exp(2.0 * gammaln(1.0 - 1.0 / alpha)) * gamma_spread(1.0 / alpha) / square(alpha)
 
 
 def _pareto_support(p: Any) -> Support:
@@ -115,11 +116,14 @@ def _burr_moment(p: Any, order: int) -> Any:
     return finite_above(order, p.c * p.d, value)
 
 
-def _log_logistic_moment(p: Any, order: int) -> Any:
-    def value(beta: Any) -> Any:
-        return exp(gammaln(1.0 - order / beta) + gammaln(1.0 + order / beta))
+def _log_logistic_mean(beta: Any) -> Any:
+    return exp(gammaln(1.0 - 1.0 / beta) + gammaln(1.0 + 1.0 / beta))
 
-    return power(p.alpha, order) * finite_above(order, p.beta, value)
+
+def _log_logistic_variance(beta: Any) -> Any:
+    t = 1.0 / beta
+    one, other = gamma_spread(t), gamma_spread(-t)
+    return square(_log_logistic_mean(beta) * t) * (one + other + square(t) * one * other)
 
 
 def _levy_root(z: Any) -> Any:
@@ -155,9 +159,9 @@ TAILS: list[Row] = [
         logcdf=lambda x, p: log1mexp(-_weibull_power(x, p)),
         logsf=lambda x, p: -_weibull_power(x, p),
         icdf=lambda q, p: p.beta * power(-log1p(-q), 1.0 / p.alpha),
-        mean=lambda p: p.beta * _weibull_moment(p, 1),
-        variance=lambda p: square(p.beta) * (
-            _weibull_moment(p, 2) - square(_weibull_moment(p, 1))
+        mean=lambda p: p.beta * _weibull_mean(p),
+        variance=lambda p: (
+            square(p.beta * _weibull_mean(p) / p.alpha) * gamma_spread(-1.0 / p.alpha)
         ),
         draw=_draw_weibull,
         source=f"{JKB1}, chapter 21",
@@ -176,11 +180,8 @@ TAILS: list[Row] = [
         ),
         logcdf=lambda x, p: -power(x / p.s, -p.alpha),
         icdf=lambda q, p: p.s * power(-log(q), -1.0 / p.alpha),
-        mean=lambda p: p.s * _frechet_moment(p.alpha, 1),
-        variance=lambda p: square(p.s) * where(
-            p.alpha > 2.0, _frechet_moment(p.alpha, 2) - square(_frechet_moment(
-                where(p.alpha > 2.0, p.alpha, 3.0), 1)), math.inf
-        ),
+        mean=lambda p: p.s * finite_above(1.0, p.alpha, lambda a: exp(gammaln(1.0 - 1.0 / a))),
+        variance=lambda p: square(p.s) * finite_above(2.0, p.alpha, _frechet_variance),
         draw="icdf",
         source=f"{JKB2}, chapter 22",
         example={"alpha": 3.5, "s": 1.3},
@@ -319,11 +320,8 @@ TAILS: list[Row] = [
         logcdf=lambda x, p: -softplus(-p.beta * log(x / p.alpha)),
         logsf=lambda x, p: -softplus(p.beta * log(x / p.alpha)),
         icdf=lambda q, p: p.alpha * exp((log(q) - log1p(-q)) / p.beta),
-        mean=lambda p: _log_logistic_moment(p, 1),
-        variance=lambda p: where(
-            p.beta > 2.0, _log_logistic_moment(p, 2) - square(where(
-                p.beta > 2.0, _log_logistic_moment(p, 1), 0.0)), math.inf
-        ),
+        mean=lambda p: p.alpha * finite_above(1.0, p.beta, _log_logistic_mean),
+        variance=lambda p: square(p.alpha) * finite_above(2.0, p.beta, _log_logistic_variance),
         draw="icdf",
         source=f"{JKB2}, section 23.11",
         example={"alpha": 1.3, "beta": 4.5},
