@@ -166,6 +166,14 @@ def test_moments_with_all_digits():
         "LogLogistic": [(dist.LogLogistic(1.0, 1e9), None, 3.2898681336964528e-18)],
         "Chi": [(dist.Chi(1e12), None, 0.499999999999875)],
         "Nakagami": [(dist.Nakagami(5e11, 1.0), None, 4.99999999999875e-13)],
+        "LogUniform": [
+            (dist.LogUniform(1.0, 1.0 + 2.0**-30), None, 7.228014483236696e-20),
+            (dist.LogUniform(1e-100, 1e100), None, 1.0810209123328393e197),
+        ],
+        "HyperGeometric": [
+            (dist.HyperGeometric(1, 1, 1), 1.0, 0.0),
+            (dist.HyperGeometric(0, 0, 0), 0.0, 0.0),
+        ],
         "SkewStudentT": [
             (dist.SkewStudentT(0.4, 2.0), -np.inf, np.nan),
             (dist.SkewStudentT(2.0, 0.5), np.inf, np.nan),
@@ -178,3 +186,10 @@ def test_moments_with_all_digits():
             if mean is not None:
                 np.testing.assert_allclose(d.mean().eval(), mean, rtol=1e-13, err_msg=name)
             np.testing.assert_allclose(d.variance().eval(), variance, rtol=1e-13, err_msg=name)
+
+
+def test_probabilities_near_the_ends_of_log_uniform():
+    d, x = dist.LogUniform(0.5, 4.0), dt.data([0.5 + 2.0**-50, 4.0 - 2.0**-48], dims=dt.Dim("x"))
+    step = np.log(2.0**-49 / np.log(8.0)), np.log(2.0**-50 / np.log(8.0))
+    np.testing.assert_allclose(d.logcdf(x).eval()[0], step[0], rtol=1e-13)
+    np.testing.assert_allclose(d.logsf(x).eval()[1], step[1], rtol=1e-13)

@@ -22,6 +22,7 @@ from dimtensor.tensor.elementwise import (
     arcsin,
     betaincinv,
     betaln,
+    cosh,
     exp,
     expm1,
     log,
@@ -32,6 +33,7 @@ from dimtensor.tensor.elementwise import (
     power,
     sigmoid,
     sin,
+    sinh,
     sqrt,
     square,
     where,
@@ -93,6 +95,29 @@ def scaled_beta(shapes: Callable[[Any], tuple[Any, Any]]) -> dict[str, Any]:
 def _pert_shapes(p: Any) -> tuple[Any, Any]:
     width = p.upper - p.lower
     return 1.0 + p.lam * (p.mode - p.lower) / width, 1.0 + p.lam * (p.upper - p.mode) / width
+
+
+def _log_ratio(low: Any, high: Any) -> Any:
+    """log(high / low), with all digits where they are close, too."""
+    close = high < 2.0 * low
+    near = log1p(where(close, high - low, low) / low)
+    return where(close, near, log(where(close, 2.0 * low, high) / low))
+
+
+def _log_uniform_variance(p: Any) -> Any:
+    """The difference of the second moment and the square of the mean, put together.
+
+    With 2 h the logarithm of the ratio it is lower upper (sinh(h) / h) (cosh(h) - sinh(h) / h).
+    """
+    h = 0.5 * _log_ratio(p.lower, p.upper)
+    near = h < 0.5
+    small, far = where(near, h, 0.5), where(near, 0.5, h)
+    s = square(small)
+    total: Any = 0.0
+    for k in range(8, 0, -1):
+        total = (2.0 * k / math.factorial(2 * k + 1) + total) * s
+    apart = where(near, total, cosh(far) - sinh(far) / far)
+    return p.lower * p.upper * sinh(h) / h * apart
 
 
 def _kumaraswamy_logsf(x: Any, p: Any) -> Any:
@@ -283,15 +308,12 @@ BOUNDED: list[Row] = [
         params=params("lower: positive | lower end", "upper: positive | upper end"),
         increasing=("lower", "upper"),
         support=between("lower", "upper"),
-        logp=lambda x, p: -log(x) - log(log(p.upper / p.lower)),
-        logcdf=lambda x, p: log(log(x / p.lower) / log(p.upper / p.lower)),
-        logsf=lambda x, p: log(log(p.upper / x) / log(p.upper / p.lower)),
-        icdf=lambda q, p: p.lower * exp(q * log(p.upper / p.lower)),
-        mean=lambda p: (p.upper - p.lower) / log(p.upper / p.lower),
-        variance=lambda p: (
-            0.5 * (square(p.upper) - square(p.lower)) / log(p.upper / p.lower)
-            - square((p.upper - p.lower) / log(p.upper / p.lower))
-        ),
+        logp=lambda x, p: -log(x) - log(_log_ratio(p.lower, p.upper)),
+        logcdf=lambda x, p: log(_log_ratio(p.lower, x) / _log_ratio(p.lower, p.upper)),
+        logsf=lambda x, p: log(_log_ratio(x, p.upper) / _log_ratio(p.lower, p.upper)),
+        icdf=lambda q, p: p.lower * exp(q * _log_ratio(p.lower, p.upper)),
+        mean=lambda p: (p.upper - p.lower) / _log_ratio(p.lower, p.upper),
+        variance=_log_uniform_variance,
         draw="icdf",
         source="Hamming, Bell System Technical Journal 49, 1609-1625 (1970)",
         example={"lower": 0.5, "upper": 4.0},

@@ -116,6 +116,11 @@ def _hypergeometric_support(p: Any) -> Integers:
     return Integers(maximum(0.0, n - N + k), minimum(k, n))
 
 
+def _hypergeometric_share(p: Any) -> Any:
+    """The share of successes; of nobody, who has no draws either, some number."""
+    return p.k / maximum(p.N, 1.0)
+
+
 def _discrete_laplace_logcdf(k: Any, p: Any) -> Any:
     left = k < 0.0
     below = p.a * where(left, k, -1.0) - log1p(exp(-p.a))
@@ -305,9 +310,10 @@ DISCRETE: list[Row] = [
         ),
         logcdf=NO_CLOSED_FORM,
         icdf=NO_CLOSED_FORM,
-        mean=lambda p: p.n * p.k / p.N,
+        mean=lambda p: p.n * _hypergeometric_share(p),
         variance=lambda p: (
-            p.n * (p.k / p.N) * (1.0 - p.k / p.N) * (p.N - p.n) / (p.N - 1.0)
+            p.n * _hypergeometric_share(p) * (1.0 - _hypergeometric_share(p)) * (p.N - p.n)
+            / maximum(p.N - 1.0, 1.0)
         ),
         draw=lambda rng, p, dims: rng.hypergeometric(
             whole(p.k), whole(p.N - p.k), whole(p.n), dims=dims
