@@ -172,6 +172,12 @@ class Censored(_Between):
         value = value if self.lower is None else where(x < self.lower, -math.inf, value)
         return value if self.upper is None else where(x >= self.upper, 0.0, value)
 
+    def logsf(self, x: Any) -> DimTensor:
+        x = as_value(x, self)
+        value = self.base.logsf(x)
+        value = value if self.lower is None else where(x < self.lower, 0.0, value)
+        return value if self.upper is None else where(x >= self.upper, -math.inf, value)
+
     def icdf(self, q: Any) -> DimTensor:
         return self._cut(self.base.icdf(q))
 

@@ -119,8 +119,9 @@ class Mixture(Distribution):
         return (self.weights * self._of_parts(lambda part: part.mean())).sum(self.over)
 
     def variance(self) -> DimTensor:
-        second = self._of_parts(lambda part: part.variance() + square(part.mean()))
-        return (self.weights * second).sum(self.over) - square(self.mean())
+        whole = self.mean()
+        second = self._of_parts(lambda part: part.variance() + square(part.mean() - whole))
+        return (self.weights * second).sum(self.over)
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         whole = self._draw_dims(dims)

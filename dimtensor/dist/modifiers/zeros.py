@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dims
 from dimtensor.dist.distribution import DimsLike, Distribution
+from dimtensor.dist.formulas import log_part
 from dimtensor.dist.modifiers.bounds import drawn_until, further, truncated
 from dimtensor.dist.modifiers.wrappers import (
     Wrapper,
@@ -19,9 +20,10 @@ from dimtensor.errors import InputError, build_message
 from dimtensor.tensor.elementwise import (
     equal,
     exp,
+    expm1,
     log,
+    log1mexp,
     log1p,
-    logaddexp,
     maximum,
     minimum,
     not_equal,
@@ -53,13 +55,26 @@ class ZeroInflated(Wrapper):
 
     def logp(self, x: Any) -> DimTensor:
         x = as_value(x, self)
-        value = log(self.psi) + self.base.logp(x)
-        return where(equal(x, 0), logaddexp(log1p(-self.psi), value), value)
+        value = self.base.logp(x)
+        return where(equal(x, 0), self._or_zero(value), log(self.psi) + value)
 
     def logcdf(self, x: Any) -> DimTensor:
         x = as_value(x, self)
-        value = log(self.psi) + self.base.logcdf(x)
-        return where(x < 0, value, logaddexp(log1p(-self.psi), value))
+        value = self.base.logcdf(x)
+        return where(x < 0, log(self.psi) + value, self._or_zero(value))
+
+    def logsf(self, x: Any) -> DimTensor:
+        x = as_value(x, self)
+        value = self.base.logsf(x)
+        return where(x < 0, self._or_zero(value), log(self.psi) + value)
+
+    def _or_zero(self, value: DimTensor) -> DimTensor:
+        """The logarithm of 1 - psi + psi exp(value), which has a slope where psi is 0 or 1."""
+        psi, only = self.psi, self.psi >= 1.0
+        tiny = value < -700.0
+        known = where(tiny, -1.0, value)
+        sums = log_part(1.0 - psi + psi * exp(known), -psi * expm1(known))
+        return where(tiny, where(only, value, log1p(-where(only, 0.5, psi))), sums)
 
     def mean(self) -> DimTensor:
         return self.psi * self.base.mean()
@@ -86,7 +101,7 @@ class Hurdle(Wrapper):
     @property
     def _log_rest(self) -> Any:
         """Log probability that a value of the distribution is not 0."""
-        return log1p(-exp(self.base.logp(0))) if self.discrete else 0.0
+        return log1mexp(self.base.logp(0)) if self.discrete else 0.0
 
     @property
     def support(self) -> Support:
@@ -108,8 +123,7 @@ class Hurdle(Wrapper):
     def variance(self) -> DimTensor:
         share = self.psi / exp(self._log_rest)
         mean = self.base.mean()
-        second = self.base.variance() + mean * mean
-        return share * second - (share * mean) ** 2
+        return share * (self.base.variance() + (1.0 - share) * mean * mean)
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         whole = self._draw_dims(dims)

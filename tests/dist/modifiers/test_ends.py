@@ -235,3 +235,40 @@ def test_densities_have_the_dtype_of_values(name):
     np.testing.assert_allclose(d.logp(single).eval().values, at(d, "logp", values), rtol=1e-6)
     wide = dist.truncated(dist.Normal(dt.scalar("mu"), 1.0), lower=0.5)
     assert wide.logp(single).dtype == "float64"
+
+
+# -- digits that differences lose ------------------------------------------------------------------
+
+
+def test_upper_tails_of_what_is_made_of_distributions():
+    censored = dist.censored(dist.Normal(0.0, 1.0), lower=-1.0, upper=60.0)
+    wanted = [0.0, st.norm.logsf(-1.0), st.norm.logsf(50.0), -np.inf]
+    np.testing.assert_allclose(at(censored, "logsf", [-2.0, -1.0, 50.0, 60.0]), wanted, rtol=1e-13)
+    inflated = dist.zero_inflated(dist.Geometric(0.5), psi=0.3)
+    wanted = [0.0, np.log(0.3), np.log(0.3) - 2000 * np.log(2.0)]
+    np.testing.assert_allclose(at(inflated, "logsf", [-1.0, 0.0, 2000.0]), wanted, rtol=1e-13)
+
+
+@pytest.mark.parametrize("psi", [0.0, 1e-20, 0.3, 1.0])
+def test_slopes_of_zero_inflated_counts_by_their_probability(psi):
+    p = dt.scalar("psi")
+    d = dist.zero_inflated(dist.Poisson(2.0), p)
+    rest = -np.expm1(-2.0), st.poisson(2.0).sf(1)
+    for log_probability, missing in zip((d.logp(0), d.logcdf(1)), rest, strict=True):
+        found = dt.evaluate([log_probability, dt.grad(log_probability, p)], {p: psi})
+        wanted = np.log1p(-psi * missing), -missing / (1.0 - psi * missing)
+        np.testing.assert_allclose(found, wanted, rtol=1e-13)
+    tiny = dist.zero_inflated(dist.Poisson(800.0), p).logp(0)
+    wanted = -800.0 if psi == 1.0 else np.log1p(-psi)
+    np.testing.assert_allclose(dt.evaluate(tiny, {p: psi}), wanted, rtol=1e-13)
+
+
+def test_variances_around_large_means():
+    parts = dist.Normal(1e9 + dt.data([0.0, 1.0], dims=W), 1.0)
+    assert dist.mixture(WEIGHTS, parts, over=W).variance().item() == pytest.approx(1.21)
+    assert dist.hurdle(dist.Normal(1e9, 1.0), psi=1.0).variance().item() == 1.0
+
+
+def test_hurdles_of_rare_counts():
+    d = dist.hurdle(dist.Poisson(1e-17), psi=0.25)
+    np.testing.assert_allclose(at(d, "logp", [1.0]), np.log(0.25), rtol=1e-13)
