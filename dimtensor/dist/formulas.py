@@ -259,11 +259,16 @@ def log1p_over(xi: Any, z: Any) -> Any:
 
 
 def expm1_over(xi: Any, y: Any) -> Any:
-    """(exp(xi y) - 1) / xi, which is y where xi is 0."""
-    tiny = abs(xi) < 1e-5
-    c = where(tiny, 1.0, xi)
-    near = y * (1.0 + xi * y * (0.5 + xi * y / 6.0))
-    return where(tiny, near, expm1(where(tiny, 0.0, c * y)) / c)
+    """(exp(xi y) - 1) / xi, which is y where xi is 0.
+
+    By a series where the product is small; where it is not a number, xi is 0 and y is infinite.
+    """
+    product = xi * y
+    tiny = abs(product) < 1e-5
+    near, small = tiny | equal(xi, 0.0), where(tiny, product, 0.0)
+    series = where(near, y, 0.0) * (1.0 + small * (0.5 + small / 6.0))
+    c = where(near, 1.0, xi)
+    return where(near, series, expm1(where(near, 0.0, c * y)) / c)
 
 
 def log_expm1_over(x: Any) -> Any:

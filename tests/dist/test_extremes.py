@@ -193,3 +193,19 @@ def test_probabilities_near_the_ends_of_log_uniform():
     step = np.log(2.0**-49 / np.log(8.0)), np.log(2.0**-50 / np.log(8.0))
     np.testing.assert_allclose(d.logcdf(x).eval()[0], step[0], rtol=1e-13)
     np.testing.assert_allclose(d.logsf(x).eval()[1], step[1], rtol=1e-13)
+
+
+def test_quantiles_of_0_and_1_without_a_shape():
+    """And with one that is nearly 0, whose ends are finite."""
+    xi, q = dt.scalar("xi"), dt.tensor("q", dims=dt.Dim("q", length=3))
+    extreme, pareto = dist.GeneralizedExtremeValue(0.0, 1.0, xi), dist.GeneralizedPareto(0, 1, xi)
+    at = np.array([0.0, 0.5, 1.0])
+    middle, log_2 = -np.log(np.log(2.0)), np.log(2.0)
+    found = dt.evaluate([extreme.icdf(q), pareto.icdf(q)], {q: at, xi: 0.0})
+    np.testing.assert_allclose(found[0], [-np.inf, middle, np.inf], rtol=1e-14)
+    np.testing.assert_allclose(found[1], [0.0, log_2, np.inf], rtol=1e-14, atol=1e-300)
+    for shape, ends in ((-(2.0**-17), (-np.inf, 2.0**17)), (2.0**-17, (-(2.0**17), np.inf))):
+        found = dt.evaluate([extreme.icdf(q), pareto.icdf(q)], {q: at, xi: shape})
+        for one, low, inside in zip(found, (ends[0], 0.0), (middle, log_2), strict=True):
+            wanted = [low, np.expm1(shape * inside) / shape, ends[1]]
+            np.testing.assert_allclose(one, wanted, rtol=1e-14, atol=1e-300)
