@@ -197,13 +197,21 @@ def _alive(statements: Body, live: set[str]) -> Body:
     """Statements without temporaries that none of the later ones uses."""
     found: list[Statement] = []
     for each in reversed(statements):
-        if isinstance(each, Assign) and each.target.name not in live:
+        if isinstance(each, Assign) and each.target.name not in live and not _writes(each.value):
             continue
         if isinstance(each, For):
             each = each.replace(body=_alive(each.body, live))
         live |= each.uses
         found.append(each)
     return tuple(reversed(found))
+
+
+def _writes(value: Expression) -> bool:
+    """Whether a function in it is given an array: LAPACK and generators write into theirs."""
+    return any(
+        isinstance(each, Call) and any(part.rank for part in each.operands)
+        for each in expressions_in(value)
+    )
 
 
 def _renamed(loop: For, outside: Names, fresh: Fresh) -> For:

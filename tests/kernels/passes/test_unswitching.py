@@ -3,13 +3,16 @@
 import re
 
 import numpy as np
+import pytensor.tensor as pt
 import pytest
 
 import dimtensor as dt
+from dimtensor.backends import compile_positional
 from dimtensor.kernels.ir.nodes import For, If
 from dimtensor.kernels.ir.parse import parsed
 from dimtensor.kernels.ir.python import Printer
 from dimtensor.kernels.passes.unswitching import unswitched
+from dimtensor.ops.loop import scan
 
 
 def rewritten(loop, after=""):
@@ -208,3 +211,30 @@ def test_two_conditions(rng):
             np.testing.assert_allclose(found[0], right, rtol=1e-14)
             np.testing.assert_allclose(found[1], right_too, rtol=1e-14)
             np.testing.assert_allclose(found[2], (right * right_too).sum(), rtol=1e-12)
+
+
+def test_what_writes_into_arrays_stays_in_both_forms():
+    _, branch = rewritten("done = f(y)\n" + TWO)
+    assert "done = f(y)" in text(branch.body)
+    assert text(branch.orelse).count("f(y)") == 1
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("holds", [True, False])
+def test_products_of_matrices_beside_a_selection(holds, rng):
+    flag, slope = pt.scalar("flag", dtype="bool"), pt.dscalar("slope")
+    matrix, state = pt.dmatrix("matrix"), pt.dvector("state")
+
+    def step(states, elements):
+        usual = pt.exp(pt.sin(slope * elements[0]))
+        return [matrix @ states[0] + pt.switch(flag, usual, slope)], []
+
+    x = pt.dvector("x")
+    (last,) = scan(step, [state], [x]).states
+    run = compile_positional("numba", [flag, slope, matrix, state, x], [last])
+    values = rng.normal(size=4), rng.normal(size=(3, 3)), rng.normal(size=3)
+    wanted = values[2]
+    for each in values[0]:
+        wanted = values[1] @ wanted + (np.exp(np.sin(0.7 * each)) if holds else 0.7)
+    found = run.call(np.asarray(holds), np.asarray(0.7), values[1], values[2], values[0])
+    np.testing.assert_allclose(found[0], wanted, rtol=1e-13)
