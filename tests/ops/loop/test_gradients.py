@@ -8,6 +8,7 @@ import pytensor.tensor as pt
 import pytest
 from pytensor.gradient import DisconnectedInputError, DisconnectedType, NullTypeGradError
 from pytensor.gradient import pushforward as push
+from pytensor.graph.fg import FunctionGraph
 
 from dimtensor.errors import GraphError
 from dimtensor.ops.loop import Scan, build_scan, fori_loop, scan, while_loop
@@ -205,6 +206,24 @@ def test_a_loop_that_stops(limit, reverse, truncate, rng):
             argnums=range(3),
         )(*values)
         assert_close(again, wanted)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_what_a_loop_that_stops_reads_is_outside_of_the_steps_back(reverse):
+    """Where the length of a sequence is checked, too."""
+    result = scan(
+        lambda st, e: ([], [pt.tanh(a) * e[0]], pt.lt(e[0], 3.0)), [], [x], 4,
+        stops=True, reverse=reverse,
+    )  # fmt: skip
+    total = pt.sin(result.traces[0]).sum()
+    (tangent,) = push([total], [a], [pt.constant(1.0)])
+    values = np.array([2.0, 1.0, 0.5, 3.5])
+    ran, slope = values[3:] if reverse else values, 1 - np.tanh(0.4) ** 2
+    wanted = (np.cos(np.tanh(0.4) * ran) * ran * slope).sum()
+    gradient = pytensor.grad(total, a)
+    assert_close(evaluate([a, x], [gradient, tangent], 0.4, values), [wanted, wanted])
+    for loop in loops_of(FunctionGraph([a, x], [gradient, tangent], clone=True)):
+        assert not any(isinstance(node.op, Scan) for node in loop.body.toposort())
 
 
 def truncated(steps, reverse, last):

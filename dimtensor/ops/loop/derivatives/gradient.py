@@ -473,6 +473,7 @@ class _BackwardSteps:
             next_states=[next_at, *outputs[:n_states]],
             traced=outputs[n_states:],
             go_on=pt.neq(next_at, last),
+            captured=[*step.captured, *sequences, self.n_steps, last],  # behind checks, too
         )
         init = [first, *init]
         options = LoopOptions(derivative=True)
