@@ -69,6 +69,25 @@ def captured_by(
     return used
 
 
+def outside_of_step(
+    inner: Sequence[Variable],
+    outputs: Sequence[Variable],
+    again: Callable[[], Sequence[Variable]],
+) -> list[Variable]:
+    """What depends on checks, but not on the inner variables, and was there before the step.
+
+    A step that runs once more makes its own checks anew, and reads the others again.
+    """
+    behind: set[Variable] = set()
+    depends = set(inner)
+    for node in io_toposort(list(inner), list(outputs)):
+        if any(v in depends for v in node.inputs):
+            depends.update(node.outputs)
+        elif isinstance(node.op, CheckAndRaise) or any(v in behind for v in node.inputs):
+            behind.update(node.outputs)
+    return [v for v in ancestors(again()) if v in behind] if behind else []
+
+
 def _is_index(variable: Variable) -> bool:
     """Whether a variable is an index or a shape, whose numbers are captured each on its own."""
     node = variable.owner

@@ -139,11 +139,9 @@ def scan(
     elements = [element(x, number) for number, x in enumerate(sequences)]
     sequences = [as_long_as(x, number, n_steps) for number, x in enumerate(sequences)]
     initial = [as_state(x) for x in init]
-    states, next_states, traced, go_on = settled(
-        lambda states: called(step, states, elements, stops), initial, elements
-    )
-    before = None if inverse is None else inverted(inverse, states, elements)
-    graph = StepGraph(states, elements, next_states, traced, go_on, before)
+    graph = settled(lambda states: called(step, states, elements, stops), initial, elements)
+    if inverse is not None:
+        graph = graph._replace(inverse=inverted(inverse, list(graph.states), elements))
     return build_scan(
         n_steps, graph, initial, sequences, LoopOptions(reverse, truncate, checkpoint)
     )
@@ -280,21 +278,17 @@ def while_loop(
             raise other_count(states, after)
         return after, [], cond(after)
 
-    states, next_states, _, go_on = settled(
-        lambda states: called(step, states, [], True), initial, []
-    )
-    assert go_on is not None
+    graph = settled(lambda states: called(step, states, [], True), initial, [])
+    states = list(graph.states)
     initial = [converted(x, v.type) for x, v in zip(initial, states, strict=True)]
     go = condition(cond(initial))
-    before = None
     if inverse is not None:
-        before = inverted(lambda s, e: inverse(s), states, [])
+        graph = graph._replace(inverse=inverted(lambda s, e: inverse(s), states, []))
     if max_steps is None:
         if truncate is not None:
             raise GraphError("the gradient of a loop is truncated where it has max_steps")
-        found = build_loop(StepGraph(states, [], next_states, [], go_on, before), initial, go)
+        found = build_loop(graph, initial, go)
         return WhileResult(found, None, None)
-    graph = StepGraph(states, [], next_states, [], go_on, before)
     result = build_scan(max_steps, graph, initial, [], LoopOptions(truncate=truncate), go)
     return WhileResult(result.states, result.n_done, pt.invert(condition(cond(result.states))))
 

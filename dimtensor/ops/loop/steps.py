@@ -18,7 +18,9 @@ from dimtensor.ops.loop.capture import (
     check_generators,
     common_type,
     converted,
+    outside_of_step,
 )
+from dimtensor.ops.loop.spec import StepGraph
 
 # a dtype widens at most from bool over integers and floats to complex
 _MOST_TRIALS = 16
@@ -80,8 +82,8 @@ def settled(
     call: Callable[[list[Variable]], tuple[list[Variable], list[Variable], Variable | None]],
     initial: list[Variable],
     elements: list[Variable],
-) -> tuple[list[Variable], list[Variable], list[Variable], Variable | None]:
-    """States of types that the step keeps, and what it makes of them."""
+) -> StepGraph:
+    """The step on states of types that it keeps."""
     types = [v.type for v in initial]
     for _ in range(_MOST_TRIALS):
         states = [
@@ -100,7 +102,8 @@ def settled(
         check_dtype(at, before, after)
     outputs = flat((next_states, traced, go_on))
     check_generators([*states, *elements], next_states, outputs, lambda: flat(call(states)))
-    return states, next_states, traced, go_on
+    outside = outside_of_step([*states, *elements], outputs, lambda: flat(call(states)))
+    return StepGraph(states, elements, next_states, traced, go_on, captured=outside)
 
 
 def flat(results: tuple[list[Variable], list[Variable], Variable | None]) -> list[Variable]:

@@ -9,6 +9,7 @@ import pytest
 from pytensor.gradient import DisconnectedInputError, DisconnectedType, NullTypeGradError
 from pytensor.gradient import pushforward as push
 from pytensor.graph.fg import FunctionGraph
+from pytensor.raise_op import Assert
 
 from dimtensor.errors import GraphError
 from dimtensor.ops.loop import Scan, build_scan, fori_loop, scan, while_loop
@@ -177,6 +178,15 @@ def test_a_counter_is_not_stored(rng):
         for element in op.body.outputs[op.n_states : op.n_states + op.n_traces]
     ]
     assert traced == ["float64"]
+
+
+def test_what_is_behind_a_check_outside_is_captured_whole():
+    positive = pt.exp(Assert("a is negative")(a, a >= 0))
+    looped = scan(lambda st, e: ([st[0] * positive], []), [1.0], n_steps=3).states[0]
+    stopped = while_loop(lambda st: st[0] < 9, lambda st: [st[0] * positive], [1.0], 3).states[0]
+    for result in (looped, stopped):
+        found = evaluate([a], [result, *pytensor.grad(result, [positive, a])], 0.4)
+        assert_close(found, [np.exp(1.2), 3 * np.exp(0.8), 3 * np.exp(1.2)])
 
 
 # -- loops that stop ---------------------------------------------------------------------------
