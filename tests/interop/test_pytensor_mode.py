@@ -241,6 +241,11 @@ def test_dtypes(rng, dtype):
     ]
     values = rng.integers(0, 2, size=5).astype(dtype)
     agree([x, s], outputs, (values, values[1]), rtol=1e-6)
+    batch = pt.tensor("batch", shape=(None, None, None), dtype=dtype)
+    f = pytensor.function([batch], pt.matmul(batch, batch), mode=dt.pytensor_mode())
+    for length in (0, 2):
+        cubes = rng.integers(0, 2, size=(length, 3, 3)).astype(dtype)
+        np.testing.assert_array_equal(f(cubes), np.matmul(cubes, cubes))
 
 
 @pytest.mark.parametrize("dtype", ["float64", "int64"])

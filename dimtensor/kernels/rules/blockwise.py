@@ -254,7 +254,7 @@ def _on_cores(e: Emitter, node: Apply) -> None:
     core = _core(e, node, n_inputs)
     if core is not None:
         _write_core(e, node, core, batch)
-    elif batch == 0:
+    elif batch == 0 or isinstance(inner.op, BatchedDot):  # has no core operation
         call_numba(e, node if inner is node else _unbatched(node))
     else:
         _write_foreign(e, node, n_inputs, batch)
