@@ -157,12 +157,16 @@ def skew_student_icdf(q: Any, p: Any) -> Any:
     return _skew_back(*beta_quantile(q, p.a, p.b), p)
 
 
+def _skew_student_mean(a: Any, b: Any) -> Any:
+    ratio = gammaln(a - 0.5) + gammaln(b - 0.5) - gammaln(a) - gammaln(b)
+    return 0.5 * (a - b) * sqrt(a + b) * exp(ratio)
+
+
 def skew_student_mean(p: Any) -> Any:
     """Infinite where one of the shapes is up to 1/2, whose tail is heavy; there is none of two."""
     finite = minimum(p.a, p.b) > 0.5
     a, b = where(finite, p.a, 1.0), where(finite, p.b, 1.0)
-    ratio = gammaln(a - 0.5) + gammaln(b - 0.5) - gammaln(a) - gammaln(b)
-    value = 0.5 * (a - b) * sqrt(a + b) * exp(ratio)
+    value = _skew_student_mean(a, b)
     value = where(p.b > 0.5, where(p.a > 0.5, value, -math.inf), math.inf)
     return where(maximum(p.a, p.b) > 0.5, value, math.nan)
 
@@ -173,8 +177,7 @@ def skew_student_variance(p: Any) -> Any:
     finite = least > 1.0
     a, b = where(finite, p.a, 2.0), where(finite, p.b, 2.0)
     second = 0.25 * (a + b) * (square(a - b) + a + b - 2.0) / ((a - 1.0) * (b - 1.0))
-    ratio = gammaln(a - 0.5) + gammaln(b - 0.5) - gammaln(a) - gammaln(b)
-    value = second - 0.25 * square(a - b) * (a + b) * exp(2.0 * ratio)
+    value = second - square(_skew_student_mean(a, b))
     return where(least > 0.5, where(finite, value, math.inf), math.nan)
 
 
