@@ -111,7 +111,7 @@ def optimised(text: str, cpu: str | None = None) -> tuple[Any, Any]:
             return module, machine
         machine = _target_machine(cpu)
         both = _vectorises_statements(text)
-        for loops, statements in ((True, both), (True, False), (False, False)):
+        for loops, statements in dict.fromkeys(((True, both), (True, False), (False, False))):
             module = _for(machine, text)
             _optimise(module, machine, loops, statements)
             try:
