@@ -29,16 +29,16 @@ def are_known() -> bool:
 
 
 def optimise_for(cpu: str, patch: pytest.MonkeyPatch) -> list[str]:
-    """From now on, optimise for a processor; the list is filled with what LLVM makes."""
-    optimised, made = machine.optimised, []
+    """From now on, optimise for a processor; the list gets its name with each module."""
+    optimised, made = machine.optimised, list[str]()
 
     def optimised_for_another(text: str, asked: str | None = None) -> tuple[Any, Any]:
         module, as_asked = optimised(text, asked or cpu)
         if asked is not None:
             return module, as_asked
-        made.append(str(module))
+        made.append(cpu)
         here = machine._target_machine()
-        return machine._for(here, made[-1]), here
+        return machine._for(here, str(module)), here
 
     patch.setattr(machine, "optimised", optimised_for_another)
     return made
