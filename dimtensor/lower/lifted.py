@@ -15,6 +15,7 @@ from dimtensor.graph import Node
 from dimtensor.lower.context import Lowering, lowers
 from dimtensor.lower.layout.preferences import COPY, Estimates, Found, last, prefers
 from dimtensor.ops.batching import over_batch
+from dimtensor.ops.graphs import freeze
 
 
 class LiftedGraph:
@@ -27,7 +28,7 @@ class LiftedGraph:
     checked_lengths = True
 
     def __init__(self, inputs: Sequence[Variable], outputs: Sequence[Variable]):
-        self.graph = FrozenFunctionGraph.from_io(list(inputs), list(outputs))
+        self.graph = freeze(inputs, outputs)
 
     def __call__(self, *variables: Variable) -> list[Variable]:
         # ops are batched by their nodes' methods, some of which frozen nodes lack

@@ -14,7 +14,7 @@ from pytensor.tensor.basic import Alloc
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 
 from dimtensor.ops.facts import facts_of
-from dimtensor.upstream.pytensor import frozen_graph
+from dimtensor.upstream.freezing import frozen_graph, signature
 
 # constants of fewer elements are told apart by their values
 _LARGEST = 64
@@ -214,7 +214,7 @@ def _key(variable: Variable) -> Hashable:
     data: Any = variable.data
     if getattr(data, "size", _LARGEST) >= _LARGEST or data.dtype.hasobject:
         return variable
-    return (variable.type, data.tobytes())
+    return signature(variable)
 
 
 def replaced(outputs: Sequence[Variable], replace: Mapping[Variable, Variable]) -> list[Variable]:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from pytensor.graph.basic import Apply, Variable
-from pytensor.graph.fg import FrozenFunctionGraph, FunctionGraph
+from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.op import Op
 from pytensor.graph.replace import _vectorize_node as vectorize_node
 from pytensor.tensor.subtensor import _sum_grad_over_bcasted_dims as sum_over_broadcast_dims
@@ -18,7 +18,6 @@ __all__ = [
     "batch_derivatives",
     "compiled_in",
     "core_node",
-    "frozen_graph",
     "parse_gufunc_signature",
     "props",
     "protected_inputs",
@@ -32,13 +31,6 @@ __all__ = [
 def core_node(op: Any, inputs: Sequence[Variable]) -> Apply:
     """The node of the core operation of a Blockwise, for one element of the batch."""
     return op._create_dummy_core_node(inputs)
-
-
-def frozen_graph(
-    inputs: Sequence[Variable], outputs: Sequence[Variable], nodes: Sequence[Apply]
-) -> FrozenFunctionGraph:
-    """A frozen graph of nodes in the given order, equal ones made one."""
-    return FrozenFunctionGraph._freeze(list(inputs), list(outputs), nodes, dedup_nodes=True)
 
 
 def batch_derivatives(op: Any, *arguments: Any) -> Any:

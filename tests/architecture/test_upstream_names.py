@@ -23,7 +23,6 @@ LIBRARIES = ("pytensor", "numba", "jax", "nutpie", "llvmlite", "numpy", "scipy",
 # module, name in it (with dots for attributes), and where it is used
 NAMES = [
     ("pytensor.graph.replace", "_vectorize_node", "upstream/pytensor"),
-    ("pytensor.graph.fg", "FrozenFunctionGraph._freeze", "upstream/pytensor"),
     ("pytensor.tensor.blockwise", "Blockwise._create_dummy_core_node", "upstream/pytensor"),
     ("pytensor.tensor.utils", "_parse_gufunc_signature", "upstream/pytensor"),
     ("pytensor.tensor.subtensor", "_sum_grad_over_bcasted_dims", "upstream/pytensor"),

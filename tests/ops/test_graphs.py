@@ -1,5 +1,8 @@
 """Nodes of some kinds, and what computes the same."""
 
+import pickle
+
+import numpy as np
 import pytensor.tensor as pt
 import pytest
 from pytensor.graph.basic import Apply
@@ -7,7 +10,16 @@ from pytensor.graph.fg import FunctionGraph
 from pytensor.tensor.elemwise import CAReduce
 from pytensor.tensor.subtensor import Subtensor
 
-from dimtensor.ops.graphs import cotangent_of, identities, nodes_of, note_cotangent, with_inputs
+from dimtensor.ops.graphs import (
+    cotangent_of,
+    freeze,
+    identities,
+    nodes_of,
+    note_cotangent,
+    with_inputs,
+)
+from dimtensor.ops.interpret import Interpreter
+from dimtensor.upstream.freezing import exact
 
 
 def test_what_computes_the_same_where_some_inputs_are_taken_for_others(monkeypatch):
@@ -67,3 +79,40 @@ def test_a_node_of_other_inputs_has_the_names_and_notes_of_the_node(shape):
     made.outputs[0].tag.own = 1
     assert not hasattr(node.outputs[0].tag, "own")
     assert node.inputs[0] is x
+
+
+CONSTANTS = {
+    "zero": np.array(0.0),
+    "negative zero": np.array(-0.0),
+    "zeros": np.zeros(100),
+    "one negative zero": np.copysign(0.0, np.where(np.arange(100) == 7, -1.0, 1.0)),
+    "transposed": np.arange(200.0).reshape(10, 20).T,
+    "not transposed": np.arange(200.0).reshape(20, 10),
+    "nan": np.array(np.nan),
+    "negative nan": np.array(-np.nan),
+    "single": np.array(0.0, "float32"),
+    "integer": np.array(0),
+    "false": np.array(False),
+}
+
+
+def test_constants_of_frozen_graphs_are_equal_only_bit_by_bit():
+    made = {name: exact(pt.constant(value, dtype=value.dtype)) for name, value in CONSTANTS.items()}
+    for name, constant in made.items():
+        again = exact(pt.constant(CONSTANTS[name].copy(), dtype=CONSTANTS[name].dtype))
+        assert again.signature() == constant.signature()
+        assert again.equals(constant)
+        assert hash(pickle.loads(pickle.dumps(constant)).signature()) == hash(again.signature())
+    assert len({constant.signature() for constant in made.values()}) == len(made)
+    assert made["zero"].equals(pt.constant(np.array(0.0)))
+    assert not made["zero"].equals(pt.constant(np.array(-0.0)))
+
+
+def test_a_frozen_graph_keeps_zeros_of_both_signs():
+    x = pt.dvector("x")
+    outputs = [pt.switch(x > 0, zero, other) for zero, other in ((0.0, -0.0), (-0.0, 0.0))]
+    graph = freeze([x], [*outputs, pt.constant(-0.0), pt.constant(0.0)])
+    plus, minus, *ends = graph.bind([x])
+    values = Interpreter([x], [plus, minus, *ends])(np.array([1.0, -1.0]))
+    signs = [np.signbit(value).tolist() for value in values]
+    assert signs == [[False, True], [True, False], True, False]

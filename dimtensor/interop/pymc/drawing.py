@@ -21,6 +21,7 @@ from dimtensor.dims import Dims, without
 from dimtensor.graph import Node
 from dimtensor.interop.pymc.expressions import Expressions
 from dimtensor.interop.pymc.stand_ins import as_type_of, lowered
+from dimtensor.ops.graphs import freeze
 from dimtensor.random.generator import generator
 from dimtensor.tensor.evaluate import function
 from dimtensor.tensor.inputs import scalar, tensor
@@ -78,7 +79,7 @@ def drawn(reader: Expressions, variable: Any) -> tuple[Drawn, list[Any], tuple[D
         tensors.append(tensor)
         cores.append(own)
     outputs = lowered(clone_replace([variable], replaced, rebuild_strict=False))
-    return Drawn(FrozenFunctionGraph.from_io(inputs, outputs)), tensors, tuple(cores)
+    return Drawn(freeze(inputs, outputs)), tensors, tuple(cores)
 
 
 def _is_number(node: Node) -> bool:

@@ -15,6 +15,7 @@ from pytensor.tensor.type import TensorType
 from dimtensor.ops.derivatives.driver import pull
 from dimtensor.ops.derivatives.flow import is_continuous, zeros
 from dimtensor.ops.graphs import replaced
+from dimtensor.upstream.freezing import exact
 
 
 def complex_parts_closed(variable: Variable) -> Variable:
@@ -46,7 +47,9 @@ def complex_parts_closed(variable: Variable) -> Variable:
     if not made or not all(isinstance(x.type, TensorType) for x in given):
         return variable
     stand_ins = [x.type() for x in given]
-    outputs = clone_replace(made, dict(zip(given, stand_ins, strict=True)))
+    # PyTensor freezes the operation's graph, for which zeros of both signs are equal
+    exactly = {x: exact(x) for x in ancestors(made, blockers=given) if isinstance(x, Constant)}
+    outputs = clone_replace(made, {**exactly, **dict(zip(given, stand_ins, strict=True))})
 
     def pullback(inputs: Sequence[Any], results: Any, cotangents: Sequence[Any]) -> list[Any]:
         again = clone_replace(outputs, dict(zip(stand_ins, inputs, strict=True)))

@@ -622,3 +622,34 @@ def test_levels_over_a_late_dim_are_machine_code(levels, monkeypatch):
         found = f(values, at)
         for one, expected in zip(found, (states[-1], by_x, by_v), strict=True):
             np.testing.assert_allclose(one.values, expected, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_zeros_of_both_signs_stay_apart_in_steps(backend):
+    time = time_of(3)
+    x = dt.tensor("x", dims=time)
+
+    def step(s, x):
+        large = x > 0.5
+        return s, (dt.where(large, 0.0, -0.0), dt.where(large, -0.0, 0.0), dt.copysign(s, -0.0))
+
+    _, traces = dt.scan(step, 1.0, x, over=time)
+    f = dt.function([x], list(traces), backend=backend)
+    large, small, minus = f(np.array([1.0, 0.0, 1.0]))
+    assert np.signbit(large.values).tolist() == [False, True, False]
+    assert np.signbit(small.values).tolist() == [True, False, True]
+    np.testing.assert_array_equal(minus.values, -1.0)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("first", [0.0, -0.0], ids=["plus", "minus"])
+def test_steps_that_differ_in_the_sign_of_a_zero_are_two(backend, first):
+    """Steps that are equal are one in a process, whoever wrote them."""
+    time = time_of(2)
+    x = dt.tensor("x", dims=time)
+    found = {}
+    for zero in (first, -first):
+        _, trace = dt.scan(lambda s, x, z=zero: (s, dt.copysign(x, z)), 1.0, x, over=time)
+        found[zero, np.signbit(zero)] = dt.function([x], trace, backend=backend), trace
+    for (_, minus), (f, _) in found.items():
+        assert np.signbit(f(np.array([1.0, -1.0])).values).tolist() == [minus, minus]

@@ -326,3 +326,10 @@ def test_other_mistakes():
         dt.apply(lambda v: v + stranger[0], y)
     with pytest.raises(ZeroDivisionError, match="division by zero"):
         dt.apply(lambda v: v * (1 / 0), y)
+
+
+def test_positional_functions_that_differ_in_the_sign_of_a_zero_are_two():
+    found = [dt.apply(lambda v, z=zero: pt.where(v > 0, v, z), x) for zero in (0.0, -0.0)]
+    plus, minus = dt.evaluate(found, {x: (x.dims, -np.ones((2, 4, 3)))})
+    assert not np.signbit(plus.values).any()
+    assert np.signbit(minus.values).all()

@@ -33,6 +33,7 @@ from dimtensor.ops.loop.node import Given, ScanGraph, Trace
 from dimtensor.ops.loop.op import Scan
 from dimtensor.ops.loop.shapes import is_of_one_length
 from dimtensor.traversal import reached
+from dimtensor.upstream.freezing import signature
 
 _VIEWS = (DimShuffle, Alloc, DisconnectedGrad)
 # what is computed of constants is compared up to so many variables
@@ -133,7 +134,7 @@ def _key(variable: Variable) -> Hashable:
 
 def _written(variable: Variable) -> Hashable:
     if isinstance(variable, Constant):
-        return variable.signature()
+        return signature(variable)
     return (variable.owner.op, *map(_written, variable.owner.inputs))
 
 
