@@ -171,6 +171,26 @@ def shared(outputs: Sequence[Variable]) -> list[Variable]:
     return [found.get(x, x) for x in outputs]
 
 
+def merge_equal(graph: FunctionGraph) -> None:
+    """Make nodes of a graph that compute the same one, in place.
+
+    PyTensor's merging compares constants by `==`, for which zeros of both signs are equal, and
+    leaves a feature behind that is told of every later change.
+
+    Examples
+    --------
+    >>> import pytensor.tensor as pt
+    >>> x = pt.dscalar("x")
+    >>> graph = FunctionGraph([x], [pt.exp(x), pt.exp(x), x + 0.0, x + -0.0], clone=False)
+    >>> merge_equal(graph)
+    >>> len(graph.apply_nodes)
+    3
+    """
+    found = shared(graph.outputs)
+    if any(new is not old for new, old in zip(found, graph.outputs, strict=True)):
+        set_outputs(graph, found, "merge_equal")
+
+
 def identities(
     outputs: Sequence[Variable], replace: Mapping[Variable, Variable] | None = None
 ) -> list[Hashable]:

@@ -18,8 +18,7 @@ _SMALL = 256
 def signature(constant: Constant) -> Hashable:
     """The type of a constant, and what tells its data from other data of the type: all bits.
 
-    PyTensor's signatures compare by `==`, for which zeros of both signs are equal, and take 0.1 ms
-    to add the data up.
+    PyTensor's signatures compare by `==`, for which zeros of both signs are equal.
 
     Examples
     --------

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -15,11 +18,39 @@ N = dt.Dim("n", length=len(points()[0]))
 x, y = dt.tensor("x", dims=N), dt.tensor("y", dims=N)
 
 
-def wrong(expressions: list[Expression], backend: str) -> list[str]:
-    """Where a function of all the expressions gives something else than NumPy."""
+def outside(expressions: list[Expression]) -> list[Any]:
+    """The expressions, in no loop."""
     tensors = [e.of(dt, x, y) for e in expressions]
-    found = dt.function([x, y], [t + dt.zeros(N) * 0 if not t.dims else t for t in tensors],
-                        backend=backend)(*points())  # fmt: skip
+    return [t + dt.zeros(N) * 0 if not t.dims else t for t in tensors]
+
+
+def in_steps(expressions: list[Expression]) -> list[Any]:
+    """The expressions as what a loop with a state traces."""
+
+    def step(state: Any, elements: Any) -> Any:
+        return state * 0.5 + 1.0, tuple(e.of(dt, *elements) for e in expressions)
+
+    return list(dt.scan(step, 0.0, (x, y), over=N)[1])
+
+
+def in_branches(expressions: list[Expression]) -> list[Any]:
+    """The expressions as what a branch gives that is taken."""
+    return list(
+        dt.if_else(
+            dt.isnan(x).any(),
+            lambda: tuple(outside(expressions)),
+            lambda: tuple(outside([Expression(f"-({e.text})") for e in expressions])),
+        )
+    )
+
+
+def wrong(
+    expressions: list[Expression],
+    backend: str,
+    place: Callable[[list[Expression]], list[Any]] = outside,
+) -> list[str]:
+    """Where a function of all the expressions gives something else than NumPy."""
+    found = dt.function([x, y], place(expressions), backend=backend)(*points())
     lines = []
     for e, result in zip(expressions, found, strict=True):
         with np.errstate(all="ignore"):
@@ -81,6 +112,26 @@ def test_templates_on_jax() -> None:
     # XLA divides by the product of two divisors
     exact = [e for e in SINGLE if e.text != "(x / y / (x * y))"]
     assert not wrong(exact, "jax")
+
+
+@pytest.mark.parametrize("place", [in_steps, in_branches])
+@pytest.mark.parametrize("backend", ["python", pytest.param("numba", marks=pytest.mark.compiled)])
+@pytest.mark.usefixtures("unfused")
+def test_random_expressions_in_loops_and_branches(place: Any, backend: str) -> None:
+    assert not wrong([expression(Seeded(seed), 4) for seed in range(60, 100)], backend, place)
+
+
+@pytest.mark.fuzz
+@pytest.mark.compiled
+@pytest.mark.usefixtures("unfused")
+@pytest.mark.parametrize("place", [in_steps, in_branches])
+@pytest.mark.parametrize("backend", ["python", "numba"])
+@pytest.mark.parametrize("start", range(1100, 1500, 100))
+def test_many_random_expressions_in_loops_and_branches(
+    start: int, backend: str, place: Any
+) -> None:
+    expressions = [expression(Seeded(seed), 5) for seed in range(start, start + 100)]
+    assert not wrong(expressions, backend, place)
 
 
 @pytest.mark.fuzz

@@ -14,6 +14,7 @@ from dimtensor.ops.graphs import (
     cotangent_of,
     freeze,
     identities,
+    merge_equal,
     nodes_of,
     note_cotangent,
     with_inputs,
@@ -116,3 +117,27 @@ def test_a_frozen_graph_keeps_zeros_of_both_signs():
     values = Interpreter([x], [plus, minus, *ends])(np.array([1.0, -1.0]))
     signs = [np.signbit(value).tolist() for value in values]
     assert signs == [[False, True], [True, False], True, False]
+
+
+def test_nodes_that_differ_in_the_sign_of_a_zero_are_not_merged():
+    x = pt.dvector("x")
+    outputs = [x + 0.0, x + -0.0, pt.exp(x), pt.exp(x), x * 2.0 + 1.0, 1.0 + 2.0 * x]
+    graph = FunctionGraph([x], outputs, clone=False)
+    merge_equal(graph)
+    plus, minus, one, same, line, turned = graph.outputs
+    assert plus is not minus
+    assert one is same
+    assert line is turned
+    values = np.array([-0.0, 1.0])
+    found = Interpreter([x], graph.outputs)(values)
+    expected = [
+        values + 0.0,
+        values,
+        np.exp(values),
+        np.exp(values),
+        values * 2 + 1,
+        values * 2 + 1,
+    ]
+    np.testing.assert_array_equal(found, expected)
+    assert np.signbit(found[0]).tolist() == [False, False]
+    assert np.signbit(found[1]).tolist() == [True, False]

@@ -11,7 +11,6 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
-from pytensor.graph.rewriting.basic import MergeOptimizer
 from pytensor.scalar.basic import Add, Mul, Neg, Sqr, Sub, Switch, TrueDiv
 from pytensor.tensor.basic import Alloc
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
@@ -20,7 +19,7 @@ from pytensor.tensor.subtensor import AdvancedIncSubtensor
 
 from dimtensor.graph.dtypes import is_float
 from dimtensor.kernels.plan.axis_lengths import Extents, kept_axes, selection_of
-from dimtensor.ops.graphs import nodes_of
+from dimtensor.ops.graphs import merge_equal, nodes_of
 from dimtensor.ops.loop.op import Scan
 from dimtensor.ops.nodes import elementwise
 
@@ -57,7 +56,7 @@ def factor_sums(graph: FunctionGraph) -> None:
             graph.replace(out, new, reason="factor_sums")
             changed = True
     if changed:
-        MergeOptimizer().rewrite(graph)
+        merge_equal(graph)
     for node in nodes_of(graph, Sum):
         _sum_at_once(graph, node)
     _add_before_summing(graph)

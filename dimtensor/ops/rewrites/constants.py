@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 from pytensor.graph.basic import Apply, Variable
 from pytensor.raise_op import CheckAndRaise
-from pytensor.scalar.basic import ScalarInnerGraphOp, ScalarType
+from pytensor.scalar.basic import Pow, ScalarInnerGraphOp, ScalarType
 from pytensor.scalar.math import GammaLn
 from pytensor.tensor.basic import Alloc
 from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.type import TensorType
 
+from dimtensor.graph.dtypes import is_float
 from dimtensor.ops.interpret import prepare
 from dimtensor.ops.special import LogNdtr
 
@@ -45,6 +46,8 @@ def folded(node: Apply) -> list[Variable] | None:
             return None
     if isinstance(op, Elemwise) and isinstance(op.scalar_op, ScalarInnerGraphOp):
         return None
+    if _is_root(node):
+        return None
     if isinstance(op, Elemwise) and node.outputs[0].dtype == "float64":
         found = _without_scipy(op.scalar_op, node.inputs[0].data)
         if found is not None:
@@ -57,6 +60,14 @@ def folded(node: Apply) -> list[Variable] | None:
     except (NotImplementedError, ValueError, IndexError, ArithmeticError, AssertionError):
         return None  # it fails when it runs, where it runs
     return [_constant(v, cell[0]) for v, cell in zip(node.outputs, storage, strict=True)]
+
+
+def _is_root(node: Apply) -> bool:
+    """Whether a power is a root, which a rule makes it: of -0.0 the root is -0.0, the power 0.0."""
+    if not isinstance(node.op, Elemwise) or not isinstance(node.op.scalar_op, Pow):
+        return False
+    x, exponent = node.inputs
+    return is_float(x.type.dtype) and bool(np.all(exponent.data == 0.5))
 
 
 def _without_scipy(op: Any, x: Any) -> np.ndarray | None:

@@ -7,12 +7,11 @@ from typing import Any
 
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
-from pytensor.graph.rewriting.basic import MergeOptimizer
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.basic import Alloc
 from pytensor.tensor.subtensor import Subtensor, get_idx_list
 
-from dimtensor.ops.graphs import freeze, identities, nodes_of, replace_variables
+from dimtensor.ops.graphs import freeze, identities, merge_equal, nodes_of, replace_variables
 from dimtensor.ops.loop.capture import is_lengths
 from dimtensor.ops.loop.conditional import Conditional
 from dimtensor.ops.loop.node import Given, ScanGraph, has_steps
@@ -80,12 +79,12 @@ def rewrite_loops(
         rewrite_body = rewrite_inner
     if settled is None:
         settled = {}
-    MergeOptimizer().rewrite(graph)
+    merge_equal(graph)
     while share_steps(graph):
         pass
     save_for_gradients(graph, KEEP_INNER in allow)
     for _ in range(_MOST_ROUNDS):
-        MergeOptimizer().rewrite(graph)
+        merge_equal(graph)
         changed = _use_final_states(graph)
         changed |= share_steps(graph)
         changed |= fuse(graph)
