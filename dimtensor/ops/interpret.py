@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,7 @@ class Interpreter:
 
 def _perform_of(node: Apply, guarded: bool) -> Callable[..., None]:
     """How to perform a node; in guarded graphs there may be nothing where something is read."""
+    from pytensor.compile.builders import OpFromGraph
     from pytensor.conditional.op import IfElse
     from pytensor.tensor.basic import Alloc
     from pytensor.tensor.blockwise import Blockwise
@@ -69,9 +71,13 @@ def _perform_of(node: Apply, guarded: bool) -> Callable[..., None]:
         return _perform_update
     if isinstance(node.op, IfElse):
         return _perform_branch
+    if isinstance(node.op, OpFromGraph):
+        inner = node.op.fgraph.unfreeze()
+        return partial(_perform_graph, Interpreter(inner.inputs, inner.outputs))
     if isinstance(node.op, Alloc):
         return _perform_repetition
     if isinstance(node.op, Blockwise):
+        prepare(node)
         return _perform_batch
     if isinstance(node.op, Elemwise) and len(node.inputs) + len(node.outputs) > 32:
         return _perform_wide
@@ -82,13 +88,16 @@ def _perform_of(node: Apply, guarded: bool) -> Callable[..., None]:
 
 
 def prepare(node: Apply) -> None:
-    """Say in which dtype an elementwise operation computes: NumPy's reciprocal of the int 2 is 0.
+    """Have an operation performed by Python, as PyTensor's linkers do before they perform it.
 
-    PyTensor's linkers do so, and `perform` by itself does for the first node of an operation only.
+    An elementwise operation is told in which dtype it computes (NumPy's reciprocal of the int 2 is
+    0); `perform` by itself does so for the first node of an operation only. One over a batch would
+    have C code compiled for each element of it.
     """
+    from pytensor.tensor.blockwise import Blockwise
     from pytensor.tensor.elemwise import Elemwise
 
-    if isinstance(node.op, Elemwise):
+    if isinstance(node.op, (Blockwise, Elemwise)):
         node.op.prepare_node(node, None, None, "py")
 
 
@@ -98,6 +107,14 @@ def _perform_branch(node: Any, inputs: list[Any], storage: list[list[Any]]) -> N
     start = 0 if condition else len(storage)
     for cell, value in zip(storage, values[start:], strict=False):
         cell[0] = value
+
+
+def _perform_graph(
+    inner: Interpreter, node: Any, inputs: list[Any], storage: list[list[Any]]
+) -> None:
+    """The graph inside of an operation, which PyTensor would compile."""
+    for cell, result in zip(storage, inner(*inputs), strict=True):
+        cell[0] = result
 
 
 def _perform_repetition(node: Any, inputs: list[Any], storage: list[list[Any]]) -> None:

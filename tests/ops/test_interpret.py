@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytensor.link.c.basic
 import pytensor.tensor as pt
 import pytest
+from pytensor.compile.builders import OpFromGraph
+from pytensor.compile.maker import FunctionMaker
 from pytensor.graph.fg import FunctionGraph
+from pytensor.graph.replace import vectorize_graph
 
 from dimtensor.ops.interpret import Interpreter
 from dimtensor.ops.rewrites import rewrite
@@ -67,3 +71,54 @@ def test_a_negative_zero_is_repeated_with_its_sign():
     x = pt.scalar("x")
     (found,) = Interpreter([x], [pt.alloc(x, 2, 3)])(np.array(-0.0))
     np.testing.assert_array_equal(np.signbit(found), np.ones((2, 3), dtype=bool), strict=True)
+
+
+CORE = pt.dvector("core")
+
+
+def in_a_graph_of_its_own(x):
+    y = x.type("y")
+    return OpFromGraph([y], [pt.exp(y), pt.sort(y, axis=-1)])(x)[1]
+
+
+BATCHED = {
+    "dot": lambda x: x @ x.mT,
+    "sort": lambda x: pt.sort(x, axis=-1),
+    "cumulative sum": lambda x: vectorize_graph(CORE.cumsum(), {CORE: x[0]}),
+    "diagonal": lambda x: vectorize_graph(pt.diag(CORE), {CORE: x[0]}),
+    "inverse": lambda x: pt.linalg.inv(x @ x.mT + pt.eye(3)),
+    "update": lambda x: vectorize_graph(CORE[:2].set(0.5), {CORE: x[0]}),
+    "graph": in_a_graph_of_its_own,
+}
+EXPECTED = {
+    "dot": lambda x: x @ x.transpose(0, 2, 1),
+    "sort": lambda x: np.sort(x, axis=-1),
+    "cumulative sum": lambda x: np.cumsum(x[0], axis=-1),
+    "diagonal": lambda x: np.array([np.diag(row) for row in x[0]]),
+    "inverse": lambda x: np.linalg.inv(x @ x.transpose(0, 2, 1) + np.eye(3)),
+    "update": lambda x: np.concatenate([np.full((3, 2), 0.5), x[0, :, 2:]], axis=1),
+    "graph": lambda x: np.sort(x, axis=-1),
+}
+
+
+@pytest.mark.parametrize("name", BATCHED)
+def test_nothing_is_compiled(name, monkeypatch, rng):
+    """PyTensor writes C code for what it performs over a batch, and compiles graphs in nodes."""
+    x = pt.dtensor3("x")
+    values = rng.normal(size=(2, 3, 4))
+    run = Interpreter([x], [BATCHED[name](x)])
+    for place, function in ((pytensor.link.c.basic, "get_module_cache"), (FunctionMaker, "create")):
+        monkeypatch.setattr(place, function, lambda *given, **named: pytest.fail("compiled"))
+    (found,) = run(values)
+    np.testing.assert_allclose(found, EXPECTED[name](values), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", sorted(set(BATCHED) - {"graph", "diagonal"}))
+def test_nothing_is_compiled_where_constants_are_folded(name, monkeypatch, rng):
+    values = rng.normal(size=(2, 3, 4))
+    graph = FunctionGraph([], [BATCHED[name](pt.constant(values))], clone=True)
+    monkeypatch.setattr(
+        pytensor.link.c.basic, "get_module_cache", lambda *given: pytest.fail("compiled")
+    )
+    rewrite(graph)
+    np.testing.assert_allclose(graph.outputs[0].data, EXPECTED[name](values), rtol=1e-12)

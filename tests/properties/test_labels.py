@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dimtensor as dt
-from dimtensor.dims import Coords, dim_labels
+from dimtensor.dims import Coords, depends_on_mask, dim_labels
 from tests.effort import a_third
 
 BIG = st.integers(-(2**65), 2**65)
@@ -122,7 +122,7 @@ def test_labels_stay_with_their_elements(data: st.DataObject, given: Any, late: 
 
 
 def is_masked(y: dt.DimTensor) -> bool:
-    return any(dim.length is None for dim in y.dims)
+    return any(depends_on_mask(dim) for dim in y.dims)
 
 
 @a_third
