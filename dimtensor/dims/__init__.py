@@ -22,15 +22,14 @@ from dimtensor.dims.coords import Coords
 from dimtensor.dims.derivation import DERIVED, DerivedDim, family
 from dimtensor.dims.derived import (
     ConcatDim,
-    ProductDim,
     RenamedDim,
     SelDim,
     depends_on_mask,
     has_run_time_length,
     mask_keys,
-    product_below,
 )
 from dimtensor.dims.dim import AnonymousDim, Dim, NamedDim, dim_labels
+from dimtensor.dims.product import ProductDim, product_below
 from dimtensor.dims.unlabelled import PadDim, SortedDim
 
 __all__ = [

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dimtensor.dims.coords import Coords
-from dimtensor.dims.dim import Dim
+from dimtensor.dims.dim import Dim, dim_labels
 from dimtensor.errors import LISTED, DimError, LabelError, build_message, listing, plain_repr
 
 
@@ -92,11 +92,21 @@ class Binding:
     def check_derived(self) -> None:
         """Compare what inputs say of a derived dim with what follows from its parents.
 
+        What labels of a derived dim say of its parents is recorded before.
+
         Raises
         ------
         DimError, LabelError
             If an input on a derived dim disagrees with the inputs on its parents.
         """
+        told = [(dim, *entry) for dim, entry in self._labels.items()]
+        while told:
+            dim, labels, source = told.pop()
+            for parent, own in dim.told_by(labels):
+                self.add_length(parent, len(own), source)
+                if dim_labels(parent) is None:
+                    self.add_labels(parent, own, source)
+                    told.append((parent.unrenamed, own, source))
         for dim, (length, source) in list(self._lengths.items()):
             if not dim.parents:
                 continue

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims.algebra import canonical_dims, in_order
+from dimtensor.dims.algebra import in_order
 from dimtensor.dims.coords import Coords, joined
 from dimtensor.dims.derivation import DerivedDim, family
 from dimtensor.dims.dim import Dim
-from dimtensor.dims.labels import index_of_tuples
 from dimtensor.dims.selection import (
     LateLabels,
     LateSlice,
@@ -29,8 +26,6 @@ from dimtensor.dims.selection import (
 from dimtensor.errors import DimError, build_message
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from dimtensor.dims.binding import Binding
 
 
@@ -273,103 +268,6 @@ class RenamedDim(DerivedDim):
         return f"RenamedDim({parent or repr(self.parent)}, {self.name!r})"
 
 
-class ProductDim(DerivedDim):
-    """All combinations of the positions of several dims, as one dim.
-
-    The factors have no order: ``ProductDim({a, b})`` and ``ProductDim({b, a})`` are the same dim.
-    Its elements are in canonical order, that is with the factors sorted by name and the last one
-    running fastest; its labels are tuples in that order.
-
-    Parameters
-    ----------
-    factors : iterable of Dim
-        At least one; of a single one the result is that dim.
-    name : str, optional
-        By default the names of the factors joined by underscores.
-
-    Raises
-    ------
-    DimError
-        If a factor is given twice or two factors have the same name.
-
-    Examples
-    --------
-    >>> product = ProductDim({Dim("b", coords=["u", "v"]), Dim("a", coords=[1, 2])})
-    >>> product.name, product.coords.tolist()
-    ('a_b', [(1, 'u'), (1, 'v'), (2, 'u'), (2, 'v')])
-    """
-
-    __slots__ = ("factors",)
-
-    recipe = "product"
-
-    factors: tuple[Dim, ...]
-
-    def __new__(cls, factors: Iterable[Dim], name: str | None = None) -> Any:
-        factors = canonical_dims(factors, "the factors of a ProductDim")
-        if not factors:
-            raise DimError("a ProductDim has at least one factor")
-        if len(factors) == 1:
-            return factors[0]
-        if name is None:
-            name = "_".join(factor.short for factor in factors)
-        dim = cls._intern((factors, name), name)
-        dim.factors = factors
-        return dim._settled()
-
-    @classmethod
-    def made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:
-        return cls(parents, name)
-
-    @property
-    def length(self) -> int | None:
-        if self._length is None:
-            return self.length_from([factor.length for factor in self.factors])
-        return self._length
-
-    @property
-    def parents(self) -> tuple[Dim, ...]:
-        return self.factors
-
-    def _length_from(self, lengths: Sequence[Any]) -> Any:
-        return math.prod(lengths)
-
-    def text(self, parents: Sequence[str]) -> str:
-        return f"ProductDim({{{', '.join(parents)}}})"
-
-    def labels_from(self, labels: Sequence[Coords | None]) -> Coords | None:
-        if any(factor is None for factor in labels):
-            return None
-        values = [factor.to_list() for factor in labels]  # type: ignore[union-attr]
-        combined = np.empty(int(np.prod([len(v) for v in values])), dtype=object)
-        combined[:] = list(itertools.product(*values))
-        return Coords(combined)
-
-    def to_index(self) -> pd.Index:
-        """Labels as a pandas MultiIndex with one level per factor, as tuples where one is None.
-
-        Returns
-        -------
-        MultiIndex or Index
-
-        Examples
-        --------
-        >>> a, b = Dim("a", coords=["u", "v"]), Dim("b", coords=[1, 2])
-        >>> ProductDim([a, b]).to_index().tolist()
-        [('u', 1), ('u', 2), ('v', 1), ('v', 2)]
-        """
-        import pandas as pd
-
-        own = [f.to_index() for f in self.factors]
-        return index_of_tuples(pd.MultiIndex.from_product(own), itertools.product(*own), self.name)
-
-    def __reduce__(self) -> tuple:
-        return (ProductDim, (self.factors, self.name))
-
-    def __repr__(self) -> str:
-        return f"ProductDim({{{', '.join(factor.short for factor in self.factors)}}})"
-
-
 def mask_keys(dim: Dim) -> Iterator[Any]:
     """The masks that a dim is made by: what stands for them in selections."""
     for one in family(dim) if dim.parents else ():
@@ -388,20 +286,6 @@ def has_run_time_length(dim: Dim) -> bool:
         isinstance(one, SelDim) and isinstance(one.selection, (Mask, LateSlice))
         for one in family(dim)
     )
-
-
-def product_below(dim: Dim) -> ProductDim | None:
-    """The ProductDim whose labels a dim has, directly or through selections and renames.
-
-    None where there is none, or where one of its factors is a product itself.
-    """
-    while not isinstance(dim, ProductDim):
-        parent = getattr(dim, "parent", None)
-        if parent is None:
-            return None
-        dim = parent
-    nested = any(isinstance(factor, ProductDim) for factor in dim.factors)
-    return None if nested else dim
 
 
 class ConcatDim(DerivedDim):

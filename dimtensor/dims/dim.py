@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import uuid
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -202,6 +202,26 @@ class Dim(DatesOfDim):
         """
         labels = self._labels()
         return binding.labels(self) if labels is None else labels
+
+    def told_by(self, labels: Coords) -> Iterable[tuple[Dim, Coords]]:
+        """What labels along it, which came with a call, say of the labels of its parents.
+
+        Parameters
+        ----------
+        labels : Coords
+
+        Returns
+        -------
+        iterable of pairs of a parent and its labels
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> product = dt.ProductDim([dt.Dim("a"), dt.Dim("b", length=1)])
+        >>> [(parent.name, own.to_list()) for parent, own in product.told_by(Coords([(3, "u")]))]
+        [('a', [3]), ('b', ['u'])]
+        """
+        return ()
 
     @property
     def sort_key(self) -> tuple:

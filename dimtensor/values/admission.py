@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dimtensor.caches import bounded
-from dimtensor.dims import Binding, Coords, Dim, Dims, dim_labels, product_below
+from dimtensor.dims import Binding, Coords, Dim, Dims, ProductDim, dim_labels, product_below
 from dimtensor.dims.labels import is_na
 from dimtensor.errors import (
     DtypeError,
@@ -121,12 +121,11 @@ def in_axis_order(labelled: Labelled, dims: Dims, binding: Binding, source: str)
         if labels is not None:
             labels = _in_order_of_factors(labels, labelled.levels.get(names[dim]), dim, source)
             own_labels = dim_labels(dim)
+            wanted = _arranged(dim, labels) if own_labels is None else own_labels
+            if not wanted.same_labels(labels):
+                array = array.take(_alignment(wanted, labels, dim, source), axis=axis)
             if own_labels is None:
-                binding.add_length(dim, array.shape[axis], source)
-                binding.add_labels(dim, labels, source)
-                continue
-            if not own_labels.same_labels(labels):
-                array = array.take(_alignment(own_labels, labels, dim, source), axis=axis)
+                binding.add_labels(dim, wanted, source)
         binding.add_length(dim, array.shape[axis], source)
     return array
 
@@ -162,6 +161,18 @@ def _in_order_of_factors(labels: Coords, levels: tuple | None, dim: Dim, source:
 
 
 @bounded(16)  # the labels of one value come back at every call
+def _arranged(dim: Dim, labels: Coords) -> Coords:
+    """Labels that came with a value in the order in which the dim has them.
+
+    Those of a product are all combinations of the labels of its factors.
+    """
+    product = dim.unrenamed
+    parts = product.factor_labels(labels) if isinstance(product, ProductDim) else None
+    whole = None if parts is None else product.labels_from(parts)  # type: ignore[attr-defined]
+    return labels if whole is None else whole
+
+
+@bounded(16)
 def _alignment(own: Coords, labels: Coords, dim: Dim, source: str) -> np.ndarray:
     """Positions that put labels into the order of the dim."""
     at = own.find(labels)

@@ -143,8 +143,9 @@ class TensorPort:
         own_names, names = axis_names(self.dims), labelled.names
         order = tuple(names.index(own_names[dim]) for dim in self.dims)
         positions = None
-        for dim in self.dims:
+        for dim, told in zip(self.dims, said or [None] * len(self.dims), strict=True):
             own, theirs = dim_labels(dim), labelled.labels.get(own_names[dim])
+            own = told if own is None else own
             if own is not None and theirs is not None and not own.same_labels(theirs):
                 if value.size > _FEW:
                     return

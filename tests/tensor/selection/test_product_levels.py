@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 
@@ -75,3 +76,48 @@ def test_dims_by_name() -> None:
     assert X.dims == (A, B, C)
     with pytest.raises(dt.DimError, match="dims: there is no dim 'd'"):
         flat.dims["d"]
+
+
+@pytest.mark.parametrize(
+    "a", [dt.Dim("a", length=2), dt.Dim("a"), A], ids=["length", "late", "labels"]
+)
+@pytest.mark.parametrize(
+    "b", [dt.Dim("b", length=3), dt.Dim("b"), B], ids=["length", "late", "labels"]
+)
+@pytest.mark.parametrize("kind", ["series", "array", "tuples"])
+def test_tuples_in_any_order_are_put_into_that_of_the_product(
+    a: dt.Dim, b: dt.Dim, kind: str
+) -> None:
+    """Labels of some of the factors come with the values; they were taken for those of the dim."""
+    table = ARRAY.isel(c=1)
+    stacked = table.stack(a_b=["b", "a"]).isel(a_b=[1, 0, 3, 2, 5, 4])
+    value = {
+        "series": stacked.to_series().rename_axis(["b", "a"]),
+        "array": stacked,
+        "tuples": xr.DataArray(
+            stacked.values,
+            dims="a_b",
+            coords={"a_b": pd.Index([(p, q) for q, p in stacked.a_b.values], tupleize_cols=False)},
+        ),
+    }[kind]
+    z, size = dt.tensor("z", dims=dt.ProductDim([a, b])), dt.tensor("size", dims=[a, b])
+    f = dt.function([z, size], [2 * z, z.unravel() + 0 * size], backend="python")
+    lengths = (("a", "b"), np.zeros((2, 3)))
+    for _ in range(2):  # a value like the first is read in another way
+        flat, grid = f(value, lengths)
+        found = flat.to_series().to_dict()
+        assert found == {(p, q): 2 * table.sel(a=p, b=q).item() for p in "pq" for q in (10, 20, 30)}
+        xr.testing.assert_equal(grid.sortby(["a", "b"]).transpose("a", "b"), table.drop_vars("c"))
+
+
+def test_tuples_that_are_no_product() -> None:
+    z = dt.tensor("z", dims=dt.ProductDim([dt.Dim("a"), B]))
+    rows = ARRAY.isel(c=1).stack(a_b=["a", "b"]).to_series()
+    with pytest.raises(dt.LabelError, match=r"labels of dim 'a_b'\n +missing: \('q', 30\)"):
+        z.sum().eval({z: rows.iloc[:5]})
+    with pytest.raises(dt.LabelError, match=r"more than once: \('p', 10\)"):
+        z.sum().eval({z: rows.iloc[[0, 0, 1, 2, 3, 4, 5]]})
+    other = dt.tensor("other", dims=dt.Dim("a"))
+    said = xr.DataArray([1.0, 2.0], dims="a", coords={"a": ["q", "p"]})
+    with pytest.raises(dt.LabelError, match="inputs disagree about the labels of dim 'a'"):
+        (z.sum() + other.sum()).eval({z: rows, other: said})
