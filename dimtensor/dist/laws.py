@@ -51,6 +51,10 @@ class Law:
         """The law with all dims in it exchanged."""
         return Law(_exchanged(self.parts, f), tuple(map(f, self.hidden)), self.text)
 
+    def without_dims(self, dims: Dims) -> Law:
+        """The law of distributions that have these dims only where parameters have them."""
+        return Law(_released(self.parts, dims), self.hidden, self.text)
+
     def of(self, inputs: Sequence[Node]) -> Distribution:
         """The distribution with some parameters."""
         return _filled(self.parts, inputs)
@@ -148,6 +152,14 @@ def _exchanged(parts: Any, f: Callable[[Dim], Dim]) -> Any:
     if type(parts) not in (tuple, list, Fields, Pairs):
         return parts
     return type(parts)(_exchanged(x, f) for x in parts)
+
+
+def _released(parts: Any, dims: Dims) -> Any:
+    if type(parts) not in (tuple, list, Fields, Pairs):
+        return parts
+    if type(parts) is tuple and len(parts) == 2 and type(parts[0]) is str and parts[0] == "_dims":
+        return ("_dims", without(parts[1], dims))
+    return type(parts)(_released(x, dims) for x in parts)
 
 
 def _has_functions(parts: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.type import RandomGeneratorType
 
-from dimtensor.dims import Dims, without
+from dimtensor.dims import Dim, Dims
 from dimtensor.graph import Node
 from dimtensor.interop.pymc.expressions import Expressions
 from dimtensor.interop.pymc.stand_ins import as_type_of, lowered
@@ -92,73 +93,74 @@ def with_numbers(nodes: Sequence[Node], given: Sequence[Node]) -> list[Node]:
     return [node if _is_number(node) else one for node, one in pairs]
 
 
-def kept(ndim: int, batch: Dims, own: Dims) -> tuple[Any, ...]:
-    """An index that leaves out the axes of batch dims that a tensor has not."""
-    lead = ndim - len(without(own, batch))
-    dims = batch[len(batch) - lead :] if lead else ()
-    return tuple(slice(None) if dim in own else 0 for dim in dims)
-
-
 class Draw:
-    """Draws of a distribution, for PyMC's generators: arrays in, an array out."""
+    """Draws of a distribution, for PyMC's generators: arrays in, an array out.
 
-    def __init__(
-        self,
-        law: Any,
-        nodes: Sequence[Node],
-        axes: list[Dims],
-        dims: Dims,
-        batch: Dims,
-    ):
-        self.law, self.dims, self.batch, self.axes = law, dims, batch, axes
-        self.nodes = nodes
-        self.inputs = [
-            tensor(
-                f"parameter_{at}",
-                dims=own,
-                dtype=None if n.categories is not None else n.dtype,
-                categories=n.categories,
-            )
-            for at, (own, n) in enumerate(zip(axes, nodes, strict=True))
-        ]
-        self._function: Callable[..., Any] | None = None
+    Parameters
+    ----------
+    law : Law
+    nodes : sequence of Node
+        The parameters with which the distribution was written.
+    cores : sequence of tuple of Dim
+        The dims of the last axes of each parameter. Those before are positions of a draw.
+    events : tuple of Dim
+        The dims of the last axes of a draw.
+    """
+
+    def __init__(self, law: Any, nodes: Sequence[Node], cores: Sequence[Dims], events: Dims):
+        self.law, self.nodes, self.cores, self.events = law, nodes, cores, events
+        self._functions: dict[tuple[bool, ...], Callable[..., Any]] = {}
 
     def __deepcopy__(self, memo: Any) -> Draw:
         return self
 
     def __call__(self, *parameters: Any, rng: np.random.Generator, size: Any = None) -> np.ndarray:
-        arrays = [np.asarray(p) for p in parameters[: len(self.axes)]]
-        whole = tuple(size) if size is not None else None
-        more = len(whole) - len(self.batch) if whole is not None else 0
-        if more <= 0:
-            return self._one(arrays, rng)
-        found = []
-        for at in np.ndindex(*whole[:more]):  # type: ignore[index]
-            found.append(self._one([self._part(p, n, at) for n, p in enumerate(arrays)], rng))
-        drawn = np.stack(found)
-        return drawn.reshape(*whole[:more], *drawn.shape[1:])  # type: ignore[index]
-
-    def _part(self, array: np.ndarray, number: int, at: tuple[int, ...]) -> np.ndarray:
-        """The parameter of one of many draws."""
-        expected = len(self.batch) + len(without(self.axes[number], self.batch))
-        while array.ndim > expected:
-            place = at[len(at) - (array.ndim - expected)]
-            array = array[place if array.shape[0] > 1 else 0]
-        return array
-
-    def _one(self, arrays: list[np.ndarray], rng: np.random.Generator) -> np.ndarray:
-        if self._function is None:
-            seed = scalar("seed", dtype="int64")
-            d = self.law.of(with_numbers(self.nodes, [x.node for x in self.inputs]))
-            value, _ = d.draw(generator(seed), self.dims)
-            value = value.codes if value.node.categories is not None else value
-            inputs = [x for x, n in zip(self.inputs, self.nodes, strict=True) if not _is_number(n)]
-            self._function = function([*inputs, seed], value, backend="python")
+        arrays = [np.asarray(p) for p in parameters[: len(self.cores)]]
+        splits = [x.ndim - len(core) for x, core in zip(arrays, self.cores, strict=True)]
+        leads = [x.shape[:at] for x, at in zip(arrays, splits, strict=True)]
+        whole = np.broadcast_shapes(*leads, () if size is None else tuple(size))
+        varies = tuple(math.prod(lead) != 1 for lead in leads)
+        if varies not in self._functions:
+            self._functions[varies] = self._made(varies)
         given = []
-        for array, own, node in zip(arrays, self.axes, self.nodes, strict=True):
+        for x, at, core, each, node in zip(
+            arrays, splits, self.cores, varies, self.nodes, strict=True
+        ):
             if _is_number(node):
                 continue
-            array = array[kept(array.ndim, self.batch, own)]
-            given.append(([str(dim.name or dim.short) for dim in own], array) if own else array)
-        found = self._function(*given, int(rng.integers(2**62)))
-        return np.asarray(found.transpose(*[str(dim.name or dim.short) for dim in self.dims]))
+            axes = x.shape[at:]
+            names = [_called(dim) for dim in core]
+            if each:
+                x = np.broadcast_to(x, whole + axes).reshape(-1, *axes)
+                names = ["element", *names]
+            else:
+                x = x.reshape(axes)
+            given.append((names, x) if names else x)
+        seed = int(rng.integers(2**62))
+        found = self._functions[varies](math.prod(whole), *given, seed)
+        found = found.transpose("element", *map(_called, self.events))
+        return np.asarray(found).reshape(whole + found.shape[1:])
+
+    def _made(self, varies: tuple[bool, ...]) -> Callable[..., Any]:
+        """The function of the number of draws, of parameters that vary among them, and a seed."""
+        element, seed = Dim("element"), scalar("seed", dtype="int64")
+        inputs = [
+            tensor(
+                f"parameter_{at}",
+                dims=[element, *core] if each else core,
+                dtype=None if node.categories is not None else node.dtype,
+                categories=node.categories,
+            )
+            for at, (core, node, each) in enumerate(
+                zip(self.cores, self.nodes, varies, strict=True)
+            )
+        ]
+        d = self.law.of(with_numbers(self.nodes, [x.node for x in inputs]))
+        value, _ = d.draw(generator(seed), [element, *self.events])
+        value = value.codes if value.node.categories is not None else value
+        used = [x for x, node in zip(inputs, self.nodes, strict=True) if not _is_number(node)]
+        return function([element, *used, seed], value, backend="python")
+
+
+def _called(dim: Dim) -> str:
+    return str(dim.name or dim.short)

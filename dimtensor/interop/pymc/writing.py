@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,14 +10,13 @@ import numpy as np
 from dimtensor.dims import Dim, Dims, without
 from dimtensor.dist.distribution import Distribution, TableDistribution
 from dimtensor.dist.joint.outcomes import Categorical
-from dimtensor.dist.laws import law_of
 from dimtensor.dist.modifiers.weights import weighted
 from dimtensor.dist.parameters import float_dtype
 from dimtensor.dist.supports import Real
 from dimtensor.errors import GraphError, InputError, build_message, listing
 from dimtensor.graph import Node
 from dimtensor.interop.extras import require
-from dimtensor.interop.pymc.drawing import Draw, kept, with_numbers
+from dimtensor.interop.pymc.custom import Custom, aligned, inside
 from dimtensor.interop.pymc.lifted import PotentialTerm
 from dimtensor.interop.pymc.summed import Potentials
 from dimtensor.interop.pymc.transforms import support_transform
@@ -27,10 +25,8 @@ from dimtensor.model.density import raw_name, standard_of
 from dimtensor.model.missing import filled, missing_name
 from dimtensor.model.model import Model
 from dimtensor.model.variables import put
-from dimtensor.tensor.elementwise import equal, where
 from dimtensor.tensor.functions import softmax
 from dimtensor.tensor.inputs import data as make_data
-from dimtensor.tensor.inputs import tensor
 from dimtensor.tensor.positional.border import from_shaped
 
 if TYPE_CHECKING:
@@ -215,7 +211,7 @@ class _Writing:
             # what is missing is asked to be inferred
             warnings.filterwarnings("ignore", "Data in .* contains missing values")
             variable = self._variable(name, d, dims, options)
-        variable = _inside(variable, None if "observed" in options else node.categories)
+        variable = inside(variable, None if "observed" in options else node.categories)
         whole = from_shaped(variable, dims, categories=node.categories)
         if self.summed is not None and name not in self.ours.observed:
             self.summed.write(name, whole.node)
@@ -313,7 +309,7 @@ class _Writing:
             values = d._values(float_dtype(d._nodes))
             theirs = _THEIR_NAMES.get(d.name, {})
             given = {
-                theirs.get(key, key): _aligned(getattr(values, key), dims) for key in _names_of(d)
+                theirs.get(key, key): aligned(getattr(values, key), dims) for key in _names_of(d)
             }
             whole = {"n", "N", "k", "lower", "upper"} & set(given) if d.discrete else ()
             given |= {key: given[key].astype("int64") for key in whole if d.name in _COUNTED}
@@ -322,75 +318,32 @@ class _Writing:
         if isinstance(d, Categorical) and ("p" in known or "observed" not in options):
             # PyMC draws it from its conditional probabilities
             p = known["p"] if "p" in known else softmax(known["logits"], d.over)
-            return pm.Categorical(name, p=_aligned(p, dims, (d.over,)), **options)
+            return pm.Categorical(name, p=aligned(p, dims, (d.over,)), **options)
         return self._custom(name, d, dims, options)
 
     def _custom(self, name: str, d: Distribution, dims: Dims, options: dict[str, Any]) -> Any:
         """A variable whose density and draws are ours."""
         import pymc as pm
 
-        law, nodes = law_of(d)
-        events = len(dims) - len(without(dims, d.event_dims))
-        batch = dims[: len(dims) - events]
-        axes = [(*[x for x in batch if x in n.dims], *without(n.dims, batch)) for n in nodes]
-        letters: dict[Dim, str] = {}
-        for dim in (*dims[len(batch) :], *(x for own in axes for x in without(own, batch))):
-            letters.setdefault(dim, f"d{len(letters)}")
-        cores = [[letters[x] for x in without(own, batch)] for own in axes]
-        out = [letters[x] for x in dims[len(batch) :]]
-        if out:  # a parameter that only tells the lengths of what belongs together
-            cores.append(out)
-        signature = f"{','.join(f'({",".join(c)})' for c in cores)}->({','.join(out)})"
-        kinds = [n.categories for n in nodes]
-
-        def distribution(parameters: Any) -> Distribution:
-            each = zip(parameters, axes, kinds, strict=False)
-            tensors = [_read(p, batch, own, kind) for p, own, kind in each]
-            return law.of(with_numbers(nodes, [t.node for t in tensors]))
-
-        def logp(value: Any, *parameters: Any) -> Any:
-            x = from_shaped(_inside(value, d.categories), dims, categories=d.categories)
-            term = distribution(parameters).logp(x).expand(batch)
-            if d.categories is not None:  # PyMC's steps go elsewhere, too
-                stayed = equal(x.codes, from_shaped(value, dims))
-                term = where(stayed.all(without(dims, batch)), term, -np.inf)
-            return term.to_shaped(list(batch))
-
-        draw = Draw(law, nodes, axes, dims, batch)
-        if "observed" not in options and not d.discrete and not isinstance(d.support, Real):
-            options["default_transform"] = support_transform(name, dims, distribution)
-            options["support_point"] = self._start(name, dims, distribution)
-        each = zip(nodes, axes, strict=True)
-        parameters = [_aligned(tensor_of(n), batch, without(own, batch)) for n, own in each]
-        if out:
-            parameters.append(np.zeros([self.lengths[x] for x in dims[len(batch) :]]))
+        partial = isinstance(options.get("observed"), np.ma.MaskedArray)
+        custom = Custom(d, dims, partial)
+        unknown = "observed" not in options or (partial and not custom.events)
+        if unknown and not d.discrete and not isinstance(d.support, Real):
+            options["default_transform"] = support_transform(custom)
+            options["support_point"] = custom.start(lambda x: self.lengths.get(x, x.length))
+        parameters = custom.parameters()
+        if custom.events:
+            parameters.append(np.zeros([self.lengths[x] for x in custom.events]))
         return pm.CustomDist(
             name,
             *parameters,
-            logp=logp,
-            random=draw,
-            signature=signature,
+            logp=custom.logp,
+            random=custom.draw(),
+            signature=custom.signature(),
             dtype=d.dtype,
             class_name=d.name.replace(" ", "_"),
             **options,
         )
-
-    def _start(
-        self, name: str, dims: Dims, distribution: Callable[[Any], Distribution]
-    ) -> Callable[..., Any]:
-        """Where PyMC's samplers begin: what zeros are mapped to."""
-        x = tensor(name, dims=dims)
-
-        def start(variable: Any, size: Any, *parameters: Any) -> Any:
-            import pytensor.tensor as pt
-
-            support = distribution(parameters).support.resolve(x)
-            free = support.free_dims(dims)
-            zeros = pt.zeros([self.lengths.get(dim, dim.length) for dim in free])
-            found, _ = support.constrain(from_shaped(zeros, free))
-            return found.expand(dims).to_shaped(list(dims))
-
-        return start
 
 
 def _ordered(node: Node, d: Distribution) -> Dims:
@@ -398,31 +351,7 @@ def _ordered(node: Node, d: Distribution) -> Dims:
     return (*without(node.dims, d.event_dims), *[x for x in node.dims if x in d.event_dims])
 
 
-def _inside(positions: Any, categories: Dim | None) -> Any:
-    """Positions of labels; PyMC's steps try some that there are not, whose density is 0."""
-    if categories is None or categories.length is None:
-        return positions
-    return positions.clip(0, categories.length - 1)
-
-
 def _names_of(d: TableDistribution) -> tuple[str, ...]:
     from dimtensor.dist.catalogue import TABLE
 
     return TABLE[d.name].names
-
-
-def _aligned(x: Any, batch: Dims, core: Dims = ()) -> Any:
-    """A positional variable with an axis of length 1 for each batch dim that a tensor has not."""
-    own = [dim for dim in batch if dim in x.dims]
-    if x.node.categories is not None:
-        x = x.codes
-    variable = x.to_shaped([*own, *core])
-    if not own:
-        return variable
-    lead = [own.index(dim) if dim in own else "x" for dim in batch]
-    return variable.dimshuffle(*lead, *range(len(own), len(own) + len(core)))
-
-
-def _read(parameter: Any, batch: Dims, own: Dims, categories: Dim | None) -> DimTensor:
-    """What `_aligned` made as a tensor again."""
-    return from_shaped(parameter[kept(parameter.ndim, batch, own)], own, categories=categories)

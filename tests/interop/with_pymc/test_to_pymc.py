@@ -213,3 +213,70 @@ def test_what_cannot_be_written_is_told():
         dt.to_pymc(dt.Model(late))
     with pytest.raises(dt.InputError, match=r"a dt\.Model is expected, not dict"):
         dt.to_pymc({})
+
+
+def _of_ours(bounds):
+    """Distributions that PyMC has not, with parameters that vary and do not."""
+    base = dt.rv("base", dist.Normal(0, 1), dims=COUNTY)
+    share = dt.rv("share", dist.Beta(2.0, 2.0), dims=K)
+    parts = [dist.Normal(base, 1.0), dist.Cauchy(share, 1.0)]
+    return {
+        "table": dist.Chi(1.0 + dt.exp(base)),
+        "number": dist.Chi(2.5),
+        "bounds": dist.truncated(dist.Normal(base, 1.0), 0.0, 9.0),
+        "mixture": dist.mixture(dt.data([0.3, 0.7], dims=bounds), parts, over=bounds),
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "dims"),
+    [
+        pytest.param("table", (COUNTY,), id="table, vector"),
+        pytest.param("number", (COUNTY, K), id="number, matrix"),
+        pytest.param("table", (COUNTY, K), id="table, matrix", marks=pytest.mark.slow),
+        pytest.param("bounds", (COUNTY,), id="bounds, vector", marks=pytest.mark.slow),
+        pytest.param("bounds", (COUNTY, K), id="bounds, matrix", marks=pytest.mark.slow),
+        pytest.param("mixture", (COUNTY, K), id="mixture, matrix", marks=pytest.mark.slow),
+    ],
+)
+def test_missing_values_of_distributions_of_ours_are_inferred(kind, dims):
+    """PyMC makes variables of their own of what is there and what is not, with one axis."""
+    part = dt.Dim("part", length=2)
+    y = dt.rv("y", _of_ours(part)[kind], dims=dims)
+    values = np.linspace(0.3, 1.5, int(np.prod([d.length for d in y.dims])))
+    values[1] = np.nan
+    seen = dt.data(values.reshape([d.length for d in y.dims]), dims=list(y.dims)).eval()
+    ours = dt.Model(y, backend="python").observe({y: seen}, missing="infer")
+    theirs = dt.to_pymc(ours)
+    expected = expected_of(theirs, with_gradient=True)
+    values = {**expected.values, "y_missing": expected.values["y_unobserved"]}
+    del values["y_unobserved"]
+    density = ours.log_density()
+    value, gradient = density.logp_and_grad(density.unconstrain(values))
+    np.testing.assert_allclose(value, expected.logp_of_unconstrained, rtol=1e-10)
+    np.testing.assert_allclose(np.sort(gradient), np.sort(expected.gradient), rtol=1e-8)
+    absent, whole = pm.draw(
+        [theirs["y_unobserved"], theirs["y"]], random_seed=1, mode="FAST_COMPILE"
+    )
+    assert absent.shape == (1,)
+    assert whole.shape == seen.shape
+    assert whole.ravel()[1] == absent[0]
+    assert np.unique(whole).size == whole.size
+
+
+def test_draws_of_distributions_of_ours_are_independent_and_of_their_parameters():
+    means = dt.data([-100.0, 0.0, 100.0], dims=COUNTY)
+    low = dist.truncated(dist.Normal(means, 1.0), means, np.inf)
+    p = dt.rv("p", dist.ordered(dist.Normal(0.0, 2.0), over=K), dims=COUNTY)
+    theirs = dt.to_pymc(dt.Model(dt.rv("low", low, dims=K), p, backend="python"))
+    drawn, rising = pm.draw(
+        [theirs["low"], theirs["p"]], draws=30, random_seed=3, mode="FAST_COMPILE"
+    )
+    assert drawn.shape == rising.shape == (30, 3, 3)
+    above = drawn - means.values[:, None]
+    assert (above > 0).all()
+    assert (above < 7).all()
+    assert np.unique(drawn).size == drawn.size
+    np.testing.assert_allclose(above.mean(), np.sqrt(2 / np.pi), atol=0.15)
+    assert (np.diff(rising, axis=-1) > 0).all()
+    assert np.unique(rising).size == rising.size
