@@ -315,6 +315,7 @@ def _write_out(graph: FunctionGraph) -> None:
         accumulated_as_asked,
         composites_written_out,
         empty_as_zeros,
+        parts_of_real_numbers,
         positions_of_masks,
         softmax_written_out,
         solves_by_factors,
@@ -325,6 +326,7 @@ def _write_out(graph: FunctionGraph) -> None:
     _promise_lengths_of_splits(graph)
     softmax_written_out(graph)
     composites_written_out(graph)
+    parts_of_real_numbers(graph)
     positions_of_masks(graph)
     empty_as_zeros(graph)
     solves_by_factors(graph)

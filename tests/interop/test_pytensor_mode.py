@@ -741,6 +741,24 @@ def test_powers_that_pytensor_fuses_are_written_out(exponent, rng):
     assert nests(f).native
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float32"])
+def test_parts_of_real_numbers(dtype):
+    x = pt.matrix("x", dtype=dtype)
+    values = np.array([[0, 1, 1], [1, 0, 1]], dtype)
+    f = pytensor.function([x], [pt.real(x), pt.imag(x), pt.angle(x)], mode=STRICT)
+    real, imaginary, angle = f(values)
+    np.testing.assert_array_equal(real, values, strict=True)
+    np.testing.assert_array_equal(imaginary, np.zeros_like(values), strict=True)
+    np.testing.assert_array_equal(angle, np.angle(values.astype(float)))
+
+
+@pytest.mark.parametrize("of", [pt.max, pt.argmax])
+def test_extremes_of_complex_numbers_are_left_to_pytensor(of):
+    x = pt.vector("x", dtype="complex128")
+    with pytest.raises(UnsupportedGraph, match="extremes of complex numbers"):
+        pytensor.function([x], of(x), mode=STRICT)
+
+
 def test_known_masks_are_positions(rng):
     x, m = pt.vector("x", shape=(4,)), pt.matrix("m")
     mask, over = np.array([True, False, True, True]), np.array([[True, False], [False, True]])

@@ -169,7 +169,9 @@ class _Sorting(Kind[SortAttrs]):
         return dim not in node.attrs
 
 
-def _ranked(x: Node, attrs: SortAttrs) -> Dims:
+def _ranked(x: Node, attrs: SortAttrs, name: str) -> Dims:
+    if is_complex(x.dtype):
+        raise DtypeError(f"{name} is not defined for {x.dtype}")
     return sort_dims((*without(x.dims, [attrs.dim]), attrs.ranks))
 
 
@@ -179,7 +181,7 @@ class Sort(_Sorting):
 
     def infer(self, inputs: tuple[Node, ...], attrs: SortAttrs) -> NodeType:
         (x,) = inputs
-        return NodeType(_ranked(x, attrs), x.dtype, x.categories)
+        return NodeType(_ranked(x, attrs, self.name), x.dtype, x.categories)
 
 
 @kind("argsort")
@@ -187,7 +189,7 @@ class ArgSort(_Sorting):
     """The positions of the elements in ascending order."""
 
     def infer(self, inputs: tuple[Node, ...], attrs: SortAttrs) -> NodeType:
-        return NodeType(_ranked(inputs[0], attrs), "int64")
+        return NodeType(_ranked(inputs[0], attrs, self.name), "int64")
 
 
 @kind("group_position")

@@ -10,7 +10,7 @@ from typing import Any
 import pytensor.tensor as pt
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.fg import FunctionGraph
-from pytensor.scalar.basic import Composite
+from pytensor.scalar.basic import Composite, Imag, Real
 from pytensor.tensor.basic import AllocEmpty, MakeVector, ScalarFromTensor, Split, TensorFromScalar
 from pytensor.tensor.blockwise import Blockwise, BlockwiseWithCoreShape
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
@@ -267,6 +267,18 @@ def composites_written_out(graph: FunctionGraph) -> None:
             for old, v in zip(node.outputs, scalar.fgraph.outputs, strict=True):
                 new = old.type.filter_variable(found[v])
                 graph.replace(old, new, reason="composites_written_out", import_missing=True)
+
+
+def parts_of_real_numbers(graph: FunctionGraph) -> None:
+    """Take real parts of real numbers as they are; numba knows none of bools."""
+    for node in nodes_of(graph, Elemwise):
+        if isinstance(node.op.scalar_op, (Real, Imag)):
+            (x,), (out,) = node.inputs, node.outputs
+            if x.type.dtype.startswith("complex"):
+                continue
+            new = x if isinstance(node.op.scalar_op, Real) else pt.zeros_like(x)
+            new = out.type.filter_variable(new)
+            graph.replace(out, new, reason="parts_of_real_numbers", import_missing=True)
 
 
 def positions_of_masks(graph: FunctionGraph) -> None:

@@ -38,6 +38,7 @@ from dimtensor.kernels.ir.nodes import (
     Var,
 )
 from dimtensor.kernels.native.functions.library import has_vectors
+from dimtensor.kernels.plan import UnsupportedGraph
 from dimtensor.ops.facts import Facts, facts_of
 
 # functions of one float that the source has itself, and operations before one operand
@@ -149,6 +150,8 @@ def identity(reduction: str, dtype: str) -> Const:
         return number(-math.inf if lowest else math.inf, dtype)
     if dtype == "bool":
         return number(not lowest, dtype)
+    if dtype.startswith("complex"):
+        raise UnsupportedGraph("extremes of complex numbers")
     info = np.iinfo(dtype)
     return number(info.min if lowest else info.max, dtype)
 

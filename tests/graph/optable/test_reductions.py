@@ -93,6 +93,13 @@ def test_complex_numbers(row: OpRow, rng: np.random.Generator):
     assert_close(result.transpose(..., "b").values, oracle_of(row)(values, axis=0))
 
 
+@pytest.mark.parametrize("name", ["sort", "argsort"])
+def test_complex_numbers_have_no_order(name: str):
+    x = dt.tensor("x", dims=A, dtype="complex128")
+    with pytest.raises(dt.DtypeError, match=f"{name} is not defined for complex128"):
+        getattr(x, name)()
+
+
 IDENTITIES = {"sum": 0.0, "prod": 1.0, "all": True, "any": False}
 
 
