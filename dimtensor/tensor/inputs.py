@@ -81,7 +81,7 @@ def tensor(
     wake_soon()
     if name is not None and not (isinstance(name, str) and name):
         raise InputError(f"the name of a tensor is a non-empty string, not {name!r}")
-    _require_dim(categories)
+    require_dim(categories)
     dtype = "int64" if categories is not None else valid_dtype(dtype)
     token = uuid.uuid4().hex if name is None else None
     attrs = InputAttrs(name, token, canonical_dims(dims, "the dims of a tensor"), dtype, categories)
@@ -200,7 +200,7 @@ def data(
     if hasattr(value, "node"):
         raise InputError("dt.data takes values; this is a dims-tensor already")
     refuse_dataset(value, f"data {name!r}" if name else "dt.data", name)
-    _require_dim(categories)
+    require_dim(categories)
     if name is None:  # that of a DataArray or Series; of a Series of polars it may be empty
         own = getattr(value, "name", None)
         name = own if isinstance(own, str) and own else None
@@ -233,7 +233,7 @@ def data(
     return wrap(make("data", (), DataAttrs(name, canonical, array, categories, labels)))
 
 
-def _require_dim(categories: Any) -> None:
+def require_dim(categories: Any) -> None:
     """Check that categories are a dim.
 
     Raises

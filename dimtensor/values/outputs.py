@@ -9,6 +9,7 @@ import numpy as np
 
 from dimtensor.dims import Binding, Dim, Dims, depends_on_mask, product_below, sort_dims
 from dimtensor.dims.labels import index_of_tuples
+from dimtensor.values.admission import check_positions
 from dimtensor.values.labelled import axis_names
 from dimtensor.values.parts import labelling
 
@@ -132,9 +133,16 @@ def _coordinates(dim: Dim, key: str, binding: Binding, taken: set) -> Any:
 
 
 def positions_to_labels(values: np.ndarray, categories: Dim, binding: Binding) -> np.ndarray:
-    """Labels at positions; the positions themselves where there are no labels."""
+    """Labels at positions; the positions themselves where there are no labels.
+
+    Raises
+    ------
+    PositionError
+        If a position is outside of the dim.
+    """
     labels = categories.bound_labels(binding)
     if labels is None:
         return values
+    check_positions(np.asarray(values), len(labels), categories, "the result")
     # an index without axes would give the label itself, which may be no array
     return labels.values[np.atleast_1d(values)].reshape(np.shape(values))

@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytensor.tensor as pt
+from pytensor.tensor.type import integer_dtypes
 
 from dimtensor.backends.linkers import teach_linkers
 from dimtensor.dims import Dim, Dims, as_dim_tuple, canonical_dims, in_order
-from dimtensor.errors import DimError, GraphError, build_message
+from dimtensor.errors import DimError, DtypeError, GraphError, InputError, build_message
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import ApplyAttrs, ShapedAttrs
 from dimtensor.graph.dtypes import valid_dtype
@@ -22,9 +23,10 @@ from dimtensor.lower.border import named_variable, roots_of, stand_for, without_
 from dimtensor.lower.lifted import LiftedGraph
 from dimtensor.ops.derivatives.closed import complex_parts_closed
 from dimtensor.ops.derivatives.order import differentiated
-from dimtensor.tensor.handle import wrap
+from dimtensor.tensor.handle import TensorHandle, wrap
+from dimtensor.tensor.inputs import require_dim
 from dimtensor.upstream.pytensor import xtensor_class
-from dimtensor.values.labelled import axis_names
+from dimtensor.values.labelled import axis_names, is_dataarray, is_dataset, is_pandas
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -104,6 +106,10 @@ def from_shaped(
     ------
     DimError
         If the numbers of axes and dims differ, or a static length is not that of its dim.
+    InputError
+        If it is something else, such as a tensor or an array with labels.
+    DtypeError
+        If it holds no numbers, or there are `categories` and it holds no integers.
 
     Examples
     --------
@@ -115,7 +121,13 @@ def from_shaped(
     """
     if isinstance(getattr(variable, "type", None), xtensor_class("type", "XTensorType")):
         variable, dims = _of_named_axes(variable, dims)
-    variable = pt.as_tensor_variable(variable)
+    variable = _positional(variable)
+    require_dim(categories)
+    if categories is not None and variable.type.dtype not in integer_dtypes:
+        raise DtypeError(
+            f"from_shaped: positions of labels of {categories.title} are integers, the variable "
+            f"has elements of {variable.type.dtype}"
+        )
     if dims is not None and not isinstance(dims, Dim):
         dims = in_order(dims, "the dims of from_shaped")
     given = as_dim_tuple(dims, "the dims of from_shaped")
@@ -144,6 +156,33 @@ def from_shaped(
         return _of_inputs(variable, given, roots, categories)
     dtype = valid_dtype(variable.type.dtype)
     return wrap(make("shaped", (), ShapedAttrs(variable, given, dtype, categories)))
+
+
+def _positional(value: Any) -> Any:
+    """A value as a positional variable.
+
+    Raises
+    ------
+    InputError, DtypeError
+        If it is none, and no array of numbers.
+    """
+    if isinstance(value, TensorHandle):
+        raise InputError("from_shaped takes a positional variable; this is a dims-tensor already")
+    # PyMC teaches PyTensor to take pandas objects, without their labels
+    if not (is_dataarray(value) or is_pandas(value) or is_dataset(value)):
+        try:
+            return pt.as_tensor_variable(value)
+        except TypeError as error:
+            raise DtypeError(f"from_shaped takes numbers: {error}") from None
+        except (NotImplementedError, ValueError):
+            pass
+    raise InputError(
+        build_message(
+            "from_shaped takes a positional variable or an array without labels, not "
+            f"{type(value).__name__}",
+            hint="dt.data(value, dims=...) takes arrays that have labels",
+        )
+    )
 
 
 def _of_named_axes(
