@@ -8,7 +8,7 @@ variables of the model that it is computed from, whose dims are known.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.math import Dot, Max, Min, Prod, Sum
 from pytensor.tensor.random.op import RNGConsumerOp
-from pytensor.tensor.shape import Shape, SpecifyShape
+from pytensor.tensor.shape import Shape, Shape_i, SpecifyShape
 from pytensor.tensor.special import LogSoftmax, LogSumExp, Softmax
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor, indices_from_subtensor
 
@@ -291,6 +291,20 @@ def is_scaled(op: Op) -> bool:
     from pymc.variational.minibatch_rv import MinibatchRandomVariable
 
     return isinstance(op, MinibatchRandomVariable)
+
+
+def read_by(outputs: Iterable[Variable]) -> set[Variable]:
+    """Variables whose values others are computed from, and not their shapes alone."""
+    found: set[Variable] = set()
+    todo = list(outputs)
+    while todo:
+        variable = todo.pop()
+        if variable not in found:
+            found.add(variable)
+            node = variable.owner
+            if node is not None and not isinstance(node.op, (Shape, Shape_i)):
+                todo += node.inputs
+    return found
 
 
 def _passes(op: Op) -> bool:

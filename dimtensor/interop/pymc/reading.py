@@ -27,12 +27,13 @@ from dimtensor.dist.distribution import Distribution
 from dimtensor.dist.modifiers.weights import weighted
 from dimtensor.dist.supports import Integers, Support, real
 from dimtensor.errors import GraphError, InputError, ModelWarning, build_message
+from dimtensor.graph import toposort
 from dimtensor.graph.dtypes import is_float
 from dimtensor.interop.extras import require
 from dimtensor.interop.pymc.coords import dims_of
 from dimtensor.interop.pymc.distributions import Laws, UnknownLawError
 from dimtensor.interop.pymc.drawing import drawn
-from dimtensor.interop.pymc.expressions import Expressions, is_scaled, passed
+from dimtensor.interop.pymc.expressions import Expressions, is_scaled, passed, read_by
 from dimtensor.interop.pymc.lifted import (
     LiftedDensity,
     LiftedSupport,
@@ -133,7 +134,8 @@ class _Reading:
         self._add_data()
         for theirs in self._in_order():
             self._add(theirs)
-        found = Model(*self.outputs, backend=backend)
+        read = {x for node in toposort([x.node for x in self.outputs]) for x in node.inputs}
+        found = Model(*[x for x in self.outputs if x.node not in read], backend=backend)
         with warnings.catch_warnings():
             # values that are missing are variables that nothing observed depends on
             warnings.filterwarnings("ignore", "nothing that is observed depends", ModelWarning)
@@ -195,9 +197,14 @@ class _Reading:
     # -- variables ---------------------------------------------------------------------------------
 
     def _add_data(self) -> None:
-        """Data of the model; the lengths of dims that no data of the graph has are fixed."""
+        """Data of the model; the lengths of dims that no data has whose values count are fixed."""
         used = [v for v in self.theirs.data_vars if v in self.used]
-        free = {key for v in used for key in self.theirs.named_vars_to_dims.get(v.name) or ()}
+        read = read_by(self.variables.values())
+        free = {
+            key
+            for v in used
+            for key in (self.theirs.named_vars_to_dims.get(v.name) or () if v in read else ())
+        }
         for key, dim in self.dims.items():
             if dim.length is None and key not in free:
                 self.dims[key] = Dim(key, length=int(_value(self.theirs.dim_lengths[key])))

@@ -166,6 +166,37 @@ def test_draws_of_a_potential_have_its_lengths():
     assert not drawn["prior_predictive"]["each"].any()
 
 
+def test_lengths_of_data_of_which_no_value_counts():
+    """The dim has no labels, and no data of the graph tells its length."""
+    with pm.Model() as theirs:
+        x = pm.Data("x", np.ones(4), dims="obs")
+        mu = pm.Normal("mu", 0, 1)
+        pm.Deterministic("whole", x.shape[0] * mu)
+        pm.Potential("p", -(mu**2) * x.shape[0])
+        pm.Normal("y", mu / x.shape[0], 1, observed=np.arange(4.0), dims="obs")
+    ours = read(theirs)
+    check_agreement(theirs, ours, unconstrained=True)
+    drawn = ours.draw(3, seed=1)["prior"]
+    np.testing.assert_allclose(drawn["whole"], 4 * drawn["mu"])
+
+
+def test_groups_of_draws_are_those_of_pymc():
+    with pm.Model() as theirs:
+        mu, s = pm.Normal("mu", 0, 1), pm.HalfNormal("s", 1)
+        pm.Deterministic("tau", s**2)
+        pm.Normal("y", mu, s, observed=np.arange(4.0))
+    ours = read(theirs)
+    drawn = ours.draw(3, seed=1)
+    prior = pm.sample_prior_predictive(
+        3, model=theirs, random_seed=1, compile_kwargs={"mode": "FAST_COMPILE"}
+    )
+    for group in ("prior", "prior_predictive"):
+        assert set(drawn[group].data_vars) == set(prior[group].data_vars)
+    post = ours.predict(ours.laplace(3, seed=1), seed=1)
+    assert set(post["posterior"].data_vars) == {"mu", "s", "tau"}
+    assert "mu" not in post["posterior_predictive"]
+
+
 def test_what_has_no_counterpart_is_refused_by_name():
     with pm.Model() as theirs:
         pm.Normal("y", pm.Normal.dist(0, 1), 1)
