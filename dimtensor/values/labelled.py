@@ -196,9 +196,11 @@ def _from_pandas(value: Any, dims: Dims, source: str) -> Labelled:
         return Labelled(array, (_only_name(dims, source),), {})
     if index.nlevels > 1 and len(dims) == index.nlevels:
         _require_complete(index, source)
-        stacked = type(value)(array, index=index).to_xarray()
-        labels = {name: labels_of(stacked.indexes[name]) for name in stacked.dims}
-        return Labelled(stacked.values, tuple(stacked.dims), labels)
+        levels = [_level(at, index) for at in range(index.nlevels)]
+        grid = np.empty([len(labels) for _, labels, _ in levels], array.dtype)
+        grid[tuple(places for _, _, places in levels)] = array
+        names = tuple(name for name, _, _ in levels)
+        return Labelled(grid, names, {name: labels_of(labels) for name, labels, _ in levels})
     if not dims and isinstance(index.name, str):
         return Labelled(array, (index.name,), {index.name: labels_of(index)})
     name = _only_name(dims, source)
@@ -206,8 +208,9 @@ def _from_pandas(value: Any, dims: Dims, source: str) -> Labelled:
         return Labelled(array, (name,), {name: labels_of(index)}, {name: tuple(index.names)})
     # a default index numbers the rows; it is not a set of labels
     plain = type(index).__name__ == "RangeIndex" and index.name is None
-    labels = {} if plain and dims[0].coords is None else {name: labels_of(index)}
-    return Labelled(array, (name,), labels)
+    return Labelled(
+        array, (name,), {} if plain and dims[0].coords is None else {name: labels_of(index)}
+    )
 
 
 def _exact(value: Any) -> np.ndarray:
@@ -216,6 +219,22 @@ def _exact(value: Any) -> np.ndarray:
         return np.asarray(value)
     items = None if value.dtype.kind == "f" else with_gaps(value)
     return value.to_numpy() if items is None else np.array(items, dtype=object)
+
+
+def _level(at: int, index: Any) -> tuple[str, Any, np.ndarray]:
+    """The name of a level of a MultiIndex, its labels in use, and the place of each row in them.
+
+    They are in the order of the level. A label that is missing has no place in it: it is where it
+    comes first if the others do so, too, and the last one else.
+    """
+    codes = np.where(index.codes[at] < 0, len(index.levels[at]), index.codes[at])
+    used, first, places = np.unique(codes, return_index=True, return_inverse=True)
+    known = first[used < len(index.levels[at])]
+    if (known[1:] > known[:-1]).all():
+        places, first = np.argsort(np.argsort(first))[places], np.sort(first)
+    name = index.names[at]
+    labels = index.get_level_values(at).take(first)
+    return (f"level_{at}" if name is None else name), labels, places
 
 
 def _require_complete(index: Any, source: str) -> None:
@@ -408,7 +427,5 @@ def _dims_of_pandas(value: Any) -> Dims:
             )
         )
     (axis,) = axes
-    return tuple(
-        Dim(name, coords=axis.levels[at].take(np.unique(axis.codes[at][axis.codes[at] >= 0])))
-        for at, name in enumerate(names)
-    )
+    levels = [_level(at, axis) for at in range(axis.nlevels)]
+    return tuple(Dim(name, coords=labels) for name, labels, _ in levels)

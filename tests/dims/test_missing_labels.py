@@ -113,3 +113,36 @@ def test_labels_without_an_order_are_not_sorted(labels: list) -> None:
     x = dt.data([1.0, 2.0], dims=dt.Dim("d", coords=labels))
     with pytest.raises(dt.LabelError, match="sortby: the labels of dim 'd' have no order"):
         x.sortby("d")
+
+
+@pytest.mark.parametrize("labels", [[2.0, math.nan, 1.0], ["b", math.nan, "a"], [3, math.nan, 1]])
+def test_rows_of_a_series_whose_labels_lack_a_level_are_there(labels: list) -> None:
+    """xarray leaves them out."""
+    k = dt.Dim("k", coords=["u", "v"])
+    index = pd.MultiIndex.from_product([labels, ["v", "u"]], names=["d", "k"])
+    values = pd.Series(np.arange(6.0), index=index)
+    expected = {("v", at): 2.0 * at for at in range(3)} | {
+        ("u", at): 2.0 * at + 1 for at in range(3)
+    }
+    for d in (dt.Dim("d", coords=labels), dt.Dim("d", length=3), dt.Dim("d")):
+        x = dt.tensor("x", dims=[d, k])
+        for found in (x.eval({x: values}), dt.data(values, dims=[d, k]).eval()):
+            places = [next(at for at, v in enumerate(labels) if same(w, v)) for w in found.d.values]
+            assert sorted(places) == [0, 1, 2]
+            for row, at in enumerate(places):
+                for label in ("u", "v"):
+                    assert found.isel(d=row).sel(k=label) == expected[label, at]
+    assert dt.data(values).sizes == {"d": 3, "k": 2}
+    assert dt.data(values).sum().eval() == 15.0
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_a_series_of_a_result_is_the_result_again(at: int) -> None:
+    labels: list = [5.0, 7.0]
+    labels.insert(at, math.nan)
+    given = dt.data(
+        [[1.0, 2.0]] * 3, dims=[dt.Dim("d", coords=labels), dt.Dim("k", coords=["v", "u"])]
+    )
+    result = dt.evaluate(given.cumsum("d"))
+    x = dt.tensor("x", dims=[dt.Dim("d"), dt.Dim("k")])
+    xr.testing.assert_identical(dt.evaluate(1.0 * x, {x: result.to_series()}), result)
