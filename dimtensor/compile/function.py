@@ -268,6 +268,7 @@ class CompiledFunction[R](Levels):
             binding = binding.copy()
             masks = results[n : n + len(program.masks)]
             binding.masks.update(zip(program.masks, masks, strict=True))
+            binding.check_derived()  # labels that came along what the masks leave
             n += len(program.masks)
         if program.checks and not all(results[n:]):
             values = [*arrays, *frame.fixed]

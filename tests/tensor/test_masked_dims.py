@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import xarray as xr
 
 import dimtensor as dt
 from tests.backend_names import LONG_JAX
@@ -200,3 +201,22 @@ def test_what_a_mask_leaves_in_a_step_is_of_another_length_in_each(backend):
         units = 1e-6 * np.eye(4)
         expected = [(oracle(values + u) - oracle(values - u)) / 2e-6 for u in units]
         np.testing.assert_allclose(gradient, expected, rtol=1e-6, atol=1e-7)
+
+
+def test_labels_along_what_is_left_are_those_of_the_elements_that_are():
+    k = dt.Dim("k", coords=["a", "b", "c"])
+    y = dt.tensor("y", dims=k)
+    above = y[y > 1]
+    z = dt.tensor("z", dims=above.dims)
+    given = xr.DataArray([30.0, 20.0, 10.0], coords={"k": ["c", "b", "a"]}, dims="k")
+    right, turned, other = given[[1, 0]], given[[0, 1]], given[[1, 2]]
+    values = [1.0, 2.0, 3.0]
+    for found in ((above + right).eval({y: values}), (above + z).eval({y: values, z: right})):
+        assert found.to_series().to_dict() == {"b": 22.0, "c": 33.0}
+    for wrong in (turned, other):
+        with pytest.raises(
+            dt.LabelError, match=r"data tensor .* carries other labels along SelDim"
+        ):
+            (above + wrong).eval({y: values})
+        with pytest.raises(dt.LabelError, match=r"input 'z' carries other labels"):
+            (above + z).eval({y: values, z: wrong})
