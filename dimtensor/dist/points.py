@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import Dim, Dims, find_dim
+from dimtensor.dims import Dim, Dims, SelDim, find_dim
 from dimtensor.dist.distribution import DimsLike
 from dimtensor.dist.joint.vectors import VectorDistribution, later_than
+from dimtensor.dist.probabilities import log_part
 from dimtensor.dist.supports import Bounded, Integers, Support
 from dimtensor.errors import InputError
 from dimtensor.tensor.constructors import full, length
-from dimtensor.tensor.elementwise import clip, equal, log, log1p, maximum, sqrt, where
+from dimtensor.tensor.elementwise import clip, equal, log, maximum, sqrt, where
 from dimtensor.tensor.handle import TensorHandle
 
 if TYPE_CHECKING:
@@ -160,7 +161,15 @@ class Interpolated(VectorDistribution):
         _, width, low, high = self._pieces(p)
         mass = 0.5 * width * (low + high)
         (dim,) = [d for d in mass.dims if d not in self.dims]
-        return mass, mass.cumsum(dim) - mass, mass.sum(dim)
+        return mass, mass.shift({dim: 1}, 0.0).cumsum(dim), mass.sum(dim)
+
+    def _after(self, mass: DimTensor) -> DimTensor:
+        """The masses of all pieces after each."""
+        (dim,) = [d for d in mass.dims if d not in self.dims]
+        back = slice(None, None, -1)
+        turned = SelDim(dim, positions=back)
+        after = mass.shift({dim: -1}, 0.0).isel({dim: back}).cumsum(turned).isel({turned: back})
+        return after.relabel(SelDim(turned, positions=back), dim)
 
     def logp(self, x: Any) -> DimTensor:
         x, p = self._with(x)
@@ -172,22 +181,23 @@ class Interpolated(VectorDistribution):
         known = inside & (density > 0.0)
         return where(known, log(where(known, density, 1.0)), -math.inf) - log(self._masses(p)[2])
 
-    def _below(self, x: DimTensor, p: Any) -> DimTensor:
-        """The probability of smaller values."""
+    def _parts(self, x: DimTensor, p: Any) -> tuple[DimTensor, DimTensor]:
+        """The probabilities of smaller values and of larger ones."""
         x = clip(x, *self._ends)
         left, width, low, high = self._pieces(p)
-        _, before, whole = self._masses(p)
-        start, width, low, high, before = self._piece_of(left <= x, left, width, low, high, before)
-        t = x - start
-        return (before + t * (low + 0.5 * (high - low) * t / width)) / whole
+        mass, before, whole = self._masses(p)
+        values = left, left + width, width, low, high, before, self._after(mass)
+        start, end, width, low, high, before, after = self._piece_of(left <= x, *values)
+        t, rest = x - start, end - x
+        below = before + t * (low + 0.5 * (high - low) * t / width)
+        above = after + rest * (high - 0.5 * (high - low) * rest / width)
+        return below / whole, above / whole
 
     def logcdf(self, x: Any) -> DimTensor:
-        x, p = self._with(x)
-        return log(self._below(x, p))
+        return log_part(*self._parts(*self._with(x)))
 
     def logsf(self, x: Any) -> DimTensor:
-        x, p = self._with(x)
-        return log1p(-self._below(x, p))
+        return log_part(*self._parts(*self._with(x))[::-1])
 
     def icdf(self, q: Any) -> DimTensor:
         q, p = self._with(q)

@@ -179,8 +179,41 @@ def test_moments_with_all_digits():
             (dist.SkewStudentT(2.0, 0.5), np.inf, np.nan),
             (dist.SkewStudentT(0.4, 0.5), np.nan, np.nan),
             (dist.SkewStudentT(0.8, 3.0), None, np.inf),
+            (dist.SkewStudentT(1e12, 1e6), 499999937.4998789, 62500367188.2793),
         ],
-    }
+        "GeneralizedGamma": [
+            (dist.GeneralizedGamma(1e8, 1.0, 1.0), 1e8, 1e8),
+            (dist.GeneralizedGamma(2.0, 1e8, 1.0), 1.0000000042278434, 6.4493406826044886e-17),
+        ],
+        "Kumaraswamy": [
+            (dist.Kumaraswamy(1e8, 2.0), 0.9999999850000002, 1.2499999400000019e-16),
+            (dist.Kumaraswamy(2.0, 1e8), 8.86226922129407e-05, 2.1460183249303798e-09),
+        ],
+        "Burr": [
+            (dist.Burr(1e8, 2.0), 0.9999999900000002, 2.289868067899092e-16),
+            (dist.Burr(2.0, 1e8), 8.86226928776109e-05, 2.1460184071206552e-09),
+            (dist.Burr(2.0, 1.0000001), 1.5707961090363285, 9999997.526760912),
+        ],
+        "Rice": [
+            (dist.Rice(1e8, 1.0), 1e8, 1.0),
+            (dist.Rice(1e3, 1.0), 1000.000500000125, 0.9999994999995),
+            (dist.Rice(10.1, 1.0), 10.149628115728474, 0.9950491124140509),
+        ],
+        "LogSeries": [
+            (dist.LogSeries(1e-300), 1.0, 5e-301),
+            (dist.LogSeries(1e-12), 1.0000000000005, 5.000000000008333e-13),
+            (dist.LogSeries(0.049), 1.0255466424777688, 0.02664172077741112),
+        ],
+        "Triangular": [(dist.Triangular(1e8, 1e8 + 1.0, 1e8 + 0.25), None, 0.04513888888888889)],
+        "TruncatedNormal": [
+            (dist.TruncatedNormal(0.0, 1.0, 0.0, 1e-6), 4.9999999999995826e-07,
+             8.333333333333055e-14),
+            (dist.TruncatedNormal(0.0, 1.0, lower=30.0), 30.033259667433676, 0.001103771511890091),
+            (dist.TruncatedNormal(0.0, 1.0, lower=1e8), 100000000.00000001, 9.999999999999994e-17),
+            (dist.TruncatedNormal(0.0, 1.0, -9.0, 3.0), -0.004437839042125663, 0.9866667884582592),
+            (dist.TruncatedNormal(0.0, 1.0), 0.0, 1.0),
+        ],
+    }  # fmt: skip
     for name, cases in found.items():
         for d, mean, variance in cases:
             if mean is not None:
@@ -209,3 +242,50 @@ def test_quantiles_of_0_and_1_without_a_shape():
         for one, low, inside in zip(found, (ends[0], 0.0), (middle, log_2), strict=True):
             wanted = [low, np.expm1(shape * inside) / shape, ends[1]]
             np.testing.assert_allclose(one, wanted, rtol=1e-14, atol=1e-300)
+
+
+def test_slopes_of_quantiles_in_the_middle():
+    """There the quantile of an absolute value is 0, and its own slope may be so, too."""
+    q, beta = dt.scalar("q"), dt.tensor("beta", dims=dt.Dim("beta", length=3))
+    middle = dist.GeneralizedNormal(0.0, 1.0, beta).icdf(q)
+    at = {beta: np.array([0.5, 1.5, 4.0]), q: 0.5}
+    wanted = 2 * scipy.special.gamma(1 + 1 / at[beta])  # one over the density
+    slope = dt.jvp(middle, [q], [dt.ones_like(q)])
+    np.testing.assert_allclose(dt.evaluate(slope, at), wanted, rtol=1e-13)
+
+
+def test_slopes_of_the_exponentially_modified_normal_far_out():
+    """By the mean of the exponential variable: numbers of mpmath, 300 digits."""
+    nu = dt.scalar("nu")
+    for x, at, wanted in (
+        (-25.0, 1.0, -0.9617096222227765),
+        (-25.0, 1e3, -0.0009999601914626732),
+        (-25.0, 0.01, -20.03572133974642),
+    ):
+        slope = dt.grad(dist.ExGaussian(0.0, 1.0, nu).logcdf(x), nu)
+        np.testing.assert_allclose(slope.eval({nu: at}), wanted, rtol=1e-12)
+
+
+def test_probabilities_and_densities_fit_together_far_out():
+    """The slope of a log probability is the density divided by it."""
+    x = dt.tensor("x", dims=dt.Dim("x", length=6))
+    at = np.array([1e-300, 1e-200, 1e-9, 0.4, 9.0, 1e3])
+    for d, points in (
+        (dist.HalfStudentT(3.0, 1.0), at),
+        (dist.Chi(0.3), at),
+        (dist.Nakagami(0.5, 9.0), at),
+        (dist.Burr(2.5, 1.5), at),
+        (dist.Wald(1.5, 2.0), at + 0.1),
+        (dist.StudentT(3.0), -at * 1e150),
+        (dist.SkewStudentT(2.0, 6.0), -at * 1e150),
+        (dist.SkewNormal(0.0, 1.0, 2.0), -at),
+        (dist.ExGaussian(0.0, 1.0, 2.0), -at),
+        (dist.Triangular(0.0, 1.0, 0.0), np.minimum(at, 0.9)),
+    ):
+        below, above, density = d.logcdf(x), d.logsf(x), d.logp(x)
+        slopes = [dt.grad(below.sum(), x), dt.grad(above.sum(), x)]
+        outputs = dt.evaluate([*slopes, below, above, density], {x: points})
+        up, down, below, above, density = (each.values for each in outputs)
+        close = {"rtol": 1e-9, "atol": 1e-290, "err_msg": d.name}
+        np.testing.assert_allclose(up, np.exp(density - below), **close)
+        np.testing.assert_allclose(down, -np.exp(density - above), **close)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, Dims, sort_dims, without
 from dimtensor.dist.distribution import DimsLike
-from dimtensor.dist.formulas import HALF_LOG_2PI, LOG_2, LOG_PI, log_rising
+from dimtensor.dist.formulas import HALF_LOG_2PI, LOG_2, LOG_PI
+from dimtensor.dist.gammas import log_rising
 from dimtensor.dist.given import Given, refusal
 from dimtensor.dist.joint.vectors import VectorDistribution, count_of
 from dimtensor.dist.supports import real

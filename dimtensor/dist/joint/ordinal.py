@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, SelDim
 from dimtensor.dist.distribution import DimsLike
-from dimtensor.dist.formulas import difference
 from dimtensor.dist.joint.outcomes import Multinomial
 from dimtensor.dist.joint.vectors import (
     VectorDistribution,
@@ -15,6 +14,7 @@ from dimtensor.dist.joint.vectors import (
     check_shared,
     positions_support,
 )
+from dimtensor.dist.probabilities import difference
 from dimtensor.errors import DimError, InputError
 from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.elementwise import clip, equal, exp, log1mexp, log_ndtr, softplus, where

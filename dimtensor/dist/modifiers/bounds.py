@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dims
 from dimtensor.dist.distribution import DimsLike, Distribution
-from dimtensor.dist.formulas import difference
 from dimtensor.dist.modifiers.inversion import inverted
 from dimtensor.dist.modifiers.sums import with_probabilities
 from dimtensor.dist.modifiers.wrappers import (
@@ -17,6 +16,7 @@ from dimtensor.dist.modifiers.wrappers import (
     in_dtype_of,
     of_numbers,
 )
+from dimtensor.dist.probabilities import difference
 from dimtensor.dist.supports import Bounded, Integers, Support, ends, plain_bound
 from dimtensor.errors import InputError
 from dimtensor.tensor.control.branches import if_else

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dims
 from dimtensor.dist.distribution import DimsLike, Distribution
-from dimtensor.dist.formulas import log_part
 from dimtensor.dist.modifiers.bounds import drawn_until, further, truncated
 from dimtensor.dist.modifiers.wrappers import (
     Wrapper,
@@ -15,6 +14,7 @@ from dimtensor.dist.modifiers.wrappers import (
     in_dtype_of,
     of_numbers,
 )
+from dimtensor.dist.probabilities import log_part
 from dimtensor.dist.supports import Bounded, Integers, Support, ends
 from dimtensor.errors import InputError, build_message
 from dimtensor.tensor.elementwise import (

@@ -6,29 +6,24 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from dimtensor.dist.formulas import (
-    HALF_LOG_2PI,
-    JKB1,
-    JKB2,
-    LOG_2,
-    LOG_PI,
-    log_betainc,
-    log_betaincc,
-    log_odds,
-)
+from dimtensor.dist.formulas import HALF_LOG_2PI, JKB1, JKB2, LOG_2, LOG_PI, log_odds
+from dimtensor.dist.gammas import log_gamma_bend, log_rising
+from dimtensor.dist.probabilities import beta_icdf, log_below, log_betainc, log_betaincc, log_part
 from dimtensor.dist.supports import Bounded, Support, unit
 from dimtensor.dist.table import NO_CLOSED_FORM, Row, also, params
 from dimtensor.tensor.elementwise import (
+    abs,
     arcsin,
-    betaincinv,
     betaln,
     cosh,
     exp,
     expm1,
+    gammaln,
     log,
     log1mexp,
     log1p,
     log_ndtr,
+    maximum,
     ndtri,
     power,
     sigmoid,
@@ -85,7 +80,7 @@ def scaled_beta(shapes: Callable[[Any], tuple[Any, Any]]) -> dict[str, Any]:
         "logp": logp,
         "logcdf": lambda x, p: log_betainc(*place(x, p)),
         "logsf": lambda x, p: log_betaincc(*place(x, p)),
-        "icdf": lambda q, p: p.lower + (p.upper - p.lower) * betaincinv(*shapes(p), q),
+        "icdf": lambda q, p: p.lower + (p.upper - p.lower) * beta_icdf(q, *shapes(p)),
         "mean": mean,
         "variance": variance,
         "draw": draw,
@@ -120,16 +115,46 @@ def _log_uniform_variance(p: Any) -> Any:
     return p.lower * p.upper * sinh(h) / h * apart
 
 
+def _log_uniform_parts(x: Any, p: Any) -> tuple[Any, Any]:
+    """Probabilities of smaller values and of larger ones."""
+    whole = _log_ratio(p.lower, p.upper)
+    return _log_ratio(p.lower, x) / whole, _log_ratio(x, p.upper) / whole
+
+
+def _log_uniform_icdf(q: Any, p: Any) -> Any:
+    """From the bound that is nearer."""
+    width, low = _log_ratio(p.lower, p.upper), q < 0.5
+    return where(low, p.lower, p.upper) * exp(where(low, q, q - 1.0) * width)
+
+
 def _kumaraswamy_logsf(x: Any, p: Any) -> Any:
-    return p.b * log1p(-power(x, p.a))
+    """Near 1 the power of x would have few digits of what is left to 1."""
+    log_power = p.a * log(x)
+    low = log_power < -1.0
+    near = log1mexp(where(low, -1.0, log_power))
+    return p.b * where(low, log1p(-where(low, power(x, p.a), 0.0)), near)
+
+
+def _kumaraswamy_logcdf(x: Any, p: Any) -> Any:
+    log_power = p.a * log(x)
+    far = log_power < -40.0
+    u = where(far, log_power, log(-log1mexp(where(far, -1.0, log_power))))
+    return log_below(log(p.b) + u)
 
 
 def _kumaraswamy_icdf(q: Any, p: Any) -> Any:
     return power(-expm1(log1p(-q) / p.b), 1.0 / p.a)
 
 
-def _kumaraswamy_moment(p: Any, order: int) -> Any:
-    return p.b * exp(betaln(1.0 + order / p.a, p.b))
+def _kumaraswamy_mean(p: Any) -> Any:
+    t = 1.0 / p.a
+    return exp(gammaln(1.0 + t) - log_rising(p.b, 1.0 + t) - t * log(p.b))
+
+
+def _kumaraswamy_variance(p: Any) -> Any:
+    t = 1.0 / p.a
+    apart = log_gamma_bend(0.0 * t + 1.0, t) - log_gamma_bend(1.0 + p.b, t)
+    return square(_kumaraswamy_mean(p)) * expm1(apart)
 
 
 def _logit_normal_z(x: Any, p: Any) -> Any:
@@ -159,37 +184,45 @@ def _triangular_logp(x: Any, p: Any) -> Any:
 def _triangular_parts(x: Any, p: Any) -> tuple[Any, Any]:
     """Log probabilities of smaller values and of larger ones."""
     below, left, right = _triangle_sides(x, p)
-    width = p.upper - p.lower
-    low = 2.0 * log(where(below, left, 0.5)) - log(width) - log(where(below, p.c - p.lower, 1.0))
-    high = (
-        2.0 * log(where(below, 0.5, right))
-        - log(width)
-        - log(where(below, 1.0, where(p.upper == p.c, 1.0, p.upper - p.c)))
-    )
-    return where(below, low, log1mexp(where(below, -1.0, high))), where(
-        below, log1mexp(where(below, low, -1.0)), high
-    )
+    width, rise, fall = p.upper - p.lower, p.c - p.lower, p.upper - p.c
+    near, far = where(below, left, right), where(below, rise, fall)
+    far = where(far > 0.0, far, 1.0)  # the mode may be an end, with all values on one side
+    tail = 2.0 * log(near) - log(width) - log(far)
+    # the contrary: what is beyond the mode, and what is before it
+    rest = where(below, fall, rise) + abs(p.c - x) * (1.0 + near / far)
+    rest = log_part(rest / width, near / width * (near / far))
+    return where(below, tail, rest), where(below, rest, tail)
 
 
 def _triangular_icdf(q: Any, p: Any) -> Any:
-    width = p.upper - p.lower
-    below = q < (p.c - p.lower) / width
-    low = p.lower + sqrt(q * width * (p.c - p.lower))
-    return where(below, low, p.upper - sqrt((1.0 - q) * width * (p.upper - p.c)))
+    width, rise, fall = p.upper - p.lower, p.c - p.lower, p.upper - p.c
+    below = q < rise / width
+    low = p.lower + sqrt(q * width * rise)
+    # from the mode on: upper - sqrt((1 - q) width fall), without the difference
+    root = fall + sqrt((1.0 - q) * width * fall)
+    share = where(root > 0.0, fall / where(root > 0.0, root, 1.0), 0.0)
+    return where(below, low, p.c + maximum(q * width - rise, 0.0) * share)
 
 
 def _triangular_variance(p: Any) -> Any:
-    a, b, c = p.lower, p.upper, p.c
-    return (a * a + b * b + c * c - a * b - a * c - b * c) / 18.0
+    rise, fall = p.c - p.lower, p.upper - p.c
+    return (square(rise) + rise * fall + square(fall)) / 18.0
 
 
-def _arcsine_share(x: Any, p: Any) -> tuple[Any, Any]:
+def _share(x: Any, p: Any) -> tuple[Any, Any]:
+    """What is below of the distance between two bounds, and what is above."""
     width = p.upper - p.lower
     return (x - p.lower) / width, (p.upper - x) / width
 
 
+def _arcsine_parts(x: Any, p: Any) -> tuple[Any, Any]:
+    """Probabilities of smaller values and of larger ones."""
+    y, rest = (2.0 / math.pi * arcsin(sqrt(each)) for each in _share(x, p))
+    return y, rest
+
+
 def _arcsine_logp(x: Any, p: Any) -> Any:
-    y, rest = _arcsine_share(x, p)
+    y, rest = _share(x, p)
     return -LOG_PI - log(p.upper - p.lower) - 0.5 * (log(y) + log(rest))
 
 
@@ -202,8 +235,8 @@ BOUNDED: list[Row] = [
         increasing=("lower", "upper"),
         support=between("lower", "upper"),
         logp=lambda x, p: -log(p.upper - p.lower) + 0.0 * x,
-        logcdf=lambda x, p: log((x - p.lower) / (p.upper - p.lower)),
-        logsf=lambda x, p: log((p.upper - x) / (p.upper - p.lower)),
+        logcdf=lambda x, p: log_part(*_share(x, p)),
+        logsf=lambda x, p: log_part(*_share(x, p)[::-1]),
         icdf=lambda q, p: p.lower + q * (p.upper - p.lower),
         mean=lambda p: 0.5 * (p.lower + p.upper),
         variance=lambda p: square(p.upper - p.lower) / 12.0,
@@ -229,7 +262,7 @@ BOUNDED: list[Row] = [
         ),
         logcdf=lambda x, p: log_betainc(p.alpha, p.beta, x),
         logsf=lambda x, p: log_betaincc(p.alpha, p.beta, x),
-        icdf=lambda q, p: betaincinv(p.alpha, p.beta, q),
+        icdf=lambda q, p: beta_icdf(q, p.alpha, p.beta),
         mean=lambda p: p.alpha / (p.alpha + p.beta),
         variance=lambda p: (
             p.alpha * p.beta / (square(p.alpha + p.beta) * (p.alpha + p.beta + 1.0))
@@ -275,8 +308,8 @@ BOUNDED: list[Row] = [
         increasing=("lower", "upper"),
         support=between("lower", "upper"),
         logp=_arcsine_logp,
-        logcdf=lambda x, p: log(2.0 / math.pi * arcsin(sqrt(_arcsine_share(x, p)[0]))),
-        logsf=lambda x, p: log(2.0 / math.pi * arcsin(sqrt(_arcsine_share(x, p)[1]))),
+        logcdf=lambda x, p: log_part(*_arcsine_parts(x, p)),
+        logsf=lambda x, p: log_part(*_arcsine_parts(x, p)[::-1]),
         icdf=lambda q, p: p.lower + (p.upper - p.lower) * square(sin(0.5 * math.pi * q)),
         mean=lambda p: 0.5 * (p.lower + p.upper),
         variance=lambda p: square(p.upper - p.lower) / 8.0,
@@ -309,9 +342,9 @@ BOUNDED: list[Row] = [
         increasing=("lower", "upper"),
         support=between("lower", "upper"),
         logp=lambda x, p: -log(x) - log(_log_ratio(p.lower, p.upper)),
-        logcdf=lambda x, p: log(_log_ratio(p.lower, x) / _log_ratio(p.lower, p.upper)),
-        logsf=lambda x, p: log(_log_ratio(x, p.upper) / _log_ratio(p.lower, p.upper)),
-        icdf=lambda q, p: p.lower * exp(q * _log_ratio(p.lower, p.upper)),
+        logcdf=lambda x, p: log_part(*_log_uniform_parts(x, p)),
+        logsf=lambda x, p: log_part(*_log_uniform_parts(x, p)[::-1]),
+        icdf=_log_uniform_icdf,
         mean=lambda p: (p.upper - p.lower) / _log_ratio(p.lower, p.upper),
         variance=_log_uniform_variance,
         draw="icdf",
@@ -328,11 +361,11 @@ BOUNDED: list[Row] = [
         logp=lambda x, p: (
             log(p.a * p.b) + xlogy(p.a - 1.0, x) + xlog1py(p.b - 1.0, -power(x, p.a))
         ),
-        logcdf=lambda x, p: log1mexp(_kumaraswamy_logsf(x, p)),
+        logcdf=_kumaraswamy_logcdf,
         logsf=_kumaraswamy_logsf,
         icdf=_kumaraswamy_icdf,
-        mean=lambda p: _kumaraswamy_moment(p, 1),
-        variance=lambda p: _kumaraswamy_moment(p, 2) - square(_kumaraswamy_moment(p, 1)),
+        mean=_kumaraswamy_mean,
+        variance=_kumaraswamy_variance,
         draw="icdf",
         source="Kumaraswamy, Journal of Hydrology 46, 79-88 (1980)",
         example={"a": 2.0, "b": 3.0},

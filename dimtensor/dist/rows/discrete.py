@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from dimtensor.dist.formulas import (
-    JKK,
-    log_betainc,
-    log_betaincc,
-    log_choose,
-    log_gammainc,
-    log_gammaincc,
-    log_rising,
-    whole,
-)
+from dimtensor.dist.formulas import JKK, log_choose, whole
+from dimtensor.dist.gammas import log_rising
+from dimtensor.dist.probabilities import log_betainc, log_betaincc, log_gammainc, log_gammaincc
 from dimtensor.dist.rows.bounded import number_of
 from dimtensor.dist.rows.tails import finite_above
 from dimtensor.dist.supports import Integers
@@ -144,6 +137,17 @@ def _draw_discrete_laplace(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:
 def _draw_yule_simon(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:
     w, rng = rng.exponential(1.0 / p.alpha, dims=dims)
     return rng.geometric(exp(-w), dims=dims)
+
+
+def _log_series_variance(p: Any) -> Any:
+    """(r - 1) / ((1 - p) r)², where r is -log(1 - p) / p."""
+    near = p.p < 0.05
+    small, far = where(near, p.p, 0.0), where(near, 0.5, p.p)
+    more: Any = 0.0
+    for k in range(14, 1, -1):
+        more = (1.0 / k + more) * small
+    more = where(near, more, -log1p(-far) / far - 1.0)
+    return more / square((1.0 - p.p) * (1.0 + more))
 
 
 DISCRETE: list[Row] = [
@@ -374,9 +378,7 @@ DISCRETE: list[Row] = [
         logcdf=NO_CLOSED_FORM,
         icdf=NO_CLOSED_FORM,
         mean=lambda p: -p.p / ((1.0 - p.p) * log1p(-p.p)),
-        variance=lambda p: (
-            -p.p * (p.p + log1p(-p.p)) / square((1.0 - p.p) * log1p(-p.p))
-        ),
+        variance=_log_series_variance,
         draw=lambda rng, p, dims: rng.logseries(p.p, dims=dims),
         source=f"{JKK}, chapter 7",
         example={"p": 0.7},

@@ -6,16 +6,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from dimtensor.dist.formulas import (
-    HALF_LOG_2PI,
-    JKB1,
-    LOG_2,
-    LOG_PI,
-    difference,
-    log_between,
-    log_expm1_over,
-    log_odds,
-)
+from dimtensor.dist.formulas import HALF_LOG_2PI, JKB1, LOG_2, LOG_PI, log_expm1_over, log_odds
+from dimtensor.dist.probabilities import difference, log_between, log_of_two
+from dimtensor.dist.quadrature import NODE, REACH, places_and_weights
 from dimtensor.dist.rows.bounded import number_of
 from dimtensor.dist.rows.location_scale import standardised
 from dimtensor.dist.supports import Bounded, Support, real, unit
@@ -33,6 +26,8 @@ from dimtensor.tensor.elementwise import (
     log1p,
     log_ndtr,
     logaddexp,
+    maximum,
+    minimum,
     ndtri_exp,
     power,
     reciprocal,
@@ -89,16 +84,11 @@ def _log_mass(a: Any, b: Any) -> Any:
     return log_between(a, b)
 
 
-def _truncated_logcdf(x: Any, p: Any) -> Any:
+def _truncated_logs(x: Any, p: Any) -> tuple[Any, Any]:
+    """Log probabilities of smaller values and of larger ones."""
     a, b = _truncated(p)
-    z = (x - p.mu) / p.sigma
-    return _log_part_between(a, z) - _log_mass(a, b)
-
-
-def _truncated_logsf(x: Any, p: Any) -> Any:
-    a, b = _truncated(p)
-    z = (x - p.mu) / p.sigma
-    return _log_part_between(z, b) - _log_mass(a, b)
+    z, mass = (x - p.mu) / p.sigma, _log_mass(a, b)
+    return _log_part_between(a, z) - mass, _log_part_between(z, b) - mass
 
 
 def _log_part_between(a: Any, b: Any) -> Any:
@@ -125,23 +115,30 @@ def _truncated_icdf(q: Any, p: Any) -> Any:
         ndtri_exp(where(from_left, left, -1.0)),
         -ndtri_exp(where(from_left, -1.0, right)),
     )
-    return p.mu + p.sigma * z
+    value = p.mu + p.sigma * z  # rounded, it may be beyond a bound
+    value = value if isinstance(a, float) and a == -math.inf else maximum(value, p.lower)
+    return value if isinstance(b, float) and b == math.inf else minimum(value, p.upper)
 
 
-def _truncated_slopes(p: Any) -> tuple[Any, Any]:
-    """Density, and density times value, at the lower bound less those at the upper one."""
+def _truncated_moments(p: Any) -> tuple[Any, Any]:
+    """Mean and variance in standard deviations, by Gauss and Legendre's quadrature.
+
+    In the terms of densities at the bounds both cancel far in a tail, and between close bounds.
+    """
     a, b = _truncated(p)
-    mass = _log_mass(a, b)
-    densities = [
-        0.0 if isinstance(z, float) else exp(-HALF_LOG_2PI - 0.5 * square(z) - mass) for z in (a, b)
-    ]
-    times = [0.0 if isinstance(z, float) else z * d for z, d in zip((a, b), densities, strict=True)]
-    return densities[0] - densities[1], times[0] - times[1]
-
-
-def _truncated_variance(p: Any) -> Any:
-    first, second = _truncated_slopes(p)
-    return square(p.sigma) * (1.0 + second - first * first)
+    if isinstance(a, float) and isinstance(b, float):
+        return 0.0, 1.0
+    peak = 0.0 if isinstance(a, float) else maximum(a, 0.0)
+    peak = peak if isinstance(b, float) else minimum(b, peak)
+    reach = REACH / (sqrt(square(peak) + REACH) + abs(peak))
+    left = reach if isinstance(a, float) else minimum(peak - a, reach)
+    right = reach if isinstance(b, float) else minimum(b - peak, reach)
+    places, weights = places_and_weights(reach.dtype)
+    y = 0.5 * (right - left) + 0.5 * (right + left) * places
+    weights = weights * exp(-y * (peak + 0.5 * y))
+    share = weights / weights.sum(NODE)
+    mean = (share * y).sum(NODE)
+    return peak + mean, (share * square(y - mean)).sum(NODE)
 
 
 def _von_mises_logp(x: Any, p: Any) -> Any:
@@ -206,8 +203,14 @@ def _odds(p: Any) -> Any:
 _WIDE = 700.0
 
 
-def _tilted_logcdf(x: Any, eta: Any) -> Any:
-    return log(x) + log_expm1_over(eta * x) - log_expm1_over(eta)
+def _tilted_logs(x: Any, eta: Any, rest: Any = None) -> tuple[Any, Any]:
+    """Log probabilities of smaller values and of larger ones."""
+    rest = 1.0 - x if rest is None else rest
+
+    def below(x: Any, eta: Any) -> Any:
+        return log(x) + log_expm1_over(eta * x) - log_expm1_over(eta)
+
+    return below(x, eta), below(rest, -eta)
 
 
 def _tilted_icdf(q: Any, p: Any) -> Any:
@@ -260,11 +263,11 @@ FINITE: list[Row] = [
         increasing=("lower", "upper"),
         support=_truncated_support,
         logp=_truncated_logp,
-        logcdf=_truncated_logcdf,
-        logsf=_truncated_logsf,
+        logcdf=lambda x, p: log_of_two(*_truncated_logs(x, p)),
+        logsf=lambda x, p: log_of_two(*_truncated_logs(x, p)[::-1]),
         icdf=_truncated_icdf,
-        mean=lambda p: p.mu + p.sigma * _truncated_slopes(p)[0],
-        variance=_truncated_variance,
+        mean=lambda p: p.mu + p.sigma * _truncated_moments(p)[0],
+        variance=lambda p: square(p.sigma) * _truncated_moments(p)[1],
         draw="icdf",
         source=f"{JKB1}, section 13.10.1",
         example={"mu": 0.5, "sigma": 1.2, "lower": -1.0, "upper": 2.0},
@@ -349,8 +352,8 @@ FINITE: list[Row] = [
         ),
         support=lambda p: unit,
         logp=lambda x, p: _odds(p) * x - log_expm1_over(_odds(p)),
-        logcdf=lambda x, p: _tilted_logcdf(x, _odds(p)),
-        logsf=lambda x, p: _tilted_logcdf(1.0 - x, -_odds(p)),
+        logcdf=lambda x, p: log_of_two(*_tilted_logs(x, _odds(p))),
+        logsf=lambda x, p: log_of_two(*_tilted_logs(1.0 - x, -_odds(p), x)),
         icdf=_tilted_icdf,
         mean=_tilted_mean,
         variance=_tilted_variance,

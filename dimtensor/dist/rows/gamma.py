@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dimtensor.dist.formulas import (
-    JKB1,
-    LOG_2,
-    LOG_PI,
+from dimtensor.dist.formulas import JKB1, LOG_2, LOG_PI
+from dimtensor.dist.gammas import log_gamma_bend, log_half_rising, log_rising
+from dimtensor.dist.probabilities import (
+    gamma_icdf_power,
     log_gammainc,
+    log_gammainc_power,
     log_gammaincc,
-    log_half_rising,
+    log_gammaincc_power,
 )
 from dimtensor.dist.supports import positive
 from dimtensor.dist.table import Row, also, params
@@ -117,8 +118,13 @@ def _draw_generalized(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:
     return p.scale * power(x, 1.0 / p.c), rng
 
 
-def _generalized_moment(p: Any, order: int) -> Any:
-    return power(p.scale, order) * exp(gammaln(p.a + order / p.c) - gammaln(p.a))
+def _generalized_mean(p: Any) -> Any:
+    t = 1.0 / p.c
+    return p.scale * exp(log_rising(p.a, t) + t * log(p.a))
+
+
+def _generalized_variance(p: Any) -> Any:
+    return square(_generalized_mean(p)) * expm1(log_gamma_bend(p.a, 1.0 / p.c))
 
 
 GAMMA: list[Row] = [
@@ -168,9 +174,13 @@ GAMMA: list[Row] = [
             LOG_2 * (1.0 - 0.5 * p.nu) - gammaln(0.5 * p.nu) + xlogy(p.nu - 1.0, x)
             - 0.5 * square(x)
         ),
-        logcdf=lambda x, p: log_gammainc(0.5 * p.nu, 0.5 * square(x)),
-        logsf=lambda x, p: log_gammaincc(0.5 * p.nu, 0.5 * square(x)),
-        icdf=lambda q, p: sqrt(2.0 * gammaincinv(0.5 * p.nu, q)),
+        logcdf=lambda x, p: log_gammainc_power(
+            0.5 * p.nu, 0.5 * square(x), 2.0 * log(x) - LOG_2
+        ),
+        logsf=lambda x, p: log_gammaincc_power(
+            0.5 * p.nu, 0.5 * square(x), 2.0 * log(x) - LOG_2
+        ),
+        icdf=lambda q, p: math.sqrt(2.0) * gamma_icdf_power(q, 0.5 * p.nu, 0.5),
         mean=lambda p: _chi_mean(p.nu),
         variance=lambda p: -p.nu * expm1(2.0 * log_half_rising(0.5 * p.nu)),
         draw=_draw_root(lambda p: 1.0, lambda p: 0.5 * p.nu),
@@ -187,8 +197,12 @@ GAMMA: list[Row] = [
         logp=lambda x, p: (
             0.5 * LOG_2 - 0.5 * LOG_PI + 2.0 * log(x) - 3.0 * log(p.a) - 0.5 * square(x / p.a)
         ),
-        logcdf=lambda x, p: log_gammainc(_like(x, 1.5), 0.5 * square(x / p.a)),
-        logsf=lambda x, p: log_gammaincc(_like(x, 1.5), 0.5 * square(x / p.a)),
+        logcdf=lambda x, p: log_gammainc_power(
+            _like(x, 1.5), 0.5 * square(x / p.a), 2.0 * log(x / p.a) - LOG_2
+        ),
+        logsf=lambda x, p: log_gammaincc_power(
+            _like(x, 1.5), 0.5 * square(x / p.a), 2.0 * log(x / p.a) - LOG_2
+        ),
         icdf=lambda q, p: p.a * sqrt(2.0 * gammaincinv(_like(q, 1.5), q)),
         mean=lambda p: 2.0 * p.a * math.sqrt(2.0 / math.pi),
         variance=lambda p: square(p.a) * (3.0 - 8.0 / math.pi),
@@ -207,9 +221,13 @@ GAMMA: list[Row] = [
             LOG_2 + p.m * log(p.m / p.omega) - gammaln(p.m) + xlogy(2.0 * p.m - 1.0, x)
             - p.m * square(x) / p.omega
         ),
-        logcdf=lambda x, p: log_gammainc(p.m, p.m * square(x) / p.omega),
-        logsf=lambda x, p: log_gammaincc(p.m, p.m * square(x) / p.omega),
-        icdf=lambda q, p: sqrt(p.omega / p.m * gammaincinv(p.m, q)),
+        logcdf=lambda x, p: log_gammainc_power(
+            p.m, p.m * square(x) / p.omega, 2.0 * log(x) + log(p.m / p.omega)
+        ),
+        logsf=lambda x, p: log_gammaincc_power(
+            p.m, p.m * square(x) / p.omega, 2.0 * log(x) + log(p.m / p.omega)
+        ),
+        icdf=lambda q, p: sqrt(p.omega / p.m) * gamma_icdf_power(q, p.m, 0.5),
         mean=_nakagami_mean,
         variance=lambda p: -p.omega * expm1(2.0 * log_half_rising(p.m)),
         draw=_draw_nakagami,
@@ -264,11 +282,15 @@ GAMMA: list[Row] = [
             log(p.c / p.scale) - gammaln(p.a) + xlogy(p.a * p.c - 1.0, x / p.scale)
             - power(x / p.scale, p.c)
         ),
-        logcdf=lambda x, p: log_gammainc(p.a, power(x / p.scale, p.c)),
-        logsf=lambda x, p: log_gammaincc(p.a, power(x / p.scale, p.c)),
-        icdf=lambda q, p: p.scale * power(gammaincinv(p.a, q), 1.0 / p.c),
-        mean=lambda p: _generalized_moment(p, 1),
-        variance=lambda p: _generalized_moment(p, 2) - square(_generalized_moment(p, 1)),
+        logcdf=lambda x, p: log_gammainc_power(
+            p.a, power(x / p.scale, p.c), p.c * log(x / p.scale)
+        ),
+        logsf=lambda x, p: log_gammaincc_power(
+            p.a, power(x / p.scale, p.c), p.c * log(x / p.scale)
+        ),
+        icdf=lambda q, p: p.scale * gamma_icdf_power(q, p.a, 1.0 / p.c),
+        mean=_generalized_mean,
+        variance=_generalized_variance,
         draw=_draw_generalized,
         source="Stacy, Annals of Mathematical Statistics 33, 1187-1192 (1962)",
         example={"a": 1.5, "c": 2.5, "scale": 1.4},

@@ -11,13 +11,18 @@ from dimtensor.dist.formulas import (
     JKB2,
     LOG_2,
     LOG_PI,
+    by_sides,
     log1p_square,
-    log_betainc,
-    log_betaincc,
+    magnitude,
+)
+from dimtensor.dist.gammas import log_rising
+from dimtensor.dist.probabilities import (
+    log_below,
+    log_betainc_of_logs,
+    log_mills_apart,
+    log_normal_beyond,
     log_normal_within,
     log_part,
-    log_rising,
-    magnitude,
 )
 from dimtensor.dist.rows.bounded import number_of
 from dimtensor.dist.rows.student import (
@@ -77,19 +82,41 @@ def _half_student_mean(nu: Any) -> Any:
 
 def _half_student_parts(z: Any, nu: Any) -> tuple[Any, Any]:
     """Log probabilities of smaller absolute values and of larger ones."""
-    many = nu > MANY
+    many, given = nu > MANY, nu
     normal = student_normal(z, where(many, nu, 2.0 * MANY))
     nu = where(many, 1.0, nu)
-    share = square(z / sqrt(nu))
-    given = 0.5, 0.5 * nu, share / (1.0 + share), 1.0 / (1.0 + share)
-    below = where(many, log_normal_within(normal), log_betainc(*given))
-    return below, where(many, LOG_2 + log_ndtr(-normal), log_betaincc(*given))
+    log_y = -log1p_square(z / sqrt(nu))
+    logs = 2.0 * log(z / sqrt(nu)) + log_y, log_y
+    half = 0.0 * nu + 0.5
+    below = log_betainc_of_logs(half, 0.5 * nu, *logs)
+    above = log_betainc_of_logs(0.5 * nu, half, *logs[::-1])
+    below = where(many, log_normal_within(normal), below)
+    above = where(many, log_normal_beyond(normal), above)
+    near = z * sqrt(1.0 + 1.0 / nu) < 1e-9  # the density is constant, and squares vanish
+    first = log(where(near, z, 1.0)) + LOG_2 - HALF_LOG_2PI + log_rising(0.5 * given, 0.5)
+    return where(near, first, below), where(near, log1p(-exp(first)), above)
 
 
 def _rice_mean(p: Any) -> Any:
     t = 0.5 * square(p.nu / p.sigma)
     bessel = (1.0 + t) * i0e(0.5 * t) + t * i1e(0.5 * t)
     return p.sigma * math.sqrt(math.pi / 2.0) * bessel
+
+
+def _rice_variance(p: Any) -> Any:
+    """By the series of the mean for large t (NIST DLMF, 13.7.2): squares would cancel."""
+    t = 0.5 * square(p.nu / p.sigma)
+    far = t > 50.0
+    inverse = 1.0 / where(far, t, 50.0)
+    u: Any = 0.0  # the mean is nu (1 + u / t)
+    for one in reversed(_RICE):
+        u = one + u * inverse
+    near = 2.0 + where(far, 1.0, 2.0 * t - square(_rice_mean(p) / p.sigma))
+    return square(p.sigma) * where(far, 2.0 - 2.0 * u * (2.0 + u * inverse), near)
+
+
+# products of ((2 k - 3) / 2)² / k for k from 1 to n
+_RICE = [math.prod((k - 1.5) ** 2 / k for k in range(1, n + 1)) for n in range(1, 14)]
 
 
 def _rice_logp(x: Any, p: Any) -> Any:
@@ -123,9 +150,15 @@ def _wald_logcdf(x: Any, p: Any) -> Any:
 
 
 def _wald_logsf(x: Any, p: Any) -> Any:
-    a, rest = _wald_parts(x, p)
+    """Far out by the difference of two of Mills' ratios, which the two terms are."""
+    y = x - p.alpha
+    root = sqrt(p.lam / y)
+    a = root * (y / p.mu - 1.0)
+    far = a > 20.0
+    tail = log_mills_apart(where(far, a, 20.0), 2.0 * root) - HALF_LOG_2PI - 0.5 * square(a)
+    a, rest = _wald_parts(where(far, p.alpha + p.mu, x), p)
     whole = log_ndtr(-a)
-    return whole + log1mexp(rest - whole)
+    return where(far, tail, whole + log1mexp(rest - whole))
 
 
 def _draw_wald(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:
@@ -148,7 +181,7 @@ POSITIVE: list[Row] = [
             LOG_2 - HALF_LOG_2PI - 0.5 * square(x / p.sigma) - log(p.sigma)
         ),
         logcdf=lambda x, p: log_normal_within(x / p.sigma),
-        logsf=lambda x, p: LOG_2 + log_ndtr(-x / p.sigma),
+        logsf=lambda x, p: log_normal_beyond(x / p.sigma),
         icdf=lambda q, p: math.sqrt(2.0) * p.sigma * erfinv(q),
         mean=lambda p: p.sigma * math.sqrt(2.0 / math.pi),
         variance=lambda p: square(p.sigma) * (1.0 - 2.0 / math.pi),
@@ -266,8 +299,10 @@ POSITIVE: list[Row] = [
         params=params("s: positive = 1 | scale"),
         support=lambda p: positive,
         logp=lambda x, p: LOG_2 - log(p.s) - x / p.s - 2.0 * log1p(exp(-x / p.s)),
-        logcdf=lambda x, p: log(-expm1(-x / p.s)) - log1p(exp(-x / p.s)),
-        logsf=lambda x, p: LOG_2 - x / p.s - log1p(exp(-x / p.s)),
+        logcdf=lambda x, p: log1mexp(-x / p.s) - log1p(exp(-x / p.s)),
+        logsf=lambda x, p: by_sides(
+            lambda z: -log1p(0.5 * expm1(z)), lambda z: LOG_2 - z - log1p(exp(-z)), x / p.s, 1.0
+        ),
         icdf=lambda q, p: 2.0 * p.s * arctanh(q),
         mean=lambda p: 2.0 * LOG_2 * p.s,
         variance=lambda p: (math.pi**2 / 3.0 - 4.0 * LOG_2**2) * square(p.s),
@@ -283,7 +318,7 @@ POSITIVE: list[Row] = [
         params=params("sigma: positive = 1 | scale"),
         support=lambda p: positive,
         logp=lambda x, p: log(x) - 2.0 * log(p.sigma) - 0.5 * square(x / p.sigma),
-        logcdf=lambda x, p: log1mexp(-0.5 * square(x / p.sigma)),
+        logcdf=lambda x, p: log_below(2.0 * log(x / p.sigma) - LOG_2),
         logsf=lambda x, p: -0.5 * square(x / p.sigma),
         icdf=lambda q, p: p.sigma * sqrt(-2.0 * log1p(-q)),
         mean=lambda p: p.sigma * math.sqrt(math.pi / 2.0),
@@ -307,7 +342,7 @@ POSITIVE: list[Row] = [
         logcdf=NO_CLOSED_FORM,
         icdf=NO_CLOSED_FORM,
         mean=_rice_mean,
-        variance=lambda p: 2.0 * square(p.sigma) + square(p.nu) - square(_rice_mean(p)),
+        variance=_rice_variance,
         draw=_draw_rice,
         source="Rice, Bell System Technical Journal 24, 46-156 (1945)",
         example={"nu": 1.5, "sigma": 0.9},

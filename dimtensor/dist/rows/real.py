@@ -15,6 +15,7 @@ from dimtensor.dist.formulas import (
     by_sides,
     log1p_square,
 )
+from dimtensor.dist.probabilities import log_below
 from dimtensor.dist.rows.location_scale import standardised
 from dimtensor.dist.supports import real
 from dimtensor.dist.table import NO_MOMENT, Row, also, params
@@ -23,7 +24,6 @@ from dimtensor.tensor.elementwise import (
     arctan,
     exp,
     log,
-    log1mexp,
     log1p,
     log_ndtr,
     ndtri,
@@ -39,10 +39,12 @@ SCALE = "sigma: positive = 1 | scale"
 
 
 def _cauchy_logcdf(z: Any, p: Any) -> Any:
-    # left of -1 the difference 1/2 + arctan(z)/π would cancel
-    left = z < -1.0
-    tail = arctan(-1.0 / where(left, z, -1.0)) / math.pi
-    return where(left, log(tail), log(0.5 + arctan(where(left, 0.0, z)) / math.pi))
+    # beyond 1 the sum 1/2 + arctan(z)/π would cancel, or be 1
+    left, right = z < -1.0, z > 1.0
+    far = left | right
+    tail = arctan(1.0 / where(far, abs(z), 1.0)) / math.pi
+    middle = log(0.5 + arctan(where(far, 0.0, z)) / math.pi)
+    return where(left, log(tail), where(right, log1p(-tail), middle))
 
 
 def _cauchy_icdf(q: Any, p: Any) -> Any:
@@ -58,10 +60,6 @@ def _laplace_logcdf(z: Any, p: Any) -> Any:
 def _laplace_icdf(q: Any, p: Any) -> Any:
     low = q < 0.5
     return where(low, log(2.0 * where(low, q, 0.5)), -log(2.0 * (1.0 - where(low, 0.5, q))))
-
-
-def _gumbel_logsf(z: Any, p: Any) -> Any:
-    return log1mexp(-exp(-z))
 
 
 REAL: list[Row] = [
@@ -151,7 +149,7 @@ REAL: list[Row] = [
         ends="()",
         logp=lambda z, p: -z - exp(-z),
         logcdf=lambda z, p: -exp(-z),
-        logsf=_gumbel_logsf,
+        logsf=lambda z, p: log_below(-z),
         icdf=lambda q, p: -log(-log(q)),
         mean=lambda p: EULER,
         variance=lambda p: math.pi**2 / 6.0,

@@ -14,26 +14,28 @@ from dimtensor.dist.formulas import (
     LOG_PI,
     by_sides,
     expm1_over,
-    gamma_spread,
-    gamma_step,
     log1p_over,
     log1p_square,
-    log_betainc,
-    log_betaincc,
     log_cosh,
+    magnitude,
+)
+from dimtensor.dist.gammas import gamma_spread, gamma_step
+from dimtensor.dist.probabilities import (
+    log_below,
     log_gamma_cdf,
     log_gamma_icdf,
     log_gamma_sf,
-    log_gammaincc,
+    log_mills_apart,
+    log_normal_beyond,
     log_normal_within,
-    magnitude,
-    of_sign,
+    normal_beyond_quantile,
 )
 from dimtensor.dist.rows.bounded import number_of
+from dimtensor.dist.rows.exponential_power import draw_power, power_icdf, power_logcdf
 from dimtensor.dist.rows.location_scale import standardised
 from dimtensor.dist.rows.real import LOCATION, SCALE
+from dimtensor.dist.rows.skew_normal import skew_normal_logs
 from dimtensor.dist.rows.student import (
-    SMALL,
     draw_skew_student,
     skew_student_icdf,
     skew_student_logp,
@@ -52,21 +54,16 @@ from dimtensor.tensor.elementwise import (
     arcsinh,
     arctan,
     cosh,
-    equal,
     erfcx,
     exp,
     expm1,
-    gammainccinv,
     gammaln,
     log,
     log1mexp,
     log1p,
     log_ndtr,
     logaddexp,
-    maximum,
-    ndtr,
     ndtri,
-    owens_t,
     power,
     psi,
     sinh,
@@ -100,8 +97,13 @@ def _ex_gaussian_joint(x: Any, p: Any) -> Any:
 
 
 def _ex_gaussian_logcdf(x: Any, p: Any) -> Any:
+    """Far out by the difference of two of Mills' ratios, which the two terms are."""
+    a = (x - p.mu) / p.sigma
+    far = a < -20.0
+    tail = log_mills_apart(where(far, -a, 20.0), p.sigma / p.nu) - HALF_LOG_2PI - 0.5 * square(a)
+    x = where(far, p.mu, x)
     whole = log_ndtr((x - p.mu) / p.sigma)
-    return whole + log1mexp(_ex_gaussian_joint(x, p) - whole)
+    return where(far, tail, whole + log1mexp(_ex_gaussian_joint(x, p) - whole))
 
 
 def _draw_ex_gaussian(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:
@@ -111,14 +113,6 @@ def _draw_ex_gaussian(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:
 
 
 # -- others ------------------------------------------------------------------------------------
-
-
-def _skew_normal_cdf(z: Any, p: Any) -> Any:
-    return maximum(ndtr(z) - 2.0 * owens_t(z, p.alpha), 0.0)
-
-
-def _skew_normal_sf(z: Any, p: Any) -> Any:
-    return maximum(ndtr(-z) + 2.0 * owens_t(z, p.alpha), 0.0)
 
 
 def _draw_skew_normal(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:
@@ -167,47 +161,16 @@ def _draw_asymmetric(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:
 
 def _secant_logcdf(z: Any) -> Any:
     far = z < -30.0
-    return math.log(2.0 / math.pi) + where(far, z, log(arctan(exp(where(far, 0.0, z)))))
+    right = z > 0.0
+    known = where(far | right, 0.0, z)
+    beyond = log1p(-2.0 / math.pi * arctan(exp(-where(right, z, 0.0))))
+    return where(right, beyond, math.log(2.0 / math.pi) + where(far, z, log(arctan(exp(known)))))
 
 
 def _secant_icdf(q: Any, p: Any) -> Any:
     left = q < 0.5
     size = log(tan(0.5 * math.pi * where(left, q, 1.0 - q)))
     return where(left, size, -size)
-
-
-def _power_logcdf(z: Any, p: Any) -> Any:
-    a, zero = 1.0 / p.beta, equal(z, 0.0)
-    u = where(zero, 0.0, power(where(zero, 1.0, abs(z)), p.beta))
-    middle = u < SMALL
-    tail = log_gammaincc(a, where(middle, 1.0, u)) - LOG_2
-    return where(
-        middle, log(0.5 + 0.5 * z * _power_series(a, u)), where(z < 0.0, tail, log1p(-exp(tail)))
-    )
-
-
-def _power_series(a: Any, u: Any) -> Any:
-    """The regularized lower incomplete gamma function P(a, u), divided by u^a (DLMF 8.7.1).
-
-    It has a slope where u is 0.
-    """
-    total, term = 1.0, 1.0
-    for k in range(1, 9):
-        term = term * -u / k
-        total = total + term * a / (a + k)
-    return total / exp(gammaln(a + 1.0))
-
-
-def _power_icdf(q: Any, p: Any) -> Any:
-    left = q < 0.5
-    size = power(gammainccinv(1.0 / p.beta, 2.0 * where(left, q, 1.0 - q)), 1.0 / p.beta)
-    return where(left, -size, size)
-
-
-def _draw_power(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:
-    size, rng = rng.gamma(1.0 / p.beta, 1.0, dims=dims)
-    u, rng = rng.uniform(0.0, 1.0, dims=dims)
-    return of_sign(u) * power(size, 1.0 / p.beta), rng
 
 
 def _extreme_support(p: Any) -> Support:
@@ -235,6 +198,13 @@ def _extreme_variance(p: Any) -> Any:
     low = p.xi < 0.5
     xi = where(low, p.xi, 0.0)
     return where(low, exp(2.0 * gammaln(1.0 - xi)) * gamma_spread(xi), math.inf)
+
+
+def _moyal_logsf(z: Any, p: Any) -> Any:
+    """Far out the density of the normal variable is constant, and its square may vanish."""
+    far = z > 80.0
+    near = log_normal_within(exp(-0.5 * where(far, 0.0, z)))
+    return where(far, LOG_2 - HALF_LOG_2PI - 0.5 * z, near)
 
 
 def _draw_moyal(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:
@@ -326,8 +296,8 @@ SKEW: list[Row] = [
         support=lambda p: real,
         ends="()",
         logp=lambda z, p: LOG_2 - HALF_LOG_2PI - 0.5 * square(z) + log_ndtr(p.alpha * z),
-        logcdf=lambda z, p: log(_skew_normal_cdf(z, p)),
-        logsf=lambda z, p: log(_skew_normal_sf(z, p)),
+        logcdf=lambda z, p: skew_normal_logs(z, p.alpha)[0],
+        logsf=lambda z, p: skew_normal_logs(z, p.alpha)[1],
         icdf=NO_CLOSED_FORM,
         mean=_skew_mean,
         variance=lambda p: 1.0 - square(_skew_mean(p)),
@@ -351,8 +321,8 @@ SKEW: list[Row] = [
         support=lambda p: real,
         ends="()",
         logp=skew_student_logp,
-        logcdf=skew_student_part(log_betainc),
-        logsf=skew_student_part(log_betaincc),
+        logcdf=skew_student_part(turned=False),
+        logsf=skew_student_part(turned=True),
         icdf=skew_student_icdf,
         mean=skew_student_mean,
         variance=skew_student_variance,
@@ -370,9 +340,9 @@ SKEW: list[Row] = [
         support=lambda p: real,
         ends="()",
         logp=lambda z, p: -0.5 * (z + exp(-z)) - HALF_LOG_2PI,
-        logcdf=lambda z, p: LOG_2 + log_ndtr(-exp(-0.5 * z)),
-        logsf=lambda z, p: log_normal_within(exp(-0.5 * z)),
-        icdf=lambda q, p: -2.0 * log(-ndtri(0.5 * q)),
+        logcdf=lambda z, p: log_normal_beyond(exp(-0.5 * z)),
+        logsf=_moyal_logsf,
+        icdf=lambda q, p: -2.0 * log(normal_beyond_quantile(q)),
         mean=lambda p: EULER + LOG_2,
         variance=lambda p: math.pi**2 / 2.0,
         draw=_draw_moyal,
@@ -423,12 +393,12 @@ SKEW: list[Row] = [
         params=params(LOCATION, SCALE, "beta: positive | power"),
         support=lambda p: real,
         logp=lambda z, p: log(p.beta) - LOG_2 - gammaln(1.0 / p.beta) - power(abs(z), p.beta),
-        logcdf=_power_logcdf,
-        logsf=lambda z, p: _power_logcdf(-z, p),
-        icdf=_power_icdf,
+        logcdf=power_logcdf,
+        logsf=lambda z, p: power_logcdf(-z, p),
+        icdf=power_icdf,
         mean=lambda p: 0.0,
         variance=lambda p: exp(gammaln(3.0 / p.beta) - gammaln(1.0 / p.beta)),
-        draw=_draw_power,
+        draw=draw_power,
         source="Nadarajah, Journal of Applied Statistics 32, 685-694 (2005)",
         example={"mu": 0.3, "sigma": 1.2, "beta": 3.0},
         window=(-2, 3),
@@ -467,6 +437,7 @@ SKEW: list[Row] = [
         inner=lambda p: p.mu,
         logp=_extreme_logp,
         logcdf=lambda z, p: -exp(-log1p_over(p.xi, z)),
+        logsf=lambda z, p: log_below(-log1p_over(p.xi, z)),
         icdf=lambda q, p: expm1_over(p.xi, -log(-log(q))),
         mean=_extreme_mean,
         variance=_extreme_variance,

@@ -5,21 +5,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dimtensor.dist.formulas import (
-    HALF_LOG_2PI,
-    LOG_2,
-    beta_quantile,
-    log1p_square,
-    log_betainc,
-    log_rising,
-)
+from dimtensor.dist.formulas import HALF_LOG_2PI, LOG_2, log1p_square
+from dimtensor.dist.gammas import log_half_rising, log_rising
+from dimtensor.dist.probabilities import beta_quantile, log_beta_quantile, log_betainc_of_logs
 from dimtensor.tensor.elementwise import (
     abs,
     betaincinv,
     betaln,
     erfinv,
     exp,
-    gammaln,
+    expm1,
     log,
     log1p,
     log_ndtr,
@@ -28,6 +23,7 @@ from dimtensor.tensor.elementwise import (
     ndtri,
     sqrt,
     square,
+    stop_gradient,
     where,
 )
 
@@ -62,8 +58,9 @@ def student_log_tail(size: Any, nu: Any) -> Any:
     many = nu > MANY
     few, nu = where(many, 1.0, nu), where(many, nu, 2.0 * MANY)
     normal = log_ndtr(-student_normal(size, nu))
-    share = square(size / sqrt(few))
-    part = log_betainc(0.5 * few, 0.5, 1.0 / (1.0 + share), 1.0 / (1.0 + 1.0 / share))
+    z = size / sqrt(few)
+    log_x = -log1p_square(z)
+    part = log_betainc_of_logs(0.5 * few, 0.0 * few + 0.5, log_x, 2.0 * log(z) + log_x)
     return where(many, normal, part - LOG_2)
 
 
@@ -84,9 +81,11 @@ def student_quantile(rest: Any, within: Any, nu: Any) -> Any:
     # near 0, where squares vanish, the density is constant
     near = 0.5 * within * exp(betaln(0.5 * few, 0.5))
     tiny = near < 1e-9
-    x = betaincinv(0.5 * few, 0.5, rest)
+    log_x, power = log_beta_quantile(rest, 0.5 * few, 0.0 * few + 0.5)  # far out the tail is one
+    x = betaincinv(0.5 * few, 0.5, where(power, 0.5, rest))
     y = betaincinv(0.5, 0.5 * few, where(tiny, 0.5, within))
     ratio = where(tiny, near, sqrt(where(far, (1.0 - x) / x, y / (1.0 - y))))
+    ratio = where(power, exp(-0.5 * where(power, log_x, -1.0)), ratio)
     return where(many, normal, sqrt(few) * ratio)
 
 
@@ -129,7 +128,8 @@ def student_variance(nu: Any) -> Any:
 def _skew_logs(t: Any, p: Any) -> tuple[Any, Any]:
     """Logarithms of 1 + u and 1 - u, where u = t / √(a + b + t²)."""
     c = p.a + p.b
-    r = sqrt(c + square(t))
+    size = stop_gradient(maximum(abs(t), 1.0))  # whose square may be too large for a number
+    r = size * sqrt(c / size / size + square(t / size))
     u = t / r
     narrow = log(c) - 2.0 * log(r) - log1p(abs(u))
     return where(u > -0.5, log1p(u), narrow), where(u < 0.5, log1p(-u), narrow)
@@ -141,12 +141,19 @@ def skew_student_logp(t: Any, p: Any) -> Any:
     return (p.a + 0.5) * upper + (p.b + 0.5) * lower - constant
 
 
-def skew_student_part(log_beta: Any) -> Any:
+def skew_student_part(turned: bool) -> Any:
     def formula(t: Any, p: Any) -> Any:
         upper, lower = _skew_logs(t, p)
-        return log_beta(p.a, p.b, 0.5 * exp(upper), 0.5 * exp(lower))
+        given = (p.a, upper - LOG_2), (p.b, lower - LOG_2)
+        (a, log_x), (b, log_y) = given[::-1] if turned else given
+        return log_betainc_of_logs(a, b, log_x, log_y)
 
     return formula
+
+
+def _skew_size(log_y: Any, p: Any) -> Any:
+    """The distance from 0 of a quantile whose share, or 1 less it, is tiny."""
+    return 0.5 * sqrt(p.a + p.b) * exp(-0.5 * log_y)
 
 
 def _skew_back(y: Any, rest: Any, p: Any) -> Any:
@@ -154,12 +161,16 @@ def _skew_back(y: Any, rest: Any, p: Any) -> Any:
 
 
 def skew_student_icdf(q: Any, p: Any) -> Any:
-    return _skew_back(*beta_quantile(q, p.a, p.b), p)
+    low, left = log_beta_quantile(q, p.a, p.b)
+    high, right = log_beta_quantile(1.0 - q, p.b, p.a)
+    near = _skew_back(*beta_quantile(where(left | right, 0.5, q), p.a, p.b), p)
+    low, high = where(left, low, -1.0), where(right, high, -1.0)
+    return where(left, -_skew_size(low, p), where(right, _skew_size(high, p), near))
 
 
 def _skew_student_mean(a: Any, b: Any) -> Any:
-    ratio = gammaln(a - 0.5) + gammaln(b - 0.5) - gammaln(a) - gammaln(b)
-    return 0.5 * (a - b) * sqrt(a + b) * exp(ratio)
+    a, b, half = a - 0.5, b - 0.5, 0.5 * (a - b) * sqrt(a + b)
+    return half * exp(-log_half_rising(a) - log_half_rising(b)) / (sqrt(a) * sqrt(b))
 
 
 def skew_student_mean(p: Any) -> Any:
@@ -176,8 +187,11 @@ def skew_student_variance(p: Any) -> Any:
     least = minimum(p.a, p.b)
     finite = least > 1.0
     a, b = where(finite, p.a, 2.0), where(finite, p.b, 2.0)
-    second = 0.25 * (a + b) * (square(a - b) + a + b - 2.0) / ((a - 1.0) * (b - 1.0))
-    value = second - square(_skew_student_mean(a, b))
+    # the second moment less the square of the mean, without their difference
+    log_ratio = -2.0 * (log_half_rising(a - 0.5) + log_half_rising(b - 0.5))
+    log_ratio = log_ratio + log1p(-0.5 / (a - 0.5)) + log1p(-0.5 / (b - 0.5))
+    apart = a + b - 2.0 - square(a - b) * expm1(log_ratio)
+    value = 0.25 * (a + b) / (a - 1.0) * apart / (b - 1.0)
     return where(least > 0.5, where(finite, value, math.inf), math.nan)
 
 

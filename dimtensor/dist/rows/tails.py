@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dimtensor.dist.formulas import (
-    HALF_LOG_2PI,
-    JKB1,
-    JKB2,
-    LOG_2,
+from dimtensor.dist.formulas import HALF_LOG_2PI, JKB1, JKB2, expm1_over, log1p_over
+from dimtensor.dist.gammas import gamma_spread, log_gamma_bend, log_rising
+from dimtensor.dist.probabilities import (
     beta_quantile,
-    expm1_over,
-    gamma_spread,
-    log1p_over,
+    log_below,
     log_betainc,
     log_betaincc,
+    log_normal_beyond,
+    log_normal_within,
+    log_softplus,
+    normal_beyond_quantile,
 )
 from dimtensor.dist.rows.bounded import number_of
 from dimtensor.dist.rows.location_scale import standardised
@@ -26,7 +26,6 @@ from dimtensor.dist.table import NO_CLOSED_FORM, Row, params
 from dimtensor.tensor.elementwise import (
     arcsinh,
     betaln,
-    erf,
     exp,
     expm1,
     gammaln,
@@ -108,12 +107,24 @@ def _snedecor_variance(p: Any) -> Any:
     return finite_above(4.0, p.d2, value)
 
 
-def _burr_moment(p: Any, order: int) -> Any:
-    def value(cd: Any) -> Any:
-        d = cd / p.c
-        return d * exp(betaln(d - order / p.c, 1.0 + order / p.c))
+def _burr_mean(p: Any) -> Any:
+    t = 1.0 / p.c
 
-    return finite_above(order, p.c * p.d, value)
+    def value(cd: Any) -> Any:
+        left = (cd - 1.0) * t
+        return exp(gammaln(1.0 + t) - log_rising(left, t) - t * log(left))
+
+    return finite_above(1.0, p.c * p.d, value)
+
+
+def _burr_variance(p: Any) -> Any:
+    t = 1.0 / p.c
+
+    def value(cd: Any) -> Any:
+        bend = log_gamma_bend(0.0 * t + 1.0, t) + log_gamma_bend((cd - 2.0) * t, t)
+        return square(where(cd > 2.0, _burr_mean(p), 1.0)) * expm1(bend)
+
+    return finite_above(2.0, p.c * p.d, value)
 
 
 def _log_logistic_mean(beta: Any) -> Any:
@@ -124,10 +135,6 @@ def _log_logistic_variance(beta: Any) -> Any:
     t = 1.0 / beta
     one, other = gamma_spread(t), gamma_spread(-t)
     return square(_log_logistic_mean(beta) * t) * (one + other + square(t) * one * other)
-
-
-def _levy_root(z: Any) -> Any:
-    return sqrt(0.5 / z)
 
 
 def _draw_levy(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:
@@ -156,7 +163,7 @@ TAILS: list[Row] = [
         logp=lambda x, p: (
             log(p.alpha / p.beta) + xlogy(p.alpha - 1.0, x / p.beta) - _weibull_power(x, p)
         ),
-        logcdf=lambda x, p: log1mexp(-_weibull_power(x, p)),
+        logcdf=lambda x, p: log_below(p.alpha * log(x / p.beta)),
         logsf=lambda x, p: -_weibull_power(x, p),
         icdf=lambda q, p: p.beta * power(-log1p(-q), 1.0 / p.alpha),
         mean=lambda p: p.beta * _weibull_mean(p),
@@ -179,6 +186,7 @@ TAILS: list[Row] = [
             log(p.alpha / p.s) - (1.0 + p.alpha) * log(x / p.s) - power(x / p.s, -p.alpha)
         ),
         logcdf=lambda x, p: -power(x / p.s, -p.alpha),
+        logsf=lambda x, p: log_below(-p.alpha * log(x / p.s)),
         icdf=lambda q, p: p.s * power(-log(q), -1.0 / p.alpha),
         mean=lambda p: p.s * finite_above(1.0, p.alpha, lambda a: exp(gammaln(1.0 - 1.0 / a))),
         variance=lambda p: square(p.s) * finite_above(2.0, p.alpha, _frechet_variance),
@@ -293,14 +301,11 @@ TAILS: list[Row] = [
         logp=lambda x, p: (
             log(p.c * p.d) + xlogy(p.c - 1.0, x) - (p.d + 1.0) * softplus(p.c * log(x))
         ),
-        logcdf=lambda x, p: log1mexp(-p.d * softplus(p.c * log(x))),
+        logcdf=lambda x, p: log_below(log(p.d) + log_softplus(p.c * log(x))),
         logsf=lambda x, p: -p.d * softplus(p.c * log(x)),
         icdf=lambda q, p: power(expm1(-log1p(-q) / p.d), 1.0 / p.c),
-        mean=lambda p: _burr_moment(p, 1),
-        variance=lambda p: where(
-            p.c * p.d > 2.0, _burr_moment(p, 2) - square(where(
-                p.c * p.d > 2.0, _burr_moment(p, 1), 0.0)), math.inf
-        ),
+        mean=_burr_mean,
+        variance=_burr_variance,
         draw="icdf",
         source=f"{JKB1}, section 12.4.5",
         example={"c": 2.5, "d": 1.5},
@@ -336,9 +341,9 @@ TAILS: list[Row] = [
         support=lambda p: above(p.mu),
         ends="(]",
         logp=lambda z, p: -HALF_LOG_2PI - 1.5 * log(z) - 0.5 / z,
-        logcdf=lambda z, p: LOG_2 + log_ndtr(-sqrt(1.0 / z)),
-        logsf=lambda z, p: log(erf(_levy_root(z))),
-        icdf=lambda q, p: 1.0 / square(ndtri(0.5 * q)),
+        logcdf=lambda z, p: log_normal_beyond(sqrt(1.0 / z)),
+        logsf=lambda z, p: log_normal_within(sqrt(1.0 / z)),
+        icdf=lambda q, p: 1.0 / square(normal_beyond_quantile(q)),
         mean=lambda p: math.inf,
         variance=lambda p: math.inf,
         draw=_draw_levy,

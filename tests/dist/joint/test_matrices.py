@@ -215,6 +215,24 @@ def test_a_density_through_points(rng):
     assert st.kstest(values.eval().values, lambda v: np.interp(v, grid, cdf)).pvalue > 1e-4
 
 
+def test_both_tails_of_a_density_through_points():
+    at = dt.Dim("at", length=4)
+    d = dist.Interpolated(
+        dt.data([0.0, 1.0, 2.0, 3.0], dims=at), dt.data([0.0, 1.0, 1.0, 0.0], dims=at)
+    )
+    near = np.array([1e-100, 1e-20, 1e-9, 2.0**-40])
+    beside = dt.data(near, dims=dt.Dim("x"))
+    np.testing.assert_allclose(d.logcdf(beside).eval(), np.log(near**2 / 4), rtol=1e-13)
+    np.testing.assert_allclose(d.logsf(beside).eval(), np.log1p(-(near**2) / 4), rtol=1e-13)
+    known = 3.0 - near[2:]
+    far = dt.data(known, dims=dt.Dim("x"))
+    rest = 3.0 - known
+    np.testing.assert_allclose(d.logsf(far).eval(), np.log(rest**2 / 4), rtol=1e-13)
+    np.testing.assert_allclose(d.logcdf(far).eval(), np.log1p(-(rest**2) / 4), rtol=1e-13)
+    second = dt.data([1.25, 1.75], dims=dt.Dim("x"))
+    np.testing.assert_allclose(d.logsf(second).eval(), np.log([1.25 / 2, 0.75 / 2]), rtol=1e-14)
+
+
 def garch(x, omega, alpha, beta, first):
     variance, total = first**2, 0.0
     for t, value in enumerate(x):
