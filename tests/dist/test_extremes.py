@@ -289,3 +289,79 @@ def test_probabilities_and_densities_fit_together_far_out():
         close = {"rtol": 1e-9, "atol": 1e-290, "err_msg": d.name}
         np.testing.assert_allclose(up, np.exp(density - below), **close)
         np.testing.assert_allclose(down, -np.exp(density - above), **close)
+
+
+WHOLE = np.unique(np.append(np.arange(1.0, 40.0), np.floor(np.logspace(1.5, 12.0, 60))))
+COUNTS = {
+    "Geometric": (lambda k: dist.Geometric(k(1e-9)), WHOLE[WHOLE < 1e10]),
+    "often": (lambda k: dist.Geometric(k(0.3)), WHOLE[:30]),
+    "DiscreteLaplace": (
+        lambda k: dist.DiscreteLaplace(k(1e-3)),
+        np.append(-WHOLE[:40], WHOLE[:40]),
+    ),
+    "DiscreteWeibull": (lambda k: dist.DiscreteWeibull(k(0.9), k(0.3)), WHOLE[WHOLE < 1e5]),
+    "DiscreteUniform": (lambda k: dist.DiscreteUniform(k(1.0), k(1e12)), WHOLE),
+    "Bernoulli": (lambda k: dist.Bernoulli(k(0.1)), np.arange(2.0)),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", COUNTS)
+def test_quantiles_of_counts_invert_probabilities(name, dtype):
+    """The smallest count that reaches a probability, where those of its neighbours are apart."""
+    make, counts = COUNTS[name]
+    k, q = (dt.tensor(each, dims=dt.Dim("x"), dtype=dtype) for each in ("k", "q"))
+    d = make(lambda value: dt.data(np.array(value, dtype=dtype)))
+    cdf = dt.function([k], d.cdf(k), backend="python")
+    icdf = dt.function([q], d.icdf(q), backend="python")
+    counts = counts.astype(dtype)
+    at, before = cdf(counts).values, cdf(counts - 1).values
+    told = at - before > 64 * np.finfo(dtype).eps * at
+    assert told.sum() > (1 if name == "Bernoulli" else 15)
+    np.testing.assert_array_equal(icdf(at).values[told], counts[told])
+    inside = told & (at - before > 1e-5 * at)
+    np.testing.assert_array_equal(icdf((at + before) / 2).values[inside], counts[inside])
+
+
+def test_quantiles_of_counts_at_the_ends():
+    q = dt.data([0.0, 1e-300, 1.0 - 2.0**-30, 1.0], dims=dt.Dim("q"))
+    wanted = {
+        dist.Geometric(1.0): [1, 1, 1, 1],
+        dist.Geometric(1e-3): [1, 1, np.ceil(-30 * np.log(2) / np.log1p(-1e-3)), np.inf],
+        dist.Bernoulli(1.0): [0, 1, 1, 1],
+        dist.Bernoulli(0.0): [0, 0, 0, 0],
+        dist.Bernoulli(1e-17): [0, 0, 0, 1],
+        dist.DiscreteUniform(-3, 10**6): [-3, -3, 10**6, 10**6],
+    }
+    for d, numbers in wanted.items():
+        np.testing.assert_array_equal(d.icdf(q).eval(), numbers, err_msg=repr(d))
+
+
+def test_a_quantile_above_a_billion_is_rounded_up():
+    found = dist.DiscreteUniform(1, 4 * 10**9).icdf(0.5 + 0.3 / (4 * 10**9)).eval()
+    np.testing.assert_array_equal(found, 2 * 10**9 + 1)
+    rate = 1e-10
+    found = dist.Geometric(rate).icdf(-np.expm1((10**10 + 0.3) * np.log1p(-rate))).eval()
+    np.testing.assert_array_equal(found, 10**10 + 1)
+
+
+def test_slopes_at_the_limits_of_parameters():
+    """Of probabilities of counts: 0 to the power of 0 is 1."""
+    p = dt.scalar("p")
+    cases = [
+        (dist.Poisson(p).logcdf(0), 0.0, -1.0),
+        (dist.Poisson(p).logcdf(1), 0.0, 0.0),
+        (dist.Binomial(2, p).logcdf(0), 0.0, -2.0),
+        (dist.Binomial(2, p).logcdf(1), 0.0, 0.0),
+        (dist.Binomial(2, p).logsf(0), 1.0, 0.0),
+        (dist.Binomial(2, p).logsf(1), 1.0, 2.0),
+        (dist.Geometric(p).logcdf(1), 1.0, 1.0),
+        (dist.Geometric(p).logcdf(2), 1.0, 0.0),
+        (dist.Geometric(p).logcdf(3), 0.4, 3 * 0.6**2 / (1 - 0.6**3)),
+        (dt.gammainc(1.0, p), 0.0, 1.0),
+        (dt.gammaincc(2.0, p), 0.0, 0.0),
+        (dt.betainc(1.0, 3.0, p), 0.0, 3.0),
+        (dt.betainc(3.0, 1.0, p), 1.0, 3.0),
+    ]
+    for value, at, wanted in cases:
+        np.testing.assert_allclose(dt.grad(value, p).eval({p: at}), wanted, rtol=1e-13, atol=1e-300)

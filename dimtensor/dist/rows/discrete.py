@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
+
+import numpy as np
 
 from dimtensor.dist.formulas import JKK, log_choose, whole
 from dimtensor.dist.gammas import log_rising
-from dimtensor.dist.probabilities import log_betainc, log_betaincc, log_gammainc, log_gammaincc
+from dimtensor.dist.probabilities import (
+    log_betainc,
+    log_betaincc,
+    log_gammainc,
+    log_gammaincc,
+    log_part,
+)
 from dimtensor.dist.rows.bounded import number_of
 from dimtensor.dist.rows.tails import finite_above
 from dimtensor.dist.supports import Integers
@@ -73,10 +82,59 @@ def _geometric_logsf(k: Any, p: Any) -> Any:
     return k * log_q(p) if p.has("logit_p") else xlog1py(k, -p.p)
 
 
-def _ceiling(x: Any) -> Any:
-    """The next whole number, where what rounding has added to one does not count."""
+def _geometric_logcdf(k: Any, p: Any) -> Any:
+    if p.has("logit_p"):
+        return log1mexp(_geometric_logsf(k, p))
+    large = p.p > 0.5  # up to 1, where the logarithm of the contrary has no slope
+    far = log1mexp(xlog1py(k, -where(large, 0.5, p.p)))
+    return where(large, log1p(-power(1.0 - where(large, p.p, 0.5), k)), far)
+
+
+def _ceiling(x: Any, off: Any) -> Any:
+    """The next whole number, where what rounding has added to one, by which x is off, is none."""
     nearest = round(x)
-    return where(abs(x - nearest) < 1e-9 * maximum(abs(x), 1.0), nearest, ceil(x))
+    return where(abs(x - nearest) <= off, nearest, ceil(x))
+
+
+def _unit(x: Any) -> float:
+    """Some units in the last place of 1."""
+    return 4.0 * float(np.finfo(x.dtype).eps)
+
+
+def _off(q: Any) -> Any:
+    """By what a probability is off that is the exponential of its logarithm."""
+    return _unit(q) * q * (1.0 - log(maximum(q, float(np.finfo(q.dtype).tiny))))
+
+
+def _bernoulli_icdf(q: Any, p: Any) -> Any:
+    zero = (q - _off(q) <= 1.0 - p.p) & ((q < 1.0) | (p.p <= 0.0))
+    return where(zero, 0.0 * q, 1.0)
+
+
+def _discrete_uniform_parts(k: Any, p: Any) -> tuple[Any, Any]:
+    """Probabilities of values up to one and above it."""
+    n = p.upper - p.lower + 1.0
+    return (k - p.lower + 1.0) / n, (p.upper - k) / n
+
+
+def _discrete_uniform_icdf(q: Any, p: Any) -> Any:
+    n = p.upper - p.lower + 1.0
+    return maximum(p.lower + _ceiling(q * n, _off(q) * n) - 1.0, p.lower)
+
+
+def _geometric_icdf(q: Any, p: Any) -> Any:
+    rate = -log_q(p)
+    x = -log1p(-q) / rate
+    off = _off(q) / ((1.0 - q) * rate) + _unit(q) * x
+    # of a sure success the first trial is the last one
+    return where(rate < math.inf, maximum(_ceiling(x, off), 1.0), 1.0)
+
+
+def _discrete_weibull_icdf(q: Any, p: Any) -> Any:
+    y, power_of = -log1p(-q), 1.0 / p.beta
+    x = power(y / -log(p.q), power_of)
+    share = _off(q) / ((1.0 - q) * where(y > 0.0, y, 1.0)) + _unit(q)
+    return maximum(_ceiling(x, x * (power_of * share + _unit(q))) - 1.0, 0.0)
 
 
 def _shares(p: Any) -> tuple[Any, Any]:
@@ -123,9 +181,12 @@ def _discrete_laplace_logcdf(k: Any, p: Any) -> Any:
 
 def _discrete_laplace_icdf(q: Any, p: Any) -> Any:
     left = q < 1.0 / (1.0 + exp(-p.a))
-    below = log(where(left, q, 0.25)) + softplus(p.a)
-    above = -log1p(-where(left, 0.25, q)) - softplus(p.a)
-    return _ceiling(where(left, below / p.a - 1.0, above / p.a))
+    low, high = log(where(left, q, 0.25)), -log1p(-where(left, 0.25, q))
+    step = softplus(p.a)
+    x = where(left, (low + step) / p.a - 1.0, (high - step) / p.a)
+    share = _off(q) / where(left, maximum(q, float(np.finfo(q.dtype).tiny)), 1.0 - q)
+    off = (share + _unit(q) * (where(left, -low, high) + step)) / p.a + _unit(q)
+    return _ceiling(x, off)
 
 
 def _draw_discrete_laplace(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:
@@ -162,7 +223,7 @@ DISCRETE: list[Row] = [
         logp=_bernoulli_logp,
         logcdf=lambda x, p: log_q(p) + 0.0 * x,
         logsf=lambda x, p: log_p(p) + 0.0 * x,
-        icdf=lambda q, p: where(q <= 1.0 - p.p, 0.0 * q, 1.0),
+        icdf=_bernoulli_icdf,
         mean=lambda p: p.p,
         variance=lambda p: p.p * (1.0 - p.p),
         draw=lambda rng, p, dims: rng.binomial(1, p.p, dims=dims),
@@ -198,11 +259,9 @@ DISCRETE: list[Row] = [
         support=lambda p: Integers(number_of(p.lower), number_of(p.upper)),
         discrete=True,
         logp=lambda k, p: -log(p.upper - p.lower + 1.0) + 0.0 * k,
-        logcdf=lambda k, p: log((k - p.lower + 1.0) / (p.upper - p.lower + 1.0)),
-        logsf=lambda k, p: log((p.upper - k) / (p.upper - p.lower + 1.0)),
-        icdf=lambda q, p: maximum(
-            p.lower + _ceiling(q * (p.upper - p.lower + 1.0)) - 1.0, p.lower
-        ),
+        logcdf=lambda k, p: log_part(*_discrete_uniform_parts(k, p)),
+        logsf=lambda k, p: log_part(*_discrete_uniform_parts(k, p)[::-1]),
+        icdf=_discrete_uniform_icdf,
         mean=lambda p: 0.5 * (p.lower + p.upper),
         variance=lambda p: (square(p.upper - p.lower + 1.0) - 1.0) / 12.0,
         draw=lambda rng, p, dims: rng.integers(whole(p.lower), whole(p.upper) + 1, dims=dims),
@@ -219,9 +278,9 @@ DISCRETE: list[Row] = [
         support=lambda p: Integers(1),
         discrete=True,
         logp=_geometric_logp,
-        logcdf=lambda k, p: log1mexp(_geometric_logsf(k, p)),
+        logcdf=_geometric_logcdf,
         logsf=lambda k, p: _geometric_logsf(k, p),
-        icdf=lambda q, p: maximum(_ceiling(log1p(-q) / log_q(p)), 1.0),
+        icdf=_geometric_icdf,
         mean=lambda p: 1.0 / p.p,
         variance=lambda p: (1.0 - p.p) / square(p.p),
         draw=lambda rng, p, dims: rng.geometric(p.p, dims=dims),
@@ -339,9 +398,7 @@ DISCRETE: list[Row] = [
         ),
         logcdf=lambda k, p: log1mexp(power(k + 1.0, p.beta) * log(p.q)),
         logsf=lambda k, p: power(k + 1.0, p.beta) * log(p.q),
-        icdf=lambda q, p: maximum(
-            _ceiling(power(log1p(-q) / log(p.q), 1.0 / p.beta)) - 1.0, 0.0
-        ),
+        icdf=_discrete_weibull_icdf,
         mean=NO_CLOSED_FORM,
         variance=NO_CLOSED_FORM,
         draw="icdf",

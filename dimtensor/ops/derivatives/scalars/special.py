@@ -101,7 +101,11 @@ def _beta_slope(a: Variable, b: Variable, x: Variable, at: int) -> Variable:
     8.17.20, leads to where the first one is taken, and for the mirror image that in b, 8.17.21.
     """
     if at == 2:
-        return _slope(pt.betainc(a, b, x), at)
+        one = number(1, x)
+        logs = _log_where(x, a), _log_where(pt.sub(one, x), b, pt.log1p(pt.neg(x)))
+        powers = pt.add(*(pt.mul(pt.sub(v, one), log) for v, log in zip((a, b), logs, strict=True)))
+        scale = pt.sub(pt.gammaln(pt.add(a, b)), pt.add(pt.gammaln(a), pt.gammaln(b)))
+        return pt.exp(pt.add(powers, scale))
     zero, one, total = number(0, x), number(1, x), pt.add(a, b)
     mean = pt.true_div(a, total)
     turn = pt.true_div(pt.add(a, one), pt.add(total, number(2, x)))
@@ -118,6 +122,24 @@ def _beta_slope(a: Variable, b: Variable, x: Variable, at: int) -> Variable:
     change = pt.mul(pt.switch(in_b, pt.neg(step), step), change)
     slope = _slope(pt.betainc(*raised, x), at)
     return pt.add(slope, pt.switch(moved, change, zero))
+
+
+def _log_where(x: Variable, shape: Variable, log: Variable | None = None) -> Variable:
+    """A logarithm that is multiplied by a shape less 1: of 0 it is a number where that is 0."""
+    at_an_end = pt.and_(pt.eq(x, number(0, x)), pt.eq(shape, number(1, x)))
+    return pt.switch(at_an_end, number(0, x), pt.log(x) if log is None else log)
+
+
+@partials(psm.GammaInc, psm.GammaIncC)
+def _gammainc(xs: Sequence[Variable], z: Variable) -> Found:
+    k, x = (pt.cast(v, z.type.dtype) for v in xs)
+
+    def by_x() -> Variable:
+        power = pt.mul(pt.sub(k, number(1, x)), _log_where(x, k))
+        density = pt.exp(pt.sub(pt.sub(power, x), pt.gammaln(k)))
+        return density if isinstance(z.owner.op.scalar_op, psm.GammaInc) else pt.neg(density)
+
+    return [_singular(lambda: _slope(z, 0)), _singular(by_x)]
 
 
 @partials(psm.GammaIncInv)
