@@ -95,6 +95,29 @@ def _x_times(function: Callable[..., Variable], start: float) -> Callable[..., V
     return product
 
 
+def _logit(x: Variable) -> Variable:
+    """Logarithm of the odds, by their distance from 1, which has all digits near 1/2."""
+    low = elementwise(pt.lt, x, number(0.5, x))
+    twice = elementwise(pt.mul, number(2, x), x)
+    one = number(1, x)
+    below, above = elementwise(pt.sub, one, twice), elementwise(pt.sub, twice, one)
+    far = elementwise(pt.switch, low, below, above)
+    zero = number(0, x)
+    share = elementwise(pt.switch, elementwise(pt.eq, x, zero), zero, x)  # not -0
+    near = elementwise(pt.switch, low, share, elementwise(pt.sub, one, x))
+    size = elementwise(pt.log1p, elementwise(pt.true_div, far, near))
+    return elementwise(pt.switch, low, elementwise(pt.neg, size), size)
+
+
+def _kv(v: Variable, x: Variable) -> Variable:
+    """By the scaled function; of infinity 0, where that is a product of two zeros or NaN."""
+    infinite = elementwise(pt.eq, x, number(np.inf, x))
+    inside = elementwise(pt.switch, infinite, number(1, x), x)
+    value = pt.kve(v, inside) * pt.exp(-inside)
+    nothing = elementwise(pt.mul, number(0, value), pt.abs(v))  # NaN of an order that is no number
+    return elementwise(pt.switch, infinite, nothing, value)
+
+
 def _close(x: Variable, y: Variable, rtol: Variable, atol: Variable) -> Variable:
     """Closeness as `numpy.isclose` defines it."""
     if not is_float(x.type.dtype):
@@ -114,6 +137,8 @@ _COMPOSED: dict[str, Callable[..., Variable]] = {
     "log_sigmoid": lambda x: -pt.softplus(-x),
     "xlogy": _x_times(pt.log, 0.0),
     "xlog1py": _x_times(pt.log1p, -1.0),
+    "logit": _logit,
+    "kv": _kv,
     "deg2rad": lambda x: x * np.asarray(np.pi / 180, dtype=x.type.dtype),
     "rad2deg": lambda x: x * np.asarray(180 / np.pi, dtype=x.type.dtype),
     "angle": lambda z: pt.arctan2(pt.imag(z), pt.real(z)),

@@ -49,7 +49,7 @@ def _translations() -> dict[type, Callable[[Any, Translate], Callable[..., Any]]
     It is common to the process: other functions keep PyTensor's translations.
     """
     from pytensor.scalar import math as scalars
-    from pytensor.scalar.basic import Complex, Composite, RoundHalfAwayFromZero
+    from pytensor.scalar.basic import Complex, Composite, Exp2, RoundHalfAwayFromZero
     from pytensor.scalar.loop import ScalarLoop
 
     from dimtensor.ops.special import LogNdtr, Vanishing
@@ -80,6 +80,11 @@ def _translations() -> dict[type, Callable[[Any, Translate], Callable[..., Any]]
         LogNdtr: made(_log_ndtr),
         RoundHalfAwayFromZero: always(_round_away),
         scalars.Softplus: always(_softplus),
+        scalars.TriGamma: always(_trigamma),
+        scalars.Owens_t: made(_owens_t),
+        scalars.I0: always(partial(_bessel, "i0e")),
+        scalars.I1: always(partial(_bessel, "i1e")),
+        Exp2: always(_exp2),
         Vanishing: always(_zero),
         Composite: lambda op, translate: graph_function(op.fgraph, translate),
         ScalarLoop: lambda op, translate: _elementwise_loop(
@@ -141,6 +146,49 @@ def _softplus(x: Any) -> Any:
     x = jnp.asarray(x, jnp.result_type(x, float))
     above = x >= 0
     return jnp.where(above, x, 0) + jnp.log1p(jnp.exp(jnp.where(above, -x, x)))
+
+
+def _trigamma(x: Any) -> Any:
+    """JAX's is NaN at infinity."""
+    import jax.numpy as jnp
+    from jax.scipy.special import polygamma
+
+    x = jnp.asarray(x, jnp.result_type(x, jnp.float32))
+    infinite = jnp.isposinf(x)
+    return jnp.where(infinite, 0, polygamma(1, jnp.where(infinite, 1, x)))
+
+
+def _owens_t() -> Callable[..., Any]:
+    """JAX's is NaN where h is 0 and a infinite: there it is arctan(a) / 2π."""
+    import jax.numpy as jnp
+    from jax.scipy.special import owens_t
+
+    def function(h: Any, a: Any) -> Any:
+        dtype = jnp.result_type(h, a, jnp.float32)
+        h, a = (x.astype(dtype) for x in jnp.broadcast_arrays(h, a))
+        at_an_end = (h == 0) & jnp.isinf(a)
+        inside = owens_t(h, jnp.where(at_an_end, 0, a))
+        return jnp.where(at_an_end, jnp.sign(a) / 4, inside)
+
+    return function
+
+
+def _bessel(scaled: str, x: Any) -> Any:
+    """By the scaled function; the exponential overflows before the product does."""
+    import jax.numpy as jnp
+    import jax.scipy.special as functions
+
+    x = jnp.asarray(x, jnp.result_type(x, jnp.float32))
+    root = jnp.exp(jnp.abs(x) / 2)
+    return getattr(functions, scaled)(x) * root * root
+
+
+def _exp2(x: Any) -> Any:
+    """In single precision JAX's is the exponential of a rounded product."""
+    import jax.numpy as jnp
+
+    x = jnp.asarray(x, jnp.result_type(x, jnp.float32))
+    return jnp.power(jnp.asarray(2, x.dtype), x)
 
 
 def _round_away(x: Any) -> Any:
