@@ -25,6 +25,7 @@ from dimtensor.tensor.elementwise import (
     ceil,
     equal,
     exp,
+    floor,
     logical_not,
     maximum,
     minimum,
@@ -62,10 +63,18 @@ class _Between(Wrapper):
         super().__init__(name, with_probabilities(base, self.lower, self.upper, name), known)
 
     @property
+    def _low(self) -> Any:
+        """The lower bound, a known one as a number, which has no dtype."""
+        return plain_bound(self.lower)
+
+    @property
+    def _high(self) -> Any:
+        return plain_bound(self.upper)
+
+    @property
     def support(self) -> Support:
         low, high = ends(self.base.support)
-        low = further(low, plain_bound(self.lower), maximum, max)
-        high = further(high, plain_bound(self.upper), minimum, min)
+        low, high = further(low, self._low, maximum, max), further(high, self._high, minimum, min)
         return Integers(low, high) if self.discrete else Bounded(low, high)
 
 
@@ -77,8 +86,23 @@ def further(one: Any, other: Any, of_tensors: Any, of_numbers: Any) -> Any:
     return of_numbers(one, other) if both else of_tensors(one, other)
 
 
+def _rounded(bound: Any, of_number: Any, of_tensor: Any) -> Any:
+    if bound is None:
+        return None
+    return float(of_number(bound)) if isinstance(bound, float) else of_tensor(bound)
+
+
 class Truncated(_Between):
     """A distribution, given that its values lie between bounds."""
+
+    @property
+    def _low(self) -> Any:
+        """The smallest value between the bounds."""
+        return _rounded(super()._low, math.ceil, ceil) if self.discrete else super()._low
+
+    @property
+    def _high(self) -> Any:
+        return _rounded(super()._high, math.floor, floor) if self.discrete else super()._high
 
     def knows(self, what: str) -> bool:
         return super().knows("logcdf" if what == "icdf" else what)
@@ -98,13 +122,11 @@ class Truncated(_Between):
 
     def _below(self) -> Any:
         """The largest number that does not belong to the values."""
-        if self.lower is None or not self.discrete:
-            return self.lower
-        return ceil(self.lower) - 1.0
+        return self._low if self.lower is None or not self.discrete else self._low - 1.0
 
     @property
     def _log_mass(self) -> DimTensor:
-        return self._tails(self._below(), self.upper)
+        return self._tails(self._below(), self._high)
 
     def logp(self, x: Any) -> DimTensor:
         x = as_value(x, self)
@@ -113,20 +135,20 @@ class Truncated(_Between):
 
     def _outside(self, x: DimTensor) -> DimTensor:
         if self.lower is None:
-            return x > self.upper
-        return x < self.lower if self.upper is None else (x < self.lower) | (x > self.upper)
+            return x > self._high
+        return x < self._low if self.upper is None else (x < self._low) | (x > self._high)
+
+    def _inside(self, x: DimTensor) -> DimTensor:
+        x = x if self.lower is None else maximum(x, self._below())
+        return x if self.upper is None else minimum(x, self._high)
 
     def logcdf(self, x: Any) -> DimTensor:
-        x = as_value(x, self)
-        inside = x if self.lower is None else maximum(x, self._below())
-        inside = inside if self.upper is None else minimum(inside, self.upper)
+        inside = self._inside(as_value(x, self))
         return self._tails(self._below(), inside) - self._log_mass
 
     def logsf(self, x: Any) -> DimTensor:
-        x = as_value(x, self)
-        inside = x if self.lower is None else maximum(x, self._below())
-        inside = inside if self.upper is None else minimum(inside, self.upper)
-        return self._tails(inside, self.upper) - self._log_mass
+        inside = self._inside(as_value(x, self))
+        return self._tails(inside, self._high) - self._log_mass
 
     def icdf(self, q: Any) -> DimTensor:
         q = as_value(q, self)
@@ -135,9 +157,9 @@ class Truncated(_Between):
         start = 0.0 if self.lower is None else self.base.cdf(self._below())
         found = self.base.icdf(start + q * exp(self._log_mass))
         if self.lower is None:
-            return minimum(found, self.upper)
-        found = maximum(found, self.lower)
-        found = found if self.upper is None else minimum(found, self.upper)
+            return minimum(found, self._high)
+        found = maximum(found, self._low)
+        found = found if self.upper is None else minimum(found, self._high)
         # far in the upper tail 1 less a probability has few digits, or none
         far = self.base.logsf(self._below()) < _FAR
         return if_else(far.any(), lambda: where(far, inverted(self, q), found), lambda: found)
@@ -182,8 +204,8 @@ class Censored(_Between):
         return self._cut(self.base.icdf(q))
 
     def _cut(self, value: DimTensor) -> DimTensor:
-        value = value if self.lower is None else maximum(value, self.lower)
-        return value if self.upper is None else minimum(value, self.upper)
+        value = value if self.lower is None else maximum(value, self._low)
+        return value if self.upper is None else minimum(value, self._high)
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         value, rng = self.base.draw(rng, self._draw_dims(dims))

@@ -18,6 +18,7 @@ from dimtensor.tensor.elementwise import (
     exp,
     floor,
     log,
+    maximum,
     sigmoid,
     sinh,
     stop_gradient,
@@ -50,13 +51,16 @@ def inverted(d: Distribution, q: DimTensor) -> DimTensor:
     possible = (q >= 0.0) & (q <= 1.0)
     q = where(possible, q, 0.5)
     value = _halved(d, lambda x: d.cdf(x) >= q, q)
-    if not d.discrete:
+    low, high = ends(d.support)
+    if d.discrete:
+        value = value if low is None else maximum(value, low)  # of probability 0
+    else:
         value = stop_gradient(value)
         lacking = q - d.cdf(value)
         # a value that has a probability by itself does not move
         value = _steered(value, lacking, abs(lacking) < _CLOSE * q, -d.logp(value))
-        if ends(d.support)[1] is None:
-            value = where(equal(q, 1.0), math.inf, value)
+    if high is None:
+        value = where(equal(q, 1.0), math.inf, value)
     return where(possible, value, math.nan)
 
 

@@ -12,10 +12,11 @@ from dimtensor.dist.modifiers.wrappers import Wrapper, as_distribution, as_value
 from dimtensor.dist.parameters import as_number
 from dimtensor.dist.supports import Support, ends
 from dimtensor.errors import InputError
+from dimtensor.graph.dtypes import is_float
 from dimtensor.tensor.autodiff import grad
 from dimtensor.tensor.elementwise import abs, equal, log, where
 from dimtensor.tensor.graphs.substitution import substitute
-from dimtensor.tensor.handle import wrap
+from dimtensor.tensor.handle import TensorHandle, wrap
 from dimtensor.tensor.inputs import tensor
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class Transformed(Wrapper):
     def logp(self, x: Any) -> DimTensor:
         x = as_value(x, self)
         inside = self._support.contains(x)
-        safe = where(inside, x, self._inner)
+        safe = where(inside, x, self._inner(x))
         # elementwise: the gradient of the sum has the derivative of every element
         z = tensor(None, safe.dims, safe.dtype)
         slope = substitute(grad(self.inverse(z).sum(), z), {z: safe})
@@ -48,9 +49,11 @@ class Transformed(Wrapper):
         value = where(equal(value, -math.inf), value, value + log(abs(slope)))
         return in_dtype_of(x, self, where(inside, value, -math.inf))
 
-    @property
-    def _inner(self) -> Any:
-        return self.forward(wrap(as_number(self._middle, (), "a value")))
+    def _inner(self, x: DimTensor) -> Any:
+        """Some value inside of the support, which has the dtype of those beside it."""
+        value = self.forward(wrap(as_number(self._middle, (), "a value")))
+        narrow = is_float(x.dtype) and isinstance(value, TensorHandle)
+        return value.astype(x.dtype) if narrow else value
 
     @property
     def _middle(self) -> float:
@@ -74,7 +77,7 @@ class Transformed(Wrapper):
         inside: Any = True
         inside = inside if low is None else inside & (x >= low)
         inside = inside if high is None else inside & (x <= high)
-        z = self.inverse(x if inside is True else where(inside, x, self._inner))
+        z = self.inverse(x if inside is True else where(inside, x, self._inner(x)))
         value = self.base.logcdf(z) if up_to == self.increasing else self.base.logsf(z)
         value = value if low is None else where(x < low, below, value)
         return value if high is None else where(x > high, above, value)

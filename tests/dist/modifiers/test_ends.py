@@ -272,3 +272,55 @@ def test_variances_around_large_means():
 def test_hurdles_of_rare_counts():
     d = dist.hurdle(dist.Poisson(1e-17), psi=0.25)
     np.testing.assert_allclose(at(d, "logp", [1.0]), np.log(0.25), rtol=1e-13)
+
+
+# -- quantiles of counts, and single precision -----------------------------------------------------
+
+ENDS = {  # the distribution, and its quantiles of 0 and of 1
+    "above": (dist.truncated(dist.Poisson(4.0), lower=1), 1, np.inf),
+    "between": (dist.truncated(dist.Binomial(10, 0.3), 2, 7), 2, 7),
+    "summed": (dist.truncated(dist.BetaBinomial(10, 2.0, 3.0), 1, 8), 1, 8),
+    "broken": (dist.truncated(dist.Geometric(0.3), 1.5, 6.5), 2, 6),
+    "mixed": (dist.mixture(WEIGHTS, dist.Poisson(dt.data([2.0, 7.0], dims=W)), over=W), 0, np.inf),
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_quantiles_of_counts_between_the_ends(name):
+    d, first, last = ENDS[name]
+    np.testing.assert_array_equal(at(d, "icdf", [0.0, 1e-300, 1.0]), [first, first, last])
+    counts = np.arange(first, min(last, 15.0) + 1)
+    np.testing.assert_array_equal(at(d, "icdf", at(d, "cdf", counts)), counts)
+    inside = at(d, "cdf", counts) - 0.5 * np.exp(at(d, "logp", counts))
+    np.testing.assert_array_equal(at(d, "icdf", inside), counts)
+
+
+def test_broken_bounds_of_counts():
+    d = dist.truncated(dist.Geometric(0.3), 1.5, 6.5)
+    wanted = st.geom(0.3).pmf(np.arange(2, 7))
+    found = at(d, "logp", np.arange(1, 8))
+    np.testing.assert_allclose(np.exp(found), [0, *wanted / wanted.sum(), 0], rtol=1e-13)
+    assert (d.support.low, d.support.high) == (2.0, 6.0)
+
+
+def test_single_precision_around_distributions():
+    """Bounds that are numbers have no dtype of their own."""
+    x, m = dt.tensor("x", dims=X, dtype="float32"), dt.scalar("m", dtype="float32")
+    ds = [
+        dist.truncated(dist.Normal(m, 1.0), -1.0, 2.0),
+        dist.truncated(dist.Poisson(m), 1, 9),
+        dist.censored(dist.Exponential(m), upper=2),
+        dist.transformed(dist.Normal(m, 1.0), dt.exp, dt.log, dt.positive),
+        dist.truncated(dist.transformed(dist.Normal(m, 1.0), dt.exp, dt.log, dt.positive), upper=2),
+        dist.mixture(dt.data(np.float32([0.3, 0.7]), dims=W), dist.Normal(m, 1.0), over=W),
+    ]
+    given = np.float32([0.25, 0.5, 0.75])
+    for d in ds:
+        for what in ("logp", "cdf", "logcdf", "logsf", "icdf"):
+            result = getattr(d, what)(x)
+            assert result.dtype == "float32", (d, what)
+            assert result.eval({x: given, m: np.float32(1.5)}).dtype == "float32", (d, what)
+    counts = np.arange(1, 10).astype("float32")
+    cdf = ds[1].cdf(x).eval({x: counts, m: np.float32(4.0)})
+    back = ds[1].icdf(x).eval({x: cdf.values, m: np.float32(4.0)})
+    np.testing.assert_array_equal(back, counts)
