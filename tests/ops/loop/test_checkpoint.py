@@ -181,6 +181,25 @@ def test_a_checkpoint_is_not_a_number_alone(name):
         loop([])
 
 
+@pytest.mark.parametrize(
+    "checkpoint", [[10], [2, 4], levels(2), levels(3), states(5)], ids=lambda c: str(c)
+)
+def test_a_range_that_ends_before_it_starts_has_no_step(checkpoint):
+    def body(i, state):
+        return state + q * (i + 1)
+
+    q, n = dt.scalar("q"), dt.scalar("n", dtype="int64")
+    loops = {3: dt.fori_loop(3, 1, body, 0.5, checkpoint=checkpoint)}
+    if checkpoint != states(5):
+        late = dt.fori_loop(0, n, body, 0.5, checkpoint=checkpoint)
+        loops |= {length: dt.substitute(late, {n: length}) for length in (-1, -2, -7)}
+        f = dt.function([q, n], [late, dt.grad(late, q)], backend="python")
+        for length, total in ((-1, 0), (-2, 0), (-7, 0), (3, 6)):
+            np.testing.assert_allclose(f(0.5, length), [0.5 + 0.5 * total, total])
+    for loop in loops.values():
+        assert dt.evaluate([loop, dt.grad(loop, q)], {q: 0.5}) == [0.5, 0.0]
+
+
 def peak(steps, **options):
     """States' worth of memory that a gradient takes at most."""
     size = 2_000

@@ -163,8 +163,13 @@ def checkpointed(
         raise GraphError("a gradient with checkpoints is neither truncated nor has it an inverse")
     found = as_checkpoints(options.checkpoint, "a loop")
     assert found is not None
+    # a count below zero is none; a loop over sequences has as many steps as they have elements
     if isinstance(n_steps, Constant):
-        n_steps = int(n_steps.data)
+        n_steps = max(int(n_steps.data), 0)
+    elif isinstance(n_steps, int):
+        n_steps = max(n_steps, 0)
+    elif not sequences:
+        n_steps = pt.maximum(n_steps, 0)
     states, next_states, init = list(step.states), list(step.next_states), list(init)
     if step.go_on is not None:
         on, count = pt.scalar("on", dtype="bool"), pt.lscalar("count")
