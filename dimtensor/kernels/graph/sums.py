@@ -20,6 +20,7 @@ from pytensor.tensor.subtensor import AdvancedIncSubtensor
 from dimtensor.graph.dtypes import is_float
 from dimtensor.kernels.plan.axis_lengths import Extents, kept_axes, selection_of
 from dimtensor.ops.graphs import merge_equal, nodes_of
+from dimtensor.ops.loop.node import steps_that_run
 from dimtensor.ops.loop.op import Scan
 from dimtensor.ops.nodes import elementwise
 
@@ -447,7 +448,7 @@ def _length(x: Variable, axis: int) -> Variable | int:
         given = node.op.split_inputs(node.inputs)
         if x in node.op.split_outputs(node.outputs).traces:  # it may be read for nothing else
             return (
-                _length(given.sequences[0], 0) if given.sequences else pt.maximum(given.n_steps, 0)
+                _length(given.sequences[0], 0) if given.sequences else steps_that_run(given.n_steps)
             )
     return x.shape[axis]
 

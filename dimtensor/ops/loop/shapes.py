@@ -14,6 +14,7 @@ from pytensor.tensor.subtensor import Subtensor
 from pytensor.tensor.type import TensorType
 
 from dimtensor.ops.graphs import replaced
+from dimtensor.ops.loop.node import steps_that_run
 
 
 def lengths_of(variables: Sequence[Variable]) -> list[tuple[Variable, ...]]:
@@ -102,11 +103,7 @@ def scan_shapes(op: Any, node: Apply, shapes: Sequence[Any]) -> list[Any]:
 
     length_leaves = {*states, *elements, *captured}
     traced = lengths_of(graph.outputs[op.n_states : op.n_states + op.n_traces])
-    from pytensor.tensor import maximum
-
-    n_steps = maximum(given.n_steps, 0)
-    if isinstance(given.n_steps, Constant):
-        n_steps = given.n_steps
+    n_steps = steps_that_run(given.n_steps)
     return [
         *by_role.states,
         *(

@@ -101,6 +101,19 @@ def test_counted_loops(backend):
         np.testing.assert_allclose(f(stop, 0.5), [x, slope])
 
 
+@pytest.mark.compiled
+@pytest.mark.parametrize("backend", ["python", "numba"])
+def test_ranges_that_end_before_they_start_add_nothing_to_slopes(backend):
+    n, s = dt.scalar("n", dtype="int64"), dt.scalar("s")
+    vector = dt.full(K, 0.5)
+    # another state, so that the slope is the sum over a trace of constants
+    found = dt.fori_loop(n, 0, lambda i, x: (vector, x[1] - s), (vector, 0.5))[1]
+    f = dt.function([n, s], [found, dt.grad(found, s)], backend=backend)
+    for start in (-3, 0, 2):
+        steps = max(-start, 0)
+        np.testing.assert_allclose(f(start, 0.25), [0.5 - 0.25 * steps, -steps])
+
+
 def test_counts_with_dims():
     n, s = dt.tensor("n", dims=K, dtype="int64"), dt.scalar("s")
     expected = [1.0, 1 * 2.0 + 0, ((1 * 2.0 + 0) * 2 + 1) * 2 + 2]

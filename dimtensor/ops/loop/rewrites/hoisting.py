@@ -13,7 +13,7 @@ from pytensor.tensor.type import TensorType
 
 from dimtensor.ops.batching import over_batch
 from dimtensor.ops.graphs import identities, inputs_of, replaced
-from dimtensor.ops.loop.node import Given, ScanGraph
+from dimtensor.ops.loop.node import Given, ScanGraph, steps_that_run
 from dimtensor.traversal import reached
 
 # they cost nothing where they are
@@ -98,6 +98,6 @@ def vectorise(parts: ScanGraph) -> dict[Variable, Variable] | None:
     replace = dict(parts.replaced)
     for trace, before, after in zip(parts.traces, outputs, batched, strict=True):
         if after.type.ndim == before.type.ndim:  # it depends on no sequence
-            after = alloc(before, parts.n_steps, *before.shape)
+            after = alloc(before, steps_that_run(parts.n_steps), *before.shape)
         replace.update((out, after) for out in trace.outputs)
     return replace
