@@ -215,6 +215,8 @@ def _scan(e: Emitter, node: Apply) -> None:
         tape.finish_step()
     traces = [(out, element) for out, element in traces if rows[out] is None]
     e.places.update((out, row) for out, row in rows.items() if row is not None)
+    if scan.stops:  # the condition may need lengths, too
+        _stopping(e, block, given.go, made.n_done, graph.outputs[-1])
     lengths = {out: _known_lengths(block, element) for out, element in traces}
     e.lines += block.before()
     is_open = {out: scan.spec.is_open(number) for number, out in enumerate(made.traces)}
@@ -222,8 +224,6 @@ def _scan(e: Emitter, node: Apply) -> None:
     for out, _ in traces:
         zero = scan.stops and not is_open[out]
         made_early[out] = _new_array(e, arrays[out], out, [n, *lengths[out]], zero)
-    if scan.stops:
-        _stopping(e, block, given.go, made.n_done, graph.outputs[-1])
     e.lines.append(For(step, n, block.inside(), is_scan=True))
     for tape in tapes:
         tape.finish()

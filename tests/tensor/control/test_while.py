@@ -114,6 +114,27 @@ def test_ranges_that_end_before_they_start_add_nothing_to_slopes(backend):
         np.testing.assert_allclose(f(start, 0.25), [0.5 - 0.25 * steps, -steps])
 
 
+@pytest.mark.compiled
+@pytest.mark.parametrize("place", ["alone", "in a branch", "in a loop"])
+def test_conditions_of_array_states_that_no_step_changes(place):
+    v, x = dt.tensor("v", dims=dt.Dim("long", length=40)), dt.scalar("x")
+
+    def steps(start):
+        return dt.while_loop(
+            lambda s: s[1].isel(long=-1) * s[0] < 9.0, lambda s: (s[0] + 1, s[1]), (start, v), 30
+        )[0]
+
+    two = dt.Dim("two", length=2)
+    loops = {
+        "alone": lambda: steps(0),
+        "in a branch": lambda: dt.if_else(x < 0, lambda: 0, lambda: steps(0)),
+        "in a loop": lambda: dt.reduce(lambda s, _: steps(s - 3), 3, dt.arange(two), over=two),
+    }
+    f = dt.function([v, x], loops[place](), backend="numba")
+    values = np.append(np.full(39, 100.0), 2.0)
+    assert f(values, 1.0) == 5
+
+
 def test_counts_with_dims():
     n, s = dt.tensor("n", dims=K, dtype="int64"), dt.scalar("s")
     expected = [1.0, 1 * 2.0 + 0, ((1 * 2.0 + 0) * 2 + 1) * 2 + 2]
