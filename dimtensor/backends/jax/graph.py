@@ -14,6 +14,7 @@ from pytensor.tensor.type import TensorType
 
 from dimtensor.backends.jax.multiples import apart, confused
 from dimtensor.backends.jax.symbolic import Lengths, is_symbol
+from dimtensor.ops.interpret import prepare
 
 # gives a context for each node while it runs: who traces a function learns where an operation is of
 watched: ContextVar[Callable[[Any], AbstractContextManager[Any]] | None] = ContextVar(
@@ -151,6 +152,8 @@ def _alone(result: Any) -> tuple[Any]:
 
 def _on_host(node: Any) -> Callable[..., list[Any]]:
     import jax.numpy as jnp
+
+    prepare(node)
 
     def run(*arrays: Any) -> list[Any]:
         storage: list[list[Any]] = [[None] for _ in node.outputs]

@@ -65,8 +65,10 @@ def array_inputs(node: Apply) -> list[Variable]:
 
 def read_by_step(node: Apply) -> set[Variable]:
     """Sequences of a loop whose elements are as well computed in each step as stored before."""
-    sequences = node.op.split_inputs(node.inputs).sequences
-    return {v for v in sequences if v.type.ndim == 1 and is_soon_computed(v)}
+    given = node.op.split_inputs(node.inputs)
+    stored = {*given.states, *given.captured}  # taken as a whole as well
+    found = {v for v in given.sequences if v.type.ndim == 1 and is_soon_computed(v)}
+    return found - stored
 
 
 def is_quick(node: Apply) -> bool:

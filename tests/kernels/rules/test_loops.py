@@ -190,3 +190,22 @@ def test_source_of_a_garch_model():
     start = pt.as_tensor(np.float64(1.0))
     result = scan(step, [start, pt.as_tensor(np.float64(0.0))], [Y])
     check_golden("kernel_garch.txt", kernel([Y, A], [result.traces[0].sum()]).source)
+
+
+@pytest.mark.parametrize("n", [1, 4])
+def test_a_sequence_that_steps_also_take_as_a_whole(n, rng):
+    """Elements that are soon computed are not stored for the sequence, but for the steps."""
+    doubled = Y * 2.0
+
+    def step(states, xs):
+        (s,), (x,) = states, xs
+        return [s * 0.5 + x + doubled[pt.switch(s < 1e9, -1, 0)]], [s]
+
+    result = scan(step, [A], [doubled])
+    y = rng.normal(size=n)
+    found = run([Y, A], [*result.states, *result.traces], y, np.asarray(0.7))
+    s, before = 0.7, np.zeros(n)
+    for t in range(n):
+        before[t] = s
+        s = s * 0.5 + 2 * y[t] + 2 * y[-1]
+    close(found, [s, before])
