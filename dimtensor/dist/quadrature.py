@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,9 +16,13 @@ if TYPE_CHECKING:
 NODE = Dim("node of a quadrature", length=64)
 REACH = 90.0  # where it falls by exp(-45), a density has no digits of an integral
 
-_PLACES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
+
+@cache
+def _rule() -> tuple[np.ndarray, np.ndarray]:
+    return np.polynomial.legendre.leggauss(NODE.length)
 
 
 def places_and_weights(dtype: str) -> tuple[DimTensor, DimTensor]:
     """Nodes between -1 and 1, and their weights."""
-    return data(_PLACES, dims=NODE).astype(dtype), data(_WEIGHTS, dims=NODE).astype(dtype)
+    places, weights = _rule()
+    return data(places, dims=NODE).astype(dtype), data(weights, dims=NODE).astype(dtype)
