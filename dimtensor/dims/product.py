@@ -85,12 +85,8 @@ class ProductDim(DerivedDim):
         return f"ProductDim({{{', '.join(parents)}}})"
 
     def labels_from(self, labels: Sequence[Coords | None]) -> Coords | None:
-        if any(factor is None for factor in labels):
-            return None
-        values = [factor.to_list() for factor in labels]  # type: ignore[union-attr]
-        combined = np.empty(int(np.prod([len(v) for v in values])), dtype=object)
-        combined[:] = list(itertools.product(*values))
-        return Coords(combined)
+        known = [factor for factor in labels if factor is not None]
+        return _combinations(known) if len(known) == len(labels) else None
 
     def factor_labels(self, labels: Coords) -> tuple[Coords, ...] | None:
         """Labels of the factors of which tuples are combinations, in any order.
@@ -120,15 +116,33 @@ class ProductDim(DerivedDim):
             own = dim_labels(factor)
             if own is None:
                 own = Coords(list({tagged(label[at]): label[at] for label in tuples}.values()))
-                inner = factor.factor_labels(own) if isinstance(factor, ProductDim) else None
-                own = own if inner is None else factor.labels_from(inner)  # type: ignore[attr-defined]
-            assert own is not None
+                own = factor.arranged(own) if isinstance(factor, ProductDim) else own
             parts.append(own)
         return tuple(parts)
 
+    def arranged(self, labels: Coords) -> Coords:
+        """Tuples, in any order, as all combinations in the order of the dim; other labels as given.
+
+        Parameters
+        ----------
+        labels : Coords
+
+        Returns
+        -------
+        Coords
+
+        Examples
+        --------
+        >>> product = ProductDim([Dim("a"), Dim("b", coords=["u", "v"])])
+        >>> product.arranged(Coords([(1, "v"), (1, "u")])).to_list()
+        [(1, 'u'), (1, 'v')]
+        """
+        parts = self.factor_labels(labels)
+        return labels if parts is None else _combinations(parts)
+
     def told_by(self, labels: Coords) -> Iterable[tuple[Dim, Coords]]:
         parts = self.factor_labels(labels)
-        if parts is None or not labels.same_labels(self.labels_from(parts)):  # type: ignore[arg-type]
+        if parts is None or not labels.same_labels(_combinations(parts)):
             return ()
         return zip(self.factors, parts, strict=True)
 
@@ -155,6 +169,14 @@ class ProductDim(DerivedDim):
 
     def __repr__(self) -> str:
         return f"ProductDim({{{', '.join(factor.short for factor in self.factors)}}})"
+
+
+def _combinations(factors: Sequence[Coords]) -> Coords:
+    """Tuples of a label of each factor; those of the last one run fastest."""
+    values = [labels.to_list() for labels in factors]
+    combined = np.empty(math.prod(map(len, values)), dtype=object)
+    combined[:] = list(itertools.product(*values))
+    return Coords(combined)
 
 
 def product_below(dim: Dim) -> ProductDim | None:

@@ -167,9 +167,7 @@ def _arranged(dim: Dim, labels: Coords) -> Coords:
     Those of a product are all combinations of the labels of its factors.
     """
     product = dim.unrenamed
-    parts = product.factor_labels(labels) if isinstance(product, ProductDim) else None
-    whole = None if parts is None else product.labels_from(parts)  # type: ignore[attr-defined]
-    return labels if whole is None else whole
+    return product.arranged(labels) if isinstance(product, ProductDim) else labels
 
 
 @bounded(16)
