@@ -16,6 +16,7 @@ from dimtensor.ops.graphs import computation, set_outputs, with_inputs
 from dimtensor.ops.rewrites.constants import folded
 from dimtensor.ops.rewrites.lengths import source_of_length
 from dimtensor.ops.rewrites.table import RULES, Rule, by_operation, operation
+from dimtensor.upstream.freezing import signature
 
 # how often rules may apply, for each node of the graph, before the rest is left as it is
 _MOST_STEPS = 60
@@ -170,8 +171,7 @@ class Rewriting:
         data = variable.data
         if not isinstance(variable.type, TensorType) or data.size > _COMPARED:
             return variable
-        key = (variable.type, data.shape, data.tobytes())
-        return self._constants.setdefault(key, variable)
+        return self._constants.setdefault(signature(variable), variable)
 
     def _folded(self, node: Apply) -> list[Variable] | None:
         if not all(isinstance(v, Constant) for v in node.inputs):
