@@ -168,21 +168,22 @@ def _positional(value: Any) -> Any:
     """
     if isinstance(value, TensorHandle):
         raise InputError("from_shaped takes a positional variable; this is a dims-tensor already")
+    cause = None
     # PyMC teaches PyTensor to take pandas objects, without their labels
     if not (is_dataarray(value) or is_pandas(value) or is_dataset(value)):
         try:
             return pt.as_tensor_variable(value)
         except TypeError as error:
             raise DtypeError(f"from_shaped takes numbers: {error}") from None
-        except (NotImplementedError, ValueError):
-            pass
+        except (NotImplementedError, ValueError) as error:  # no array, such as rows of two lengths
+            cause = error
     raise InputError(
         build_message(
             "from_shaped takes a positional variable or an array without labels, not "
             f"{type(value).__name__}",
             hint="dt.data(value, dims=...) takes arrays that have labels",
         )
-    )
+    ) from cause
 
 
 def _of_named_axes(
