@@ -1,10 +1,15 @@
 """Views, look-ups and updates on JAX against NumPy's, through the positional graph."""
 
 import numpy as np
+import pytensor.link.c.basic
 import pytensor.tensor as pt
 import pytest
+from pytensor.graph.replace import vectorize_graph
+from pytensor.tensor.blockwise import Blockwise
 
 from dimtensor.backends import compile_positional
+from dimtensor.backends.jax.graph import _on_host
+from dimtensor.ops.interpret import Interpreter
 from tests.backend_names import BACKENDS
 
 pytestmark = pytest.mark.compiled
@@ -106,3 +111,17 @@ def test_axes_dropped_moved_and_added():
     ]
     for found, one in zip(run([x], outputs, [values]), wanted, strict=True):
         np.testing.assert_array_equal(found, one)
+
+
+def test_what_jax_lacks_is_performed_by_python(monkeypatch, rng):
+    """Where nothing is traced; PyTensor would have C code compiled for each element of a batch."""
+    core, x = pt.dvector("core"), pt.dmatrix("x")
+    node = vectorize_graph(core[:2].set(0.5), {core: x}).owner
+    assert isinstance(node.op, Blockwise)
+    monkeypatch.setattr(
+        pytensor.link.c.basic, "get_module_cache", lambda *given: pytest.fail("compiled")
+    )
+    rows = rng.normal(size=(3, 4))
+    (found,) = _on_host(node)(*Interpreter([x], node.inputs)(rows))
+    np.testing.assert_allclose(found[:, 2:], rows[:, 2:], rtol=1e-6)
+    np.testing.assert_array_equal(found[:, :2], 0.5)
