@@ -260,3 +260,27 @@ def unaffected(variables: Mapping[str, Variable], observed: Collection[str]) -> 
 def described(variables: Mapping[str, Variable], names: Collection[str]) -> list[tuple[str, str]]:
     """Variables with their distributions and dims, for messages."""
     return [(n, f"{variables[n].distribution!r}, {_dims(variables[n].node)}") for n in names]
+
+
+def check_observed(model: Model, what: str, prior: bool) -> None:
+    """Check that something is observed, so that draws are of a posterior.
+
+    Raises
+    ------
+    InputError
+        If nothing is, and draws of the prior are not asked for.
+    """
+    if model.observed or prior:
+        return
+    outputs = [x.node.name for x in model.outputs if x.node.kind == "rv"]
+    names = outputs or list(model.variables)[-1:]
+    values = ", ".join(f"{name}: ..." for name in names)
+    raise InputError(
+        build_message(
+            f"{what}: nothing is observed, so the draws would be those of the prior",
+            [("variables", listing(list(model.variables)))],
+            f"did you mean fit = model.observe({{{values}}}), and fit.{what}(...)? "
+            f"model.{what}(prior=True) draws all variables from the prior, and so does "
+            "model.draw(1000, seed=1)",
+        )
+    )

@@ -19,11 +19,15 @@ from dimtensor.errors import (
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import NamedAttrs
 from dimtensor.graph.rebuilding.substitute import rebuild
-from dimtensor.model.checks import check_inside, check_ranges, described, unaffected
-from dimtensor.model.density import log_density
-from dimtensor.model.inference.results import (
-    add_known_groups,
+from dimtensor.model.checks import (
+    check_inside,
+    check_observed,
+    check_ranges,
+    described,
+    unaffected,
 )
+from dimtensor.model.density import log_density
+from dimtensor.model.inference.results import add_known_groups
 from dimtensor.model.inference.sample import sample as sample_density
 from dimtensor.model.logdensity import LogDensity
 from dimtensor.model.missing import read_observation, refuse_readers
@@ -395,6 +399,7 @@ class Model(Parametrising):
         unconstrained: bool = True,
         log_likelihood: bool = False,
         log_prior: bool = False,
+        prior: bool = False,
         **options: Any,
     ) -> xr.DataTree:
         """Draw from the posterior with the No-U-Turn sampler.
@@ -408,6 +413,9 @@ class Model(Parametrising):
             Whether what the sampler moves is kept in the group ``unconstrained_posterior``.
         log_likelihood, log_prior : bool
             Whether the groups that :meth:`log_likelihood` and :meth:`log_prior` make are added.
+        prior : bool
+            Whether the model may be one in which nothing is observed: all of its variables are
+            drawn from their prior. :meth:`draw` does so without a Markov chain.
         **options
             Those of :func:`dimtensor.sample`: ``sampler="nutpie"``, ``"blackjax"`` or
             ``"numpyro"``, ``tune``, ``chains``, ``save_warmup`` and so on.
@@ -417,6 +425,11 @@ class Model(Parametrising):
         DataTree
             ``posterior`` with all free variables and named expressions, ``sample_stats`` under the
             names that ArviZ knows, ``observed_data``, ``constant_data``.
+
+        Raises
+        ------
+        InputError
+            If nothing is observed.
 
         Examples
         --------
@@ -428,6 +441,7 @@ class Model(Parametrising):
         >>> dict(post["posterior"]["mu"].sizes)
         {'chain': 1, 'draw': 20}
         """
+        check_observed(self, "sample", prior)
         density = self.log_density()
         tree = sample_density(density, draws, seed=seed, unconstrained=unconstrained, **options)
         add_known_groups(self, tree)

@@ -190,3 +190,22 @@ def test_what_advi_does_not_take():
         fit.advi(learning_rate=0)
     with pytest.raises(dt.InputError, match="pathfinder: paths=0 is below 1"):
         fit.pathfinder(paths=0)
+
+
+@pytest.mark.parametrize("how", ["sample", "laplace", "pathfinder", "advi"])
+def test_nothing_observed_is_refused_unless_asked_for(how):
+    mu = dt.rv("mu", dist.Normal(3.0, 1.0))
+    model = dt.Model(dt.rv("y", dist.Normal(mu, 1.0)), backend="python")
+    text = rf"{how}: nothing is observed(.|\n)*did you mean fit = model\.observe\({{y: \.\.\.}}\)"
+    with pytest.raises(dt.InputError, match=text):
+        getattr(model, how)()
+    model.observe(y=1.0)
+    with pytest.raises(dt.InputError, match="prior=True"):
+        getattr(model, how)()
+
+
+def test_the_prior_is_approximated_if_asked_for():
+    mu = dt.rv("mu", dist.Normal(3.0, 0.5))
+    found = dt.Model(mu, backend="python").laplace(4000, seed=1, prior=True)["posterior"]["mu"]
+    assert abs(float(found.mean()) - 3.0) < 4.5 * 0.5 / np.sqrt(4000)
+    assert abs(float(found.std()) - 0.5) < 0.03

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from dimtensor.errors import InputError
+from dimtensor.model.checks import check_observed
 from dimtensor.model.density import log_density, raw_name
 from dimtensor.model.inference.approximate import Mode, find_mode, normal_at
 from dimtensor.model.inference.results import add_known_groups
@@ -78,7 +79,12 @@ class Approximating(Summing):
         return values
 
     def laplace(
-        self, draws: int = 1000, *, seed: int | None = None, initial: Any = None
+        self,
+        draws: int = 1000,
+        *,
+        seed: int | None = None,
+        initial: Any = None,
+        prior: bool = False,
     ) -> xr.DataTree:
         """Draws from the normal distribution that fits the posterior at its mode.
 
@@ -91,6 +97,8 @@ class Approximating(Summing):
         seed : int, optional
         initial : dict or Dataset, optional
             Where the search for the mode starts.
+        prior : bool
+            Whether the model may be one in which nothing is observed, as in :meth:`sample`.
 
         Returns
         -------
@@ -104,6 +112,8 @@ class Approximating(Summing):
         CheckError
             If the log density is not finite where the search for the mode starts, or is flat or
             rises along a direction where it ends: no normal distribution fits.
+        InputError
+            If nothing is observed.
 
         Warns
         -----
@@ -126,6 +136,7 @@ class Approximating(Summing):
         0.5
         """
         check_whole("laplace", {"draws": draws}, {"seed": seed})
+        check_observed(_model(self), "laplace", prior)
         density = log_density(_model(self))
         mode: Mode = find_mode(density, start_of(density, initial), "laplace")
         normal = normal_at(density, mode)
@@ -146,6 +157,7 @@ class Approximating(Summing):
         paths: int = 4,
         maxiter: int = 100,
         initial: Any = None,
+        prior: bool = False,
     ) -> xr.DataTree:
         """Draws by Pathfinder: normal approximations along the way to the mode, the best of each.
 
@@ -159,6 +171,8 @@ class Approximating(Summing):
             Most steps of a way.
         initial : dict or Dataset, optional
             Around where the ways start.
+        prior : bool
+            Whether the model may be one in which nothing is observed, as in :meth:`sample`.
 
         Returns
         -------
@@ -169,6 +183,8 @@ class Approximating(Summing):
         ------
         MissingExtraError
             If BlackJAX is not installed.
+        InputError
+            If nothing is observed.
 
         References
         ----------
@@ -188,6 +204,7 @@ class Approximating(Summing):
 
         numbers = {"draws": draws, "paths": paths, "maxiter": maxiter}
         check_whole("pathfinder", numbers, {"seed": seed})
+        check_observed(_model(self), "pathfinder", prior)
         density, seed = log_density(_model(self)), _some(seed)
         found = pathfinder(density, start_of(density, initial), draws, paths, seed, maxiter)
         return self._of_blackjax(density, found, "pathfinder", seed, elbo=found.elbo.tolist())
@@ -201,6 +218,7 @@ class Approximating(Summing):
         samples: int = 5,
         learning_rate: float = 0.05,
         full_rank: bool = False,
+        prior: bool = False,
     ) -> xr.DataTree:
         """Draws from the normal approximation with the smallest Kullback-Leibler divergence.
 
@@ -215,6 +233,8 @@ class Approximating(Summing):
         learning_rate : float
         full_rank : bool
             Whether elements are correlated; without it each has a variance of its own.
+        prior : bool
+            Whether the model may be one in which nothing is observed, as in :meth:`sample`.
 
         Returns
         -------
@@ -226,6 +246,8 @@ class Approximating(Summing):
         ------
         MissingExtraError
             If BlackJAX is not installed.
+        InputError
+            If nothing is observed.
 
         References
         ----------
@@ -246,6 +268,7 @@ class Approximating(Summing):
         from dimtensor.interop.blackjax_variational import advi
 
         check_whole("advi", {"draws": draws, "steps": steps, "samples": samples}, {"seed": seed})
+        check_observed(_model(self), "advi", prior)
         if not isinstance(learning_rate, (int, float)) or not learning_rate > 0:
             raise InputError(f"advi: learning_rate is above 0, not {learning_rate!r}")
         density, seed = log_density(_model(self)), _some(seed)
