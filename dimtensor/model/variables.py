@@ -18,6 +18,7 @@ from dimtensor.graph.attrs import NamedAttrs, RandomAttrs
 from dimtensor.graph.infer import describe
 from dimtensor.graph.node import ask
 from dimtensor.graph.rebuilding.substitute import rebuild
+from dimtensor.tensor.control.streams import check_variable
 from dimtensor.tensor.handle import wrap
 from dimtensor.values.exchange import are_same_data
 
@@ -51,6 +52,8 @@ def rv(name: str, distribution: Distribution, dims: DimsLike = None) -> DimTenso
         If the name is no text, or there is no distribution.
     DimError
         If dims clash.
+    GraphError
+        If a step of a loop makes it: it would be one variable for all steps.
 
     Examples
     --------
@@ -80,7 +83,9 @@ def rv(name: str, distribution: Distribution, dims: DimsLike = None) -> DimTenso
     own = canonical_dims(dict.fromkeys(more), what)
     union([carried, own], what)
     d = distribution
-    return wrap(ask(make("rv", inputs, RandomAttrs(name, law, own, d.dtype, d.categories))))
+    node = make("rv", inputs, RandomAttrs(name, law, own, d.dtype, d.categories))
+    check_variable(name, node)
+    return wrap(ask(node))
 
 
 def named(name: str, x: Any) -> DimTensor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,6 +16,7 @@ from dimtensor.graph.dtypes import is_complex, is_float
 from dimtensor.graph.infer import describe
 from dimtensor.ops.random.rows import FINITE, ROWS
 from dimtensor.tensor.check import check
+from dimtensor.tensor.control.streams import SingleUse
 from dimtensor.tensor.elementwise import sqrt
 from dimtensor.tensor.handle import as_node, wrap
 from dimtensor.tensor.linalg.matrices import require_numbers
@@ -28,24 +28,8 @@ DimsLike = Dim | str | Sequence[Dim | str]
 G = TypeVar("G", bound="Draws")
 
 
-class Draws:
+class Draws(SingleUse):
     """What the methods of a generator have in common."""
-
-    words: DimTensor
-    _used: str | None = None
-
-    def _use(self, by: str) -> None:
-        """Note that the generator is used, which happens once."""
-        if self._used is not None:
-            raise InputError(
-                build_message(
-                    f"a generator draws once; this one was used by {self._used}",
-                    [("used again by", f"{by}{_place()}")],
-                    "every draw returns the generator for the next one: x, rng = rng.normal(); "
-                    "rng.split(dim) makes independent ones",
-                )
-            )
-        object.__setattr__(self, "_used", f"{by}{_place()}")
 
     def _next(self: G, words: Node) -> G:
         following = object.__new__(type(self))
@@ -72,16 +56,6 @@ class Draws:
         for condition, message in checks:
             values = check(condition, message, values)
         return values, self._next(make("draw", inputs, attrs._replace(output=0)))
-
-
-def _place() -> str:
-    """The line of the user's code that draws."""
-    frame = inspect.currentframe()
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("dimtensor."):
-        frame = frame.f_back
-    if frame is None:
-        return ""
-    return f" in line {frame.f_lineno} of {frame.f_code.co_filename.rsplit('/', 1)[-1]}"
 
 
 def _as_number(node: Node, integer: bool, what: str) -> Node:

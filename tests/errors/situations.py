@@ -869,6 +869,11 @@ def evaluation_with_an_unknown_input(backend):
 
 
 @building
+def loop_that_makes_a_random_variable():
+    dt.cumulate(lambda s, _: s + dt.rv("noise", dist.Normal(0, 1)), 0.0, over=AGE)
+
+
+@building
 def loop_that_adds_a_dim():
     dt.scan(lambda s, x: ((s[0], {"level": s[1]["level"] + Y}), None),
             (0, {"level": 0.0}), LATE, over=OBS)  # fmt: skip

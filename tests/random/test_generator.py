@@ -247,6 +247,134 @@ def test_a_generator_draws_once():
         dt.reduce(lambda s, _: s + outer.normal()[0], 0.0, over=t)
 
 
+LOOPS = {
+    "scan": lambda step, rng: dt.scan(lambda s, _: (step(s), None), (0.0, rng), over=STEP),
+    "cumulate": lambda step, rng: dt.cumulate(lambda s, _: step(s), (0.0, rng), over=STEP),
+    "reduce": lambda step, rng: dt.reduce(lambda s, _: step(s), (0.0, rng), over=STEP),
+    "while_loop": lambda step, rng: dt.while_loop(lambda s: s[0] < 5.0, step, (0.0, rng), 9),
+    "fori_loop": lambda step, rng: dt.fori_loop(0, 4, lambda i, s: step(s), (0.0, rng)),
+}
+STEP = dt.Dim("step", length=4)
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_no_step_repeats_the_numbers_of_another(name):
+    outer = dt.random.generator(2)
+
+    def captured(state):
+        return state[0] + outer.normal()[0], state[1]
+
+    def unadvanced(state):
+        return state[0] + state[1].normal()[0], state[1]
+
+    def one_draw_behind(state):
+        x, after = state[1].normal()
+        y, _ = after.normal()
+        return state[0] + x + y, after
+
+    def always_the_same(state):
+        return state[0] + state[1].normal()[0], dt.random.generator(1)
+
+    run, rng = LOOPS[name], dt.random.generator(1)
+    with pytest.raises(dt.InputError, match=f"dt.{name}: every step .*outer is the same generator"):
+        run(captured, rng)
+    for step in (unadvanced, one_draw_behind):
+        with pytest.raises(dt.InputError, match=f"dt.{name}: .*as it was before the draw"):
+            run(step, rng)
+    with pytest.raises(dt.InputError, match="is the same after every step"):
+        run(always_the_same, rng)
+
+    def right(state):
+        x, after = state[1].normal()
+        return state[0] + x, after
+
+    run(right, rng)
+    with pytest.raises(dt.InputError, match=f"this one was used by dt.{name} in line"):
+        rng.normal()
+
+
+def test_generators_of_elements_branches_and_inner_loops():
+    rng = dt.random.generator(1)
+    with pytest.raises(
+        dt.InputError, match=r"dt\.map: every .*\n.*\n.*a sequence rng.split\(step\)$"
+    ):
+        dt.map(lambda x: x + rng.normal()[0], dt.ones(STEP), over=STEP)
+    each = dt.map(lambda r: r.normal()[0], rng.split(STEP), over=STEP).eval()
+    assert len(set(each.values.tolist())) == 4
+
+    def twice(state, _):
+        level, rng = state
+        (level, rng), _ = dt.scan(once, (level, rng), over=STEP)
+        return (level, rng), level
+
+    def once(state, _):
+        level, rng = state
+        # what a branch is given differs from step to step if that does
+        x, rng = dt.if_else(level > 100.0, lambda r: r.uniform(), lambda r: r.normal(), rng)
+        return (level + x, rng), None
+
+    (_, _), path = dt.scan(twice, (0.0, dt.random.generator(1)), over=STEP)
+    expected = numpy_rng().normal(size=16).cumsum()[3::4]
+    np.testing.assert_allclose(path.eval(), expected, rtol=1e-13)
+
+    def inner(state, _):
+        drawn = dt.reduce(lambda s, _: s + state[1].normal()[0], 0.0, over=OBS)
+        return (drawn, state[1]), None
+
+    with pytest.raises(dt.InputError, match=r"dt\.reduce: every step would draw the same numbers"):
+        dt.scan(inner, (0.0, dt.random.generator(1)), over=STEP)
+
+
+def test_branches_use_generators_up():
+    c, rng = dt.scalar("c"), dt.random.generator(1)
+    with pytest.raises(dt.InputError, match=r"dt\.if_else: a function .*as it was before the draw"):
+        dt.if_else(c > 0, lambda r: (r.normal()[0], r), lambda r: (0.0, r), rng)
+    dt.if_else(c > 0, lambda r: r.normal()[0], lambda r: 0.0, rng)
+    with pytest.raises(dt.InputError, match=r"used by dt\.if_else"):
+        rng.normal()
+    with pytest.raises(dt.InputError, match="returns one generator twice"):
+        dt.if_else(c > 0, lambda r: (r, r), lambda r: (r, r), dt.random.generator(1))
+
+
+def test_positions_that_go_apart_have_generators_of_their_own():
+    c, start = dt.tensor("c", dims=GROUP), (0.0, dt.random.generator(1))
+
+    def body(state):
+        x, rng = state[1].exponential()
+        return state[0] + x, rng
+
+    text = r"along \{group\} would draw the same(.|\n)*rng\.split\(group\)"
+    with pytest.raises(dt.DimError, match=text):
+        dt.while_loop(lambda s: s[0] < c, body, start, 9)
+    with pytest.raises(dt.DimError, match=text):
+        dt.fori_loop(0, c.astype("int64"), lambda i, s: body(s), start)
+    with pytest.raises(dt.DimError, match=text):
+        dt.if_else(c > 0, lambda r: r.normal(), lambda r: (0.0, r), start[1])
+    x = dt.scalar("x")
+    last, rng = dt.while_loop(lambda s: s[0] < 5.0, body, (x, dt.random.generator(1)), 50)
+    f = dt.function([x], [last, rng.uniform()[0]], backend="python")
+    for found in f(xr.DataArray(np.zeros(3), dims="row")):
+        assert len(set(found.values.tolist())) == 3
+
+
+def test_a_step_makes_no_random_variable():
+    text = r"dt\.cumulate: 'e' would be one random variable for all(.|\n)*dims=step\)"
+    for location in (lambda s: 0.0, lambda s: s):
+        with pytest.raises(dt.GraphError, match=text):
+            dt.cumulate(
+                lambda s, _, at=location: s + dt.rv("e", dt.dist.Normal(at(s), 1.0)),
+                0.0,
+                over=STEP,
+            )
+    with pytest.raises(dt.GraphError, match="'e' would be lost, because a branch makes it of its"):
+        dt.if_else(
+            dt.scalar("c") > 0,
+            lambda m: dt.rv("e", dt.dist.Normal(m, 1.0)),
+            lambda m: m,
+            dt.scalar("m"),
+        )
+
+
 def test_parameters_out_of_range():
     rng = dt.random.generator(1)
     with pytest.raises(dt.InputError, match="normal: the parameters ask for scale >= 0"):

@@ -7,7 +7,7 @@ from typing import Any
 
 from dimtensor.dims import Dim, Dims, union, without
 from dimtensor.errors import GraphError
-from dimtensor.graph.attrs import ReduceAttrs
+from dimtensor.graph.attrs import WORD, ReduceAttrs, StreamAttrs
 from dimtensor.graph.dtypes import is_float
 from dimtensor.graph.infer import constant_attrs
 from dimtensor.graph.node import KINDS, Node, make
@@ -46,7 +46,7 @@ def grown_loop(
     over = () if attrs.over is None else (attrs.over,)
     dims = [x.dims for x in given.init]
     while True:
-        init = tuple(expand_node(x, d) for x, d in zip(given.init, dims, strict=True))
+        init = tuple(_expanded_state(x, d) for x, d in zip(given.init, dims, strict=True))
         types = [
             *((x.dims, x) for x in init),
             *((without(x.dims, over), x) for x in given.sequences),
@@ -70,6 +70,15 @@ def grown_loop(
         outputs[-n:] = [expand_node(x, d) for x, d in zip(outputs[-n:], dims, strict=True)]
     grown = attrs._replace(region=Region(tuple(outputs), bound))
     return loop_nodes(grown, given._replace(init=init).inputs)
+
+
+def _expanded_state(node: Node, dims: Dims) -> Node:
+    """A state with more dims: copies of numbers, independent streams of a generator."""
+    if node.dtype != "uint64" or WORD not in node.dims:
+        return expand_node(node, dims)
+    for dim in without(dims, node.dims):
+        node = make("stream", (node,), StreamAttrs(dim, WORD))
+    return node
 
 
 def _masks(bound: Sequence[Node]) -> set[Node]:

@@ -16,6 +16,13 @@ from dimtensor.graph.rebuilding.batching import conditional
 from dimtensor.graph.regions import close, placeholder
 from dimtensor.tensor.control.pytree import Tree as Structure
 from dimtensor.tensor.control.pytree import flatten, leaves_like, paths, unflatten
+from dimtensor.tensor.control.streams import (
+    Body,
+    check_returned,
+    check_streams,
+    tracing,
+    use_generators,
+)
 from dimtensor.tensor.control.types import Tree
 from dimtensor.tensor.handle import Leaf, TensorHandle, as_node, constant, wrap
 
@@ -94,13 +101,23 @@ def if_else(  # type: ignore[misc]
     ]
     own = [placeholder(x.dims, x.dtype, x.categories) for x in operands]
     given = unflatten(tree, [wrap(x) for x in own])
+    name = "dt.if_else"
     with recorded() as made:
-        then, shape = flatten(then_function(*given))
-        other = _results(shape, else_function(*given))
+        with tracing(Body(name, own, operands)) as body:
+            then, shape = flatten(then_function(*given))
+        given = unflatten(tree, [wrap(x) for x in own])
+        with tracing(Body(name, own, operands)) as other_body:
+            other = _results(shape, else_function(*given))
         branches = _common(shape, then, other)
+    named = paths(shape, "result")
+    for nodes, one in zip(branches, (body, other_body), strict=True):
+        check_returned(one, list(zip(named, nodes, strict=True)))
+        for path, node in zip(named, nodes, strict=True):
+            check_streams(name, path, node, which.dims)
     regions, captured = close(own, *branches, made=made)
     outputs = [region.outputs for region in regions]
     nodes = conditional(which, outputs, regions[0].bound, (*operands, *captured))
+    use_generators(args, name)
     return unflatten(shape, [wrap(node) for node in nodes])
 
 

@@ -15,6 +15,7 @@ from dimtensor.graph.rebuilding.batching import loop_attrs
 from dimtensor.graph.regions import close, loop_nodes, placeholder
 from dimtensor.tensor.control.pytree import flatten, paths, unflatten
 from dimtensor.tensor.control.steps import Result, States, converted, output_nodes, trace
+from dimtensor.tensor.control.streams import use_generators
 from dimtensor.tensor.control.types import (
     Four,
     FourLeaves,
@@ -181,7 +182,7 @@ def run_scan(
         traced, shape[0] = output_nodes(returned[1], name, "y")
         return Result(states.after(returned[0], given), traced)
 
-    traced = trace(states, call, elements)
+    traced = trace(states, call, elements, dim)
     outputs = [*traced.result.after, *traced.result.traced]
     if inverse is not None:
         before = inverse(states.fill(traced.states), fill(elements))
@@ -193,6 +194,7 @@ def run_scan(
         checkpoint=checkpoint_attrs(name, checkpoint, dim.length, inverse, truncate),
     )  # fmt: skip
     nodes = loop_nodes(attrs, (*traced.init, *sequences, *captured))
+    use_generators((init, xs), name)
     ys = unflatten(shape[0], [wrap(node) for node in nodes[len(traced.states) :]])
     return states.fill(nodes[: len(traced.states)]), ys
 

@@ -65,6 +65,12 @@ def _split(value: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
     return None
 
 
+def parts_of(value: Any) -> tuple[Any, ...]:
+    """The parts of a container; none of a leaf."""
+    found = _split(value)
+    return () if found is None else found[1]
+
+
 def flatten(value: Any) -> tuple[list[Any], Tree]:
     """Leaves of nested containers, and their structure.
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dimtensor.dims import Dims, dim_set, mask_keys, union, without
+from dimtensor.dims import Dim, Dims, dim_set, mask_keys, union, without
 from dimtensor.errors import (
     DimError,
     DimtensorError,
@@ -23,6 +23,7 @@ from dimtensor.graph.rebuilding.substitute import expand_node
 from dimtensor.graph.regions import placeholder
 from dimtensor.graph.walk import toposort
 from dimtensor.tensor.control.pytree import Tree, flatten, leaves_like, paths, unflatten
+from dimtensor.tensor.control.streams import Body, check_returned, check_streams, tracing
 from dimtensor.tensor.handle import as_node, constant, wrap
 
 # a dtype widens at most from bool over integers and floats to complex, and dims grow once
@@ -89,7 +90,10 @@ class States:
 
 
 def trace(
-    states: States, call: Callable[[list[Node]], Result], elements: Sequence[Node] = ()
+    states: States,
+    call: Callable[[list[Node]], Result],
+    elements: Sequence[Node] = (),
+    over: Dim | None = None,
 ) -> Traced:
     """Call a step on stand-ins, with wider dtypes where it widens them, until they stay.
 
@@ -100,6 +104,8 @@ def trace(
         Gets placeholders.
     elements : sequence of Node
         Placeholders of what the step gets beside its state.
+    over : Dim, optional
+        The dim of the loop.
 
     Raises
     ------
@@ -109,17 +115,23 @@ def trace(
         If it narrows a dtype.
     LabelError
         If it makes labels of another dim of it.
+    InputError
+        If it draws the same numbers at every step.
     """
     init = list(states.nodes)
     for _ in range(_MOST_TRIALS):
         given = [placeholder(x.dims, x.dtype, x.categories) for x in init]
-        result = call(given)
+        own = [*given, *elements]
+        with tracing(Body(states.name, own, over=over, has_state=bool(given))) as body:
+            result = call(given)
         along = () if result.go_on is None else result.go_on.dims
         wider = [
             _settled(states, path, x, state, after, along)
             for path, x, state, after in zip(states.paths, init, given, result.after, strict=True)
         ]
         if wider == init:
+            returned = list(zip(states.paths, result.after, strict=True))
+            check_returned(body, returned, result.traced)
             after = converted(result.after, given)
             _check_lengths(states, [*given, *elements], [*result.after, *result.traced])
             return Traced(given, init, result._replace(after=after))
@@ -129,6 +141,7 @@ def trace(
 
 def _settled(states: States, path: str, init: Node, state: Node, after: Node, along: Dims) -> Node:
     """An initial state of the type that the state has after a step."""
+    check_streams(states.name, path, init, along)
     added = without(after.dims, union([state.dims, along], states.name))
     if added:
         raise _changed(

@@ -16,6 +16,7 @@ from dimtensor.graph.rebuilding.substitute import expand_node
 from dimtensor.graph.regions import close
 from dimtensor.tensor.control.loops import checkpoint_attrs
 from dimtensor.tensor.control.steps import Result, States, Traced, converted, trace
+from dimtensor.tensor.control.streams import check_streams, use_generators
 from dimtensor.tensor.control.types import (
     Four,
     FourLeaves,
@@ -239,6 +240,7 @@ def while_loop(
         traced, outputs, (*steps, expand_node(go, go_on.dims)), counted=bool(steps), stops=True,
         inverse=inverse is not None, truncate=truncate,
     )  # fmt: skip
+    use_generators(init, _WHILE)
     if not return_finished:
         return states.fill(final)
     return states.fill(final), wrap(make("elemwise", (holds(final),), "logical_not"))
@@ -423,6 +425,8 @@ def fori_loop(
     if lower.kind == upper.kind == "constant":
         known = max(int(upper.attrs.value) - int(lower.attrs.value), 0)
         counts = constant(int(upper.attrs.value) - int(lower.attrs.value), "int64")
+    for path, node in zip(states.paths, states.nodes, strict=True):
+        check_streams(name, path, node, counts.dims)
     traced = trace(states, call)
     outputs = list(traced.result.after)
     if inverse is not None:
@@ -434,4 +438,5 @@ def fori_loop(
         truncate=truncate,
         checkpoint=checkpoint_attrs(name, checkpoint, known, inverse, truncate),
     )  # fmt: skip
+    use_generators(init, name)
     return states.fill(final)[1]

@@ -1,0 +1,279 @@
+"""Generators in loops and branches: every draw has numbers of its own."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dimtensor.dims import Dim, Dims, dim_set, without
+from dimtensor.errors import DimError, GraphError, InputError, build_message
+from dimtensor.graph import Node
+from dimtensor.graph.attrs import WORD
+from dimtensor.graph.walk import toposort
+from dimtensor.tensor.control.pytree import parts_of
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+_AS_STATE = "make the generator a state, and return the one that the draw gives"
+
+
+class Use(NamedTuple):
+    """A use of a generator: its words, and the draw with its line."""
+
+    words: Node
+    by: str
+
+
+class Body:
+    """A step or a branch while it is traced, and the generators that are used in it.
+
+    Parameters
+    ----------
+    name : str
+        The function that the user called.
+    own : sequence of Node
+        Placeholders.
+    operands : sequence of Node, optional
+        What the placeholders of a branch stand for; those of a step differ from step to step.
+    over : Dim, optional
+        The dim of the loop.
+    has_state : bool
+        Whether the loop has a state.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        own: Sequence[Node],
+        operands: Sequence[Node] | None = None,
+        over: Dim | None = None,
+        has_state: bool = True,
+    ):
+        self.name, self.over, self.has_state = name, over, has_state
+        self.own = set(own)
+        self.repeats = operands is None
+        self.stands_for: Mapping[Node, Node] = dict(zip(own, operands or (), strict=False))
+        self.uses: list[Use] = []
+
+
+_bodies: ContextVar[tuple[Body, ...]] = ContextVar("bodies", default=())
+
+
+@contextmanager
+def tracing(body: Body) -> Iterator[Body]:
+    """Trace a step or a branch: uses of generators are recorded and checked."""
+    token = _bodies.set((*_bodies.get(), body))
+    try:
+        yield body
+    finally:
+        _bodies.reset(token)
+
+
+def innermost_loop() -> Body | None:
+    """The loop whose step is being traced."""
+    return next((body for body in reversed(_bodies.get()) if body.repeats), None)
+
+
+def _varies(words: Node) -> bool:
+    """Whether words differ from step to step of the innermost loop."""
+    leaves = {words}
+    for body in reversed(_bodies.get()):
+        reached = set(toposort(sorted(leaves, key=lambda node: node.serial)))
+        if body.repeats:
+            return not body.own.isdisjoint(reached)
+        leaves |= {node for leaf, node in body.stands_for.items() if leaf in reached}
+    return True
+
+
+class SingleUse:
+    """A generator as a value that is used once."""
+
+    words: DimTensor
+    _used: str | None = None
+
+    def _use(self, by: str) -> None:
+        """Note that the generator is used, which happens once.
+
+        Raises
+        ------
+        InputError
+            If it was used, or if it is the same at every step of the loop that is traced.
+        """
+        frame = _user_frame()
+        by = f"{by}{_place(frame)}"
+        if self._used is not None:
+            raise InputError(
+                build_message(
+                    f"a generator draws once; this one was used by {self._used}",
+                    [("used again by", by)],
+                    "every draw returns the generator for the next one: x, rng = rng.normal(); "
+                    "rng.split(dim) makes independent ones",
+                )
+            )
+        bodies, words = _bodies.get(), self.words.node
+        loop = innermost_loop()
+        if loop is not None and not _varies(words):
+            raise _same_at_every_step(loop, _name_of(self, frame), by)
+        if bodies:
+            bodies[-1].uses.append(Use(words, by))
+        object.__setattr__(self, "_used", by)
+
+
+def _same_at_every_step(loop: Body, name: str, by: str) -> InputError:
+    ways = [] if loop.over is None else [
+        f"give each step a generator of its own, by a sequence {name}.split({loop.over.short})"
+    ]  # fmt: skip
+    ways += [_AS_STATE] if loop.has_state else []
+    return InputError(
+        build_message(
+            f"{loop.name}: every step would draw the same numbers, because {name} is the same "
+            "generator at every step",
+            [("used by", by)],
+            "; or ".join(ways),
+        )
+    )
+
+
+def check_variable(name: str, node: Node) -> None:
+    """Check that a random variable is not made in a step, where it would be one for all steps.
+
+    Raises
+    ------
+    GraphError
+        If it is, or if it depends on the arguments of a branch.
+    """
+    loop = innermost_loop()
+    if loop is not None:
+        dim = "" if loop.over is None else f", dims={loop.over.short}"
+        outside = f"{name} = dt.rv({name!r}, ...{dim})"
+        raise GraphError(
+            build_message(
+                f"{loop.name}: {name!r} would be one random variable for all steps, because a step "
+                "makes it",
+                hint=f"make it outside, {outside}, and give it to the loop as a sequence; "
+                "dist.AR, dist.RandomWalk and dist.Series depend on what was before",
+            )
+        )
+    for body in _bodies.get():
+        if not body.own.isdisjoint(toposort([node])):
+            raise GraphError(
+                build_message(
+                    f"{body.name}: {name!r} would be lost, because a branch makes it of its "
+                    "arguments",
+                    hint=f"make it outside: {name} = dt.rv({name!r}, ...)",
+                )
+            )
+
+
+def use_generators(value: Any, by: str) -> None:
+    """Note that the generators in a tree are used up: their successors come out."""
+    if isinstance(value, SingleUse):
+        value._use(by)
+        return
+    for part in parts_of(value):
+        use_generators(part, by)
+
+
+def is_words(node: Node) -> bool:
+    """Whether a node is the words of generators."""
+    return node.dtype == "uint64" and WORD in node.dims
+
+
+def check_returned(
+    body: Body, returned: Sequence[tuple[str, Node]], traced: Sequence[Node] = ()
+) -> None:
+    """Check that no generator that a body returns gives numbers that were drawn already.
+
+    Parameters
+    ----------
+    body : Body
+    returned : sequence of (str, Node)
+        How messages speak of the results, and their nodes.
+    traced : sequence of Node, optional
+        Elements of traces. They may be what is returned as a state, too: all states of a loop.
+
+    Raises
+    ------
+    InputError
+        If one does.
+    """
+    used = {use.words: use.by for use in body.uses}
+    seen: dict[Node, str] = {}
+    for path, node in (*returned, *(("y", node) for node in traced)):
+        if not is_words(node):
+            continue
+        what = "a step" if body.repeats else "a function"
+        if node in used:
+            raise InputError(
+                build_message(
+                    f"{body.name}: {what} draws from a generator and returns it as it was before "
+                    "the draw, so the same numbers would be drawn again",
+                    [("returned as", path), ("used by", used[node])],
+                    "return the new generator, which the draw gives: x, rng = rng.normal()",
+                )
+            )
+        if node in seen and path != "y":
+            raise InputError(
+                build_message(
+                    f"{body.name}: {what} returns one generator twice, and both would draw the "
+                    "same numbers",
+                    [("returned as", f"{seen[node]} and {path}")],
+                    "rng.split(dim) makes independent ones",
+                )
+            )
+        seen[node] = path
+        if body.repeats and used and body.own.isdisjoint(toposort([node])):
+            raise InputError(
+                build_message(
+                    f"{body.name}: every step after the first would draw the same numbers, because "
+                    "a step returns a generator that is the same after every step",
+                    [("returned as", path)],
+                    _AS_STATE,
+                )
+            )
+
+
+def check_streams(name: str, path: str, node: Node, dims: Dims) -> None:
+    """Check that a generator has the dims along which loops or branches go apart.
+
+    Raises
+    ------
+    DimError
+        If positions would share a stream.
+    """
+    lacking = without(dims, node.dims)
+    if lacking and is_words(node):
+        splits = "".join(f".split({dim.short})" for dim in lacking)
+        raise DimError(
+            build_message(
+                f"{name}: all positions along {dim_set(lacking)} would draw the same numbers, "
+                "because they share one generator",
+                [("generator", path)],
+                f"give each its own: rng{splits}",
+            )
+        )
+
+
+def _user_frame() -> FrameType | None:
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("dimtensor."):
+        frame = frame.f_back
+    return frame
+
+
+def _place(frame: FrameType | None) -> str:
+    """The line of the user's code that draws."""
+    if frame is None:
+        return ""
+    return f" in line {frame.f_lineno} of {frame.f_code.co_filename.rsplit('/', 1)[-1]}"
+
+
+def _name_of(value: Any, frame: FrameType | None) -> str:
+    """The name that a value has where the user uses it."""
+    known = {} if frame is None else {**frame.f_globals, **frame.f_locals}
+    return next((name for name, x in known.items() if x is value and name[0] != "_"), "rng")
