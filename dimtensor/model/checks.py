@@ -14,7 +14,8 @@ from dimtensor.dist.table import Range
 from dimtensor.errors import GraphError, InputError, build_message, listing, plain_repr
 from dimtensor.graph import Node, toposort
 from dimtensor.model.missing import places
-from dimtensor.model.variables import Variable
+from dimtensor.model.records import check_slashes
+from dimtensor.model.variables import Found, Variable
 from dimtensor.tensor.inputs import data as make_data
 
 if TYPE_CHECKING:
@@ -284,3 +285,18 @@ def check_observed(model: Model, what: str, prior: bool) -> None:
             "model.draw(1000, seed=1)",
         )
     )
+
+
+def check_result_names(found: Found) -> None:
+    """Check that everything that a model has can stand in results under its name.
+
+    Raises
+    ------
+    InputError
+        If not.
+    """
+    variables = {name: v.node for name, v in found.variables.items()}
+    for kind, nodes in (
+        ("random variable", variables), ("expression", found.named), ("name of data", found.inputs),
+    ):  # fmt: skip
+        check_slashes({name: node.dims for name, node in nodes.items()}, kind)

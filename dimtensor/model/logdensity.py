@@ -313,11 +313,15 @@ class LogDensity(Labelling, Bridging):
         """
         given = as_mapping(deterministics, "deterministics")
         added = {name: wrap(node_of(x)) for name, x in given.items()}
-        recorded = {**self.deterministics, **added}
-        self._check_names(recorded)
-        check_complete(self.expression.node, [x.node for x in recorded.values()], self._supports)
-        other = self._with(self.functions.recording(recorded))
-        other.deterministics = recorded
+        return self._recording({**self.deterministics, **added})
+
+    def _recording(self, deterministics: dict[str, DimTensor]) -> LogDensity:
+        """The same model with other expressions recorded."""
+        nodes = [x.node for x in deterministics.values()]
+        self._check_names(deterministics)
+        check_complete(self.expression.node, nodes, self._supports)
+        other = self._with(self.functions.recording(deterministics))
+        other.deterministics = deterministics
         return other
 
     # -- looking ---------------------------------------------------------------------------------

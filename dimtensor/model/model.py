@@ -19,15 +19,10 @@ from dimtensor.errors import (
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import NamedAttrs
 from dimtensor.graph.rebuilding.substitute import rebuild
-from dimtensor.model.checks import (
-    check_inside,
-    check_observed,
-    check_ranges,
-    described,
-    unaffected,
-)
+from dimtensor.model import checks
 from dimtensor.model.density import log_density
 from dimtensor.model.inference.results import add_known_groups
+from dimtensor.model.inference.runs import keeping
 from dimtensor.model.inference.sample import sample as sample_density
 from dimtensor.model.logdensity import LogDensity
 from dimtensor.model.missing import read_observation, refuse_readers
@@ -75,7 +70,7 @@ class Model(Parametrising):
         If a name is used twice, an input has none, or a parameter of a distribution is a variable
         that may be out of its range.
     InputError
-        If an output has no name, or there are data of no input.
+        If an output has no name, a name has a slash, or there are data of no input.
 
     Examples
     --------
@@ -146,7 +141,8 @@ class Model(Parametrising):
         self.outputs = outputs
         self._found = find([x.node for x in outputs], self._written)
         self._written = self._found.written
-        check_ranges(self.variables)
+        checks.check_result_names(self._found)
+        checks.check_ranges(self.variables)
         self._functions: dict[Any, Any] = {}
 
     @property
@@ -269,18 +265,18 @@ class Model(Parametrising):
             known = observed[name] = read_observation(variable.node, value, missing)
             readers = {n: v.node for n, v in self.variables.items()} | self._found.named
             refuse_readers(variable.node, known, readers, missing)
-            check_inside(variable.node, variable.distribution, known)
+            checks.check_inside(variable.node, variable.distribution, known)
             how[name] = missing or ""
             other._marginal.pop(name, None)
             if missing == "infer" and variable.distribution.discrete and not known.complete:
                 other._marginal[name] = None
         other.observed, other._missing = Observations(observed), how
-        alone = unaffected(self.variables, other.observed)
+        alone = checks.unaffected(self.variables, other.observed)
         if alone:
             warn(
                 build_message(
                     "nothing that is observed depends on some random variables",
-                    described(self.variables, alone),
+                    checks.described(self.variables, alone),
                     "their posterior is what they have without observations; leave them out",
                 ),
                 ModelWarning,
@@ -441,12 +437,14 @@ class Model(Parametrising):
         >>> dict(post["posterior"]["mu"].sizes)
         {'chain': 1, 'draw': 20}
         """
-        check_observed(self, "sample", prior)
+        checks.check_observed(self, "sample", prior)
         density = self.log_density()
         tree = sample_density(density, draws, seed=seed, unconstrained=unconstrained, **options)
-        add_known_groups(self, tree)
-        tree = self.log_likelihood(tree) if log_likelihood else tree
-        return self.log_prior(tree) if log_prior else tree
+        with keeping(tree):
+            add_known_groups(self, tree)
+            tree = self.log_likelihood(tree) if log_likelihood else tree
+        with keeping(tree):
+            return self.log_prior(tree) if log_prior else tree
 
     def __getstate__(self) -> dict[str, Any]:
         # what follows from the outputs is found again, and functions are compiled again

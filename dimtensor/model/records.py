@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -179,7 +180,7 @@ def check_names(
     Raises
     ------
     InputError
-        If a name is no text or empty.
+        If a name is no text or empty, or has a slash.
     GraphError
         If two have one name, or one the name of a dim: in a Dataset a variable named like a dim is
         that dim's labels, and the draws under this name would be lost.
@@ -187,6 +188,8 @@ def check_names(
     for name in recorded:
         if not isinstance(name, str) or not name:
             raise InputError(f"the name of a {kind} is a non-empty string, not {name!r}")
+    check_slashes(parameters, "parameter")
+    check_slashes(recorded, kind)
     twice = [name for name in recorded if name in parameters]
     if twice:
         raise GraphError(f"{kind}s have names of parameters: {', '.join(map(repr, twice))}")
@@ -206,6 +209,34 @@ def check_names(
                 hint=f"give the {what} another name",
             )
         )
+
+
+def check_slashes(named: Mapping[str, Dims], kind: str) -> None:
+    """Check that names and dims can be those of results: in a DataTree a slash makes a path.
+
+    Parameters
+    ----------
+    named : dict of str to tuple of Dim
+    kind : str
+        What has the names, for messages.
+
+    Raises
+    ------
+    InputError
+        If one has a slash.
+    """
+    told = [(kind, name) for name in named]
+    told += [("dim", dim.short) for dims in named.values() for dim in dims]
+    for what, name in told:
+        if "/" in name:
+            other = re.sub(r"\s*/\s*", "_per_", name)
+            raise InputError(
+                build_message(
+                    f"the {what} {name!r} could not be kept among results: in an xarray.DataTree a "
+                    "slash makes a path",
+                    hint=f"call it {other!r}; in a formula, name a column so and use the column",
+                )
+            )
 
 
 def check_leading(names: Sequence[str], what: str) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -75,27 +77,98 @@ def statistics_of(arrays: Mapping[str, Any]) -> xr.Dataset:
 def labelled(
     model: LogDensity, run: Run, unconstrained: bool, log_likelihood: Iterable[str]
 ) -> xr.DataTree:
-    """The groups of a run."""
+    """The groups of a run.
+
+    Raises
+    ------
+    Exception
+        What was raised first, if a group cannot be made. Its attribute ``draws`` has the others.
+    """
+    parts = [("", run.draws)] + ([] if run.warmup is None else [("warmup_", run.warmup)])
+    makers: dict[str, Callable[[], xr.Dataset]] = {}
+    for prefix, draws in parts:
+        vectors = model.flat_vector(draws.vectors)
+        makers[f"{prefix}posterior"] = partial(_recorded, model, vectors)
+        makers[f"{prefix}sample_stats"] = partial(getattr, draws, "statistics")
+        if unconstrained:
+            pieces = partial(unconstrained_values, model, draws.vectors)
+            makers[f"{prefix}unconstrained_posterior"] = partial(_made, pieces, vectors)
+    wanted = list(log_likelihood)
+    if wanted:
+        vectors = model.flat_vector(run.draws.vectors)
+        terms = partial(model.log_terms, vectors, wanted)
+        makers["log_likelihood"] = partial(_made, terms, vectors)
+    groups: dict[str, xr.Dataset] = {}
+    failed: list[BaseException] = []
+    for name, make in makers.items():
+        try:
+            found = make()
+        except BaseException as error:
+            failed.append(error)
+            if not name.endswith("posterior") or name.startswith("unconstrained"):
+                continue
+            found = _recoverable(model, model.flat_vector(dict(parts)[name[:-9]].vectors))
+        numbers = {dim: np.arange(found.sizes[dim]) for dim in LEADING}
+        groups[name] = found.assign_coords(numbers)
+        groups[name].attrs.update(run.attributes)
+    tree = tree_of(groups, failed)
+    if failed:
+        raise holding(failed[0], tree)
+    return tree
+
+
+def tree_of(groups: Mapping[str, xr.Dataset], failed: list[BaseException]) -> xr.DataTree:
+    """A DataTree of the groups; those that it does not take are left out."""
     import xarray as xr
 
-    groups: dict[str, xr.Dataset] = {}
-    wanted = list(log_likelihood)
-    for prefix, draws in (("", run.draws), ("warmup_", run.warmup)):
-        if draws is None:
-            continue
-        vectors = model.flat_vector(draws.vectors)
-        groups[f"{prefix}posterior"] = _shown(model.constrain(vectors), vectors)
-        groups[f"{prefix}sample_stats"] = draws.statistics
-        if unconstrained:
-            pieces = unconstrained_values(model, draws.vectors)
-            groups[f"{prefix}unconstrained_posterior"] = _shown(pieces, vectors)
-        if wanted and not prefix:
-            groups["log_likelihood"] = _shown(model.log_terms(vectors, wanted), vectors)
+    try:
+        return xr.DataTree.from_dict(dict(groups))
+    except ValueError:
+        tree = xr.DataTree()
     for name, dataset in groups.items():
-        numbers = {dim: np.arange(dataset.sizes[dim]) for dim in LEADING}
-        groups[name] = dataset.assign_coords(numbers)
-        groups[name].attrs.update(run.attributes)
-    return xr.DataTree.from_dict(groups)
+        try:
+            tree[name] = xr.DataTree(dataset)
+        except ValueError as error:
+            failed.append(error)
+    return tree
+
+
+def holding(error: BaseException, tree: xr.DataTree) -> BaseException:
+    """An error that has the draws, which would be lost with it."""
+    if getattr(error, "draws", None) is None:
+        error.draws = tree  # type: ignore[attr-defined]
+        error.add_note(
+            "The draws are not lost: they are the attribute `draws` of this error, "
+            "`import sys; post = sys.last_value.draws`"
+        )
+    return error
+
+
+@contextmanager
+def keeping(tree: xr.DataTree) -> Iterator[None]:
+    """Let whatever is raised in the context have the draws."""
+    try:
+        yield
+    except BaseException as error:
+        holding(error, tree)
+        raise
+
+
+def _recorded(model: LogDensity, vectors: xr.DataArray) -> xr.Dataset:
+    return _shown(model.constrain(vectors), vectors)
+
+
+def _made(make: Callable[[], xr.Dataset], vectors: xr.DataArray) -> xr.Dataset:
+    return _shown(make(), vectors)
+
+
+def _recoverable(model: LogDensity, vectors: xr.DataArray) -> xr.Dataset:
+    """Parameters, and those of the deterministics that can be computed."""
+    found = model._recording({}).constrain(vectors)
+    for name, x in model.deterministics.items():
+        with suppress(Exception):
+            found = found.merge(model._recording({name: x}).constrain(vectors)[[name]])
+    return _shown(found, vectors)
 
 
 def _shown(values: xr.Dataset, vectors: xr.DataArray) -> xr.Dataset:

@@ -18,7 +18,7 @@ from dimtensor.errors import (
     warn,
 )
 from dimtensor.model.inference.diagnostics import judge
-from dimtensor.model.inference.runs import Run, labelled
+from dimtensor.model.inference.runs import Run, keeping, labelled
 from dimtensor.model.inference.starts import check_data
 from dimtensor.model.logdensity import LogDensity
 from dimtensor.model.records import check_leading
@@ -119,6 +119,11 @@ def sample(
         check of something that is recorded fails. Where data are NaN it is said which, before
         anything is compiled.
 
+    Notes
+    -----
+    Whatever fails after sampling does not lose the draws: the error has all groups that could be
+    made, as its attribute ``draws``.
+
     References
     ----------
     Hoffman and Gelman 2014, "The No-U-Turn Sampler", Journal of Machine Learning Research 15.
@@ -150,7 +155,8 @@ def sample(
     )
     told = {"seed": seed, "sampling_time": run.seconds, **run.attributes}
     tree = labelled(model, replace(run, attributes=told), unconstrained, kept)
-    _judge(model, tree, run.seconds, report)
+    with keeping(tree):
+        _judge(model, tree, run.seconds, report)
     return tree
 
 

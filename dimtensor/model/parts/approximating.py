@@ -12,7 +12,7 @@ from dimtensor.model.checks import check_observed
 from dimtensor.model.density import log_density, raw_name
 from dimtensor.model.inference.approximate import Mode, find_mode, normal_at
 from dimtensor.model.inference.results import add_known_groups
-from dimtensor.model.inference.runs import Draws, Run, labelled
+from dimtensor.model.inference.runs import Draws, Run, keeping, labelled
 from dimtensor.model.inference.sample import check_unknowns, check_whole, start_of
 from dimtensor.model.logdensity import LogDensity
 from dimtensor.model.parts.summing import Summing
@@ -302,7 +302,9 @@ class Approximating(Summing):
         dims = ("chain", "draw")
         statistics = xr.Dataset({"lp": (dims, log_p[None]), "log_q": (dims, log_q[None])})
         run = Run(Draws(vectors[None], statistics), None, 0.0, dict(attributes))
-        return add_known_groups(_model(self), labelled(density, run, True, ()))
+        tree = labelled(density, run, True, ())
+        with keeping(tree):
+            return add_known_groups(_model(self), tree)
 
 
 def _model(self: Approximating) -> Model:
