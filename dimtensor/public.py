@@ -157,6 +157,7 @@ from dimtensor.interop.formulas.regression import from_formula as from_formula
 from dimtensor.marginal.frontend import marginalize as marginalize
 from dimtensor.model.checking.calibrate import calibrate as calibrate
 from dimtensor.model.checking.cross_validate import cross_validate as cross_validate
+from dimtensor.model.inference.results import load_posterior as load_posterior
 from dimtensor.model.inference.sample import sample as sample
 from dimtensor.model.logdensity import LogDensity as LogDensity
 from dimtensor.model.model import Model as Model

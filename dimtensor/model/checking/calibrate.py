@@ -104,13 +104,13 @@ class Calibration:
 
     def to_arviz(self) -> xr.DataTree:
         """Ranks from 0 to 1 in the group ``prior_sbc``, which ArviZ's ``plot_ecdf_pit`` reads."""
-        import xarray as xr
+        from dimtensor.model.inference.storage import Results
 
         # in the middle of what a rank stands for
         values = (self.ranks + 0.5) / (self.highest + 1)
         values = values.rename(simulation="sample").expand_dims(chain=1)
         values = values.rename(sample="draw")
-        return xr.DataTree.from_dict({"prior_sbc": values.assign_coords(chain=[0])})
+        return Results.from_dict({"prior_sbc": values.assign_coords(chain=[0])})
 
     def plot(self, path: Any = None) -> Any:
         """Draw how far the ranks are from uniform, with what chance alone allows for.

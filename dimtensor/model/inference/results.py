@@ -42,6 +42,47 @@ def posterior_of(post: Any) -> xr.Dataset:
     return found if "chain" in found.dims else found.expand_dims("chain")
 
 
+def load_posterior(path: Any, **options: Any) -> xr.DataTree:
+    """Read draws that were written with ``post.to_netcdf(path)`` or ``post.to_zarr(path)``.
+
+    Parameters
+    ----------
+    path : path-like
+        A NetCDF file, or the folder of a Zarr store.
+    **options
+        Those of :func:`xarray.open_datatree`.
+
+    Returns
+    -------
+    DataTree
+        In memory, with the labels that were written: periods, intervals, dates with a time zone or
+        before 1678, tuples and mixed labels, which files do not have, are texts there.
+
+    Raises
+    ------
+    InputError
+        If there is no such file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> import dimtensor as dt
+    >>> from dimtensor import dist
+    >>> quarter = dt.Dim("quarter", coords=pd.period_range("2020Q1", periods=2, freq="Q"))
+    >>> mu = dt.rv("mu", dist.Normal(0.0, 1.0), dims=quarter)
+    >>> post = dt.Model(dt.rv("y", dist.Normal(mu, 1.0)), backend="python").draw(3, seed=1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = post.to_zarr(folder, mode="w", consolidated=False)
+    ...     again = dt.load_posterior(folder)
+    >>> again["prior"].indexes["quarter"]
+    PeriodIndex(['2020Q1', '2020Q2'], dtype='period[Q-DEC]', name='quarter')
+    """
+    from dimtensor.model.inference.storage import load
+
+    return load(path, **options)
+
+
 def known_groups(model: Drawing) -> dict[str, xr.Dataset]:
     """What is observed, and the values of inputs."""
     groups = {}
@@ -63,7 +104,7 @@ def as_tree(
     known: Mapping[str, xr.Dataset],
 ) -> xr.DataTree:
     """Groups of draws, which get the dims of draws, and groups without."""
-    import xarray as xr
+    from dimtensor.model.inference.storage import Results
 
     groups: dict[str, Any] = {}
     for name, (arrays, sizes) in drawn.items():
@@ -71,16 +112,18 @@ def as_tree(
         found = spread_over(as_dataset(named, LEADING), dict(sizes))
         found.attrs.update(_attributes())
         groups[name] = without_multiindex(found)
-    return xr.DataTree.from_dict({**groups, **known})
+    return Results.from_dict({**groups, **known})
 
 
 def extended(post: Any, groups: Mapping[str, xr.Dataset]) -> xr.DataTree:
     """A DataTree with more groups."""
     import xarray as xr
 
+    from dimtensor.model.inference.storage import Results, as_results
+
     if not isinstance(post, xr.DataTree):
-        return xr.DataTree.from_dict(dict(groups))
-    tree = post.copy()
+        return Results.from_dict(dict(groups))
+    tree = as_results(post.copy())
     for name, dataset in groups.items():
         tree[name] = xr.DataTree(dataset)
     return tree

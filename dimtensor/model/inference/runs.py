@@ -121,10 +121,12 @@ def tree_of(groups: Mapping[str, xr.Dataset], failed: list[BaseException]) -> xr
     """A DataTree of the groups; those that it does not take are left out."""
     import xarray as xr
 
+    from dimtensor.model.inference.storage import Results
+
     try:
-        return xr.DataTree.from_dict(dict(groups))
+        return Results.from_dict(dict(groups))
     except ValueError:
-        tree = xr.DataTree()
+        tree = Results()
     for name, dataset in groups.items():
         try:
             tree[name] = xr.DataTree(dataset)

@@ -72,7 +72,7 @@ class Approximating(Summing):
         values.attrs.update(_told("scipy", _scipy_version(), found.seconds))
         values.attrs.update(
             log_density=found.value,
-            converged=found.converged,
+            converged=int(found.converged),  # files have no bool among attributes
             evaluations=found.evaluations,
             message=found.message,
         )
