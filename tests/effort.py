@@ -17,8 +17,13 @@ optimised outside of the tests of the kernel compiler, see the root's conftest.p
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from datetime import date
 
 from hypothesis import HealthCheck, settings
+
+# Set before xdist starts its workers, which read it. DIMTENSOR_DAY=2026-01-31 repeats a day's run.
+DAY = date.fromisoformat(os.environ.setdefault("DIMTENSOR_DAY", date.today().isoformat()))
 
 PROFILES = {"dev": 100, "ci": 300, "thorough": 3000, "search": 3000}
 
@@ -54,3 +59,8 @@ a_tenth = _share(10)
 a_twentieth = _share(20)
 # Properties that compile each example, or differentiate loops whose bodies are random, too.
 a_fiftieth = _share(50)
+
+
+def of_the_day[T](cases: Sequence[T], days: int) -> Sequence[T]:
+    """Return the share of long cases whose turn it is: all of them run within so many days."""
+    return cases[DAY.toordinal() % days :: days]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, Dims, canonical_dims
@@ -75,6 +76,13 @@ class Distribution(ABC):
     name: str
     event_dims: Dims = ()
     discrete = False
+
+    def __init_subclass__(cls, **options: Any):
+        """Round the log probabilities of all subclasses to at most 0."""
+        super().__init_subclass__(**options)
+        for what in ("logcdf", "logsf"):
+            if what in vars(cls):
+                setattr(cls, what, _at_most_zero(vars(cls)[what]))
 
     @property
     @abstractmethod
@@ -297,6 +305,22 @@ class Distribution(ABC):
 
     def _shown(self) -> list[tuple[str, Node]]:
         return [(name, tensor.node) for name, tensor in self.parameters.items()]
+
+
+def _at_most_zero(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Round the log probabilities that a method returns to at most 0; NaN stays NaN.
+
+    Sums of probabilities and differences of logarithms exceed it in the last digit, by which
+    depends on the backend and on the processor.
+    """
+
+    @wraps(method)
+    def rounded(self: Distribution, x: Any) -> Any:
+        value = method(self, x)
+        # not a minimum, whose slope at 0 would be that of both operands
+        return where(value > 0.0, 0.0, value)
+
+    return rounded
 
 
 def _text(node: Node) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from dimtensor.dist.formulas import LOG_2, by_sides
 from dimtensor.dist.gammas import log_beta
 from dimtensor.tensor.elementwise import (
@@ -39,6 +41,16 @@ def log_of_two(log_part: Any, log_rest: Any) -> Any:
     """Logarithm of a probability by those of it and of its contrary: precise at both ends."""
     small = log_part < -LOG_2
     return where(small, log_part, log1p(-exp(where(small, -1.0, log_rest))))
+
+
+def unit(x: Any) -> float:
+    """Four units in the last place of 1."""
+    return 4.0 * float(np.finfo(x.dtype).eps)
+
+
+def rounding(q: Any) -> Any:
+    """Rounding error of a probability that is the exponential of its logarithm."""
+    return unit(q) * q * (1.0 - log(maximum(q, float(np.finfo(q.dtype).tiny))))
 
 
 def log_below(log_u: Any) -> Any:

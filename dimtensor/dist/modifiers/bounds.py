@@ -71,6 +71,10 @@ class _Between(Wrapper):
     def _high(self) -> Any:
         return plain_bound(self.upper)
 
+    def _cut(self, value: DimTensor) -> DimTensor:
+        value = value if self.lower is None else maximum(value, self._low)
+        return value if self.upper is None else minimum(value, self._high)
+
     @property
     def support(self) -> Support:
         low, high = ends(self.base.support)
@@ -154,12 +158,14 @@ class Truncated(_Between):
         q = as_value(q, self)
         if not self.base.knows("icdf"):
             return inverted(self, q)
+        q = where((q >= 0.0) & (q <= 1.0), q, math.nan)
         start = 0.0 if self.lower is None else self.base.cdf(self._below())
-        found = self.base.icdf(start + q * exp(self._log_mass))
+        # the sum may exceed 1 in its last digit, and where q is 1 fall short of the whole
+        found = self._cut(self.base.icdf(minimum(start + q * exp(self._log_mass), 1.0)))
+        _, last = ends(self.support)
+        found = where(equal(q, 1.0), math.inf if last is None else last, found)
         if self.lower is None:
-            return minimum(found, self._high)
-        found = maximum(found, self._low)
-        found = found if self.upper is None else minimum(found, self._high)
+            return found
         # far in the upper tail 1 less a probability has few digits, or none
         far = self.base.logsf(self._below()) < _FAR
         return if_else(far.any(), lambda: where(far, inverted(self, q), found), lambda: found)
@@ -202,10 +208,6 @@ class Censored(_Between):
 
     def icdf(self, q: Any) -> DimTensor:
         return self._cut(self.base.icdf(q))
-
-    def _cut(self, value: DimTensor) -> DimTensor:
-        value = value if self.lower is None else maximum(value, self._low)
-        return value if self.upper is None else minimum(value, self._high)
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         value, rng = self.base.draw(rng, self._draw_dims(dims))

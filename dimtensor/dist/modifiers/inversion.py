@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim
 from dimtensor.dist.distribution import Distribution
+from dimtensor.dist.probabilities import rounding
 from dimtensor.dist.supports import ends
 from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.control.branches import if_else
@@ -50,8 +51,10 @@ def inverted(d: Distribution, q: DimTensor) -> DimTensor:
     """
     possible = (q >= 0.0) & (q <= 1.0)
     q = where(possible, q, 0.5)
-    value = _halved(d, lambda x: d.cdf(x) >= q, q)
     low, high = ends(d.support)
+    # the probability of a count, computed elsewhere, may differ in its last digits
+    enough = q - rounding(q) if d.discrete else q
+    value = _halved(d, lambda x: d.cdf(x) >= enough, q)
     if d.discrete:
         value = value if low is None else maximum(value, low)  # of probability 0
     else:
@@ -59,8 +62,8 @@ def inverted(d: Distribution, q: DimTensor) -> DimTensor:
         lacking = q - d.cdf(value)
         # a value that has a probability by itself does not move
         value = _steered(value, lacking, abs(lacking) < _CLOSE * q, -d.logp(value))
-    if high is None:
-        value = where(equal(q, 1.0), math.inf, value)
+        value = where(equal(q, 0.0), -math.inf if low is None else low, value)
+    value = where(equal(q, 1.0), math.inf if high is None else high, value)
     return where(possible, value, math.nan)
 
 

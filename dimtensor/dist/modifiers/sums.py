@@ -10,7 +10,7 @@ from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.supports import Support, plain_bound
 from dimtensor.errors import GraphError, build_message
 from dimtensor.tensor.constructors import arange, full
-from dimtensor.tensor.elementwise import log1mexp, where
+from dimtensor.tensor.elementwise import isnan, log1mexp, where
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,7 +58,8 @@ class Summed(Distribution):
     def _sum(self, x: Any, above: bool) -> DimTensor:
         at = arange(self._dim) + self._first
         counted = at > x if above else at <= x
-        return where(counted, self.base.logp(at), -math.inf).logsumexp(self._dim)
+        total = where(counted, self.base.logp(at), -math.inf).logsumexp(self._dim)
+        return where(isnan(x), math.nan, total)
 
     def logcdf(self, x: Any) -> DimTensor:
         if not self.is_whole:

@@ -74,10 +74,10 @@ class Transformed(Wrapper):
         """Log probability of values up to x, or above it; x may lie outside of the support."""
         low, high = ends(self._support)
         below, above = (-math.inf, 0.0) if up_to else (0.0, -math.inf)
-        inside: Any = True
-        inside = inside if low is None else inside & (x >= low)
-        inside = inside if high is None else inside & (x <= high)
-        z = self.inverse(x if inside is True else where(inside, x, self._inner(x)))
+        outside: Any = False
+        outside = outside if low is None else outside | (x < low)
+        outside = outside if high is None else outside | (x > high)
+        z = self.inverse(x if outside is False else where(outside, self._inner(x), x))
         value = self.base.logcdf(z) if up_to == self.increasing else self.base.logsf(z)
         value = value if low is None else where(x < low, below, value)
         return value if high is None else where(x > high, above, value)

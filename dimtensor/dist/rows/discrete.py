@@ -15,6 +15,8 @@ from dimtensor.dist.probabilities import (
     log_gammainc,
     log_gammaincc,
     log_part,
+    rounding,
+    unit,
 )
 from dimtensor.dist.rows.bounded import number_of
 from dimtensor.dist.rows.tails import finite_above
@@ -96,18 +98,8 @@ def _ceiling(x: Any, off: Any) -> Any:
     return where(abs(x - nearest) <= off, nearest, ceil(x))
 
 
-def _unit(x: Any) -> float:
-    """Some units in the last place of 1."""
-    return 4.0 * float(np.finfo(x.dtype).eps)
-
-
-def _off(q: Any) -> Any:
-    """By what a probability is off that is the exponential of its logarithm."""
-    return _unit(q) * q * (1.0 - log(maximum(q, float(np.finfo(q.dtype).tiny))))
-
-
 def _bernoulli_icdf(q: Any, p: Any) -> Any:
-    zero = (q - _off(q) <= 1.0 - p.p) & ((q < 1.0) | (p.p <= 0.0))
+    zero = (q - rounding(q) <= 1.0 - p.p) & ((q < 1.0) | (p.p <= 0.0))
     return where(zero, 0.0 * q, 1.0)
 
 
@@ -119,13 +111,13 @@ def _discrete_uniform_parts(k: Any, p: Any) -> tuple[Any, Any]:
 
 def _discrete_uniform_icdf(q: Any, p: Any) -> Any:
     n = p.upper - p.lower + 1.0
-    return maximum(p.lower + _ceiling(q * n, _off(q) * n) - 1.0, p.lower)
+    return maximum(p.lower + _ceiling(q * n, rounding(q) * n) - 1.0, p.lower)
 
 
 def _geometric_icdf(q: Any, p: Any) -> Any:
     rate = -log_q(p)
     x = -log1p(-q) / rate
-    off = _off(q) / ((1.0 - q) * rate) + _unit(q) * x
+    off = rounding(q) / ((1.0 - q) * rate) + unit(q) * x
     # of a sure success the first trial is the last one
     return where(rate < math.inf, maximum(_ceiling(x, off), 1.0), 1.0)
 
@@ -133,8 +125,8 @@ def _geometric_icdf(q: Any, p: Any) -> Any:
 def _discrete_weibull_icdf(q: Any, p: Any) -> Any:
     y, power_of = -log1p(-q), 1.0 / p.beta
     x = power(y / -log(p.q), power_of)
-    share = _off(q) / ((1.0 - q) * where(y > 0.0, y, 1.0)) + _unit(q)
-    return maximum(_ceiling(x, x * (power_of * share + _unit(q))) - 1.0, 0.0)
+    share = rounding(q) / ((1.0 - q) * where(y > 0.0, y, 1.0)) + unit(q)
+    return maximum(_ceiling(x, x * (power_of * share + unit(q))) - 1.0, 0.0)
 
 
 def _shares(p: Any) -> tuple[Any, Any]:
@@ -184,8 +176,8 @@ def _discrete_laplace_icdf(q: Any, p: Any) -> Any:
     low, high = log(where(left, q, 0.25)), -log1p(-where(left, 0.25, q))
     step = softplus(p.a)
     x = where(left, (low + step) / p.a - 1.0, (high - step) / p.a)
-    share = _off(q) / where(left, maximum(q, float(np.finfo(q.dtype).tiny)), 1.0 - q)
-    off = (share + _unit(q) * (where(left, -low, high) + step)) / p.a + _unit(q)
+    share = rounding(q) / where(left, maximum(q, float(np.finfo(q.dtype).tiny)), 1.0 - q)
+    off = (share + unit(q) * (where(left, -low, high) + step)) / p.a + unit(q)
     return _ceiling(x, off)
 
 
