@@ -15,7 +15,7 @@ from dimtensor.dims.algebra import (
     union,
     without,
 )
-from dimtensor.dims.binding import Binding
+from dimtensor.dims.binding import Binding, RowNumbers
 from dimtensor.dims.blocks import BlockDim
 from dimtensor.dims.calendar import time
 from dimtensor.dims.coords import Coords
@@ -47,6 +47,7 @@ __all__ = [
     "PadDim",
     "ProductDim",
     "RenamedDim",
+    "RowNumbers",
     "SelDim",
     "SortedDim",
     "as_dim_tuple",

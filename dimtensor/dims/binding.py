@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,26 @@ import numpy as np
 from dimtensor.dims.coords import Coords
 from dimtensor.dims.dim import Dim, dim_labels
 from dimtensor.errors import LISTED, DimError, LabelError, build_message, listing, plain_repr
+
+
+class RowNumbers(Coords):
+    """The default index of a table, 0 to n - 1: labels only where others of its dim have labels.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    """
+
+    def __init__(self, n: int):
+        super().__init__(np.arange(n))
+
+    @cached_property
+    def key(self) -> tuple:
+        return ("rows", len(self))
+
+    def __reduce__(self) -> tuple:
+        return (RowNumbers, (len(self),))
 
 
 class Binding:
@@ -22,6 +43,7 @@ class Binding:
     def __init__(self, masks: Mapping[Any, np.ndarray] | None = None):
         self._lengths: dict[Dim, tuple[int, str]] = {}
         self._labels: dict[Dim, tuple[Coords, str]] = {}
+        self._numbers_count = False  # whether row numbers are labels like others
         self.masks: dict[Any, np.ndarray] = dict(masks or {})
 
     def length(self, dim: Dim) -> int | None:
@@ -29,6 +51,11 @@ class Binding:
         return None if entry is None else entry[0]
 
     def labels(self, dim: Dim) -> Coords | None:
+        said = self.said(dim)
+        return said if self._numbers_count or not isinstance(said, RowNumbers) else None
+
+    def said(self, dim: Dim) -> Coords | None:
+        """The labels of a dim, or the row numbers that only take part in comparisons."""
         entry = self._labels.get(dim.unrenamed)
         return None if entry is None else entry[0]
 
@@ -68,6 +95,9 @@ class Binding:
     def add_labels(self, dim: Dim, labels: Coords, source: str) -> None:
         """Record the labels `source` carries along a dim that has none of its own.
 
+        Row numbers, which a table has where nobody gave it labels, give way to labels that are the
+        same.
+
         Raises
         ------
         LabelError
@@ -85,9 +115,11 @@ class Binding:
                         (source, listing(labels.values)),
                         *_first_difference(known[0], labels),
                     ],
-                    "align them with dt.align(..., join=...) or reindex one before the call",
+                    _way_out(known[0], labels),
                 )
             )
+        elif isinstance(known[0], RowNumbers):
+            self._labels[dim.unrenamed] = (labels, source)
 
     def check_derived(self) -> None:
         """Compare what inputs say of a derived dim with what follows from its parents.
@@ -102,6 +134,8 @@ class Binding:
         told = [(dim, *entry) for dim, entry in self._labels.items()]
         while told:
             dim, labels, source = told.pop()
+            if isinstance(labels, RowNumbers):
+                continue
             for parent, own in dim.told_by(labels):
                 self.add_length(parent, len(own), source)
                 if dim_labels(parent) is None:
@@ -122,7 +156,9 @@ class Binding:
         for dim, (labels, source) in list(self._labels.items()):
             if not dim.parents:
                 continue
-            implied_labels = dim.bound_labels(self._without(dim))
+            others = self._without(dim)
+            others._numbers_count = not isinstance(labels, RowNumbers)
+            implied_labels = dim.bound_labels(others)
             if implied_labels is not None and not implied_labels.same_labels(labels):
                 raise LabelError(
                     build_message(
@@ -140,6 +176,13 @@ class Binding:
         other._lengths.pop(dim, None)
         other._labels.pop(dim, None)
         return other
+
+
+def _way_out(one: Coords, other: Coords) -> str:
+    way = "align them with dt.align(..., join=...) or reindex one before the call"
+    if isinstance(one, RowNumbers) or isinstance(other, RowNumbers):
+        way += "; where rows belong together by position, pass values.to_numpy()"
+    return way
 
 
 def _first_difference(one: Coords, other: Coords) -> list[tuple[str, str]]:

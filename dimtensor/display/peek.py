@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dimtensor.dims import Coords, Dim, NamedDim, ProductDim, RenamedDim, SelDim
+from dimtensor.dims import Coords, Dim, NamedDim, ProductDim, RenamedDim, RowNumbers, SelDim
 from dimtensor.dims.dim import AnonymousDim
 from dimtensor.dims.selection import Positions, Slice
 from dimtensor.errors import clipped, listing, plain_repr
@@ -79,7 +79,9 @@ def _note(dim: Dim, own_length: int | None, labelled: bool) -> str:
 def _said_by_data(dim: Dim, node: Node | None) -> tuple[int | None, Coords | None]:
     if node is None or node.kind != "data" or dim not in node.attrs.dims:
         return None, None
-    return node.attrs.values.shape[node.attrs.dims.index(dim)], dict(node.attrs.labels).get(dim)
+    labels = dict(node.attrs.labels).get(dim)
+    shown = None if isinstance(labels, RowNumbers) else labels
+    return node.attrs.values.shape[node.attrs.dims.index(dim)], shown
 
 
 def _edges(length: int, head: int, tail: int) -> tuple[np.ndarray, int | None]:

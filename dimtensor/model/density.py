@@ -22,6 +22,7 @@ from dimtensor.tensor.evaluate import evaluate
 from dimtensor.tensor.handle import wrap
 from dimtensor.tensor.inputs import data as make_data
 from dimtensor.tensor.inputs import tensor
+from dimtensor.values.labelled import with_row_numbers
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -68,7 +69,10 @@ Source = tuple[str, str]
 
 def sources_of(model: Model) -> dict[Source, Any]:
     """Values that models of one structure differ in, as ``dt.data`` takes them."""
-    found: dict[Source, Any] = {("data", name): x for name, x in model.data.items()}
+    found: dict[Source, Any] = {
+        ("data", name): with_row_numbers(x, model._numbered.get(name, ()))
+        for name, x in model.data.items()
+    }
     for name, known in model.observed.plain.items():
         if _is_structure(model, name):
             continue
@@ -89,10 +93,10 @@ def sources_of(model: Model) -> dict[Source, Any]:
 def _structure_of(model: Model) -> tuple:
     """What the log densities of models of the same outputs differ in beside values of data."""
     own = [
-        (name, x.dims, x.shape, x.values.ravel().tolist(), _labels_of(x))
-        for name in model.observed
+        (name, x.dims, x.shape, x.values.ravel().tolist(), _labels_of(x), known.numbered)
+        for name, known in model.observed.plain.items()
         if _is_structure(model, name)
-        for x in [model.observed[name]]
+        for x in [known.array]
     ]
     summed = repr(sorted(model._marginal.items())), model._associative_scan
     return (model._noncentred, summed, frozenset(sources_of(model)), repr(own))
@@ -165,7 +169,7 @@ class Placed:
             if model._missing.get(name) != "infer":
                 value = self._source(("observed", name), node.dims, node.dtype, node.categories)
             else:
-                value, unknown = with_missing(node, model.observed[name])
+                value, unknown = with_missing(node, model.observed.plain[name])
                 if unknown is not None:
                     self.parameters[missing_name(name)] = unknown
                     own = support_of_missing(d.support, node, model.observed[name])
@@ -219,7 +223,7 @@ class Placed:
         x = self.parameters.get(name, self.values[name])
         term = self.distributions[name].logp(x)
         if name in self.summed and name in self.model.observed:
-            return term + evidence(x, self.model.observed[name])
+            return term + evidence(x, self.model.observed.plain[name])
         if ("kept", name) not in self._given:
             return term
         whole = [dim.short for dim in variable.node.dims if dim not in term.dims]

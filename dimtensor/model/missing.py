@@ -109,7 +109,8 @@ def _numbers(node: Node, value: Any) -> Observation:
 def _read(node: Node, value: Any) -> Observation:
     """A value, labelled at once if it brings labels."""
     plain = is_dataarray(value) or is_pandas(value) or hasattr(value, "node")
-    return Observation(admitted(node, value) if plain else held(node, value))
+    found = held(node, value)
+    return Observation(found if not plain or found.numbered else found.labelled(found.values))
 
 
 def _labels(node: Node, value: Any) -> Observation:
@@ -123,8 +124,10 @@ def _labels(node: Node, value: Any) -> Observation:
         values = known.values.astype(object)
         values[held(gone, absent).values != 0] = np.nan
         return Observation(known, values)
-    found, where = admitted(node, plain), admitted(gone, absent)
-    return Observation(found.astype(object).where(where.transpose(*found.dims) == 0))
+    known, where = held(node, plain), admitted(gone, absent)
+    found = known.labelled(known.values)
+    found = found.astype(object).where(where.transpose(*found.dims) == 0)
+    return Observation(found, numbered=known.numbered)
 
 
 def first_of(node: Node) -> Any:
@@ -176,15 +179,15 @@ def filled(node: Node, known: Observation) -> Observation:
     return known.astype(node.dtype)
 
 
-def evidence(x: DimTensor, observed: xr.DataArray) -> DimTensor:
+def evidence(x: DimTensor, observed: Observation) -> DimTensor:
     """0 where a variable has the value that was observed, or where none was; -inf elsewhere."""
-    there = observed.notnull()
+    there = observed.there
     dims = x.dims
     if x.node.categories is not None:
-        known = filled(x.node, Observation(observed)).given
+        known = filled(x.node, observed).given
         known = make_data(known, dims=dims, categories=x.node.categories)
     else:
-        known = make_data(observed.fillna(0).astype(x.dtype), dims=dims)
+        known = make_data(observed.filled(0).astype(x.dtype).given, dims=dims)
     return where(make_data(there, dims=dims) & (x != known), -math.inf, 0.0)
 
 
@@ -193,14 +196,13 @@ def missing_name(name: str) -> str:
     return f"{name}_missing"
 
 
-def with_missing(node: Node, value: xr.DataArray) -> tuple[DimTensor, DimTensor | None]:
+def with_missing(node: Node, observed: Observation) -> tuple[DimTensor, DimTensor | None]:
     """Observations with a parameter in the place of missing ones, and the parameter.
 
     It has the dim of the observations, or the product of them, at the missing positions.
     """
-    known = filled(node, Observation(value)).given
-    known = make_data(known, node.dims, node.name, dtype=node.dtype)
-    absent = value.isnull().transpose(*(dim.short for dim in node.dims)).values
+    known = make_data(filled(node, observed).given, node.dims, node.name, dtype=node.dtype)
+    absent = observed.array.isnull().transpose(*(dim.short for dim in node.dims)).values
     if not absent.any():
         return known, None
     part = _at(absent, known)

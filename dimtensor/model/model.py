@@ -28,7 +28,7 @@ from dimtensor.model.logdensity import LogDensity
 from dimtensor.model.missing import read_observation, refuse_readers
 from dimtensor.model.observations import Observations
 from dimtensor.model.parts.parametrising import Parametrising
-from dimtensor.model.predictive.generation import admitted
+from dimtensor.model.predictive.generation import held
 from dimtensor.model.variables import Variable, find
 from dimtensor.tensor.constructors import full
 from dimtensor.tensor.handle import wrap
@@ -119,6 +119,8 @@ class Model(Parametrising):
         self._written: list[str] = []
         self._set(tuple(wrap(node_of(x)) for x in outputs))
         self.data: dict[str, xr.DataArray] = {}
+        # axes of data whose rows a default index numbers
+        self._numbered: dict[str, tuple[str, ...]] = {}
         self.observed = Observations()
         self._missing: dict[str, str] = {}
         self._kept: dict[str, xr.DataArray] = {}
@@ -179,11 +181,12 @@ class Model(Parametrising):
         return other
 
     def _add_data(self, data: Mapping[Any, Any] | None) -> None:
-        values = dict(self.data)
+        values, numbered = dict(self.data), dict(self._numbered)
         for key, value in as_mapping(data, "data").items():
             name = self._name(key, self._found.inputs, "data")
-            values[name] = admitted(self._found.inputs[name], value)
-        self.data = values
+            found = held(self._found.inputs[name], value)
+            values[name], numbered[name] = found.labelled(found.values), found.numbered
+        self.data, self._numbered = values, numbered
 
     def with_data(self, data: Mapping[Any, Any] | None = None, **by_name: Any) -> Model:
         """The same model on other data.

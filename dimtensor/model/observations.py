@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dimtensor.values.labelled import with_row_numbers
 from dimtensor.values.outputs import Held
 
 if TYPE_CHECKING:
@@ -25,9 +26,17 @@ class Observation:
     value : Held or DataArray
     values : ndarray, optional
         What stands in place of the values of `value`.
+    numbered : tuple of str
+        Axes of `value` whose rows a default index numbers; those of a Held are known.
     """
 
-    def __init__(self, value: Held | xr.DataArray, values: np.ndarray | None = None):
+    def __init__(
+        self,
+        value: Held | xr.DataArray,
+        values: np.ndarray | None = None,
+        numbered: tuple[str, ...] = (),
+    ):
+        self.numbered = value.numbered if isinstance(value, Held) else numbered
         self._held = value if isinstance(value, Held) else None
         if not isinstance(value, Held):
             self.array = value  # in place of the property
@@ -62,7 +71,9 @@ class Observation:
     @property
     def given(self) -> Any:
         """What ``dt.data`` takes."""
-        return self.array if self._held is None else (self._held.names, self.values)
+        if self._held is None or self.numbered:
+            return with_row_numbers(self.array, self.numbered)
+        return self._held.names, self.values
 
     @property
     def there(self) -> Any:
@@ -72,7 +83,7 @@ class Observation:
     def filled(self, other: Any) -> Observation:
         """The values with another one where they are missing."""
         if self._held is None:
-            return Observation(self.array.fillna(other))
+            return Observation(self.array.fillna(other), numbered=self.numbered)
         return Observation(self._held, np.where(self.absent, other, self.values))
 
     def astype(self, dtype: str) -> Observation:
@@ -80,11 +91,11 @@ class Observation:
         if self.values.dtype == np.dtype(dtype):
             return self
         if self._held is None:
-            return Observation(self.array.astype(dtype))
+            return Observation(self.array.astype(dtype), numbered=self.numbered)
         return Observation(self._held, self.values.astype(dtype))
 
     def __reduce__(self) -> tuple:
-        return Observation, (self.array,)
+        return Observation, (self.array, None, self.numbered)
 
 
 class Observations(Mapping[str, "xr.DataArray"]):

@@ -226,7 +226,7 @@ def data(
         array = _as_numbers(array, what)
         array = as_dtype(array, valid_dtype(array.dtype), what)
     labels = tuple(
-        (dim, found) for dim in sort_dims(order) if (found := binding.labels(dim)) is not None
+        (dim, found) for dim in sort_dims(order) if (found := binding.said(dim)) is not None
     )
     canonical = sort_dims(order)
     array = array.transpose([order.index(dim) for dim in canonical])

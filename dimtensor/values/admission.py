@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 
 from dimtensor.caches import bounded
-from dimtensor.dims import Binding, Coords, Dim, Dims, ProductDim, dim_labels, product_below
+from dimtensor.dims import (
+    Binding,
+    Coords,
+    Dim,
+    Dims,
+    ProductDim,
+    RowNumbers,
+    dim_labels,
+    product_below,
+)
 from dimtensor.dims.labels import is_na
 from dimtensor.errors import (
     DtypeError,
@@ -118,7 +127,9 @@ def in_axis_order(labelled: Labelled, dims: Dims, binding: Binding, source: str)
     array = labelled.values.transpose([labelled.names.index(names[dim]) for dim in dims])
     for axis, dim in enumerate(dims):
         labels = labelled.labels.get(names[dim])
-        if labels is not None:
+        if isinstance(labels, RowNumbers):
+            binding.add_labels(dim, labels, source)
+        elif labels is not None:
             labels = _in_order_of_factors(labels, labelled.levels.get(names[dim]), dim, source)
             own_labels = dim_labels(dim)
             wanted = _arranged(dim, labels) if own_labels is None else own_labels

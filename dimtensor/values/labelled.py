@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dimtensor.caches import bounded, clears
-from dimtensor.dims import Coords, Dim, Dims, in_order, sort_dims
+from dimtensor.dims import Coords, Dim, Dims, RowNumbers, in_order, sort_dims
 from dimtensor.dims.labels import with_gaps
 from dimtensor.errors import InputError, LabelError, build_message, listing
 from dimtensor.graph.infer import describe
@@ -119,6 +119,8 @@ def as_labelled(value: Any, dims: Dims, source: str) -> Labelled | None:
         If the axes of a pandas object cannot be told apart by name, or a pair does not name each
         axis.
     """
+    if isinstance(value, Labelled):
+        return value
     refuse_dataset(value, source, None)
     if hasattr(type(value), "known_values"):  # a tensor: of data alone, it has values
         known = value.known_values()
@@ -206,11 +208,25 @@ def _from_pandas(value: Any, dims: Dims, source: str) -> Labelled:
     name = _only_name(dims, source)
     if index.nlevels > 1:
         return Labelled(array, (name,), {name: labels_of(index)}, {name: tuple(index.names)})
-    # a default index numbers the rows; it is not a set of labels
+    return Labelled(array, (name,), {name: labels_of_rows(index, dims[0])})
+
+
+def with_row_numbers(array: Any, axes: Collection[str]) -> Any:
+    """A DataArray as it came, where axes of it had the default index of a table."""
+    if not axes:
+        return array
+    known = as_labelled(array, (), "values")
+    assert known is not None
+    labels = dict(known.labels) | {name: RowNumbers(array.sizes[name]) for name in axes}
+    return Labelled(known.values, known.names, labels, known.levels)
+
+
+def labels_of_rows(index: Any, dim: Dim) -> Coords:
+    """What an index says of a dim: labels; of a dim that has none, a default index numbers rows."""
     plain = type(index).__name__ == "RangeIndex" and index.name is None
-    return Labelled(
-        array, (name,), {} if plain and dims[0].coords is None else {name: labels_of(index)}
-    )
+    if plain and index.start == 0 and index.step == 1 and dim.coords is None:
+        return RowNumbers(len(index))
+    return labels_of(index)
 
 
 def _exact(value: Any) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import Binding, Dim, Dims, depends_on_mask, product_below, sort_dims
+from dimtensor.dims import Binding, Dim, Dims, RowNumbers, depends_on_mask, product_below, sort_dims
 from dimtensor.dims.labels import index_of_tuples
 from dimtensor.values.admission import check_positions
 from dimtensor.values.labelled import axis_names
@@ -34,10 +34,10 @@ class Labeller:
     """
 
     def __init__(self, axes: Dims, binding: Binding, name: str | None, categories: Dim | None):
-        self._dims = sort_dims(axes)
-        self._order = None if self._dims == axes else [axes.index(dim) for dim in self._dims]
+        self.dims = sort_dims(axes)
+        self._order = None if self.dims == axes else [axes.index(dim) for dim in self.dims]
         self._name = name
-        self.names = tuple(axis_names(axes)[dim] for dim in self._dims)
+        self.names = tuple(axis_names(axes)[dim] for dim in self.dims)
         self._binding = binding
         self._categories = categories
         involved = (*axes, categories) if categories is not None else axes
@@ -82,7 +82,7 @@ class Labeller:
         import xarray as xr
 
         result = xr.DataArray(values, dims=self.names, name=self._name)
-        for dim, key in zip(self._dims, self.names, strict=True):
+        for dim, key in zip(self.dims, self.names, strict=True):
             coords = _coordinates(dim, key, binding, {*self.names, *result.coords})
             if coords is not None:
                 result = result.assign_coords(coords)
@@ -105,6 +105,12 @@ class Held:
         self._labeller, self._binding = labeller, binding
         self.names = labeller.names
         self.values = labeller.ordered(array, binding)
+
+    @property
+    def numbered(self) -> tuple[str, ...]:
+        """Axes whose rows a default index numbers."""
+        pairs = zip(self._labeller.dims, self.names, strict=True)
+        return tuple(n for dim, n in pairs if isinstance(self._binding.said(dim), RowNumbers))
 
     def labelled(self, values: np.ndarray) -> xr.DataArray:
         """Values of the same dims as a DataArray with the labels of this one."""

@@ -110,7 +110,7 @@ class TensorPort:
             value, labelled, self.dims, self.node.dtype, self.node.categories, said, self.title,
             late=self.late_categories is not None,
         )  # fmt: skip
-        found = tuple(said.labels(dim) for dim in self.dims)
+        found = tuple(said.said(dim) for dim in self.dims)
         labels = found if any_of(found) else None
         if is_dataarray(value) and labelled is not None:
             self._remember(value, labelled, labels)

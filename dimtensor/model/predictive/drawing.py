@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.backends import backend_of
 from dimtensor.backends.progress import Progress
-from dimtensor.dims import Dim
+from dimtensor.dims import Dim, RowNumbers
 from dimtensor.errors import DimError, InputError, build_message, did_you_mean, listing
 from dimtensor.graph import Node, toposort
 from dimtensor.model.inference.results import as_tree, extended, known_groups, posterior_of
@@ -18,6 +18,7 @@ from dimtensor.model.predictive.new_labels import known_positions, padded, widen
 from dimtensor.model.variables import Found, Variable
 from dimtensor.tensor.handle import TensorHandle, wrap
 from dimtensor.values.data import as_mapping
+from dimtensor.values.labelled import with_row_numbers
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -37,6 +38,7 @@ class Drawing(ABC):
     outputs: tuple[DimTensor, ...]
     observed: Observations
     data: dict[str, xr.DataArray]
+    _numbered: dict[str, tuple[str, ...]]
     _found: Found
     _functions: dict[Any, Draws]
 
@@ -311,8 +313,21 @@ class Drawing(ABC):
             }
         for name, start in begun.items():
             values[name] = padded(self.variables[name].node, start, grown[name])
+        numbered = self._row_numbered | {n: self.observed.plain[n].numbered for n in fixed}
+        for name in numbered.keys() & values:
+            values[name] = with_row_numbers(values[name], numbered[name])
         with Progress(f"drawing {listing(list(targets), limit=3)}"):
             return function(values, seed)
+
+    @property
+    def _row_numbered(self) -> dict[str, tuple[str, ...]]:
+        """By name of data, the axes whose rows a default index numbers."""
+        own = {
+            name: tuple(d.short for d, one in node.attrs.labels if isinstance(one, RowNumbers))
+            for name, node in self._found.inputs.items()
+            if node.kind == "data" and name not in self.data
+        }
+        return {**own, **self._numbered}
 
     @property
     def defaults(self) -> dict[str, xr.DataArray]:

@@ -52,7 +52,8 @@ def widened(model: Drawing, wider: Mapping[Dim, Dim]) -> Drawing:
     inputs = other._found.inputs
     along = {new.short for new in wider.values()}
     other.data = {n: x for n, x in defaults.items() if n in inputs and not along & set(x.dims)}
-    kept = {n: x for n, x in model.observed.items() if not along & set(x.dims)}
+    other._numbered = model._row_numbered
+    kept = {n: x for n, x in model.observed.plain.items() if not along & set(x.array.dims)}
     other.observed = Observations(kept)
     return other
 

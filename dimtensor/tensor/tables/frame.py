@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import Coords, Dim, Dims, as_dim_tuple, dim_set
+from dimtensor.dims import (
+    Coords,
+    Dim,
+    Dims,
+    ProductDim,
+    RowNumbers,
+    as_dim_tuple,
+    dim_labels,
+    dim_set,
+)
 from dimtensor.errors import (
     DimError,
     DimtensorError,
@@ -22,6 +31,7 @@ from dimtensor.errors import (
 from dimtensor.tensor.handle import wrap
 from dimtensor.tensor.inputs import data
 from dimtensor.values.columns import read_column
+from dimtensor.values.labelled import Labelled, axis_names, labels_of_rows
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
@@ -162,12 +172,12 @@ def frame(
     if dims is None:
         return _by_index(table, known)
     row = _row_dim(dims, len(rows))
-    labels = _index_labels(table, row)
+    index = _index_labels(table, row)
     columns: dict[str, DimTensor | DimtensorError] = {}
     for name in rows.columns:
         if name == row.name:
             raise DimError(f"frame: column {name!r} has the name of the dim of the rows")
-        read = partial(_column, rows[name], name, row, labels, known.get(name))
+        read = partial(_column, rows[name], name, row, index, known.get(name))
         columns[name] = read() if name in known else _or_error(read)
     return Frame(columns, (row,))
 
@@ -218,25 +228,53 @@ def _row_dim(dims: Any, n: int) -> Dim:
     return row
 
 
-def _index_labels(table: Any, row: Dim) -> Coords | None:
-    """What pandas' index says of the rows, where it has the name of their dim."""
-    index = getattr(table, "index", None)
-    if index is None or row.name is None or getattr(index, "name", None) != row.name:
-        return None
-    return Coords(index)
+def _index_labels(table: Any, row: Dim) -> tuple[Coords | None, tuple | None]:
+    """What pandas' index says of the rows, and the names of its levels where it has several.
+
+    Raises
+    ------
+    LabelError
+        If the dim of the rows has labels, some of them those of the index, which is in another
+        order: nothing says whether rows belong to labels by position.
+    """
+    index: Any = getattr(table, "index", None)
+    if not hasattr(index, "nlevels"):
+        return None, None
+    levels = tuple(index.names) if index.nlevels > 1 else None
+    own = dim_labels(row)
+    if own is None:
+        return labels_of_rows(index, row), levels
+    named = tuple(factor.name for factor in row.factors) if isinstance(row, ProductDim) else ()
+    if (row.name is not None and index.name == row.name) or (levels and {*levels} == {*named}):
+        return Coords(index), levels
+    labels = labels_of_rows(index, Dim())
+    shared = int((own.find(labels) >= 0).sum())
+    by_position = shared < len(own) if isinstance(labels, RowNumbers) else not shared
+    if by_position or own.same_labels(labels):
+        return None, None
+    raise LabelError(
+        build_message(
+            f"frame: {row.title} has labels of the table's index in another order",
+            [("index", listing(labels.values)), ("dim", listing(own.values))],
+            f"table.rename_axis({row.short!r}) moves rows to their labels; where rows are in the "
+            f"order of the dim, table.set_axis({row.short}.coords.tolist()) gives them its labels",
+        )
+    )
 
 
 def _column(
-    series: nw.Series, name: str, row: Dim, labels: Coords | None, categories: Dim | None
+    series: nw.Series,
+    name: str,
+    row: Dim,
+    index: tuple[Coords | None, tuple | None],
+    categories: Dim | None,
 ) -> DimTensor:
     values, found = read_column(series, name, f"frame: column {name!r}")
-    categories = categories or found
-    if labels is None:
-        return data(values, dims=row, name=name, categories=categories)
-    import xarray as xr
-
-    array = xr.DataArray(values, coords={row.name: labels.index}, dims=[row.name], name=name)
-    return data(array, dims=row, name=name, categories=categories)
+    labels, levels = index
+    axis = axis_names((row,))[row]
+    if labels is not None:
+        values = Labelled(values, (axis,), {axis: labels}, {axis: levels} if levels else None)
+    return data(values, dims=row, name=name, categories=categories or found)
 
 
 def _by_index(table: Any, known: Mapping[str, Dim]) -> Frame:
