@@ -80,13 +80,14 @@ def values_from(dataset: Any, sources: Iterable[Node | Dim]) -> dict[Node | Dim,
 def _with_dims_of(node: Node, array: xr.DataArray) -> xr.DataArray:
     """A variable as it was before it was put beside others into a Dataset.
 
-    There a dim whose name was taken has that of its variable behind its own, and labels that
-    Datasets and files do not hold are texts.
+    There a dim whose name was taken has that of its variable behind its own, and underscores where
+    that was taken, too. Labels that Datasets and files do not hold are texts.
     """
     for dim in node.dims:
         name = dim.short
-        if name not in array.dims and f"{name}_{node.name}" in array.dims:
-            array = array.rename({f"{name}_{node.name}": name})
+        renamed = [d for d in array.dims if str(d).rstrip("_") == f"{name}_{node.name}".rstrip("_")]
+        if name not in array.dims and renamed:
+            array = array.rename({renamed[0]: name})
         if name in array.indexes and dim.coords is not None:
             array = _without_texts(array, name, dim.coords.tolist())
     return array

@@ -118,7 +118,12 @@ def as_dataset(arrays: Mapping[str, xr.DataArray], leading: Sequence[Any]) -> xr
             sizes = (array.sizes[dim], array.indexes.get(dim))
             if dim in leading:
                 continue
-            if not _same(taken.setdefault(dim, sizes), sizes):
+            first = taken.setdefault(dim, sizes)
+            if first is sizes or _same(first, sizes):
+                continue
+            if _same_texts(first, sizes):  # as which files keep labels
+                array = array.drop_vars([dim]).assign_coords({dim: first[1]})
+            else:
                 renames[dim] = _unused(f"{dim}_{name}", used)
         array = array.rename(renames) if renames else array
         renames = {}
@@ -145,6 +150,32 @@ def _same(one: tuple[int, Any], other: tuple[int, Any]) -> bool:
     return bool(one[1].equals(other[1]))
 
 
+def _same_texts(one: tuple[int, Any], other: tuple[int, Any]) -> bool:
+    """Whether labels along one of two dims are the texts of the labels along the other one."""
+    if one[0] != other[0] or one[1] is None or other[1] is None:
+        return False
+    texts = [all(isinstance(label, str) for label in index) for _, index in (one, other)]
+    left, right = (list(map(label_text, index)) for _, index in (one, other))
+    return any(texts) and left == right
+
+
+def beside(
+    dataset: xr.Dataset, arrays: Mapping[str, xr.DataArray], leading: Sequence[Any]
+) -> xr.Dataset:
+    """A Dataset with more variables, or others of the same names, as :func:`as_dataset` names dims.
+
+    Nothing is aligned: where an array has another dim of a name, it keeps its own elements.
+    """
+    own = {str(name): x for name, x in dataset.data_vars.items() if name not in arrays}
+    found = as_dataset({**own, **arrays}, leading)
+    others = {
+        name: x
+        for name, x in dataset.coords.items()
+        if name not in found.variables and set(x.dims) <= set(found.dims)
+    }
+    return found.assign_coords(others).assign_attrs(dataset.attrs)
+
+
 def without_multiindex(dataset: xr.Dataset) -> xr.Dataset:
     """A Dataset with texts in the place of every MultiIndex, which ArviZ and files do not take."""
     for dim, index in dataset.indexes.items():
@@ -162,7 +193,7 @@ def spread_over(dataset: xr.Dataset, leading: Mapping[str, int]) -> xr.Dataset:
     for name, array in dataset.data_vars.items():
         others = {dim: n for dim, n in array.sizes.items() if dim not in leading}
         variables[name] = array.variable.set_dims({**leading, **others})
-    return xr.Dataset(variables, coords=dataset.coords)
+    return xr.Dataset(variables, coords=dataset.coords, attrs=dataset.attrs)
 
 
 def check_names(

@@ -21,6 +21,7 @@ from dimtensor.errors import (
     listing,
 )
 from dimtensor.model.checking.processes import check_numbers, options_without, run_all
+from dimtensor.model.records import as_dataset
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -238,18 +239,22 @@ def calibrate(
     drawn = model.draw(n, seed=seed)
     shared = (model, names, ranks, thin, sampling)
     arguments = []
+    data = _by_name(model, drawn["prior_predictive"], outcomes)
+    truth = _by_name(model, drawn["prior"], names)
     for at in range(n):
-        data = drawn["prior_predictive"].to_dataset().isel(chain=0, draw=at, drop=True)
-        truth = drawn["prior"].to_dataset()[names].isel(chain=0, draw=at, drop=True)
-        arguments.append(({name: data[name] for name in outcomes}, truth, seed + 1 + at))
+        one = [
+            {name: x.isel(chain=0, draw=at, drop=True) for name, x in group.items()}
+            for group in (data, truth)
+        ]
+        arguments.append((*one, seed + 1 + at))
     results, compiled = run_all(_one, shared, arguments, processes, "calibrate", "calibrating")
     found, diverged = zip(*results, strict=True)
     along = xr.DataArray(np.arange(n), dims="simulation", name="simulation")
-    truth = drawn["prior"].to_dataset()[names].isel(chain=0, drop=True)
+    values = as_dataset(truth, ("chain", "draw")).isel(chain=0, drop=True)
     return Calibration(
         xr.concat(list(found), along),
         ranks,
-        truth.rename(draw="simulation"),
+        values.rename(draw="simulation"),
         xr.DataArray(list(diverged), {"simulation": along}, "simulation"),
         compiled,
     )
@@ -291,6 +296,17 @@ def _one(shared: Any, argument: Any) -> tuple[xr.Dataset, int]:
             ranks * thin, seed=seed, chains=1, progress_bar=False, report=False,
             unconstrained=False, **options,
         )  # fmt: skip
-    draws = post["posterior"].to_dataset()[names].isel(draw=slice(thin - 1, None, thin))
-    found = (draws < truth).sum(("chain", "draw"))
-    return found.drop_attrs(), int(post["sample_stats"]["diverging"].sum())
+    draws = _by_name(model, post["posterior"], names)
+    found = {
+        name: (x.isel(draw=slice(thin - 1, None, thin)) < truth[name]).sum(("chain", "draw"))
+        for name, x in draws.items()
+    }
+    return as_dataset(found, ()).drop_attrs(), int(post["sample_stats"]["diverging"].sum())
+
+
+def _by_name(model: Model, group: Any, names: Iterable[str]) -> dict[str, xr.DataArray]:
+    """Variables of a group with the names that their dims have in the model."""
+    from dimtensor.interop.datasets import values_from
+
+    found = values_from(group, [model[name].node for name in names])
+    return {str(node.name): x for node, x in found.items()}

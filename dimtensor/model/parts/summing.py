@@ -11,7 +11,7 @@ from dimtensor.graph import toposort
 from dimtensor.model.density import Placed
 from dimtensor.model.inference.results import LEADING, extended, posterior_of, with_leading
 from dimtensor.model.predictive.drawing import Drawing
-from dimtensor.model.records import as_dataset
+from dimtensor.model.records import beside
 from dimtensor.model.summed import HOW, recovered, summed_terms, unknowns_of
 from dimtensor.values.data import as_mapping
 
@@ -167,8 +167,8 @@ class Summing(Drawing):
         draws = posterior_of(post)
         placed = _placed(self)
         found = recovered(placed, names or list(self._marginal), how, seed, draws)
-        new = as_dataset({name: x.rename(name) for name, x in found.items()}, LEADING)
-        whole = with_leading(draws.assign(new.data_vars), post)
+        new = {name: x.rename(name) for name, x in found.items()}
+        whole = with_leading(beside(draws, new, LEADING), post)
         return extended(post, {"posterior": whole})
 
 

@@ -234,10 +234,14 @@ class Drawing(ABC):
         self, targets: Mapping[str, Node], draws: Any, wider: Mapping[Dim, Dim]
     ) -> None:
         """Raise where draws of a variable have another length than the data of the model."""
-        above = {x.name for x in toposort(list(targets.values())) if x.kind == "rv"}
-        for name in (name for name in self.variables if name in above and name in draws):
-            for dim in self.variables[name].node.dims:
-                own = draws[name].sizes.get(dim.short)
+        from dimtensor.interop.datasets import values_from
+
+        above = [x for x in toposort(list(targets.values())) if x.kind == "rv"]
+        found = values_from(draws, above)
+        for node in (node for node in above if node in found):
+            name, drawn = node.name, found[node]
+            for dim in node.dims:
+                own = drawn.sizes.get(dim.short)
                 if own is None or dim.length is not None or dim in wider:
                     continue
                 for other, x in self.data.items():
@@ -292,8 +296,10 @@ class Drawing(ABC):
                     hint="predict these variables, too: names=[...]",
                 )
             )
+        nodes = [self.variables[name].node for name in given]
+        drawn = values_from(draws, nodes) if nodes else {}
         grown = {name: known_positions(name, self.variables[name], x, wider)
-                 for name, x in {**{name: draws[name] for name in given}, **begun}.items()
+                 for name, x in {**{str(v.name): x for v, x in drawn.items()}, **begun}.items()
                  }  # fmt: skip
         grown = {name: at for name, at in grown.items() if at}
         values: dict[Any, Any] = {**self.defaults, **{n: self.observed[n] for n in fixed}, **told}
