@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dimtensor.dims import Dim, Dims, family, sort_dims, union
+from dimtensor.dims import Dim, Dims, family, sort_dims, union, without
 from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.given import Given
 from dimtensor.dist.laws import Fixed, Law, law_of
@@ -179,7 +179,7 @@ class Reading(Distribution):
 
 
 def with_what_it_reads(d: Distribution, dims: Dims) -> Distribution:
-    """A distribution that knows what its functions read beside their arguments.
+    """A distribution that knows what its functions read beside their arguments, and has their dims.
 
     Functions that somebody wrote are called: of a value with some dims, and for a draw.
     """
@@ -197,14 +197,15 @@ def with_what_it_reads(d: Distribution, dims: Dims) -> Distribution:
     except GraphError:  # there are no draws, and who asks for them is told why
         pass
     read = _read_by(outputs, {x.node, words.node}, inputs)
-    if not read:
+    more = without(density.dims, whole)
+    if not read and not more:
         return d
     nodes = [*toposort(outputs), *inputs]
     roots = {dim: None for node in nodes for own in node.dims for dim in family(own)}
     roots |= dict.fromkeys(part for dim in (*whole, *d.event_dims) for part in family(dim))
     exchanged = tuple(dim for dim in roots if not dim.parents)
-    more = [dim for node in read for dim in node.dims if dim in density.dims]
-    own = sort_dims(dict.fromkeys((*d.dims, *more)))
+    carried = [dim for node in read for dim in node.dims if dim in density.dims]
+    own = sort_dims(dict.fromkeys((*d.dims, *carried, *more)))
     return Reading(d, Written(law, inputs, read, exchanged), own)
 
 

@@ -417,6 +417,7 @@ def test_neighbours_whose_differences_are_normal():
     precision = (np.diag(weights.sum(1)) - weights) / 0.49 + np.full((n, n), 1 / 0.4**2)
     precision += 4.0 * np.eye(n)
     expected = stats.norm.logpdf(y, 0.0, 0.5).sum() - 0.5 * np.log(2 * np.pi) - np.log(0.4)
+    expected -= 3.0 * np.log(0.7)
     expected += 8.0 * y @ np.linalg.solve(precision, y)
     expected -= 0.5 * np.linalg.slogdet(precision / (2 * np.pi))[1]
     assert found == pytest.approx(expected, rel=1e-11)

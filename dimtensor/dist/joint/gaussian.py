@@ -15,11 +15,14 @@ from dimtensor.dist.joint.vectors import VectorDistribution, count_of
 from dimtensor.dist.supports import real
 from dimtensor.dist.supports.along import ZeroSums
 from dimtensor.errors import InputError
-from dimtensor.tensor.constructors import arange
+from dimtensor.tensor.constructors import arange, full
+from dimtensor.tensor.control.while_loops import while_loop
 from dimtensor.tensor.elementwise import (
     equal,
     log,
     log1p,
+    minimum,
+    not_equal,
     sqrt,
     square,
     where,
@@ -409,9 +412,10 @@ class CAR(VectorDistribution):
 class ICAR(VectorDistribution):
     """The intrinsic conditional autoregression: differences of neighbours are normal.
 
-    The density is exp(-Σ W (x - x')² / (4 sigma²)), up to a constant, times one that keeps the sum
-    near zero: normal with the standard deviation `zero_sum` times the number of elements
-    (Morris et al., Spatial and Spatio-temporal Epidemiology 31, 100301, 2019).
+    The density is sigma^(c - n) exp(-Σ W (x - x')² / (4 sigma²)), for n elements in c connected
+    components, up to a constant that depends on W alone, times one that keeps the sum near zero:
+    normal with the standard deviation `zero_sum` times the number of elements (Morris et al.,
+    Spatial and Spatio-temporal Epidemiology 31, 100301, 2019).
 
     Parameters
     ----------
@@ -450,7 +454,31 @@ class ICAR(VectorDistribution):
         pairs = (p["W"] * apart).sum([self.row, self.col]) / (4.0 * square(p["sigma"]))
         wide = self.zero_sum * count_of((self.row,))
         total = x.sum(self.row) / wide
-        return -pairs - 0.5 * square(total) - HALF_LOG_2PI - log(wide)
+        value = -pairs - 0.5 * square(total) - HALF_LOG_2PI - log(wide)
+        if self._parameters["sigma"].node.kind == "constant":
+            if float(self._parameters["sigma"].node.attrs.value) == 1.0:
+                return value
+        return value - (count_of((self.row,)) - self._components(p["W"])) * log(p["sigma"])
+
+    def _components(self, W: DimTensor) -> DimTensor:
+        """The number of connected components of the neighbours.
+
+        Each element gets the lowest position among its neighbours, and then that of this one.
+        """
+        at, linked = arange(self.row), not_equal(W, 0.0)
+        start = full(without(W.dims, [self.col]), at)
+
+        def spread(state: Any) -> Any:
+            lowest, _ = state
+            other = where(linked, lowest.relabel(self.row, self.col), lowest)
+            found = minimum(lowest, other.min(self.col))
+            return found.isel({self.row: found}), lowest
+
+        def moves(state: Any) -> Any:
+            return not_equal(*state).any()
+
+        lowest, _ = while_loop(moves, spread, (start, start - 1))
+        return equal(lowest, at).sum(self.row)
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         """Not defined: the density is improper, its integral is infinite.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.dims import Dim, SelDim
 from dimtensor.dist.distribution import DimsLike
 from dimtensor.dist.joint.outcomes import Multinomial
+from dimtensor.dist.joint.shares import Increasing
 from dimtensor.dist.joint.vectors import (
     VectorDistribution,
     as_labels,
@@ -51,6 +52,9 @@ class _Ordered(VectorDistribution):
                 f"{self.cut.length}; there is one cutpoint between two outcomes each"
             )
         super().__init__(name, given, (), positions_support(over), (self.cut,))
+        self._together = {
+            "cutpoints": Increasing(self._parameters["cutpoints"], self.cut, f"cutpoints of {name}")
+        }
 
     @property
     def categories(self) -> Dim:
@@ -104,6 +108,8 @@ class OrderedLogistic(_Ordered):
     ------
     DimError
         If the cutpoints have not exactly one dim of their own, or of another length.
+    InputError
+        If known cutpoints do not increase.
 
     Examples
     --------
@@ -146,6 +152,8 @@ class OrderedProbit(_Ordered):
     ------
     DimError
         If the cutpoints have not exactly one dim of their own, or of another length.
+    InputError
+        If known cutpoints do not increase.
 
     Examples
     --------
@@ -200,6 +208,8 @@ def OrderedMultinomial(
     DimError
         If the cutpoints have not exactly one dim of their own, or of another length, or a parameter
         has the dim of the labels.
+    InputError
+        If known cutpoints do not increase.
 
     Examples
     --------

@@ -51,7 +51,7 @@ class Categorical(VectorDistribution):
     Raises
     ------
     InputError
-        If neither or both are given.
+        If neither or both are given, or known probabilities do not add up to 1.
 
     Examples
     --------
@@ -69,7 +69,8 @@ class Categorical(VectorDistribution):
         self.over = the_dim_of(logits if p is None else p, over, "Categorical")
         given = {"p": (p, "probability"), "logits": (logits, "real")}
         support = positions_support(self.over)
-        super().__init__("Categorical", given, (), support, (self.over,))
+        shares = {"p": (self.over, None)}
+        super().__init__("Categorical", given, (), support, (self.over,), shares=shares)
 
     @property
     def categories(self) -> Dim:
@@ -168,6 +169,8 @@ class Multinomial(_Counts):
     ------
     DimError
         If the probabilities lack the dim.
+    InputError
+        If known probabilities do not add up to 1.
 
     Examples
     --------
@@ -181,7 +184,10 @@ class Multinomial(_Counts):
     def __init__(self, n: Any, p: Any, over: Dim | str):
         self.over = the_dim_of(p, over, "Multinomial")
         given = {"n": (n, "count"), "p": (p, "probability")}
-        super().__init__("Multinomial", given, (self.over,), Integers(0), shared={"n": ()})
+        shares = {"p": (self.over, None)}
+        super().__init__(
+            "Multinomial", given, (self.over,), Integers(0), shared={"n": ()}, shares=shares
+        )
 
     def logp(self, x: Any) -> DimTensor:
         x, p = self._with(x)
@@ -197,6 +203,7 @@ class Multinomial(_Counts):
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         n, p = self._parameters["n"], self._values["p"]
+        p = p / p.sum(self.over)  # generators round less than a check allows
         apart = [dim for dim in self._draw_dims(dims) if dim is not self.over]
         return rng.multinomial(n, p, over=self.over, dims=apart)
 

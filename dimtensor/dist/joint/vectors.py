@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, Dims, SelDim, find_dim, sort_dims, union, without
 from dimtensor.dist.distribution import Distribution
+from dimtensor.dist.joint.shares import Shares, Together
 from dimtensor.dist.parameters import as_float, as_number, check_range, float_dtype
 from dimtensor.dist.supports import Integers, Support
 from dimtensor.dist.table import RANGES
@@ -36,6 +37,9 @@ class VectorDistribution(Distribution):
     shared : dict of str to tuple of Dim
         Parameters that all elements of an event have in common, with the dims of the event that
         they have none the less: those of a matrix.
+    shares : dict of str to (Dim, Dim or None)
+        Parameters that are probabilities: the dim along which their sum is 1, and one at whose
+        first position they mean nothing.
 
     Raises
     ------
@@ -51,6 +55,7 @@ class VectorDistribution(Distribution):
         support: Support,
         hidden: Dims = (),
         shared: Mapping[str, Dims] | None = None,
+        shares: Mapping[str, tuple[Dim, Dim | None]] | None = None,
     ):
         self.name = name
         self._parameters = {
@@ -62,6 +67,11 @@ class VectorDistribution(Distribution):
         for key, own in (shared or {}).items():
             if key in self._parameters:
                 check_shared(f"{key} of {name}", self._parameters[key], without(event, own))
+        self._together: dict[str, Together] = {
+            key: Shares(self._parameters[key], dim, f"{key} of {name}", unused)
+            for key, (dim, unused) in (shares or {}).items()
+            if key in self._parameters
+        }
         self._support = support
         self.discrete = support.discrete
         sets = [p.dims for p in self._parameters.values()]
@@ -95,13 +105,18 @@ class VectorDistribution(Distribution):
                 )
             )
         dtype = float_dtype([node, *known])
-        p = {key: as_float(value.node, dtype) for key, value in self._parameters.items()}
-        return as_float(node, dtype), p
+        return as_float(node, dtype), self._values_of(dtype)
 
     @property
     def _values(self) -> dict[str, DimTensor]:
-        dtype = float_dtype([node for node in self._nodes if node.kind != "constant"])
-        return {key: as_float(value.node, dtype) for key, value in self._parameters.items()}
+        return self._values_of(
+            float_dtype([node for node in self._nodes if node.kind != "constant"])
+        )
+
+    def _values_of(self, dtype: str) -> dict[str, DimTensor]:
+        """The parameters in a dtype; probabilities are checked where they are used."""
+        p = {key: as_float(value.node, dtype) for key, value in self._parameters.items()}
+        return {**p, **{key: one.checked(p[key]) for key, one in self._together.items()}}
 
 
 def check_shared(what: str, parameter: DimTensor, event: Dims) -> None:

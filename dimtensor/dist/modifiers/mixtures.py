@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, Dims, canonical_dims, find_dim, sort_dims, union, without
 from dimtensor.dist.distribution import DimsLike, Distribution
+from dimtensor.dist.joint.shares import Shares
 from dimtensor.dist.joint.vectors import check_shared
 from dimtensor.dist.modifiers.inversion import inverted
 from dimtensor.dist.modifiers.wrappers import as_distribution, as_parameter, as_value
@@ -26,6 +28,7 @@ class Mixture(Distribution):
 
     def __init__(self, weights: DimTensor, parts: Distribution | list[Distribution], over: Dim):
         self.weights, self.parts, self.over = weights, parts, over
+        self._shares = Shares(weights, over, "weights of mixture")
         each = self._each
         self.discrete = each[0].discrete
         self.event_dims = each[0].event_dims
@@ -44,6 +47,11 @@ class Mixture(Distribution):
         for at, part in enumerate(self.parts):
             found |= {f"{name}_{at}": p for name, p in part.parameters.items()}
         return found
+
+    @property
+    def _probabilities(self) -> DimTensor:
+        """The weights, checked where they are used."""
+        return self._shares.checked(self.weights)
 
     @property
     def dims(self) -> Dims:
@@ -95,7 +103,7 @@ class Mixture(Distribution):
     def _mixed(self, what: str, x: Any) -> DimTensor:
         x = as_value(x, self)
         logs = self._of_parts(lambda part: getattr(part, what)(x))
-        return (log(self.weights) + logs).logsumexp(self.over)
+        return (log(self._probabilities) + logs).logsumexp(self.over)
 
     def logp(self, x: Any) -> DimTensor:
         return self._mixed("logp", x)
@@ -116,19 +124,20 @@ class Mixture(Distribution):
         return inverted(self, as_value(q, self))
 
     def mean(self) -> DimTensor:
-        return (self.weights * self._of_parts(lambda part: part.mean())).sum(self.over)
+        return (self._probabilities * self._of_parts(lambda part: part.mean())).sum(self.over)
 
     def variance(self) -> DimTensor:
         whole = self.mean()
         second = self._of_parts(lambda part: part.variance() + square(part.mean() - whole))
-        return (self.weights * second).sum(self.over)
+        return (self._probabilities * second).sum(self.over)
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         whole = self._draw_dims(dims)
         apart = without(whole, self.event_dims)
         u, rng = rng.uniform(0.0, 1.0, dims=apart)
         # the first position up to which the weights add up to more; rounding leaves out none
-        before = self.weights.cumsum(self.over) - self.weights
+        weights = self._probabilities
+        before = weights.cumsum(self.over) - weights
         chosen = (before <= u).sum(self.over) - 1
         values: list[DimTensor] = []
         for part in self._each:
@@ -166,7 +175,8 @@ def mixture(weights: Any, parts: Distribution | Sequence[Distribution], over: Di
         If the weights lack the dim or have one along which elements of a part belong together, or
         the number of parts is not the dim's length.
     InputError
-        If a part is no distribution or draws labels, or they are discrete and continuous ones.
+        If a part is no distribution or draws labels, they are discrete and continuous ones, or
+        known weights do not add up to 1.
 
     Examples
     --------
@@ -273,6 +283,19 @@ class Custom(Distribution):
         return function(rng, dims=self._draw_dims(dims), **self._parameters)
 
 
+_FUNCTIONS = ("draw", "logcdf", "icdf", "mean", "variance")
+
+
+def _arguments_of(logp: Callable[..., Any]) -> list[str]:
+    """Names of the arguments of a log density after the first one."""
+    try:
+        known = list(inspect.signature(logp).parameters.values())
+    except (TypeError, ValueError):  # of compiled code
+        return []
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return [one.name for one in known[1:] if one.kind in named]
+
+
 def custom(
     logp: Callable[..., Any],
     support: Support,
@@ -289,7 +312,8 @@ def custom(
     """A distribution of functions that build expressions.
 
     Random variables and data that the functions read beside their arguments are part of a model, as
-    parameters are: :func:`dimtensor.rv` calls the functions, and finds them.
+    parameters are: :func:`dimtensor.rv` calls the functions, and finds them. The variable has the
+    dims of its log density.
 
     Parameters
     ----------
@@ -306,6 +330,7 @@ def custom(
         Dims along which elements belong together: `logp` has none of them.
     name : str
     **parameters : DimTensor or number
+        An argument that `logp` names is a parameter, also one that is called `mean` or `name`.
 
     Returns
     -------
@@ -314,7 +339,7 @@ def custom(
     Raises
     ------
     InputError
-        If `logp` is no function.
+        If `logp` is no function, or one of the others is none.
 
     Examples
     --------
@@ -328,10 +353,22 @@ def custom(
     """
     if not callable(logp):
         raise InputError(f"custom: logp is a function of a value and the parameters, not {logp!r}")
-    functions = {
-        "logp": logp, "draw": draw, "logcdf": logcdf, "icdf": icdf, "mean": mean,
-        "variance": variance,
-    }  # fmt: skip
+    own = {"draw": draw, "logcdf": logcdf, "icdf": icdf, "mean": mean, "variance": variance,
+           "event_dims": event_dims, "name": name}  # fmt: skip
+    for key in _arguments_of(logp):
+        if own.get(key) is not None and not (key == "name" and isinstance(name, str)):
+            parameters[key] = own.pop(key)
+    event_dims, name = own.get("event_dims"), own.get("name", "custom")
+    functions = {"logp": logp, **{key: own.get(key) for key in _FUNCTIONS}}
+    for key, function in functions.items():
+        if function is not None and not callable(function):
+            raise InputError(
+                build_message(
+                    f"{name}: {key} is a function, not {function!r}",
+                    hint=f"a parameter of this name is an argument of logp: "
+                    f"def logp(x, {key}): ...",
+                )
+            )
     known = {
         key: as_parameter(value, "bound", f"{key} of {name}") for key, value in parameters.items()
     }

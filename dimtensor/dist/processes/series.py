@@ -300,6 +300,8 @@ class MarkovChain(VectorDistribution):
     ------
     DimError
         If the dims of `move` are no pair.
+    InputError
+        If known probabilities do not add up to 1.
 
     Examples
     --------
@@ -321,7 +323,8 @@ class MarkovChain(VectorDistribution):
         given = {"start": (start, "probability"), "move": (move, "probability")}
         hidden = (self.labels, self.following)
         support = positions_support(self.labels)
-        super().__init__("MarkovChain", given, (over,), support, hidden, {"start": ()})
+        shares = {"start": (self.labels, None), "move": (self.following, over)}
+        super().__init__("MarkovChain", given, (over,), support, hidden, {"start": ()}, shares)
 
     @property
     def categories(self) -> Dim:

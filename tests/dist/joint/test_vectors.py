@@ -232,7 +232,7 @@ def test_neighbours(rng):
     found = np.cov(drawn.eval().transpose("k", "n").values)
     np.testing.assert_allclose(found, np.linalg.inv(precision), atol=0.05)
     intrinsic = dist.ICAR(weights, 1.5)
-    wanted = -((1 + 4) / (2 * 1.5**2)) + st.norm(0, 0.003).logpdf(-1.0)
+    wanted = -((1 + 4) / (2 * 1.5**2)) - 2 * np.log(1.5) + st.norm(0, 0.003).logpdf(-1.0)
     np.testing.assert_allclose(logp(intrinsic, K, x), wanted)
 
 

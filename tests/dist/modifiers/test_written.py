@@ -8,6 +8,7 @@ import xarray as xr
 
 import dimtensor as dt
 from dimtensor import dist
+from dimtensor.errors import InputError
 from tests.backend_names import LONG_JAX_COMPILED
 
 G, OBS = dt.Dim("g", coords=["a", "b"]), dt.Dim("obs")
@@ -205,3 +206,43 @@ def test_a_number_that_is_a_parameter_may_stand_elsewhere():
     others = [mu if x is MU.node else by for x in node.inputs]
     value = node.attrs.law.of([x.node for x in others]).logp(5.0)
     assert float(value.eval({mu: 1.0, by: 4.0})) == 2.0
+
+
+def test_dims_of_a_density_are_those_of_its_variable():
+    """A number is not counted once for each element of data that have no name."""
+    means = np.array([1.0, 2.0, 4.0])
+    w = dt.data(means, dims=OBS)
+
+    def around(x):
+        return dist.Normal(w, 1.0).logp(x)
+
+    x = dt.rv("x", dist.custom(around, dt.real, lambda rng, dims: rng.normal(w, 1.0, dims=dims)))
+    assert x.dims == (OBS,)
+    model = dt.Model(x, backend="python")
+    assert model.log_density().size == 3
+    assert dict(model.draw(2, seed=1)["prior_predictive"]["x"].sizes) == {
+        "chain": 1, "draw": 2, "obs": 3
+    }  # fmt: skip
+    np.testing.assert_allclose(model.observe(x=Y).logp({})["x"], st.norm(means, 1.0).logpdf(Y))
+    assert set(dt.rv("x", dist.custom(around, dt.real), dims=G).dims) == {OBS, G}
+    both = dt.data([0.5, 0.5], dims=dt.Dim("k", length=2))
+    mixed = dist.mixture(both, [dist.custom(around, dt.real), dist.Normal(0.0, 1.0)], over="k")
+    assert dt.rv("x", mixed).dims == (OBS,)
+
+
+def test_parameters_may_have_the_names_of_arguments():
+    m = dt.rv("m", dist.Normal(0.0, 1.0))
+    d = dist.custom(lambda x, mean: dist.Normal(mean, 1.0).logp(x), dt.real, mean=m)
+    assert not d.knows("mean")
+    fit = dt.Model(dt.rv("y", d), backend="python").observe(y=0.5)
+    np.testing.assert_allclose(fit.logp({m: 0.25})["y"], st.norm(0.25, 1.0).logpdf(0.5))
+    d = dist.custom(
+        lambda x, name, draw, variance: dist.Normal(name, draw * variance).logp(x),
+        dt.real, name=1.0, draw=2.0, variance=1.5,
+    )  # fmt: skip
+    np.testing.assert_allclose(d.logp(0.5).eval(), st.norm(1.0, 3.0).logpdf(0.5))
+    named = dist.custom(lambda x, **others: -x, dt.positive, name="waiting", mean=lambda: 1.0)
+    assert named.name == "waiting"
+    assert named.mean() == 1.0
+    with pytest.raises(InputError, match=r"(?s)mean is a function, not .*def logp\(x, mean\)"):
+        dist.custom(lambda x: -x, dt.positive, mean=m)

@@ -1,0 +1,232 @@
+"""Parameters whose values are checked together along a dim: probabilities, and cutpoints."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dimtensor.dims import Dim
+from dimtensor.dist.supports.along import SUM_WITHIN, AlongDim
+from dimtensor.errors import InputError, build_message, plain_repr
+from dimtensor.graph import Node
+from dimtensor.graph.forms import known_length
+from dimtensor.graph.walk import toposort
+from dimtensor.tensor.check import check
+from dimtensor.tensor.constructors import arange
+from dimtensor.tensor.elementwise import logical_not
+from dimtensor.tensor.handle import wrap
+from dimtensor.tensor.values import has_values, is_soon_computed
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+# operations that keep the elements along other dims together
+_MOVES = ("named", "expand", "index", "cast", "check", "relabel")
+
+
+class Together(ABC):
+    """A condition on the values of a parameter along a dim.
+
+    Known values are checked at once, values that fulfill it by construction never, and others where
+    they are used.
+
+    Parameters
+    ----------
+    values : DimTensor
+    over : Dim
+    what : str
+        Name of the parameter in messages.
+    unused : Dim, optional
+        A dim at whose first position values mean nothing.
+
+    Raises
+    ------
+    InputError
+        If known values do not fulfill it.
+    """
+
+    supports: tuple[str, ...]
+
+    def __init__(self, values: DimTensor, over: Dim, what: str, unused: Dim | None = None):
+        self.over, self.what, self.unused = over, what, unused
+        self.built = self._is_built_so(values.node)
+        self.known = False
+        if not self.built and _is_known(values.node):
+            self._check_known(values)
+            nodes = toposort([values.node])
+            self.known = not any(x.kind in ("data", "named") and x.name for x in nodes)
+
+    def checked(self, values: DimTensor) -> DimTensor:
+        """The parameter with other values, checked unless they are sure to fulfill the condition.
+
+        In a log density an unknown stands in place of a variable, and has its support.
+        """
+        node = values.node
+        if self.built and _origin(node, self.over)[0].kind == "input":
+            return values
+        if (self.known and has_values(node)) or self._is_built_so(node):
+            return values
+        return check(self._condition(values), self._message(), values)
+
+    def _condition(self, values: DimTensor) -> DimTensor:
+        fine = self._holds(values)
+        if self.unused is not None and self.unused in values.dims:
+            fine = fine | (arange(self.unused) < 1)
+        return fine
+
+    def _check_known(self, values: DimTensor) -> None:
+        fine = self._condition(values)
+        broken = np.argwhere(~np.atleast_1d(fine.values))
+        if not len(broken):
+            return
+        at = {dim: int(k) for dim, k in zip(fine.dims, broken[0], strict=False)}
+        raise InputError(self._refusal(values.isel(at) if at else values, at))
+
+    def _details(self, at: dict[Dim, int]) -> list[tuple[str, str]]:
+        labels = [
+            f"{dim.short}={k if dim.coords is None else plain_repr(dim.coords[k])}"
+            for dim, k in at.items()
+        ]
+        return [("at", ", ".join(labels))] if labels else []
+
+    def _is_built_so(self, node: Node) -> bool:
+        """Whether values fulfill the condition by what they are computed of."""
+        root, over = _origin(node, self.over)
+        if root.kind != "rv":
+            return False
+        support = root.attrs.law.of(root.inputs).support
+        if not isinstance(support, AlongDim) or support._kind not in self.supports:
+            return False
+        return support.dim is over or (support.dim is None and root.dims == (over,))
+
+    @abstractmethod
+    def _holds(self, values: DimTensor) -> DimTensor:
+        """The condition; NaN, which is a number out of range elsewhere, fulfills it."""
+
+    @abstractmethod
+    def _message(self) -> str:
+        """The error text of values that are computed."""
+
+    @abstractmethod
+    def _refusal(self, wrong: DimTensor, at: dict[Dim, int]) -> str:
+        """The error text of known values."""
+
+
+class Shares(Together):
+    """Probabilities whose sum along a dim is 1."""
+
+    supports = ("simplex",)
+
+    def _is_built_so(self, node: Node) -> bool:
+        root, over = _origin(node, self.over)
+        if _is(root, "divide"):
+            return _is_sum(root.inputs[1], root.inputs[0], over)
+        if _is(root, "exp"):
+            logs, over = _origin(root.inputs[0], over)
+            return _is(logs, "subtract") and _is_log_sum(logs.inputs[1], logs.inputs[0], over)
+        return super()._is_built_so(node)
+
+    def _holds(self, values: DimTensor) -> DimTensor:
+        return logical_not(abs(values.sum(self.over) - 1.0) > SUM_WITHIN)
+
+    def _message(self) -> str:
+        return (
+            f"{self.what} do not add up to 1 along {self.over.short}: "
+            f"x.softmax({_written(self.over)}) makes such probabilities of real numbers"
+        )
+
+    def _refusal(self, wrong: DimTensor, at: dict[Dim, int]) -> str:
+        total, dim = wrong.sum(self.over).item(), _written(self.over)
+        return build_message(
+            f"{self.what}: probabilities along {self.over.short} add up to {total:.6g}, not to 1",
+            [*self._details(at), ("probabilities", _listed(wrong))],
+            f"w / w.sum({dim}) makes shares of weights, x.softmax({dim}) makes them of real "
+            "numbers",
+        )
+
+
+class Increasing(Together):
+    """Cutpoints that increase along a dim."""
+
+    supports = ("ordered", "positive_ordered")
+
+    def _holds(self, values: DimTensor) -> DimTensor:
+        steps = values.diff(self.over)
+        along = [dim for dim in steps.dims if dim not in values.dims] or [self.over]
+        return logical_not((steps < 0).any(along))
+
+    def _message(self) -> str:
+        return (
+            f"{self.what} do not increase along {self.over.short}: "
+            "dist.ordered and dt.ordered make cutpoints that do"
+        )
+
+    def _refusal(self, wrong: DimTensor, at: dict[Dim, int]) -> str:
+        return build_message(
+            f"{self.what} do not increase along {self.over.short}",
+            [*self._details(at), ("cutpoints", _listed(wrong))],
+            "give them from the lowest to the highest one",
+        )
+
+
+def _is_known(node: Node) -> bool:
+    """Whether values can be computed at once: they are no values of a loop's step."""
+    nodes = toposort([node])
+    dims = {dim for x in nodes if x.kind == "data" for dim in x.dims}
+    return is_soon_computed(node) and not any(
+        x.kind == "bound" or any(d not in dims and known_length(d) is None for d in x.dims)
+        for x in nodes
+    )
+
+
+def _written(dim: Dim) -> str:
+    """A dim as code would have it."""
+    return dim.short if dim.short.isidentifier() else "dim"
+
+
+def _listed(x: DimTensor) -> str:
+    shown = [f"{value:g}" for value in x.values.ravel()[:6]]
+    return ", ".join(shown) + (", …" if x.values.size > 6 else "")
+
+
+def _origin(node: Node, over: Dim) -> tuple[Node, Dim]:
+    """The node from which the elements along a dim come, and the dim that they have there."""
+    while node.kind in _MOVES:
+        if node.kind == "relabel":
+            over = {new: old for old, new in node.attrs.pairs}.get(over, over)
+        if over not in node.inputs[0].dims:
+            break
+        node = node.inputs[0]
+    return node, over
+
+
+def _unmoved(node: Node) -> Node:
+    while node.kind in ("named", "expand", "cast", "check"):
+        node = node.inputs[0]
+    return node
+
+
+def _is(node: Node, name: str) -> bool:
+    return node.kind == "elemwise" and node.attrs == name
+
+
+def _is_sum(node: Node, of: Node, over: Dim) -> bool:
+    """Whether a node is the sum of another one along a dim."""
+    total = _unmoved(node)
+    return (
+        total.kind == "reduce"
+        and total.attrs.name == "sum"
+        and total.attrs.dims == (over,)
+        and total.inputs[0] is of
+    )
+
+
+def _is_log_sum(node: Node, of: Node, over: Dim) -> bool:
+    """Whether a node is the logarithm of the sum of another one's exponentials along a dim."""
+    node = _unmoved(node)
+    total = _unmoved(node.inputs[0]) if _is(node, "log") else node
+    if total.kind != "reduce" or not _is(total.inputs[0], "exp"):
+        return False
+    return total.inputs[0].inputs[0] is of and _is_sum(total, total.inputs[0], over)
