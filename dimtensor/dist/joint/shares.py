@@ -16,7 +16,6 @@ from dimtensor.graph.walk import toposort
 from dimtensor.tensor.check import check
 from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.elementwise import logical_not
-from dimtensor.tensor.handle import wrap
 from dimtensor.tensor.values import has_values, is_soon_computed
 
 if TYPE_CHECKING:

@@ -353,8 +353,10 @@ def custom(
     """
     if not callable(logp):
         raise InputError(f"custom: logp is a function of a value and the parameters, not {logp!r}")
-    own = {"draw": draw, "logcdf": logcdf, "icdf": icdf, "mean": mean, "variance": variance,
-           "event_dims": event_dims, "name": name}  # fmt: skip
+    own: dict[str, Any] = {
+        "draw": draw, "logcdf": logcdf, "icdf": icdf, "mean": mean, "variance": variance,
+        "event_dims": event_dims, "name": name,
+    }  # fmt: skip
     for key in _arguments_of(logp):
         if own.get(key) is not None and not (key == "name" and isinstance(name, str)):
             parameters[key] = own.pop(key)
