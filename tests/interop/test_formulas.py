@@ -44,7 +44,7 @@ def half(value, scale):
 
 
 def test_slopes_and_intercepts_of_groups():
-    fit = model("y ~ 1 + x + (1 + x | county)")
+    fit = model("y ~ 1 + x + (1 + x || county)")
     one, two = RNG.normal(size=4), RNG.normal(size=4)
     point = {
         "x": 0.5, "Intercept": 2.0, "sigma": 1.5, "1|county_sigma": 0.7, "x|county_sigma": 0.3,
@@ -73,7 +73,7 @@ def test_slopes_and_intercepts_of_groups():
 
 
 def test_categorical_predictors_and_interactions():
-    fit = model("y ~ 1 + g + x:h + (0 + g | county)")
+    fit = model("y ~ 1 + g + x:h + (0 + g || county)")
     (levels,) = fit["g"].dims
     assert levels.short == "g_dim"
     assert list(levels.coords) == ["b", "c"]
@@ -342,6 +342,113 @@ def test_new_rows_of_nested_terms_and_contrasts():
         np.testing.assert_allclose(again.values, drawn["y_linear"].values, atol=1e-6)
 
 
+def test_effects_of_one_bar_are_correlated():
+    """Their density by a multivariate normal, whose factor is diag(sigma) L, L z being standard."""
+    fit = model("y ~ 1 + x + (1 + x | county)")
+    z = RNG.normal(size=(4, 2))
+    rho = 0.6
+    chol = np.array([[1.0, 0.0], [rho, np.sqrt(1 - rho**2)]])
+    (columns,) = (dim for dim in fit["1+x|county_z"].dims if dim.short != "county")
+    assert list(columns.coords) == ["1", "x"]
+    point = {
+        "x": 0.5, "Intercept": 2.0, "sigma": 1.5, "1|county_sigma": 0.7, "x|county_sigma": 0.3,
+        "1+x|county_chol": ([columns.short, columns.short + "'"], chol),
+        "1+x|county_z": (["county", columns.short], z),
+    }  # fmt: skip
+    effects = z @ (np.array([[0.7], [0.3]]) * chol).T
+    mean = 2.0 + 0.5 * X + effects[OF, 0] + effects[OF, 1] * X
+    found = densities(fit, point)
+    np.testing.assert_allclose(found["y"], st.norm(mean, 1.5).logpdf(Y).sum(), rtol=1e-12)
+    # the correlation is uniform in (-1, 1)
+    np.testing.assert_allclose(found["1+x|county_chol"], np.log(0.5))
+    np.testing.assert_allclose(found["1+x|county_z"], st.norm.logpdf(z).sum())
+    assert set(found) == set(point) | {"y"}
+
+
+def test_correlations_in_draws_and_for_new_groups():
+    fit = model("y ~ 1 + (0 + g | county)")
+    assert {"1|county", "g|county_raw"}.isdisjoint(fit.free)
+    (columns,) = (dim.short for dim in fit["g|county_z"].dims if dim.short != "county")
+    chol = np.linalg.cholesky([[1.0, 0.8, -0.3], [0.8, 1.0, 0.1], [-0.3, 0.1, 1.0]])
+    spread = np.array([0.5, 1.0, 2.0])
+    post = posterior(
+        **{"Intercept": ((), 0.0), "sigma": ((), 0.01),
+           "g|county_sigma": (("g|county_dim",), spread),
+           "g|county_chol": ((columns, columns + "'"), chol),
+           "g|county_z": (("county", columns), np.zeros((4, 3)))}
+    )  # fmt: skip
+    rows = pd.DataFrame({"g": list("abc"), "county": "NEW"})
+    y = fit.predict(post, rows, seed=1)["predictions"]["y"].transpose("obs", ...)
+    expected = np.diag(spread) @ chol @ chol.T @ np.diag(spread)
+    np.testing.assert_allclose(np.cov(y.values.reshape(3, -1)), expected, atol=0.15)
+
+
+def test_effects_of_two_bars_and_of_one_column_are_independent():
+    for formula in ("y ~ (1 | county) + (0 + x | county)", "y ~ (x || county)"):
+        assert {"1|county", "x|county"} <= set(model(formula).free)
+    fit = model("y ~ (x | g) + (x || county) + (1 | h)")
+    assert {"1+x|g_chol", "1+x|g_z", "1|county", "x|county", "1|h"} <= set(fit.free)
+    fit = model("g ~ (x | county)", "categorical")
+    assert {dim.short for dim in fit["1+x|county_chol"].dims} > {"g_dim"}
+
+
+# pieces of formulas that formulae reads as another formula, without a word
+@pytest.mark.parametrize(
+    ("formula", "message"),
+    [
+        ("y ~ 1 | county", r"'\| county' is not.*\nhint: .*: y ~ \(1 \| county\)$"),
+        ("y ~ x + z | county", r"hint: .*: y ~ \(x \+ z \| county\)$"),
+        ("y ~ x z", "'z' is not understood"),
+        ("y ~ x == 1", "'== 1' is not understood"),
+        ("y ~ (x == 1)", r"hint: comparisons stand in I\(\): I\(x == 1\)$"),
+        ("y ~ x %in% z", "is not understood"),
+        ("y ~ x**2", r"x\*\*2 is x.*\nhint: .* I\(x\*\*2\)$"),
+        ("y ~ x^2", r"hint: a power of numbers is I\(x\*\*2\)"),
+        ("y ~ (x | county):z", r"\(x \| county\):z: groups are added, and ':' does not"),
+        ("y ~ x * (1 | county)", r"groups are added, and '\*' does not"),
+        ("y ~ (x | g | h)", r"\(x \| g \| h\) has two bars"),
+        ("y ~ 'x'", "columns stand without quotes: x"),
+        ("y ~ 2 + x", "2 is no term.*\nhint: .* offset\\(2\\)"),
+        ("y ~ 0.5 * x", r"hint: numbers are multiplied in I\(\): I\(0.5 \* x\)$"),
+        ("y ~ True", "True is no term"),
+        ("y + z ~ x", r"response y \+ z is not one term"),
+        ("k | trials(n) ~ x", r"hint: a response of trials is p\(successes, trials\)"),
+        ("y ~ (1 | county) + (x | county)", r"effects 1\|county are .* twice"),
+        ("censored(y, s) ~ x", r"calls censored\(\.\.\.\), and.*\n.*\nhint: .*dist.censored"),
+        ("y ~ I(lgo(x))", r"calls lgo\(\.\.\.\).*did you mean 'log'"),
+        ("", "a formula is a string"),
+    ],
+)
+def test_formulas_that_are_not_read_to_their_end(formula, message):
+    with pytest.raises(dt.InputError, match=message):
+        model(formula)
+
+
+def test_priors_of_correlated_effects():
+    priors = {"x|county": dist.Normal(0.0, 1.0)}
+    with pytest.raises(dt.InputError, match=r"hint: \(x \|\| county\) has independent effects"):
+        model("y ~ x + (x | county)", priors=priors)
+    fit = model("y ~ x + (x | county)", priors={"x|county_sigma": dist.Exponential(2.0)})
+    assert repr(fit.variables["x|county_sigma"].distribution) == "Exponential(lam=2)"
+
+
+def test_b_splines_outside_of_their_knots():
+    fit = model("y ~ bs(x, df=5)")
+    post = posterior(**{"bs(x, df=5)": (("bs(x, df=5)_dim",), np.arange(5.0)),
+                        "Intercept": ((), 1.0), "sigma": ((), 1e-6)})  # fmt: skip
+    rows = pd.DataFrame({"x": [X.min(), -30.0, X.max(), 30.0]})
+    low, high = f"{X.min():g}", f"{X.max():g}"
+    with pytest.raises(dt.InputError, match=rf"from {low} to {high}\n  outside: 2 of 4, from -30"):
+        fit.predict(post, rows, seed=1)
+    y = fit.predict(post, rows, seed=1, outside="clip")["predictions"]["y"]
+    y = y.mean(["chain", "draw"]).values
+    np.testing.assert_allclose(y[[1, 3]], y[[0, 2]], atol=1e-6)
+    with pytest.raises(dt.InputError, match="outside is 'raise' or 'clip', not 'wrap'"):
+        fit.predict(post, rows, seed=1, outside="wrap")
+    with pytest.raises(dt.InputError, match=r"bs\(x, df=5, upper_bound=1.5\) has values outside"):
+        model("y ~ bs(x, df=5, upper_bound=1.5)")
+
+
 # -- predictions -----------------------------------------------------------------------------------
 
 
@@ -357,7 +464,7 @@ def posterior(**values):
 
 
 def test_new_rows_and_new_groups():
-    fit = model("y ~ 1 + x + g + (1 + x | county)")
+    fit = model("y ~ 1 + x + g + (1 + x || county)")
     one, two = np.array([1.0, 2.0, 3.0, 4.0]), np.array([0.1, 0.2, 0.3, 0.4])
     post = posterior(
         **{"x": ((), 0.5), "Intercept": ((), 2.0), "sigma": ((), 0.01), "g": (("g_dim",), [5, 7]),
@@ -449,7 +556,11 @@ def test_other_rows_of_a_dim_with_a_length(given):
         (lambda: model("k ~ x", "poison"), dt.InputError, r"'poison' \(did you mean 'poisson'"),
         (lambda: model("y ~ x", link="logit"), dt.InputError, "gaussian has no link 'logit'"),
         (lambda: model("y ~ xx"), dt.InputError, "no column 'xx'"),
-        (lambda: model("y ~ (x"), dt.InputError, r"formula 'y ~ \(x' cannot be read"),
+        (
+            lambda: model("y ~ (x"),
+            dt.InputError,
+            r"formula 'y ~ \(x' cannot be read\n  reason: it ends where a term is expected",
+        ),
         (lambda: model("x"), dt.InputError, "has no response"),
         (lambda: model("g ~ x", "poisson"), dt.InputError, "'g' has levels, and the family"),
         (lambda: model("k ~ x", "binomial"), dt.InputError, r"is p\(successes, trials\)"),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,16 +13,21 @@ from dimtensor.dist.distribution import Distribution
 from dimtensor.errors import InputError, build_message, did_you_mean, listing
 from dimtensor.interop.extras import require
 from dimtensor.interop.formulas.families import OF_TRIALS, Family, family_of, response_of
-from dimtensor.interop.formulas.grammar import FUNCTIONS, column_of, described
+from dimtensor.interop.formulas.grammar import (
+    FUNCTIONS,
+    Description,
+    check_functions,
+    described,
+)
 from dimtensor.interop.formulas.priors import Scales
+from dimtensor.interop.formulas.splines import Outside
 from dimtensor.interop.formulas.tables import (
     as_pandas,
-    check_levels,
     columns_of,
-    groups_of,
     levels_of,
     numbers_of,
 )
+from dimtensor.interop.formulas.terms import Terms
 from dimtensor.model.model import Model
 from dimtensor.model.variables import named, rv
 from dimtensor.tensor.inputs import data as make_data
@@ -40,7 +44,7 @@ if TYPE_CHECKING:
 class Regression(Model):
     """The model of a formula: a :class:`dimtensor.Model` whose predictions take tables."""
 
-    _formula: _Terms
+    _formula: Terms
 
     def predict(
         self,
@@ -48,6 +52,7 @@ class Regression(Model):
         data: Any = None,
         *,
         dims: Mapping[Dim, Any] | None = None,
+        outside: Outside = "raise",
         **options: Any,
     ) -> xr.DataTree:
         """Draws of the response given draws of other variables.
@@ -59,8 +64,11 @@ class Regression(Model):
             A table with new rows: of the columns of the predictors, in any order. Groups that were
             not there when the model was made are drawn from their distribution.
         dims : dict, optional
+        outside : {"raise", "clip"}
+            Values of a table beyond the knots of a B-spline ``bs(x, ...)``: an error, or the values
+            at the nearest knot.
         **options
-            These and others as of :meth:`dimtensor.Model.predict`.
+            `dims` and others as of :meth:`dimtensor.Model.predict`.
 
         Returns
         -------
@@ -69,7 +77,7 @@ class Regression(Model):
         Raises
         ------
         InputError
-            If the table lacks a column, or values.
+            If the table lacks a column, or values, or has some outside of the knots of a spline.
         LabelError
             If a categorical predictor has new levels.
         """
@@ -81,158 +89,14 @@ class Regression(Model):
                 "a regression that was pickled has forgotten its formula: make it again, or "
                 "predict for a dict of its data"
             )
-        values, wider = terms.of_new(data)
+        if outside not in ("raise", "clip"):
+            raise InputError(f"predict: outside is 'raise' or 'clip', not {outside!r}")
+        values, wider = terms.of_new(data, outside)
         return super().predict(post, values, dims={**wider, **(dims or {})}, **options)
 
     def __getstate__(self) -> dict[str, Any]:
         # what a formula was called with may not be sent to other processes
         return {key: value for key, value in super().__getstate__().items() if key != "_formula"}
-
-
-class _Terms:
-    """What the terms of a formula are: random variables, data, and the way to data of new rows."""
-
-    def __init__(self, table: pd.DataFrame, design: Any, obs: Dim, priors: Mapping[str, Any]):
-        self.table, self.design, self.obs = table, design, obs
-        self.priors = dict(priors)
-        self.made: dict[str, DimTensor] = {}
-        self.common: dict[str, bool] = {}  # whether the design of a term has a dim of its own
-        self.factors: dict[str, tuple[Dim, list[str]]] = {}
-        self.within: dict[str, tuple[Any, bool]] = {}  # of group-specific terms: the expression
-        self.levels: dict[str, list[Any]] = {}
-        self.extra: list[str] = []
-        self.rows: str | None = None  # data that no term is of
-
-    # -- random variables ---------------------------------------------------------------------
-
-    def variable(self, name: str, prior: Distribution, dims: Iterable[Dim] = ()) -> DimTensor:
-        """A random variable with its prior, or the one that is asked for."""
-        given = self.priors.pop(name, prior)
-        if not isinstance(given, Distribution):
-            raise InputError(f"the prior of {name!r} is a distribution, not {given!r}")
-        self.made[name] = rv(name, given, dims=[d for d in dims if d not in given.dims])
-        return self.made[name]
-
-    def predictor(self, scales: Scales, rest: tuple[Dim, ...], intercept: bool) -> DimTensor:
-        """The linear predictor: of the rows, and of `rest`, the levels of the response but one."""
-        common = {} if self.design.common is None else self.design.common.terms
-        total: Any = 0.0
-        for name, term in common.items():
-            if term.kind != "intercept":
-                total = total + self._common(name, term, scales, rest)
-        if any(term.kind == "intercept" for term in common.values()) and intercept:
-            total = total + self.variable("Intercept", dist.Normal(*scales.intercept()), rest)
-        groups = {} if self.design.group is None else self.design.group.terms
-        for name, term in groups.items():
-            total = total + self._varying(name, term, scales, rest)
-        if self.obs not in getattr(total, "dims", ()):  # what else tells how many rows there are?
-            self.rows = f"{self.obs.short}_data"
-            total = total + make_data(np.zeros(len(self.table)), dims=self.obs, name=self.rows)
-        return total
-
-    def _common(self, name: str, term: Any, scales: Scales, rest: tuple[Dim, ...]) -> DimTensor:
-        kinds = [component.kind for component in term.components]
-        columns, labels = _columns(name, term)
-        self._keep_levels(term)
-        self.common[name] = labels is not None
-        if term.kind == "offset":
-            return make_data(columns[:, 0], dims=self.obs, name=f"{name}_data")
-        found = scales.common(columns, term.kind, all(kind == "categoric" for kind in kinds))
-        if labels is None:
-            x = make_data(columns[:, 0], dims=self.obs, name=f"{name}_data")
-            return x * self.variable(name, dist.Normal(0.0, float(found[0])), rest)
-        along = Dim(f"{name}_dim", coords=labels)
-        x = make_data(columns, dims=[self.obs, along], name=f"{name}_data")
-        scale = make_data(found, dims=along)
-        return dot(x, self.variable(name, dist.Normal(0.0, scale), [along, *rest]), dims=[along])
-
-    def _varying(self, name: str, term: Any, scales: Scales, rest: tuple[Dim, ...]) -> DimTensor:
-        group = self._group(term.factor)
-        where = self.made[f"{group.short}_data"]
-        if term.kind == "intercept":
-            prior = dist.HalfNormal(scales.varying())
-            spread = self.variable(f"{name}_sigma", prior, rest)
-            effect = self.variable(name, dist.Normal(0.0, spread), [group, *rest])
-            return effect.sel({group: where})
-        columns, labels = _columns(name, term.expr)
-        self._keep_levels(term.expr)
-        self.within[name] = term.expr, labels is not None
-        found = scales.slopes(columns)
-        if labels is None:
-            x = make_data(columns[:, 0], dims=self.obs, name=f"{name}_data")
-            spread = self.variable(f"{name}_sigma", dist.HalfNormal(float(found[0])), rest)
-            effect = self.variable(name, dist.Normal(0.0, spread), [group, *rest])
-            return effect.sel({group: where}) * x
-        along = Dim(f"{name}_dim", coords=labels)
-        x = make_data(columns, dims=[self.obs, along], name=f"{name}_data")
-        prior = dist.HalfNormal(make_data(found, dims=along))
-        spread = self.variable(f"{name}_sigma", prior, [along, *rest])
-        effect = self.variable(name, dist.Normal(0.0, spread), [group, along, *rest])
-        return dot(effect.sel({group: where}), x, dims=[along])
-
-    def _group(self, factor: Any) -> Dim:
-        if factor.name in self.factors:
-            return self.factors[factor.name][0]
-        names = [column_of(component.name) for component in factor.components]
-        if any(name not in self.table for name in names):
-            raise InputError(f"groups of a formula are columns of the table, not {factor.name}")
-        common = {} if self.design.common is None else self.design.common.terms
-        taken = {*common, self.obs.short, "chain", "draw"}
-        name = f"{factor.name}_group" if factor.name in taken else factor.name
-        rows, groups = groups_of(self.table, names)
-        group = Dim(name, coords=groups)
-        self.factors[factor.name] = group, names
-        data = make_data(rows, dims=self.obs, categories=group, name=f"{name}_data")
-        self.made[f"{name}_data"] = data
-        return group
-
-    def _keep_levels(self, term: Any) -> None:
-        for component in term.components:
-            if component.kind == "categoric" and component.name in self.table:
-                self.levels[component.name] = levels_of(self.table[component.name])
-
-    # -- new rows -----------------------------------------------------------------------------
-
-    def of_new(self, table: Any) -> tuple[dict[str, Any], dict[Dim, Dim]]:
-        """Values of all data for new rows, and dims with what is new of rows and groups."""
-        common = {} if self.design.common is None else self.design.common.terms
-        parts = {name: (common[name], has_dim) for name, has_dim in self.common.items()}
-        parts |= self.within
-        used = {name for term, _ in parts.values() for name in term.var_names}
-        used &= set(self.table.columns)  # others are names of the caller
-        used |= {name for _, names in self.factors.values() for name in names}
-        frame = as_pandas(table, used | set(self.extra))
-        check_levels(frame, self.levels)
-        values: dict[str, Any] = {}
-        for name, (term, has_dim) in parts.items():
-            columns = numbers_of(name, partial(term.eval_new_data, frame))
-            named = ([self.obs.short, f"{name}_dim"], columns)
-            values[f"{name}_data"] = named if has_dim else columns[:, 0]
-        for name in self.extra:
-            values[f"{name}_data"] = frame[name].to_numpy()
-        n = len(frame)
-        if self.rows is not None:
-            values[self.rows] = np.zeros(n)
-        dims = {}
-        if self.obs.length is not None:
-            labels = None if self.obs.coords is None else range(n)
-            dims[self.obs] = Dim(self.obs.short, length=n, coords=labels)
-        for group, names in self.factors.values():
-            rows, _ = groups_of(frame, names)
-            known = () if group.coords is None else group.coords
-            more = sorted(set(rows).difference(known))
-            if more:
-                dims[group] = Dim(group.short, coords=[*known, *more])
-            values[f"{group.short}_data"] = np.asarray(rows)
-        return values, dims
-
-
-def _columns(name: str, term: Any) -> tuple[np.ndarray, list[Any] | None]:
-    """The columns of a term, and their labels where they have some or are several."""
-    columns = numbers_of(name, lambda: term.data)
-    if term.kind != "offset" and term.levels is not None:
-        return columns, list(map(str, term.levels))
-    return columns, list(range(columns.shape[1])) if columns.shape[1] > 1 else None
 
 
 def from_formula(
@@ -295,8 +159,8 @@ def from_formula(
     ['x', 'Intercept', '1|g_sigma', '1|g', 'sigma']
     """
     chosen, link = family_of(family, link)
-    table, design = _read(formula, data)
-    terms = _Terms(table, design, Dim("obs") if obs is None else obs, priors or {})
+    table, design, description = _read(formula, data)
+    terms = Terms(table, design, description, Dim("obs") if obs is None else obs, priors or {})
     output, seen = _response(terms, family, chosen, link)
     if terms.priors:
         unknown = next(iter(terms.priors))
@@ -315,38 +179,41 @@ def from_formula(
     return fit.noncentred(*varying) if varying else fit
 
 
-def _read(formula: str, data: Any) -> tuple[pd.DataFrame, Any]:
+def _read(formula: str, data: Any) -> tuple[pd.DataFrame, Any, Description]:
     """The columns that a formula reads, and what formulae makes of them.
 
     Functions that it calls are those of the caller of :func:`from_formula`.
     """
     formulae = require("formulae", "formula", "dt.from_formula")
-    lacking: set[str] = set()
+    environment = formulae.environment.Environment.capture(2)
+    description = described(formula)
+    check_functions(description.functions, environment.namespace)
+    if description.terms.response is None:
+        raise InputError(f"the formula {formula!r} has no response: y ~ ...")
+    # what is no column may be a name of the caller, or of formulae
+    names = description.terms.var_names
+    lacking = names - set(columns_of(data))
+    table = as_pandas(data, names - lacking)
     try:
-        environment = formulae.environment.Environment.capture(2)
-        description = described(formula)
-        known = set(columns_of(data))
-        # what is no column may be a name of the caller, or of formulae
-        lacking = description.var_names - known
-        table = as_pandas(data, description.var_names & known)
-        space = environment.with_outer_namespace(FUNCTIONS)
-        design = formulae.matrices.DesignMatrices(description, table, space)
-    except (InputError, ImportError):
+        design = formulae.matrices.DesignMatrices(
+            description.terms, table, environment.with_outer_namespace(FUNCTIONS)
+        )
+    except InputError:
         raise
-    except Exception as error:  # formulae raises what its parser and the functions called raise
+    except Exception as error:  # what functions that are called raise, and formulae
         if lacking and isinstance(error, (KeyError, NameError)):
             as_pandas(data, lacking)  # has the error
+        reason = str(error) or type(error).__name__
         raise InputError(
             build_message(
-                f"the formula {formula!r} cannot be read", [("formulae says", str(error))]
+                f"the terms of the formula {formula!r} cannot be computed from the table",
+                [("reason", reason)],
             )
         ) from error
-    if design.response is None:
-        raise InputError(f"the formula {formula!r} has no response: y ~ ...")
-    return table, design
+    return table, design, description
 
 
-def _response(terms: _Terms, family: str, chosen: Family, link: str) -> tuple[DimTensor, Any]:
+def _response(terms: Terms, family: str, chosen: Family, link: str) -> tuple[DimTensor, Any]:
     """The random variable of the response, and what is observed of it."""
     response = terms.design.response
     name = response.name
@@ -379,7 +246,7 @@ def _response(terms: _Terms, family: str, chosen: Family, link: str) -> tuple[Di
     return rv(name, response_of(chosen, link, eta, parameters)), seen[:, 0]
 
 
-def _labels(terms: _Terms, family: str, chosen: Family, link: str) -> tuple[DimTensor, Any]:
+def _labels(terms: Terms, family: str, chosen: Family, link: str) -> tuple[DimTensor, Any]:
     """A response of labels: of all but the first one against it, or between thresholds."""
     name = terms.design.response.name
     if name not in terms.table:

@@ -103,6 +103,8 @@ def numbers_of(name: str, compute: Callable[[], Any]) -> np.ndarray:
     """
     try:
         columns = np.asarray(compute(), dtype=float)
+    except InputError:
+        raise
     except (TypeError, ValueError) as error:
         raise InputError(
             build_message(f"the term {name!r} is not told by the table", [("it says", str(error))])

@@ -1,0 +1,277 @@
+"""Terms of a formula: their random variables, data, and the data of new rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+import dimtensor.dist as dist
+from dimtensor.dims import Dim
+from dimtensor.dist.distribution import Distribution
+from dimtensor.errors import InputError, build_message, listing
+from dimtensor.interop.formulas.grammar import Description, column_of
+from dimtensor.interop.formulas.priors import Scales
+from dimtensor.interop.formulas.splines import Outside, bound_splines
+from dimtensor.interop.formulas.tables import (
+    as_pandas,
+    check_levels,
+    groups_of,
+    levels_of,
+    numbers_of,
+)
+from dimtensor.model.variables import named, rv
+from dimtensor.tensor.inputs import data as make_data
+from dimtensor.tensor.linalg.contract import dot
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from dimtensor.tensor.core import DimTensor
+
+
+class _Design(NamedTuple):
+    """Numbers that group-specific effects of a term are multiplied by, and their deviations.
+
+    Attributes
+    ----------
+    x : DimTensor or None
+        None for an intercept.
+    along : tuple of Dim
+        The dim of the columns, where there are several.
+    prior : Distribution
+        Of the standard deviations.
+    labels : list of str
+        One for each column.
+    """
+
+    x: DimTensor | None
+    along: tuple[Dim, ...]
+    prior: Distribution
+    labels: list[str]
+
+    def times(self, effect: DimTensor) -> DimTensor:
+        if self.x is None:
+            return effect
+        return dot(effect, self.x, dims=self.along) if self.along else effect * self.x
+
+
+class Terms:
+    """What the terms of a formula are: random variables, data, and the way to data of new rows."""
+
+    def __init__(
+        self,
+        table: pd.DataFrame,
+        design: Any,
+        description: Description,
+        obs: Dim,
+        priors: Mapping[str, Any],
+    ):
+        self.table, self.design, self.obs = table, design, obs
+        self.correlated = description.correlated
+        self.splines = bound_splines(design, table)
+        self.priors = dict(priors)
+        self.made: dict[str, DimTensor] = {}
+        self.common: dict[str, bool] = {}  # whether the design of a term has a dim of its own
+        self.factors: dict[str, tuple[Dim, list[str]]] = {}
+        self.within: dict[str, tuple[Any, bool]] = {}  # of group-specific terms: the expression
+        self.levels: dict[str, list[Any]] = {}
+        self.extra: list[str] = []
+        self.rows: str | None = None  # data that no term is of
+
+    # -- random variables ---------------------------------------------------------------------
+
+    def variable(self, name: str, prior: Distribution, dims: Iterable[Dim] = ()) -> DimTensor:
+        """A random variable with its prior, or the one that is asked for."""
+        given = self.priors.pop(name, prior)
+        if not isinstance(given, Distribution):
+            raise InputError(f"the prior of {name!r} is a distribution, not {given!r}")
+        self.made[name] = rv(name, given, dims=[d for d in dims if d not in given.dims])
+        return self.made[name]
+
+    def predictor(self, scales: Scales, rest: tuple[Dim, ...], intercept: bool) -> DimTensor:
+        """The linear predictor: of the rows, and of `rest`, the levels of the response but one."""
+        common = {} if self.design.common is None else self.design.common.terms
+        total: Any = 0.0
+        for name, term in common.items():
+            if term.kind != "intercept":
+                total = total + self._common(name, term, scales, rest)
+        if any(term.kind == "intercept" for term in common.values()) and intercept:
+            total = total + self.variable("Intercept", dist.Normal(*scales.intercept()), rest)
+        for terms in self._blocks():
+            total = total + self._varying(terms, scales, rest)
+        if self.obs not in getattr(total, "dims", ()):  # what else tells how many rows there are?
+            self.rows = f"{self.obs.short}_data"
+            total = total + make_data(np.zeros(len(self.table)), dims=self.obs, name=self.rows)
+        return total
+
+    def _common(self, name: str, term: Any, scales: Scales, rest: tuple[Dim, ...]) -> DimTensor:
+        kinds = [component.kind for component in term.components]
+        columns, labels = _columns(name, term)
+        self._keep_levels(term)
+        self.common[name] = labels is not None
+        if term.kind == "offset":
+            return make_data(columns[:, 0], dims=self.obs, name=f"{name}_data")
+        found = scales.common(columns, term.kind, all(kind == "categoric" for kind in kinds))
+        if labels is None:
+            x = make_data(columns[:, 0], dims=self.obs, name=f"{name}_data")
+            return x * self.variable(name, dist.Normal(0.0, float(found[0])), rest)
+        along = Dim(f"{name}_dim", coords=labels)
+        x = make_data(columns, dims=[self.obs, along], name=f"{name}_data")
+        scale = make_data(found, dims=along)
+        return dot(x, self.variable(name, dist.Normal(0.0, scale), [along, *rest]), dims=[along])
+
+    def _blocks(self) -> Iterable[dict[str, Any]]:
+        """Group-specific terms by name, those together whose effects are correlated."""
+        blocks: dict[Any, dict[str, Any]] = {}
+        groups = {} if self.design.group is None else self.design.group.terms
+        for name, term in groups.items():
+            bar = self.correlated.get(name)
+            key = name if bar is None else (bar, term.factor.name)
+            blocks.setdefault(key, {})[name] = term
+        return blocks.values()
+
+    def _varying(
+        self, terms: Mapping[str, Any], scales: Scales, rest: tuple[Dim, ...]
+    ) -> DimTensor:
+        """Group-specific effects of terms, in the rows: correlated where they are several."""
+        designs = {name: self._within(name, term, scales) for name, term in terms.items()}
+        group = self._group(next(iter(terms.values())).factor)
+        where = self.made[f"{group.short}_data"]
+        spreads = {
+            name: self.variable(f"{name}_sigma", design.prior, [*design.along, *rest])
+            for name, design in designs.items()
+        }
+        standard = self._standard(designs, group, rest)
+        total: Any = 0.0
+        for name, design in designs.items():
+            if standard is None:
+                prior = dist.Normal(0.0, spreads[name])
+                effect = self.variable(name, prior, [group, *design.along, *rest])
+            else:
+                effect = named(name, spreads[name] * standard[name])
+            total = total + design.times(effect.sel({group: where}))
+        return total
+
+    def _within(self, name: str, term: Any, scales: Scales) -> _Design:
+        if term.kind == "intercept":
+            return _Design(None, (), dist.HalfNormal(scales.varying()), ["1"])
+        columns, labels = _columns(name, term.expr)
+        self._keep_levels(term.expr)
+        self.within[name] = term.expr, labels is not None
+        found, text = scales.slopes(columns), term.expr.name
+        if labels is None:
+            x = make_data(columns[:, 0], dims=self.obs, name=f"{name}_data")
+            return _Design(x, (), dist.HalfNormal(float(found[0])), [text])
+        along = Dim(f"{name}_dim", coords=labels)
+        x = make_data(columns, dims=[self.obs, along], name=f"{name}_data")
+        prior = dist.HalfNormal(make_data(found, dims=along))
+        return _Design(x, (along,), prior, [f"{text}[{label}]" for label in labels])
+
+    def _standard(
+        self, designs: Mapping[str, _Design], group: Dim, rest: tuple[Dim, ...]
+    ) -> dict[str, DimTensor] | None:
+        """Correlated effects of deviation 1 by term, or None where effects are independent.
+
+        They are the products of the Cholesky factor of their correlations, which has an LKJ prior,
+        and of independent standard normal variables.
+        """
+        first = next(iter(designs))
+        labels = [label for design in designs.values() for label in design.labels]
+        if first not in self.correlated or len(labels) == 1:
+            return None
+        text = self.correlated[first][1]
+        for name in designs:
+            if name in self.priors:
+                raise InputError(
+                    build_message(
+                        f"the effects {name} have no prior of their own: those of {text} are "
+                        "correlated",
+                        [("variables", listing([f"{other}_sigma" for other in designs]))],
+                        f"{text.replace('|', '||')} has independent effects, which take priors",
+                    )
+                )
+        expressions = "+".join(name.rpartition("|")[0] for name in designs)
+        name = f"{expressions}|{first.rpartition('|')[2]}"
+        row = Dim(f"{name}_dim", coords=labels)
+        col = row.rename()
+        chol = self.variable(f"{name}_chol", dist.LKJCholesky(row, col, 1.0), rest)
+        raw = self.variable(f"{name}_z", dist.Normal(0.0, 1.0), [group, row, *rest])
+        effects = dot(chol, raw.rename({row: col}), dims=[col])
+        found, at = {}, 0
+        for term, design in designs.items():
+            if design.along:
+                positions = make_data(np.arange(at, at + len(design.labels)), dims=design.along)
+                found[term] = effects.isel({row: positions})
+            else:
+                found[term] = effects.isel({row: at})
+            at += len(design.labels)
+        return found
+
+    def _group(self, factor: Any) -> Dim:
+        if factor.name in self.factors:
+            return self.factors[factor.name][0]
+        names = [column_of(component.name) for component in factor.components]
+        if any(name not in self.table for name in names):
+            raise InputError(f"groups of a formula are columns of the table, not {factor.name}")
+        common = {} if self.design.common is None else self.design.common.terms
+        taken = {*common, self.obs.short, "chain", "draw"}
+        name = f"{factor.name}_group" if factor.name in taken else factor.name
+        rows, groups = groups_of(self.table, names)
+        group = Dim(name, coords=groups)
+        self.factors[factor.name] = group, names
+        data = make_data(rows, dims=self.obs, categories=group, name=f"{name}_data")
+        self.made[f"{name}_data"] = data
+        return group
+
+    def _keep_levels(self, term: Any) -> None:
+        for component in term.components:
+            if component.kind == "categoric" and component.name in self.table:
+                self.levels[component.name] = levels_of(self.table[component.name])
+
+    # -- new rows -----------------------------------------------------------------------------
+
+    def of_new(self, table: Any, outside: Outside) -> tuple[dict[str, Any], dict[Dim, Dim]]:
+        """Values of all data for new rows, and dims with what is new of rows and groups."""
+        common = {} if self.design.common is None else self.design.common.terms
+        parts = {name: (common[name], has_dim) for name, has_dim in self.common.items()}
+        parts |= self.within
+        used = {name for term, _ in parts.values() for name in term.var_names}
+        used &= set(self.table.columns)  # others are names of the caller
+        used |= {name for _, names in self.factors.values() for name in names}
+        frame = as_pandas(table, used | set(self.extra))
+        check_levels(frame, self.levels)
+        for spline in self.splines:
+            spline.outside = outside
+        values: dict[str, Any] = {}
+        for name, (term, has_dim) in parts.items():
+            columns = numbers_of(name, partial(term.eval_new_data, frame))
+            named = ([self.obs.short, f"{name}_dim"], columns)
+            values[f"{name}_data"] = named if has_dim else columns[:, 0]
+        for name in self.extra:
+            values[f"{name}_data"] = frame[name].to_numpy()
+        n = len(frame)
+        if self.rows is not None:
+            values[self.rows] = np.zeros(n)
+        dims = {}
+        if self.obs.length is not None:
+            labels = None if self.obs.coords is None else range(n)
+            dims[self.obs] = Dim(self.obs.short, length=n, coords=labels)
+        for group, names in self.factors.values():
+            rows, _ = groups_of(frame, names)
+            known = () if group.coords is None else group.coords
+            more = sorted(set(rows).difference(known))
+            if more:
+                dims[group] = Dim(group.short, coords=[*known, *more])
+            values[f"{group.short}_data"] = np.asarray(rows)
+        return values, dims
+
+
+def _columns(name: str, term: Any) -> tuple[np.ndarray, list[Any] | None]:
+    """The columns of a term, and their labels where they have some or are several."""
+    columns = numbers_of(name, lambda: term.data)
+    if term.kind != "offset" and term.levels is not None:
+        return columns, list(map(str, term.levels))
+    return columns, list(range(columns.shape[1])) if columns.shape[1] > 1 else None
