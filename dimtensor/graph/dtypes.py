@@ -83,6 +83,9 @@ def promote(dtypes: tuple[str, ...]) -> str:
 
 # NumPy makes small integers of bools here
 _NOT_OF_BOOLS = ("left_shift", "right_shift")
+# so many numbers are added to one of single precision as they are, as NumPy does
+DIRECTLY = 128
+_ACCUMULATORS = {"float32": "float64", "complex64": "complex128"}
 
 
 @bounded(4096)
@@ -118,6 +121,20 @@ def result_dtype(rule: str, dtypes: tuple[str, ...], name: str) -> str:
     if rule == "accumulate":
         return {"b": "int64", "i": "int64", "u": "uint64"}.get(kind, joint)
     return joint
+
+
+def accumulator(dtype: str) -> str:
+    """Dtype in which elements are added up or multiplied: double precision for single precision.
+
+    A running total of single precision loses a digit for every tenfold of terms. Results keep
+    their own dtype.
+
+    Examples
+    --------
+    >>> accumulator("float32"), accumulator("float64"), accumulator("int64")
+    ('float64', 'float64', 'int64')
+    """
+    return _ACCUMULATORS.get(dtype, dtype)
 
 
 def operand_dtype(rule: str, dtypes: Sequence[str], result: str) -> list[str]:

@@ -18,6 +18,7 @@ from pytensor.scalar.basic import ScalarOp
 from dimtensor.errors import NotNativeWarning
 from dimtensor.kernels.emit.emitter import Emitter
 from dimtensor.kernels.graph.canonical_forms import (
+    accumulated_as_asked,
     products_as_reductions,
     reductions_before_new_axes,
     reshapes_before_transposes,
@@ -195,6 +196,7 @@ def _rewrite(graph: FunctionGraph) -> None:
     updates_once(graph)
     first_of_padded(graph)
     products_as_reductions(graph)
+    accumulated_as_asked(graph)
     write_out_short_products(graph)
     factor_sums(graph)
     rewrite(graph)

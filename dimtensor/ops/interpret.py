@@ -10,6 +10,7 @@ import numpy as np
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.traversal import io_toposort
 
+from dimtensor.graph.dtypes import accumulator
 from dimtensor.ops.positions import Inhabited, without_empty
 from dimtensor.ops.special import Vanishing
 from dimtensor.upstream.pytensor import core_node
@@ -83,8 +84,43 @@ def _perform_of(node: Apply, guarded: bool) -> Callable[..., None]:
         return _perform_wide
     if isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, Vanishing):
         return _perform_zeros
+    narrow = _performed_in_double(node)
+    if narrow is not None:
+        return narrow
     prepare(node)
     return node.op.perform
+
+
+def _performed_in_double(node: Apply) -> Callable[..., None] | None:
+    """How to add up or multiply single precision in double precision, None for other nodes.
+
+    NumPy adds up in pairs along the last axis only, and neither running sums nor sums by position.
+    """
+    from pytensor.scalar.basic import Add, Mul
+    from pytensor.tensor.elemwise import CAReduce
+    from pytensor.tensor.extra_ops import CumOp
+    from pytensor.tensor.subtensor import AdvancedIncSubtensor
+
+    dtype, op = getattr(node.outputs[0].type, "dtype", ""), node.op
+    if accumulator(dtype) == dtype:
+        return None
+    if isinstance(op, CAReduce) and isinstance(op.scalar_op, (Add, Mul)):
+        return op.clone(acc_dtype=accumulator(dtype)).perform
+    if isinstance(op, CumOp):
+        return partial(_perform_in_double, 1)
+    if isinstance(op, AdvancedIncSubtensor) and not op.set_instead_of_inc:
+        return partial(_perform_in_double, 2)
+    return None
+
+
+def _perform_in_double(
+    operands: int, node: Any, inputs: list[Any], storage: list[list[Any]]
+) -> None:
+    """Perform an operation with its first operands in the dtype of accumulators."""
+    dtype = node.outputs[0].type.dtype
+    wide = [value.astype(accumulator(dtype)) for value in inputs[:operands]]
+    node.op.perform(node, [*wide, *inputs[operands:]], storage)
+    storage[0][0] = np.asarray(storage[0][0]).astype(dtype)
 
 
 def prepare(node: Apply) -> None:

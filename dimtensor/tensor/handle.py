@@ -11,7 +11,7 @@ from dimtensor.dims import AnonymousDim, Dim, Dims, DimTuple
 from dimtensor.dims.labels import Labels
 from dimtensor.errors import DtypeError, InputError, build_message
 from dimtensor.graph import Node, make
-from dimtensor.graph.dtypes import is_complex, is_inexact, scalar_dtype
+from dimtensor.graph.dtypes import accumulator, is_complex, is_inexact, scalar_dtype
 from dimtensor.graph.infer import constant_attrs, require_label_op
 from dimtensor.graph.node import set_handle
 from dimtensor.graph.optable import TABLE
@@ -272,6 +272,12 @@ def require_float(node: Node) -> Node:
     if is_inexact(node.dtype):
         return node
     return make("cast", (node,), "float64")
+
+
+def widened(x: TensorHandle) -> DimTensor:
+    """A tensor in the dtype of accumulators, for what a loop adds up; see `accumulator`."""
+    dtype = accumulator(x.node.dtype)
+    return wrap(x.node if dtype == x.node.dtype else make("cast", (x.node,), dtype))
 
 
 def _told_lengths(node: Node, dims: Set[Dim]) -> dict[Dim, int]:

@@ -6,6 +6,7 @@ theirs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +23,7 @@ from pytensor.tensor.subtensor import (
 )
 
 from dimtensor.backends.jax.symbolic import is_symbol
+from dimtensor.graph.dtypes import DIRECTLY, accumulator
 from dimtensor.ops.positions import without_empty
 from dimtensor.upstream.pytensor import refuse_broadcast_of_vector_index
 
@@ -115,9 +117,18 @@ def _scatter(node: Any) -> Callable[..., Any] | None:
         if op.ignore_duplicates:  # added once, however often a position is given
             y = at.get(mode="promise_in_bounds", **hints) + y
             return at.set(y, mode="promise_in_bounds", **hints)
-        return at.add(y, mode="promise_in_bounds", **hints)
+        wide = accumulator(x.dtype.name)
+        if wide == x.dtype.name or _are_few(at.get(mode="promise_in_bounds").shape):
+            return at.add(y, mode="promise_in_bounds", **hints)
+        at = x.astype(wide).at[indices]
+        return at.add(y.astype(wide), mode="promise_in_bounds", **hints).astype(x.dtype)
 
     return scatter
+
+
+def _are_few(shape: tuple[int, ...]) -> bool:
+    """Whether so few numbers are added that single precision loses no digits."""
+    return not any(map(is_symbol, shape)) and math.prod(shape) <= DIRECTLY
 
 
 def _has_mask(indices: list[Any]) -> bool:

@@ -18,9 +18,11 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Apply, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.scalar.basic import Mul
-from pytensor.tensor.elemwise import DimShuffle, Elemwise
+from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
+from pytensor.tensor.extra_ops import CumOp
 from pytensor.tensor.math import Dot, Sum
 
+from dimtensor.graph.dtypes import accumulator
 from dimtensor.ops.facts import facts_of
 from dimtensor.ops.graphs import inputs_of, nodes_of
 from dimtensor.traversal import reached
@@ -106,10 +108,18 @@ def _multiplied(
 def own_translation(node: Apply) -> Callable[..., Any] | None:
     """The JAX function of a product, or of a sum over a short axis beside a long one.
 
+    Products of many numbers of single precision are taken in double precision.
+
     None of other nodes, and where elements that are summed are not cheap.
     """
     if isinstance(node.op, Dot):
         return _matrix_product
+    dtype = getattr(node.outputs[0].type, "dtype", "")
+    if accumulator(dtype) != dtype:
+        if isinstance(node.op, CumOp) and node.op.mode == "mul":
+            return partial(_in_double, "cumprod", node.op.axis)
+        if isinstance(node.op, CAReduce) and isinstance(node.op.scalar_op, Mul):
+            return partial(_in_double, "prod", node.op.axis)
     if not _is_of_doubles(node) or len(node.op.axis) != 1:
         return None
     (x,), (out,) = node.inputs, node.outputs
@@ -120,6 +130,13 @@ def own_translation(node: Apply) -> Callable[..., Any] | None:
     if all(m is not None and m <= _SHORT for m in out.type.shape) or not _is_cheap(x):
         return None
     return partial(_sum_of_terms, axis)
+
+
+def _in_double(name: str, axis: Any, x: Any) -> Any:
+    """A product, by a function of JAX; it gets the dtype of the graph again afterwards."""
+    import jax.numpy as jnp
+
+    return getattr(jnp, name)(x, axis=axis, dtype=accumulator(x.dtype.name))
 
 
 def _sum_of_terms(axis: int, x: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.tensor.basic import Alloc
 
+from dimtensor.graph.dtypes import DIRECTLY, accumulator
 from dimtensor.kernels.emit import loop_order
 from dimtensor.kernels.ir.make import (
     ONE,
@@ -186,8 +187,17 @@ class Nest:
         alone = len(self.e.graph.clients.get(x, ())) == 1 and x in self.e.owned
         if alone and target not in self.e.destinations:
             self.e.owned.add(target)
-            return source
-        return self.e.allocate(target, source)
+            place = source
+        else:
+            place = self.e.allocate(target, source)
+        return self._wide(sink, ONE, place) if self._adds_many(sink, order, names) else place
+
+    def _adds_many(self, sink: _Sink, order: list[str], names: Names) -> bool:
+        """Whether so much may be added to an element of single precision that it loses digits."""
+        if sink.operation != "Add" or sink.dtype not in totals.NARROW:
+            return False
+        steps = known_product([self.e.loop_lengths[loop] for loop in order])
+        return self._is_serial(sink, names) and (steps is None or steps > DIRECTLY)
 
     def _is_serial(self, sink: _Sink, names: Names) -> bool:
         """Whether an update may meet the same element again: where it is depends on data."""
@@ -230,13 +240,14 @@ class Nest:
             return self._wide(sink, ONE)
         return self.e.allocate(sink.target, identity(sink.operation, sink.dtype))
 
-    def _wide(self, sink: _Sink, count: Expression) -> Place:
-        """Arrays to add up in, of double precision; their sum is stored after the loops."""
+    def _wide(self, sink: _Sink, count: Expression, place: Place | None = None) -> Place:
+        """Arrays to add up in, of double precision; their sum goes to its place after the loops."""
         e = self.e
         lengths = [e.length(sink.target, axis) for axis in range(sink.target.type.ndim)]
-        place = e.allocate(sink.target, number(0, sink.dtype))
-        wide = Array(e.fresh("w"), "float64", 1 + len(lengths))
-        e.lines.append(Allocate(wide, (count, *lengths), number(0, "float64")))
+        place = place or e.allocate(sink.target, number(0, sink.dtype))
+        dtype = accumulator(sink.dtype)
+        wide = Array(e.fresh("w"), dtype, 1 + len(lengths))
+        e.lines.append(Allocate(wide, (count, *lengths), number(0, dtype)))
         at = [Var(e.fresh("i"), "int64") for _ in lengths]
         way = Var(e.fresh("k"), "int64")
         adding: Statement = Accumulate("+", place.at(at), Load(wide, (way, *at)))

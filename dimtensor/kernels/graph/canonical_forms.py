@@ -10,7 +10,7 @@ from typing import Any
 import pytensor.tensor as pt
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.fg import FunctionGraph
-from pytensor.scalar.basic import Composite, Imag, Real
+from pytensor.scalar.basic import Composite, Imag, Mul, Real
 from pytensor.tensor.basic import AllocEmpty, MakeVector, ScalarFromTensor, Split, TensorFromScalar
 from pytensor.tensor.blockwise import Blockwise, BlockwiseWithCoreShape
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
@@ -26,6 +26,7 @@ from pytensor.tensor.subtensor import (
     indices_from_subtensor,
 )
 
+from dimtensor.graph.dtypes import accumulator
 from dimtensor.kernels.plan.axis_lengths import constant_int, kept_axes
 from dimtensor.ops.graphs import nodes_of
 
@@ -86,10 +87,13 @@ def products_as_reductions(graph: FunctionGraph) -> None:
 def accumulated_as_asked(graph: FunctionGraph) -> None:
     """Cast what is accumulated in another dtype than that of the result; kernels use the result's.
 
-    PyTensor adds up single precision in double precision unless it is told not to.
+    PyTensor adds up single precision in double precision unless it is told not to. Kernels do so
+    for sums, see :mod:`dimtensor.kernels.passes.totals`; operands of products are cast.
     """
     for node in nodes_of(graph, CAReduce):
         (x,), (out,), dtype = node.inputs, node.outputs, node.op.acc_dtype
+        if isinstance(node.op.scalar_op, Mul) and dtype in (None, out.type.dtype):
+            dtype = accumulator(out.type.dtype)
         if dtype in (None, out.type.dtype):
             continue
         reduced = node.op.clone(dtype=dtype, acc_dtype=dtype)(pt.cast(x, dtype))

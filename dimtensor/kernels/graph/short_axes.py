@@ -24,6 +24,7 @@ from pytensor.tensor.math import Sum
 from pytensor.tensor.subtensor import AdvancedIncSubtensor
 from pytensor.tensor.type import TensorType
 
+from dimtensor.graph.dtypes import accumulator
 from dimtensor.kernels.plan.axis_lengths import gather_layout, kept_axes
 from dimtensor.ops.facts import facts_of
 from dimtensor.ops.graphs import nodes_of
@@ -45,8 +46,6 @@ _FOLDS = {
     AND: pt.bitwise_and,
     OR: pt.bitwise_or,
 }
-# of single precision sums and products are taken in double precision, as in loops
-_WIDER = {"float32": "float64"}
 
 
 def write_out_short_axes(graph: FunctionGraph) -> None:
@@ -451,7 +450,7 @@ class _Parts:
         over = [axis for axis in short if axis not in kept]
         dtype = str(out.type.dtype)
         if type(node.op.scalar_op) in (Add, Mul):
-            dtype = _WIDER.get(dtype, dtype)
+            dtype = accumulator(dtype)  # as in loops
         places = itertools.product(*(range(x.type.shape[axis]) for axis in over))
         parts = [self.part(x, here | dict(zip(over, each, strict=True))) for each in places]
         total = reduce(_FOLDS[type(node.op.scalar_op)], (pt.cast(each, dtype) for each in parts))

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from dimtensor.graph.dtypes import accumulator
 from dimtensor.kernels.ir.make import cast, integer, known, number, op, select
 from dimtensor.kernels.ir.nodes import (
     Accumulate,
@@ -28,7 +29,7 @@ from dimtensor.kernels.ir.walk import replaced
 
 BLOCK = 1024
 _WIDE = "float64"
-NARROW = ("float32",)
+NARROW = ("float32", "complex64")
 ROUNDED = (_WIDE, *NARROW)
 
 
@@ -86,10 +87,11 @@ class Blocks:
         One that starts just before the loop over blocks is the sum of the first of them: nothing
         is added for sums that are short, as those of a product with a matrix may be.
         """
-        total = Var(fresh("a"), _WIDE)
-        if part.dtype != _WIDE:
-            self.tail.append(Accumulate("+", total, cast(part, _WIDE)))
-            return [Assign(total, zero(_WIDE))], [Assign(name, cast(total, part.dtype))]
+        wide = accumulator(part.dtype)
+        total = Var(fresh("a"), wide)
+        if part.dtype != wide:
+            self.tail.append(Accumulate("+", total, cast(part, wide)))
+            return [Assign(total, zero(wide))], [Assign(name, cast(total, part.dtype))]
         lost, both, back = (Var(fresh(kind), _WIDE) for kind in "att")
         of_total = op("-", total, op("-", both, back))
         taken_in = [

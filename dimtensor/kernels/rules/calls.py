@@ -13,10 +13,11 @@ from pytensor.tensor.math import Argmax
 from pytensor.tensor.subtensor import IncSubtensor, Subtensor
 from pytensor.tensor.type import TensorType
 
-from dimtensor.graph.dtypes import is_float
+from dimtensor.graph.dtypes import accumulator, is_float
 from dimtensor.kernels.ir.make import ONE, ZERO, cast, integer, known, op, select
 from dimtensor.kernels.ir.nodes import (
     Accumulate,
+    Allocate,
     Array,
     Assign,
     Bind,
@@ -25,6 +26,7 @@ from dimtensor.kernels.ir.nodes import (
     For,
     Foreign,
     If,
+    Load,
     Raise,
     Statement,
     Store,
@@ -145,13 +147,25 @@ def _running(e: Emitter, node: Apply) -> None:
     counters = [at for at, _ in loops]
     before: dict[int, list[Statement]] = {}
     body: list[Statement]
+    wide = accumulator(dtype)
+    start = identity("Add" if operation == "+" else "Mul", wide)
     if along not in counters:
         body = [Store(target, value)]
     elif along == counters[-1]:
-        total = Var(e.fresh("a"), dtype)
-        start = identity("Add" if operation == "+" else "Mul", dtype)
+        total = Var(e.fresh("a"), wide)
         before[len(loops) - 1] = [Assign(total, start)]
-        body = [Carry(total, _as(dtype, op(operation, total, value))), Store(target, total)]
+        following = op(operation, total, _converted(value, dtype, wide))
+        stored = _converted(total, wide, dtype)
+        body = [Carry(total, _as(wide, following)), Store(target, stored)]
+    elif wide != dtype:  # a total for each position of the other axes
+        others = [loop for loop in loops if loop[0] != along]
+        totals = Array(e.fresh("w"), wide, len(others))
+        e.lines.append(Allocate(totals, tuple(length for _, length in others), start))
+        so_far = Load(totals, tuple(at for at, _ in others))
+        body = [
+            Store(so_far, op(operation, so_far, cast(value, wide))),
+            Store(target, cast(so_far, dtype)),
+        ]
     else:
         previous = list(index)
         previous[node.op.axis] = op("-", along, ONE)
@@ -160,6 +174,10 @@ def _running(e: Emitter, node: Apply) -> None:
         body = [If(first, (Store(target, value),), (Store(target, following),))]
     write_loops(e, loops, scope, body, before)
     finish(e, out, place)
+
+
+def _converted(value: Expression, dtype: str, new: str) -> Expression:
+    return value if new == dtype else cast(value, new)
 
 
 def _as(dtype: str, value: Expression) -> Expression:

@@ -12,7 +12,7 @@ from dimtensor.errors import DimError, InputError, build_message, did_you_mean, 
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.along.places import positive_integer, where_enough
 from dimtensor.tensor.constructors import full, zeros
-from dimtensor.tensor.handle import elemwise, require_float, wrap
+from dimtensor.tensor.handle import TensorLike, as_node, elemwise, require_float, widened, wrap
 from dimtensor.tensor.reductions.basic import root_of_variance
 
 if TYPE_CHECKING:
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 
 class RollingExp:
-    """Means and sums with weights that fade with the distance, made by `rolling_exp`.
+    """Reductions with weights that fade with the distance, made by `rolling_exp`.
 
-    NaN are left out; the weights of the others fade over them as over any position.
+    NaN are left out; the weights of the others fade over them as over any position. Variances and
+    covariances have no bias, as in xarray and pandas: NaN where there is a single element.
 
     Examples
     --------
@@ -54,14 +55,16 @@ class RollingExp:
     def _faded(self, x: DimTensor) -> DimTensor:
         from dimtensor.tensor.control.loops import cumulate
 
-        kept = 1.0 - self._alpha
+        kept, dtype = 1.0 - self._alpha, x.dtype
+        x = widened(x)
         start = zeros(without(x.dims, (self._along,)), x.dtype)
-        return cumulate(lambda state, each: state * kept + each, start, x, self._along)
+        total = cumulate(lambda state, each: state * kept + each, start, x, self._along)
+        return total.astype(dtype)
 
     def sum(self) -> DimTensor:
         """Sum of the elements up to each position, with their weights."""
         result = self._faded(wrap(self._x._present(0.0, True)))
-        return say(result, "rolling_exp_sum", self._x, over=self._along, window=self._written)
+        return self._say(result, "sum")
 
     def mean(self) -> DimTensor:
         """Mean of the elements up to each position, with their weights; NaN before the first."""
@@ -70,7 +73,81 @@ class RollingExp:
         some = elemwise("greater", weights, 0)
         mean = elemwise("divide", total, elemwise("where", some, weights, 1))
         result = elemwise("where", some, mean, np.nan)
-        return say(result, "rolling_exp_mean", self._x, over=self._along, window=self._written)
+        return self._say(result, "mean")
+
+    def var(self) -> DimTensor:
+        """Variance of the elements up to each position, with their weights.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> x = dt.data([1.0, 4.0, 2.5], dims=dt.Dim("day")).rolling_exp(day=3)
+        >>> x.var().values.round(6).tolist()
+        [nan, 4.5, 1.607143]
+        """
+        return self._say(self._covariance(self._x, self._x), "var")
+
+    def std(self) -> DimTensor:
+        """Standard deviation of the elements up to each position, with their weights."""
+        return self._say(root_of_variance(self._covariance(self._x, self._x)), "std")
+
+    def cov(self, other: TensorLike) -> DimTensor:
+        """Covariance with another tensor of the pairs up to each position, with their weights.
+
+        Parameters
+        ----------
+        other : DimTensor
+            Pairs of which an element is NaN are left out.
+        """
+        return self._say(self._covariance(*self._pairs(other, "cov")), "cov")
+
+    def corr(self, other: TensorLike) -> DimTensor:
+        """Correlation with another tensor of the pairs up to each position; see :meth:`cov`."""
+        x, y = self._pairs(other, "corr")
+        square = self._covariance(x, x) * self._covariance(y, y)
+        some = elemwise("greater", square, 0)
+        scale = elemwise("sqrt", elemwise("where", some, square, 1))
+        result = elemwise("where", some, self._covariance(x, y) / scale, np.nan)
+        return self._say(result, "corr")
+
+    def _pairs(self, other: TensorLike, name: str) -> list[DimTensor]:
+        """Both tensors, NaN where one is."""
+        y = wrap(require_float(as_node(other, [self._x.node], f"rolling_exp.{name}")))
+        gone = elemwise("logical_or", elemwise("isnan", self._x), elemwise("isnan", y))
+        return [elemwise("where", gone, np.nan, each) for each in (self._x, y)]
+
+    def _covariance(self, x: DimTensor, y: DimTensor) -> DimTensor:
+        """Weighted sums of products, updated with the means.
+
+        West, "Updating Mean and Variance Estimates: An Improved Method", Communications of the ACM
+        22 (1979); `pairs` is the square of the sum of weights less the sum of their squares.
+        """
+        from dimtensor.tensor.control.loops import scan
+
+        kept, dtype = 1.0 - self._alpha, elemwise("multiply", x, y).dtype
+        x, y = widened(x), widened(y)
+        zero = zeros(without(elemwise("multiply", x, y).dims, (self._along,)), x.dtype)
+
+        def step(state: Any, elements: Any) -> Any:
+            (n, pairs, mean_x, mean_y, products), (x, y) = state, elements
+            there = elemwise("logical_not", elemwise("isnan", x * y))
+            present = there.astype(n.dtype)
+            n, pairs, products = n * kept, pairs * kept**2, products * kept
+            pairs = pairs + 2 * n * present
+            n = n + present
+            gap_x, gap_y = (elemwise("where", there, each, 0) for each in (x - mean_x, y - mean_y))
+            share = 1 / elemwise("where", elemwise("greater", n, 0), n, 1)
+            mean_x, mean_y = mean_x + gap_x * share, mean_y + gap_y * share
+            products = products + gap_x * elemwise("where", there, y - mean_y, 0)
+            return (n, pairs, mean_x, mean_y, products), (n, pairs, products)
+
+        _, (n, pairs, products) = scan(step, (zero,) * 5, (x, y), self._along)
+        some = elemwise("greater", pairs, 0)
+        value = products * n / elemwise("where", some, pairs, 1)
+        return elemwise("where", some, value, np.nan).astype(dtype)
+
+    def _say(self, result: DimTensor, name: str) -> DimTensor:
+        return say(result, f"rolling_exp_{name}", self._x, over=self._along, window=self._written)
 
     def __repr__(self) -> str:
         return f"<RollingExp along {self._along.short}, {self._written}>"
@@ -164,8 +241,8 @@ class Cumulative:
 
         if len(self._over) != 1:
             raise DimError(f"cumulative variances are along one dim, not {dim_set(self._over)}")
-        (dim,) = self._over
-        zero = zeros(without(self._x.dims, self._over), self._x.dtype)
+        (dim,), x = self._over, widened(self._x)
+        zero = zeros(without(x.dims, self._over), x.dtype)
 
         def step(state: Any, x: Any) -> Any:
             n, mean, squares = state
@@ -176,8 +253,9 @@ class Cumulative:
             squares = squares + gap * elemwise("where", present, x - mean, 0)
             return (n, mean, squares), (n, squares)
 
-        _, (n, squares) = scan(step, (zero, zero, zero), self._x, dim)
-        return elemwise("divide", squares, elemwise("maximum", n - ddof, 0))
+        _, (n, squares) = scan(step, (zero, zero, zero), x, dim)
+        variance = elemwise("divide", squares, elemwise("maximum", n - ddof, 0))
+        return variance.astype(self._x.dtype)
 
     def __repr__(self) -> str:
         return f"<Cumulative along {dim_set(self._over)}, min_periods={self._min_periods}>"

@@ -8,7 +8,7 @@ import numpy as np
 
 from dimtensor.dims import Dim, SortedDim, without
 from dimtensor.tensor.constructors import arange, length, zeros
-from dimtensor.tensor.handle import elemwise
+from dimtensor.tensor.handle import elemwise, widened
 from dimtensor.tensor.reductions.order_statistics import with_an_element
 from dimtensor.tensor.reductions.quantiles import in_order
 
@@ -77,7 +77,8 @@ class Running:
     def __init__(self, x: DimTensor, codes: DimTensor, along: Dim, operation: str):
         from dimtensor.tensor.control.loops import cumulate
 
-        self._along, self._ranks = along, SortedDim(along)
+        self._along, self._ranks, dtype = along, SortedDim(along), x.dtype
+        x = widened(x)
         self._order = (codes * length(along) + arange(along)).argsort(along)
         of = codes.isel({along: self._order})
         begins = elemwise("not_equal", of, of.shift({self._ranks: 1}, fill_value=-1))
@@ -87,7 +88,9 @@ class Running:
             return elemwise("where", first, element, elemwise(operation, total, element))
 
         start = zeros(without(x.dims, (along,)), dtype=x.dtype)
-        self._totals = cumulate(step, start, (begins, x.isel({along: self._order})), self._ranks)
+        elements = x.isel({along: self._order})
+        totals = cumulate(step, start, (begins, elements), self._ranks)
+        self._totals = totals.astype(dtype)
 
     def at_elements(self) -> DimTensor:
         """The total of a group up to each of its elements, where the element stands."""

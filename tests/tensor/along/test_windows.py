@@ -168,6 +168,23 @@ def test_fading_weights_are_those_of_pandas(kind, window):
     np.testing.assert_allclose(found.transpose("day", "site"), rows)
 
 
+@pytest.mark.parametrize("name", ["var", "std", "cov", "corr"])
+@pytest.mark.parametrize(("kind", "window"), [("span", 3), ("alpha", 0.3)])
+def test_fading_moments_are_those_of_pandas(name, kind, window):
+    frame = table().to_pandas()
+    others = frame["a"].shift(1) * frame["b"] if name in ("cov", "corr") else None
+    x = dt.data(frame, dims=[DAY, SITE]).rolling_exp({DAY: window}, window_type=kind)
+    by_pandas = frame.ewm(**{kind: window})
+    if others is None:
+        found, expected = getattr(x, name)(), getattr(by_pandas, name)()
+    else:
+        found = getattr(x, name)(dt.data(others, dims=DAY))
+        expected = pd.DataFrame(
+            {site: getattr(frame[site].ewm(**{kind: window}), name)(others) for site in "ab"}
+        )
+    np.testing.assert_allclose(found.eval().transpose("day", "site"), expected, rtol=1e-10)
+
+
 @pytest.mark.parametrize("name", [name for name in REDUCTIONS if name != "median"])
 @pytest.mark.parametrize("least", [1, 3])
 def test_growing_windows_are_xarrays(name, least):
