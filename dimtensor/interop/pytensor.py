@@ -316,12 +316,12 @@ def _write_out(graph: FunctionGraph) -> None:
         composites_written_out,
         empty_as_zeros,
         parts_of_real_numbers,
-        positions_of_masks,
         softmax_written_out,
         solves_by_factors,
         split_as_slices,
         updates_once,
     )
+    from dimtensor.ops.positions import positions_of_masks
 
     _promise_lengths_of_splits(graph)
     softmax_written_out(graph)

@@ -16,6 +16,7 @@ from dimtensor.lower.context import Lowering, lowers
 from dimtensor.lower.layout.preferences import COPY, Estimates, Found, last, prefers
 from dimtensor.ops.batching import over_batch
 from dimtensor.ops.graphs import freeze
+from dimtensor.ops.rewrites.known import with_known_values
 
 
 class LiftedGraph:
@@ -28,7 +29,7 @@ class LiftedGraph:
     checked_lengths = True
 
     def __init__(self, inputs: Sequence[Variable], outputs: Sequence[Variable]):
-        self.graph = freeze(inputs, outputs)
+        self.graph = freeze(*with_known_values(inputs, outputs))
 
     def __call__(self, *variables: Variable) -> list[Variable]:
         # ops are batched by their nodes' methods, some of which frozen nodes lack

@@ -37,7 +37,7 @@ class Interpreter:
         self._shared = {v for v in used if hasattr(v, "get_value")}.difference(inputs)
         guarded = any(isinstance(node.op, Inhabited) for node in nodes)
         self._steps = [
-            (_perform_of(node, guarded), node, node.inputs, node.outputs) for node in nodes
+            (perform_of(node, guarded), node, node.inputs, node.outputs) for node in nodes
         ]
 
     def __call__(self, *arrays: Any) -> list[Any]:
@@ -52,7 +52,7 @@ class Interpreter:
         return [values[v] for v in self._outputs]
 
 
-def _perform_of(node: Apply, guarded: bool) -> Callable[..., None]:
+def perform_of(node: Apply, guarded: bool = False) -> Callable[..., None]:
     """How to perform a node; in guarded graphs there may be nothing where something is read."""
     from pytensor.compile.builders import OpFromGraph
     from pytensor.conditional.op import IfElse

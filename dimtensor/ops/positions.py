@@ -1,4 +1,4 @@
-"""Positions that are computed, in dims that may turn out to be empty.
+"""Positions: those that are computed, in dims that may turn out to be empty, and those of masks.
 
 Computed positions are clipped to their dim, and whether they were inside is said after the run. Of
 a dim without elements no position is inside, clipped or not, and must not be read before that is
@@ -15,8 +15,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pytensor.graph.basic import Variable
+import pytensor.tensor as pt
+from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.fg import FunctionGraph
 from pytensor.raise_op import CheckAndRaise
+from pytensor.tensor.subtensor import (
+    AdvancedIncSubtensor,
+    AdvancedSubtensor,
+    inc_subtensor,
+    indices_from_subtensor,
+)
+
+from dimtensor.ops.graphs import nodes_of
 
 # the whole message of the IndexError of compiled loops
 NOTHING_TO_READ = "positions computed for an empty dim are outside of its length"
@@ -44,8 +54,6 @@ class Inhabited(CheckAndRaise):
 
 def inhabited(length: Variable, is_read: Variable) -> Variable:
     """A length that is not 0 wherever something is read."""
-    import pytensor.tensor as pt
-
     condition = pt.or_(pt.gt(length, 0), pt.invert(is_read))
     return Inhabited(IndexError, NOTHING_TO_READ)(length, condition)
 
@@ -70,3 +78,45 @@ def without_empty(entries: Sequence[Any], shape: Sequence[int]) -> tuple[int, ..
         if not isinstance(entry, slice):
             found[axis] = max(found[axis], 1)
     return tuple(found)
+
+
+def positions_of_masks(graph: FunctionGraph) -> None:
+    """Replace masks that are known by the positions that they choose."""
+    for node in nodes_of(graph, AdvancedSubtensor, AdvancedIncSubtensor):
+        op = node.op
+        first = 1 if isinstance(op, AdvancedSubtensor) else 2
+        indices = indices_from_subtensor(node.inputs[first:], op.idx_list)
+        masks = [i for i in indices if getattr(i, "dtype", None) == "bool"]
+        if not masks or not all(isinstance(i, Constant) and i.data.ndim for i in masks):
+            continue
+        x = node.inputs[0]
+        written: list[Any] = []
+        lengths: list[int | None] = []
+        for i in indices:
+            if i in masks:
+                written += [pt.constant(at) for at in i.data.nonzero()]
+                lengths += i.data.shape
+            else:
+                written.append(i)
+                lengths.append(None)
+        lengths += [None] * (x.type.ndim - len(lengths))
+        pairs = zip(lengths, x.type.shape, strict=True)
+        if any(length not in (None, known) for length, known in pairs):
+            x = pt.specify_shape(x, lengths)
+        new = x[tuple(written)]
+        if first == 2:
+            new = inc_subtensor(
+                new,
+                _without_first_axes(node.inputs[1], new.type.ndim),
+                set_instead_of_inc=op.set_instead_of_inc,
+                ignore_duplicates=op.ignore_duplicates,
+            )
+        out = node.outputs[0]
+        new = out.type.filter_variable(new)
+        graph.replace(out, new, reason="positions_of_masks", import_missing=True)
+
+
+def _without_first_axes(value: Variable, ndim: int) -> Variable:
+    """A value without first axes of length 1 that no selection of some axes has."""
+    more = max(value.type.ndim - ndim, 0)
+    return value.squeeze(tuple(range(more))) if more else value

@@ -8,11 +8,15 @@ import pytensor.tensor as pt
 import pytest
 from pytensor.compile.builders import OpFromGraph
 from pytensor.compile.maker import FunctionMaker
+from pytensor.graph.basic import Constant
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.replace import vectorize_graph
+from pytensor.graph.traversal import ancestors, explicit_graph_inputs
+from pytensor.tensor.subtensor import AdvancedIncSubtensor
 
 from dimtensor.ops.interpret import Interpreter
 from dimtensor.ops.rewrites import rewrite
+from dimtensor.ops.rewrites.known import with_known_values
 from dimtensor.ops.special import vanishing
 from tests.steps import counted_calls
 
@@ -122,3 +126,29 @@ def test_nothing_is_compiled_where_constants_are_folded(name, monkeypatch, rng):
     )
     rewrite(graph)
     np.testing.assert_allclose(graph.outputs[0].data, EXPECTED[name](values), rtol=1e-12)
+
+
+def test_lengths_that_follow_from_constants_are_known():
+    x = pt.dmatrix("x")
+    weights = pt.constant(np.array([[0.0, 2.0, 0.0], [2.0, 0.0, 1.0], [0.0, 1.0, 0.0]]))
+    first, second = pt.triu(weights).nonzero()
+    _, (found,) = with_known_values([x], [x[first, second]])
+    assert found.type.shape == (2,)
+    values = np.arange(9.0).reshape(3, 3)
+    np.testing.assert_array_equal(found.eval({found.owner.inputs[0]: values}), [1.0, 5.0])
+
+
+def test_constants_of_more_elements_than_they_are_computed_from_are_left_out():
+    x, column = pt.dmatrix("x"), pt.constant(np.arange(100.0)[:, None])
+    _, (found,) = with_known_values([x], [x + column @ column.T])
+    sizes = [v.data.size for v in ancestors([found]) if isinstance(v, Constant)]
+    assert max(sizes) == 100
+
+
+def test_masks_that_are_known_are_positions():
+    x, mask = pt.dmatrix("x"), np.array([[True, False], [False, True]])
+    put = AdvancedIncSubtensor((0,), set_instead_of_inc=True)
+    _, (found,) = with_known_values([x], [put(x, pt.constant([[[7.0, 8.0]]]), pt.constant(mask))])
+    assert not any(v.type.dtype == "bool" for v in ancestors([found]))
+    result = found.eval({next(explicit_graph_inputs([found])): np.zeros((2, 2))})
+    np.testing.assert_array_equal(result, [[7.0, 0.0], [0.0, 8.0]])

@@ -29,12 +29,15 @@ def own_translation(node: Any, translate: Translate) -> Callable[..., Any] | Non
         From a node of a graph inside of the op to what runs it.
     """
     from pytensor.compile.builders import OpFromGraph
+    from pytensor.scalar.basic import Add, Mul
     from pytensor.tensor.elemwise import Elemwise
 
     op = node.op
     if isinstance(op, OpFromGraph):
         return graph_function(op.fgraph, translate)
     scalar_op = op.scalar_op if isinstance(op, Elemwise) else op
+    if len(node.inputs) == 1 and isinstance(scalar_op, (Add, Mul)):
+        return lambda x: x  # JAX's own take two operands
     translations = _translations()
     for op_class in type(scalar_op).__mro__:
         if op_class in translations:

@@ -3,7 +3,8 @@
 JAX computes with symbols for lengths as with integers (``jax.export.symbolic_shape``), but not in
 its array functions: those would make arrays of them, which are the shape of nothing. What a graph
 computes of lengths alone is therefore computed with the symbols themselves. In a trace for known
-lengths there are no symbols, and everything goes the usual way.
+lengths, where all are integers, it is computed by NumPy: JAX's array functions would trace it, and
+a traced number is no length, either.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from pytensor.graph.basic import Constant
+from pytensor.graph.op import HasInnerGraph
 from pytensor.scalar import basic as scalars
 from pytensor.tensor.basic import (
     ARange,
@@ -26,6 +28,8 @@ from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.math import Argmax, Prod
 from pytensor.tensor.shape import Reshape
 from pytensor.tensor.subtensor import Subtensor, indices_from_subtensor
+
+from dimtensor.ops.interpret import prepare
 
 Function = Callable[..., Any]
 
@@ -45,11 +49,12 @@ def is_symbol(value: Any) -> bool:
 
 def with_symbols(node: Any, function: Function) -> Function:
     """The function of a node that takes symbols as well, and lists of lengths."""
-    rule = _rule(node)
+    rule, host = _rule(node), _on_host(node)
 
     def run(*values: Any) -> Any:
         if not any(isinstance(value, tuple) or is_symbol(value) for value in values):
-            return function(*values)
+            found = None if host is None else host(*values)
+            return function(*values) if found is None else found
         if rule is not None:
             found = rule(*values)
             if found is not None:
@@ -87,6 +92,51 @@ def _number(value: Any) -> Any:
     if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "biu":
         return value.item()
     return None
+
+
+# -- integers that are known while a function is traced --------------------------------------------
+
+# larger results are left to XLA, which need not keep them
+_LARGEST = 64
+
+
+def _on_host(node: Any) -> Function | None:
+    """Compute integers from integers by NumPy; None for nodes of other values, and of loops."""
+    variables = [*node.inputs, *node.outputs]
+    if (
+        len(node.outputs) != 1
+        or not type(node.op).__module__.startswith(("pytensor.tensor", "pytensor.scalar"))
+        or isinstance(node.op, HasInnerGraph)
+        or any(getattr(v.type, "dtype", "?")[0] not in "biu" for v in variables)
+    ):
+        return None
+    (out,) = node.outputs
+
+    def run(*values: Any) -> Any:
+        if not values or not all(isinstance(value, _HOST) for value in values):
+            return None
+        given = [_typed(v, value) for v, value in zip(node.inputs, values, strict=True)]
+        if any(value.size > _LARGEST for value in given):
+            return None
+        prepare(node)
+        storage: list[list[Any]] = [[None]]
+        try:
+            node.op.perform(node, given, storage)
+        except (IndexError, ValueError):  # JAX has results of its own where NumPy has an error
+            return None
+        found = np.asarray(storage[0][0], out.type.dtype)
+        return found[()] if found.size <= _LARGEST else None
+
+    return run
+
+
+_HOST = (int, np.bool_, np.integer, np.ndarray)
+
+
+def _typed(variable: Any, value: Any) -> Any:
+    """A value as the operation of a node takes it: an array, or a scalar of its own type."""
+    array = np.asarray(value, variable.type.dtype)
+    return array if hasattr(variable.type, "ndim") else array[()]
 
 
 # -- arithmetic of lengths -------------------------------------------------------------------------

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
-from typing import Any
 
 import pytensor.tensor as pt
 from pytensor.graph.basic import Constant, Variable
@@ -22,8 +21,6 @@ from pytensor.tensor.subtensor import (
     AdvancedIncSubtensor,
     AdvancedSubtensor,
     Subtensor,
-    inc_subtensor,
-    indices_from_subtensor,
 )
 
 from dimtensor.graph.dtypes import accumulator
@@ -283,42 +280,6 @@ def parts_of_real_numbers(graph: FunctionGraph) -> None:
             new = x if isinstance(node.op.scalar_op, Real) else pt.zeros_like(x)
             new = out.type.filter_variable(new)
             graph.replace(out, new, reason="parts_of_real_numbers", import_missing=True)
-
-
-def positions_of_masks(graph: FunctionGraph) -> None:
-    """Replace masks that are known by the positions that they choose."""
-    for node in nodes_of(graph, AdvancedSubtensor, AdvancedIncSubtensor):
-        op = node.op
-        first = 1 if isinstance(op, AdvancedSubtensor) else 2
-        indices = indices_from_subtensor(node.inputs[first:], op.idx_list)
-        masks = [i for i in indices if getattr(i, "dtype", None) == "bool"]
-        if not masks or not all(isinstance(i, Constant) and i.data.ndim for i in masks):
-            continue
-        x = node.inputs[0]
-        written: list[Any] = []
-        lengths: list[int | None] = []
-        for i in indices:
-            if i in masks:
-                written += [pt.constant(at) for at in i.data.nonzero()]
-                lengths += i.data.shape
-            else:
-                written.append(i)
-                lengths.append(None)
-        lengths += [None] * (x.type.ndim - len(lengths))
-        pairs = zip(lengths, x.type.shape, strict=True)
-        if any(length not in (None, known) for length, known in pairs):
-            x = pt.specify_shape(x, lengths)
-        new = x[tuple(written)]
-        if first == 2:
-            new = inc_subtensor(
-                new,
-                node.inputs[1],
-                set_instead_of_inc=op.set_instead_of_inc,
-                ignore_duplicates=op.ignore_duplicates,
-            )
-        out = node.outputs[0]
-        new = out.type.filter_variable(new)
-        graph.replace(out, new, reason="positions_of_masks", import_missing=True)
 
 
 def empty_as_zeros(graph: FunctionGraph) -> None:

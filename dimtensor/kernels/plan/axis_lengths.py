@@ -84,7 +84,8 @@ class Extents:
             selection, value = selection_of(node), node.inputs[1]
             self._unify_node(selection.owner, by)
             gap = selection.type.ndim - value.type.ndim
-            for axis in range(value.type.ndim):
+            # a value may have more axes, whose length is 1
+            for axis in range(max(-gap, 0), value.type.ndim):
                 self._unify(by, (selection, axis + gap), (value, axis), broadcasts=True)
         elif isinstance(op, Subtensor):
             for axis, source in full_axes(op, node.inputs[0].type.ndim):

@@ -66,20 +66,26 @@ def _asked_lengths(
 ) -> list[Expression]:
     """Lengths that a reshape asks for; one of -1 is what is left."""
     asked = [
-        integer(static) if static is not None else e.element(shape, (integer(axis),), e.top)
+        integer(static) if static is not None else _asked(e, shape, axis)
         for axis, static in enumerate(out.type.shape)
     ]
     is_open = [isinstance(each, Const) and each.value == -1 for each in asked]
-    if not e.trusting and not all(e.is_known_length(each) for each in asked):
+    pairs = zip(asked, is_open, strict=True)
+    if not all(left or e.is_known_length(each) for each, left in pairs):
+        # they may be computed elsewhere, once per data set, and be -1 as well
         asked = _resolved_lengths(e, asked, total)
         is_open = [False] * len(asked)
-    elif isinstance(shape, Constant):
-        is_open = [static is None for static in out.type.shape]
     others = product([each for each, left in zip(asked, is_open, strict=True) if not left])
     return [
         set_length(e, out, axis, _left(total, others) if left else each)
         for axis, (each, left) in enumerate(zip(asked, is_open, strict=True))
     ]
+
+
+def _asked(e: Emitter, shape: Variable, axis: int) -> Expression:
+    if isinstance(shape, Constant):
+        return integer(int(shape.data[axis]))
+    return e.element(shape, (integer(axis),), e.top)
 
 
 def _left(total: Expression, others: Expression) -> Expression:

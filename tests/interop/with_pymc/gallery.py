@@ -190,6 +190,38 @@ def densities_that_are_derived(pm):
     pm.Normal("z", pm.Interpolated("a", x, np.exp(-(x**2) / 2)), 1, observed=np.array([0.1]))
 
 
+@model
+def hilbert_space_of_two_columns(pm):
+    x = pm.Data("x", random().normal(size=(7, 2)))
+    scale = pm.InverseGamma("scale", 3, 1, shape=2)
+    cov = pm.gp.cov.ExpQuad(2, ls=scale)
+    f = pm.gp.HSGP(m=[3, 2], c=1.5, cov_func=cov).prior("f", X=x)
+    pm.Normal("y", f, 1.0, observed=random().normal(size=7))
+
+
+@model
+def latent_kronecker_gp(pm):
+    axes = [np.linspace(0, 1, n)[:, None] for n in (3, 2)]
+    scale = pm.Gamma("scale", 2, 1, shape=2)
+    gp = pm.gp.LatentKron(cov_funcs=[pm.gp.cov.ExpQuad(1, scale[k]) for k in range(2)])
+    pm.Normal("y", gp.prior("f", Xs=axes), 1.0, observed=random().normal(size=6))
+
+
+@model
+def factors_of_a_partly_seen_matrix(pm):
+    import warnings
+
+    pm.modelcontext(None).add_coords({"row": range(20), "item": ["a", "b"]})
+    seen = random().normal(size=(20, 2))
+    seen[[1, 4, 7], [0, 1, 0]] = np.nan
+    mu = pm.Normal("mu", dims="item")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pm.exceptions.ImputationWarning)
+        x = pm.Normal("x", mu, 1.0, observed=seen, dims=("row", "item"))
+    slopes = pm.Normal("slopes", dims="item")
+    pm.Normal("y", pm.math.dot(x, slopes), 1.0, observed=random(2).normal(size=20), dims="row")
+
+
 GALLERY = {name: build for name, build in MODELS.items() if name not in _BEFORE}
 for _name in GALLERY:  # apart from the others, which are read alone
     del MODELS[_name]

@@ -364,3 +364,11 @@ def positions(pm):
     pm.Potential("twice", pt.zeros(3) + 2.0)
     pm.Potential("pairs", -x[0][:, None] * x[1][None, :])
     pm.Potential("of some", -pt.abs(x[x > 0]).sum())
+
+
+# PyMC moves through other vectors: simplexes without a logarithm of ratios, discrete variables
+OTHER_VECTORS = {
+    "coal_mining", "gaussian_mixture", "latent_mixture", "mixture_of_families", "multinomial",
+    "named_dims_of_two",
+}  # fmt: skip
+ROTATED = {"zero_sum"}

@@ -14,8 +14,9 @@ from dimtensor import dist
 
 pm = pytest.importorskip("pymc")
 
+from tests.backend_names import LONG_JAX  # noqa: E402
 from tests.interop.with_pymc.agreement import check_agreement, expected_of, with_axes  # noqa: E402
-from tests.interop.with_pymc.models import MODELS  # noqa: E402
+from tests.interop.with_pymc.models import MODELS, OTHER_VECTORS, ROTATED  # noqa: E402
 
 # of PyTensor to PyMC
 pytestmark = [
@@ -24,12 +25,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS:UserWarning"),
 ]
 
-# PyMC moves through other vectors: simplexes without a logarithm of ratios, discrete variables
-OTHER_VECTORS = {
-    "coal_mining", "gaussian_mixture", "latent_mixture", "mixture_of_families", "multinomial",
-    "named_dims_of_two",
-}  # fmt: skip
-ROTATED = {"zero_sum"}
 # a few that take a second each; all of them are slow
 QUICK = {"radon_centred", "coal_mining_missing", "potential", "custom"}
 CASES = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in MODELS]
@@ -243,6 +238,17 @@ def test_minibatches_are_read_as_the_whole_that_they_are_of():
     ours = read(build(True))
     assert ours["y"].sizes == {"y_dim_0": 60}
     check_agreement(build(False), ours, unconstrained=True)
+
+
+@pytest.mark.parametrize("backend", LONG_JAX)
+def test_a_reshape_leaves_one_length_open(backend):
+    with pm.Model() as theirs:
+        d, a = pm.Data("d", np.ones((3, 2))), pm.Normal("a")
+        pm.Normal("y", a * d.reshape((d.shape[0], -1)).sum(1), 1, observed=np.zeros(3))
+    found = dt.from_pymc(theirs, backend=backend).logp({"a": 0.3})
+    # four terms log N(x; 0, 1), at 0.3 and three times at 2 * 0.3
+    expected = -2.0 * np.log(2 * np.pi) - (0.3**2 + 3 * 0.6**2) / 2
+    np.testing.assert_allclose(sum(float(x.sum()) for x in found.values()), expected, rtol=1e-14)
 
 
 def flat_shapes():

@@ -11,9 +11,12 @@ import dimtensor as dt
 
 pm = pytest.importorskip("pymc")
 az = pytest.importorskip("arviz")
+jax_errors = pytest.importorskip("jax.errors")
 
+from tests.backend_names import COMPILED  # noqa: E402
 from tests.interop.with_pymc.agreement import check_agreement  # noqa: E402
 from tests.interop.with_pymc.gallery import GALLERY  # noqa: E402
+from tests.interop.with_pymc.models import MODELS, OTHER_VECTORS, ROTATED  # noqa: E402
 
 pytestmark = [
     pytest.mark.slow,
@@ -33,6 +36,45 @@ def test_densities_there_and_back(name):
     unconstrained = name != "sticks"
     check_agreement(theirs, ours, unconstrained)
     check_agreement(dt.to_pymc(ours), ours, unconstrained)
+
+
+# what kernels leave to numba and JAX lacks: the length of what a mask of unknowns selects, and
+# SciPy's splines
+GAPS = {
+    "positions": (jax_errors.NonConcreteBooleanIndexError, "a mask of unknowns"),
+    "densities_that_are_derived": (NotImplementedError, "No JAX conversion for SplineWrapper"),
+}
+
+
+def check_compiled(name, backend):
+    theirs = {**MODELS, **GALLERY}[name]()
+    unconstrained = name != "sticks" and name not in OTHER_VECTORS
+    check_agreement(theirs, dt.from_pymc(theirs, backend=backend), unconstrained, name in ROTATED)
+
+
+@pytest.mark.parametrize("backend", COMPILED)
+@pytest.mark.parametrize("name", [x for x in [*MODELS, *GALLERY] if x not in GAPS])
+def test_densities_of_compiled_code(name, backend):
+    check_compiled(name, backend)
+
+
+@pytest.mark.compiled
+@pytest.mark.falls_back
+@pytest.mark.parametrize("name", GAPS)
+def test_densities_that_kernels_leave_to_numba(name):
+    check_compiled(name, "numba")
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.xfail(raises=raises, reason=reason, strict=True))
+        for name, (raises, reason) in GAPS.items()
+    ],
+)
+def test_densities_that_jax_lacks(name):
+    check_compiled(name, "jax")
 
 
 @pytest.mark.compiled
