@@ -19,6 +19,12 @@ def slice_positions(coords: Coords, selection: slice, dim: str = "the dim") -> s
     """Positions of a slice by label.
 
     They are an array where dates in no order are sliced by parts of dates.
+
+    Raises
+    ------
+    LabelError
+        If the labels have no place for an end, or it selects nothing because its ends are in the
+        opposite order of the labels.
     """
     if selection.start is None and selection.stop is None:
         return selection
@@ -27,7 +33,8 @@ def slice_positions(coords: Coords, selection: slice, dim: str = "the dim") -> s
         # without pandas, which takes longer to import than models take to compile
         first = 0 if start is None else int(np.searchsorted(coords.values, start))
         last = len(coords) if stop is None else int(np.searchsorted(coords.values, stop, "right"))
-        return slice(first, last)
+        if first < last or start is None or stop is None:
+            return slice(first, last)
     try:
         _require_ends(coords, (start, stop))
         if coords.family in TIMES and not coords.index.is_monotonic_increasing:
@@ -44,7 +51,31 @@ def slice_positions(coords: Coords, selection: slice, dim: str = "the dim") -> s
         ) from None
     if isinstance(found, np.ndarray) and found.dtype == bool:
         return np.flatnonzero(found)
+    if start is not None and stop is not None and _is_empty(found, coords):
+        _refuse_opposite(coords, slice(start, stop, selection.step), dim)
     return found
+
+
+def _is_empty(found: slice | np.ndarray, coords: Coords) -> bool:
+    if isinstance(found, slice):
+        return not range(*found.indices(len(coords)))
+    return not len(found)
+
+
+def _refuse_opposite(coords: Coords, empty: slice, dim: str) -> None:
+    """Refuse an empty slice that has elements with its ends exchanged."""
+    start, stop, step = empty.start, empty.stop, empty.step
+    if _is_empty(coords.index.slice_indexer(stop, start, step), coords):
+        return
+    ends = [plain_repr(end) for end in (stop, start)] + ([] if step is None else [str(step)])
+    raise LabelError(
+        build_message(
+            f"a slice from {plain_repr(start)} to {plain_repr(stop)} selects nothing: along {dim}, "
+            f"{plain_repr(stop)} comes first",
+            [("labels", listing(coords.values))],
+            f"exchange the ends: slice({', '.join(ends)})",
+        )
+    )
 
 
 def _between(index: Any, start: str | None, stop: str | None, step: int | None) -> np.ndarray:

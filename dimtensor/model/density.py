@@ -13,6 +13,7 @@ from dimtensor.dist.supports import Support
 from dimtensor.errors import GraphError, InputError, build_message, listing
 from dimtensor.graph import Node, toposort
 from dimtensor.model.checks import check_proper, described
+from dimtensor.model.emptiness import warn_of_empty_with_data
 from dimtensor.model.logdensity import LogDensity
 from dimtensor.model.missing import evidence, filled, missing_name, support_of_missing, with_missing
 from dimtensor.model.summed import summed_terms
@@ -252,11 +253,12 @@ def log_density(model: Model, jacobian: bool = True) -> LogDensity:
     known = model._functions.get(key)
     if known is None:
         density, _ = known = model._functions[key] = _new_density(model, jacobian)
-        return density
-    density, sources = known
-    values = sources_of(model)
-    used = set(density.functions.data_nodes)
-    return density.with_data({node: values[at] for at, node in sources.items() if node in used})
+    else:
+        density, sources = known
+        values, used = sources_of(model), set(density.functions.data_nodes)
+        density = density.with_data({x: values[at] for at, x in sources.items() if x in used})
+    warn_of_empty_with_data(density)
+    return density
 
 
 def _new_density(model: Model, jacobian: bool) -> tuple[LogDensity, dict[Source, Node]]:

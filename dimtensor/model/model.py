@@ -21,6 +21,7 @@ from dimtensor.graph.attrs import NamedAttrs
 from dimtensor.graph.rebuilding.substitute import rebuild
 from dimtensor.model import checks
 from dimtensor.model.density import log_density
+from dimtensor.model.emptiness import warn_of_empty
 from dimtensor.model.inference.results import add_known_groups
 from dimtensor.model.inference.runs import keeping
 from dimtensor.model.inference.sample import sample as sample_density
@@ -141,6 +142,7 @@ class Model(Parametrising):
                     )
                 )
         self.outputs = outputs
+        warn_of_empty(x.node for x in outputs)
         self._found = find([x.node for x in outputs], self._written)
         self._written = self._found.written
         checks.check_result_names(self._found)

@@ -446,6 +446,53 @@ def test_slices_of_integers_are_those_of_pandas(labels: list[int]) -> None:
     coords, index = Coords(labels), pd.Index(labels)
     for start in (None, -9, 0, 1, 3, 5, 9, 10**30):
         for stop in (None, -9, 0, 1, 3, 5, 9, 10**30):
-            found = slice_positions(coords, slice(start, stop))
-            wanted = index.slice_indexer(start, stop)
-            np.testing.assert_array_equal(index[found], index[wanted])
+            wanted = index[index.slice_indexer(start, stop)]
+            if None not in (start, stop) and not len(wanted):
+                if len(index[index.slice_indexer(stop, start)]):
+                    with pytest.raises(dt.errors.LabelError, match="exchange the ends"):
+                        slice_positions(coords, slice(start, stop))
+                    continue
+            np.testing.assert_array_equal(
+                index[slice_positions(coords, slice(start, stop))], wanted
+            )
+
+
+@pytest.mark.parametrize(
+    ("labels", "empty", "meant"),
+    [
+        ([60.0, 50.0, 40.0, 30.0], slice(30, 60), slice(60, 30)),
+        ([60.0, 50.0, 40.0, 30.0], slice(55.5, 61), slice(61, 55.5)),
+        ([1, 2, 3, 4], slice(3, 2), slice(2, 3)),
+        ([1, 2, 3, 4], slice(2, 3, -1), slice(3, 2, -1)),
+        (["c", "a", "b"], slice("a", "c"), slice("c", "a")),
+        (pd.date_range("2020-01-01", periods=60), slice("2020-02", "2020-01"), None),
+        (pd.date_range("2020-01-01", periods=60)[::-1], slice("2020-01-05", "2020-02-03"), None),
+        (pd.period_range("2020-01", periods=4, freq="M"), slice("2020-03", "2020-02"), None),
+    ],
+)
+def test_a_slice_against_the_order_of_labels_says_which_order_they_have(labels, empty, meant):
+    dim, index = dt.Dim("k", coords=labels), pd.Index(labels)
+    x = dt.data(np.arange(len(index)), dims=dim)
+    if meant is None:
+        meant = slice(empty.stop, empty.start)
+        if index[0] > index[-1]:  # parts of dates are found in every order
+            wanted = np.arange(len(index))[(index >= empty.start) & (index <= empty.stop)]
+            return np.testing.assert_array_equal(x.sel(k=empty).values, wanted)
+    with pytest.raises(
+        dt.errors.LabelError, match=r"selects nothing.*\n.*\n.*exchange the ends"
+    ) as e:
+        x.sel(k=empty)
+    advice = eval(str(e.value).split("exchange the ends: ")[1])
+    assert advice == meant
+    wanted = index.slice_indexer(meant.start, meant.stop, meant.step)
+    np.testing.assert_array_equal(x.sel(k=advice).values, np.arange(len(index))[wanted])
+    late = dt.float64("late", dt.Dim("late"))
+    f = dt.function([late], late.sel(late=empty), backend="python")
+    with pytest.raises(dt.errors.LabelError, match="exchange the ends"):
+        f(pd.Series(np.arange(len(index)), pd.Index(labels, name="late")))
+
+
+def test_a_slice_between_labels_is_empty_as_in_pandas():
+    x = dt.data([1.0, 2.0], dims=dt.Dim("k", coords=[1, 4]))
+    for between in (slice(2, 3), slice(3, 2), slice(7, 9)):
+        assert x.sel(k=between).sizes["k"] == 0
