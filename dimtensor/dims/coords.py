@@ -342,13 +342,15 @@ class Coords:
                 return self.values.dtype.type(number).item()
         return number
 
+    def places(self, wanted: Coords) -> np.ndarray:
+        """First positions of labels, among dates also of strings; -1 where one is not there."""
+        parsed = self.family in TIMES and wanted.family == "string"
+        return self.find(self._parsed(wanted) if parsed else wanted)
+
     def positions(self, labels: Any, dim: str = "the dim") -> np.ndarray:
         """Positions of many labels; all the unknown ones are named together."""
         wanted = labels if isinstance(labels, Coords) else Coords(labels)
-        if self.family in TIMES and wanted.family == "string":
-            found = self.find(self._parsed(wanted))
-        else:
-            found = self.find(wanted)
+        found = self.places(wanted)
         lost = np.flatnonzero(found < 0)
         if lost.size and (self._index is not None or self.values.dtype.kind == "f"):
             given = wanted.to_list()

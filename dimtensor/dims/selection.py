@@ -334,6 +334,8 @@ def _normalise_slice(parent: Dim, selection: slice, length: int | None) -> Slice
             )
         )
     try:
+        if any(isinstance(end, (bool, np.bool_)) for end in given):
+            raise TypeError("a boolean is no position")
         start, stop, by = (None if end is None else operator.index(end) for end in given)
     except TypeError:
         low, high = map(plain_repr, given[:2])

@@ -13,7 +13,10 @@ from dimtensor.graph.printing.words import say
 from dimtensor.tensor.along.interpolation.between import interpolated
 from dimtensor.tensor.along.interpolation.methods import Method
 from dimtensor.tensor.handle import TensorHandle, as_node, elemwise, require_float, wrap
+from dimtensor.tensor.inputs import data
 from dimtensor.tensor.selection.indexing import gathered
+from dimtensor.tensor.selection.lookup import is_mask, remaining
+from dimtensor.values.labelled import is_dataarray
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -173,7 +176,7 @@ class LabelMixin(TensorHandle):
 
         Parameters
         ----------
-        labels : dict of Dim or str to label or labels, optional
+        labels : dict of Dim or str to label, labels or mask, optional
         errors : {"raise", "ignore"}
             Whether a label that is not there is an error.
         **by_name
@@ -205,6 +208,9 @@ class LabelMixin(TensorHandle):
         result = wrap(self.node)
         for key, given in gathered(labels, by_name, "drop_sel", "labels").items():
             along = find_dim(result.dims, key, "drop_sel")
+            if is_mask(given):
+                result = result.drop_isel({along: given})
+                continue
             known = dim_labels(along)
             if known is None:
                 raise LabelError(f"drop_sel: the labels of {along.title} are not known")
@@ -220,7 +226,8 @@ class LabelMixin(TensorHandle):
 
         Parameters
         ----------
-        positions : dict of Dim or str to int or list of int, optional
+        positions : dict of Dim or str to int, list of int or mask, optional
+            Of a mask, also as a tensor of bools, the positions where it is true are left out.
         **by_name
 
         Returns
@@ -231,6 +238,10 @@ class LabelMixin(TensorHandle):
         ------
         DimError
             If a dim is not there, or its length is not known.
+        PositionError
+            If a position is outside of the dim.
+        DtypeError
+            If these are no positions.
 
         Examples
         --------
@@ -241,14 +252,7 @@ class LabelMixin(TensorHandle):
         result = wrap(self.node)
         for key, given in gathered(positions, by_name, "drop_isel", "positions").items():
             along = find_dim(result.dims, key, "drop_isel")
-            n = len(along)
-            gone = np.atleast_1d(np.asarray(given, dtype=np.int64))
-            outside = gone[(gone >= n) | (gone < -n)]
-            if outside.size:
-                raise LabelError(
-                    f"drop_isel: {along.title} of length {n} has no positions {listing(outside)}"
-                )
-            result = result.isel({along: np.delete(np.arange(n), gone)})
+            result = result.isel({along: remaining(result.node, along, given)})
         return result
 
     def isin(self, test_elements: Any) -> DimTensor:
@@ -257,11 +261,17 @@ class LabelMixin(TensorHandle):
         Parameters
         ----------
         test_elements : list or array of numbers or labels
+            Dates also as strings, where the elements are labels that are dates.
 
         Returns
         -------
         DimTensor
             Of bools, with the dims of the tensor.
+
+        Raises
+        ------
+        InputError
+            If the values are a tensor that is computed.
 
         Examples
         --------
@@ -271,11 +281,15 @@ class LabelMixin(TensorHandle):
         """
         from dimtensor.tensor.constructors import zeros
 
-        values = np.asarray(test_elements).ravel()
+        values = Coords(_flat(test_elements))
+        known = None if self.categories is None else dim_labels(self.categories)
+        if known is not None and self.categories is not None:
+            chosen = np.zeros(len(known), bool)
+            places = known.places(values)
+            chosen[places[places >= 0]] = True
+            return say(data(chosen, self.categories).sel({self.categories: self}), "isin", self)
         result = zeros(self.dims, "bool")
-        for value in dict.fromkeys(values.tolist()):
-            if self.categories is not None and value not in self.categories:
-                continue
+        for value in dict.fromkeys(values.to_list()):
             result = result | elemwise("equal", self, value)
         return say(result, "isin", self)
 
@@ -291,6 +305,29 @@ class LabelMixin(TensorHandle):
         (2.0, 1.0)
         """
         return Loc(wrap(self.node))
+
+
+def _flat(values: Any) -> Any:
+    """Values in one sequence.
+
+    Raises
+    ------
+    InputError
+        If they are a tensor that is computed.
+    """
+    if isinstance(values, TensorHandle):
+        known = values.known_values()  # type: ignore[attr-defined]
+        if known is None:
+            raise InputError("isin: the values are known when the expression is built")
+        values = known
+    if is_dataarray(values) or isinstance(values, np.ndarray):
+        return np.asarray(values).ravel()
+    if isinstance(values, (set, frozenset, range)):
+        return list(values)
+    if isinstance(values, str) or np.ndim(values) == 0:
+        return [values]
+    nested = isinstance(values, list) and any(isinstance(each, list) for each in values)
+    return np.ravel(values) if nested else values
 
 
 class Loc:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Dim, find_dim
-from dimtensor.errors import DimError, InputError, build_message
+from dimtensor.errors import DimError, DtypeError, InputError, build_message
 from dimtensor.graph import make
 from dimtensor.graph.printing.words import say
 from dimtensor.graph.rebuilding.substitute import relabel_node
@@ -71,6 +71,7 @@ class MovementMixin(TensorHandle):
             result = wrap(require_float(self.node))
         for key, n in gathered(shifts, by_name, "shift", "numbers").items():
             dim = find_dim(self.dims, key, "shift")
+            _refuse_bool(n, "shift", dim)
             if is_distance(n):
                 result = shifted_by(result, dim, n, fill_value)
                 continue
@@ -122,6 +123,7 @@ class MovementMixin(TensorHandle):
         result: Any = wrap(self.node)
         for key, n in gathered(shifts, by_name, "roll", "numbers").items():
             dim = find_dim(self.dims, key, "roll")
+            _refuse_bool(n, "roll", dim)
             if roll_coords and dim.length is None:
                 raise DimError(
                     build_message(
@@ -192,6 +194,11 @@ class MovementMixin(TensorHandle):
         times = n if n > 1 else None
         first = find_dim(self.dims, dim, "diff")
         return say(result, "diff", self, along=first, n=times) if n else result
+
+
+def _refuse_bool(n: Any, what: str, dim: Dim) -> None:
+    if isinstance(n, (bool, np.bool_)):
+        raise DtypeError(f"{what}: {n!r} is no number of positions along {dim.title}")
 
 
 def _options(dim: Dim, value: Any, fill: str, filled: Any) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Dim, ProductDim, dim_set, find_dim
-from dimtensor.dims.selection import normalise_selection
+from dimtensor.dims.labels import python_label
+from dimtensor.dims.selection import is_position, normalise_selection
 from dimtensor.errors import DimError, DtypeError, InputError, build_message
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import UpdateAttrs
@@ -17,6 +18,7 @@ from dimtensor.tensor.handle import TensorHandle, as_node, wrap
 from dimtensor.tensor.numpy_style import no_attribute
 from dimtensor.tensor.selection.lookup import (
     Items,
+    as_plain,
     label_indexer,
     labels_in,
     positions_in,
@@ -25,7 +27,7 @@ from dimtensor.tensor.selection.lookup import (
     select_labels,
     select_levels,
 )
-from dimtensor.values.labelled import is_dataarray, is_pandas
+from dimtensor.values.labelled import is_dataarray
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -54,11 +56,6 @@ def gathered(
             )
         )
     return {**(indexers or {}), **kwargs}
-
-
-def _values(key: Any) -> Any:
-    """Arrays out of pandas objects; of a single one (a Timestamp) NumPy's scalar."""
-    return np.asarray(key)[()] if is_pandas(key) else key
 
 
 class IndexingMixin(TensorHandle):
@@ -100,17 +97,14 @@ class IndexingMixin(TensorHandle):
             dim = find_dim(self.dims, key, "isel")
             if is_dataarray(selection):
                 selection = positions_in(self.node, dim, selection)
-            selection = _values(selection)
+            selection = as_plain(selection)
             if isinstance(selection, TensorHandle):
                 require_positions(selection.node, dim, "isel")
                 found.tensor(dim, selection.node)
-            elif isinstance(selection, (int, np.integer)) and not isinstance(selection, bool):
+            elif is_position(python_label(selection)):
                 found.position(dim, selection)
-            elif isinstance(selection, (slice, list, tuple, range, np.ndarray)):
-                if isinstance(selection, np.ndarray) and selection.ndim == 0:
-                    found.position(dim, int(selection))
-                else:
-                    found.select(dim, normalise_selection(dim, selection))
+            elif isinstance(selection, (slice, list, tuple, range)) or np.ndim(selection):
+                found.select(dim, normalise_selection(dim, selection))
             else:
                 raise DtypeError(
                     f"isel: {selection!r} is no position along {dim.title}; labels go to sel"
@@ -175,7 +169,7 @@ class IndexingMixin(TensorHandle):
             dim = find_dim(self.dims, key, "sel")
             if is_dataarray(selection):
                 selection = labels_in(self.node, dim, selection, method, tolerance)
-            selection = _values(selection)
+            selection = as_plain(selection)
             if isinstance(selection, TensorHandle):
                 found.tensor(dim, label_indexer(selection.node, dim))
             else:
@@ -458,6 +452,6 @@ class IndexingMixin(TensorHandle):
 
 def _number(n: Any, what: str) -> Any:
     """A number of positions, which is not negative; what is no integer a slice refuses."""
-    if isinstance(n, (int, np.integer)) and n < 0:
+    if isinstance(n, (bool, np.bool_)) or (isinstance(n, (int, np.integer)) and n < 0):
         raise InputError(f"{what} takes a number of positions of at least 0, not {n}")
     return n

@@ -24,6 +24,7 @@ from dimtensor.graph.dtypes import is_integer
 from dimtensor.graph.infer import describe
 from dimtensor.tensor.handle import TensorHandle, wrap
 from dimtensor.tensor.inputs import data, data_beside
+from dimtensor.values.labelled import is_dataarray, is_pandas
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -84,6 +85,9 @@ def select_labels(found: Items, dim: Dim, key: Any, method: str | None, toleranc
     labels = dim_labels(dim)
     if labels is None and not (isinstance(key, slice) and key == slice(None)):
         _refuse_masked(dim)
+    if is_mask(key) and not isinstance(key, tuple):
+        found.select(dim, normalise_selection(dim, key))
+        return
     if method is not None:
         if labels is None:
             raise LabelError(f"sel with method={method!r} needs a dim with labels, not {dim!r}")
@@ -96,12 +100,8 @@ def select_labels(found: Items, dim: Dim, key: Any, method: str | None, toleranc
         return
     if isinstance(key, range):
         key = list(key)
-    if isinstance(key, np.ndarray) and key.dtype == bool:
-        found.select(dim, normalise_selection(dim, key))
-    elif isinstance(key, (list, np.ndarray)) and np.ndim(key) != 0:
-        if isinstance(key, list) and key and all(isinstance(v, (bool, np.bool_)) for v in key):
-            found.select(dim, normalise_selection(dim, key))
-        elif labels is None:
+    if isinstance(key, (list, np.ndarray)) and np.ndim(key) != 0:
+        if labels is None:
             late = resolve_labels(dim, list(key))
             assert isinstance(late, LateLabels)
             found.tensor(dim, make("label_position", (), LabelPosition(dim, late.labels, "many")))
@@ -164,6 +164,53 @@ def _require_hashable(label: Any, dim: Dim) -> None:
         hash(label)
     except TypeError:
         raise LabelError(f"sel: {plain_repr(label)} is no label of {dim.title}") from None
+
+
+def is_mask(key: Any) -> bool:
+    """Whether a selection is one of booleans, in any form."""
+    if isinstance(key, (list, tuple)):
+        return bool(key) and all(isinstance(one, (bool, np.bool_)) for one in key)
+    return np.ndim(key) > 0 and str(getattr(key, "dtype", "")) in ("bool", "boolean")
+
+
+def remaining(x: Node, dim: Dim, gone: Any) -> Any:
+    """The positions of a dim without some, or the mask of them.
+
+    Raises
+    ------
+    DtypeError
+        If these are no positions and no mask that is known.
+    """
+    if is_dataarray(gone):
+        gone = positions_in(x, dim, gone)
+    if isinstance(gone, TensorHandle):
+        require_positions(gone.node, dim, "drop_isel")
+        if gone.dtype == "bool":
+            return ~gone  # type: ignore[operator]
+        known = gone.known_values()  # type: ignore[attr-defined]
+        if known is None:
+            raise DtypeError(
+                f"drop_isel: how many positions along {dim.title} a computed tensor names is not "
+                "known; give a mask of the dim"
+            )
+        gone = np.asarray(known).ravel()
+    if np.ndim(gone) == 0 and not isinstance(gone, slice):
+        if isinstance(gone, (bool, np.bool_)) or np.asarray(gone).dtype.kind not in "iu":
+            raise DtypeError(f"drop_isel: {gone!r} is no position along {dim.title}")
+        gone = [int(gone)]
+    everything = np.arange(len(dim))
+    taken = normalise_selection(dim, as_plain(gone))
+    assert isinstance(taken, (Positions, Slice))
+    return np.delete(everything, taken.to_array(len(dim)))
+
+
+def as_plain(key: Any) -> Any:
+    """Arrays out of pandas objects, of bools where objects are; of a Timestamp NumPy's scalar."""
+    if is_pandas(key):
+        key = np.asarray(key)[()]
+    if isinstance(key, np.ndarray) and key.dtype == object and key.ndim and is_mask(key.tolist()):
+        return key.astype(bool)
+    return key
 
 
 def _refuse_masked(dim: Dim) -> None:

@@ -144,7 +144,7 @@ def test_leaving_labels_out_and_looking_for_values():
         (lambda: dt.tensor("y", dims=dt.Dim("k")).sortby("k"), "sortby: the labels of dim 'k'"),
         (lambda: x.sortby(x), "a key has one dim, not 2"),
         (lambda: x.drop_sel(t=9.0), "has no label"),
-        (lambda: x.drop_isel(t=9), r"of length 6 has no positions \[?9"),
+        (lambda: x.drop_isel(t=9), r"positions 9 are outside of dim 't' of length 6"),
         (lambda: x.loc["a"], "dims have no order, so loc takes labels by dim"),
     ],
 )  # fmt: skip
@@ -279,3 +279,28 @@ def test_the_slope_of_a_spline_at_a_computed_number(rng):
     short = dt.data([1.0, 2.0, 3.0], dims=dt.Dim("u", coords=[0, 1, 2]))
     with pytest.raises(dt.LabelError, match="has 4 labels or more, dim 'u' has 3"):
         short.interp(u=0.5, method="cubic")
+
+
+@pytest.mark.parametrize("unit", ["D", "s", "us", "ns"])
+def test_dates_are_looked_for_in_every_unit(unit):
+    days = pd.date_range("2020-01-01", periods=4)
+    day = dt.Dim("day", coords=days.as_unit("ns"))
+    when = dt.data(days[[2, 0, 1, 2]], dims=dt.Dim("obs"), categories=day)
+    wanted = days[[2, 3]].to_numpy().astype(f"M8[{unit}]")
+    for given in (wanted, list(wanted), xr.DataArray(wanted), pd.Series(wanted), pd.Index(wanted)):
+        assert when.isin(given).values.tolist() == [True, False, False, True]
+    assert when.isin(["2020-01-03", "1999-01-01"]).values.tolist() == [True, False, False, True]
+    assert when.isin(wanted[0]).values.tolist() == [True, False, False, True]
+
+
+def test_values_are_looked_for_in_any_form():
+    k = dt.data([1, 2, 3], dims=dt.Dim("k"))
+    for given in ({1, 3}, (1, 3), [[1], [3]], np.array([[1, 3]]), range(1, 4, 2), pd.Index([1, 3]),
+                  dt.data([1, 3], dims=dt.Dim("j"))):  # fmt: skip
+        assert k.isin(given).values.tolist() == [True, False, True]
+    pairs = dt.Dim("pair", coords=[("a", 1), ("b", 2)])
+    pair = dt.data([0, 1], dims=dt.Dim("obs")).as_labels(pairs)
+    assert pair.isin([("b", 2)]).values.tolist() == [False, True]
+    late = dt.tensor("late", dims=dt.Dim("obs"), categories=dt.Dim("place"))
+    with pytest.raises(dt.errors.InputError, match="known when the expression is built"):
+        k.isin(late)

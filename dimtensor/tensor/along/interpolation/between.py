@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Coords, Dim, dim_labels
-from dimtensor.errors import LabelError
+from dimtensor.errors import DtypeError, LabelError
 from dimtensor.tensor.along.interpolation.coordinates import coordinate, numbers_of
 from dimtensor.tensor.along.interpolation.methods import LOCAL, SLOPED, WHOLE, Method
 from dimtensor.tensor.along.interpolation.slopes import slopes_at
 from dimtensor.tensor.along.statistics import searchsorted
 from dimtensor.tensor.handle import TensorHandle, as_node, elemwise, wrap
 from dimtensor.tensor.inputs import data
+from dimtensor.tensor.selection.lookup import is_mask
 from dimtensor.tensor.selection.reindex import moved_to
 from dimtensor.values.labelled import is_dataarray
 
@@ -42,6 +43,8 @@ def interpolated(x: DimTensor, along: Dim, new: Any, method: Method) -> DimTenso
         numbers = numbers_of(Coords(new.values.ravel()), labels)
         new = new.copy(data=numbers.reshape(new.shape))
         return _value(x, along, places, _Computed(wrap(as_node(new, [x.node], "interp"))), method)
+    if is_mask(new) or str(getattr(new, "dtype", "")) == "bool":
+        raise DtypeError(f"interp: booleans are no labels of {along.title}; isel takes a mask")
     if isinstance(new, TensorHandle) or is_dataarray(new):
         if labels.family in _DATES:
             raise LabelError(
