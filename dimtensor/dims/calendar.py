@@ -16,11 +16,12 @@ from dimtensor.dims.dates import (
     among_found,
     calendar_part,
     date_index,
+    dates_between,
     extended,
     in_range,
     rounded,
 )
-from dimtensor.errors import DimError, LabelError, build_message
+from dimtensor.errors import LabelError, build_message
 
 if TYPE_CHECKING:
     from dimtensor.dims.dim import Dim
@@ -472,6 +473,8 @@ def time(
     ------
     DimError
         If start, end, number and frequency do not say which dates.
+    LabelError
+        If nothing tells the day from the month in a start or an end.
 
     Examples
     --------
@@ -480,21 +483,6 @@ def time(
     >>> week.freq, str(week.coords[1])[:10]
     ('W-SUN', '2021-01-10')
     """
-    import pandas as pd
-
     from dimtensor.dims.dim import Dim
 
-    if freq is None and None in (start, end, periods):
-        freq = "D"
-    try:
-        dates = pd.date_range(start, end, periods, freq=freq, tz=tz)
-    except (ValueError, TypeError) as error:
-        given = {"start": start, "end": end, "periods": periods, "freq": freq, "tz": tz}
-        raise DimError(
-            build_message(
-                f"dt.time: these say no dates: {error}",
-                [(key, repr(value)) for key, value in given.items() if value is not None],
-                "dt.time('day', start='2020-01-01', periods=366, freq='D')",
-            )
-        ) from None
-    return Dim(name, coords=Coords(dates))
+    return Dim(name, coords=Coords(dates_between(start, end, periods, freq, tz)))

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from dimtensor.dims.labels import (
+    DATES,
     TIMES,
     digest,
     family,
     family_of,
     in_unit,
+    iso_dates,
     label_array,
     places_in_span,
     places_of_texts,
@@ -275,6 +277,8 @@ class Coords:
         """
         label = python_label(label)
         if self._read_by_pandas(label):
+            if self.family in DATES:
+                (label,) = iso_dates([label], dim)
             try:
                 found = self.index.get_loc(label)
             except (LookupError, TypeError, ValueError, OverflowError):
@@ -342,15 +346,14 @@ class Coords:
                 return self.values.dtype.type(number).item()
         return number
 
-    def places(self, wanted: Coords) -> np.ndarray:
+    def places(self, wanted: Coords, dim: str = "the dim") -> np.ndarray:
         """First positions of labels, among dates also of strings; -1 where one is not there."""
-        parsed = self.family in TIMES and wanted.family == "string"
-        return self.find(self._parsed(wanted) if parsed else wanted)
+        return self.find(self._parsed(wanted, dim))
 
     def positions(self, labels: Any, dim: str = "the dim") -> np.ndarray:
         """Positions of many labels; all the unknown ones are named together."""
         wanted = labels if isinstance(labels, Coords) else Coords(labels)
-        found = self.places(wanted)
+        found = self.places(wanted, dim)
         lost = np.flatnonzero(found < 0)
         if lost.size and (self._index is not None or self.values.dtype.kind == "f"):
             given = wanted.to_list()
@@ -372,13 +375,16 @@ class Coords:
         except LabelError:
             return -1
 
-    def _parsed(self, strings: Coords) -> Coords:
+    def _parsed(self, labels: Coords, dim: str) -> Coords:
         """Strings as pandas reads them for labels of this kind; what it cannot read is NaT."""
+        if self.family not in TIMES or labels.family != "string":
+            return labels
         import pandas as pd
 
-        given = strings.to_list()
+        given = labels.to_list()
         if self.family == "timedelta":
             return Coords(pd.to_timedelta(given, errors="coerce"))
+        given = iso_dates(given, dim)
         if self.family == "period":
             return Coords([self._period(one) for one in given])
         read = pd.to_datetime(given, errors="coerce", format="mixed")
@@ -445,9 +451,7 @@ class Coords:
         self, labels: Any, method: str, tolerance: Any = None, dim: str = "the dim"
     ) -> np.ndarray:
         """Positions by ``method``, -1 where no label is near enough."""
-        wanted = labels if isinstance(labels, Coords) else Coords(labels)
-        if self.family in TIMES and wanted.family == "string":
-            wanted = self._parsed(wanted)
+        wanted = self._parsed(labels if isinstance(labels, Coords) else Coords(labels), dim)
         try:
             found = self.index.get_indexer(wanted.index, method=method, tolerance=tolerance)
         except (LookupError, NotImplementedError, TypeError, ValueError) as error:

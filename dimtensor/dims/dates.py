@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dimtensor.dims.coords import Coords
-from dimtensor.errors import InputError, LabelError, build_message, listing
+from dimtensor.dims.labels import iso_dates
+from dimtensor.errors import DimError, InputError, LabelError, build_message, listing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,6 +71,33 @@ def extended(dates: pd.DatetimeIndex, periods: int, freq: Any) -> pd.DatetimeInd
         raise InputError(f"extend takes a number of dates of at least 0, not {periods!r}")
     later = pd.date_range(dates[-1], periods=periods + 2, freq=freq)
     return later[later > dates[-1]][:periods].as_unit(dates.unit)
+
+
+def dates_between(start: Any, end: Any, periods: Any, freq: Any, tz: Any) -> pd.DatetimeIndex:
+    """The dates of a new dim.
+
+    Raises
+    ------
+    DimError
+        If start, end, number and frequency do not say which dates.
+    """
+    import pandas as pd
+
+    if freq is None and None in (start, end, periods):
+        freq = "D"
+    start, end = iso_dates((start, end), "dt.time")
+    try:
+        dates = pd.date_range(start, end, periods, freq=freq, tz=tz)
+    except (ValueError, TypeError) as error:
+        given = {"start": start, "end": end, "periods": periods, "freq": freq, "tz": tz}
+        raise DimError(
+            build_message(
+                f"dt.time: these say no dates: {error}",
+                [(key, repr(value)) for key, value in given.items() if value is not None],
+                "dt.time('day', start='2020-01-01', periods=366, freq='D')",
+            )
+        ) from None
+    return dates
 
 
 def date_index(dim: Dim, what: str, missing: bool = False) -> pd.DatetimeIndex:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dimtensor.dims.coords import Coords
-from dimtensor.dims.labels import TIMES, family, python_label
+from dimtensor.dims.labels import DATES, TIMES, family, iso_dates, python_label
 from dimtensor.errors import LabelError, build_message, listing, plain_repr
 
 _OTHER_KIND = "the labels are of another kind"
@@ -29,6 +29,8 @@ def slice_positions(coords: Coords, selection: slice, dim: str = "the dim") -> s
     if selection.start is None and selection.stop is None:
         return selection
     start, stop = python_label(selection.start), python_label(selection.stop)
+    if coords.family in DATES:
+        start, stop = iso_dates((start, stop), dim)
     if selection.step is None and {type(start), type(stop)} <= _ENDS and coords.counts_up:
         # without pandas, which takes longer to import than models take to compile
         first = 0 if start is None else int(np.searchsorted(coords.values, start))

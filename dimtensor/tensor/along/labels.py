@@ -285,7 +285,7 @@ class LabelMixin(TensorHandle):
         known = None if self.categories is None else dim_labels(self.categories)
         if known is not None and self.categories is not None:
             chosen = np.zeros(len(known), bool)
-            places = known.places(values)
+            places = known.places(values, self.categories.title)
             chosen[places[places >= 0]] = True
             return say(data(chosen, self.categories).sel({self.categories: self}), "isin", self)
         result = zeros(self.dims, "bool")

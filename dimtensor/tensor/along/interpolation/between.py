@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Coords, Dim, dim_labels
+from dimtensor.dims.labels import iso_dates
 from dimtensor.errors import DtypeError, LabelError
 from dimtensor.tensor.along.interpolation.coordinates import coordinate, numbers_of
 from dimtensor.tensor.along.interpolation.methods import LOCAL, SLOPED, WHOLE, Method
@@ -69,7 +70,7 @@ def _as_dates(new: Any, known: Coords) -> Any:
         return new
     import pandas as pd
 
-    return pd.DatetimeIndex(new, tz=known.index.tz)
+    return pd.DatetimeIndex(iso_dates(new, "interp"), tz=known.index.tz)
 
 
 class _Wanted(ABC):
