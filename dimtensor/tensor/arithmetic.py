@@ -197,7 +197,8 @@ class ArithmeticMixin(TensorHandle):
 
     def __len__(self) -> int:
         if self.ndim == 1:
-            return len(self.dims[0])
+            whole = self.node.kind == "data"
+            return len(self.node.attrs.values) if whole else len(self.dims[0])
         raise DimtensorError(f"a tensor with {self.ndim} dims has no len; see x.sizes")
 
     def __contains__(self, item: Any) -> NoReturn:

@@ -11,7 +11,7 @@ import numpy as np
 
 from dimtensor.compile.function import CompiledFunction, function
 from dimtensor.dims import Binding, Dim
-from dimtensor.errors import DimError, DtypeError, GraphError, build_message
+from dimtensor.errors import DimError, DtypeError, GraphError, LabelError, build_message, listing
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.dtypes import is_integer
 from dimtensor.graph.walk import LEAF_KINDS
@@ -220,8 +220,18 @@ class ValuesMixin(TensorHandle):
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
         if _unknown(self.node):
             raise DtypeError(_lacking(self.node, "values"))
-        array = self.values
-        return array if dtype is None else array.astype(dtype, copy=False)
+        held = _function_of(self.node).held()[0]
+        if held.axes_with_labels:
+            name = self.name if self.name and self.name.isidentifier() else "x"
+            raise LabelError(
+                build_message(
+                    "an array would lose the labels of these values, and pandas would number them",
+                    [("labels along", listing(held.axes_with_labels))],
+                    f"{name}.to_dataframe() keeps the labels; {name}.values has the values alone, "
+                    "axes in the order of .dims",
+                )
+            )
+        return held.values if dtype is None else held.values.astype(dtype, copy=False)
 
     def __float__(self) -> float:
         return float(self._number())

@@ -107,6 +107,12 @@ class Held:
         self.values = labeller.ordered(array, binding)
 
     @property
+    def axes_with_labels(self) -> tuple[str, ...]:
+        """Axes that have labels when this is labelled."""
+        pairs = zip(self._labeller.dims, self.names, strict=True)
+        return tuple(n for dim, n in pairs if dim.bound_labels(self._binding) is not None)
+
+    @property
     def numbered(self) -> tuple[str, ...]:
         """Axes whose rows a default index numbers."""
         pairs = zip(self._labeller.dims, self.names, strict=True)

@@ -21,12 +21,14 @@ def test_values_are_those_of_xarray_in_the_order_of_the_dims():
     expected = FRAME - FRAME.mean("year")
     found = (invest - invest.mean(YEAR)).values
     np.testing.assert_allclose(found, expected.transpose("firm", "year"))
-    np.testing.assert_array_equal(np.asarray(invest), INVEST)
-    np.testing.assert_array_equal(np.asarray(invest, dtype="int64"), INVEST.astype(int))
+    plain = dt.data(INVEST, dims=[dt.Dim("firm"), dt.Dim("year")])
+    np.testing.assert_array_equal(np.asarray(plain), INVEST)
+    np.testing.assert_array_equal(np.asarray(plain, dtype="int64"), INVEST.astype(int))
     assert invest.mean(FIRM).values.tolist() == FRAME.mean("firm").values.tolist()
     assert invest.idxmax(FIRM).values.tolist() == ["US Steel", "US Steel"]
     assert (2 * dt.arange(FIRM)).values.tolist() == [0, 2, 4]
-    assert np.array([invest.mean(FIRM), invest.sum(FIRM)]).shape == (2, 2)
+    firm, _ = plain.dims
+    assert np.array([plain.mean(firm), plain.sum(firm)]).shape == (2, 2)
 
 
 def test_numbers():
@@ -142,3 +144,32 @@ def test_what_holds_no_numbers_is_named(value):
     kind = type(value).__name__
     with pytest.raises(dt.InputError, match=rf"'mu' .* is given a {kind}, which holds no numbers"):
         f(value)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [np.asarray, np.array, pd.Series, pd.DataFrame, pd.Index, lambda x: pd.DataFrame({"x": x}),
+     lambda x: pd.DataFrame({"a": [1, 2]}).assign(x=x)],
+)  # fmt: skip
+def test_values_with_labels_do_not_lose_them(make):
+    k = dt.Dim("k", coords=["b", "a"])
+    labelled = dt.data([1.0, 2.0], dims=k, name="rain")
+    late = dt.data(pd.Series([1.0, 2.0], index=["b", "a"]), dims=dt.Dim("late"), name="rain")
+    for rain in (labelled, labelled * 2.0, late):
+        with pytest.raises(dt.errors.LabelError, match="would lose the labels") as e:
+            make(rain)
+        name = "rain" if rain.name else "x"
+        assert f"{name}.to_dataframe() keeps the labels" in str(e.value)
+    pd.testing.assert_series_equal(
+        labelled.to_dataframe()["rain"], pd.Series([1.0, 2.0], pd.Index(["b", "a"], name="k"),
+                                                   name="rain")
+    )  # fmt: skip
+
+
+def test_columns_of_rows_without_labels_make_a_table():
+    row, place = dt.Dim("row"), dt.Dim("place", coords=["u", "v"])
+    where = dt.data(["v", "u", "v"], dims=row, categories=place)
+    found = pd.DataFrame({"x": dt.data([1.0, 2.0, 3.0], dims=row), "where": where})
+    pd.testing.assert_frame_equal(
+        found, pd.DataFrame({"x": [1.0, 2.0, 3.0], "where": ["v", "u", "v"]})
+    )
