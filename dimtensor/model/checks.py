@@ -13,6 +13,7 @@ from dimtensor.dist.supports import Bounded, Integers, Positive, Real, Support
 from dimtensor.dist.table import Range
 from dimtensor.errors import GraphError, InputError, build_message, listing, plain_repr
 from dimtensor.graph import Node, toposort
+from dimtensor.model.emptiness import warn_of_empty as warn_of_empty
 from dimtensor.model.missing import places
 from dimtensor.model.records import check_slashes
 from dimtensor.model.variables import Found, Variable

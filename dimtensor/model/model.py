@@ -21,7 +21,6 @@ from dimtensor.graph.attrs import NamedAttrs
 from dimtensor.graph.rebuilding.substitute import rebuild
 from dimtensor.model import checks
 from dimtensor.model.density import log_density
-from dimtensor.model.emptiness import warn_of_empty
 from dimtensor.model.inference.results import add_known_groups
 from dimtensor.model.inference.runs import keeping
 from dimtensor.model.inference.sample import sample as sample_density
@@ -120,8 +119,7 @@ class Model(Parametrising):
         self._written: list[str] = []
         self._set(tuple(wrap(node_of(x)) for x in outputs))
         self.data: dict[str, xr.DataArray] = {}
-        # axes of data whose rows a default index numbers
-        self._numbered: dict[str, tuple[str, ...]] = {}
+        self._numbered: dict[str, tuple[str, ...]] = {}  # axes of data that have row numbers
         self.observed = Observations()
         self._missing: dict[str, str] = {}
         self._kept: dict[str, xr.DataArray] = {}
@@ -142,7 +140,7 @@ class Model(Parametrising):
                     )
                 )
         self.outputs = outputs
-        warn_of_empty(x.node for x in outputs)
+        checks.warn_of_empty(x.node for x in outputs)
         self._found = find([x.node for x in outputs], self._written)
         self._written = self._found.written
         checks.check_result_names(self._found)
@@ -183,12 +181,11 @@ class Model(Parametrising):
         return other
 
     def _add_data(self, data: Mapping[Any, Any] | None) -> None:
-        values, numbered = dict(self.data), dict(self._numbered)
+        self.data, self._numbered = dict(self.data), dict(self._numbered)
         for key, value in as_mapping(data, "data").items():
             name = self._name(key, self._found.inputs, "data")
             found = held(self._found.inputs[name], value)
-            values[name], numbered[name] = found.labelled(found.values), found.numbered
-        self.data, self._numbered = values, numbered
+            self.data[name], self._numbered[name] = found.labelled(found.values), found.numbered
 
     def with_data(self, data: Mapping[Any, Any] | None = None, **by_name: Any) -> Model:
         """The same model on other data.
