@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import BlockDim, Dim, NamedDim, RenamedDim, dim_labels, find_dim
+from dimtensor.dims import BlockDim, Dim, Dims, NamedDim, RenamedDim, dim_labels, find_dim
 from dimtensor.errors import (
     DimError,
     InputError,
@@ -16,13 +16,15 @@ from dimtensor.errors import (
     did_you_mean,
     listing,
 )
+from dimtensor.graph.dtypes import is_complex, is_float, is_inexact
 from dimtensor.graph.printing.words import say
 from dimtensor.graph.rebuilding.substitute import relabel_node
-from dimtensor.tensor.along.places import positive_integer, taken_at
+from dimtensor.tensor.along.places import inside_of, nearest_to, positive_integer
 from dimtensor.tensor.along.windows import reduced
 from dimtensor.tensor.constructors import arange, length
 from dimtensor.tensor.handle import elemwise, require_float, wrap
 from dimtensor.tensor.numpy_style import with_named_dims
+from dimtensor.tensor.reductions.basic import checked_min_count, where_enough
 from dimtensor.tensor.selection.indexing import gathered
 
 if TYPE_CHECKING:
@@ -58,8 +60,8 @@ class Coarsen:
     ):
         self._x = x
         self._blocks = dict(blocks)
-        padded = [dim for dim in self._blocks if boundary[dim] == "pad"]
-        spanned = wrap(require_float(x.node)) if padded else x
+        spanned = x
+        inside: DimTensor | None = None  # which positions of blocks are no padding
         self._within: dict[Dim, Dim] = {}
         self._named: dict[Dim, Dim] = {}
         for dim, n in self._blocks.items():
@@ -70,15 +72,35 @@ class Coarsen:
             if side[dim] == "right":
                 beyond = elemwise("subtract", length(dim), elemwise("multiply", length(block), n))
                 source = elemwise("add", source, beyond)
-            if dim in padded:
-                spanned = taken_at(spanned, dim, source, np.nan)
+            named = _labelled(block, coord_func[dim])
+            if boundary[dim] == "pad":
+                here = on_dim(inside_of(dim, source), block, named)
+                inside = here if inside is None else elemwise("logical_and", inside, here)
+                require_float(x.node)  # no labels: nothing stands for a lacking one
+                spanned = nearest_to(spanned, dim, source, x.dtype != "bool" and 0)
             else:
                 spanned = spanned.isel({dim: source})
-            named = _labelled(block, coord_func[dim])
-            spanned = wrap(relabel_node(spanned.node, (block, named)))
+            spanned = on_dim(spanned, block, named)
             self._named[dim], self._within[dim] = named, step
-        self._spanned = spanned
-        self._padded = bool(padded)
+        self._elements = spanned
+        self._inside = inside
+
+    @property
+    def _over(self) -> Dims:
+        return tuple(self._within.values())
+
+    def _filled(self, fill: Any) -> DimTensor:
+        """The blocks, with a number where they are padded."""
+        if self._inside is None:
+            return self._elements
+        return elemwise("where", self._inside, self._elements, fill)
+
+    @property
+    def _spanned(self) -> DimTensor:
+        """The blocks, NaN where they are padded."""
+        if self._inside is None:
+            return self._elements
+        return elemwise("where", self._inside, wrap(require_float(self._elements.node)), np.nan)
 
     @classmethod
     def of(
@@ -100,13 +122,34 @@ class Coarsen:
         )
 
     def _reduced(self, name: str, skipna: bool, **options: Any) -> DimTensor:
-        reduce = getattr(self._spanned, name)
-        result = reduce(tuple(self._within.values()), skipna=skipna or self._padded, **options)
+        result = self._values(name, skipna, options)
         blocks = {dim.short: n for dim, n in self._blocks.items()}
         shown = {key: value for key, value in options.items() if value}
         return say(result, f"coarsen_{name}", self._x, **blocks, **shown, skipna=skipna)
 
-    def sum(self, *, skipna: bool = False) -> DimTensor:
+    def _values(self, name: str, skipna: bool, options: Mapping[str, Any]) -> DimTensor:
+        """A reduction of blocks, in which padding counts nothing."""
+        if self._inside is None:
+            return getattr(self._elements, name)(self._over, skipna=skipna, **options)
+        fill = _neutral(name, self._elements.dtype)
+        skips = skipna and is_inexact(self._elements.dtype)
+        if fill is not None and not (skips and name in ("min", "max")):
+            return getattr(self._filled(fill), name)(self._over, skipna=skipna, **options)
+        result = getattr(self._spanned, name)(self._over, skipna=True, **options)
+        if skips or not is_inexact(self._elements.dtype):
+            return result
+        missing = elemwise("logical_and", self._inside, elemwise("isnan", self._elements))
+        return elemwise("where", missing.any(self._over), np.nan, result)
+
+    def _total(self, name: str, skipna: bool, min_count: int | None) -> DimTensor:
+        least = checked_min_count(name, min_count, skipna)
+        result = self._reduced(name, skipna)
+        if not least:
+            return result
+        enough = where_enough(result, self.count(), least)
+        return say(enough, f"coarsen_{name}", self._x, skipna=True, min_count=min_count)
+
+    def sum(self, *, skipna: bool = False, min_count: int | None = None) -> DimTensor:
         """Sum of each block.
 
         Parameters
@@ -114,16 +157,30 @@ class Coarsen:
         skipna : bool
             Whether NaN are left out, as in all reductions of blocks; positions that are added to
             fill up the last block always are.
+        min_count : int, optional
+            With `skipna`: how many elements of a block must be left for a result that is not NaN.
+
+        Raises
+        ------
+        InputError
+            If `min_count` is given without `skipna`.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> x = dt.data([1.0, 4.0, 2.0, float("nan")], dims=dt.Dim("day"))
+        >>> x.coarsen(day=2).sum(skipna=True, min_count=2).values.tolist()
+        [5.0, nan]
         """
-        return self._reduced("sum", skipna)
+        return self._total("sum", skipna, min_count)
 
     def mean(self, *, skipna: bool = False) -> DimTensor:
         """Mean of each block. See :meth:`sum` for `skipna`."""
         return self._reduced("mean", skipna)
 
-    def prod(self, *, skipna: bool = False) -> DimTensor:
-        """Product of each block. See :meth:`sum` for `skipna`."""
-        return self._reduced("prod", skipna)
+    def prod(self, *, skipna: bool = False, min_count: int | None = None) -> DimTensor:
+        """Product of each block. See :meth:`sum` for `skipna` and `min_count`."""
+        return self._total("prod", skipna, min_count)
 
     def min(self, *, skipna: bool = False) -> DimTensor:
         """Smallest element of each block. See :meth:`sum` for `skipna`."""
@@ -147,15 +204,15 @@ class Coarsen:
 
     def count(self) -> DimTensor:
         """Number of elements of each block that are not NaN."""
-        return say(self._spanned.count(tuple(self._within.values())), "coarsen_count", self._x)
+        return say(self._spanned.count(self._over), "coarsen_count", self._x)
 
     def any(self) -> DimTensor:
         """Whether any element of each block is true."""
-        return say(self._spanned.any(tuple(self._within.values())), "coarsen_any", self._x)
+        return say(self._filled(False).any(self._over), "coarsen_any", self._x)
 
     def all(self) -> DimTensor:
         """Whether all elements of each block are true."""
-        return say(self._spanned.all(tuple(self._within.values())), "coarsen_all", self._x)
+        return say(self._filled(True).all(self._over), "coarsen_all", self._x)
 
     def reduce(self, func: Callable[..., DimTensor], **options: Any) -> DimTensor:
         """Blocks reduced by a function.
@@ -186,7 +243,7 @@ class Coarsen:
         ... ).values.tolist()
         [3.0, 6.0]
         """
-        return reduced(func, self._spanned, tuple(self._within.values()), options, "coarsen")
+        return reduced(func, self._spanned, self._over, options, "coarsen")
 
     def construct(
         self, window_dim: Mapping[Any, Sequence[Any]] | None = None, **by_name: Sequence[Any]
@@ -238,6 +295,25 @@ class Coarsen:
 
     def __repr__(self) -> str:
         return f"<Coarsen {', '.join(f'{dim.short}={n}' for dim, n in self._blocks.items())}>"
+
+
+def on_dim(x: DimTensor, old: Dim, new: Dim) -> DimTensor:
+    """The same elements along another dim of that length."""
+    return wrap(relabel_node(x.node, (old, new)))
+
+
+def _neutral(name: str, dtype: str) -> Any:
+    """The number that changes no result of a reduction, None where there is none."""
+    if name in ("sum", "prod"):
+        return 0 if name == "sum" else 1
+    if name not in ("min", "max") or is_complex(dtype):
+        return None
+    if dtype == "bool":
+        return name == "min"
+    if is_float(dtype):
+        return np.inf if name == "min" else -np.inf
+    info = np.iinfo(dtype)
+    return np.asarray(info.max if name == "min" else info.min, dtype=dtype)[()]
 
 
 def _by_dim(

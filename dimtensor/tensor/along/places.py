@@ -38,10 +38,15 @@ def nearest_to(x: DimTensor, along: Dim, places: DimTensor, nothing: Any) -> Dim
     return elements.isel({longer: inside})
 
 
+def inside_of(along: Dim, places: DimTensor) -> DimTensor:
+    """Whether there is such a position along a dim."""
+    above = elemwise("greater_equal", places, 0)
+    return elemwise("logical_and", above, elemwise("less", places, length(along)))
+
+
 def taken_at(x: DimTensor, along: Dim, places: DimTensor, fill: Any) -> DimTensor:
     """Elements at positions along a dim, a filling where there is no such position."""
-    above = elemwise("greater_equal", places, 0)
-    inside = elemwise("logical_and", above, elemwise("less", places, length(along)))
+    inside = inside_of(along, places)
     return elemwise("where", inside, nearest_to(x, along, places, fill), fill)
 
 

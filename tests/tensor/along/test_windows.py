@@ -284,3 +284,47 @@ def test_positions_within_a_dim_are_not_looked_at_again():
     inside = dt.minimum(dt.maximum(at, 0), dt.maximum(dt.length(longer) - 1, 0))
     h = dt.function([y, at], y.isel(t=inside), backend="python")
     assert h(y=[1.0, 2.0, 3.0], at=[-5, 1, 9]).values.tolist() == [1.0, 2.0, 3.0]
+
+
+OF_BLOCKS = {
+    "sum": np.sum, "prod": np.prod, "min": np.min, "max": np.max, "mean": np.mean, "any": np.any,
+    "median": np.median, "var": np.var, "std": np.std, "all": np.all, "count": np.size,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int64", "float32", "complex128"])
+def test_padding_of_blocks_changes_no_reduction(dtype, side):
+    values = np.array([0, 0, 3, 2, 5, 0, 0]).astype(dtype)
+    starts = [0, 3, 6] if side == "left" else [0, 1, 4]
+    parts = np.split(values, starts[1:])
+    coarse = dt.data(values, dims=dt.Dim("k")).coarsen(k=3, boundary="pad", side=side)
+    ordered = dtype != "complex128"
+    names = [name for name in OF_BLOCKS if ordered or name not in ("min", "max", "median")]
+    found = dt.evaluate([getattr(coarse, name)() for name in names])
+    for name, result in zip(names, found, strict=True):
+        expected = np.array([OF_BLOCKS[name](part) for part in parts])
+        np.testing.assert_allclose(result.values, expected, rtol=1e-6, err_msg=name)
+        if name in ("sum", "prod", "min", "max", "any", "all"):
+            assert result.dtype == expected.dtype, name
+
+
+@pytest.mark.parametrize("boundary", ["pad", "trim"])
+def test_a_missing_element_is_no_padding(boundary):
+    values = np.array([1.0, np.nan, np.nan, np.nan, 4.0, 2.0, 8.0])
+    coarse = dt.data(values, dims=dt.Dim("k")).coarsen(k=2, boundary=boundary)
+    parts = np.split(values, [2, 4, 6])[: 4 if boundary == "pad" else 3]
+    for name in ("sum", "prod", "min", "max", "mean", "median", "var", "std"):
+        found, skipping = getattr(coarse, name)(), getattr(coarse, name)(skipna=True)
+        expected = [getattr(np, name)(part) for part in parts]
+        np.testing.assert_allclose(found.values, expected, err_msg=name)
+        options = {"ddof": 0} if name in ("var", "std") else {}
+        expected = [getattr(pd.Series(part), name)(**options) for part in parts]
+        np.testing.assert_allclose(skipping.values, expected, err_msg=name)
+    for least in (1, 2):
+        for name in ("sum", "prod"):
+            found = getattr(coarse, name)(skipna=True, min_count=least)
+            expected = [getattr(pd.Series(part), name)(min_count=least) for part in parts]
+            np.testing.assert_allclose(found.values, expected, err_msg=name)
+    with pytest.raises(dt.InputError, match="min_count counts the elements that are left"):
+        coarse.sum(min_count=1)
