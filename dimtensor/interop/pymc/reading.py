@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytensor
-import pytensor.tensor as pt
 from pytensor.compile.mode import Mode
 from pytensor.compile.ops import ViewOp
 from pytensor.compile.sharedvalue import SharedVariable
@@ -41,6 +40,7 @@ from dimtensor.interop.pymc.lifted import (
     PotentialTerm,
     lifted_function,
 )
+from dimtensor.interop.pymc.shapes import shapes_of
 from dimtensor.interop.pymc.stand_ins import lowered
 from dimtensor.model.model import Model
 from dimtensor.model.variables import named, rv
@@ -159,19 +159,20 @@ class _Reading:
     # -- dims --------------------------------------------------------------------------------------
 
     def _lengths_of_axes(self) -> dict[str, tuple[int, ...]]:
-        """The shapes of variables, computed where they do not follow from types."""
+        """The shapes of variables, computed where they do not follow from types.
+
+        No random number is drawn for it.
+        """
         found, unknown = {}, {}
         named = {v.name: v for v in self.theirs.data_vars}
         for theirs, variable in [*self.variables.items(), *((v, v) for v in named.values())]:
             shape = variable.type.shape
             if None in shape:
-                unknown[theirs.name] = pt.as_tensor(passed(variable).shape)
+                unknown[theirs.name] = passed(variable)
             else:
                 found[theirs.name] = tuple(shape)
         if unknown:
-            f = pytensor.function([], list(unknown.values()), mode=Mode("py", None))
-            values = zip(unknown, f(), strict=True)
-            found |= {name: tuple(map(int, shape)) for name, shape in values}
+            found |= shapes_of(unknown)
         return found
 
     def axes_of(self, name: str) -> Dims:
@@ -389,8 +390,7 @@ class _Reading:
         there, there_given, there_cores = lifted_function(self.reader, y, forward, f"to_{name}")
         shape = kind.shape
         if None in shape:
-            drawn = transform.forward(variable, *inputs).shape
-            shape = pytensor.function([], drawn, mode=Mode("py", None))()
+            shape = shapes_of({name: transform.forward(variable, *inputs)})[name]
         free = []
         for at, n in enumerate(shape):
             same = at < len(axes) and axes[at].length == n

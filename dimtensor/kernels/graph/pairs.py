@@ -14,7 +14,7 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.scalar.basic import EQ, OR, Add, Exp, IsInf, IsNan, Log, ScalarMaximum, Sub, Switch
-from pytensor.tensor.elemwise import Elemwise
+from pytensor.tensor.elemwise import DimShuffle, Elemwise
 
 from dimtensor.ops.special import log1p_unit
 
@@ -107,7 +107,16 @@ def _is_zero(variable: Variable) -> bool:
 
 
 def is_number(variable: Variable, number: float) -> bool:
-    while variable.owner is not None and len(variable.owner.inputs) == 1:  # axes are added to it
+    """Whether all elements are one number, also where axes are added to it.
+
+    Examples
+    --------
+    >>> import pytensor.tensor as pt
+    >>> zero = pt.constant(0.0)
+    >>> is_number(zero.dimshuffle("x"), 0), is_number(pt.exp(zero), 0)
+    (True, False)
+    """
+    while variable.owner is not None and isinstance(variable.owner.op, DimShuffle):
         (variable,) = variable.owner.inputs
     return isinstance(variable, Constant) and bool((variable.data == number).all())
 

@@ -6,6 +6,7 @@ import sys
 import warnings
 
 import numpy as np
+import pytensor
 import pytest
 import xarray as xr
 
@@ -251,6 +252,35 @@ def test_a_reshape_leaves_one_length_open(backend):
     np.testing.assert_allclose(sum(float(x.sum()) for x in found.values()), expected, rtol=1e-14)
 
 
+def test_reading_draws_nothing(monkeypatch):
+    """Rates of e^40 are none that NumPy's Poisson takes: reading failed by chance."""
+    neighbours = np.array([[0.0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    with pm.Model(coords={"cut": [1, 2]}) as theirs:
+        b = pm.Normal("b", 0, 1e6)
+        x = pm.CAR("x", mu=np.zeros(3), W=neighbours, alpha=0.9, tau=1e-4)
+        rate = pm.math.exp(b * 50 + x)
+        pm.Poisson("y", rate, observed=[1, 2, 3])
+        ordered = pm.distributions.transforms.ordered
+        pm.Normal("cuts", b, 1, dims="cut", transform=ordered, initval=[0.0, 1.0])
+        pm.Deterministic("larger", pm.Poisson("z", rate, shape=3) + rate[None, :])
+
+    def draws(*args, **kwargs):
+        raise AssertionError("a random number is drawn")
+
+    monkeypatch.setattr(pytensor.tensor.random.op.RandomVariable, "perform", draws)
+    ours = read(theirs)
+    assert ours["y"].sizes == {"y_dim_0": 3}
+    assert ours["larger"].sizes == {"larger_dim_0": 1, "larger_dim_1": 3}
+
+
+def test_shapes_that_depend_on_random_numbers_are_refused():
+    with pm.Model() as theirs:
+        x = pm.Normal("x", shape=3)
+        pm.Deterministic("some", x[x > 0])
+    with pytest.raises(dt.GraphError, match="the shape of 'some' depends on random numbers"):
+        read(theirs)
+
+
 def flat_shapes():
     import pytensor.tensor as pt
 
@@ -456,8 +486,6 @@ LAWS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LAWS)
 def test_rows_stand_for_distributions(name):
-    import pytensor
-
     from dimtensor.interop.pymc.distributions import Laws, UnknownLawError
     from dimtensor.interop.pymc.expressions import Expressions
     from tests.interop.with_pymc.agreement import MODE

@@ -9,6 +9,7 @@ from scipy.special import logsumexp
 
 import dimtensor as dt
 from dimtensor.kernels.compiler import compile_kernel
+from dimtensor.kernels.graph.pairs import is_number
 
 pytestmark = pytest.mark.compiled
 ENDS = [-np.inf, -745.5, -1.0, -0.0, 0.0, 1.0, 1e-300, 3.5, 710.0, np.inf, np.nan]
@@ -77,3 +78,10 @@ def test_mixtures_of_two_take_one_exponential(rng):
     weights = np.exp(terms - logsumexp(terms, axis=1)[:, None])
     expected = (weights * 2 * (values[:, None] - at)).sum(0)
     np.testing.assert_allclose(slope, expected, rtol=1e-12)
+
+
+def test_functions_of_numbers_are_other_numbers():
+    zero = pt.constant(0.0)
+    assert is_number(zero.dimshuffle("x", "x"), 0)
+    assert not is_number(pt.exp(zero), 0)
+    assert not is_number(pt.sum(pt.ones(3)), 1)
