@@ -164,8 +164,17 @@ def beside(
 ) -> xr.Dataset:
     """A Dataset with more variables, or others of the same names, as :func:`as_dataset` names dims.
 
-    Nothing is aligned: where an array has another dim of a name, it keeps its own elements.
+    Nothing is aligned: where an array has another dim of a name, it keeps its own elements. Dims of
+    the Dataset that have no labels get those of an array with as many elements.
     """
+    for x in arrays.values():
+        labels = {
+            dim: index
+            for dim, index in x.indexes.items()
+            if dataset.sizes.get(dim) == len(index) and dim not in dataset.coords
+            if index.nlevels == 1
+        }
+        dataset = dataset.assign_coords(labels)
     own = {str(name): x for name, x in dataset.data_vars.items() if name not in arrays}
     found = as_dataset({**own, **arrays}, leading)
     others = {

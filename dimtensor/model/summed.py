@@ -11,7 +11,7 @@ from dimtensor.compile.function import free_inputs
 from dimtensor.compile.function import function as compile_function
 from dimtensor.dims import Dim, Dims, RenamedDim
 from dimtensor.dist.supports import Integers
-from dimtensor.errors import GraphError, build_message, listing
+from dimtensor.errors import GraphError, InputError, build_message, listing
 from dimtensor.graph import toposort
 from dimtensor.graph.dtypes import is_float
 from dimtensor.graph.rebuilding.substitute import rebuild, relabel_node
@@ -22,6 +22,7 @@ from dimtensor.marginal.recovery import positions, probabilities
 from dimtensor.marginal.unknowns import Unknown
 from dimtensor.model.predictive.generation import CHAIN, DRAW, SEED
 from dimtensor.random import generator
+from dimtensor.random.seeds import seed_for
 from dimtensor.tensor.handle import TensorHandle, wrap
 from dimtensor.tensor.inputs import tensor
 
@@ -287,6 +288,16 @@ def recovered(
     function = compile_function(
         sources, dict(zip(outputs, map(wrap, nodes), strict=True)), "python"
     )
+    missing = [str(x.name) for x in given if x.name not in values]
+    if missing:
+        raise InputError(
+            build_message(
+                f"{listing([u.name for u in asked])} cannot be recovered: the draws lack "
+                f"{listing(missing)}",
+                [("draws", listing([str(name) for name in draws.data_vars]))],
+            )
+        )
+    seed = seed_for(seed, f"recover {listing([u.name for u in asked], len(asked))}")
     arguments = [seed if x is SEED.node else values[x.name] for x in inputs]
     return function(*arguments, draws.sizes["chain"], draws.sizes["draw"])
 

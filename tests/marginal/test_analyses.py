@@ -386,6 +386,50 @@ def test_levels_and_seasons_are_recovered_and_go_on():
     assert on["predictions"]["level"].sizes["t"] == n + 3
 
 
+@pytest.mark.parametrize("named", [False, True])
+def test_forecasts_go_on_from_the_level_that_was_summed_out(named):
+    """The level ends far from where it started, and its start is hardly known."""
+    n, k = 8, 3
+    t = dt.Dim("t") if named else dt.Dim("t", length=n)
+    step = dt.rv("step", dist.HalfNormal(1))
+    walk = dist.GaussianRandomWalk(0.0, step, over=t, start=dist.Normal(0, 50))
+    level = dt.rv("level", walk)
+    y = dt.rv("y", dist.Normal(level, 0.5))
+    values = 60.0 + np.arange(n)
+    fit = dt.Model(y, backend="python").observe({y: values}).marginalize(level)
+    post = draw_of(step=0.4).isel(draw=np.zeros(3000, int)).assign_coords(draw=np.arange(3000))
+    later = dt.Dim("t", length=n + k)
+    new = fit.predict(post, dims={t: later}, names=["level", "y"], seed=1)["predictions"]
+    # levels are jointly normal with what is observed
+    cov = 2500.0 + 0.16 * np.minimum.outer(np.arange(n + k), np.arange(n + k))
+    gain = cov[:, :n] @ np.linalg.inv(cov[:n, :n] + 0.25 * np.eye(n))
+    mean, left = gain @ values, cov - gain @ cov[:n]
+    for name, sd in (("level", np.sqrt(np.diag(left))), ("y", np.sqrt(np.diag(left) + 0.25))):
+        found = new[name].isel(chain=0)
+        np.testing.assert_allclose(found.std("draw"), sd, rtol=0.06)
+        assert (abs(found.mean("draw") - mean) < 5 * sd / np.sqrt(3000)).all()
+
+
+def test_one_seed_gives_each_step_noise_of_its_own():
+    """A normal mean and level, drawn, recovered and predicted: variances add up."""
+    mu = dt.rv("mu", dist.Normal(0.0, 1.0))
+    z = dt.rv("z", dist.Normal(mu, 1.0))
+    y = dt.rv("y", dist.Normal(z, 1.0))
+    model = dt.Model(y, backend="python")
+    fit = model.observe(y=1.0).marginalize("z")
+    # covariances of mu, z and what is observed
+    joint = np.array([[1.0, 1.0, 1.0], [1.0, 2.0, 2.0], [1.0, 2.0, 3.0]])
+    given = joint[:2, :2] - np.outer(joint[:2, 2], joint[2, :2]) / 3
+    post = fit.recover(fit.laplace(1500, seed=1), seed=1)
+    drawn = post["posterior"].to_dataset().isel(chain=0)
+    np.testing.assert_allclose(np.cov(drawn["mu"], drawn["z"]), given, rtol=0.15)
+    new = fit.predict(post, seed=1)["posterior_predictive"]["y"]
+    np.testing.assert_allclose(new.var(), given[1, 1] + 1, rtol=0.15)
+    prior = model.draw(20_000, seed=1)["prior"].to_dataset()
+    again = model.predict(prior, seed=1)["posterior_predictive"]["y"]
+    np.testing.assert_allclose(again.var(), 3.0, rtol=0.05)
+
+
 def regressions(backend="python"):
     """A regression of each person, of one of two classes."""
     rng = np.random.default_rng(5)
@@ -418,14 +462,15 @@ def test_predictions_of_groups_that_were_summed_out():
     expected = [logp(name, 0.2) for name in ("ann", "bob", "cy")]
     np.testing.assert_allclose(only(each, "person"), expected, rtol=1e-11)
     data = {of: ["bob", "cy"], "time": [0.0, 100.0]}
-    with pytest.warns(dt.ModelWarning, match=r"'z' was summed out(.|\n)*fit.recover"):
-        fit.predict(post, data, seed=1)
     many = post.isel(draw=np.zeros(200, int)).assign_coords(draw=np.arange(200))
-    new = fit.predict(fit.recover(many, seed=1), data, seed=1)["predictions"]["y"]
-    fast = (new.isel(row=1) > 0).mean()
     shares = fit.recover(post, how="probabilities")["posterior"]["z_probability"]
     chance = float(shares.sel(person="cy", **{"class": "fast"}).squeeze())
-    assert abs(float(fast) - chance) < 5 * np.sqrt(chance * (1 - chance) / 200)
+    for draws in (many, fit.recover(many, seed=1)):
+        new = fit.predict(draws, data, seed=1)["predictions"]["y"]
+        fast = (new.isel(row=1) > 0).mean()
+        assert abs(float(fast) - chance) < 5 * np.sqrt(chance * (1 - chance) / 200)
+    with pytest.raises(dt.InputError, match="'z' cannot be recovered: the draws lack 'a'"):
+        fit.predict(many.drop_vars("a").assign(b=many["a"]), data, seed=1)
     wider = dt.Dim("person", coords=["ann", "bob", "cy", "dee"])
     found = fit.predict(
         fit.recover(post, seed=1), {of: ["dee"], "time": [0.0]}, dims={of.categories: wider}, seed=1

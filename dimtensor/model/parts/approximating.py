@@ -16,6 +16,7 @@ from dimtensor.model.inference.runs import Draws, Run, keeping, labelled
 from dimtensor.model.inference.sample import check_unknowns, check_whole, start_of
 from dimtensor.model.logdensity import LogDensity
 from dimtensor.model.parts.summing import Summing
+from dimtensor.random.seeds import seed_for
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -141,7 +142,7 @@ class Approximating(Summing):
         mode: Mode = find_mode(density, start_of(density, initial), "laplace")
         normal = normal_at(density, mode)
         seed = _some(seed)
-        vectors, log_q = normal.draw(draws, seed)
+        vectors, log_q = normal.draw(draws, seed_for(seed, "laplace"))
         log_p = np.array([density.logp(x) for x in vectors])
         attributes = _told("scipy", _scipy_version(), mode.seconds)
         attributes |= {"inference_method": "laplace", "seed": seed}

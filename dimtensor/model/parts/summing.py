@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from dimtensor.errors import InputError, ModelWarning, build_message, listing, warn
+from dimtensor.errors import InputError, listing
 from dimtensor.graph import toposort
 from dimtensor.model.density import Placed
 from dimtensor.model.inference.results import LEADING, extended, posterior_of, with_leading
@@ -17,6 +17,8 @@ from dimtensor.values.data import as_mapping
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from dimtensor.dims import Dim
 
 
 class Summing(Drawing):
@@ -86,28 +88,27 @@ class Summing(Drawing):
         unknowns_of(_placed(other))
         return other
 
-    def _tell_drawn_anew(self, targets: Iterable[str], draws: Any, new: bool) -> None:
+    def _with_summed_out(
+        self,
+        draws: xr.Dataset,
+        targets: Iterable[str],
+        others: Callable[[Dim], bool],
+        seed: int | None,
+    ) -> xr.Dataset:
         nodes = {name: v.node for name, v in self.variables.items()} | self._found.named
-        above = {x.name for x in toposort([nodes[name] for name in targets if name in nodes])}
-        lacking = [name for name in self._marginal if name in above and name not in draws]
-        # along a dim that gets its length from new data elements are others
-        lacking = [name for name in lacking if name not in self.observed and name not in targets
-                   and not (new and any(dim.length is None for dim in nodes[name].dims))
+        targets = [name for name in targets if name in nodes]
+        above = {x.name for x in toposort([nodes[name] for name in targets])}
+        lacking = [name for name in self._marginal if name in above and name not in draws
+                   and name not in self.observed and not any(map(others, nodes[name].dims))
                    ]  # fmt: skip
         if not lacking or not self.observed:
-            return
+            return draws
         shared = summed_terms(_placed(self)).refused
         readers = toposort([self.variables[name].node for name in shared if name in self.observed])
-        told = [name for name in lacking if nodes[name] in readers]
-        if told:
-            warn(
-                build_message(
-                    f"predict: {listing(told)} was summed out, and the draws have no values of it: "
-                    "it is drawn as that of new elements, whatever was observed",
-                    hint="predict(fit.recover(post, seed=1), ...) takes it given the observations",
-                ),
-                ModelWarning,
-            )
+        known = toposort([self.variables[name].node for name in self.observed])
+        told = [name for name in lacking
+                if nodes[name] in (known if name in targets else readers)]  # fmt: skip
+        return posterior_of(self.recover(draws, *told, seed=seed)) if told else draws
 
     @property
     def elimination(self) -> str:

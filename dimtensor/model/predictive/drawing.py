@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.backends import backend_of
@@ -16,6 +16,7 @@ from dimtensor.model.inference.results import as_tree, extended, known_groups, p
 from dimtensor.model.predictive.generation import CHAIN, DRAW, Draws, as_input
 from dimtensor.model.predictive.new_labels import known_positions, padded, widened
 from dimtensor.model.variables import Found, Variable
+from dimtensor.random.seeds import seed_for
 from dimtensor.tensor.handle import TensorHandle, wrap
 from dimtensor.values.data import as_mapping
 from dimtensor.values.labelled import with_row_numbers
@@ -153,8 +154,10 @@ class Drawing(ABC):
         Parameters
         ----------
         post : DataTree or Dataset
-            Draws with the dims chain and draw. Variables that it lacks are drawn; those that were
-            summed out are in it after :meth:`recover`.
+            Draws with the dims chain and draw. Variables that it lacks are drawn. Those that were
+            summed out are recovered first, as :meth:`recover` does, where several observations
+            share them or they are asked for; others belong to one observation each, and are drawn
+            with it.
         data : dict of DimTensor (or its name) to value, optional
             Other values of inputs, of other lengths and labels.
         seed : int
@@ -186,11 +189,6 @@ class Drawing(ABC):
         DimError
             If a dim has another length than that asked for, or draws have another one than data.
 
-        Warns
-        -----
-        ModelWarning
-            If observations share what was summed out, and the draws lack it.
-
         Examples
         --------
         >>> import dimtensor as dt
@@ -214,7 +212,13 @@ class Drawing(ABC):
         targets = model._targets(names)
         _check_told(told, targets)
         model._check_lengths(targets, draws, wider)
-        self._tell_drawn_anew(targets, draws, bool(data))
+        # along a dim that gets its length from new data elements are others
+        draws = self._with_summed_out(
+            draws,
+            targets,
+            lambda dim: bool(data) and dim.length is None and dim not in wider,
+            seed,
+        )
         # observations that others along the wider dim follow from
         begun = {name: x for name, x in self.observed.items() if name not in model.observed
                  and not set(wider).isdisjoint(self.variables[name].distribution.event_dims)
@@ -256,8 +260,17 @@ class Drawing(ABC):
                         )
 
     @abstractmethod
-    def _tell_drawn_anew(self, targets: Iterable[str], draws: Any, new: bool) -> None:
-        """Warn of variables that are drawn although observations tell them."""
+    def _with_summed_out(
+        self,
+        draws: xr.Dataset,
+        targets: Iterable[str],
+        others: Callable[[Dim], bool],
+        seed: int | None,
+    ) -> xr.Dataset:
+        """Draws with the variables that were summed out and that observations tell.
+
+        `others` says of a dim whether its elements are others than those that were observed.
+        """
 
     def _targets(self, names: Iterable[Any] | None) -> dict[str, Node]:
         known = {**{n: v.node for n, v in self.variables.items()}, **self._found.named}
@@ -279,7 +292,7 @@ class Drawing(ABC):
     ) -> dict[str, xr.DataArray]:
         from dimtensor.interop.datasets import values_from
 
-        above = {n.name for n in toposort(list(targets.values())) if n.kind == "rv"}
+        above = {str(n.name) for n in toposort(list(targets.values())) if n.kind == "rv"}
         given = [name for name in self.variables if name in above and name in draws]
         fixed = {
             name: as_input(self.variables[name].node)
@@ -322,6 +335,9 @@ class Drawing(ABC):
         numbered = self._row_numbered | {n: self.observed.plain[n].numbered for n in fixed}
         for name in numbered.keys() & values:
             values[name] = with_row_numbers(values[name], numbered[name])
+        if given:
+            anew = sorted(above & {*self.variables} - {*given, *fixed} | {*grown})
+            seed = seed_for(seed, f"predict {anew}")
         with Progress(f"drawing {listing(list(targets), limit=3)}"):
             return function(values, seed)
 
