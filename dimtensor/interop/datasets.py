@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import Dim
+from dimtensor.dims import Dim, product_below
 from dimtensor.errors import InputError, build_message, listing
 from dimtensor.graph import Node
 from dimtensor.model.records import label_text
@@ -88,8 +88,14 @@ def _with_dims_of(node: Node, array: xr.DataArray) -> xr.DataArray:
         renamed = [d for d in array.dims if str(d).rstrip("_") == f"{name}_{node.name}".rstrip("_")]
         if name not in array.dims and renamed:
             array = array.rename({renamed[0]: name})
-        if name in array.indexes and dim.coords is not None:
+        if name not in array.indexes:
+            continue
+        if dim.coords is not None:
             array = _without_texts(array, name, dim.coords.tolist())
+        elif product_below(dim) is not None and array.indexes[name].dtype.kind in "OUT":
+            # labels that come with data are tuples, of which these are the texts
+            if all(isinstance(label, str) for label in array.indexes[name]):
+                array = array.drop_vars(name)
     return array
 
 

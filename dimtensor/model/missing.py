@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dimtensor.dims import Dim, dim_labels
 from dimtensor.dist.supports import Bounded, Integers, Positive, Real, Support
 from dimtensor.errors import InputError, build_message, listing
 from dimtensor.graph import Node
 from dimtensor.graph.dtypes import is_float
+from dimtensor.graph.rebuilding.substitute import relabel_node
 from dimtensor.graph.walk import toposort
 from dimtensor.model.observations import Observation
 from dimtensor.model.predictive.generation import admitted, held
 from dimtensor.tensor.elementwise import where
+from dimtensor.tensor.handle import wrap
 from dimtensor.tensor.inputs import data as make_data
 from dimtensor.tensor.inputs import tensor
-from dimtensor.values.labelled import is_dataarray, is_pandas
+from dimtensor.values.labelled import is_dataarray, is_pandas, labels_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -199,22 +202,40 @@ def missing_name(name: str) -> str:
 def with_missing(node: Node, observed: Observation) -> tuple[DimTensor, DimTensor | None]:
     """Observations with a parameter in the place of missing ones, and the parameter.
 
-    It has the dim of the observations, or the product of them, at the missing positions.
+    It has the dim of the observations, or the product of them, at the missing positions, with
+    their labels; positions are the labels along dims without.
     """
     known = make_data(filled(node, observed).given, node.dims, node.name, dtype=node.dtype)
-    absent = observed.array.isnull().transpose(*(dim.short for dim in node.dims)).values
+    value = observed.array
+    absent = _absent(node, value)
     if not absent.any():
         return known, None
-    part = _at(absent, known)
+    pairs = _with_labels(node, value)
+    part = _at(absent, wrap(relabel_node(known.node, *pairs)))
     unknown = tensor(missing_name(str(node.name)), part.dims, node.dtype)
     whole = part.set(unknown)
-    return (whole if absent.ndim == 1 else whole.unravel()), unknown
+    whole = whole if absent.ndim == 1 else whole.unravel()
+    return wrap(relabel_node(whole.node, *((new, old) for old, new in pairs))), unknown
+
+
+def _absent(node: Node, value: xr.DataArray) -> np.ndarray:
+    return value.isnull().transpose(*(dim.short for dim in node.dims)).values
 
 
 def _at(absent: np.ndarray, x: DimTensor) -> DimTensor:
     """The elements of a tensor that are missing, along one dim."""
     flat = x if absent.ndim == 1 else x.ravel()
     return flat.isel({flat.dims[0]: np.flatnonzero(absent.ravel())})
+
+
+def _with_labels(node: Node, value: xr.DataArray) -> list[tuple[Dim, Dim]]:
+    """The dims of a variable that lack labels, and each with those of its observations."""
+    found = []
+    for dim in (dim for dim in node.dims if dim_labels(dim) is None):
+        index = value.indexes.get(dim.short)
+        labels = range(value.sizes[dim.short]) if index is None else labels_of(index)
+        found.append((dim, Dim(dim.short, coords=labels)))
+    return found
 
 
 def support_of_missing(support: Support, node: Node, value: xr.DataArray) -> Support:
@@ -237,19 +258,48 @@ def support_of_missing(support: Support, node: Node, value: xr.DataArray) -> Sup
     if isinstance(support, (Real, Positive)) or not any(x.dims for x in support.tensors):
         return support
     whole = make_data(filled(node, Observation(value)).given, node.dims, dtype=node.dtype)
-    absent = value.isnull().transpose(*(dim.short for dim in node.dims)).values
+    absent, pairs = _absent(node, value), _with_labels(node, value)
     low, high = (
-        _at(absent, 0.0 * whole + end) if any(end is x for x in support.tensors) else end
+        _at(absent, wrap(relabel_node((0.0 * whole + end).node, *pairs)))
+        if any(end is x for x in support.tensors)
+        else end
         for end in (support.low, support.high)
     )
     return Integers(low, high) if isinstance(support, Integers) else Bounded(low, high)
 
 
+def completed(
+    node: Node, observed: xr.DataArray, unknown: xr.DataArray, leading: Sequence[str]
+) -> xr.DataArray:
+    """Observations with draws of the missing ones in their places, which have the leading dims."""
+    import xarray as xr
+
+    observed = observed.transpose(*(dim.short for dim in node.dims))
+    drawn = unknown.transpose(*leading, ...).values
+    values = np.broadcast_to(observed.values, (*drawn.shape[: len(leading)], *observed.shape))
+    values = values.copy()
+    values[..., observed.isnull().values] = drawn
+    return xr.DataArray(values, observed.coords, (*leading, *observed.dims), node.name)
+
+
 def left(values: xr.DataArray, observed: xr.DataArray) -> xr.DataArray:
-    """Something of each observation without those that are missing."""
+    """Something of each observation without those that are missing.
+
+    Several dims become one, whose labels are those of the elements that are left; along dims
+    without labels these are positions.
+    """
     absent = observed.isnull()
     if not bool(absent.any()):
         return values
-    if observed.ndim != 1:
-        return values.where(~absent)
-    return values.isel({observed.dims[0]: np.flatnonzero(~absent.values)})
+    dims = observed.dims
+    there = np.flatnonzero(~absent.values.ravel())
+    if len(dims) == 1:
+        (dim,) = dims
+        if dim not in values.coords:
+            values = values.assign_coords({dim: np.arange(values.sizes[dim])})
+        return values.isel({dim: there})
+    stacked = "_".join(map(str, dims))
+    while stacked in values.dims:
+        stacked += "_"
+    others = [dim for dim in values.dims if dim not in dims]
+    return values.transpose(*others, *dims).stack({stacked: dims}).isel({stacked: there})

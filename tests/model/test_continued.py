@@ -166,6 +166,26 @@ def test_forecasts(name, backend):
     check_moments(goes_on(make(), backend=backend), mean, cov)
 
 
+@pytest.mark.parametrize("name", [*FORECASTS, "GP"])
+def test_forecasts_after_a_gap(name):
+    """Where an element is missing, draws of it have its place."""
+    mean, cov = np.zeros(5), covariance(np.arange(5.0)) + 0.1 * np.eye(5)
+    make, mean, cov = FORECASTS.get(name) or (
+        lambda: dist.GP(kernel, TIME, at=1.0 * dt.arange(TIME), jitter=0.1),
+        *conditional(mean, cov, SEEN),
+    )
+    x = dt.rv("x", make())
+    fit = dt.Model(x).observe({x: np.where([0, 1, 0], np.nan, SEEN)}, missing="infer")
+    post = nothing_known()
+    gone = xr.DataArray(np.full((1, N, 1), SEEN[1]), {"time": ["b"]}, ("chain", "draw", "time"))
+    with pytest.raises(dt.InputError, match="infer'\\) have 'x_missing'"):
+        fit.predict(post, dims={TIME: LONGER}, seed=1)
+    found = fit.predict(post.assign(x_missing=gone), dims={TIME: LONGER}, seed=1)
+    found = found["predictions"]["x"].transpose("chain", "draw", "time").values[0]
+    assert (found[:, :3] == SEEN).all()
+    check_moments(found[:, 3:], mean, cov)
+
+
 def test_a_variance_goes_on_from_the_elements_before():
     omega, alpha, beta, first = 0.2, 0.3, 0.4, 1.5
     d = dist.GARCH11(omega, alpha, beta, first, over=TIME)

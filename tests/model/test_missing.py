@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.stats as st
+import xarray as xr
 
 import dimtensor as dt
 from dimtensor import dist
@@ -59,3 +60,90 @@ def test_elements_that_determine_each_other_are_not_inferred():
     with pytest.raises(InputError, match="its elements determine each other") as error:
         fit.log_density()
     assert "'k=b', 'k=c'" in str(error.value)
+
+
+# -- what was not observed is in no group that ArviZ compares --------------------------------------
+
+GAPS = np.array([[1.0, np.nan, 2.0], [3.0, 4.0, np.nan]])
+LABELLED = {"a": ["p", "q"], "b": [10, 20, 30]}
+
+
+def gaps(labelled, dims):
+    """Observations over one or two dims, the labels of those that are there, and of the others."""
+    if dims == 1:
+        values, names = GAPS[0], ("b",)
+        labels = LABELLED["b"] if labelled else [0, 1, 2]
+        there, gone = [labels[0], labels[2]], [labels[1]]
+    else:
+        values, names = GAPS, ("a", "b")
+        rows, columns = LABELLED.values() if labelled else ([0, 1], [0, 1, 2])
+        texts = [[f"{row},{column}" for column in columns] for row in rows]
+        there = [texts[0][0], texts[0][2], texts[1][0], texts[1][1]]
+        gone = [texts[0][1], texts[1][2]]
+    coords = {name: LABELLED[name] for name in names} if labelled else None
+    return xr.DataArray(values, coords, names), there, gone
+
+
+@pytest.mark.parametrize("how", ["drop", "infer"])
+@pytest.mark.parametrize("labelled", [False, True])
+@pytest.mark.parametrize("dims", [1, 2])
+def test_groups_have_what_was_observed(how, labelled, dims):
+    values, there, gone = gaps(labelled, dims)
+    mu = dt.rv("mu", dist.Normal(0.0, 1.0))
+    y = dt.rv("y", dist.Normal(mu, 1.0), dims=[dt.Dim(name) for name in values.dims])
+    fit = dt.Model(y, backend="python").observe({y: values}, missing=how)
+    post = fit.predict(fit.log_likelihood(fit.laplace(3, seed=1)), seed=1)
+    dim = "_".join(values.dims)
+    known = values.values[np.isfinite(values.values)]
+    for group in ("observed_data", "log_likelihood", "posterior_predictive"):
+        found = post[group]["y"]
+        assert found.dims == (("chain", "draw", dim) if group != "observed_data" else (dim,))
+        assert found[dim].values.tolist() == there
+    np.testing.assert_array_equal(post["observed_data"]["y"], known)
+    means = post["posterior"]["mu"].values[..., None]
+    expected = st.norm.logpdf(known, means)
+    np.testing.assert_allclose(post["log_likelihood"]["y"], expected, rtol=1e-12)
+    whole = post["predictions"]["y"]
+    assert whole.shape == (1, 3, *values.shape)
+    seen = whole.transpose("chain", "draw", *values.dims).values[..., np.isfinite(values.values)]
+    np.testing.assert_array_equal(seen, post["posterior_predictive"]["y"])
+    if how == "infer":
+        imputed = post["posterior"]["y_missing"]
+        assert imputed[imputed.dims[-1]].values.tolist() == gone
+
+
+@pytest.mark.slow
+def test_arviz_reads_observations_over_two_dims_with_gaps():
+    az = pytest.importorskip("arviz")
+    values, _, _ = gaps(labelled=True, dims=2)
+    mu = dt.rv("mu", dist.Normal(0.0, 1.0))
+    y = dt.rv("y", dist.Normal(mu, 1.0), dims=[dt.Dim(name) for name in values.dims])
+    fit = dt.Model(y, backend="python").observe({y: values}, missing="drop")
+    post = fit.predict(fit.log_likelihood(fit.laplace(500, seed=1)), seed=1)
+    found = az.loo(post)
+    assert np.isfinite(found.elpd)
+    assert found.n_data_points == 4
+    assert np.isfinite(az.loo_pit(post)["y"]).all()
+    az.plot_ppc_dist(post)
+
+
+# -- predictions -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_predictions_of_what_was_observed_need_no_lengths(named):
+    """The length, or the labels, are those of the observations."""
+    obs = dt.Dim("obs")
+    mu = dt.rv("mu", dist.Normal(0.0, 1.0))
+    y = dt.rv("y", dist.Normal(mu, 1.0), dims=obs)
+    values = np.array([1.0, 2.0, 3.0])
+    values = xr.DataArray(values, {"obs": ["a", "b", "c"]}, "obs") if named else values
+    fit = dt.Model(y, backend="python").observe({y: values})
+    post = fit.laplace(3, seed=1)
+    found = fit.predict(post, seed=1)["posterior_predictive"]["y"]
+    assert found.shape == (1, 3, 3)
+    assert fit.draw(2, seed=1)["prior_predictive"]["y"].shape == (1, 2, 3)
+    assert not named or found["obs"].values.tolist() == ["a", "b", "c"]
+    assert fit.predict(post, dims={obs: 5}, seed=1)["predictions"]["y"].shape == (1, 3, 5)
+    with pytest.raises(InputError, match="draws need values that the model lacks: 'obs'"):
+        dt.Model(y, backend="python").predict(post, seed=1)

@@ -101,7 +101,7 @@ def test_labels_of_missing_values_are_those_of_their_observations():
         y = pd.Series([1.0, np.nan], index=pd.Index(labels, name="house"))
         fit = base.observe(y=y, missing="infer")
         assert fit.log_density().names == [f"y_missing[{labels[1]}]"]
-    assert base.observe(y=[1.0, np.nan], missing="infer").log_density().names == ["y_missing[0]"]
+    assert base.observe(y=[1.0, np.nan], missing="infer").log_density().names == ["y_missing[1]"]
 
 
 def test_what_has_one_log_density_cannot_be_left_out_in_part():

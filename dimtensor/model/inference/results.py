@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.errors import InputError, build_message, listing
+from dimtensor.model.missing import left
 from dimtensor.model.records import as_dataset, spread_over, without_multiindex
 
 if TYPE_CHECKING:
@@ -84,9 +85,10 @@ def load_posterior(path: Any, **options: Any) -> xr.DataTree:
 
 
 def known_groups(model: Drawing) -> dict[str, xr.Dataset]:
-    """What is observed, and the values of inputs."""
+    """What is observed, without what is missing, and the values of inputs."""
     groups = {}
-    for name, arrays in (("observed_data", model.observed), ("constant_data", model.defaults)):
+    observed = {name: left(x, x) for name, x in model.observed.items()}
+    for name, arrays in (("observed_data", observed), ("constant_data", model.defaults)):
         if arrays:
             found = {key: x.rename(key) for key, x in arrays.items()}
             groups[name] = without_multiindex(as_dataset(found, ()))

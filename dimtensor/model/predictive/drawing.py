@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.backends import backend_of
 from dimtensor.backends.progress import Progress
-from dimtensor.dims import Dim, RowNumbers
+from dimtensor.dims import Binding, Dim, RowNumbers
 from dimtensor.errors import DimError, InputError, build_message, did_you_mean, listing
 from dimtensor.graph import Node, toposort
 from dimtensor.model.inference.results import as_tree, extended, known_groups, posterior_of
+from dimtensor.model.missing import completed, left, missing_name
 from dimtensor.model.predictive.generation import CHAIN, DRAW, Draws, as_input
 from dimtensor.model.predictive.new_labels import known_positions, padded, widened
+from dimtensor.model.records import beside
 from dimtensor.model.variables import Found, Variable
 from dimtensor.random.seeds import seed_for
 from dimtensor.tensor.handle import TensorHandle, wrap
 from dimtensor.values.data import as_mapping
-from dimtensor.values.labelled import with_row_numbers
+from dimtensor.values.labelled import labels_of, with_row_numbers
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -178,7 +180,9 @@ class Drawing(ABC):
         -------
         DataTree
             `post` with the group ``posterior_predictive``, or with new data ``predictions`` and
-            ``predictions_constant_data``.
+            ``predictions_constant_data``. Elements that were not observed are in ``predictions``
+            alone, with the others: observations, log likelihoods and ``posterior_predictive`` have
+            the same elements, along one dim where there are several.
 
         Raises
         ------
@@ -223,6 +227,7 @@ class Drawing(ABC):
         begun = {name: x for name, x in self.observed.items() if name not in model.observed
                  and not set(wider).isdisjoint(self.variables[name].distribution.event_dims)
                  }  # fmt: skip
+        draws = self._with_missing(draws, targets, begun)
         found = model._draws(targets, draws, seed, told, wider, begun, backend)
         sizes = {dim: draws.sizes[dim] for dim in ("chain", "draw") if dim in draws.sizes}
         new = bool(data or dims)
@@ -231,7 +236,14 @@ class Drawing(ABC):
         if new:
             constant = groups.get("constant_data")
             groups = {"predictions_constant_data": constant} if constant is not None else {}
-        tree = as_tree({group: (found, sizes)}, groups)
+        drawn = {group: (found, sizes)}
+        if not new:
+            # beside log likelihoods and observations, without what is missing
+            seen = {n: left(x, self.observed[n]) if n in self.observed else x
+                    for n, x in found.items()}  # fmt: skip
+            whole = {n: x for n, x in found.items() if seen[n] is not x}
+            drawn = {group: (seen, sizes)} | ({"predictions": (whole, sizes)} if whole else {})
+        tree = as_tree(drawn, groups)
         return extended(post, {name: tree[name].to_dataset() for name in tree.children})
 
     def _check_lengths(
@@ -306,7 +318,8 @@ class Drawing(ABC):
             raise InputError(
                 build_message(
                     f"predictions depend on observations that are missing: {listing(unknown)}",
-                    hint="predict these variables, too: names=[...]",
+                    [("draws", listing([str(name) for name in getattr(draws, "data_vars", ())]))],
+                    f"draws of observe(..., missing='infer') have {missing_name(unknown[0])!r}",
                 )
             )
         nodes = [self.variables[name].node for name in given]
@@ -330,6 +343,7 @@ class Drawing(ABC):
                 x.name: padded(self.variables[str(x.name)].node, value, grown.get(str(x.name), ()))
                 for x, value in values_from(draws, nodes).items()
             }
+        values = {**self._told_by_observations(function.late), **values}
         for name, start in begun.items():
             values[name] = padded(self.variables[name].node, start, grown[name])
         numbered = self._row_numbered | {n: self.observed.plain[n].numbered for n in fixed}
@@ -340,6 +354,36 @@ class Drawing(ABC):
             seed = seed_for(seed, f"predict {anew}")
         with Progress(f"drawing {listing(list(targets), limit=3)}"):
             return function(values, seed)
+
+    def _with_missing(
+        self, draws: xr.Dataset, targets: Mapping[str, Node], begun: Collection[str]
+    ) -> xr.Dataset:
+        """Draws with the observations whose missing elements they have, where others read them."""
+        above = {x.name for x in toposort(list(targets.values())) if x.kind == "rv"}
+        for name, x in self.observed.items():
+            read = name in begun or (name in above and name not in targets)
+            if read and name not in draws and missing_name(name) in draws:
+                unknown = draws[missing_name(name)]
+                whole = completed(self.variables[name].node, x, unknown, ("chain", "draw"))
+                draws = beside(draws, {name: whole}, ("chain", "draw"))
+        return draws
+
+    def _told_by_observations(self, dims: Iterable[Dim]) -> dict[Dim, Any]:
+        """Labels or lengths of dims that no input tells."""
+        binding = Binding()
+        for name, x in self.observed.items():
+            for dim in self.variables[name].node.dims:
+                binding.add_length(dim, x.sizes[dim.short], f"observations of {name!r}")
+                numbered = dim.short in self.observed.plain[name].numbered
+                if dim.short in x.indexes and not numbered:
+                    own = labels_of(x.indexes[dim.short])
+                    binding.add_labels(dim, own, f"observations of {name!r}")
+        found: dict[Dim, Any] = {}
+        for dim in dims:
+            labels, length = dim.bound_labels(binding), dim.bound_length(binding)
+            if length is not None:
+                found[dim] = length if labels is None else labels.values
+        return found
 
     @property
     def _row_numbered(self) -> dict[str, tuple[str, ...]]:
