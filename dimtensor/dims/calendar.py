@@ -44,26 +44,24 @@ class CalendarParts:
     def _dim(self) -> Dim:
         return self  # type: ignore[return-value]
 
-    def _tensor_of_labels(self, codes: np.ndarray, groups: Dim) -> Any:
-        return CalendarParts._tensors().tensor_of_labels(self._dim, codes, groups)
+    def _tensor_of_labels(self, codes: np.ndarray, groups: Dim, *part: Any) -> Any:
+        return CalendarParts._tensors().tensor_of_labels(self._dim, codes, groups, *part)
 
     def _tensor_of_values(self, values: np.ndarray, name: str) -> Any:
         return CalendarParts._tensors().tensor_of_values(self._dim, values, name)
 
     def _part(self, name: str) -> Any:
-        return self._tensor_of_labels(*calendar_part(self._dim, name))
+        return self._tensor_of_labels(*calendar_part(self._dim, name), name)
 
     def _values(self, name: str) -> Any:
         dates = date_index(self._dim, name)
-        if name == "days_in_year":
-            found: Any = np.where(dates.is_leap_year, 366, 365)
-        else:
-            found = getattr(dates, OF_PANDAS.get(name, name))
+        days = np.where(dates.is_leap_year, 366, 365)
+        found: Any = days if name == "days_in_year" else getattr(dates, OF_PANDAS.get(name, name))
         dtype = bool if name in CONDITIONS else np.int64
         return self._tensor_of_values(np.asarray(found, dtype=dtype), name)
 
-    def _found(self, name: str, labels: Any) -> Any:
-        return self._tensor_of_labels(*among_found(name, labels))
+    def _found(self, name: str, labels: Any, *arguments: Any) -> Any:
+        return self._tensor_of_labels(*among_found(name, labels), name, *arguments)
 
     @property
     def year(self) -> Any:
@@ -275,7 +273,7 @@ class CalendarParts:
         >>> dt.data(range(36), dims=hour).groupby(hour.floor("D")).max().values.tolist()
         [23.0, 35.0]
         """
-        return self._found("floor", rounded(self._dim, "floor", freq))
+        return self._found("floor", rounded(self._dim, "floor", freq), freq)
 
     def ceil(self, freq: str) -> Any:
         """The first date of a fixed frequency from each date on.
@@ -296,7 +294,7 @@ class CalendarParts:
         >>> [str(date)[:10] for date in hour.ceil("D").values]
         ['2021-01-01', '2021-01-02', '2021-01-02']
         """
-        return self._found("ceil", rounded(self._dim, "ceil", freq))
+        return self._found("ceil", rounded(self._dim, "ceil", freq), freq)
 
     def round(self, freq: str) -> Any:
         """The nearest date of a fixed frequency.
@@ -317,7 +315,7 @@ class CalendarParts:
         >>> [str(date)[:10] for date in hour.round("D").values]
         ['2021-01-01', '2021-01-01', '2021-01-02']
         """
-        return self._found("round", rounded(self._dim, "round", freq))
+        return self._found("round", rounded(self._dim, "round", freq), freq)
 
     def strftime(self, date_format: str) -> Any:
         """Each date as text.
@@ -344,7 +342,8 @@ class CalendarParts:
         >>> day.strftime("%Y-%m").values.tolist()
         ['2021-01', '2021-01', '2021-02']
         """
-        return self._found("strftime", date_index(self._dim, "strftime").strftime(date_format))
+        dates = date_index(self._dim, "strftime")
+        return self._found("strftime", dates.strftime(date_format), date_format)
 
     def isocalendar(self) -> IsoCalendar:
         """The ISO year, week and day of the week (1 to 7) of each date.

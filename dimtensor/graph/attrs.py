@@ -26,13 +26,18 @@ class InputAttrs(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class DataAttrs:
-    """Values of a data leaf, axes in the canonical order of its dims; compared by value."""
+    """Values of a data leaf, axes in the canonical order of its dims; compared by value.
+
+    Values that follow from the labels of dims, as a calendar does, have in `recipe` a function and
+    its arguments, dims among them, which makes them for other dims, too.
+    """
 
     name: str | None
     dims: Dims
     values: np.ndarray
     categories: Dim | None = None
     labels: tuple = ()  # (dim, Coords) of the dims that got their labels with this data
+    recipe: tuple | None = None
     _key: tuple = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -43,7 +48,7 @@ class DataAttrs:
         object.__setattr__(self, "values", values)
         digest = hashlib.blake2b(values.tobytes(), digest_size=16).digest()
         key = (self.name, self.dims, values.dtype.str, values.shape, digest, self.categories,
-               self.labels)  # fmt: skip
+               self.labels, *(() if self.recipe is None else (self.recipe,)))  # fmt: skip
         object.__setattr__(self, "_key", key)
 
     def __eq__(self, other: object) -> bool:
@@ -53,7 +58,8 @@ class DataAttrs:
         return hash(self._key)
 
     def __reduce__(self) -> tuple:
-        return (DataAttrs, (self.name, self.dims, self.values, self.categories, self.labels))
+        own = (self.name, self.dims, self.values, self.categories, self.labels, self.recipe)
+        return DataAttrs, own
 
 
 class ConstantAttrs(NamedTuple):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -299,3 +300,12 @@ def data_beside(value: Any, beside: Sequence[Node], categories: Dim | None = Non
     own = dims_of(value)
     dims = tuple(known.get(dim.name or "", dim) for dim in own)
     return data(value, dims, categories=categories)
+
+
+def with_recipe(x: DimTensor, function: Callable[..., DimTensor], *arguments: Any) -> DimTensor:
+    """Data that a function makes of arguments, dims among them: for other dims it makes others."""
+    try:
+        hash(arguments)
+    except TypeError:
+        return x
+    return wrap(make("data", (), replace(x.node.attrs, recipe=(function, arguments))))

@@ -52,7 +52,13 @@ class Exchange:
         LabelError
             If a label that is selected is not there afterwards.
         """
-        for node in with_regions(toposort(outputs)):
+        order = list(with_regions(toposort(outputs)))
+        for node in order:
+            made = self._made(node) if node.kind == "data" else None
+            old, new = node.categories, None if made is None else made.categories
+            if old is not None and new is not None and old is not new:
+                self._dims[old] = self._mapping[old] = new
+        for node in order:
             for dim in node.dims:
                 self.dim(dim)
         return rebuild(outputs, replacements, self._replace, self._mapping)
@@ -96,8 +102,26 @@ class Exchange:
         categories = self._dims.get(node.attrs.categories, node.attrs.categories)
         return make("input", (), node.attrs._replace(dims=dims, categories=categories))
 
+    @property
+    def dims(self) -> dict[Dim, Dim]:
+        """The dims that are exchanged, those that follow from others among them."""
+        return dict(self._dims)
+
+    def _made(self, node: Node) -> Node | None:
+        """Data that follow from the labels of dims, for other ones; None if they stay."""
+        if node.attrs.recipe is None:
+            return None
+        function, arguments = node.attrs.recipe
+        others = tuple(self.dim(x) if isinstance(x, Dim) else x for x in arguments)
+        if all(one is other for one, other in zip(arguments, others, strict=True)):
+            return None
+        return function(*others).node
+
     def _data(self, node: Node) -> Node | None:
         attrs: DataAttrs = node.attrs
+        made = self._made(node)
+        if made is not None:
+            return made
         for dim in attrs.dims:
             if self.dim(dim) is not dim:
                 raise DimError(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from dimtensor.errors import (
     listing,
 )
 from dimtensor.graph import toposort
+from dimtensor.model.checking.given_others import given_others
 from dimtensor.model.checking.processes import check_numbers, options_without, run_all
 from dimtensor.model.density import Placed, Which
 from dimtensor.model.summed import summed_terms
@@ -149,7 +150,7 @@ class CrossValidation:
 class _Which(NamedTuple):
     """What has a log density of its own: elements, or groups of them along a dim."""
 
-    terms: Which
+    terms: Which | Literal["given"]  # "given": each position given those that are known
     dim: str
     places: np.ndarray | None  # the label of the group of each position that is left out
 
@@ -185,8 +186,9 @@ def cross_validate(
     """Fit a model to parts of its observations, and look at how it predicts the others.
 
     What is left out is masked in the log density, which is compiled once: the model keeps all of
-    its parameters, those of a time or a group that is left out, too. Observations that share what
-    was summed out are left out together, and have one log predictive density.
+    its parameters, those of a time or a group that is left out, too. Of observations that share
+    what was summed out, such as the level of a series, those at each position that is left out have
+    their log density given those that are known; groups have one log predictive density.
 
     Parameters
     ----------
@@ -331,23 +333,25 @@ def _which(
     summed = summed_terms(placed)
     if not summed.refused.keys() & set(names):
         return _Which("elements", along, None)
-    found = summed.groups(names)
-    dims = [{dim.short for dim in term.dims} for term in found.values()]
-    if groups is None and all(along in one for one in dims):
-        return _Which("groups", along, None)
-    if groups is not None:
-        name = fit._name(over, fit._found.inputs, "data")
-        of = fit._found.inputs[name].categories
-        if of is not None and all(of.short in one for one in dims):
-            return _Which("groups", of.short, fit.defaults[name].values)
-    apart = listing(sorted(set[str]().union(*dims))) if found else ""
+    shared = [set(members) for members in summed.together.values() if {*members} & {*names}]
+    terms = [summed.terms[x] for x, members in summed.together.items() if {*members} & {*names}]
+    dims = [{dim.short for dim in term.dims} for term in terms]
+    if groups is None:
+        apart = all(members <= set(names) for members in shared)
+        whole = apart and all(along in one for one in dims)
+        return _Which("groups" if whole else "given", along, None)
+    name = fit._name(over, fit._found.inputs, "data")
+    of = fit._found.inputs[name].categories
+    if of is not None and all(of.short in one for one in dims):
+        summed.groups(names)
+        return _Which("groups", of.short, fit.defaults[name].values)
     raise GraphError(
         build_message(
-            f"cross_validate: observations share what is summed out along {along!r}, and have one "
-            + (f"log density for each position along {apart}" if apart else "log density in all"),
-            hint=f"leave out along {apart}, or by data that tell the position along it"
-            if apart
-            else "there is nothing that could be left out",
+            f"cross_validate: groups of {name!r} share what is summed out, and have no log density "
+            "of their own",
+            [("there is one for", listing(sorted(set[str]().union(*dims))) or "all of them")],
+            f"leave out positions along {along!r}: each has a log density given those that are "
+            "known",
         )
     )
 
@@ -404,6 +408,11 @@ def _one(shared: Any, argument: Any) -> tuple[Mapping[str, xr.DataArray], int, i
             draws, seed=seed, progress_bar=False, report=False, unconstrained=False, cores=None
             if options.get("sampler", "nutpie") != "nutpie" else 1, **options,
         )  # fmt: skip
+    diverged = int(post["sample_stats"]["diverging"].sum())
+    if which.terms == "given":
+        draws = post["posterior"].to_dataset()
+        total = draws.sizes["chain"] * draws.sizes["draw"]
+        return given_others(fit, draws, names, along, *part), diverged, total
     terms = fit._terms(post["posterior"].to_dataset(), names, which.terms)
     total, found = post["posterior"].sizes["chain"] * post["posterior"].sizes["draw"], {}
     for name, values in terms.items():
@@ -416,4 +425,4 @@ def _one(shared: Any, argument: Any) -> tuple[Mapping[str, xr.DataArray], int, i
             found[name] = fit.observed[name].copy(data=mean).where(fit.observed[name].notnull())
         else:
             found[name] = values.isel(chain=0, draw=0, drop=True).copy(data=mean)
-    return found, int(post["sample_stats"]["diverging"].sum()), total
+    return found, diverged, total

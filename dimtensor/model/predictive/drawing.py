@@ -208,7 +208,7 @@ class Drawing(ABC):
         known = as_mapping(dims, "dims")
         wider = {old: new for old, new in known.items() if isinstance(new, Dim)}
         told = {dim: value for dim, value in known.items() if not isinstance(value, Dim)}
-        model = widened(self, wider) if wider else self
+        model, wider = widened(self, wider) if wider else (self, wider)
         model = model.with_data(data) if data else model
         draws = posterior_of(post)
         # what depends on no variable that is given is drawn as often

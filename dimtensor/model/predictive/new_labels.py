@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from dimtensor.dims import Dim
 from dimtensor.errors import DimError, LabelError, build_message, listing
-from dimtensor.graph import Node
-from dimtensor.graph.rebuilding.substitute import rebuild, substitute
+from dimtensor.graph import Node, toposort
+from dimtensor.graph.infer import describe
+from dimtensor.graph.rebuilding.exchange import Exchange
+from dimtensor.graph.rebuilding.substitute import rebuild
 from dimtensor.model.observations import Observations
 from dimtensor.model.predictive.generation import as_input
 from dimtensor.model.records import label_text
@@ -21,15 +23,18 @@ if TYPE_CHECKING:
     from dimtensor.model.variables import Variable
 
 
-def widened(model: Drawing, wider: Mapping[Dim, Dim]) -> Drawing:
+def widened(model: Drawing, wider: Mapping[Dim, Dim]) -> tuple[Drawing, dict[Dim, Dim]]:
     """The model over other dims of the same names; data along them are to be given again.
+
+    What follows from the labels of a dim, as a calendar does, is that of the other one. The dims
+    that are exchanged come back, too: with months there may be more years.
 
     Raises
     ------
     DimError
         If the model has no such dim, or the other one has another name or no labels.
     """
-    used = {dim for v in model.variables.values() for dim in v.node.dims}
+    used = {dim for node in toposort([x.node for x in model.outputs]) for dim in node.dims}
     for old, new in wider.items():
         unlike = new.coords is None and (old.coords is not None or new.length is None)
         if old not in used or new.short != old.short or unlike:
@@ -37,25 +42,40 @@ def widened(model: Drawing, wider: Mapping[Dim, Dim]) -> Drawing:
                 build_message(
                     f"predict: {new!r} cannot take the place of {old!r}",
                     [("dims of the model", ", ".join(sorted(dim.short for dim in used)))],
-                    "dims={county: dt.Dim('county', coords=[...])}, of the same name and with "
-                    "labels",
+                    f"dims={{{old.short}: dt.Dim({old.short!r}, coords=[...])}}, of the same name "
+                    "and with labels",
                 )
             )
 
     def as_inputs(node: Node, inputs: tuple[Node, ...]) -> Node | None:
-        return as_input(node) if node.kind == "data" and node.name is not None else None
+        real = node.kind == "data" and node.name is not None and node.attrs.recipe is None
+        return as_input(node) if real else None
 
     defaults = model.defaults
     nodes = rebuild([x.node for x in model.outputs], {}, as_inputs, nested=False)
     other = model._copy()
-    other._set(tuple(map(wrap, substitute(nodes, {}, wider))))
-    inputs = other._found.inputs
+    exchange = Exchange(wider)
+    for node in toposort(nodes):
+        moved = [d for d in node.dims if exchange.dim(d) is not d] if node.kind == "data" else []
+        if moved and node.attrs.recipe is None:
+            (old,) = [dim for dim in wider if dim.short == moved[0].short] or [moved[0]]
+            raise DimError(
+                build_message(
+                    f"predict: {describe(node)} has values along {old.title}, and none along the "
+                    "wider dim",
+                    [("dims", repr(wider.get(old, exchange.dim(old))))],
+                    "name it, dt.data(..., name='x'), and give the others: predict(post, "
+                    f"{{'x': values}}, dims={{{old.short}: ...}})",
+                )
+            )
+    other._set(tuple(map(wrap, exchange.nodes(nodes, {}))))
+    wider, inputs = exchange.dims, other._found.inputs
     along = {new.short for new in wider.values()}
     other.data = {n: x for n, x in defaults.items() if n in inputs and not along & set(x.dims)}
     other._numbered = model._row_numbered
     kept = {n: x for n, x in model.observed.plain.items() if not along & set(x.array.dims)}
     other.observed = Observations(kept)
-    return other
+    return other, wider
 
 
 def known_positions(

@@ -14,7 +14,7 @@ from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import DataAttrs
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.handle import elemwise, wrap
-from dimtensor.tensor.inputs import data
+from dimtensor.tensor.inputs import data, with_recipe
 from dimtensor.tensor.selection.groupby import GroupBy
 
 if TYPE_CHECKING:
@@ -23,15 +23,25 @@ if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 
-def tensor_of_labels(dim: Dim, codes: np.ndarray, groups: Dim) -> DimTensor:
-    """Known labels along a dim, by their positions among all."""
+def tensor_of_labels(dim: Dim, codes: np.ndarray, groups: Dim, *part: Any) -> DimTensor:
+    """Known labels along a dim, by their positions among all.
+
+    `part` names the part of the calendar that they are, with its arguments.
+    """
     codes.flags.writeable = False
-    return wrap(make("data", (), DataAttrs(None, (dim,), codes, groups)))
+    recipe = (calendar_tensor, (dim, *part)) if part else None
+    return wrap(make("data", (), DataAttrs(None, (dim,), codes, groups, recipe=recipe)))
 
 
 def tensor_of_values(dim: Dim, values: np.ndarray, name: str) -> DimTensor:
-    """Known numbers along a dim."""
-    return data(values, dims=dim, name=name)
+    """Known numbers along a dim, which the calendar tells."""
+    return with_recipe(data(values, dims=dim, name=name), calendar_tensor, dim, name)
+
+
+def calendar_tensor(dim: Dim, name: str, *arguments: Any) -> DimTensor:
+    """A part of the calendar along a dim, by its name."""
+    found = getattr(dim, name)
+    return found(*arguments) if arguments else found
 
 
 class Resample(GroupBy):
@@ -132,16 +142,26 @@ def resampled(
     LabelError
         If the labels are no dates.
     """
-    import pandas as pd
-
     if len(given) != 1:
         raise DimError(f"resample takes one dim, {len(given)} are given: x.resample(day='W')")
     ((key, freq),) = given.items()
     dim = find_dim(x.dims, key, "resample")
-    dates = date_index(dim, "resample")
-    numbers = pd.Series(np.arange(len(dates)), index=dates)
     if offset is not None:
         offset = pd_timedelta(offset, "resample: the offset")
+    codes = resampled_dates(dim, freq, closed, label, offset, origin)
+    groups = codes.categories
+    assert groups is not None
+    return Resample(x, codes, dim, groups)
+
+
+def resampled_dates(
+    dim: Dim, freq: Any, closed: str | None, label: str | None, offset: Any, origin: Any
+) -> DimTensor:
+    """The date of the frequency that each date of a dim belongs to."""
+    import pandas as pd
+
+    dates = date_index(dim, "resample")
+    numbers = pd.Series(np.arange(len(dates)), index=dates)
     try:
         bins = numbers.resample(freq, closed=closed, label=label, origin=origin, offset=offset)
         counts = bins.count()
@@ -150,7 +170,8 @@ def resampled(
     groups = Dim(dim.name, coords=Coords(counts.index))
     codes = np.empty(len(dates), dtype=np.int64)
     codes[np.argsort(dates, kind="stable")] = np.repeat(np.arange(len(counts)), counts)
-    return Resample(x, tensor_of_labels(dim, codes, groups), dim, groups)
+    found = tensor_of_labels(dim, codes, groups)
+    return with_recipe(found, resampled_dates, dim, freq, closed, label, offset, origin)
 
 
 def pd_timedelta(value: Any, what: str) -> pd.Timedelta:
@@ -292,7 +313,8 @@ def fourier(dim: Dim, period: Any, order: int = 1, name: str = "fourier") -> Dim
     angles = 2 * np.pi * np.multiply.outer(where / span % 1.0, np.arange(1, order + 1))
     columns = np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(len(where), -1)
     names = [f"{kind}_{k}" for k in range(1, order + 1) for kind in ("sin", "cos")]
-    return data(columns, dims=[dim, Dim(name, coords=names)])
+    found = data(columns, dims=[dim, Dim(name, coords=names)])
+    return with_recipe(found, fourier, dim, period, order, name)
 
 
 def one_hot(labels: DimTensor, dtype: Any = "float64") -> DimTensor:

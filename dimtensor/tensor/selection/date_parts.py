@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,8 +35,8 @@ class DateParts(CalendarParts):
     def _dim(self) -> Dim:
         return self._categories
 
-    def _tensor_of_labels(self, codes: np.ndarray, groups: Dim) -> DimTensor:
-        return self._looked_up(super()._tensor_of_labels(codes, groups))
+    def _tensor_of_labels(self, codes: np.ndarray, groups: Dim, *part: Any) -> DimTensor:
+        return self._looked_up(super()._tensor_of_labels(codes, groups, *part))
 
     def _tensor_of_values(self, values: np.ndarray, name: str) -> DimTensor:
         return self._looked_up(super()._tensor_of_values(values, name))

@@ -23,7 +23,7 @@ from dimtensor.graph.attrs import IndexAttrs, IndexItem, LabelPosition
 from dimtensor.graph.dtypes import is_integer
 from dimtensor.graph.infer import describe
 from dimtensor.tensor.handle import TensorHandle, wrap
-from dimtensor.tensor.inputs import data, data_beside
+from dimtensor.tensor.inputs import data, data_beside, with_recipe
 from dimtensor.values.labelled import is_dataarray, is_pandas
 
 if TYPE_CHECKING:
@@ -278,10 +278,18 @@ def translated(indexer: Node, own: Dim, dim: Dim) -> Node:
         )
     if mine.same_labels(theirs):
         return make("codes", (indexer,), dim)
-    table = theirs.positions(mine.values, dim.title)
-    lookup = data(table, dims=own)
+    lookup = positions_of_labels(own, dim)
     positions = make("index", (lookup.node, indexer), IndexAttrs((IndexItem(own, "tensor", 0),)))
     return make("codes", (positions,), dim)
+
+
+def positions_of_labels(own: Dim, dim: Dim) -> DimTensor:
+    """The positions that the labels of one dim have in another one that has all of them."""
+    mine, theirs = dim_labels(own), dim_labels(dim)
+    assert mine is not None
+    assert theirs is not None
+    table = data(theirs.positions(mine.values, dim.title), dims=own)
+    return with_recipe(table, positions_of_labels, own, dim)
 
 
 # -- levels of products ------------------------------------------------------------------------
