@@ -15,7 +15,6 @@ from dimtensor.dims.labels import (
     family,
     family_of,
     in_unit,
-    iso_dates,
     label_array,
     places_in_span,
     places_of_texts,
@@ -23,6 +22,8 @@ from dimtensor.dims.labels import (
     stand_ins,
     tagged,
 )
+from dimtensor.dims.texts.dates import as_period, dates_in, iso_dates
+from dimtensor.dims.texts.zones import check_on_clocks, read_in_zone
 from dimtensor.errors import LabelError, build_message, did_you_mean, listing, plain_repr
 
 _OBJECTS = ("object", "period")
@@ -282,7 +283,11 @@ class Coords:
             try:
                 found = self.index.get_loc(label)
             except (LookupError, TypeError, ValueError, OverflowError):
-                raise self._missing([label], dim) from None
+                if self.family == "zoned":
+                    check_on_clocks([label], self._index.tz, dim)
+                found = dates_in(label, self.values) if self.family == "datetime" else None
+                if found is None:
+                    raise self._missing([label], dim) from None
             if isinstance(found, np.ndarray):
                 return np.flatnonzero(found) if found.dtype == bool else found.astype(np.int64)
             return found if isinstance(found, slice) else int(found)
@@ -348,7 +353,7 @@ class Coords:
 
     def places(self, wanted: Coords, dim: str = "the dim") -> np.ndarray:
         """First positions of labels, among dates also of strings; -1 where one is not there."""
-        return self.find(self._parsed(wanted, dim))
+        return self.find(self.parsed(wanted, dim))
 
     def positions(self, labels: Any, dim: str = "the dim") -> np.ndarray:
         """Positions of many labels; all the unknown ones are named together."""
@@ -375,7 +380,7 @@ class Coords:
         except LabelError:
             return -1
 
-    def _parsed(self, labels: Coords, dim: str) -> Coords:
+    def parsed(self, labels: Coords, dim: str) -> Coords:
         """Strings as pandas reads them for labels of this kind; what it cannot read is NaT."""
         if self.family not in TIMES or labels.family != "string":
             return labels
@@ -386,17 +391,10 @@ class Coords:
             return Coords(pd.to_timedelta(given, errors="coerce"))
         given = iso_dates(given, dim)
         if self.family == "period":
-            return Coords([self._period(one) for one in given])
-        read = pd.to_datetime(given, errors="coerce", format="mixed")
-        return Coords(read.tz_localize(self._index.tz) if self.family == "zoned" else read)
-
-    def _period(self, text: str) -> Any:
-        import pandas as pd
-
-        try:
-            return pd.Period(text, freq=self._index.freq)
-        except ValueError:
-            return text
+            return Coords([as_period(one, self._index.freq) for one in given])
+        if self.family == "zoned":
+            return Coords(read_in_zone(given, self._index.tz, dim))
+        return Coords(pd.to_datetime(given, errors="coerce", format="mixed"))
 
     def _occurs_twice(self, label: Any, dim: str) -> LabelError:
         return LabelError(
@@ -429,6 +427,8 @@ class Coords:
                     return ""
                 return f" (did you mean the number {plain_repr(self.values[position])}?)"
             return did_you_mean(label, [v for v in self.to_list() if isinstance(v, str)])
+        if self.family == "zoned" and family(label) == "datetime":
+            return f" (labels are in the time zone {self._index.tz}, this is in none)"
         if family(label) == "number" and self._exact(str(label)) is not None:
             return f" (did you mean the string {str(label)!r}?)"
         return ""
@@ -451,7 +451,7 @@ class Coords:
         self, labels: Any, method: str, tolerance: Any = None, dim: str = "the dim"
     ) -> np.ndarray:
         """Positions by ``method``, -1 where no label is near enough."""
-        wanted = self._parsed(labels if isinstance(labels, Coords) else Coords(labels), dim)
+        wanted = self.parsed(labels if isinstance(labels, Coords) else Coords(labels), dim)
         try:
             found = self.index.get_indexer(wanted.index, method=method, tolerance=tolerance)
         except (LookupError, NotImplementedError, TypeError, ValueError) as error:

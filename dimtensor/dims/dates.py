@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dimtensor.dims.coords import Coords
-from dimtensor.dims.labels import iso_dates
+from dimtensor.dims.texts.dates import iso_dates
+from dimtensor.dims.texts.zones import check_on_clocks
 from dimtensor.errors import DimError, InputError, LabelError, build_message, listing
 
 if TYPE_CHECKING:
@@ -89,6 +90,8 @@ def dates_between(start: Any, end: Any, periods: Any, freq: Any, tz: Any) -> pd.
     try:
         dates = pd.date_range(start, end, periods, freq=freq, tz=tz)
     except (ValueError, TypeError) as error:
+        if tz is not None:
+            check_on_clocks((start, end), tz, "dt.time")
         given = {"start": start, "end": end, "periods": periods, "freq": freq, "tz": tz}
         raise DimError(
             build_message(
@@ -166,8 +169,24 @@ def among_found(name: str, labels: Any) -> tuple[np.ndarray, Dim]:
 
 
 def rounded(dim: Dim, method: str, freq: str) -> pd.DatetimeIndex:
+    """Dates rounded to a frequency on the clocks of their time zone.
+
+    Of a result that is there twice, the first one is meant, unless the date is the second itself.
+    """
+    import pandas as pd
+
     dates = date_index(dim, method)
     try:
-        return getattr(dates, method)(freq)
+        if dates.tz is None:
+            return getattr(dates, method)(freq)
+        clocks, world = dates.tz_localize(None), dates.tz_convert("UTC")
+        offsets = clocks - world.tz_localize(None)
+        step = pd.tseries.frequencies.to_offset(freq)
+        ticks = getattr(step, "nanos", None) if type(step).__name__ != "Day" else None
+        if ticks and not (offsets % pd.Timedelta(ticks)).any():  # as in every zone
+            return getattr(world, method)(freq).tz_convert(dates.tz)
+        early = clocks.tz_localize(dates.tz, np.ones(len(dates), bool), "shift_forward")
+        first = np.asarray(early == dates)
+        return getattr(dates, method)(freq, ambiguous=first, nonexistent="shift_forward")
     except (ValueError, TypeError) as error:
         raise InputError(f"{method}: {freq!r} is no fixed frequency: {error}") from None

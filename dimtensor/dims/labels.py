@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-import re
 from collections.abc import Iterable, Mapping, Set
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.errors import LabelError, build_message, listing, plain_repr
+from dimtensor.errors import LabelError, build_message, plain_repr
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -410,56 +409,3 @@ def _of_times(items: list, kind: str) -> np.ndarray | None:
             whole = [np.iinfo("i8").min if c is None else int(c) for c in scaled]
             return np.array(whole, dtype="i8").view(f"{kind}8[{unit}]")
     return None
-
-
-# day and month in one order or the other, then the year
-_DAY_AND_MONTH = re.compile(r"\s*(\d{1,2})([/.-])(\d{1,2})\2(\d{4}|\d{2})(?!\d)(.*)", re.DOTALL)
-
-
-def iso_dates(texts: Iterable[Any], title: str) -> list:
-    """Texts of dates that begin with day and month, as ISO 8601 writes them; others unchanged.
-
-    All texts have one format: a day above 12 in one of them tells the order of the others.
-
-    Raises
-    ------
-    LabelError
-        If nothing tells days from months, or the texts have several formats.
-
-    Examples
-    --------
-    >>> iso_dates(["13/02/2020", "01/02/2020"], "the dates")
-    ['2020-02-13', '2020-02-01']
-    """
-    given = list(texts)
-    written = [text for text in dict.fromkeys(given) if isinstance(text, str)]
-    parts = {text: match for text in written if (match := _DAY_AND_MONTH.fullmatch(text))}
-    if not parts:
-        return given
-    pairs = {text: (int(match[1]), int(match[3])) for text, match in parts.items()}
-    day_first = [text for text, (first, _) in pairs.items() if first > 12]
-    month_first = [text for text, (_, second) in pairs.items() if second > 12]
-    unknown = [text for text, (first, second) in pairs.items() if first != second]
-    short = [text for text, match in parts.items() if len(match[4]) == 2]
-    others = [text for text in written if text not in parts]
-    if short:
-        what = f"{short[0]!r} has two digits for its year: nothing tells year, month and day apart"
-    elif others:
-        what = f"dates have several formats: {next(iter(parts))!r} and {others[0]!r}"
-    elif day_first and month_first:
-        what = f"the day is first in {day_first[0]!r}, and the month in {month_first[0]!r}"
-    elif unknown and not (day_first or month_first):
-        what = f"nothing tells which is the day in {unknown[0]!r}, and which the month"
-    else:
-        order = (3, 1) if day_first else (1, 3)
-        iso = {text: "-".join((m[4], *(m[at].zfill(2) for at in order))) + m[5]
-               for text, m in parts.items()}  # fmt: skip
-        return [iso.get(text, text) if isinstance(text, str) else text for text in given]
-    raise LabelError(
-        build_message(
-            f"{title}: {what}",
-            [("dates", listing(written))],
-            "write them as ISO 8601 has it, '2020-12-31', or read them first: "
-            "pd.to_datetime(dates, dayfirst=True), or with format='%m/%d/%Y'",
-        )
-    )

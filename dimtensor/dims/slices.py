@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from dimtensor.dims.coords import Coords
-from dimtensor.dims.labels import DATES, TIMES, family, iso_dates, python_label
+from dimtensor.dims.labels import DATES, TIMES, family, python_label
+from dimtensor.dims.texts.dates import iso_dates, part_of_date
+from dimtensor.dims.texts.zones import check_on_clocks
 from dimtensor.errors import LabelError, build_message, listing, plain_repr
 
 _OTHER_KIND = "the labels are of another kind"
@@ -37,13 +39,25 @@ def slice_positions(coords: Coords, selection: slice, dim: str = "the dim") -> s
         last = len(coords) if stop is None else int(np.searchsorted(coords.values, stop, "right"))
         if first < last or start is None or stop is None:
             return slice(first, last)
+    found = _found(coords, start, stop, selection.step, dim)
+    if start is not None and stop is not None and _is_empty(found, coords):
+        _refuse_opposite(coords, slice(start, stop, selection.step), dim)
+    return found
+
+
+def _found(coords: Coords, start: Any, stop: Any, step: int | None, dim: str) -> slice | np.ndarray:
     try:
         _require_ends(coords, (start, stop))
         if coords.family in TIMES and not coords.index.is_monotonic_increasing:
             if all(end is None or isinstance(end, str) for end in (start, stop)):
-                return _between(coords.index, start, stop, selection.step)
-        found = coords.index.slice_indexer(start, stop, selection.step)
+                return _between(coords.index, start, stop, step)
+        found = coords.index.slice_indexer(start, stop, step)
     except (LookupError, TypeError, ValueError, OverflowError) as fault:
+        by_numpy = _by_parts(coords, start, stop, step)
+        if by_numpy is not None:
+            return by_numpy
+        if coords.family == "zoned":
+            check_on_clocks((start, stop), coords.index.tz, dim)
         error = _OTHER_KIND if isinstance(fault, TypeError) else fault
         raise LabelError(
             build_message(
@@ -53,9 +67,21 @@ def slice_positions(coords: Coords, selection: slice, dim: str = "the dim") -> s
         ) from None
     if isinstance(found, np.ndarray) and found.dtype == bool:
         return np.flatnonzero(found)
-    if start is not None and stop is not None and _is_empty(found, coords):
-        _refuse_opposite(coords, slice(start, stop, selection.step), dim)
     return found
+
+
+def _by_parts(coords: Coords, start: Any, stop: Any, step: int | None) -> np.ndarray | None:
+    """Positions between parts of dates, some of which pandas cannot read; None of anything else."""
+    if coords.family != "datetime":
+        return None
+    dates = coords.values
+    first, last = (None if end is None else part_of_date(end, dates) for end in (start, stop))
+    if (first is None and start is not None) or (last is None and stop is not None):
+        return None
+    inside = np.ones(len(dates), bool)
+    inside &= True if first is None else dates >= first[0]
+    inside &= True if last is None else dates < last[1]
+    return np.flatnonzero(inside)[::step]
 
 
 def _is_empty(found: slice | np.ndarray, coords: Coords) -> bool:
@@ -67,7 +93,7 @@ def _is_empty(found: slice | np.ndarray, coords: Coords) -> bool:
 def _refuse_opposite(coords: Coords, empty: slice, dim: str) -> None:
     """Refuse an empty slice that has elements with its ends exchanged."""
     start, stop, step = empty.start, empty.stop, empty.step
-    if _is_empty(coords.index.slice_indexer(stop, start, step), coords):
+    if _is_empty(_found(coords, stop, start, step, dim), coords):
         return
     ends = [plain_repr(end) for end in (stop, start)] + ([] if step is None else [str(step)])
     raise LabelError(

@@ -246,12 +246,31 @@ def shifted_by(x: DimTensor, dim: Dim, distance: Any, fill_value: Any) -> DimTen
 
     dates = date_index(dim, "shift", missing=True)
     offset = as_offset(distance, "shift")
-    earlier = Dim(dim.name, coords=Coords(pd_index(dates - offset, dates)))
+    try:
+        before = dates - offset
+    except ValueError as error:
+        raise _of_calendar(dim, distance, offset, error) from None
+    earlier = Dim(dim.name, coords=Coords(pd_index(before, dates)))
     moved = reindex_node(x.node, dim, earlier, fill_value)
     from dimtensor.graph.rebuilding.substitute import relabel_node
 
     result = wrap(relabel_node(moved, (earlier, dim)))
     return say(result, "shift", x, **{dim.short: str(distance)})
+
+
+def _of_calendar(dim: Dim, distance: Any, offset: Any, error: ValueError) -> LabelError:
+    """The error for a distance on the calendar that ends where the clocks change."""
+    zone = date_index(dim, "shift", missing=True).tz
+    why = str(error) if zone is None else f"the clocks of {zone} change on one of these days"
+    days = offset.n if type(offset).__name__ == "Day" else None
+    way = f": x.shift({dim.short}='{24 * days}h')" if days else ""
+    return LabelError(
+        build_message(
+            f"shift: not all dates that are {distance!s} earlier are there once: {why}",
+            [("dim", repr(dim))],
+            f"a distance in hours does not depend on clocks{way}",
+        )
+    )
 
 
 def pd_index(found: Any, like: pd.DatetimeIndex) -> pd.DatetimeIndex:

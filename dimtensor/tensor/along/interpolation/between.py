@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Coords, Dim, dim_labels
-from dimtensor.dims.labels import iso_dates
-from dimtensor.errors import DtypeError, LabelError
+from dimtensor.errors import DtypeError, LabelError, listing
 from dimtensor.tensor.along.interpolation.coordinates import coordinate, numbers_of
 from dimtensor.tensor.along.interpolation.methods import LOCAL, SLOPED, WHOLE, Method
 from dimtensor.tensor.along.interpolation.slopes import slopes_at
@@ -68,9 +67,11 @@ def _as_dates(new: Any, known: Coords) -> Any:
     dates = known.family in ("datetime", "zoned")
     if not dates or not all(isinstance(each, str) for each in new):
         return new
-    import pandas as pd
-
-    return pd.DatetimeIndex(iso_dates(new, "interp"), tz=known.index.tz)
+    found = known.parsed(Coords(new), "interp")
+    unread = [text for text, date in zip(new, found.index, strict=True) if date != date]
+    if unread:
+        raise LabelError(f"interp: these are no dates: {listing(unread)}")
+    return found.index
 
 
 class _Wanted(ABC):

@@ -1,0 +1,1 @@
+"""Texts and times that stand for labels which are dates."""
