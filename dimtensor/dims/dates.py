@@ -113,9 +113,20 @@ def date_index(dim: Dim, what: str, missing: bool = False) -> pd.DatetimeIndex:
     """
     import pandas as pd
 
+    return _index_of(dim, what, missing, pd.DatetimeIndex)
+
+
+def time_index(dim: Dim, what: str, missing: bool = False) -> pd.DatetimeIndex | pd.TimedeltaIndex:
+    """The labels of a dim as dates, or as durations; see `date_index`."""
+    import pandas as pd
+
+    return _index_of(dim, what, missing, (pd.DatetimeIndex, pd.TimedeltaIndex))
+
+
+def _index_of(dim: Dim, what: str, missing: bool, kinds: Any) -> Any:
     labels = dim._labels()
     index = None if labels is None else labels.index
-    if not isinstance(index, pd.DatetimeIndex):
+    if not isinstance(index, kinds):
         known = "not known before data arrives" if labels is None else f"of dtype {index.dtype}"  # type: ignore[union-attr]
         raise LabelError(
             build_message(
@@ -168,16 +179,16 @@ def among_found(name: str, labels: Any) -> tuple[np.ndarray, Dim]:
     return codes.astype(np.int64), Dim(name, coords=Coords(found))
 
 
-def rounded(dim: Dim, method: str, freq: str) -> pd.DatetimeIndex:
-    """Dates rounded to a frequency on the clocks of their time zone.
+def rounded(dim: Dim, method: str, freq: str) -> pd.DatetimeIndex | pd.TimedeltaIndex:
+    """Dates, or durations, rounded to a frequency on the clocks of their time zone.
 
     Of a result that is there twice, the first one is meant, unless the date is the second itself.
     """
     import pandas as pd
 
-    dates = date_index(dim, method)
+    dates = time_index(dim, method)
     try:
-        if dates.tz is None:
+        if isinstance(dates, pd.TimedeltaIndex) or dates.tz is None:
             return getattr(dates, method)(freq)
         clocks, world = dates.tz_localize(None), dates.tz_convert("UTC")
         offsets = clocks - world.tz_localize(None)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dimtensor.dims import Coords, Dim, dim_labels, find_dim
-from dimtensor.dims.dates import date_index
+from dimtensor.dims.dates import date_index, time_index
 from dimtensor.errors import DimError, InputError, LabelError, build_message
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import DataAttrs
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from dimtensor.tensor.core import DimTensor
+
+
+_DAY = np.timedelta64(1, "D")
 
 
 def tensor_of_labels(dim: Dim, codes: np.ndarray, groups: Dim, *part: Any) -> DimTensor:
@@ -160,7 +164,7 @@ def resampled_dates(
     """The date of the frequency that each date of a dim belongs to."""
     import pandas as pd
 
-    dates = date_index(dim, "resample")
+    dates = time_index(dim, "resample")
     numbers = pd.Series(np.arange(len(dates)), index=dates)
     try:
         bins = numbers.resample(freq, closed=closed, label=label, origin=origin, offset=offset)
@@ -211,8 +215,6 @@ def as_offset(value: Any, what: str) -> Any:
 
 def is_distance(value: Any) -> bool:
     """Whether a number of positions is given as a distance between dates."""
-    from datetime import timedelta
-
     return isinstance(value, (str, np.timedelta64, timedelta)) or hasattr(value, "rollforward")
 
 
@@ -224,28 +226,63 @@ def positions_in(dim: Dim, distance: Any, what: str) -> int:
     LabelError
         If the dates are not regular, or the distance is no multiple of what is between them.
     """
+    for dates, offset in _clocks(dim, distance, what):
+        n = _positions_until(dates, offset)
+        if n:
+            return n
+    raise LabelError(
+        build_message(
+            f"{what}: {distance!r} is no number of positions along {dim.title}",
+            [("dim", repr(dim))],
+            "give a number of positions, or bring the dates to a frequency with reindex",
+        )
+    )
+
+
+def _clocks(dim: Dim, distance: Any, what: str) -> list[tuple[Any, Any]]:
+    """Dates or durations with a distance that can be added to them.
+
+    Days and what is longer are first those of the calendar, on the clock of the time zone; hours
+    and what is shorter have the same length on every day.
+    """
     import pandas as pd
 
-    dates = date_index(dim, what)
-    steps = np.unique(np.diff(dates.to_numpy()))
-    span = pd_timedelta(distance, what)
-    if len(steps) != 1 or span % pd.Timedelta(steps[0]):
-        raise LabelError(
-            build_message(
-                f"{what}: {distance!r} is no number of positions along {dim.title}",
-                [("dim", repr(dim))],
-                "give a number of positions, or bring the dates to a frequency with reindex",
-            )
-        )
-    return int(span / pd.Timedelta(steps[0]))
+    dates, offset = time_index(dim, what), as_offset(distance, what)
+    if isinstance(dates, pd.TimedeltaIndex):
+        return [(dates, pd_timedelta(distance, what))]
+    try:
+        length = pd.Timedelta(offset)
+    except ValueError:  # months and years have none
+        return [(dates.tz_localize(None), offset)]
+    found = [(dates, length)]
+    in_hours = isinstance(offset, pd.offsets.Tick) and not isinstance(distance, timedelta)
+    if dates.tz is not None and not in_hours and not length % _DAY:
+        found.insert(0, (dates.tz_localize(None), length))
+    return found
+
+
+def _positions_until(dates: Any, offset: Any) -> int | None:
+    """After how many positions each date is that much later, if it is the same number for all."""
+    if not len(dates) or not dates.is_monotonic_increasing:
+        return None
+    later = dates[:1] + offset
+    n = int(dates.searchsorted(later[0]))
+    if n and n < len(dates) and (dates[:-n] + offset).equals(dates[n:]):
+        return n
+    steps, span = np.unique(np.diff(dates.to_numpy())), (later - dates[:1]).to_numpy()[0]
+    if n < len(dates) or len(steps) != 1 or span % steps[0]:
+        return None
+    return int(span / steps[0])  # a window that is longer than the dim
 
 
 def shifted_by(x: DimTensor, dim: Dim, distance: Any, fill_value: Any) -> DimTensor:
     """Elements moved by a distance between dates, whatever the order and gaps of these are."""
     from dimtensor.tensor.selection.reindex import reindex_node
 
-    dates = date_index(dim, "shift", missing=True)
+    dates = time_index(dim, "shift", missing=True)
     offset = as_offset(distance, "shift")
+    if dates.dtype.kind == "m":
+        offset = pd_timedelta(distance, "shift")
     try:
         before = dates - offset
     except ValueError as error:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from dimtensor.dims import Coords, Dim, ProductDim, dim_set, find_dim
-from dimtensor.dims.dates import PARTS
+from dimtensor.dims import Coords, Dim, ProductDim, dim_labels, dim_set, find_dim
+from dimtensor.dims.dates import PARTS, among_found, time_index
 from dimtensor.errors import (
     DimError,
     InputError,
@@ -252,6 +252,9 @@ def _no_labels(x: DimTensor, given: Dim | str) -> LabelError:
 def _part_of_dates(x: DimTensor, name: str, part: str) -> Any:
     """A calendar part of a dim, both by name: ``"day.month"``."""
     dim = find_dim(x.dims, name, "groupby")
+    labels = dim_labels(dim)
+    if labels is not None and labels.family == "timedelta":
+        return _part_of_durations(dim, part)
     if part not in PARTS:
         raise LabelError(
             build_message(
@@ -260,6 +263,24 @@ def _part_of_dates(x: DimTensor, name: str, part: str) -> Any:
             )
         )
     return getattr(dim, part)
+
+
+_PARTS_OF_DURATIONS = ("days", "seconds", "microseconds", "nanoseconds")
+
+
+def _part_of_durations(dim: Dim, part: str) -> DimTensor:
+    from dimtensor.tensor.along.time import tensor_of_labels
+
+    if part not in _PARTS_OF_DURATIONS:
+        raise LabelError(
+            build_message(
+                f"groupby: durations have no part {part!r}"
+                f"{did_you_mean(part, _PARTS_OF_DURATIONS)}",
+                [("parts", listing(_PARTS_OF_DURATIONS))],
+            )
+        )
+    found = getattr(time_index(dim, part), part)
+    return tensor_of_labels(dim, *among_found(part, found))
 
 
 def _as_categories(node: Node, categories: Dim | None) -> Node:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -116,6 +118,58 @@ def test_windows_of_a_distance():
     np.testing.assert_allclose(found.values, x.rolling(day=7).mean().values)
     with pytest.raises(dt.LabelError, match="'5h' is no number of positions along dim 'day'"):
         x.rolling(day="5h")
+
+
+@pytest.mark.parametrize(
+    ("dates", "window", "n"),
+    [
+        (pd.date_range("2021-03-25", periods=8, tz="Europe/Berlin"), "3D", 3),
+        (pd.date_range("2021-10-28", periods=8, tz="Europe/Berlin"), timedelta(days=3), 3),
+        (pd.date_range("2021-10-28", periods=8, tz="Europe/Berlin"), np.timedelta64(2, "D"), 2),
+        (pd.date_range("2021-03-27", periods=60, freq="h", tz="Europe/Berlin"), "1D", 24),
+        (pd.date_range("2021-03-27", periods=60, freq="h", tz="Europe/Berlin"), "6h", 6),
+        (pd.date_range("2021-01-31", periods=9, freq="ME"), "3ME", 3),
+        (pd.date_range("2021-01-01", periods=9, freq="MS"), pd.DateOffset(months=2), 2),
+        (pd.timedelta_range("0h", periods=9, freq="6h"), "12h", 2),
+        (pd.timedelta_range("0h", periods=9, freq="6h"), "1D", 4),
+    ],
+    ids=str,
+)
+def test_windows_of_days_months_and_durations(dates, window, n):
+    y = dt.data(np.arange(len(dates)) ** 2.0, dims=dt.Dim("t", coords=dates))
+    expected = pd.Series(np.arange(len(dates)) ** 2.0).rolling(n).mean()
+    np.testing.assert_allclose(y.rolling(t=window).mean().values, expected)
+
+
+def test_hours_are_not_days_where_the_clock_changes():
+    dates = pd.date_range("2021-03-25", periods=8, tz="Europe/Berlin")
+    y = dt.data(np.arange(8.0), dims=dt.Dim("t", coords=dates))
+    with pytest.raises(dt.LabelError, match="'72h' is no number of positions along dim 't'"):
+        y.rolling(t="72h")
+
+
+DURATIONS = pd.timedelta_range("1h", periods=9, freq="6h")
+LASTING = xr.DataArray(np.arange(9.0) ** 2, coords={"t": DURATIONS})
+
+
+@pytest.mark.parametrize("freq", ["12h", "1D", "7h"])
+@pytest.mark.parametrize("name", ["mean", "sum", "max", "std"])
+def test_durations_are_resampled_as_by_xarray(freq, name):
+    found = getattr(dt.data(LASTING).resample(t=freq), name)().eval()
+    expected = getattr(LASTING.resample(t=freq), name)()
+    xr.testing.assert_allclose(found.drop_attrs(), expected)
+
+
+def test_groups_and_shifts_of_durations():
+    y = dt.data(LASTING)
+    expected = LASTING.groupby("t.days").mean()
+    np.testing.assert_allclose(y.groupby("t.days").mean().values, expected)
+    by_day = LASTING.groupby(LASTING.t.dt.floor("1D")).mean()
+    np.testing.assert_allclose(y.groupby(y.dims[0].floor("1D")).mean().values, by_day)
+    np.testing.assert_allclose(y.shift(t="12h").values, LASTING.shift(t=2))
+    np.testing.assert_allclose(y.resample(t="3h").ffill().values, LASTING.resample(t="3h").ffill())
+    with pytest.raises(dt.LabelError, match=r"durations have no part 'day' .did you mean 'days'"):
+        y.groupby("t.day")
 
 
 @pytest.mark.parametrize("period", ["7D", "365.25D"])
