@@ -9,6 +9,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, Dims, canonical_dims
+from dimtensor.dist.conditions import Condition, at_ends, in_support, is_known, of_density
 from dimtensor.dist.given import Given, refusal
 from dimtensor.dist.parameters import (
     Values,
@@ -271,6 +272,11 @@ class Distribution(ABC):
         """
         raise refusal(self, given)
 
+    def _conditions(self, x: DimTensor) -> list[Condition]:
+        """Conditions that possible values fulfill, of what is known of the parameters."""
+        known = is_known(*self.parameters.values())
+        return [*in_support(self.support, x), *(of_density(self.logp(x)) if known else ())]
+
     def knows(self, what: str) -> bool:
         """Whether there is a formula: of ``"logcdf"``, ``"icdf"``, ``"mean"`` or ``"variance"``.
 
@@ -434,6 +440,10 @@ class TableDistribution(Distribution):
             value = self._cell("icdf")(u, p)
             return value.astype("int64") if self.discrete else value, rng
         return self._cell("draw")(rng, p, whole)
+
+    def _conditions(self, x: DimTensor) -> list[Condition]:
+        found = super()._conditions(x)
+        return found if is_known(*self.parameters.values()) else [*found, *at_ends(self, x)]
 
     def knows(self, what: str) -> bool:
         return callable(getattr(self.row, what))

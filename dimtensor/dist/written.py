@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, Dims, family, sort_dims, union, without
+from dimtensor.dist.conditions import Condition
 from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.given import Given
 from dimtensor.dist.laws import Fixed, Law, law_of
@@ -131,10 +132,23 @@ class Reading(Distribution):
         return unflatten(tree, list(map(wrap, found)))
 
     def _of_value(self, what: str, x: Any) -> DimTensor:
+        return self._computed(lambda d, value: getattr(d, what)(value), x)
+
+    def _computed(self, compute: Callable[[Distribution, DimTensor], Any], x: Any) -> Any:
         x = as_value(x, self)
         labels = self._base.categories if x.node.categories is not None else None
         argument = tensor(None, self._back(x.dims), x.dtype if labels is None else None, labels)
-        return self._call(lambda d: getattr(d, what)(argument), {argument.node: x.node})
+        return self._call(lambda d: compute(d, argument), {argument.node: x.node})
+
+    def _conditions(self, x: DimTensor) -> list[Condition]:
+        said: list[str] = []
+
+        def holds(d: Distribution, value: DimTensor) -> list[DimTensor]:
+            found = d._conditions(value)
+            said.extend(one.otherwise for one in found)
+            return [one.holds for one in found]
+
+        return list(map(Condition, self._computed(holds, x), said))
 
     def logp(self, x: Any) -> DimTensor:
         return self._of_value("logp", x)

@@ -7,7 +7,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from dimtensor.compile.function import function as compile_function
+from dimtensor.dist.conditions import Condition, is_known
 from dimtensor.dist.distribution import Distribution, TableDistribution
 from dimtensor.dist.supports import Bounded, Integers, Positive, Real, Support
 from dimtensor.dist.table import Range
@@ -16,12 +19,13 @@ from dimtensor.graph import Node, toposort
 from dimtensor.model.emptiness import warn_of_empty as warn_of_empty
 from dimtensor.model.missing import places
 from dimtensor.model.records import check_slashes
-from dimtensor.model.variables import Found, Variable
+from dimtensor.model.variables import Found, Variable, put
 from dimtensor.tensor.inputs import data as make_data
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from dimtensor.model.model import Model
-    from dimtensor.model.observations import Observation
     from dimtensor.tensor.core import DimTensor
 
 
@@ -188,42 +192,85 @@ def _fits(found: _Interval, allowed: Range) -> bool:
     return not (found.low < allowed.low or found.high > allowed.high)
 
 
-def check_inside(node: Node, d: Distribution, known: Observation) -> None:
-    """Check that observations can have been drawn.
+def check_inside(model: Model, changed: Collection[str]) -> None:
+    """Check that observations can have been drawn, as far as parameters are known.
+
+    Parameters
+    ----------
+    model : Model
+    changed : collection of str
+        Observations and data of other values than before.
 
     Raises
     ------
     InputError
-        If some lie outside of the support of their distribution.
+        If some lie outside of the support of their distribution, or have no finite density.
     """
-    support = d.support
-    if not isinstance(d, TableDistribution) or node.categories is not None or support is None:
+    conditions: list[tuple[str, Condition]] = []
+    for name, known in model.observed.plain.items():
+        variable = model.variables[name]
+        node = variable.node
+        below = {x.name for x in toposort([node]) if x.kind in ("rv", "data", "input")}
+        if node.categories is not None or below.isdisjoint(changed):
+            continue
+        inputs = put(node.inputs, partial(_value_of, model))
+        d = node.attrs.law.of(inputs)
+        value = make_data((known if known.complete else known.filled(1.0)).given, dims=node.dims)
+        single = known.complete or not d.event_dims
+        found = [x for x in d._conditions(value) if is_known(x.holds)] if single else []
+        conditions += [(name, one) for one in found]
+    if not conditions:
         return
-    values = (known if known.complete else known.filled(1.0)).given
-    answer = support.contains(make_data(values, dims=node.dims))
-    if any(x.kind in ("rv", "input") for x in toposort([answer.node])):
-        return  # its bounds are not known
-    (found,) = compile_function([], answer, "python").held()
-    if found.values.all():
+    outputs = compile_function([], [one.holds for _, one in conditions], "python").held()
+    for (name, one), output in zip(conditions, outputs, strict=True):
+        if not output.values.all():
+            _refuse(model.variables[name], one, ~output.labelled(output.values), model)
+
+
+def _value_of(model: Model, node: Node, inputs: tuple[Node, ...]) -> Node | None:
+    """Data and observations in place of what they are values of."""
+    if node.kind != "rv":
+        if node.name not in model.data:
+            return None
+        value = model.data[node.name]
+    elif node.name in model.observed and model.observed.plain[node.name].complete:
+        value = model.observed.plain[node.name].given
+    else:
+        return None
+    dtype = None if node.categories is not None else node.dtype
+    return make_data(value, node.dims, node.name, node.categories, dtype=dtype).node
+
+
+def _refuse(variable: Variable, one: Condition, broken: xr.DataArray, model: Model) -> None:
+    """Raise the error of observations that do not fulfill a condition.
+
+    Raises
+    ------
+    InputError
+        If they are there.
+    """
+    node, d, observed = variable.node, variable.distribution, model.observed[variable.name]
+    if not set(broken.dims) <= set(observed.dims):
         return
-    inside, observed = found.labelled(found.values), known.array
-    broken = ~inside & observed.notnull()
-    if inside.dims != observed.dims and set(inside.dims) != set(observed.dims):
+    together = broken.dims != observed.dims and d.event_dims
+    if not together:
+        broken = (broken & observed.notnull()).transpose(*observed.dims)
+    if not bool(broken.any()):
         return
-    if bool(broken.any()):
-        broken = broken.transpose(*observed.dims)
-        texts = listing([plain_repr(x) for x in observed.values[broken.values]])
-        raise InputError(
-            build_message(
-                f"observations of {node.name!r} lie outside of the support of their distribution: "
-                f"{int(broken.sum())} of {broken.size}",
-                [
-                    (str(node.name), f"{d!r}, {support}, {_dims(node)}"),
-                    ("at", listing(places(broken))),
-                    ("values", texts),
-                ],
-            )
+    where = places(broken) if broken.dims else []
+    rows = observed.transpose(*broken.dims, ...).values[broken.values]
+    zero = not together and not d.discrete and bool((rows == 0).all())
+    raise InputError(
+        build_message(
+            f"observations of {node.name!r} {one.otherwise}: {int(broken.sum())} of {broken.size}",
+            [
+                (str(node.name), f"{d!r}, {d.support}, {_dims(node)}"),
+                *([("at", listing(where))] if where else []),
+                ("values", listing([plain_repr(x) for x in np.ravel(rows)])),
+            ],
+            "dist.hurdle gives zeros a probability of their own" if zero else None,
         )
+    )
 
 
 def check_proper(terms: Mapping[str, DimTensor], model: Model, free: Mapping[str, Node]) -> None:

@@ -216,6 +216,7 @@ class Model(Parametrising):
         """
         other = self._copy()
         other._add_data({**as_mapping(data, "data"), **by_name})
+        checks.check_inside(other, [n for n, x in other.data.items() if x is not self.data.get(n)])
         return other
 
     def observe(
@@ -261,18 +262,20 @@ class Model(Parametrising):
         other = self._copy()
         observed, how = dict(self.observed.plain), dict(self._missing)
         other._marginal = dict(self._marginal)
+        changed = set()
         for key, value in {**as_mapping(values, "observations"), **by_name}.items():
             name = self._name(key, self.variables, "random variable")
+            changed.add(name)
             variable = self.variables[name]
             known = observed[name] = read_observation(variable.node, value, missing)
             readers = {n: v.node for n, v in self.variables.items()} | self._found.named
             refuse_readers(variable.node, known, readers, missing)
-            checks.check_inside(variable.node, variable.distribution, known)
             how[name] = missing or ""
             other._marginal.pop(name, None)
             if missing == "infer" and variable.distribution.discrete and not known.complete:
                 other._marginal[name] = None
         other.observed, other._missing = Observations(observed), how
+        checks.check_inside(other, changed)
         alone = checks.unaffected(self.variables, other.observed)
         if alone:
             warn(

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim
+from dimtensor.dist.conditions import Condition, in_support, is_known, of_density
 from dimtensor.dist.distribution import DimsLike
 from dimtensor.dist.joint.vectors import (
     VectorDistribution,
@@ -125,6 +126,11 @@ class Dirichlet(VectorDistribution):
         value = gammaln(a.sum(self.over)) + terms.sum(self.over)
         return where(inside, value, -math.inf)
 
+    def _conditions(self, x: DimTensor) -> list[Condition]:
+        found = super()._conditions(x)
+        a = self._parameters["a"]
+        return found if is_known(a) else [*found, *of_density(log(x))]
+
     def mean(self) -> DimTensor:
         a = self._values["a"]
         return a / a.sum(self.over)
@@ -151,6 +157,13 @@ class _Counts(VectorDistribution):
         fits = (x >= 0.0).all(self.over) & equal(x, floor(x)).all(self.over)
         fits = fits & equal(x.sum(self.over), n)
         return fits, where(fits, x, 0.0)
+
+    def _conditions(self, x: DimTensor) -> list[Condition]:
+        n = self._parameters["n"]
+        if not is_known(n):
+            return super()._conditions(x)
+        fits = Condition(equal(x.sum(self.over), n), f"do not add up to n along {self.over.short}")
+        return [*in_support(self._support, x), fits]
 
 
 class Multinomial(_Counts):

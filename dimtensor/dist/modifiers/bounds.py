@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dims
+from dimtensor.dist.conditions import Condition, beside, is_known, within
 from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.modifiers.inversion import inverted
 from dimtensor.dist.modifiers.sums import with_probabilities
@@ -137,6 +140,9 @@ class Truncated(_Between):
         value = where(self._outside(x), -math.inf, self.base.logp(x) - self._log_mass)
         return in_dtype_of(x, self, value)
 
+    def _conditions(self, x: DimTensor) -> list[Condition]:
+        return [*within(x, self._low, self._high), *self.base._conditions(x)]
+
     def _outside(self, x: DimTensor) -> DimTensor:
         if self.lower is None:
             return x > self._high
@@ -181,6 +187,14 @@ class Truncated(_Between):
 
 class Censored(_Between):
     """A distribution whose values are set to a bound where they are beyond it."""
+
+    def _conditions(self, x: DimTensor) -> list[Condition]:
+        bounds = [bound for bound in (self.lower, self.upper) if bound is not None]
+        found = within(x, self._low, self._high)
+        if not is_known(*bounds):
+            return found
+        at_bound = reduce(or_, [equal(x, bound) for bound in bounds])
+        return [*found, *beside(at_bound, self.base._conditions(x))]
 
     def logp(self, x: Any) -> DimTensor:
         x = as_value(x, self)

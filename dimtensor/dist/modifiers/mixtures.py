@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, Dims, canonical_dims, find_dim, sort_dims, union, without
+from dimtensor.dist.conditions import Condition, any_of
 from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.joint.shares import Shares
 from dimtensor.dist.joint.vectors import check_shared
@@ -104,6 +105,9 @@ class Mixture(Distribution):
         x = as_value(x, self)
         logs = self._of_parts(lambda part: getattr(part, what)(x))
         return (log(self._probabilities) + logs).logsumexp(self.over)
+
+    def _conditions(self, x: DimTensor) -> list[Condition]:
+        return any_of([part._conditions(x) for part in self._each], self.over)
 
     def logp(self, x: Any) -> DimTensor:
         return self._mixed("logp", x)

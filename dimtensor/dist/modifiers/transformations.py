@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from dimtensor.dist.conditions import Condition, in_support
 from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.modifiers.inversion import upper_quantile
 from dimtensor.dist.modifiers.wrappers import Wrapper, as_distribution, as_value, in_dtype_of
@@ -36,6 +37,11 @@ class Transformed(Wrapper):
     @property
     def support(self) -> Support:
         return self._support
+
+    def _conditions(self, x: DimTensor) -> list[Condition]:
+        inside = in_support(self._support, x)
+        safe = where(inside[0].holds, x, self._inner(x))
+        return [*inside, *self.base._conditions(self.inverse(safe))]
 
     def logp(self, x: Any) -> DimTensor:
         x = as_value(x, self)

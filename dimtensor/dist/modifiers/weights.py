@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim
+from dimtensor.dist.conditions import Condition
 from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.joint.vectors import check_shared
 from dimtensor.dist.modifiers.wrappers import Wrapper, as_distribution, as_parameter
@@ -30,6 +31,9 @@ class Weighted(Wrapper):
     @property
     def dtype(self) -> str:
         return self.base.dtype
+
+    def _conditions(self, x: DimTensor) -> list[Condition]:
+        return self.base._conditions(x)
 
     def logp(self, x: Any) -> DimTensor:
         return self.weight * self.base.logp(x)

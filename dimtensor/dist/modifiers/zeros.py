@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dims
+from dimtensor.dist.conditions import Condition, beside
 from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.modifiers.bounds import drawn_until, further, truncated
 from dimtensor.dist.modifiers.wrappers import (
@@ -57,6 +58,9 @@ class ZeroInflated(Wrapper):
         x = as_value(x, self)
         value = self.base.logp(x)
         return where(equal(x, 0), self._or_zero(value), log(self.psi) + value)
+
+    def _conditions(self, x: DimTensor) -> list[Condition]:
+        return beside(equal(x, 0), self.base._conditions(x))
 
     def logcdf(self, x: Any) -> DimTensor:
         x = as_value(x, self)
@@ -116,6 +120,9 @@ class Hurdle(Wrapper):
         # continuous densities may be infinite at 0
         elsewhere = self.base.logp(where(zero, 1, x)) - self._log_rest
         return in_dtype_of(x, self, where(zero, log1p(-self.psi), log(self.psi) + elsewhere))
+
+    def _conditions(self, x: DimTensor) -> list[Condition]:
+        return beside(equal(x, 0), self.base._conditions(x))
 
     def mean(self) -> DimTensor:
         return self.psi * self.base.mean() / exp(self._log_rest)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, Dims, find_dim, sort_dims, union, without
+from dimtensor.dist.conditions import Condition, in_support
 from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.given import Given, known_or, known_start
 from dimtensor.dist.joint.vectors import as_parameter, count_of, first_of
@@ -161,6 +162,10 @@ class Series(Distribution):
             leaves = [full(sort_dims((*leaf.dims, *new)), leaf)
                       for leaf, new in zip(leaves, more, strict=True)]  # fmt: skip
 
+    def _conditions(self, x: DimTensor) -> list[Condition]:
+        # bounds that depend on the state differ from step to step
+        return in_support(self.support, x) if not getattr(self.support, "tensors", ()) else []
+
     def logp(self, x: Any) -> DimTensor:
         """Logarithm of the density of a whole series.
 
@@ -240,6 +245,10 @@ class InOrder(Wrapper):
 
     def __repr__(self) -> str:
         return f"ordered({self.base!r}, over={self.over.short})"
+
+    def _conditions(self, x: DimTensor) -> list[Condition]:
+        in_order = in_support(ordered_along(self.over), x)
+        return [*in_order, *self.base._conditions(x)]
 
     def logp(self, x: Any) -> DimTensor:
         x = as_value(x, self)

@@ -1,0 +1,128 @@
+"""Conditions on values of a distribution, which tell observations that it cannot have drawn."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import reduce
+from operator import and_, or_
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dimtensor.dist.supports import Bounded, Integers, Support, plain_bound
+from dimtensor.graph import toposort
+from dimtensor.tensor.elementwise import equal, floor, isfinite, isinf, logical_not
+from dimtensor.tensor.handle import TensorHandle
+
+if TYPE_CHECKING:
+    from dimtensor.dist.distribution import TableDistribution
+    from dimtensor.tensor.core import DimTensor
+
+_OUTSIDE = "lie outside of the support of their distribution"
+_NO_DENSITY = "have a density of zero or infinity"
+
+
+class Condition(NamedTuple):
+    """What possible values fulfill.
+
+    Attributes
+    ----------
+    holds : DimTensor of bool
+        Without event dims, or with some of them.
+    otherwise : str
+        Predicate of the observations that do not.
+    """
+
+    holds: DimTensor
+    otherwise: str
+
+
+def is_known(*values: Any) -> bool:
+    """Whether tensors depend on data and numbers alone."""
+    nodes = [x.node for x in values if isinstance(x, TensorHandle)]
+    return not any(x.kind in ("rv", "input", "bound") for x in toposort(nodes))
+
+
+def in_support(support: Support, x: DimTensor) -> list[Condition]:
+    """Values lie in a support; bounds that are not known are left out."""
+    if not isinstance(support, (Bounded, Integers)) or is_known(*support.tensors):
+        resolved = support.resolve(x) if x.dims else support
+        return [Condition(resolved.contains(x), _OUTSIDE)]
+    found = [isfinite(x)]
+    if isinstance(support, Integers):
+        found.append(equal(x, floor(x)))
+    found_there = [Condition(holds, _OUTSIDE) for holds in found]
+    return [*found_there, *within(x, support.low, support.high)]
+
+
+def within(x: DimTensor, low: Any, high: Any) -> list[Condition]:
+    """Values lie between the bounds that are known."""
+    found = [] if low is None or not is_known(low) else [x >= low]
+    found += [] if high is None or not is_known(high) else [x <= high]
+    return [Condition(holds, _OUTSIDE) for holds in found]
+
+
+def of_density(log_density: DimTensor) -> list[Condition]:
+    """A log density is finite."""
+    return [Condition(logical_not(isinf(log_density)), _NO_DENSITY)]
+
+
+def beside(exceptions: Any, conditions: Sequence[Condition]) -> list[Condition]:
+    """Conditions that hold for values which are no exceptions."""
+    return [Condition(exceptions | one.holds, one.otherwise) for one in conditions]
+
+
+def any_of(parts: Sequence[Sequence[Condition]], over: Any) -> list[Condition]:
+    """The conditions of one of several parts hold, which may be one for each position of a dim."""
+    found: Any = None
+    otherwise = _OUTSIDE
+    for conditions in parts:
+        here: Any = None
+        for one in conditions:
+            here = one.holds if here is None else here & one.holds
+            otherwise = one.otherwise
+        if here is None:
+            return []
+        here = here.any(over) if over in here.dims else here
+        found = here if found is None else found | here
+    return [Condition(found, otherwise)]
+
+
+def at_ends(d: TableDistribution, x: DimTensor) -> list[Condition]:
+    """Values at the known ends of a support have a finite density for some parameters.
+
+    A parameter that is not known has two values, at which a density that is zero or infinite is so
+    for all values but single ones.
+    """
+    unknown = [name for name, value in d.parameters.items() if not is_known(value)]
+    if d.discrete or set(unknown) & set(d.row.increasing):
+        return []
+    ends = [end for end in d._bounds(d._values(x.dtype)) if end is not None and is_known(end)]
+    met = [equal(x, end) for end in ends if _may_equal(x, end)]
+    if not met:
+        return []
+    infinite = reduce(and_, [isinf(_with_known(d, unknown, at).logp(x)) for at in range(2)])
+    return [Condition(logical_not(reduce(or_, met) & infinite), _NO_DENSITY)]
+
+
+def _may_equal(x: DimTensor, end: Any) -> bool:
+    plain = plain_bound(end)
+    if x.node.kind != "data" or isinstance(plain, TensorHandle):
+        return True
+    return bool(np.any(x.node.attrs.values == plain))
+
+
+def _with_known(d: TableDistribution, unknown: Sequence[str], which: int) -> TableDistribution:
+    """The distribution with other values of some parameters, no two of which are equal."""
+    ranges = {param.name: param.range for param in d._parametrisation.params}
+    given: dict[str, Any] = dict(d.parameters)
+    for at, name in enumerate(unknown):
+        low, high = ranges[name].low, ranges[name].high
+        if ranges[name].whole:
+            given[name] = (low if math.isfinite(low) else 0.0) + 2.0 + which + at
+        elif math.isfinite(low) and math.isfinite(high):
+            given[name] = low + (high - low) * (0.3 + 0.4 * which + 0.07 * at)
+        else:
+            given[name] = (low if math.isfinite(low) else 0.0) + 0.7 + 0.6 * which + 0.13 * at
+    return type(d)(d.row, given)
