@@ -26,6 +26,7 @@ from dimtensor.graph import Node
 from dimtensor.graph.dtypes import is_float
 from dimtensor.tensor.constructors import full
 from dimtensor.tensor.elementwise import (
+    ceil,
     equal,
     exp,
     floor,
@@ -182,6 +183,14 @@ class Distribution(ABC):
             If the distribution has no formula for it.
         """
         return exp(self.logcdf(x))
+
+    def _logcdf_below(self, x: Any) -> DimTensor:
+        """Log probability of values below a number, which may have a probability itself."""
+        return self.logcdf(ceil(x) - 1.0 if self.discrete else x)
+
+    def _logsf_from(self, x: Any) -> DimTensor:
+        """Log probability of values from a number on."""
+        return self.logsf(ceil(x) - 1.0 if self.discrete else x)
 
     def icdf(self, q: Any) -> DimTensor:
         """The quantile of a probability; of a discrete distribution the smallest that reaches it.

@@ -15,10 +15,18 @@ from dimtensor.graph import Node, toposort
 from dimtensor.model.checks import check_proper, described
 from dimtensor.model.emptiness import warn_of_empty_with_data
 from dimtensor.model.logdensity import LogDensity
-from dimtensor.model.missing import evidence, filled, missing_name, support_of_missing, with_missing
+from dimtensor.model.missing import (
+    evidence,
+    filled,
+    missing_name,
+    places,
+    support_of_missing,
+    with_missing,
+)
 from dimtensor.model.summed import summed_terms
 from dimtensor.model.variables import Variable, put
-from dimtensor.tensor.elementwise import where
+from dimtensor.tensor.check import check
+from dimtensor.tensor.elementwise import logical_not, where
 from dimtensor.tensor.evaluate import evaluate
 from dimtensor.tensor.handle import wrap
 from dimtensor.tensor.inputs import data as make_data
@@ -227,16 +235,35 @@ class Placed:
             return term + evidence(x, self.model.observed.plain[name])
         if ("kept", name) not in self._given:
             return term
-        whole = [dim.short for dim in variable.node.dims if dim not in term.dims]
-        if whole:
+        kept = self._source(("kept", name), variable.node.dims, "bool", None)
+        whole = [dim for dim in variable.node.dims if dim not in term.dims]
+        if not whole:
+            return where(kept, term, 0.0)
+        self._refuse_parts(name, [dim.short for dim in whole])
+        every = kept.all(whole)
+        # other data of the same structure
+        names = ", ".join(dim.short for dim in whole)
+        message = f"observations of {name!r} are left out along all of {names}, or none"
+        return where(check(every | logical_not(kept.any(whole)), message, every), term, 0.0)
+
+    def _refuse_parts(self, name: str, whole: list[str]) -> None:
+        """Refuse to leave out some of the elements that have one log density together."""
+        there = self.model.observed[name].notnull()
+        if name in self.model._kept:
+            there = there & self.model._kept[name]
+        parts = there.any(whole) & ~there.all(whole)
+        if bool(parts.any()):
             raise GraphError(
                 build_message(
                     f"observations of {name!r} cannot be left out along {listing(whole)}: there "
                     "they have one log density together",
-                    [(name, repr(variable.distribution))],
+                    [
+                        (name, repr(self.distributions[name])),
+                        *([("in part at", listing(places(parts)))] if parts.dims else []),
+                    ],
+                    "all of them can be left out together",
                 )
             )
-        return where(self._source(("kept", name), variable.node.dims, "bool", None), term, 0.0)
 
 
 def raw_name(name: str) -> str:

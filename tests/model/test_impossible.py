@@ -76,7 +76,7 @@ def test_impossible_observations_are_named(case):
 
 
 def test_zeros_have_a_way_out():
-    with pytest.raises(InputError, match="hint: dist.hurdle gives zeros a probability"):
+    with pytest.raises(InputError, match=r"hint: dist\.hurdle gives zeros a probability"):
         fit(dist.LogNormal(m(), 1.0), ZEROS)
 
 

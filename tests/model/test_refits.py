@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from scipy import stats
 
 import dimtensor as dt
@@ -111,6 +112,35 @@ def test_what_has_one_log_density_cannot_be_left_out_in_part():
     fit = dt.Model(y, backend="python").observe(y=[1.0, np.nan, 2.0], missing="drop")
     with pytest.raises(dt.GraphError, match="'y' cannot be left out along 'county'"):
         fit.log_density()
+
+
+def test_whole_rows_of_vectors_are_left_out():
+    """Also of other data: in part they are refused there, too."""
+    row = dt.Dim("row", coords=["u", "v", "w"])
+    cov = np.array([[1.0, 0.5, 0.0], [0.5, 2.0, 0.0], [0.0, 0.0, 1.0]])
+    mu = dt.rv("mu", dist.Normal(0.0, 1.0))
+    vectors = dist.MvNormal(mu, dt.data(cov, dims=[COUNTY, COUNTY.rename()]))
+    base = dt.Model(dt.rv("y", vectors, dims=row), backend="python")
+    values = np.array([[1.0, -0.5, 2.0], [np.nan] * 3, [0.3, 0.1, 0.0]])
+
+    def observed(values):
+        y = xr.DataArray(values, {"row": row.coords, "county": COUNTY.coords}, ("row", "county"))
+        return base.observe(y=y, missing="drop")
+
+    fit = observed(values)
+    expected = stats.multivariate_normal(np.full(3, 0.2), cov).logpdf(values[[0, 2]])
+    terms = fit.logp({"mu": 0.2})["y"]
+    np.testing.assert_allclose(terms, [expected[0], 0.0, expected[1]])
+    prior = stats.norm(0.0, 1.0).logpdf(0.2)
+    np.testing.assert_allclose(fit.log_density().logp([0.2]), expected.sum() + prior)
+    kept = fit.log_likelihood(fit.laplace(2, seed=1))["log_likelihood"]["y"]
+    assert kept.indexes["row"].tolist() == ["u", "w"]
+    partly = values.copy()
+    partly[2, 0] = np.nan
+    with pytest.raises(dt.GraphError, match=r"left out along 'county'(.|\n)*in part at: 'row=w'"):
+        observed(partly).logp({"mu": 0.2})
+    with pytest.raises(dt.CheckError, match="left out along all of county, or none"):
+        observed(partly).log_density().logp([0.2])
 
 
 def test_models_on_other_data_make_no_graph_again(monkeypatch):

@@ -114,17 +114,19 @@ class Truncated(_Between):
     def knows(self, what: str) -> bool:
         return super().knows("logcdf" if what == "icdf" else what)
 
-    def _tails(self, below: Any, up_to: Any) -> DimTensor:
-        """Log probability of values above one number, and not above another one.
+    def _tails(self, start: Any, up_to: Any, from_start: bool = True) -> DimTensor:
+        """Log probability of values from one number on, or above it, and not above another one.
 
         Of the tail that is smaller, where probabilities are precise.
         """
-        if below is None:
+        if start is None:
             return self.base.logcdf(up_to)
+        d = self.base
+        right = d._logsf_from(start) if from_start else d.logsf(start)
         if up_to is None:
-            return self.base.logsf(below)
-        right = self.base.logsf(below)
-        left = difference(self.base.logcdf(up_to), self.base.logcdf(below))
+            return right
+        below = d._logcdf_below(start) if from_start else d.logcdf(start)
+        left = difference(d.logcdf(up_to), below)
         return where(right < math.log(0.5), difference(right, self.base.logsf(up_to)), left)
 
     def _below(self) -> Any:
@@ -133,7 +135,7 @@ class Truncated(_Between):
 
     @property
     def _log_mass(self) -> DimTensor:
-        return self._tails(self._below(), self._high)
+        return self._tails(self._low, self._high)
 
     def logp(self, x: Any) -> DimTensor:
         x = as_value(x, self)
@@ -153,19 +155,21 @@ class Truncated(_Between):
         return x if self.upper is None else minimum(x, self._high)
 
     def logcdf(self, x: Any) -> DimTensor:
-        inside = self._inside(as_value(x, self))
-        return self._tails(self._below(), inside) - self._log_mass
+        x = as_value(x, self)
+        value = self._tails(self._low, self._inside(x)) - self._log_mass
+        return value if self.lower is None else where(x < self._low, -math.inf, value)
 
     def logsf(self, x: Any) -> DimTensor:
-        inside = self._inside(as_value(x, self))
-        return self._tails(inside, self._high) - self._log_mass
+        x = as_value(x, self)
+        value = self._tails(self._inside(x), self._high, from_start=False) - self._log_mass
+        return value if self.lower is None else where(x < self._low, 0.0, value)
 
     def icdf(self, q: Any) -> DimTensor:
         q = as_value(q, self)
         if not self.base.knows("icdf"):
             return inverted(self, q)
         q = where((q >= 0.0) & (q <= 1.0), q, math.nan)
-        start = 0.0 if self.lower is None else self.base.cdf(self._below())
+        start = 0.0 if self.lower is None else exp(self.base._logcdf_below(self._low))
         # the sum may exceed 1 in its last digit, and where q is 1 fall short of the whole
         found = self._cut(self.base.icdf(minimum(start + q * exp(self._log_mass), 1.0)))
         _, last = ends(self.support)
@@ -173,7 +177,7 @@ class Truncated(_Between):
         if self.lower is None:
             return found
         # far in the upper tail 1 less a probability has few digits, or none
-        far = self.base.logsf(self._below()) < _FAR
+        far = self.base._logsf_from(self._low) < _FAR
         return if_else(far.any(), lambda: where(far, inverted(self, q), found), lambda: found)
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
@@ -203,8 +207,7 @@ class Censored(_Between):
             value = where(equal(x, self.lower), self.base.logcdf(self.lower), value)
             value = where(x < self.lower, -math.inf, value)
         if self.upper is not None:
-            before = ceil(self.upper) - 1.0 if self.discrete else self.upper
-            value = where(equal(x, self.upper), self.base.logsf(before), value)
+            value = where(equal(x, self.upper), self.base._logsf_from(self.upper), value)
             value = where(x > self.upper, -math.inf, value)
         return in_dtype_of(x, self, value)
 

@@ -118,6 +118,12 @@ class Mixture(Distribution):
     def logsf(self, x: Any) -> DimTensor:
         return self._mixed("logsf", x)
 
+    def _logcdf_below(self, x: Any) -> DimTensor:
+        return self._mixed("_logcdf_below", x)
+
+    def _logsf_from(self, x: Any) -> DimTensor:
+        return self._mixed("_logsf_from", x)
+
     def knows(self, what: str) -> bool:
         if self.event_dims and what in ("logcdf", "icdf"):
             return False

@@ -44,6 +44,12 @@ class Weighted(Wrapper):
     def logsf(self, x: Any) -> DimTensor:
         return self.base.logsf(x)
 
+    def _logcdf_below(self, x: Any) -> DimTensor:
+        return self.base._logcdf_below(x)
+
+    def _logsf_from(self, x: Any) -> DimTensor:
+        return self.base._logsf_from(x)
+
     def icdf(self, q: Any) -> DimTensor:
         return self.base.icdf(q)
 

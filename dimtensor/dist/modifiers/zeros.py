@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dims
 from dimtensor.dist.conditions import Condition, beside
 from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.modifiers.bounds import drawn_until, further, truncated
+from dimtensor.dist.modifiers.inversion import inverted
 from dimtensor.dist.modifiers.wrappers import (
     Wrapper,
     as_parameter,
@@ -19,17 +21,20 @@ from dimtensor.dist.probabilities import log_part
 from dimtensor.dist.supports import Bounded, Integers, Support, ends
 from dimtensor.errors import InputError, build_message
 from dimtensor.tensor.elementwise import (
+    clip,
     equal,
     exp,
     expm1,
     log,
     log1mexp,
     log1p,
+    logical_not,
     maximum,
     minimum,
     not_equal,
     where,
 )
+from dimtensor.tensor.handle import constant, wrap
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -57,7 +62,7 @@ class ZeroInflated(Wrapper):
     def logp(self, x: Any) -> DimTensor:
         x = as_value(x, self)
         value = self.base.logp(x)
-        return where(equal(x, 0), self._or_zero(value), log(self.psi) + value)
+        return where(equal(x, 0), _or_zero(self.psi, value), log(self.psi) + value)
 
     def _conditions(self, x: DimTensor) -> list[Condition]:
         return beside(equal(x, 0), self.base._conditions(x))
@@ -65,20 +70,12 @@ class ZeroInflated(Wrapper):
     def logcdf(self, x: Any) -> DimTensor:
         x = as_value(x, self)
         value = self.base.logcdf(x)
-        return where(x < 0, log(self.psi) + value, self._or_zero(value))
+        return where(x < 0, log(self.psi) + value, _or_zero(self.psi, value))
 
     def logsf(self, x: Any) -> DimTensor:
         x = as_value(x, self)
         value = self.base.logsf(x)
-        return where(x < 0, self._or_zero(value), log(self.psi) + value)
-
-    def _or_zero(self, value: DimTensor) -> DimTensor:
-        """The logarithm of 1 - psi + psi exp(value), which has a slope where psi is 0 or 1."""
-        psi, only = self.psi, self.psi >= 1.0
-        tiny = value < -700.0
-        known = where(tiny, -1.0, value)
-        sums = log_part(1.0 - psi + psi * exp(known), -psi * expm1(known))
-        return where(tiny, where(only, value, log1p(-where(only, 0.5, psi))), sums)
+        return where(x < 0, _or_zero(self.psi, value), log(self.psi) + value)
 
     def mean(self) -> DimTensor:
         return self.psi * self.base.mean()
@@ -124,6 +121,53 @@ class Hurdle(Wrapper):
     def _conditions(self, x: DimTensor) -> list[Condition]:
         return beside(equal(x, 0), self.base._conditions(x))
 
+    def knows(self, what: str) -> bool:
+        return super().knows("logcdf" if what == "icdf" else what)
+
+    def logcdf(self, x: Any) -> DimTensor:
+        x = as_value(x, self)
+        if self.discrete:
+            above = minimum(self.base.logsf(maximum(x, 0)) - self._log_rest, 0.0)
+            rest = log1mexp(above)
+        else:
+            rest = self.base.logcdf(maximum(x, 0))
+        value = where(x < 0, self._log_negative(minimum(x, 0)), _or_zero(self.psi, rest))
+        return in_dtype_of(x, self, value)
+
+    def logsf(self, x: Any) -> DimTensor:
+        x = as_value(x, self)
+        positive = log(self.psi) + self.base.logsf(maximum(x, 0)) - self._log_rest
+        value = where(x < 0, log1mexp(self._log_negative(minimum(x, 0))), positive)
+        return in_dtype_of(x, self, value)
+
+    def _log_negative(self, x: Any) -> DimTensor:
+        """Log probability of values up to a number that is below 0."""
+        return log(self.psi) + self.base.logcdf(x) - self._log_rest
+
+    def _logcdf_below(self, x: Any) -> DimTensor:
+        if self.discrete:
+            return super()._logcdf_below(x)
+        return where(x <= 0, self._log_negative(minimum(x, 0)), self.logcdf(x))
+
+    def _logsf_from(self, x: Any) -> DimTensor:
+        if self.discrete:
+            return super()._logsf_from(x)
+        return where(x <= 0, log1mexp(self._log_negative(minimum(x, 0))), self.logsf(x))
+
+    def icdf(self, q: Any) -> DimTensor:
+        q = as_value(q, self)
+        if self.discrete:
+            return inverted(self, q)
+        possible = (q >= 0.0) & (q <= 1.0)
+        negative = exp(self._log_negative(wrap(constant(0.0, q.dtype))))
+        zero = 1.0 - self.psi
+        is_zero = (q > negative) & (q <= negative + zero)
+        rest = where(q <= negative, q, q - zero) / where(self.psi > 0.0, self.psi, 1.0)
+        rest = where(possible & logical_not(is_zero), clip(rest, 0.0, 1.0), 0.5)
+        d = self.base
+        found = d.icdf(rest) if d.knows("icdf") else inverted(d, rest)
+        return where(possible, where(is_zero, 0.0, found), math.nan)
+
     def mean(self) -> DimTensor:
         return self.psi * self.base.mean() / exp(self._log_rest)
 
@@ -146,6 +190,15 @@ class Hurdle(Wrapper):
         if self.base.knows("logcdf") and isinstance(low, float) and low >= 0.0:
             return truncated(self.base, lower=1).draw(rng, whole)
         return drawn_until(lambda x: not_equal(x, 0), self.base, rng, whole)
+
+
+def _or_zero(psi: DimTensor, value: DimTensor) -> DimTensor:
+    """The logarithm of 1 - psi + psi exp(value), which has a slope where psi is 0 or 1."""
+    only = psi >= 1.0
+    tiny = value < -700.0
+    known = where(tiny, -1.0, value)
+    sums = log_part(1.0 - psi + psi * exp(known), -psi * expm1(known))
+    return where(tiny, where(only, value, log1p(-where(only, 0.5, psi))), sums)
 
 
 def _with_zero(support: Support) -> Support:

@@ -121,8 +121,15 @@ class Evaluating(Approximating):
     def _known(self, name: str, values: xr.DataArray) -> xr.DataArray:
         """Something of each observation without those that are missing."""
         observed = self.observed.get(name)
-        if observed is None or not set(observed.dims) <= set(values.dims):
-            return values  # of groups
+        if observed is None:
+            return values
+        if not set(observed.dims) <= set(values.dims):
+            d = self.variables[name].distribution
+            joint = [dim.short for dim in d.event_dims if dim.short not in values.dims]
+            if not joint:
+                return values  # of groups
+            # elements that have one density are missing together
+            observed = observed.isel({dim: 0 for dim in joint if dim in observed.dims})
         return left(values, observed)
 
     def log_prior(self, post: Any) -> xr.DataTree:

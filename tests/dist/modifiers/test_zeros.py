@@ -1,0 +1,133 @@
+"""Probabilities of distributions whose zeros have a probability of their own, and their bounds."""
+
+import numpy as np
+import pytest
+import scipy.stats as st
+
+import dimtensor as dt
+from dimtensor import dist
+
+X, N = dt.Dim("x"), dt.Dim("n", length=4000)
+GAMMA, POISSON, NORMAL = st.gamma(2.0), st.poisson(2.0), st.norm(-1.0, 1.0)
+POINTS = np.array([-2.0, -1.0, -0.1, 0.0, 0.4, 1.0, 2.9, 3.0, 4.5])
+
+
+def of_gamma(x):
+    return 0.3 * (x >= 0) + 0.7 * GAMMA.cdf(x)
+
+
+def of_poisson(x):
+    rest = (POISSON.cdf(x) - POISSON.pmf(0)) / (1 - POISSON.pmf(0))
+    return np.where(x < 0, 0.0, 0.3 + 0.7 * rest)
+
+
+def of_normal(x):
+    return 0.3 * (x >= 0) + 0.7 * NORMAL.cdf(x)
+
+
+# a hurdle, its probability of values up to a number, and whether it is of counts
+HURDLES = {
+    "Gamma": (dist.hurdle(dist.Gamma(2.0, 1.0), 0.7), of_gamma, False),
+    "Poisson": (dist.hurdle(dist.Poisson(2.0), 0.7), of_poisson, True),
+    "Normal": (dist.hurdle(dist.Normal(-1.0, 1.0), 0.7), of_normal, False),
+    "mixture": (
+        dist.mixture(
+            dt.data([0.4, 0.6], dims=dt.Dim("part", length=2)),
+            [dist.hurdle(dist.Gamma(2.0, 1.0), 0.7), dist.Normal(-1.0, 1.0)],
+            over="part",
+        ),
+        lambda x: 0.4 * of_gamma(x) + 0.6 * NORMAL.cdf(x),
+        False,
+    ),
+}
+
+
+def at(d, what, points):
+    return getattr(d, what)(dt.data(np.asarray(points, float), dims=X)).eval().values
+
+
+def below(cdf, x, discrete):
+    return cdf(np.ceil(x) - 1.0) if discrete else cdf(np.nextafter(x, -np.inf))
+
+
+def check(d, cdf, points):
+    """Probabilities, quantiles and draws of a distribution are those of a function."""
+    np.testing.assert_allclose(at(d, "cdf", points), cdf(points), atol=1e-12)
+    np.testing.assert_allclose(np.exp(at(d, "logsf", points)), 1 - cdf(points), atol=1e-12)
+    q = np.array([0.03, 0.31, 0.6, 0.97])
+    found = at(d, "icdf", q)
+    slack = 1e-9
+    assert (cdf(found + slack) >= q - slack).all()
+    assert (cdf(found - slack - slack * abs(found)) <= q + slack).all()
+    drawn = d.draw(dt.random.generator(2), dims=N)[0].eval().values
+    ratio = np.array([(drawn <= x).mean() for x in points])
+    np.testing.assert_allclose(ratio, cdf(points), atol=0.03)
+
+
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in HURDLES if name != "Normal"]
+
+
+@pytest.mark.parametrize("name", ["Normal", *SLOW])
+def test_probabilities(name):
+    d, cdf, _ = HURDLES[name]
+    check(d, cdf, POINTS)
+
+
+@pytest.mark.parametrize("bounds", [(None, 3.0), (0.0, 3.0), (0.4, 3.0), (-1.0, 0.0), (0.0, None)])
+@pytest.mark.parametrize("name", ["Normal", *SLOW])
+def test_truncated(name, bounds):
+    """Zeros at a bound belong to the values between the bounds."""
+    d, cdf, discrete = HURDLES[name]
+    low, high = bounds
+    if name in ("Gamma", "Poisson") and bounds == (-1.0, 0.0):
+        low = None  # nothing is below 0
+    before = 0.0 if low is None else below(cdf, low, discrete)
+    mass = (1.0 if high is None else cdf(high)) - before
+
+    def between(x):
+        found = (np.minimum(cdf(x), before + mass) - before) / mass
+        return np.where(x < (-np.inf if low is None else low), 0.0, found)
+
+    cut = dist.truncated(d, low, high)
+    check(cut, between, POINTS)
+    inside = POINTS[between(POINTS) > 0]
+    inside = inside[inside <= (np.inf if high is None else high)]
+    np.testing.assert_allclose(
+        at(cut, "logp", inside), at(d, "logp", inside) - np.log(mass), atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("name", HURDLES)
+def test_censored(name):
+    """What is beyond a bound, zeros at it included, has the probability of the bound."""
+    d, cdf, discrete = HURDLES[name]
+    cut = dist.censored(d, 0.0, 3.0)
+    ends = [np.log(cdf(0.0)), np.log(1 - below(cdf, 3.0, discrete))]
+    np.testing.assert_allclose(at(cut, "logp", [0.0, 3.0]), ends)
+    upper = dist.censored(d, upper=0.0)
+    np.testing.assert_allclose(
+        at(upper, "logp", [0.0]), np.log(1 - below(cdf, 0.0, discrete)), atol=1e-12
+    )
+
+
+def test_a_hurdle_below_three():
+    """By hand: log(0.3 / (0.3 + 0.7 F(3))), and so on."""
+    d = dist.truncated(dist.hurdle(dist.Gamma(2.0, 1.0), 0.7), upper=3.0)
+    found = at(d, "logp", [0.0, 1.0, 2.9])
+    np.testing.assert_allclose(found, [-1.054, -1.207, -2.042], atol=5e-4)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("backend", ["numba", pytest.param("jax", marks=pytest.mark.slow)])
+def test_compiled_with_a_gradient(backend):
+    psi, x = dt.scalar("psi"), dt.data([0.0, 1.0, 2.9], dims=X)
+    value = dist.truncated(dist.hurdle(dist.Gamma(2.0, 1.0), psi), upper=3.0).logp(x).sum()
+    f = dt.function([psi], [value, dt.grad(value, psi)], backend=backend)
+
+    def by_hand(p):
+        rest = GAMMA.logpdf([1.0, 2.9]).sum() + 2 * np.log(p)
+        return np.log1p(-p) + rest - 3 * np.log(1 - p + p * GAMMA.cdf(3.0))
+
+    found, slope = f(0.7)
+    np.testing.assert_allclose(found, by_hand(0.7))
+    np.testing.assert_allclose(slope, (by_hand(0.7 + 1e-6) - by_hand(0.7 - 1e-6)) / 2e-6, rtol=1e-6)
