@@ -186,11 +186,11 @@ class Distribution(ABC):
 
     def _logcdf_below(self, x: Any) -> DimTensor:
         """Log probability of values below a number, which may have a probability itself."""
-        return self.logcdf(ceil(x) - 1.0 if self.discrete else x)
+        return self.logcdf(_count_below(x) if self.discrete else x)
 
     def _logsf_from(self, x: Any) -> DimTensor:
         """Log probability of values from a number on."""
-        return self.logsf(ceil(x) - 1.0 if self.discrete else x)
+        return self.logsf(_count_below(x) if self.discrete else x)
 
     def icdf(self, q: Any) -> DimTensor:
         """The quantile of a probability; of a discrete distribution the smallest that reaches it.
@@ -336,6 +336,11 @@ def _at_most_zero(method: Callable[..., Any]) -> Callable[..., Any]:
         return where(value > 0.0, 0.0, value)
 
     return rounded
+
+
+def _count_below(x: Any) -> Any:
+    """The last whole number below a number, which has no dtype of its own."""
+    return (math.ceil(x) if isinstance(x, (int, float)) else ceil(x)) - 1.0
 
 
 def _text(node: Node) -> str:

@@ -233,8 +233,8 @@ def _value_of(model: Model, node: Node, inputs: tuple[Node, ...]) -> Node | None
         if node.name not in model.data:
             return None
         value = model.data[node.name]
-    elif node.name in model.observed and model.observed.plain[node.name].complete:
-        value = model.observed.plain[node.name].given
+    elif node.name in model.observed and model.observed.plain[str(node.name)].complete:
+        value = model.observed.plain[str(node.name)].given
     else:
         return None
     dtype = None if node.categories is not None else node.dtype

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from dimtensor.dims import Dim, Dims
-from dimtensor.dist.catalogue import TABLE
-from dimtensor.dist.distribution import Distribution, TableDistribution
-from dimtensor.dist.parameters import float_dtype
+from dimtensor.dist.distribution import Distribution
+from dimtensor.dist.standardized import FAMILIES, Standardized, standardized
 from dimtensor.dist.supports import Support
 from dimtensor.errors import GraphError, InputError, build_message, listing
 from dimtensor.graph import Node, toposort
@@ -39,37 +38,24 @@ if TYPE_CHECKING:
     from dimtensor.model.model import Model
     from dimtensor.tensor.core import DimTensor
 
-# the parameters of rows whose draws are a location and a scale times those of the standard one
-_LOCATION_AND_SCALE = {
-    "Normal": ("mu", "sigma"),
-    "StudentT": ("mu", "sigma"),
-    "Cauchy": ("mu", "sigma"),
-    "Laplace": ("mu", "b"),
-    "Logistic": ("mu", "s"),
-    "Gumbel": ("mu", "beta"),
-}
 
-
-def standard_of(d: Distribution, name: str) -> tuple[DimTensor, DimTensor, Distribution]:
-    """Location, scale and standardised distribution.
+def standard_of(d: Distribution, name: str) -> Standardized:
+    """Standardized distribution, and the variable as a function of its draws.
 
     Raises
     ------
     GraphError
-        If the distribution is not of such a family.
+        If the distribution is not of a family that has one.
     """
-    if not isinstance(d, TableDistribution) or d.name not in _LOCATION_AND_SCALE:
+    found = standardized(d)
+    if found is None:
         raise GraphError(
             build_message(
                 f"{name!r} has no location and scale",
-                [("distribution", repr(d)), ("families", listing(list(_LOCATION_AND_SCALE), 9))],
+                [("distribution", repr(d)), ("families", listing(list(FAMILIES), len(FAMILIES)))],
             )
         )
-    location, scale = _LOCATION_AND_SCALE[d.name]
-    values = d._values(float_dtype(d._nodes))
-    rest = {n: x for n, x in d.parameters.items() if n not in (location, scale, "tau")}
-    standard = TableDistribution(TABLE[d.name], {**rest, location: 0.0, scale: 1.0})
-    return getattr(values, location), getattr(values, scale), standard
+    return found
 
 
 # what a value is of: data, observations, or the positions of observations that are not left out
@@ -184,10 +170,10 @@ class Placed:
                     own = support_of_missing(d.support, node, model.observed[name])
                     self._of_missing[missing_name(name)] = own
         elif name in self.noncentred:
-            location, scale, self.distributions[name] = standard_of(d, name)
+            self.distributions[name], place = standard_of(d, name)
             raw = tensor(raw_name(name), node.dims, node.dtype)
             self.parameters[name] = raw
-            value = location + scale * raw
+            value = place(raw)
             self._refuse_hidden(name, value)
         else:
             value = self.parameters[name] = tensor(name, node.dims, node.dtype)

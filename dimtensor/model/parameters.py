@@ -136,7 +136,8 @@ def read_parameters(
                 build_message(
                     f"the support of {node.name!r} is {support!r}",
                     hint="supports are dt.real, dt.positive, dt.unit, dt.bounded(low, high), "
-                    "dt.ordered, dt.positive_ordered, dt.simplex and dt.cholesky_corr",
+                    "dt.ordered, dt.positive_ordered, dt.simplex, dt.zero_sum, dt.corr_matrix, "
+                    "dt.cov_matrix, dt.cholesky_corr and dt.cholesky_cov",
                 )
             )
         found[node] = support

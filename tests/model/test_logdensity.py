@@ -9,6 +9,7 @@ import pytest
 import xarray as xr
 
 import dimtensor as dt
+from dimtensor.dist.supports import Support
 
 SCHOOL = dt.Dim("school", coords=["A", "B", "C"])
 AGE = dt.Dim("age", length=2)
@@ -380,6 +381,11 @@ def test_supports_are_a_dict_of_named_inputs_to_supports():
         dt.LogDensity(a, [a])
     with pytest.raises(dt.InputError, match=r"the support of 'a' is 'real'(.|\n)*dt.positive"):
         dt.LogDensity(a, {a: "real"})
+    known = [name for name in dir(dt) if isinstance(getattr(dt, name), Support)]
+    assert len(known) == 11
+    for name in [*known, "bounded"]:
+        with pytest.raises(dt.InputError, match=rf"hint: supports are (.|\n)*\bdt\.{name}\b"):
+            dt.LogDensity(a, {a: name.upper()})
     with pytest.raises(dt.InputError, match=r"the support of 'a' is <function bounded"):
         dt.LogDensity(a, {a: dt.bounded})
     with pytest.raises(dt.InputError, match="a parameter is a symbolic input, not"):

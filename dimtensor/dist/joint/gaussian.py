@@ -68,9 +68,13 @@ class _Elliptical(VectorDistribution):
     def _normal(self, rng: Any, dims: Dims) -> tuple[DimTensor, Any]:
         """A normal vector around 0."""
         z, rng = rng.normal(0.0, 1.0, dims=[*without(dims, [self.row]), self.col])
+        return self._turned(z), rng
+
+    def _turned(self, z: DimTensor) -> DimTensor:
+        """The vector with the covariance that follows from independent elements."""
         if self.form == "tau":
-            return solve_triangular(self._factor, z, [self.col, self.row], lower=False), rng
-        return dot(self._factor, z, dims=[self.col]), rng
+            return solve_triangular(self._factor, z, [self.col, self.row], lower=False)
+        return dot(self._factor, z, dims=[self.col])
 
     @property
     def _matrix(self) -> DimTensor:
@@ -286,8 +290,12 @@ class MatrixNormal(VectorDistribution):
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         apart = without(self._draw_dims(dims), [self.row, self.col])
         z, rng = rng.normal(0.0, 1.0, dims=[*apart, self._row, self._col])
+        return self._values["mu"] + self._turned(z), rng
+
+    def _turned(self, z: DimTensor) -> DimTensor:
+        """The matrix with the covariances that follows from independent elements."""
         rows, cols = self._factors()
-        return self._values["mu"] + dot(rows, z, cols, dims=[self._row, self._col]), rng
+        return dot(rows, z, cols, dims=[self._row, self._col])
 
 
 class ZeroSumNormal(VectorDistribution):

@@ -260,9 +260,14 @@ class AR(VectorDistribution):
         return self._path(rng, dims, (known_start(self, given, self.over)[0], given.values))
 
     def _path(self, rng: Any, dims: DimsLike, known: Any) -> tuple[DimTensor, Any]:
-        p, whole = self._values, self._draw_dims(dims)
+        whole = self._draw_dims(dims)
         start, rng = self.start.draw(rng, without(whole, self.start.dims))
         noise, rng = rng.normal(0.0, 1.0, dims=whole)
+        return self._path_of(start, noise, known), rng
+
+    def _path_of(self, start: DimTensor, noise: DimTensor, known: Any) -> DimTensor:
+        """The elements that follow from the first ones, and the standardized noise of others."""
+        p = self._values
         early = arange(self.over) < len(self.lag)
         # of the first elements themselves, of all others their noise
         given = where(early, start, p["constant"] + p["sigma"] * noise)
@@ -277,7 +282,7 @@ class AR(VectorDistribution):
             return where(nearest, following, moved)
 
         states = cumulate(step, init=state, xs=(given, early, *known), over=self.over)
-        return first_of(states, self.lag), rng
+        return first_of(states, self.lag)
 
 
 class MarkovChain(VectorDistribution):

@@ -33,7 +33,7 @@ from dimtensor.dist.rows.student import (
     student_variance,
 )
 from dimtensor.dist.supports import Bounded, positive
-from dimtensor.dist.table import IMPROPER, NO_CLOSED_FORM, NO_MOMENT, Row, also, params
+from dimtensor.dist.table import IMPROPER, NO_CLOSED_FORM, Row, also, params
 from dimtensor.tensor.elementwise import (
     abs,
     arctan,
@@ -262,8 +262,8 @@ POSITIVE: list[Row] = [
         icdf=lambda q, p: p.beta * where(
             q < 0.5, tan(0.5 * math.pi * q), 1.0 / tan(0.5 * math.pi * (1.0 - q))
         ),
-        mean=NO_MOMENT,
-        variance=NO_MOMENT,
+        mean=lambda p: math.inf * p.beta,
+        variance=lambda p: math.inf * p.beta,
         draw=lambda rng, p, dims: _scaled(p.beta, magnitude(rng.standard_cauchy(dims=dims))),
         source="Gelman, Bayesian Analysis 1, 515-534 (2006)",
         example={"beta": 1.3},

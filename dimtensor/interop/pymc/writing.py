@@ -249,14 +249,14 @@ class _Writing:
 
     def _noncentred(self, name: str, d: Distribution, dims: Dims) -> Node:
         """A variable that follows from the standardised one, which PyMC samples."""
-        location, scale, standard = standard_of(d, name)
+        standard, place = standard_of(d, name)
         if self.summed is not None and name in self.summed.touched:
             standard = self.summed.spread(name, standard)
         variable = self._variable(raw_name(name), standard, dims, {"dims": self._called(dims)})
         raw = from_shaped(variable, dims)
         if self.summed is not None:
             self.summed.write(name, raw.node)
-        made = self._record(name, (location + scale * raw).node, dims)
+        made = self._record(name, place(raw).node, dims)
         return from_shaped(made, dims).node
 
     def _left_out(self, node: Node, d: Distribution, absent: Any) -> Distribution:

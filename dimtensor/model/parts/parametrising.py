@@ -16,8 +16,11 @@ class Parametrising(Evaluating):
     def noncentred(self, *variables: Any) -> Self:
         """The same model with another parametrisation of variables.
 
-        A variable with a location and a scale is sampled as the standardised one: its location and
-        scale times this one is what it is. The posterior is the same, and so are the names.
+        A variable with a location and a scale is sampled as the standardized one: its location and
+        scale times this one is what it is. A normal vector or Gaussian process is its mean and the
+        Cholesky factor of its covariance times independent elements; random walks and
+        autoregressions follow from those of their steps. The posterior is the same, and so are the
+        names.
 
         Parameters
         ----------
@@ -32,7 +35,7 @@ class Parametrising(Evaluating):
         InputError
             If there is no such variable.
         GraphError
-            If its distribution has no location and scale.
+            If its distribution has no standardized one.
 
         Examples
         --------
